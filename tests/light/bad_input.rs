@@ -158,7 +158,10 @@ fn a_setting_that_is_wrong_is_shown_like_a_file() {
     let program = Program::new();
     program.write("study.toml", SMALL);
     for (setting, texts) in [
-        ("runs.mni=3", &["there is no key `runs.mni`", "--set:1:6", "one of min, max, target, budget"][..]),
+        (
+            "runs.mni=3",
+            &["there is no key `runs.mni`", "--set:1:6", "one of min, max, until, target, budget"][..],
+        ),
         ("runs.min", &["this sets nothing", "--set:1:1", "KEY=VALUE"]),
         ("runs.min=many", &["`runs.min`", "--set:1:10", "expected a whole number"]),
         ("factors.family=[\"ipv4\", \"ipv8\"]", &["there is no family `ipv8`", "--set:1:25"]),

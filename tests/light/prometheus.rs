@@ -117,7 +117,7 @@ fn prometheus_reads_the_verdicts_of_a_folder_and_the_dashboard_asks_for_them() {
     let comparisons = report["comparisons"].as_array().unwrap();
     let holding = prometheus.query("stacklab_verdict == 1");
     assert_eq!(holding.len(), comparisons.len());
-    for kind in ["better", "equivalent", "inconclusive", "nothing"] {
+    for kind in ["better", "equivalent", "inconclusive", "none_seen", "nothing"] {
         let of_report =
             comparisons.iter().filter(|one| one["verdict"] == kind || one["verdict"].get(kind).is_some());
         let found = holding.iter().filter(|sample| sample["metric"]["verdict"] == kind).count();
@@ -126,7 +126,7 @@ fn prometheus_reads_the_verdicts_of_a_folder_and_the_dashboard_asks_for_them() {
     // A collector is given the same, once a minute.
     let given = collector.points("stacklab_verdict", LIMIT);
     let (holding_there, all) = (given.iter().filter(|(_, value)| *value == 1.0).count(), given.len());
-    assert_eq!((holding_there, all), (comparisons.len(), 4 * comparisons.len()), "{given:?}");
+    assert_eq!((holding_there, all), (comparisons.len(), 5 * comparisons.len()), "{given:?}");
     let valid = collector.points("stacklab_runs", LIMIT);
     let [record, status] = ["record", "status"].map(|key| valid[0].0[key].as_str());
     assert_eq!((record, status, valid[0].1), (name, "valid", report["valid_runs"].as_f64().unwrap()));

@@ -11,10 +11,8 @@ use support::program::{Program, code, require_root};
 
 /// Two replicas of 36 cells, each compared by three metrics: 108 comparisons.
 ///
-/// A difference is declared if the 99 % interval excludes no difference; one is expected by chance. Each cell is
-/// measured a fixed number of times, because repeated looks find more differences. If the figures were independent,
-/// more than five would occur once in a thousand times. Two metrics come from the same runs; the worst case is once
-/// in a hundred. With the 90 % interval, eleven would be expected.
+/// By the rule of every verdict at most one in twenty of the claims of a report is expected to be false. Where no arm
+/// differs each `better` is: hardly any may be claimed.
 const STUDY: &str = r#"title = "an arm against itself"
 [factors]
 family = ["ipv4", "ipv6"]

@@ -126,11 +126,7 @@ parts: Array<Span>,
 /**
  * The margin: ends of the differences that count as none.
  */
-margin: [number, number], 
-/**
- * The difference of an arm from itself; none if it was not measured.
- */
-floor: Span | null, };
+margin: [number, number], };
 
 export type Span = { 
 /**
@@ -362,7 +358,7 @@ missing: string | null,
  */
 shown: string, };
 
-export type Outcome = "baseline" | "candidate" | "equivalent" | "inconclusive" | "nothing";
+export type Outcome = "baseline" | "candidate" | "equivalent" | "unseen" | "inconclusive" | "nothing";
 
 export type ComparisonView = { 
 /**

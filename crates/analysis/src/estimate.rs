@@ -2,7 +2,6 @@
 
 use crate::runs::figure;
 use crate::statistics::moments::{Moments, mean};
-use crate::statistics::order::order;
 use crate::statistics::{median, median_interval};
 use stacklab_model::{Estimate, Metric, RunRecord, RunStatus, Value};
 
@@ -13,21 +12,17 @@ pub fn estimate(runs: &[&RunRecord], metric: Metric) -> Estimate {
     Estimate { missing: missing(runs, metric), ..estimate_of(&figures) }
 }
 
-/// Summarises finite figures, in the order of measuring: mean, standard deviation (n - 1), median, and the 95 % t
-/// interval of the mean, widened if consecutive figures are correlated ([`crate::statistics::autocorrelation`]).
-/// Standard deviation and interval need two figures.
+/// Summarises finite figures: mean, standard deviation (n - 1), median, and the 95 % t interval of the mean. Standard
+/// deviation and interval need two figures.
 pub fn estimate_of(figures: &[f64]) -> Estimate {
     let moments = Moments::of(figures);
-    let order = order(figures);
-    let widening = order.map_or(1.0, |order| order.widening);
     Estimate {
         n: figures.len(),
         mean: mean(figures),
         sd: moments.map(|moments| moments.sd),
         median: median(figures),
-        interval: moments.map(|moments| moments.interval(0.95).widened(widening)),
+        interval: moments.map(|moments| moments.interval(0.95)),
         median_interval: median_interval(figures, 0.95).map(|found| found.interval),
-        order,
         missing: None,
     }
 }

@@ -1,6 +1,6 @@
 //! Hand-made cells, questions and runs for the tests.
 
-use crate::findings::campaign::{Campaign, Series};
+use crate::findings::campaign::Campaign;
 use stacklab_model::{
     Cell, Comparison, CpuScope, Drops, Estimate, Factor, Family, Framing, Length, LinkConfig, Metric, Pacing,
     ProbeSpec, Question, Rate, RunRecord, RunStatus, StopReason, Topology, Transport, Trial, TrialSpec,
@@ -78,7 +78,6 @@ pub(crate) fn comparison(question: Question) -> Comparison {
         median: None,
         interval: None,
         median_interval: None,
-        order: None,
         missing: None,
     };
     Comparison {
@@ -86,6 +85,7 @@ pub(crate) fn comparison(question: Question) -> Comparison {
         baseline_estimate: estimate(),
         candidate_estimate: estimate(),
         effect: None,
+        fitted: None,
         tests: None,
         explained: None,
         verdict: Verdict::Inconclusive,
@@ -103,9 +103,6 @@ pub(crate) fn runs_of(metric: Metric, pairs: &[(f64, f64)]) -> Vec<RunRecord> {
     };
     pairs.iter().enumerate().flat_map(block).collect()
 }
-
-/// None of any run.
-pub(crate) static NO_SERIES: Series = Series::new();
 
 /// A campaign that asks these questions of these runs.
 pub(crate) fn campaign<'a>(
@@ -126,9 +123,9 @@ pub(crate) fn campaign<'a>(
         cells: &[],
         probes: &[],
         questions,
-        stop_reasons: &[],
+        stop_reasons: &[StopReason::Cap; 200],
+        settled: &[],
         runs,
-        series: &NO_SERIES,
         is_sampled: false,
         explanations: &[],
     }

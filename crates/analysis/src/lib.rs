@@ -7,8 +7,8 @@
 //! * [`Runs`]: the record's runs by cell and probe, indexed once
 //! * [`estimate`]: one cell, one metric
 //! * [`Paired`]: two cells, one metric
-//! * [`verdict`] and [`stopping_state`]: the conclusion from the pairs, at the end and after each block
-//! * [`significance`]: the rule that every verdict follows
+//! * [`Evidence`]: the tests of one comparison
+//! * [`settle`] and [`findings`]: the one rule for every verdict, while a campaign runs and when it has ended
 //! * [`explain`] and [`limit`]: what header bytes alone explain
 //! * [`explain_by_airtime`]: what airtime alone explains on Wi-Fi
 //! * [`statistics`]: the tests and intervals that these are made of
@@ -25,17 +25,16 @@ mod records;
 mod runs;
 mod stage_costs;
 pub mod statistics;
-mod steady_state;
 
 #[cfg(test)]
 mod fixtures;
 
 pub use airtime::{FULL_CHANNEL, explain as explain_by_airtime};
+pub use comparison::evidence::Evidence;
+pub use comparison::family::{Claim, ENDED, RUNNING, claims, conclude, settle};
 pub use comparison::paired::Paired;
-pub use comparison::stopping_state::{stopping_state, stopping_state_of};
-pub use comparison::verdict::{Significance, significance, verdict};
 pub use estimate::{estimate, estimate_of};
-pub use findings::campaign::{Campaign, Series};
+pub use findings::campaign::Campaign;
 pub use findings::{findings, limit};
 pub use headers::{FULL_LINK, explain};
 pub use records::between::{NothingInCommon, between};

@@ -88,64 +88,13 @@ fn percentiles_by_nearest_rank() {
 }
 
 #[test]
-fn signed_ranks() {
-    let mut compared = 0;
-    for case in cases("samples") {
-        let expected = &case["signed_rank"];
-        if expected.is_null() {
-            continue;
-        }
-        let found = ours::signed_rank(&figures(&case["figures"])).unwrap();
-        close("positive", &case, found.positive, &expected["positive"]);
-        close_p("p", &case, found.p, &expected["p"]);
-        assert_eq!(found.n as f64, number(&expected["n"]));
-        compared += 1;
-    }
-    assert!(compared >= 10, "{compared}");
-}
-
-#[test]
-fn hodges_and_lehmanns_estimate_and_interval() {
-    for case in cases("samples") {
-        let (found, expected) =
-            (ours::hodges_lehmann(&figures(&case["figures"]), 0.95).unwrap(), &case["hodges_lehmann"]);
-        close("estimate", &case, found.estimate, &expected["estimate"]);
-        close_interval("interval", &case, found.interval, &expected["interval"]);
-    }
-}
-
-#[test]
-fn the_bootstrap_interval_of_the_same_resamples() {
-    for case in cases("samples") {
-        let expected = &case["bca"];
-        let (resamples, seed) = (number(&expected["resamples"]) as usize, number(&expected["seed"]) as u64);
-        let found = ours::bca(&figures(&case["figures"]), resamples, 0.95, seed);
-        close_interval("bca", &case, found, &expected["interval"]);
-    }
-}
-
-#[test]
 fn equivalence_by_two_one_sided_tests() {
     for case in cases("samples") {
         let half = number(&case["margin"]);
         let margin = Interval { low: -half, high: half };
-        let found = ours::equivalence(&figures(&case["figures"]), &margin, 1.0).unwrap();
+        let found = ours::equivalence(&figures(&case["figures"]), &margin).unwrap();
         close("equivalence", &case, found.p, &case["equivalence_p"]);
         assert_eq!(found.equivalent, found.p <= 0.05, "{}", case["name"]);
-    }
-}
-
-#[test]
-fn trends_and_autocorrelation() {
-    for case in cases("samples") {
-        let sample = figures(&case["figures"]);
-        let found = ours::trend(&sample).unwrap();
-        close("tau", &case, found.tau, &case["tau"]);
-        close_p("trend_p", &case, found.p, &case["trend_p"]);
-        match ours::autocorrelation(&sample) {
-            Some(found) => close("lag1", &case, found.lag1, &case["lag1"]),
-            None => assert!(sample.len() < 8, "{}", case["name"]),
-        }
     }
 }
 
@@ -157,21 +106,6 @@ fn two_samples_that_are_not_paired() {
         close_p("welch_p", &case, welch.p, &case["welch_p"]);
         close("welch_df", &case, welch.degrees_of_freedom, &case["welch_df"]);
         close_interval("welch", &case, Some(welch.interval(0.95)), &case["welch_interval_95"]);
-        let rank = ours::mann_whitney(&first, &second).unwrap();
-        close("u", &case, rank.u, &case["u"]);
-        close_p("mann_whitney_p", &case, rank.p, &case["mann_whitney_p"]);
-        close("shift", &case, ours::shift(&first, &second, 0.95).unwrap().estimate, &case["shift"]);
-        close("delta", &case, ours::cliffs_delta(&first, &second).unwrap(), &case["cliffs_delta"]);
-    }
-}
-
-#[test]
-fn friedmans_test() {
-    for case in cases("friedman") {
-        let blocks: Vec<Vec<f64>> = case["blocks"].as_array().unwrap().iter().map(figures).collect();
-        let found = ours::friedman(&blocks).unwrap();
-        close("statistic", &case, found.statistic, &case["statistic"]);
-        close_p("p", &case, found.p, &case["p"]);
     }
 }
 
@@ -184,17 +118,5 @@ fn adjusted_p_values() {
         for (found, expected) in found.iter().zip(figures(&case[key])) {
             assert!((found - expected).abs() < 1e-12, "{key}: {found}, {expected}");
         }
-    }
-}
-
-#[test]
-fn warm_ups() {
-    for case in cases("mser5") {
-        let found = match ours::mser5(&figures(&case["series"])) {
-            ours::Warmup::Cut(cut) => Value::from(cut),
-            ours::Warmup::Unsettled => Value::Null,
-            ours::Warmup::TooShort => panic!("{} is long enough", case["name"]),
-        };
-        assert_eq!(found, case["cut"], "{}", case["name"]);
     }
 }

@@ -3,15 +3,18 @@
 
 #[path = "../examples/coverage/campaign.rs"]
 mod campaign;
+#[path = "../examples/coverage/families.rs"]
+mod families;
 #[path = "../examples/coverage/recorded.rs"]
 mod recorded;
 #[path = "../examples/coverage/runs.rs"]
 mod runs;
 
-use campaign::{Design, Rule, campaigns};
+use campaign::{Rule, campaign, campaigns, question};
 use recorded::{RECORDINGS, Recorded};
 use runs::{Simulation, Spread};
-use stacklab_analysis::estimate_of;
+use stacklab_analysis::{Paired, estimate_of};
+use stacklab_model::{Metric, Scale, Verdict};
 
 const CASES: usize = 4000;
 
@@ -58,25 +61,69 @@ fn after_stopping_too_it_covers_in_93_to_97_per_cent_of_campaigns() {
 }
 
 #[test]
-fn an_arm_against_itself_is_better_in_at_most_5_per_cent_of_campaigns() {
+fn same_arm_is_better_in_at_most_3_per_cent() {
     for spread in Spread::ALL {
         for max in [12, 40, 60] {
             // From so quiet that it is soon equivalent to so noisy that it runs to the cap.
             for sd in [0.005, 0.02, 0.2] {
                 let found = campaigns(CASES / 4, 0x5eed_0004, spread, sd, 1.0, Rule { min: 6, max });
                 let share = found.percent(found.better);
-                assert!(share <= 5.0, "{}, at most {max} blocks, sd {sd}: {share}", spread.name());
+                // Blocks that resemble each other, as in the last two, are not what the rule assumes.
+                let most =
+                    if matches!(spread, Spread::Autocorrelated | Spread::Wandering) { 7.0 } else { 4.0 };
+                assert!(share <= most, "{}, at most {max} blocks, sd {sd}: {share}", spread.name());
             }
         }
     }
 }
 
 #[test]
-fn a_difference_at_the_margin_is_equivalent_in_at_most_6_per_cent_of_campaigns() {
+fn difference_at_the_margin_is_rarely_equivalent() {
     for sd in [0.01, 0.02, 0.05] {
         let found = campaigns(CASES, 0x5eed_0005, Spread::Normal, sd, 1.02, Rule { min: 6, max: 40 });
         let share = found.percent(found.equivalent);
-        assert!(share <= 6.0, "sd {sd}: {share}");
+        assert!(share <= 4.0, "sd {sd}: {share}");
+    }
+}
+
+#[test]
+fn one_claim_in_twenty_is_false_at_most() {
+    for (place, family) in families::all().iter().enumerate() {
+        let count = (2000 / family.effects.len()).clamp(20, 600);
+        let found = families::simulate(count, (0x5eed_0010 + place as u128) << 32, family, families::RULE);
+        // Above 5 % by no more than the simulation's own error.
+        let error = (0.05 / count as f64).sqrt();
+        assert!(found.false_claims <= 0.05 + 2.0 * error, "{}: {found:?}", family.name);
+    }
+}
+
+#[test]
+fn interval_covers_alike_at_each_number_of_blocks() {
+    let mut simulation = Simulation::new(0x5eed_0011, Spread::LogNormal, 0.1);
+    for n in 5..=20 {
+        let missed = (0..4 * CASES).filter(|_| {
+            let pairs: Vec<(f64, f64)> = (0..n).map(|_| simulation.pair(0.9)).collect();
+            !Paired::of(Scale::Ratio, &pairs).unwrap().interval(0.95).contains(0.9)
+        });
+        let share = 100.0 * missed.count() as f64 / (4 * CASES) as f64;
+        assert!((4.3..=6.3).contains(&share), "n = {n}: {share} % missed");
+    }
+}
+
+#[test]
+fn rare_events_are_equivalent_in_at_most_5_per_cent() {
+    let mut simulation = Simulation::new(0x5eed_0012, Spread::Normal, 0.1);
+    let questions = [question(Metric::Loss, 0.001)];
+    for min in [6, 8, 10] {
+        let mut wrong = 0;
+        for _ in 0..1000 {
+            // One in twenty trials of the candidate loses 4 %: twice the margin on average.
+            let ended = campaign(&questions, Rule { min, max: 40 }, |_| {
+                (0.0, if simulation.uniform() < 0.05 { 0.04 } else { 0.0 })
+            });
+            wrong += usize::from(ended[0].verdict == Verdict::Equivalent);
+        }
+        assert!(wrong <= 50, "min {min}: {wrong} of 1000");
     }
 }
 
@@ -112,16 +159,14 @@ fn an_effect_of_slices_is_that_of_the_figures_of_a_trial() {
 fn intervals_of_recorded_trials_cover_as_they_say() {
     for (name, recorded) in all_recorded() {
         for rule in [Rule { min: 6, max: 6 }, Rule { min: 20, max: 20 }, Rule { min: 10, max: 40 }] {
-            let question = recorded.question(0.02);
-            let design = Design { question, target: 0.02, rule, interleaved: true };
             for ratio in [1.0, 1.02] {
-                let found = recorded.campaigns(CASES / 4, 0x5eed_0007, &design, ratio);
+                let found = recorded.campaigns(CASES / 4, 0x5eed_0007, 0.02, rule, ratio);
                 let share = found.percent(found.covered);
                 // 93 % less two standard errors of 1000 campaigns. There is no upper limit: with few blocks, outlying
                 // trials make the interval wider than it need be.
                 assert!(share >= 91.6, "{name}, {rule:?}, ratio {ratio}: {share}");
                 let wrong = if ratio == 1.0 { found.percent(found.better) } else { 0.0 };
-                assert!(wrong <= 2.5, "{name}, {rule:?}: {wrong}");
+                assert!(wrong <= 4.0, "{name}, {rule:?}: {wrong}");
             }
         }
     }

@@ -34,12 +34,12 @@ pub use factors::system::{SYSTEMS, System, Systems, UnknownSystem};
 pub use findings::campaign::Findings;
 pub use findings::difference::Difference;
 pub use findings::finding::{
-    Adjustment, CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Interval, LimitedBy,
-    ManyArms, Order, Question, SteadyState, StopReason, StoppingState, Tests, Verdict,
+    CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Interval, LimitedBy, Question,
+    StopReason, Tests, Verdict,
 };
-pub use findings::floor::{Floor, SELF_ARMS};
 pub use findings::overall::Overall;
 pub use findings::records::{Against, Alone, Apart, Between, Change, Recorded, Unpaired};
+pub use findings::same_arm::{SELF_ARMS, SameArm};
 pub use host::counters::{Counters, CpuTime, Drops, TcpInfo};
 pub use host::delay_points::{Clock, Compared, DelayPoints, Point};
 pub use host::facts::{CpuScope, CpuSource, HostFacts};
@@ -63,7 +63,7 @@ pub use random::SplitMix64;
 pub use trial::Trial;
 pub use trial::io::{Io, IoChoice};
 pub use trial::run::{RunRecord, RunStatus, Warning};
-pub use trial::spec::{HEADER_BYTES, Length, Pacing, ProbeSpec, Slicing, StoppingRule, TrialSpec};
+pub use trial::spec::{HEADER_BYTES, Length, Pacing, ProbeSpec, Slicing, StoppingRule, TrialSpec, Until};
 pub use trial::tuning::{Direction, Pinning, SocketOptions, Tuning};
 pub use units::{Nanoseconds, Rate, UnitError, parse_duration, parse_ratio, print_duration};
 pub use value::Value;

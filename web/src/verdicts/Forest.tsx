@@ -41,7 +41,6 @@ function Panel({ unit, rows }: { unit: string; rows: readonly ForestRow[] }) {
         return (
           <g key={place}>
             <rect class="margin" x={clamped(row.margin[0])} y={y - ROW / 2} width={clamped(row.margin[1]) - clamped(row.margin[0])} height={ROW} />
-            {row.floor && <rect class="floor" x={clamped(row.floor.low)} y={y - ROW / 4} width={Math.max(clamped(row.floor.high) - clamped(row.floor.low), 1)} height={ROW / 2} />}
             {row.parts.map((part, dot) => <circle key={dot} class="part" cx={clamped(part.middle)} cy={y - 6} r="2.5" />)}
             <path class="whole" d={`M${from.toFixed(1)} ${y + 4}H${to.toFixed(1)}M${clamped(row.whole.middle).toFixed(1)} ${y - 2}v12`} />
             <text class="tick end" x={LEFT - 10} y={y + 5}>{several ? `${row.label}, ${row.arms}` : row.label}</text>

@@ -10,6 +10,8 @@ export function mark(comparison: ComparisonView): string {
       return "▼".repeat(comparison.strength);
     case "equivalent":
       return "=";
+    case "unseen":
+      return "0";
     case "inconclusive":
       return "?";
     case "nothing":

@@ -46,7 +46,7 @@ export function MatrixTable({ page }: { page: Page }) {
       <h2 id="matrix-title">All verdicts by size</h2>
       <p class="quiet">
         The better arm and by how much; ▲ the arm compared, ▼ the one compared with, one sign to three by how far the difference
-        is beyond the margin, in parentheses where it is within it; = equivalent, ? inconclusive, - nothing to compare. A cell leads to its graph.
+        is beyond the margin, in parentheses where it is within it; = equivalent, 0 none seen, ? inconclusive, - nothing to compare. A cell leads to its graph.
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="All verdicts by size">
         <table class="matrix">

@@ -1,8 +1,8 @@
-//! A simulated campaign: its blocks, its looks, and its stopping point.
+//! A simulated campaign: a family of comparisons that is looked at after each block, by the rule of every verdict.
 
 use crate::runs::{Simulation, Spread};
-use stacklab_analysis::{Paired, stopping_state_of, verdict};
-use stacklab_model::{Cell, Factor, Family, Framing, Metric, Question, Scale, Transport, Verdict};
+use stacklab_analysis::{Evidence, Paired, conclude, settle};
+use stacklab_model::{Cell, Factor, Family, Framing, Metric, Question, Transport, Verdict};
 
 /// The stopping rule's limits.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +13,57 @@ pub(crate) struct Rule {
     pub max: usize,
 }
 
-/// The results of simulated campaigns, each a count.
+/// How a comparison ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ended {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Its pairs.
+    pub paired: Result<Paired, String>,
+    /// Blocks measured.
+    pub blocks: usize,
+}
+
+/// Runs a campaign. `pair` gives the next block of a comparison, by its number: (baseline, candidate).
+pub(crate) fn campaign(
+    questions: &[Question],
+    rule: Rule,
+    mut pair: impl FnMut(usize) -> (f64, f64),
+) -> Vec<Ended> {
+    let mut pairs: Vec<Vec<(f64, f64)>> = vec![Vec::new(); questions.len()];
+    let mut settled: Vec<Option<Verdict>> = vec![None; questions.len()];
+    for block in 1..=rule.max {
+        for (number, pairs) in pairs.iter_mut().enumerate() {
+            let next = pair(number);
+            if settled[number].is_none() {
+                pairs.push(next);
+            }
+        }
+        if block >= rule.min && block < rule.max {
+            let evidence: Vec<Evidence> = questions
+                .iter()
+                .zip(&pairs)
+                .zip(&settled)
+                .map(|((question, pairs), settled)| match settled {
+                    Some(verdict) => Evidence::settled(verdict.clone()),
+                    None => Evidence::of_pairs(question, pairs),
+                })
+                .collect();
+            settle(&mut settled, questions, &evidence);
+            if settled.iter().all(Option::is_some) {
+                break;
+            }
+        }
+    }
+    let mut evidence: Vec<Evidence> =
+        questions.iter().zip(&pairs).map(|(question, pairs)| Evidence::of_pairs(question, pairs)).collect();
+    let verdicts = conclude(&settled, questions, &mut evidence, true);
+    let all = verdicts.into_iter().zip(evidence).zip(pairs);
+    all.map(|((verdict, found), pairs)| Ended { verdict, paired: found.paired, blocks: pairs.len() })
+        .collect()
+}
+
+/// The results of campaigns of one comparison, each a count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Outcome {
     /// Campaigns.
@@ -30,16 +80,16 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Adds a campaign whose arms differ by `ratio`.
-    pub(crate) fn add(&mut self, design: &Design, paired: &Paired, ratio: f64) {
-        let effect = paired.effect();
-        match verdict(&design.question, Ok(&effect)) {
+    pub(crate) fn add(&mut self, ended: &Ended, ratio: f64) {
+        match ended.verdict {
             Verdict::Better(_) => self.better += 1,
             Verdict::Equivalent => self.equivalent += 1,
-            Verdict::Inconclusive | Verdict::Nothing(_) => {}
+            _ => {}
         }
         self.campaigns += 1;
-        self.covered += usize::from(effect.interval95.contains(ratio));
-        self.blocks += effect.pairs;
+        let covers = |paired: &Paired| paired.interval(0.95).contains(ratio);
+        self.covered += usize::from(ended.paired.as_ref().is_ok_and(covers));
+        self.blocks += ended.blocks;
     }
 
     /// Per cent of the campaigns.
@@ -48,57 +98,22 @@ impl Outcome {
     }
 }
 
-/// Target and margin, a share: the study language's default.
+/// The margin, a share: the study language's default.
 pub(crate) const MARGIN: f64 = 0.02;
 
 /// ipv6 against ipv4.
-pub(crate) fn question() -> Question {
+pub(crate) fn question(metric: Metric, margin: f64) -> Question {
     let cell = |family| Cell::new(family, Transport::Udp, Framing::Segment, 128);
     Question {
         factor: Factor::Family,
-        metric: Metric::Throughput,
+        metric,
         baseline: cell(Family::Ipv4),
         candidate: cell(Family::Ipv6),
-        margin: MARGIN,
+        margin,
     }
 }
 
-/// How a campaign is measured and judged.
-#[derive(Debug, Clone)]
-pub(crate) struct Design {
-    /// What is asked.
-    pub question: Question,
-    /// Half-width of the 99 % interval at which it ends, a share.
-    pub target: f64,
-    /// Its number of blocks.
-    pub rule: Rule,
-    /// Whether its arms are interleaved.
-    pub interleaved: bool,
-}
-
-impl Design {
-    /// Runs a campaign whose blocks, each (baseline, candidate), are `pair`'s.
-    pub(crate) fn campaign(&self, mut pair: impl FnMut() -> (f64, f64)) -> Paired {
-        let mut pairs = Vec::new();
-        loop {
-            pairs.push(pair());
-            if pairs.len() < self.rule.min {
-                continue;
-            }
-            let paired = Paired::of(Scale::Ratio, &pairs).expect("figures are positive");
-            let paired = if self.interleaved { paired.trimmed() } else { paired };
-            if pairs.len() >= self.rule.max {
-                return paired;
-            }
-            let standing = stopping_state_of(&self.question, &paired, self.target);
-            if standing.narrow || standing.decided {
-                return paired;
-            }
-        }
-    }
-}
-
-/// Runs this many campaigns with arms that differ by `ratio`; each stops by a study's rule.
+/// Runs this many campaigns with arms that differ by `ratio`.
 pub(crate) fn campaigns(
     count: usize,
     seed: u128,
@@ -108,11 +123,11 @@ pub(crate) fn campaigns(
     rule: Rule,
 ) -> Outcome {
     let mut simulation = Simulation::new(seed, spread, sd);
-    let design = Design { question: question(), target: MARGIN, rule, interleaved: false };
+    let questions = [question(Metric::Throughput, MARGIN)];
     let mut outcome = Outcome::default();
     for _ in 0..count {
         simulation.restart();
-        outcome.add(&design, &design.campaign(|| simulation.pair(ratio)), ratio);
+        outcome.add(&campaign(&questions, rule, |_| simulation.pair(ratio))[0], ratio);
     }
     outcome
 }

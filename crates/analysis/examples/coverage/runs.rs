@@ -90,6 +90,12 @@ impl Simulation {
         }
     }
 
+    /// A figure between 0 and 1.
+    #[allow(dead_code, reason = "for tests")]
+    pub(crate) fn uniform(&mut self) -> f64 {
+        self.generator.random()
+    }
+
     /// Mean 1, standard deviation `sd`.
     fn skewed(&mut self) -> f64 {
         const SIGMA: f64 = 0.5;

@@ -33,9 +33,3 @@ pub(crate) fn margin_distance(scale: Scale, of: f64) -> Interval {
         Scale::Difference => margin,
     }
 }
-
-/// Median of the candidate's figures divided by the baseline's; `None` if the quotient is not a finite number.
-pub(crate) fn ratio_of_medians(candidate: &[f64], baseline: &[f64]) -> Option<f64> {
-    use crate::statistics::median;
-    Some(median(candidate)? / median(baseline)?).filter(|ratio| ratio.is_finite())
-}

@@ -1,9 +1,7 @@
-//! Two cells of one campaign: their pairs, effect, tests, verdict and stopping state.
+//! Two cells of one campaign: their pairs, evidence and effect; and the claims of all comparisons together.
 
 pub(crate) mod distance;
-pub(crate) mod hypothesis_tests;
-pub(crate) mod many_arms;
+pub(crate) mod evidence;
+pub(crate) mod family;
 pub(crate) mod outlook;
 pub(crate) mod paired;
-pub(crate) mod stopping_state;
-pub(crate) mod verdict;

@@ -2,26 +2,27 @@
 
 use crate::comparison::distance::{back, interval_back};
 use crate::runs::{Runs, figure};
-use crate::statistics::moments::Moments;
-use crate::statistics::{autocorrelation, equivalence_of, two_sided};
-use stacklab_model::{Effect, Interval, Question, RunRecord, Scale};
+use crate::statistics::moments::{Moments, mean};
+use stacklab_model::{Effect, Interval, Metric, Question, RunRecord, Scale};
 use std::collections::BTreeMap;
 
 /// The pairs of a question: one for each block in which both arms have a figure.
 ///
-/// On the ratio scale, the logarithms of candidate divided by baseline are averaged: swapping the arms only inverts
-/// the result.
+/// On the ratio scale the logarithms of candidate divided by baseline are averaged, so swapping the arms only inverts
+/// the result. Their mean is the 20 % trimmed mean: what disturbed one trial is no part of the difference. Differences,
+/// of which many are zero, are not trimmed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paired {
     scale: Scale,
     /// Log ratios or differences, in the order of their blocks.
     distances: Vec<f64>,
     moments: Moments,
-    /// Whether the moments are of the trimmed mean.
-    trimmed: bool,
-    /// The factor by which intervals are wider than Student's because consecutive distances are correlated; 1 if the
-    /// test finds no correlation.
-    widening: f64,
+    /// The location of both arms together, as a logarithm on the ratio scale.
+    middle: f64,
+    /// Pairs in which an arm's figure is not zero.
+    nonzero: usize,
+    /// Blocks in which only the other arm has a figure, of each arm.
+    lost: [usize; 2],
 }
 
 impl Paired {
@@ -32,26 +33,33 @@ impl Paired {
     /// figure that is not positive. One such pair is enough, because omitting it would favour the arm that failed.
     pub fn new(question: &Question, runs: &Runs) -> Result<Self, String> {
         let arms = [&question.baseline, &question.candidate].map(|cell| runs.of(cell, question.metric));
-        let by_block = |arm: &[&RunRecord]| -> BTreeMap<u32, f64> {
-            arm.iter().filter_map(|run| Some((run.trial.block, figure(run, question.metric)?))).collect()
-        };
-        let [baseline, candidate] = arms.map(by_block);
+        let [baseline, candidate] = arms.map(|arm| by_block(arm, question.metric));
+        let both = |block: &u32| Some((*baseline.get(block)?, *candidate.get(block)?));
         let pairs: Vec<(f64, f64)> =
-            baseline.iter().filter_map(|(block, figure)| Some((*figure, *candidate.get(block)?))).collect();
-        // Trials of milliseconds: what else the machine did in one of them is no part of the difference.
-        let interleaved = arms.iter().all(|arm| arm.iter().all(|run| run.spec.slicing.is_some()));
-        let paired = Self::of(question.metric.scale(), &pairs);
-        paired.map(|paired| if interleaved { paired.trimmed() } else { paired }).map_err(|few| {
-            let cells = [(&question.baseline, arms[0]), (&question.candidate, arms[1])];
-            let empty = cells.iter().zip([&baseline, &candidate]).find(|(_, figures)| figures.is_empty());
-            match empty {
-                Some(((cell, runs), _)) => {
-                    let missing = crate::estimate(runs, question.metric).missing;
-                    format!("{}: {}", cell.level(question.factor), missing.as_deref().unwrap_or("no figure"))
-                }
-                None => few,
+            baseline.keys().filter_map(both).filter_map(|(a, b)| Some((a?, b?))).collect();
+        let lost = |own: fn(&(Option<f64>, Option<f64>)) -> bool| {
+            baseline.keys().filter_map(both).filter(own).count()
+        };
+        let lost = [lost(|(a, b)| a.is_none() && b.is_some()), lost(|(a, b)| a.is_some() && b.is_none())];
+        match Self::of(question.metric.scale(), &pairs) {
+            Ok(paired) => Ok(Paired { lost, ..paired }),
+            Err(few) => {
+                let cells = [(&question.baseline, arms[0]), (&question.candidate, arms[1])];
+                let is_empty = |figures: &BTreeMap<u32, Option<f64>>| figures.values().all(Option::is_none);
+                let empty = cells.iter().zip([&baseline, &candidate]).find(|(_, figures)| is_empty(figures));
+                Err(match empty {
+                    Some(((cell, runs), _)) => {
+                        let missing = crate::estimate(runs, question.metric).missing;
+                        format!(
+                            "{}: {}",
+                            cell.level(question.factor),
+                            missing.as_deref().unwrap_or("no figure")
+                        )
+                    }
+                    None => few,
+                })
             }
-        })
+        }
     }
 
     /// Pairs given as (baseline, candidate), finite figures.
@@ -59,63 +67,55 @@ impl Paired {
     /// # Errors
     /// Fewer than two pairs, or a ratio with a figure that is not positive.
     pub fn of(scale: Scale, pairs: &[(f64, f64)]) -> Result<Self, String> {
-        let distances: Vec<f64> = match scale {
-            Scale::Difference => pairs.iter().map(|(baseline, candidate)| candidate - baseline).collect(),
+        let unfit = pairs.iter().filter(|(a, b)| *a <= 0.0 || *b <= 0.0).count();
+        if unfit > 0 && scale == Scale::Ratio {
+            return Err(format!(
+                "no ratio can be made: a figure is zero or less in {unfit} of {} pairs",
+                pairs.len()
+            ));
+        }
+        let of = |of: fn(f64, f64) -> f64| pairs.iter().map(|(a, b)| of(*a, *b)).collect::<Vec<f64>>();
+        let (distances, middles) = match scale {
+            Scale::Difference => (of(|a, b| b - a), of(|a, b| (a + b) / 2.0)),
+            Scale::Ratio => (of(|a, b| (b / a).ln()), of(|a, b| (a.ln() + b.ln()) / 2.0)),
+        };
+        let located = match scale {
+            Scale::Difference => Moments::of(&distances).zip(mean(&middles)),
             Scale::Ratio => {
-                let unfit = pairs.iter().filter(|(a, b)| *a <= 0.0 || *b <= 0.0).count();
-                if unfit > 0 {
-                    return Err(format!(
-                        "no ratio can be made: a figure is zero or less in {unfit} of {} pairs",
-                        pairs.len()
-                    ));
-                }
-                pairs.iter().map(|(baseline, candidate)| (candidate / baseline).ln()).collect()
+                Moments::trimmed(&distances).zip(Moments::trimmed(&middles).map(|moments| moments.mean))
             }
         };
-        Self::at(scale, distances, false).ok_or_else(|| {
+        let Some((moments, middle)) = located else {
             let found = if pairs.len() == 1 { "one block" } else { "no block" };
-            format!("{found} has a figure of both arms; an interval needs two")
-        })
+            return Err(format!("{found} has a figure of both arms; an interval needs two"));
+        };
+        let nonzero = pairs.iter().filter(|(a, b)| *a != 0.0 || *b != 0.0).count();
+        Ok(Paired { scale, distances, moments, middle, nonzero, lost: [0; 2] })
     }
 
-    fn at(scale: Scale, distances: Vec<f64>, trimmed: bool) -> Option<Self> {
-        let moments = if trimmed { Moments::trimmed(&distances)? } else { Moments::of(&distances)? };
-        let widening = autocorrelation(&distances).map_or(1.0, |found| found.widening);
-        Some(Paired { scale, distances, moments, trimmed, widening })
+    /// Mean and spread of the log ratios or differences.
+    pub(crate) fn moments(&self) -> &Moments {
+        &self.moments
     }
 
-    /// The same pairs with the 20 % trimmed mean of their distances, and its intervals. Differences, which have many
-    /// zeros, are not trimmed.
-    pub fn trimmed(self) -> Self {
-        match self.scale {
-            Scale::Difference => self,
-            scale => {
-                let moments = Moments::trimmed(&self.distances).unwrap_or(self.moments);
-                Paired { scale, moments, trimmed: true, ..self }
-            }
-        }
+    /// The number of pairs.
+    pub fn pairs(&self) -> usize {
+        self.distances.len()
     }
 
-    /// The p of a difference as large as the margin or larger, given as distances; two one-sided tests.
-    pub(crate) fn equivalence_p(&self, margin: &Interval) -> f64 {
-        equivalence_of(&self.moments, margin, self.widening).p
+    /// The number of pairs in which an arm's figure is not zero.
+    pub(crate) fn nonzero(&self) -> usize {
+        self.nonzero
     }
 
-    /// The pairs without the last `pairs`; `None` with fewer than two left.
-    pub(crate) fn before(&self, pairs: usize) -> Option<Self> {
-        let known = self.distances.len().checked_sub(pairs)?;
-        Self::at(self.scale, self.distances[..known].to_vec(), self.trimmed)
+    /// The blocks in which only the other arm has a figure: of the baseline, and of the candidate.
+    pub(crate) fn lost(&self) -> [usize; 2] {
+        self.lost
     }
 
-    /// Two-sided p of no difference: Student's paired t, its error widened like the interval.
-    pub(crate) fn p(&self) -> f64 {
-        let error = self.moments.sd / (self.moments.n as f64).sqrt() * self.widening;
-        two_sided(self.moments.mean, error, (self.moments.n - 1) as f64)
-    }
-
-    /// Log ratios or differences, in the order of their blocks.
-    pub(crate) fn distances(&self) -> &[f64] {
-        &self.distances
+    /// The scale of the estimate.
+    pub(crate) fn scale(&self) -> Scale {
+        self.scale
     }
 
     /// The estimate: a ratio (1 is no difference) or a difference in the metric's unit.
@@ -123,24 +123,33 @@ impl Paired {
         back(self.scale, self.moments.mean)
     }
 
-    /// The t interval at the given confidence (0.95 is 95 %), on the estimate's scale; widened if consecutive pairs
-    /// are correlated ([`crate::statistics::autocorrelation`]).
-    pub fn interval(&self, confidence: f64) -> Interval {
-        let interval = self.moments.interval(confidence).widened(self.widening);
-        interval_back(self.scale, interval)
+    /// The figures of baseline and candidate that fit the estimate: its two ends about their common location.
+    pub fn arms(&self) -> [f64; 2] {
+        [-0.5, 0.5].map(|way| back(self.scale, self.middle + way * self.moments.mean))
     }
 
-    /// The estimate and the intervals that a report keeps.
+    /// Student's t interval at the given confidence (0.95 is 95 %), on the estimate's scale.
+    pub fn interval(&self, confidence: f64) -> Interval {
+        interval_back(self.scale, self.moments.interval(confidence))
+    }
+
+    /// The estimate with its interval.
     pub fn effect(&self) -> Effect {
         Effect {
             scale: self.scale,
             pairs: self.distances.len(),
             estimate: self.estimate(),
+            error: self.moments.error(),
+            degrees_of_freedom: (self.moments.n - 1) as f64,
             interval90: self.interval(0.90),
             interval95: self.interval(0.95),
-            interval99: self.interval(0.99),
         }
     }
+}
+
+/// The figure of each block in which an arm was run; `None` where the run is invalid or has none.
+fn by_block(arm: &[&RunRecord], metric: Metric) -> BTreeMap<u32, Option<f64>> {
+    arm.iter().map(|run| (run.trial.block, figure(run, metric))).collect()
 }
 
 #[cfg(test)]
@@ -155,14 +164,16 @@ mod tests {
 
     #[test]
     fn a_ratio_is_the_geometric_mean_with_the_interval_of_its_logarithms() {
-        // Log ratios -0.2, -0.1, 0, 0.1, 0.2 about 0: sd 0.15811388, standard error 0.07071068.
+        // Log ratios -0.2, -0.1, 0, 0.1, 0.2.
         let pairs = [-0.2_f64, -0.1, 0.0, 0.1, 0.2].map(|log| (10.0, 10.0 * log.exp()));
-        let effect = Paired::of(Scale::Ratio, &pairs).unwrap().effect();
+        // Of five one is trimmed at each end: winsorized -0.1, -0.1, 0, 0.1, 0.1, error sqrt(0.04 / 6), 2 degrees.
+        let paired = Paired::of(Scale::Ratio, &pairs).unwrap();
+        let effect = paired.effect();
         assert_eq!((effect.scale, effect.pairs), (Scale::Ratio, 5));
         close(effect.estimate, 1.0);
-        close(effect.interval90.high.ln(), 2.131847 * 0.07071068);
-        close(effect.interval95.high.ln(), 2.776445 * 0.07071068);
-        close(effect.interval99.high.ln(), 4.604095 * 0.07071068);
+        close(effect.error, (0.04_f64 / 6.0).sqrt());
+        close(effect.interval95.high.ln(), 4.302653 * effect.error);
+        close(paired.interval(0.9).high.ln(), 2.919986 * effect.error);
         close(effect.interval95.low * effect.interval95.high, 1.0);
     }
 
@@ -189,7 +200,7 @@ mod tests {
         for (scale, expected) in [(Scale::Ratio, 1.5), (Scale::Difference, 1.0)] {
             let effect = Paired::of(scale, &[(2.0, 3.0); 6]).unwrap().effect();
             close(effect.estimate, expected);
-            assert_eq!(effect.interval99, Interval { low: effect.estimate, high: effect.estimate });
+            assert_eq!(effect.interval95, Interval { low: effect.estimate, high: effect.estimate });
         }
     }
 
@@ -203,7 +214,7 @@ mod tests {
     #[test]
     fn wild_pairs_stay_finite() {
         let effect = Paired::of(Scale::Ratio, &[(1e-9, 1e9), (1e9, 1e-9)]).unwrap().effect();
-        assert!(effect.interval99.high.is_finite() && effect.interval99.low >= 0.0);
+        assert!(effect.interval95.high.is_finite() && effect.interval95.low >= 0.0);
     }
 
     #[test]
@@ -225,6 +236,35 @@ mod tests {
         let paired = Paired::new(&question(metric, 0.02), &Runs::new(&records)).unwrap();
         assert_eq!(paired.effect().pairs, 2);
         close(paired.estimate(), 1.1);
+    }
+
+    #[test]
+    fn columns_fit_the_difference() {
+        // One trial of ten in which everything was slow, and one in which one arm was.
+        let mut pairs = vec![(100.0, 97.0); 8];
+        pairs.extend([(10.0, 9.7), (100.0, 20.0)]);
+        let paired = Paired::of(Scale::Ratio, &pairs).unwrap();
+        let [baseline, candidate] = paired.arms();
+        close(candidate / baseline, paired.estimate());
+        assert!((baseline - 100.0).abs() < 2.0, "{baseline}");
+        let paired = Paired::of(Scale::Difference, &[(1.0, 3.0), (2.0, 5.0)]).unwrap();
+        assert_eq!(paired.arms(), [1.5, 4.0]);
+    }
+
+    #[test]
+    fn figures_missing_in_one_arm_are_counted() {
+        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let metric = Metric::Throughput;
+        let mut records = Vec::new();
+        for block in 0..4 {
+            records.push(run(block, &four, metric, 10.0));
+            records.push(match block {
+                0 => run_with(block, &six, metric, Value::Missing("infinite".into())),
+                _ => run(block, &six, metric, 11.0),
+            });
+        }
+        let paired = Paired::new(&question(metric, 0.02), &Runs::new(&records)).unwrap();
+        assert_eq!((paired.pairs(), paired.lost()), (3, [0, 1]));
     }
 
     #[test]

@@ -1,13 +1,9 @@
 //! A campaign, as read from its record.
 
 use stacklab_model::{
-    Cell, CpuScope, Explanation, HostFacts, IntervalRow, LinkConfig, ProbeSpec, Question, RunRecord,
-    StopReason, Topology,
+    Cell, CpuScope, Explanation, HostFacts, LinkConfig, ProbeSpec, Question, RunRecord, StopReason, Topology,
+    Verdict,
 };
-use std::collections::BTreeMap;
-
-/// The intervals of runs, by their block and position.
-pub type Series = BTreeMap<(u32, u32), Vec<IntervalRow>>;
 
 /// A campaign, as read from its record.
 #[derive(Debug, Clone, Copy)]
@@ -39,10 +35,11 @@ pub struct Campaign<'a> {
     /// Why the measurement of each question ended, in their order; questions beyond the end of the list are
     /// unfinished.
     pub stop_reasons: &'a [StopReason],
+    /// The verdict of each question that was settled while measuring, in their order; questions beyond the end of the
+    /// list are open.
+    pub settled: &'a [Option<Verdict>],
     /// The runs, valid and not, in any order.
     pub runs: &'a [RunRecord],
-    /// What arrived in each interval of the runs that were measured apart; may lack any.
-    pub series: &'a Series,
     /// Whether the processors were sampled while they were measured.
     pub is_sampled: bool,
     /// Why cells differ.

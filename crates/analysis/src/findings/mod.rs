@@ -1,31 +1,24 @@
 //! The findings of a campaign.
 
 pub(crate) mod campaign;
-mod cautions;
-mod floors;
 mod overall;
+mod same_arm;
 
-use crate::comparison::hypothesis_tests::{adjust, tests};
-use crate::comparison::many_arms::many_arms;
+use crate::comparison::evidence::Evidence;
+use crate::comparison::family::conclude;
 use crate::comparison::outlook::blocks_to_decide;
-use crate::comparison::paired::Paired;
 use crate::estimate::estimate;
 use crate::findings::campaign::Campaign;
-use crate::findings::cautions::cautions;
-use crate::findings::floors::{floors, verdict_above};
 use crate::findings::overall::overall;
+use crate::findings::same_arm::same_arm;
 use crate::records::unpaired::unpaired_sentence;
 use crate::runs::Runs;
-use crate::steady_state::steady_state;
 use crate::{airtime, headers};
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, Effect, Explained, Findings, Floor, HostFacts, LinkConfig, Metric,
-    Question, RunRecord, RunStatus, StopReason, Topology, Verdict, Warning,
+    Cell, CellEstimate, Comparison, Effect, Explained, Findings, HostFacts, LinkConfig, Metric, Question,
+    RunRecord, RunStatus, StopReason, Topology, Verdict, Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Level of tests: the share of false positives that is accepted.
-const LEVEL: f64 = 0.05;
 
 /// Why runs that were sampled give no verdict.
 const SAMPLED: &str = "the processors were sampled while it was measured, which takes time";
@@ -49,10 +42,7 @@ pub fn findings(campaign: &Campaign) -> Findings {
 fn measured(campaign: &Campaign) -> Findings {
     let runs = Runs::new(campaign.runs);
     let cells = cells(campaign, &runs);
-    let floors = floors(campaign.runs);
-    let comparisons = comparisons(campaign, &runs, &floors);
-    let many_arms = many_arms(campaign.questions, &runs);
-    let steady_state = steady_state(campaign.runs, campaign.series);
+    let comparisons = comparisons(campaign, &runs);
     let blocks: BTreeSet<u32> = campaign.runs.iter().map(|run| run.trial.block).collect();
     Findings {
         title: campaign.title.to_owned(),
@@ -70,13 +60,10 @@ fn measured(campaign: &Campaign) -> Findings {
             .filter_map(|(name, facts)| Some(format!("{name}: {}", facts.noise.as_ref()?)))
             .collect(),
         cpu_scope: campaign.cpu_scope,
-        cautions: cautions(&cells, &comparisons, &many_arms, &steady_state),
-        steady_state,
         cells,
-        overall: overall(&comparisons, &floors),
-        floors,
+        overall: overall(&comparisons),
+        same_arm: same_arm(campaign.runs),
         comparisons,
-        many_arms,
         warnings: warnings(campaign.runs),
         is_sampled: campaign.is_sampled,
         explanations: campaign.explanations.to_vec(),
@@ -95,52 +82,54 @@ fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
     estimates
 }
 
-fn comparisons(campaign: &Campaign, runs: &Runs, floors: &[Floor]) -> Vec<Comparison> {
-    let stop_reason = campaign.stop_reasons.iter().copied().chain(std::iter::repeat(StopReason::Unfinished));
-    let mut comparisons: Vec<Comparison> = campaign
-        .questions
-        .iter()
-        .zip(stop_reason)
-        .map(|(question, stop_reason)| compare(question, stop_reason, campaign, runs, floors))
+fn comparisons(campaign: &Campaign, runs: &Runs) -> Vec<Comparison> {
+    let mut evidence: Vec<Evidence> =
+        campaign.questions.iter().map(|question| Evidence::of(question, runs)).collect();
+    let reasons: Vec<StopReason> = (0..evidence.len())
+        .map(|number| campaign.stop_reasons.get(number).copied().unwrap_or(StopReason::Unfinished))
         .collect();
-    adjust(&mut comparisons);
-    for comparison in &mut comparisons {
-        let by_chance = comparison.tests.as_ref().is_some_and(|tests| tests.adjusted_p >= LEVEL);
-        if by_chance && matches!(comparison.verdict, Verdict::Better(_)) {
-            comparison.verdict = Verdict::Inconclusive;
-        }
-    }
-    comparisons
+    // What is open is tested once, at the end: a campaign that was interrupted has not ended.
+    let has_ended = !reasons.contains(&StopReason::Unfinished);
+    let verdicts = conclude(campaign.settled, campaign.questions, &mut evidence, has_ended);
+    let all = campaign.questions.iter().zip(evidence).zip(verdicts).zip(reasons);
+    all.map(|(((question, found), verdict), reason)| {
+        compare(question, found, verdict, reason, campaign, runs)
+    })
+    .collect()
 }
 
 fn compare(
     question: &Question,
+    evidence: Evidence,
+    verdict: Verdict,
     stop_reason: StopReason,
     campaign: &Campaign,
     runs: &Runs,
-    floors: &[Floor],
 ) -> Comparison {
     let of = |cell| estimate(runs.of(cell, question.metric), question.metric);
     let (baseline_estimate, candidate_estimate) = (of(&question.baseline), of(&question.candidate));
-    let paired = Paired::new(question, runs);
-    let tests = paired.as_ref().ok().and_then(|paired| tests(question, paired, runs, campaign.seed));
-    let effect = paired.map(|paired| paired.effect()).map_err(|reason| {
-        let unpaired = unpaired_sentence(
-            question,
-            [&question.baseline, &question.candidate].map(|cell| runs.of(cell, question.metric)),
-        );
-        unpaired.map_or(reason.clone(), |unpaired| format!("{reason}; {unpaired}"))
-    });
-    let means = [baseline_estimate.mean, candidate_estimate.mean];
-    let verdict = verdict_above(question, effect.as_ref().map_err(String::as_str), floors);
-    let open = effect.as_ref().ok().filter(|_| verdict == Verdict::Inconclusive);
+    let verdict = match (verdict, &evidence.paired) {
+        (Verdict::Nothing(reason), Err(_)) => {
+            let arms = [&question.baseline, &question.candidate].map(|cell| runs.of(cell, question.metric));
+            Verdict::Nothing(match unpaired_sentence(question, arms) {
+                Some(unpaired) => format!("{reason}; {unpaired}"),
+                None => reason,
+            })
+        }
+        (verdict, _) => verdict,
+    };
+    let effect = evidence.paired.as_ref().ok().map(|paired| paired.effect());
+    let fitted = evidence.paired.as_ref().ok().map(|paired| paired.arms());
+    let means = fitted.map_or([baseline_estimate.mean, candidate_estimate.mean], |fitted| fitted.map(Some));
+    let open = effect.as_ref().filter(|_| verdict == Verdict::Inconclusive);
     Comparison {
         question: question.clone(),
-        more_blocks: open.and_then(|effect| blocks_to_decide(question, effect)),
-        tests,
-        explained: explained(question, effect.as_ref().ok(), means, campaign),
+        more_blocks: open.and_then(|effect| blocks_to_decide(question, effect, campaign.questions.len())),
+        tests: evidence.tests,
+        explained: explained(question, effect.as_ref(), means, campaign),
         verdict,
-        effect: effect.ok(),
+        effect,
+        fitted,
         baseline_estimate,
         candidate_estimate,
         stop_reason,

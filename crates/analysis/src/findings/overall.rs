@@ -1,11 +1,11 @@
 //! Each difference over all cells in which it was asked: what the first sentence of a report says.
 
 use crate::comparison::distance::{back, interval_back, to_distance};
-use crate::findings::floors::verdict_above;
-use stacklab_model::{Comparison, Effect, Factor, Floor, Interval, Overall, Verdict};
+use crate::statistics::t_quantile;
+use stacklab_model::{Comparison, Effect, Factor, Interval, Overall, Verdict};
 
 /// The differences over all cells, in the order in which they were first asked.
-pub(super) fn overall(comparisons: &[Comparison], floors: &[Floor]) -> Vec<Overall> {
+pub(super) fn overall(comparisons: &[Comparison]) -> Vec<Overall> {
     let mut groups: Vec<Vec<&Comparison>> = Vec::new();
     for comparison in comparisons {
         match groups.iter_mut().find(|group| key(group[0]) == key(comparison)) {
@@ -13,7 +13,7 @@ pub(super) fn overall(comparisons: &[Comparison], floors: &[Floor]) -> Vec<Overa
             None => groups.push(vec![comparison]),
         }
     }
-    groups.iter().map(|group| over(group, floors)).collect()
+    groups.iter().map(|group| over(group)).collect()
 }
 
 fn key(comparison: &Comparison) -> impl PartialEq + use<> {
@@ -23,15 +23,9 @@ fn key(comparison: &Comparison) -> impl PartialEq + use<> {
     (question.factor, levels, question.metric, transport)
 }
 
-fn over(group: &[&Comparison], floors: &[Floor]) -> Overall {
+fn over(group: &[&Comparison]) -> Overall {
     let question = &group[0].question;
     let effects: Option<Vec<&Effect>> = group.iter().map(|comparison| comparison.effect.as_ref()).collect();
-    let effect = effects.map(|effects| mean(&effects));
-    let verdict = match group {
-        // Its adjusted p counts, too.
-        [one] => one.verdict.clone(),
-        _ => verdict_above(question, effect.as_ref().ok_or("a comparison has no figures"), floors),
-    };
     Overall {
         factor: question.factor,
         baseline: question.baseline.level(question.factor),
@@ -39,38 +33,63 @@ fn over(group: &[&Comparison], floors: &[Floor]) -> Overall {
         metric: question.metric,
         transport: (question.factor != Factor::Transport).then_some(question.baseline.transport),
         comparisons: group.len(),
-        answered: group
-            .iter()
-            .filter(|comparison| matches!(comparison.verdict, Verdict::Better(_) | Verdict::Equivalent))
-            .count(),
-        verdict,
-        effect,
+        answered: group.iter().filter(|comparison| comparison.verdict.is_answer()).count(),
+        verdict: at_each(group),
+        range: range(group),
+        effect: effects.map(|effects| mean(&effects)),
         margin: question.margin,
     }
 }
 
-/// The mean of independent effects of one scale, weighted by their precision: a comparison that one disturbed trial
-/// made wide has little weight. Equal weights if an interval has no width.
+/// The verdict that holds for each comparison (intersection-union: Berger 1982), so that none hides another's.
+/// `Inconclusive` if they differ.
+fn at_each(group: &[&Comparison]) -> Verdict {
+    let first = &group[0].verdict;
+    let seen = |comparison: &&&Comparison| !matches!(comparison.verdict, Verdict::NoneSeen(_));
+    match first {
+        Verdict::NoneSeen(_) if group.iter().all(|comparison| !seen(&comparison)) => first.clone(),
+        Verdict::Nothing(_)
+            if group.iter().all(|comparison| matches!(comparison.verdict, Verdict::Nothing(_))) =>
+        {
+            first.clone()
+        }
+        Verdict::Better(_) | Verdict::Equivalent if group.iter().all(|other| other.verdict == *first) => {
+            first.clone()
+        }
+        _ => Verdict::Inconclusive,
+    }
+}
+
+/// The smallest and the largest estimate.
+fn range(group: &[&Comparison]) -> Option<[f64; 2]> {
+    let estimates = || group.iter().filter_map(|comparison| Some(comparison.effect.as_ref()?.estimate));
+    let low = estimates().min_by(f64::total_cmp)?;
+    Some([low, estimates().max_by(f64::total_cmp)?])
+}
+
+/// The mean of independent effects of one scale, each with the same weight: how sure a size is says nothing of how
+/// much it matters. The degrees of freedom are Satterthwaite's.
 fn mean(effects: &[&Effect]) -> Effect {
     let scale = effects[0].scale;
-    let distance = |figure: f64| to_distance(scale, figure);
-    let half = |interval: &Interval| (distance(interval.high) - distance(interval.low)) / 2.0;
-    let exact = effects.iter().any(|effect| half(&effect.interval95) <= 0.0);
-    let weight = |effect: &Effect| if exact { 1.0 } else { half(&effect.interval95).powi(-2) };
-    let all: f64 = effects.iter().map(|effect| weight(effect)).sum();
-    let middle = effects.iter().map(|effect| weight(effect) * distance(effect.estimate)).sum::<f64>() / all;
-    let interval = |of: fn(&Effect) -> Interval| {
-        let squares = effects.iter().map(|effect| (weight(effect) * half(&of(effect))).powi(2));
-        let half = squares.sum::<f64>().sqrt() / all;
+    let k = effects.len() as f64;
+    let middle = effects.iter().map(|effect| to_distance(scale, effect.estimate)).sum::<f64>() / k;
+    let variances = || effects.iter().map(|effect| (effect.error.powi(2), effect.degrees_of_freedom));
+    let sum: f64 = variances().map(|(variance, _)| variance).sum();
+    let shares: f64 = variances().map(|(variance, degrees)| variance.powi(2) / degrees).sum();
+    let error = sum.sqrt() / k;
+    let degrees_of_freedom = if shares > 0.0 { sum.powi(2) / shares } else { 1.0 };
+    let interval = |share: f64| {
+        let half = if error > 0.0 { t_quantile(share, degrees_of_freedom) * error } else { 0.0 };
         interval_back(scale, Interval { low: middle - half, high: middle + half })
     };
     Effect {
         scale,
         pairs: effects.iter().map(|effect| effect.pairs).sum(),
         estimate: back(scale, middle),
-        interval90: interval(|effect| effect.interval90),
-        interval95: interval(|effect| effect.interval95),
-        interval99: interval(|effect| effect.interval99),
+        error,
+        degrees_of_freedom,
+        interval90: interval(0.95),
+        interval95: interval(0.975),
     }
 }
 
@@ -78,50 +97,47 @@ fn mean(effects: &[&Effect]) -> Effect {
 mod tests {
     use super::*;
     use crate::comparison::paired::Paired;
-    use crate::comparison::verdict::verdict;
     use crate::fixtures::{comparison, question};
     use stacklab_model::{Metric, Scale};
 
-    fn with(pairs: &[(f64, f64)]) -> Comparison {
-        let question = question(Metric::Throughput, 0.02);
-        let effect = Paired::of(Scale::Ratio, pairs).unwrap().effect();
-        Comparison { verdict: verdict(&question, Ok(&effect)), effect: Some(effect), ..comparison(question) }
+    fn with(verdict: Verdict, apart: f64) -> Comparison {
+        let pairs: Vec<(f64, f64)> =
+            [0.001, -0.001, 0.002, -0.002, 0.0].map(|noise: f64| (1.0, (apart + noise).exp())).to_vec();
+        let effect = Paired::of(Scale::Ratio, &pairs).unwrap().effect();
+        Comparison { verdict, effect: Some(effect), ..comparison(question(Metric::Throughput, 0.02)) }
+    }
+
+    fn better() -> Verdict {
+        Verdict::Better("ipv4".into())
     }
 
     #[test]
-    fn a_mean_over_cells_is_narrower_than_each_and_judged_by_the_same_rule() {
-        let one = with(&[(1.0, 0.95), (1.0, 0.97), (1.0, 0.96), (1.0, 0.93)]);
-        let other = with(&[(1.0, 0.94), (1.0, 0.96), (1.0, 0.95), (1.0, 0.92)]);
-        let found = overall(&[one.clone(), other], &[]);
-        let [found] = &found[..] else { panic!("one group") };
-        let (effect, single) = (found.effect.as_ref().unwrap(), one.effect.as_ref().unwrap());
-        assert!((effect.estimate - 0.9474).abs() < 1e-3, "{effect:?}");
-        assert!(effect.interval95.half_width() < single.interval95.half_width());
-        assert_eq!((found.comparisons, effect.pairs), (2, 8));
-        assert_eq!(found.verdict, Verdict::Better("ipv4".into()));
+    fn direction_holds_only_where_each_size_has_it() {
+        let over = |all: &[Comparison]| overall(all).remove(0);
+        let found = over(&[with(better(), -0.05), with(better(), -0.03)]);
+        assert_eq!((found.verdict.clone(), found.answered), (better(), 2));
+        let effect = found.effect.unwrap();
+        assert!((effect.estimate.ln() + 0.04).abs() < 1e-9, "{effect:?}");
+        let [low, high] = found.range.unwrap();
+        assert!((low.ln() + 0.05).abs() < 1e-3 && (high.ln() + 0.03).abs() < 1e-3);
+        // 10 % at one size and nothing at two others is not "equivalent", and neither is -3 % beside +3 %.
+        let unlike = [with(better(), -0.1), with(Verdict::Equivalent, 0.0), with(Verdict::Equivalent, 0.0)];
+        let found = over(&unlike);
+        assert_eq!((found.verdict, found.answered), (Verdict::Inconclusive, 3));
+        assert!((found.effect.unwrap().estimate.ln() + 0.1 / 3.0).abs() < 1e-9);
+        let opposite = [with(better(), -0.03), with(Verdict::Better("ipv6".into()), 0.03)];
+        assert_eq!(over(&opposite).verdict, Verdict::Inconclusive);
+        assert_eq!(
+            over(&[with(better(), -0.05), with(Verdict::Inconclusive, -0.05)]).verdict,
+            Verdict::Inconclusive
+        );
     }
 
     #[test]
-    fn a_comparison_without_figures_leaves_no_mean() {
-        let empty = Comparison { effect: None, ..with(&[(1.0, 1.0), (1.0, 1.01)]) };
-        let found = overall(&[with(&[(1.0, 1.0), (1.0, 1.01)]), empty], &[]);
-        assert!(found[0].effect.is_none() && matches!(found[0].verdict, Verdict::Nothing(_)));
-    }
-
-    #[test]
-    fn what_an_arm_differs_from_itself_or_chance_explains_is_not_said_first_either() {
-        let [one, other] =
-            [0.95, 0.96].map(|figure| with(&[(1.0, figure), (1.0, figure + 0.002), (1.0, figure)]));
-        assert_eq!(one.verdict, Verdict::Better("ipv4".into()));
-        // An arm differs from itself by 8 %.
-        let effect = Paired::of(Scale::Ratio, &[(1.0, 0.92), (1.0, 0.92)]).unwrap().effect();
-        let floor = Floor { metric: Metric::Throughput, transport: one.question.baseline.transport, effect };
-        for (floors, expected) in
-            [(vec![], Verdict::Better("ipv4".into())), (vec![floor], Verdict::Inconclusive)]
-        {
-            assert_eq!(overall(&[one.clone(), other.clone()], &floors)[0].verdict, expected);
-        }
-        let by_chance = Comparison { verdict: Verdict::Inconclusive, ..one };
-        assert_eq!(overall(&[by_chance], &[])[0].verdict, Verdict::Inconclusive);
+    fn comparison_without_figures_leaves_no_mean() {
+        let nothing = || Verdict::Nothing("no figure".into());
+        let empty = Comparison { effect: None, ..with(nothing(), 0.0) };
+        let found = overall(&[empty.clone(), empty]).remove(0);
+        assert_eq!((found.effect, found.verdict), (None, nothing()));
     }
 }

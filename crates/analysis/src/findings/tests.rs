@@ -23,7 +23,6 @@ fn of(link_config: &LinkConfig, cells: &[Cell], questions: &[Question], runs: &[
             probe(Probe::Stream, &[Metric::Throughput, Metric::Loss]),
             probe(Probe::Connect, &[Metric::ConnectTime]),
         ],
-        stop_reasons: &[StopReason::Decided],
         ..campaign(link_config, questions, runs)
     })
 }
@@ -33,7 +32,7 @@ fn a_campaign_becomes_its_findings() {
     let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
     let link_config = link_config(Some(Rate(1_000_000_000)));
     let mut runs = Vec::new();
-    for block in 0..4 {
+    for block in 0..5 {
         runs.push(run(block, &six, Metric::Throughput, 590.0 + f64::from(block)));
         runs.push(run(block, &four, Metric::Throughput, 650.0 + f64::from(block)));
     }
@@ -41,29 +40,30 @@ fn a_campaign_becomes_its_findings() {
     let questions = [question(Metric::Throughput, 0.02), question(Metric::Loss, 0.001)];
     let found = of(&link_config, &[four, six], &questions, &runs);
 
-    assert_eq!((found.blocks, found.valid_runs), (5, 8));
+    assert_eq!((found.blocks, found.valid_runs), (6, 10));
     assert_eq!(found.invalid_runs, [(1, "family is ipv4".to_owned())]);
     // UDP cells: no connection metrics.
     assert_eq!(
         found.cells.iter().map(|cell| (cell.metric, cell.estimate.n)).collect::<Vec<_>>(),
-        [(Metric::Throughput, 4), (Metric::Loss, 0), (Metric::Throughput, 4), (Metric::Loss, 0)]
+        [(Metric::Throughput, 5), (Metric::Loss, 0), (Metric::Throughput, 5), (Metric::Loss, 0)]
     );
     let [throughput, loss] = &found.comparisons[..] else { panic!("two questions, two answers") };
     assert_eq!(throughput.verdict, Verdict::Better("ipv4".into()));
-    assert_eq!(throughput.stop_reason, StopReason::Decided);
-    assert_eq!(throughput.effect.as_ref().unwrap().pairs, 4);
-    assert_eq!(throughput.baseline_estimate.mean, Some(651.5));
+    assert_eq!(throughput.effect.as_ref().unwrap().pairs, 5);
+    assert_eq!(throughput.baseline_estimate.mean, Some(652.0));
+    let [baseline, candidate] = throughput.fitted.unwrap();
+    assert!((candidate / baseline - throughput.effect.as_ref().unwrap().estimate).abs() < 1e-12);
     let explained = throughput.explained.as_ref().unwrap();
     assert!((explained.ratio.unwrap() - 194.0 / 214.0).abs() < 1e-9);
     assert!((explained.left.unwrap() - 1.0).abs() < 0.01);
     assert_eq!(loss.verdict, Verdict::Nothing("ipv4: not recorded".into()));
-    assert_eq!((loss.stop_reason, &loss.explained), (StopReason::Unfinished, &None));
+    assert_eq!((loss.stop_reason, &loss.explained), (StopReason::Cap, &None));
 }
 
 #[test]
 fn runs_that_were_sampled_give_no_verdict() {
     let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
-    let runs: Vec<RunRecord> = (0..4)
+    let runs: Vec<RunRecord> = (0..5)
         .flat_map(|block| {
             let figure = f64::from(block);
             [
@@ -82,6 +82,33 @@ fn runs_that_were_sampled_give_no_verdict() {
     assert!(matches!(&sampled.comparisons[0].verdict, Verdict::Nothing(why) if why.contains("sampled")));
     assert!(matches!(&sampled.overall[0].verdict, Verdict::Nothing(_)) && sampled.is_sampled);
     assert!(sampled.comparisons[0].effect.is_some());
+}
+
+#[test]
+fn before_the_end_only_settled_claims_are_made() {
+    let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+    let runs: Vec<RunRecord> = (0..8)
+        .flat_map(|block| {
+            [
+                run(block, &six, Metric::Throughput, 590.0 + f64::from(block)),
+                run(block, &four, Metric::Throughput, 650.0 + f64::from(block)),
+            ]
+        })
+        .collect();
+    let (link_config, questions) = (link_config(None), [question(Metric::Throughput, 0.02)]);
+    let with = |stop_reason: StopReason, settled: Option<Verdict>| {
+        let (stop_reasons, settled) = ([stop_reason], [settled]);
+        let campaign = campaign(&link_config, &questions, &runs);
+        findings(&Campaign { stop_reasons: &stop_reasons, settled: &settled, ..campaign })
+            .comparisons
+            .remove(0)
+    };
+    let better = || Verdict::Better("ipv4".into());
+    assert_eq!(with(StopReason::Unfinished, None).verdict, Verdict::Inconclusive);
+    assert_eq!(with(StopReason::Unfinished, Some(better())).verdict, better());
+    let ended = with(StopReason::Cap, None);
+    assert_eq!(ended.verdict, better());
+    assert!(ended.tests.unwrap().adjusted_p.is_some());
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Two unpaired samples of runs.
 
-use crate::comparison::distance::{back, interval_back, margin_distance, ratio_of_medians};
-use crate::comparison::verdict::{Significance, is_better, significance};
+use crate::comparison::distance::{back, interval_back, margin_distance};
+use crate::comparison::family::ENDED;
 use crate::estimate::estimate;
 use crate::runs::figure;
-use crate::statistics::{autocorrelation, benjamini_hochberg, cliffs_delta, mann_whitney, welch_widened};
+use crate::statistics::{benjamini_hochberg, welch};
 use stacklab_model::{
     Against, Better, Cell, Change, Estimate, Interval, Metric, Question, RunRecord, Scale, Unit, Unpaired,
 };
@@ -38,7 +38,11 @@ pub(crate) fn against(
         vanished || effect.as_ref().is_ok_and(|effect| is_beyond(metric, effect, &a, margin, allowed))
     });
     Against {
-        change: change(metric, margin, effect.as_ref().map_err(String::as_str)),
+        change: match &effect {
+            // Until `judge` has seen all.
+            Ok(_) => Change::Inconclusive,
+            Err(reason) => Change::Nothing(reason.clone()),
+        },
         effect: effect.ok(),
         cell,
         metric,
@@ -90,8 +94,8 @@ fn fitness(scale: Scale, figures: &[f64], estimate: &Estimate) -> Result<(), Str
     }
 }
 
-/// The distance of two samples with its intervals and tests; `adjusted_p` is the unadjusted p until [`adjust`] has
-/// processed all.
+/// The distance of two samples with its interval and tests; the adjusted p are the plain ones until [`judge`] has seen
+/// all.
 fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<Unpaired> {
     let on_scale = |figures: &[f64]| -> Vec<f64> {
         match scale {
@@ -100,38 +104,20 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
         }
     };
     let (a, b) = (on_scale(first), on_scale(second));
-    let widening = [&a, &b].map(|figures| autocorrelation(figures).map_or(1.0, |found| found.widening));
-    let found = welch_widened(&a, &b, widening)?;
-    let interval = |confidence: f64| interval_back(scale, found.interval(confidence));
-    let no_more = margin_distance(scale, margin);
+    let found = welch(&a, &b)?;
+    // Events of which neither record has one: there is nothing to be sure of.
+    let none = scale == Scale::Difference && first.iter().chain(second).all(|figure| *figure == 0.0);
+    let (p, equivalence_p) =
+        (found.p, if none { 1.0 } else { found.equivalence_p(&margin_distance(scale, margin)) });
     Some(Unpaired {
         scale,
         estimate: back(scale, found.difference),
-        interval90: interval(0.90),
-        interval95: interval(0.95),
-        interval99: interval(0.99),
-        p: found.p,
-        adjusted_p: found.p,
-        equivalence_p: found.equivalence_p(&no_more),
-        mann_whitney_p: mann_whitney(first, second)?.p,
-        ratio_of_medians: ratio_of_medians(second, first),
-        cliffs_delta: cliffs_delta(first, second)?,
+        interval95: interval_back(scale, found.interval(0.95)),
+        p,
+        adjusted_p: p,
+        equivalence_p,
+        adjusted_equivalence_p: equivalence_p,
     })
-}
-
-/// Judges by the rule of [`significance`].
-fn change(metric: Metric, margin: f64, effect: Result<&Unpaired, &str>) -> Change {
-    let effect = match effect {
-        Ok(effect) => effect,
-        Err(reason) => return Change::Nothing(reason.to_owned()),
-    };
-    let found = significance(effect.scale, &effect.interval90, &effect.interval99, margin);
-    match found {
-        Significance { is_equivalent: true, .. } => Change::Equivalent,
-        Significance { side: None, .. } => Change::Inconclusive,
-        Significance { side: Some(side), .. } if is_better(metric, side) => Change::Better,
-        Significance { side: Some(_), .. } => Change::Worse,
-    }
 }
 
 /// Whether the whole 95 % interval is worse than what is allowed. Of rates and times that is a ratio; of shares and per
@@ -158,12 +144,26 @@ fn is_beyond(metric: Metric, effect: &Unpaired, first: &Estimate, margin: f64, a
     }
 }
 
-/// Benjamini and Hochberg's adjustment over all figures that have a p.
-pub(crate) fn adjust(figures: &mut [Against]) {
-    let mut members: Vec<&mut Unpaired> =
-        figures.iter_mut().filter_map(|figure| figure.effect.as_mut()).collect();
-    let plain: Vec<f64> = members.iter().map(|effect| effect.p).collect();
-    for (effect, p) in members.iter_mut().zip(benjamini_hochberg(&plain)) {
-        effect.adjusted_p = p;
+/// Judges all figures of two records together: differences and equality are each claimed by Benjamini and Hochberg at
+/// 2.5 %, so that at most one in twenty of all claims is expected to be false. A difference that is sure is said, also
+/// where it is inside the margin.
+pub(crate) fn judge(figures: &mut [Against]) {
+    let members: Vec<&Unpaired> = figures.iter().filter_map(|figure| figure.effect.as_ref()).collect();
+    let adjusted = |of: fn(&Unpaired) -> f64| {
+        benjamini_hochberg(&members.iter().map(|effect| of(effect)).collect::<Vec<f64>>())
+    };
+    let [different, equivalent] = [adjusted(|effect| effect.p), adjusted(|effect| effect.equivalence_p)];
+    let judged = figures.iter_mut().filter(|figure| figure.effect.is_some());
+    for (figure, (different, equivalent)) in judged.zip(different.into_iter().zip(equivalent)) {
+        let Some(effect) = figure.effect.as_mut() else { continue };
+        (effect.adjusted_p, effect.adjusted_equivalence_p) = (different, equivalent);
+        let none = if effect.scale == Scale::Ratio { 1.0 } else { 0.0 };
+        let is_more = effect.estimate > none;
+        figure.change = match (different <= ENDED, equivalent <= ENDED) {
+            (true, _) if is_more == (figure.metric.better() == Better::Higher) => Change::Better,
+            (true, _) => Change::Worse,
+            (false, true) => Change::Equivalent,
+            (false, false) => Change::Inconclusive,
+        };
     }
 }

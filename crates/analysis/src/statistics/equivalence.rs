@@ -15,24 +15,23 @@ pub struct Equivalence {
     pub equivalent: bool,
 }
 
-/// Tests at 5 % whether the mean of the figures is inside the margin (in their unit). `widening` is the factor by
-/// which the standard error of the mean exceeds that of independent figures ([`super::Autocorrelation`]), 1 for
-/// Student's. `None` with fewer than two figures.
+/// Tests at 5 % whether the mean of the figures is inside the margin (in their unit). `None` with fewer than two
+/// figures.
 ///
 /// Source: Schuirmann (1987).
-pub fn equivalence(figures: &[f64], margin: &Interval, widening: f64) -> Option<Equivalence> {
-    Some(equivalence_of(&Moments::of(figures)?, margin, widening))
+pub fn equivalence(figures: &[f64], margin: &Interval) -> Option<Equivalence> {
+    Some(equivalence_of(&Moments::of(figures)?, margin))
 }
 
 /// The same from the mean and spread of figures.
-pub(crate) fn equivalence_of(moments: &Moments, margin: &Interval, widening: f64) -> Equivalence {
-    let error = moments.sd / (moments.n as f64).sqrt() * widening;
+pub(crate) fn equivalence_of(moments: &Moments, margin: &Interval) -> Equivalence {
+    let error = moments.error();
     let beyond = |distance: f64| match (error > 0.0, distance >= 0.0) {
         (true, _) => upper_tail(distance / error, (moments.n - 1) as f64),
         (false, true) => 0.0,
         (false, false) => 1.0,
     };
-    let interval90 = moments.interval(0.90).widened(widening);
+    let interval90 = moments.interval(0.90);
     Equivalence {
         p: beyond(moments.mean - margin.low).max(beyond(margin.high - moments.mean)),
         interval90,
@@ -47,10 +46,10 @@ mod tests {
     #[test]
     fn figures_without_spread_are_inside_or_not() {
         let margin = Interval { low: -1.0, high: 1.0 };
-        let found = equivalence(&[0.5; 3], &margin, 1.0).unwrap();
+        let found = equivalence(&[0.5; 3], &margin).unwrap();
         assert_eq!((found.p, found.equivalent), (0.0, true));
-        let found = equivalence(&[1.5; 3], &margin, 1.0).unwrap();
+        let found = equivalence(&[1.5; 3], &margin).unwrap();
         assert_eq!((found.p, found.equivalent), (1.0, false));
-        assert_eq!(equivalence(&[1.5], &margin, 1.0), None);
+        assert_eq!(equivalence(&[1.5], &margin), None);
     }
 }

@@ -5,7 +5,7 @@ use stacklab_model::Interval;
 
 /// Mean and spread of at least two figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Moments {
+pub struct Moments {
     /// Number of figures.
     pub n: usize,
     /// Their mean.
@@ -26,8 +26,11 @@ impl Moments {
         Some(Moments { n, mean, sd: (squares / (n - 1) as f64).sqrt() })
     }
 
-    /// Of the 20 % trimmed mean: its figures are the kept ones, and the standard deviation is such that Student's t
-    /// gives the interval of Tukey and McLaughlin (1963). With fewer than five figures nothing is trimmed.
+    /// Of the 20 % trimmed mean: its figures are the h kept ones, and the standard deviation is that of Yuen's standard
+    /// error, `sqrt(SSD / (h (h - 1)))`, with the winsorized sum of squares. With fewer than five figures nothing is
+    /// trimmed.
+    ///
+    /// Source: Tukey and McLaughlin (1963), Yuen (1974).
     pub(crate) fn trimmed(figures: &[f64]) -> Option<Self> {
         let n = figures.len();
         let cut = n / 5;
@@ -42,13 +45,17 @@ impl Moments {
             (sorted[place], sorted[n - 1 - place]) = (sorted[cut], sorted[n - 1 - cut]);
         }
         let winsorized = Self::of(&sorted)?.sd;
-        let error = winsorized / (0.6 * (n as f64).sqrt());
-        Some(Moments { n: kept, mean, sd: error * (kept as f64).sqrt() })
+        Some(Moments { n: kept, mean, sd: winsorized * ((n - 1) as f64 / (kept - 1) as f64).sqrt() })
+    }
+
+    /// Standard error of the mean.
+    pub fn error(&self) -> f64 {
+        self.sd / (self.n as f64).sqrt()
     }
 
     /// The interval that covers the mean with the given confidence (0.95 is 95 %), for approximately normal figures.
     pub(crate) fn interval(&self, confidence: f64) -> Interval {
-        let half = t_quantile(0.5 + confidence / 2.0, (self.n - 1) as f64) * self.sd / (self.n as f64).sqrt();
+        let half = t_quantile(0.5 + confidence / 2.0, (self.n - 1) as f64) * self.error();
         Interval { low: self.mean - half, high: self.mean + half }
     }
 }
@@ -66,9 +73,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trimmed_mean_has_the_interval_of_tukey_and_mclaughlin() {
+    fn trimmed_mean_has_yuens_interval() {
         // The self-awareness data of Wilcox, Introduction to Robust Estimation and Hypothesis Testing, section 4.3:
-        // trimmed mean 282.7, interval (160.4, 405.0).
+        // n = 19, h = 13, trimmed mean 282.7.
         let figures = [
             77., 87., 88., 114., 151., 210., 219., 246., 253., 262., 296., 299., 306., 376., 428., 515.,
             666., 1310., 2611.,
@@ -76,8 +83,9 @@ mod tests {
         let found = Moments::trimmed(&figures).unwrap();
         assert_eq!(found.n, 13);
         assert!((found.mean - 282.7).abs() < 0.1, "{found:?}");
-        let interval = found.interval(0.95);
-        assert!((interval.low - 160.39).abs() < 0.1 && (interval.high - 404.99).abs() < 0.1, "{interval:?}");
+        // The winsorized sum of squares is 387,925.68; over 13 times 12.
+        let error = found.sd / 13.0_f64.sqrt();
+        assert!((error - 49.8669).abs() < 1e-3, "{error}");
         assert_eq!(Moments::trimmed(&[1.0, 2.0, 9.0]), Moments::of(&[1.0, 2.0, 9.0]));
     }
 

@@ -1,7 +1,7 @@
 //! Gauges, which each format writes in its own way.
 
 /// All verdicts: each has a sample, which is 1 for the one that holds.
-const VERDICTS: [&str; 4] = ["better", "equivalent", "inconclusive", "nothing"];
+const VERDICTS: [&str; 5] = ["better", "equivalent", "inconclusive", "none_seen", "nothing"];
 
 /// Names and values of labels.
 pub type Labels = Vec<(&'static str, String)>;

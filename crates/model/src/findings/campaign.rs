@@ -1,9 +1,9 @@
 //! The findings of a campaign, all together.
 
 use crate::explanation::pair::Explanation;
-use crate::findings::finding::{CellEstimate, Comparison, ManyArms, SteadyState};
-use crate::findings::floor::Floor;
+use crate::findings::finding::{CellEstimate, Comparison};
 use crate::findings::overall::Overall;
+use crate::findings::same_arm::SameArm;
 use crate::host::facts::CpuScope;
 use crate::trial::run::Warning;
 use serde::{Deserialize, Serialize};
@@ -42,18 +42,9 @@ pub struct Findings {
     /// Each difference over all cells in which it was asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overall: Vec<Overall>,
-    /// What an arm differs from itself by, in an interleaved campaign.
+    /// The A/A check of an interleaved campaign: an arm against itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub floors: Vec<Floor>,
-    /// Factors with more than two compared arms.
-    #[serde(default)]
-    pub many_arms: Vec<ManyArms>,
-    /// The steady-state tests of the runs, by probe.
-    #[serde(default, rename = "settling")]
-    pub steady_state: Vec<SteadyState>,
-    /// Cautions from the tests of many comparisons, each with the number of comparisons or cells concerned.
-    #[serde(default)]
-    pub cautions: Vec<(usize, Warning)>,
+    pub same_arm: Vec<SameArm>,
     /// Warnings for the reader, each once, with the number of runs that gave it.
     pub warnings: Vec<(usize, Warning)>,
     /// Whether the processors were sampled while it was measured: such runs give no verdict.

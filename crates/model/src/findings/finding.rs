@@ -2,7 +2,6 @@
 
 use crate::factors::cell::Cell;
 use crate::factors::factor::Factor;
-use crate::factors::family::Probe;
 use crate::metrics::metric::Metric;
 use crate::metrics::unit::Scale;
 use crate::names::named;
@@ -75,120 +74,31 @@ pub struct Estimate {
     pub sd: Option<f64>,
     /// Median over runs.
     pub median: Option<f64>,
-    /// 95 % confidence interval of the mean (Student's t), widened if consecutive runs are correlated.
+    /// 95 % confidence interval of the mean (Student's t).
     pub interval: Option<Interval>,
     /// 95 % confidence interval of the median (order statistics); `None` with fewer than 6 runs.
     #[serde(default)]
     pub median_interval: Option<Interval>,
-    /// The tests of the runs' order; `None` if they show nothing.
-    #[serde(default)]
-    pub order: Option<Order>,
     /// Why runs have no figure, if any run has none.
     pub missing: Option<String>,
 }
 
-/// Tests of the order of figures: drift and autocorrelation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Order {
-    /// Kendall's tau of figures and order: 1 if every figure is above all earlier ones, -1 if every figure is below
-    /// them.
-    pub drift: f64,
-    /// Two-sided p of no drift (Mann and Kendall).
-    pub drift_p: f64,
-    /// Lag-1 autocorrelation, corrected for bias; `None` with fewer than 8 figures.
-    pub autocorrelation: Option<f64>,
-    /// The factor by which the interval is wider than Student's because of it; 1 if it is not wider.
-    pub widening: f64,
-}
-
-/// How a p-value was adjusted for multiple comparisons.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Adjustment {
-    /// Holm's adjustment, over the claims of the study: the comparisons by the headline metric, which is the first
-    /// metric compared.
-    Holm,
-    /// Benjamini and Hochberg's adjustment, over all other comparisons.
-    #[serde(rename = "benjamini-hochberg")]
-    BenjaminiHochberg,
-}
-
-impl Adjustment {
-    /// The name as written in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Adjustment::Holm => "holm",
-            Adjustment::BenjaminiHochberg => "benjamini-hochberg",
-        }
-    }
-}
-
-/// Hypothesis tests and estimators of a comparison, in addition to the t interval that gives its verdict.
+/// The tests of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tests {
-    /// Two-sided p of no difference (paired t test, with the standard error widened like the interval).
+    /// Two-sided p of no difference (Student's t).
     pub p: f64,
-    /// The same p, adjusted for the number of comparisons. An adjusted p below 0.05 is significant among all
-    /// comparisons.
-    pub adjusted_p: f64,
-    /// How the p was adjusted.
-    pub adjustment: Adjustment,
     /// p of a difference as large as the margin or larger (two one-sided t tests).
     pub equivalence_p: f64,
-    /// 95 % BCa bootstrap interval of the effect; `None` if all pairs are equal.
-    pub bootstrap95: Option<Interval>,
-    /// Two-sided p of Wilcoxon's signed-rank test; `None` if no pair differs.
-    pub signed_rank_p: Option<f64>,
-    /// Hodges and Lehmann's estimate of the effect, on the scale of the effect.
-    pub hodges_lehmann: f64,
-    /// Its 95 % interval; `None` with fewer than 6 pairs.
-    pub hodges_lehmann95: Option<Interval>,
-    /// Median of the candidate's runs divided by the baseline's; `None` if the quotient is not a number.
-    pub ratio_of_medians: Option<f64>,
-    /// Share of run pairs with the candidate's figure above the baseline's, minus the share with it below, over all
-    /// runs; -1 to 1.
-    pub cliffs_delta: f64,
-    /// The tests of the pairs' order; `None` if they show nothing.
-    pub order: Option<Order>,
-}
-
-/// Whether runs of a probe were in steady state while they were measured (MSER-5 on the messages in each row of a
-/// run's interval series). Figures cover the whole measured window; this test says how much of the window still looks
-/// like warm-up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SteadyState {
-    /// The probe.
-    pub probe: Probe,
-    /// Number of valid runs with a series.
-    pub runs: usize,
-    /// Number of runs with a series too short for the test (fewer than 30 whole rows).
-    pub too_short: usize,
-    /// Number of runs with a transient at the beginning. MSER-5 cuts something from nearly half of all series without
-    /// any change.
-    pub late: usize,
-    /// The median length of these transients, nanoseconds after the window's beginning.
-    pub late_ns: Option<f64>,
-    /// Number of runs without a steady state. MSER-5 reports this for up to one in six series without any change.
-    pub unsettled: usize,
-}
-
-/// A test of more than two arms of one factor together, before any two of them are compared (Friedman).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ManyArms {
-    /// The factor that differs.
-    pub factor: Factor,
-    /// The metric.
-    pub metric: Metric,
-    /// The cell of the first arm. The other arms differ from it in the factor only.
-    pub cell: Cell,
-    /// The arms' levels.
-    pub levels: Vec<String>,
-    /// Number of blocks in which all arms have a figure.
-    pub blocks: usize,
-    /// Friedman's statistic, corrected for ties.
-    pub statistic: f64,
-    /// p that all arms are equal.
-    pub p: f64,
+    /// e-value against "no difference": valid whenever it is looked at.
+    pub e: f64,
+    /// e-value against "the difference is as large as the margin or larger".
+    pub equivalence_e: f64,
+    /// The p, adjusted for all comparisons of the campaign (Benjamini and Hochberg, those that were settled while
+    /// measuring with p = 0). At most 0.025 is a claim. `None` before the campaign has ended.
+    pub adjusted_p: Option<f64>,
+    /// The equivalence p, adjusted likewise.
+    pub adjusted_equivalence_p: Option<f64>,
 }
 
 /// The difference between candidate and baseline, paired within blocks.
@@ -201,12 +111,14 @@ pub struct Effect {
     pub pairs: usize,
     /// The estimate.
     pub estimate: f64,
-    /// 90 % interval, used to judge equivalence (two one-sided tests at 5 %).
+    /// Standard error of the estimate (of its logarithm, for ratios).
+    pub error: f64,
+    /// Degrees of freedom of that error.
+    pub degrees_of_freedom: f64,
+    /// 90 % interval (Student's t): each end is a one-sided test at 5 %.
     pub interval90: Interval,
-    /// 95 % interval, used in reports.
+    /// 95 % interval (Student's t).
     pub interval95: Interval,
-    /// 99 % interval, used to judge a difference. It is wider because the data are tested after every block.
-    pub interval99: Interval,
 }
 
 named! {
@@ -250,19 +162,29 @@ pub enum Verdict {
     Better(String),
     /// The difference is inside the margin.
     Equivalent,
-    /// Neither a difference nor equivalence is significant.
+    /// Neither a difference nor equivalence is claimed.
     Inconclusive,
+    /// Neither arm had an event; the text has the bounds.
+    #[serde(rename = "none_seen")]
+    NoneSeen(String),
     /// There is nothing to compare; the text gives the reason.
     Nothing(String),
+}
+
+impl Verdict {
+    /// Whether it answers the question.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Verdict::Better(_) | Verdict::Equivalent | Verdict::NoneSeen(_))
+    }
 }
 
 /// Why the measurement of a comparison ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StopReason {
-    /// Its interval is narrow enough.
-    Narrow,
-    /// Its verdict is decided.
+    /// Its interval is as narrow as `until = "precise"` asks.
+    Precise,
+    /// Its verdict is settled.
     Decided,
     /// The maximum number of blocks was measured.
     Cap,
@@ -270,15 +192,6 @@ pub enum StopReason {
     Budget,
     /// The campaign ended earlier (interrupted, or still running).
     Unfinished,
-}
-
-/// The state of one question for the stopping rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoppingState {
-    /// Whether the half-width of its 99 % interval was inside the target at the last four looks.
-    pub narrow: bool,
-    /// Whether the verdict was surely `better`, or surely `equivalent`, at the last four looks.
-    pub decided: bool,
 }
 
 /// One question of a study: two cells that differ in one factor, compared by one metric.
@@ -309,7 +222,10 @@ pub struct Comparison {
     pub candidate_estimate: Estimate,
     /// The difference between both; `None` with fewer than two pairs.
     pub effect: Option<Effect>,
-    /// The results of the other tests; `None` without an effect.
+    /// Figures of baseline and candidate that fit the difference, in the metric's unit: what tables print.
+    #[serde(default)]
+    pub fitted: Option<[f64; 2]>,
+    /// Its tests; `None` if the verdict follows without them.
     #[serde(default)]
     pub tests: Option<Tests>,
     /// The part that headers or airtime explain, for throughput and packet rate.

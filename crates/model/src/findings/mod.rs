@@ -3,6 +3,6 @@
 pub(crate) mod campaign;
 pub(crate) mod difference;
 pub(crate) mod finding;
-pub(crate) mod floor;
 pub(crate) mod overall;
 pub(crate) mod records;
+pub(crate) mod same_arm;

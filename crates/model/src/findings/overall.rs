@@ -24,10 +24,13 @@ pub struct Overall {
     pub comparisons: usize,
     /// Number of comparisons that say which arm is better, or that they are equivalent.
     pub answered: usize,
-    /// Mean of the comparisons' effects (of their logarithms, for ratios) and its intervals, weighted by precision: the
-    /// comparisons are independent measurements. `None` if a comparison has no effect.
+    /// Mean of the comparisons' effects (of their logarithms, for ratios) with equal weights, and its
+    /// interval. `None` if a comparison has no effect.
     pub effect: Option<Effect>,
-    /// What this mean shows, by the rule of a single comparison.
+    /// The smallest and the largest estimate of the comparisons.
+    #[serde(default)]
+    pub range: Option<[f64; 2]>,
+    /// The verdict that holds for each comparison; `inconclusive` if they differ.
     pub verdict: Verdict,
     /// The equivalence margin.
     pub margin: f64,

@@ -17,7 +17,7 @@ pub enum Change {
     Worse,
     /// The difference is inside the margin.
     Equivalent,
-    /// Neither a difference nor equivalence is significant.
+    /// Neither a difference nor equivalence is claimed.
     Inconclusive,
     /// There is nothing to compare; the text gives the reason.
     Nothing(String),
@@ -43,24 +43,16 @@ pub struct Unpaired {
     pub scale: Scale,
     /// The estimate. On the ratio scale, it is the ratio of the geometric means.
     pub estimate: f64,
-    /// 90 % interval (Welch's t), used to judge equivalence (two one-sided tests at 5 %).
-    pub interval90: Interval,
-    /// 95 % interval, used in reports.
+    /// 95 % interval (Welch's t).
     pub interval95: Interval,
-    /// 99 % interval, used to judge a difference.
-    pub interval99: Interval,
     /// Two-sided p of no difference (Welch's t test).
     pub p: f64,
-    /// The same p, adjusted for the number of figures compared (Benjamini and Hochberg).
+    /// The same p, adjusted for the number of figures compared (Benjamini and Hochberg). At most 0.025 is a claim.
     pub adjusted_p: f64,
     /// p of a difference as large as the margin or larger (two one-sided tests).
     pub equivalence_p: f64,
-    /// Two-sided p that both have the same distribution (Mann and Whitney).
-    pub mann_whitney_p: f64,
-    /// Median of the second record's runs divided by the first record's; `None` if the quotient is not a number.
-    pub ratio_of_medians: Option<f64>,
-    /// Share of run pairs with the second record's figure above the first's, minus the share with it below; -1 to 1.
-    pub cliffs_delta: f64,
+    /// The same p, adjusted likewise.
+    pub adjusted_equivalence_p: f64,
 }
 
 /// One metric of one cell that both records contain.

@@ -1,5 +1,6 @@
 //! The specification of a run.
 
+use crate::names::named;
 use crate::trial::io::{Io, IoChoice};
 use crate::{Cell, CpuScope, Family, Framing, Metric, Probe, Transport, Tuning, print_duration};
 use serde::{Deserialize, Serialize};
@@ -204,6 +205,16 @@ impl TrialSpec {
     }
 }
 
+named! {
+    /// What a comparison is measured for.
+    pub enum Until("until") {
+        /// A claim that is settled.
+        Verdict = "verdict",
+        /// An interval as narrow as the target; the verdict is made then.
+        Precise = "precise",
+    }
+}
+
 /// The condition for ending a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoppingRule {
@@ -211,8 +222,10 @@ pub struct StoppingRule {
     pub min: u32,
     /// Maximum number of blocks.
     pub max: u32,
-    /// Target half-width of a comparison's 99 % interval, as a ratio (0.02 is 2 %). A comparison stops after four
-    /// looks in a row within the target.
+    /// What each comparison is measured for.
+    pub until: Until,
+    /// Half-width of a comparison's 95 % interval at which it stops if it is measured until it is precise, as a ratio
+    /// (0.02 is 2 %).
     pub target: f64,
     /// Maximum measuring time in nanoseconds; checked after each block.
     pub budget_ns: Option<u64>,

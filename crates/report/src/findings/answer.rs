@@ -2,7 +2,7 @@
 
 use crate::findings::groups::level_name;
 use crate::findings::why::why;
-use crate::rendering::numbers::{DisplayUnit, fixed};
+use crate::rendering::numbers::{DisplayUnit, fixed, signed};
 use stacklab_model::{Effect, Factor, Findings, Metric, Overall, Scale, Transport, Verdict};
 
 /// `ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.2 % higher; loss equivalent. 40 of 42
@@ -60,15 +60,32 @@ fn sentence(group: &[&Overall]) -> String {
         |one: &Overall| one.effect.as_ref().map_or_else(String::new, |effect| difference(one.metric, effect));
     let differs = parts(|verdict| matches!(verdict, Verdict::Better(_)), said);
     let same = parts(|verdict| matches!(verdict, Verdict::Equivalent), name);
-    let open = parts(|verdict| matches!(verdict, Verdict::Inconclusive), name);
     let none = parts(|verdict| matches!(verdict, Verdict::Nothing(_)), name);
+    let unseen = parts(|verdict| matches!(verdict, Verdict::NoneSeen(_)), name);
+    let open = |one: &&&Overall| one.verdict == Verdict::Inconclusive;
+    let join = |all: Vec<String>| (!all.is_empty()).then(|| all.join(", "));
+    let mixed =
+        join(group.iter().filter(open).filter(|one| one.answered > 0).map(|one| by_cell(one)).collect());
+    let open = join(group.iter().filter(open).filter(|one| one.answered == 0).map(|one| name(one)).collect());
     let said = [
         differs,
+        mixed,
         same.map(|names| format!("{names} equivalent")),
+        unseen.map(|names| format!("{names} none seen")),
         open.map(|names| format!("{names} inconclusive")),
         none.map(|names| format!("{names} without figures")),
     ];
     format!("{arms}: {}.", said.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// `throughput -10.0 to +0.1 %, 3 of 6 answered`: what holds at one size does not at another.
+fn by_cell(one: &Overall) -> String {
+    let unit = DisplayUnit::of(one.metric);
+    let range = one.range.map_or_else(String::new, |range| {
+        let [low, high] = range.map(|figure| signed(unit.difference(one.metric.scale(), figure), 1));
+        format!(" {low} to {high} {}", unit.difference_unit)
+    });
+    format!("{}{range}, {} of {} answered", one.metric, one.answered, one.comparisons)
 }
 
 /// `throughput 4.4 ± 0.3 % lower`.
@@ -96,7 +113,6 @@ mod tests {
 
     fn overall(metric: Metric, transport: Transport, estimate: f64, verdict: Verdict) -> Overall {
         let interval = Interval { low: estimate - 0.003, high: estimate + 0.003 };
-        let (interval90, interval95, interval99) = (interval, interval, interval);
         Overall {
             factor: Factor::Family,
             baseline: "ipv4".into(),
@@ -109,10 +125,12 @@ mod tests {
                 scale: metric.scale(),
                 pairs: 60,
                 estimate,
-                interval90,
-                interval95,
-                interval99,
+                error: 0.0015,
+                degrees_of_freedom: 40.0,
+                interval90: interval,
+                interval95: interval,
             }),
+            range: Some([estimate - 0.02, estimate + 0.01]),
             verdict,
             margin: 0.02,
         }
@@ -126,12 +144,14 @@ mod tests {
             overall(Loss, Transport::Udp, 0.0, Verdict::Equivalent),
             overall(Rtt, Transport::Udp, 1.011, Verdict::Better("ipv4".into())),
             overall(Throughput, Transport::Tcp, 0.99, Verdict::Inconclusive),
+            Overall { answered: 0, ..overall(Rtt, Transport::Tcp, 1.0, Verdict::Inconclusive) },
         ];
         let said = answer(&Findings { overall, ..findings() }).unwrap();
         assert_eq!(
             said,
             "ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.3 % higher; loss equivalent. \
-             ipv6 against ipv4 over tcp: throughput inconclusive. 22 of 24 comparisons answered."
+             ipv6 against ipv4 over tcp: throughput -3.0 to 0.0 %, 4 of 6 answered; rtt inconclusive. 22 of 30 comparisons \
+             answered."
         );
         assert_eq!(answer(&Findings { overall: vec![], ..findings() }), None);
     }

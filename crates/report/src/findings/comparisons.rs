@@ -5,7 +5,9 @@ use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
     DisplayUnit, NONE, aligned, decimals, difference_decimals, fixed, percent, signed,
 };
-use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Metric, StopReason, Verdict};
+use stacklab_model::{
+    Better, Comparison, CpuScope, Estimate, Explained, Interval, Metric, Scale, StopReason, Verdict,
+};
 
 /// Heading, definition and table of a group.
 pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
@@ -64,11 +66,10 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
             rows.iter().map(|row| level_alone(&row.question.baseline, *factor)).collect();
         table.push(factor.name(), is_number(&cells), cells);
     }
-    let estimates: Vec<[&Estimate; 2]> =
-        rows.iter().map(|row| [&row.baseline_estimate, &row.candidate_estimate]).collect();
-    let places = mean_decimals(estimates.iter().flatten().copied(), shown);
+    let estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fitted(row)).collect();
+    let places = mean_decimals(estimates.iter().flatten(), shown);
     for (arm, title) in [&group.baseline, &group.candidate].into_iter().enumerate() {
-        let column: Vec<&Estimate> = estimates.iter().map(|pair| pair[arm]).collect();
+        let column: Vec<&Estimate> = estimates.iter().map(|pair| &pair[arm]).collect();
         table.push(title, true, means(&column, shown, places, &mut notes));
     }
     let places = difference_places(rows, shown);
@@ -91,6 +92,24 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
     table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
     table.footnotes = notes;
     table
+}
+
+/// The estimates of both arms at the figures that fit the printed difference: a mean over runs may contradict it where
+/// trials were disturbed.
+pub(crate) fn fitted(row: &Comparison) -> [Estimate; 2] {
+    let estimates = [row.baseline_estimate.clone(), row.candidate_estimate.clone()];
+    let Some(fitted) = row.fitted else { return estimates };
+    let [baseline, candidate] = estimates;
+    [(baseline, fitted[0]), (candidate, fitted[1])].map(|(estimate, figure)| {
+        // An interval of a rate or a time is as wide in relation to its figure.
+        let times = match (row.question.metric.scale(), estimate.mean) {
+            (Scale::Ratio, Some(mean)) if mean > 0.0 => figure / mean,
+            _ => 1.0,
+        };
+        let half = estimate.interval.map(|interval| interval.half_width() * times);
+        let interval = half.map(|half| Interval { low: figure - half, high: figure + half });
+        Estimate { mean: Some(figure), interval, ..estimate }
+    })
 }
 
 /// Decimals for the means of a table and their half-widths.
@@ -188,10 +207,11 @@ pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
         Verdict::Better(level) => format!("{} better", arm(row, level)),
         Verdict::Equivalent => "equivalent".to_owned(),
         Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::NoneSeen(bounds) => format!("none seen {}", notes.mark(bounds)),
         Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
     };
     match row.stop_reason {
-        StopReason::Narrow | StopReason::Decided => verdict,
+        StopReason::Precise | StopReason::Decided => verdict,
         StopReason::Cap => format!("{verdict} (cap)"),
         StopReason::Budget => format!("{verdict} (budget)"),
         StopReason::Unfinished => format!("{verdict} (unfinished)"),

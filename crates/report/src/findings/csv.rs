@@ -9,7 +9,7 @@ use crate::findings::estimates::uncompared;
 use crate::rendering::columns::{self, Column, figure};
 use crate::rendering::csv_cells::Cells;
 use stacklab_model::{
-    CellEstimate, Comparison, Effect, Estimate, Explained, Findings, Order, Scale, StopReason, Tests, Verdict,
+    CellEstimate, Comparison, Effect, Estimate, Explained, Findings, Scale, StopReason, Tests, Verdict,
 };
 
 /// A row of the CSV.
@@ -82,6 +82,12 @@ pub(crate) fn columns() -> Vec<Column<FindingRow>> {
     columns.extend(estimate("baseline_", None, FindingRow::baseline));
     columns.extend(estimate("candidate_", Some("the baseline"), FindingRow::candidate));
     columns.extend(effect());
+    columns.extend(["baseline", "candidate"].into_iter().enumerate().map(|(arm, name)| {
+        let doc = format!("figure of the {name} that fits the effect, as tables print it");
+        Column::new(format!("{name}_fitted"), doc, move |row: &FindingRow| {
+            figure(row.comparison().and_then(|comparison| Some(comparison.fitted?[arm])))
+        })
+    }));
     columns.extend(explained());
     columns.extend(verdict());
     columns.extend(settings(FindingRow::subject, true));
@@ -151,33 +157,40 @@ fn explained() -> [Column<FindingRow>; 3] {
 /// The verdict and why no more was measured.
 fn verdict() -> [Column<FindingRow>; 4] {
     [
-        compared("verdict", "`better`, `equivalent`, `inconclusive` or `nothing`", |comparison| {
-            let name = match comparison.verdict {
-                Verdict::Better(_) => "better",
-                Verdict::Equivalent => "equivalent",
-                Verdict::Inconclusive => "inconclusive",
-                Verdict::Nothing(_) => "nothing",
-            };
-            name.to_owned()
-        }),
+        compared(
+            "verdict",
+            "`better`, `equivalent`, `inconclusive`, `none_seen` or `nothing`",
+            |comparison| {
+                let name = match comparison.verdict {
+                    Verdict::Better(_) => "better",
+                    Verdict::Equivalent => "equivalent",
+                    Verdict::Inconclusive => "inconclusive",
+                    Verdict::NoneSeen(_) => "none_seen",
+                    Verdict::Nothing(_) => "nothing",
+                };
+                name.to_owned()
+            },
+        ),
         compared("better", "the better level, where the verdict is `better`", |comparison| match &comparison
             .verdict
         {
             Verdict::Better(level) => level.clone(),
             _ => String::new(),
         }),
-        compared("reason", "why there is nothing to compare, where the verdict is `nothing`", |comparison| {
-            match &comparison.verdict {
-                Verdict::Nothing(reason) => reason.clone(),
+        compared(
+            "reason",
+            "why there is nothing to compare, or the bounds on events of which none was seen",
+            |comparison| match &comparison.verdict {
+                Verdict::Nothing(reason) | Verdict::NoneSeen(reason) => reason.clone(),
                 _ => String::new(),
-            }
-        }),
+            },
+        ),
         compared(
             "settled",
-            "why no more was measured: `narrow`, `decided`, `cap`, `budget` or `unfinished`",
+            "why no more was measured: `precise`, `decided`, `cap`, `budget` or `unfinished`",
             |comparison| {
                 let name = match comparison.stop_reason {
-                    StopReason::Narrow => "narrow",
+                    StopReason::Precise => "precise",
                     StopReason::Decided => "decided",
                     StopReason::Cap => "cap",
                     StopReason::Budget => "budget",
@@ -189,73 +202,30 @@ fn verdict() -> [Column<FindingRow>; 4] {
     ]
 }
 
-/// Hypothesis tests and other estimators.
-fn tests() -> [Column<FindingRow>; 15] {
-    let column = |name: &str, doc: &str, value: fn(&Tests) -> String| {
-        Column::new(name, doc, move |row: &FindingRow| {
-            let tests = row.comparison().and_then(|comparison| comparison.tests.as_ref());
-            tests.map(value).unwrap_or_default()
-        })
-    };
+/// The tests behind the verdict.
+fn tests() -> [Column<FindingRow>; 6] {
     let number = |name: &str, doc: &str, value: fn(&Tests) -> Option<f64>| {
         Column::new(name, doc, move |row: &FindingRow| {
             let tests = row.comparison().and_then(|comparison| comparison.tests.as_ref());
             figure(tests.and_then(value))
         })
     };
-    let order = |name: &str, doc: &str, value: fn(Order) -> Option<f64>| {
-        Column::new(name, doc, move |row: &FindingRow| {
-            let tests = row.comparison().and_then(|comparison| comparison.tests.as_ref());
-            figure(tests.and_then(|tests| tests.order).and_then(value))
-        })
-    };
     [
         number("p", "two-sided p of no difference (paired t)", |tests| Some(tests.p)),
-        number("adjusted_p", "the same, adjusted for the number of comparisons", |tests| {
-            Some(tests.adjusted_p)
-        }),
-        column(
-            "adjustment",
-            "`holm` over the claims by the headline metric, else `benjamini-hochberg`",
-            |tests| tests.adjustment.name().to_owned(),
+        number(
+            "adjusted_p",
+            "the same, adjusted for all comparisons (Benjamini and Hochberg); empty before the campaign has ended",
+            |tests| tests.adjusted_p,
         ),
         number(
             "equivalence_p",
             "p of a difference as large as the margin or larger (two one-sided tests)",
             |tests| Some(tests.equivalence_p),
         ),
-        number("bootstrap_low95", "lower end of the effect's 95 % BCa bootstrap interval", |tests| {
-            tests.bootstrap95.map(|interval| interval.low)
-        }),
-        number("bootstrap_high95", "upper end of the effect's 95 % BCa bootstrap interval", |tests| {
-            tests.bootstrap95.map(|interval| interval.high)
-        }),
-        number("signed_rank_p", "two-sided p of Wilcoxon's signed-rank test", |tests| tests.signed_rank_p),
-        number("hodges_lehmann", "Hodges and Lehmann's estimate of the effect", |tests| {
-            Some(tests.hodges_lehmann)
-        }),
-        number("hodges_lehmann_low95", "lower end of its 95 % interval", |tests| {
-            tests.hodges_lehmann95.map(|interval| interval.low)
-        }),
-        number("hodges_lehmann_high95", "upper end of its 95 % interval", |tests| {
-            tests.hodges_lehmann95.map(|interval| interval.high)
-        }),
-        number("ratio_of_medians", "median of the candidate's runs over the baseline's", |tests| {
-            tests.ratio_of_medians
-        }),
-        number(
-            "cliffs_delta",
-            "how much more often the candidate's figure is the larger, -1 to 1",
-            |tests| Some(tests.cliffs_delta),
-        ),
-        order("drift_p", "p that the effect does not drift over the blocks (Mann and Kendall)", |order| {
-            Some(order.drift_p)
-        }),
-        order("autocorrelation", "correlation of the pairs with the ones before them", |order| {
-            order.autocorrelation
-        }),
-        order("widening", "by how much the effect's intervals are wider than Student's for it", |order| {
-            Some(order.widening)
+        number("adjusted_equivalence_p", "the same, adjusted likewise", |tests| tests.adjusted_equivalence_p),
+        number("e", "e-value against no difference, valid whenever it is looked at", |tests| Some(tests.e)),
+        number("equivalence_e", "e-value against a difference as large as the margin or larger", |tests| {
+            Some(tests.equivalence_e)
         }),
     ]
 }
@@ -320,15 +290,16 @@ mod tests {
         let tests = findings.comparisons[0].tests.as_ref().unwrap();
         for (column, expected) in [
             ("p", tests.p),
-            ("adjusted_p", tests.adjusted_p),
-            ("bootstrap_high95", tests.bootstrap95.unwrap().high),
-            ("hodges_lehmann", tests.hodges_lehmann),
-            ("widening", tests.order.unwrap().widening),
-            ("cliffs_delta", tests.cliffs_delta),
+            ("adjusted_p", tests.adjusted_p.unwrap()),
+            ("equivalence_e", tests.equivalence_e),
+            ("e", tests.e),
         ] {
             assert_eq!(field(&rows[0], column).parse(), Ok(expected), "{column}");
         }
-        assert_eq!(field(&rows[0], "adjustment"), "holm");
+        assert_eq!(
+            field(&rows[0], "candidate_fitted").parse().ok(),
+            findings.comparisons[0].fitted.map(|two| two[1])
+        );
         let median = findings.comparisons[0].candidate_estimate.median_interval.unwrap();
         assert_eq!(field(&rows[0], "candidate_median_high").parse(), Ok(median.high));
     }

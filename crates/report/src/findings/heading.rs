@@ -8,8 +8,8 @@ use stacklab_model::Findings;
 
 /// The meaning of intervals and verdicts.
 pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and stands with \
-     its 95 % interval. An arm is better where the 99 % interval leaves out no difference; arms are \
-     equivalent where the 90 % interval is inside the margin.";
+     its 95 % interval. The figures of both arms fit that difference. At most one in twenty of the claims of \
+     this report (better, equivalent) is expected to be false, whenever it was stopped.";
 
 /// The warning of a run with much other load.
 const OTHER_LOAD: &str = "other_load";

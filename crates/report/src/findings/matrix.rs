@@ -23,7 +23,7 @@ pub(crate) fn blocks(groups: &[Group], width: usize) -> Vec<Block> {
     vec![
         Block::Heading("Verdicts".to_owned()),
         Block::Text(format!(
-            "{legend}, in parentheses where that is within the margin; = equivalent, ? inconclusive, {NONE} nothing to compare"
+            "{legend}, in parentheses where that is within the margin; = equivalent, 0 none seen, ? inconclusive, {NONE} nothing to compare"
         )),
         Block::Table(table),
     ]
@@ -75,6 +75,7 @@ pub(crate) fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String 
         }
         Verdict::Equivalent => "=".to_owned(),
         Verdict::Inconclusive => "?".to_owned(),
+        Verdict::NoneSeen(_) => "0".to_owned(),
         Verdict::Nothing(_) => NONE.to_owned(),
     }
 }

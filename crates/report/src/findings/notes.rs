@@ -3,13 +3,13 @@
 use crate::findings::heading::count;
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, fixed, signed};
-use stacklab_model::{Effect, Findings, Floor, StopReason, Warning};
+use stacklab_model::{Effect, Findings, SameArm, StopReason, Warning};
 use std::collections::BTreeMap;
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
 const LISTED: usize = 10;
 
-/// Comparisons cut short, cautions, headers that explain nothing, invalid runs, warnings.
+/// Comparisons cut short, the A/A check, headers that explain nothing, invalid runs, warnings.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let points = points(findings);
     if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
@@ -19,11 +19,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
 pub(crate) fn points(findings: &Findings) -> Vec<String> {
     let mut points = stop_reasons(findings);
     points.extend(outlook(findings));
-    points.extend(many_arms(findings));
-    points.extend(floors(findings));
-    points.extend(listed(&findings.cautions, |(n, caution)| {
-        format!("caution `{}` ({n}): {}; {}", caution.code, caution.text, caution.advice)
-    }));
+    points.extend(same_arm(findings));
     points.extend(headers(findings));
     points.extend(listed(&findings.invalid_runs, |(n, reason)| {
         format!("{} not counted: {reason}", count(*n, "invalid run"))
@@ -44,68 +40,60 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
     };
     let sentence = |(stop_reason, why)| match stopped(stop_reason) {
         0 => None,
-        n => Some(format!(
-            "{n} of {} stopped {why}, not because the interval was narrow enough or the verdict decided",
-            count(total, "comparison")
-        )),
+        n => {
+            Some(format!("{n} of {} stopped {why}, before a verdict was settled", count(total, "comparison")))
+        }
     };
     why.into_iter().filter_map(sentence).collect()
 }
 
-/// How many more blocks would decide what is inconclusive.
+/// How many more blocks would settle what is open.
 fn outlook(findings: &Findings) -> Option<String> {
     let mut more: Vec<u32> =
         findings.comparisons.iter().filter_map(|comparison| comparison.more_blocks).collect();
     more.sort_unstable();
     let (half, all) = (*more.get((more.len().max(1) - 1) / 2)?, *more.last()?);
     let what = match more.len() {
-        1 => "the inconclusive comparison".to_owned(),
-        _ if half == all => format!("{} inconclusive comparisons", more.len()),
-        n => format!("half of {n} inconclusive comparisons, {all} all of them"),
+        1 => "the open comparison".to_owned(),
+        _ if half == all => format!("{} open comparisons", more.len()),
+        n => format!("half of {n} open comparisons, {all} all of them"),
     };
-    Some(format!("if the spread stays, about {half} more blocks decide {what} (--set runs.max, runs.budget)"))
+    Some(format!(
+        "at the current variance, about {half} more blocks would settle {what} (--set runs.max, runs.budget)"
+    ))
 }
 
-/// The A/A floors: the difference of an arm from itself in each compared metric.
-fn floors(findings: &Findings) -> Option<String> {
-    // Metrics that nothing is compared by need no floor.
-    let asked = |floor: &&Floor| {
-        findings.comparisons.iter().any(|comparison| comparison.question.metric == floor.metric)
+/// The A/A check: an arm against itself in each compared metric, and how often its p is below 5 %.
+fn same_arm(findings: &Findings) -> Option<String> {
+    let asked = |check: &&SameArm| {
+        findings.comparisons.iter().any(|comparison| comparison.question.metric == check.metric)
     };
-    let said: Vec<String> = findings
-        .floors
+    let checks: Vec<&SameArm> = findings.same_arm.iter().filter(asked).collect();
+    let said: Vec<String> = checks
         .iter()
-        .filter(asked)
-        .map(|floor| {
-            let unit = DisplayUnit::of(floor.metric);
-            let Effect { scale, estimate, interval95, .. } = &floor.effect;
+        .map(|check| {
+            let unit = DisplayUnit::of(check.metric);
+            let Effect { scale, estimate, interval95, .. } = &check.effect;
             let [estimate, low, high] =
                 [*estimate, interval95.low, interval95.high].map(|figure| unit.difference(*scale, figure));
             let half = (high - low) / 2.0;
             let decimals = if half < 0.1 { 2 } else { 1 };
             format!(
                 "{} {} {} ± {} {}",
-                floor.metric,
-                floor.transport,
+                check.metric,
+                check.transport,
                 signed(estimate, decimals),
                 fixed(half, decimals),
                 unit.difference_unit
             )
         })
         .collect();
+    let low = checks.iter().filter(|check| check.p < 0.05).count();
     (!said.is_empty()).then(|| {
-        format!("an arm against itself differs by: {}; no arm is called better by less", said.join(", "))
-    })
-}
-
-/// Friedman's test, if more than two arms are compared.
-fn many_arms(findings: &Findings) -> Option<String> {
-    let total = findings.many_arms.len();
-    let differ = findings.many_arms.iter().filter(|arms| arms.p < 0.05).count();
-    (total > 0).then(|| {
         format!(
-            "more than two arms are compared in {}; in {differ} of them some arm differs (Friedman, p below 0.05)",
-            count(total, "place")
+            "A/A check, one arm against itself: {}; {low} of {} have p below 0.05, and one in twenty is expected",
+            said.join(", "),
+            said.len()
         )
     })
 }

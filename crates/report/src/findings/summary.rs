@@ -52,6 +52,7 @@ fn outcome(row: &Comparison) -> String {
         Verdict::Better(level) => format!("{} better", arm(row, level)),
         Verdict::Equivalent => "equivalent".to_owned(),
         Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::NoneSeen(_) => "none seen".to_owned(),
         Verdict::Nothing(_) => "nothing to compare".to_owned(),
     }
 }
@@ -60,8 +61,9 @@ fn rank(row: &Comparison) -> u8 {
     match row.verdict {
         Verdict::Better(_) => 0,
         Verdict::Equivalent => 1,
-        Verdict::Inconclusive => 2,
-        Verdict::Nothing(_) => 3,
+        Verdict::NoneSeen(_) => 2,
+        Verdict::Inconclusive => 3,
+        Verdict::Nothing(_) => 4,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The differences as a forest plot: each over all cells, with those of single cells, the margin and the A/A floor.
+//! The differences as a forest plot: each over all cells, with those of single cells, and the margin.
 
 use crate::findings::groups::level_name;
 use crate::page::document::{ForestRow, Span};
@@ -21,9 +21,6 @@ fn row(findings: &Findings, one: &Overall) -> Option<ForestRow> {
     let scale = one.metric.scale();
     let Interval { low, high } = Interval::of_margin(scale, one.margin);
     let margin = |effect| rounded(unit.difference(scale, effect), 4);
-    let floor = findings.floors.iter().find(|floor| {
-        floor.metric == one.metric && one.transport.is_none_or(|transport| transport == floor.transport)
-    });
     let transport = one.transport.map_or_else(String::new, |transport| format!(" {transport}"));
     let levels = [&one.candidate, &one.baseline].map(|level| level_name(one.factor, level));
     Some(ForestRow {
@@ -38,7 +35,6 @@ fn row(findings: &Findings, one: &Overall) -> Option<ForestRow> {
             .filter_map(|comparison| span(comparison.effect.as_ref()?))
             .collect(),
         margin: [margin(low)?, margin(high)?],
-        floor: floor.and_then(|floor| span(&floor.effect)),
     })
 }
 
@@ -55,16 +51,22 @@ fn is_part(one: &Overall, comparison: &Comparison) -> bool {
 mod tests {
     use super::*;
     use crate::tests::fixtures::findings;
-    use stacklab_model::{Floor, Interval, Metric, Scale, Transport, Verdict};
+    use stacklab_model::{Interval, Metric, Scale, Transport, Verdict};
 
     #[test]
-    fn a_row_has_its_cells_the_margin_and_the_floor_in_the_units_that_are_shown() {
+    fn row_has_its_cells_and_the_margin_in_shown_units() {
         let mut findings = findings();
         let of = findings.comparisons.iter().find(|one| one.effect.is_some()).unwrap().clone();
         let interval = Interval { low: 0.94, high: 0.96 };
-        let (interval90, interval95, interval99) = (interval, interval, interval);
-        let effect =
-            Effect { scale: Scale::Ratio, pairs: 9, estimate: 0.95, interval90, interval95, interval99 };
+        let effect = Effect {
+            scale: Scale::Ratio,
+            pairs: 9,
+            estimate: 0.95,
+            error: 0.005,
+            degrees_of_freedom: 8.0,
+            interval90: interval,
+            interval95: interval,
+        };
         findings.overall = vec![Overall {
             factor: of.question.factor,
             baseline: of.question.baseline.level(of.question.factor),
@@ -73,17 +75,17 @@ mod tests {
             transport: Some(of.question.baseline.transport),
             comparisons: 1,
             answered: 1,
-            effect: Some(effect.clone()),
+            effect: Some(effect),
+            range: None,
             verdict: Verdict::Inconclusive,
             margin: 0.25,
         }];
         let (metric, transport) = (of.question.metric, of.question.baseline.transport);
-        findings.floors = vec![Floor { metric, transport, effect: Effect { estimate: 1.001, ..effect } }];
         assert_eq!((metric, transport), (Metric::Throughput, Transport::Tcp), "the fixture is a ratio's");
         let [row] = &rows(&findings)[..] else { panic!("one row") };
         assert_eq!((row.label.as_str(), row.arms.as_str()), ("throughput tcp", "ipv6 against ipv4"));
         assert_eq!((row.whole.middle, row.whole.low, row.unit.as_str()), (-5.0, -6.0, "%"));
-        assert_eq!((row.margin, row.floor.as_ref().unwrap().middle), ([-20.0, 25.0], 0.1));
+        assert_eq!(row.margin, [-20.0, 25.0]);
         assert!(!row.parts.is_empty(), "{row:?}");
     }
 }

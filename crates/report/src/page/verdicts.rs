@@ -105,7 +105,7 @@ fn view(
         sign: sign(group, row, true),
         words: without_mark(&words),
         reason: match &row.verdict {
-            Verdict::Nothing(reason) => Some(reason.clone()),
+            Verdict::Nothing(reason) | Verdict::NoneSeen(reason) => Some(reason.clone()),
             _ => None,
         },
         difference: of(effect.map(|effect| effect.estimate)),
@@ -113,7 +113,12 @@ fn view(
         high: of(effect.map(|effect| effect.interval95.high)),
         shown: differences(&[row], shown, places).remove(0),
         pairs: effect.map_or(0, |effect| effect.pairs),
-        adjusted_p: row.tests.as_ref().map(|tests| tests.adjusted_p).filter(|p| p.is_finite()).map(p_value),
+        adjusted_p: row
+            .tests
+            .as_ref()
+            .and_then(|tests| tests.adjusted_p)
+            .filter(|p| p.is_finite())
+            .map(p_value),
         headers: headers(row, places),
     }
 }
@@ -126,6 +131,7 @@ fn outcome(row: &Comparison) -> Outcome {
         Verdict::Better(_) => Outcome::Baseline,
         Verdict::Equivalent => Outcome::Equivalent,
         Verdict::Inconclusive => Outcome::Inconclusive,
+        Verdict::NoneSeen(_) => Outcome::Unseen,
         Verdict::Nothing(_) => Outcome::Nothing,
     }
 }

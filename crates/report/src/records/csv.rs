@@ -3,7 +3,7 @@
 
 use crate::findings::columns::{Subject, estimate, settings, subject};
 use crate::findings::csv::scale;
-use crate::rendering::columns::{self, Column, figure};
+use crate::rendering::columns::{self, Column};
 use crate::rendering::csv_cells::Cells;
 use stacklab_model::{Against, Between, Change, Unpaired};
 
@@ -52,7 +52,7 @@ fn subject_of(row: &Against) -> Subject<'_> {
 }
 
 /// The effect, its interval and tests.
-fn effect() -> [Column<Against>; 10] {
+fn effect() -> [Column<Against>; 8] {
     let column = |name: &str, doc: &str, value: fn(&Unpaired) -> String| {
         Column::new(name, doc, move |row: &Against| row.effect.as_ref().map(value).unwrap_or_default())
     };
@@ -76,12 +76,8 @@ fn effect() -> [Column<Against>; 10] {
             "p of a difference as large as the margin or larger (two one-sided tests)",
             |effect| effect.equivalence_p.to_string(),
         ),
-        column("mann_whitney_p", "two-sided p of Mann and Whitney's test", |effect| {
-            effect.mann_whitney_p.to_string()
-        }),
-        column("ratio_of_medians", "median of B's runs over A's", |effect| figure(effect.ratio_of_medians)),
-        column("cliffs_delta", "how much more often B's figure is the larger, -1 to 1", |effect| {
-            effect.cliffs_delta.to_string()
+        column("adjusted_equivalence_p", "the same, adjusted likewise", |effect| {
+            effect.adjusted_equivalence_p.to_string()
         }),
     ]
 }

@@ -35,9 +35,8 @@ pub(crate) fn document(found: &Between) -> Vec<Block> {
         Block::Text(
             "± is half the 95 % interval of a mean over runs. The runs of A and B are not paired: a difference stands with \
              its 95 % interval by Welch's t test, and p is that of no difference, adjusted for all figures here (Benjamini \
-             and Hochberg). B is better or worse where the 99 % interval leaves out no difference; A and B are equivalent \
-             where the 90 % interval is inside the margin. Intervals know of the spread within each campaign, not of what \
-             else changed between the two."
+             and Hochberg). At most one in twenty of the claims (better, worse, equivalent) is expected to be \
+             false. Intervals cover the spread within each campaign, not what else changed between the two."
                 .to_owned(),
         ),
         Block::Heading("What differs between A and B".to_owned()),
@@ -145,15 +144,11 @@ mod tests {
             effect: Some(Unpaired {
                 scale: Scale::Ratio,
                 estimate: ratio,
-                interval90: around(0.005),
                 interval95: around(0.006),
-                interval99: around(0.01),
                 p: 0.0001,
                 adjusted_p: 0.0002,
                 equivalence_p: 0.9,
-                mann_whitney_p: 0.001,
-                ratio_of_medians: Some(ratio),
-                cliffs_delta: -1.0,
+                adjusted_equivalence_p: 0.95,
             }),
             fails: change == Change::Worse,
             change,

@@ -1,9 +1,9 @@
 //! Hand-made findings for the tests: every verdict, both scales, explained ratios, missing values, invalid runs.
 
 use stacklab_model::{
-    Adjustment, Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Explanation, Factor,
-    Family, Findings, Framing, Health, Interval, LimitedBy, Metric, Order, Probe, Question, Scale, StackCost,
-    StageCost, StageCosts, StopReason, Tests, Transport, Verdict, Warning, Why,
+    Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Explanation, Factor, Family,
+    Findings, Framing, Health, Interval, LimitedBy, Metric, Probe, Question, Scale, StackCost, StageCost,
+    StageCosts, StopReason, Tests, Transport, Verdict, Warning, Why,
 };
 
 pub(crate) fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -35,26 +35,22 @@ fn effect(scale: Scale, estimate: f64, half_width: f64) -> Effect {
         scale,
         pairs: 8,
         estimate,
+        error: half_width / 2.57,
+        degrees_of_freedom: 5.0,
         interval90: around(estimate, half_width * 0.8),
         interval95: around(estimate, half_width),
-        interval99: around(estimate, half_width * 1.5),
     }
 }
 
-/// Tests that agree with the interval.
-pub(crate) fn tests(effect: &Effect) -> Tests {
+/// Tests of a campaign that has ended.
+pub(crate) fn tests() -> Tests {
     Tests {
         p: 0.0008,
-        adjusted_p: 0.0024,
-        adjustment: Adjustment::Holm,
         equivalence_p: 0.97,
-        bootstrap95: Some(effect.interval90),
-        signed_rank_p: Some(0.0078125),
-        hodges_lehmann: effect.estimate,
-        hodges_lehmann95: Some(effect.interval95),
-        ratio_of_medians: Some(0.92),
-        cliffs_delta: -1.0,
-        order: Some(Order { drift: 0.14, drift_p: 0.62, autocorrelation: Some(-0.21), widening: 1.0 }),
+        e: 310.0,
+        equivalence_e: 0.0,
+        adjusted_p: Some(0.0024),
+        adjusted_equivalence_p: Some(1.0),
     }
 }
 
@@ -75,7 +71,8 @@ pub(crate) fn compared(
         question: Question { factor: Factor::Family, metric, baseline, candidate, margin },
         baseline_estimate,
         candidate_estimate,
-        tests: Some(tests(&effect)),
+        tests: Some(tests()),
+        fitted: Some(means.map(|(mean, _)| mean)),
         effect: Some(effect),
         explained: None,
         verdict,
@@ -117,7 +114,7 @@ pub(crate) fn findings() -> Findings {
         Verdict::Nothing(format!("ipv6: {reason}")),
     );
     nothing.candidate_estimate = no_estimate(reason);
-    (nothing.effect, nothing.tests) = (None, None);
+    (nothing.effect, nothing.tests, nothing.fitted) = (None, None, None);
     let mut partly =
         compared(Udp, 128, Rtt, [(0.0451, 0.0012), (0.0476, 0.0009)], (1.0554, 0.021), better("ipv4"));
     partly.baseline_estimate.missing = Some("no arrivals".to_owned());
@@ -189,18 +186,7 @@ pub(crate) fn findings() -> Findings {
         cells,
         comparisons,
         overall: vec![],
-        floors: vec![],
-        many_arms: vec![],
-        steady_state: vec![],
-        cautions: vec![(
-            2,
-            Warning {
-                code: "drift".to_owned(),
-                text: "the difference rises or falls over the blocks: throughput tcp 64, rtt udp 128"
-                    .to_owned(),
-                advice: "measure again".to_owned(),
-            },
-        )],
+        same_arm: vec![],
         warnings: vec![
             (3, tick("the window had 9 ticks of the CPU clock")),
             (1, tick("the window had 7 ticks")),

@@ -5,8 +5,8 @@ use crate::tests::fixtures::{cell, compared, explanations, findings, without_com
 use crate::{WIDTH, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{
-    Comparison, Explained, Factor, Family, Findings, Framing, LimitedBy, ManyArms, Metric, StopReason,
-    Transport, Verdict, Why,
+    Comparison, Explained, Factor, Family, Findings, Framing, LimitedBy, Metric, StopReason, Transport,
+    Verdict, Why,
 };
 
 fn text(findings: &Findings) -> String {
@@ -14,14 +14,7 @@ fn text(findings: &Findings) -> String {
 }
 
 fn with(comparisons: Vec<Comparison>) -> Findings {
-    Findings {
-        comparisons,
-        cells: vec![],
-        warnings: vec![],
-        cautions: vec![],
-        invalid_runs: vec![],
-        ..findings()
-    }
+    Findings { comparisons, cells: vec![], warnings: vec![], invalid_runs: vec![], ..findings() }
 }
 
 /// ipv4 better at 128 bytes, by 8.4 %.
@@ -62,23 +55,6 @@ fn csv_is_one_row_per_comparison() {
 #[test]
 fn json_is_the_findings_with_a_version() {
     assert_snapshot!("json", render(&findings(), Format::Json, WIDTH));
-}
-
-#[test]
-fn more_than_two_arms_are_told_before_any_two_of_them() {
-    let arms = |p| ManyArms {
-        factor: Factor::Size,
-        metric: Metric::Throughput,
-        cell: cell(Transport::Tcp, Family::Ipv4, 64),
-        levels: ["64", "128", "256"].map(str::to_owned).to_vec(),
-        blocks: 8,
-        statistic: 12.0,
-        p,
-    };
-    let said = text(&Findings { many_arms: vec![arms(0.002), arms(0.4)], ..findings() });
-    let expected = "more than two arms are compared in 2 places; in 1 of them some arm differs";
-    assert!(said.contains(expected), "{said}");
-    assert!(!text(&findings()).contains("more than two arms"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
     Cell, ComparisonSpec, Factor, Family, LinkConfig, Metric, Probe, ProbeSpec, RunRecord, SELF_ARMS,
-    StopReason, StoppingRule, Topology, Value, once_each,
+    StopReason, StoppingRule, Topology, Until, Value, once_each,
 };
 use stacklab_store::Campaign;
 use stacklab_study::Study;
@@ -87,11 +87,11 @@ impl ImportedStudy {
             cells,
             probes: probes(runs),
             slicing: None,
-            rule: StoppingRule { min: 1, max: 1, target: 1.0, budget_ns: None },
+            rule: StoppingRule { min: 1, max: 1, until: Until::Verdict, target: 1.0, budget_ns: None },
             comparisons: if families.len() > 1 { vec![comparison] } else { Vec::new() },
         };
         // The files are all there is: nothing is to be measured.
-        (study, |questions| vec![StopReason::Decided; questions])
+        (study, |questions| vec![StopReason::Cap; questions])
     }
 }
 

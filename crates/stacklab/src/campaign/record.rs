@@ -1,11 +1,11 @@
 //! From a record to its findings.
 
 use crate::campaign::imported::ImportedStudy;
-use crate::campaign::schedule::{Schedule, as_it_began};
+use crate::campaign::schedule::{Replayed, Schedule, as_it_began};
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
-use stacklab_analysis::{Campaign, Series, findings};
-use stacklab_model::{Explanation, Findings, HostFacts, Question, RunRecord, StopReason};
+use stacklab_analysis::{Campaign, findings};
+use stacklab_model::{Explanation, Findings, HostFacts, Question, RunRecord, StopReason, Verdict};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 
@@ -40,8 +40,8 @@ pub(crate) struct Recorded {
     kinds: Vec<String>,
     questions: Vec<Question>,
     stop_reasons: Vec<StopReason>,
+    settled: Vec<Option<Verdict>>,
     runs: Vec<RunRecord>,
-    series: Series,
     explanations: Vec<Explanation>,
 }
 
@@ -53,18 +53,18 @@ impl Recorded {
     pub(crate) fn read(record: &Record) -> Result<Self, Failure> {
         let campaign = record.campaign()?;
         let runs = record.runs()?;
-        let (study, questions, stop_reasons) = if let Some(imported) = ImportedStudy::of(&campaign) {
+        let (study, replayed) = if let Some(imported) = ImportedStudy::of(&campaign) {
             let (study, stop_reasons) = imported.study(&runs);
             let questions = study.questions();
             let stop_reasons = stop_reasons(questions.len());
-            (study, questions, stop_reasons)
+            (study, Replayed { settled: Vec::new(), questions, stop_reasons })
         } else {
             let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
             let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
             let study = as_it_began(study, campaign.seed, &runs);
             let plan = Plan::new(&study, campaign.seed);
-            let (questions, stop_reasons) = Schedule::new(&study, &plan).walk(&runs);
-            (study, questions, stop_reasons)
+            let replayed = Schedule::new(&study, &plan).walk(&runs);
+            (study, replayed)
         };
         let (mut hosts, mut kinds): (Vec<(String, HostFacts)>, Vec<String>) = (Vec::new(), Vec::new());
         for host in record.hosts()? {
@@ -76,10 +76,8 @@ impl Recorded {
             }
         }
         let explanations = latest(record.explanations()?);
-        // Of arms that took turns they are not looked at.
-        let is_apart = runs.iter().any(|run| run.is_valid() && run.spec.slicing.is_none());
-        let series = if is_apart { record.series()? } else { Series::new() };
-        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs, series, explanations })
+        let Replayed { questions, stop_reasons, settled } = replayed;
+        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, settled, runs, explanations })
     }
 
     /// Title of a campaign's study, if this version understands it.
@@ -122,8 +120,8 @@ impl Recorded {
             probes: &self.study.probes,
             questions: &self.questions,
             stop_reasons: &self.stop_reasons,
+            settled: &self.settled,
             runs: &self.runs,
-            series: &self.series,
             is_sampled: self.campaign.sample_period_ns.is_some(),
             explanations: &self.explanations,
         }

@@ -3,9 +3,9 @@
 //! The same runs always give the same schedule. So a resumed campaign makes the same decisions as an uninterrupted
 //! one, and a report of a record shows why measuring stopped for each question.
 
-use stacklab_analysis::{Paired, Runs, stopping_state, verdict};
-use stacklab_model::{Effect, Metric, Question, RunRecord, StopReason, StoppingState, Trial, Verdict};
-use stacklab_study::{Plan, Study, look};
+use stacklab_analysis::{Evidence, Paired, Runs, settle};
+use stacklab_model::{Effect, Metric, Question, RunRecord, Scale, StopReason, Trial, Until, Verdict};
+use stacklab_study::{Plan, Study, is_over, may_look};
 use std::collections::BTreeMap;
 
 /// So many questions have their differences shown while they are measured.
@@ -17,8 +17,8 @@ pub(crate) struct Schedule<'a> {
     plan: &'a Plan,
     questions: Vec<Question>,
     stop_reasons: Vec<Option<StopReason>>,
-    /// Number of settled questions per verdict.
-    verdicts: BTreeMap<String, usize>,
+    /// The verdict of each settled question: a report says the same.
+    settled: Vec<Option<Verdict>>,
     /// The differences so far, if few are asked for.
     differences: Vec<(Metric, Effect)>,
     block: u32,
@@ -32,8 +32,8 @@ impl<'a> Schedule<'a> {
             study,
             plan,
             stop_reasons: vec![None; questions.len()],
+            settled: vec![None; questions.len()],
             questions,
-            verdicts: BTreeMap::new(),
             differences: Vec::new(),
             block: 0,
         }
@@ -55,10 +55,7 @@ impl<'a> Schedule<'a> {
     /// Goes to the next block, after every trial of the current one has been run, and decides which questions are
     /// settled, and how.
     pub(crate) fn advance(&mut self, runs: &[RunRecord]) {
-        let (index, newly) = self.update_stop_reasons(runs);
-        for number in newly {
-            *self.verdicts.entry(answer(&self.questions[number], &index)).or_default() += 1;
-        }
+        let index = self.update_stop_reasons(runs);
         if self.questions.len() <= FEW {
             let effect = |question: &Question| Some(Paired::new(question, &index).ok()?.effect());
             let found =
@@ -67,32 +64,58 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Goes to the next block and decides which questions are settled. Returns the runs before it and the newly
-    /// settled questions.
-    fn update_stop_reasons<'r>(&mut self, runs: &'r [RunRecord]) -> (Runs<'r>, Vec<usize>) {
+    /// Goes to the next block and decides which questions are settled. Returns the runs before it.
+    fn update_stop_reasons<'r>(&mut self, runs: &'r [RunRecord]) -> Runs<'r> {
         self.block += 1;
         let block = self.block;
+        let rule = &self.study.rule;
         let seen = || runs.iter().filter(move |run| run.trial.block < block);
         let spent_ns = seen().map(|run| run.wall_ns).fold(0, u64::saturating_add);
         let index = Runs::new(seen());
-        let mut newly = Vec::new();
-        for (number, (question, stop_reason)) in self.questions.iter().zip(&mut self.stop_reasons).enumerate()
-        {
-            if stop_reason.is_none() {
-                let state = stopping_state(question, &index, self.study.rule.target);
-                *stop_reason = look(&self.study.rule, self.block, spent_ns, state);
-                if stop_reason.is_some() {
-                    newly.push(number);
-                }
+        if may_look(rule, block) {
+            match rule.until {
+                Until::Verdict => self.settle(&index),
+                Until::Precise => self.stop_precise(&index),
             }
         }
         // The rule's limits also apply to trials without a question.
-        let open = StoppingState { narrow: false, decided: false };
-        let is_over = look(&self.study.rule, self.block, spent_ns, open).is_some();
-        if is_over && self.stop_reasons.iter().all(Option::is_some) {
-            self.block = self.study.rule.max;
+        if let Some(reason) = is_over(rule, block, spent_ns) {
+            self.stop_reasons.iter_mut().for_each(|stop_reason| *stop_reason = stop_reason.or(Some(reason)));
+            self.block = rule.max;
         }
-        (index, newly)
+        index
+    }
+
+    /// Settles what is claimed now.
+    fn settle(&mut self, index: &Runs) {
+        let evidence: Vec<Evidence> = self
+            .questions
+            .iter()
+            .zip(&self.settled)
+            .map(|(question, settled)| match settled {
+                Some(verdict) => Evidence::settled(verdict.clone()),
+                None => Evidence::of(question, index),
+            })
+            .collect();
+        for number in settle(&mut self.settled, &self.questions, &evidence) {
+            self.stop_reasons[number] = Some(StopReason::Decided);
+        }
+    }
+
+    /// Stops questions whose interval is as narrow as the target.
+    fn stop_precise(&mut self, index: &Runs) {
+        let target = self.study.rule.target;
+        for (question, stop_reason) in self.questions.iter().zip(&mut self.stop_reasons) {
+            let Ok(paired) = Paired::new(question, index) else { continue };
+            let half = paired.interval(0.95).half_width();
+            let is_narrow = match question.metric.scale() {
+                Scale::Ratio => half <= target * paired.estimate(),
+                Scale::Difference => half <= question.margin,
+            };
+            if stop_reason.is_none() && is_narrow {
+                *stop_reason = Some(StopReason::Precise);
+            }
+        }
     }
 
     /// The number of questions, and how many of them are settled.
@@ -106,15 +129,18 @@ impl<'a> Schedule<'a> {
     }
 
     /// The verdicts of the settled questions with their counts, the most common first.
-    pub(crate) fn verdicts(&self) -> Vec<(&str, usize)> {
-        let mut told: Vec<(&str, usize)> =
-            self.verdicts.iter().map(|(verdict, n)| (verdict.as_str(), *n)).collect();
-        told.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-        told
+    pub(crate) fn verdicts(&self) -> Vec<(String, usize)> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for verdict in self.settled.iter().flatten() {
+            *counts.entry(answer(verdict)).or_default() += 1;
+        }
+        let mut sorted: Vec<(String, usize)> = counts.into_iter().collect();
+        sorted.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        sorted
     }
 
-    /// Replays the runs. Returns the questions and why measuring stopped for each.
-    pub(crate) fn walk(mut self, runs: &[RunRecord]) -> (Vec<Question>, Vec<StopReason>) {
+    /// Replays the runs.
+    pub(crate) fn walk(mut self, runs: &[RunRecord]) -> Replayed {
         let measured: std::collections::HashSet<(u32, u32)> = runs.iter().map(key).collect();
         loop {
             let trials = self.trials();
@@ -123,13 +149,22 @@ impl<'a> Schedule<'a> {
             {
                 break;
             }
-            // Intermediate verdicts are not needed here.
             self.update_stop_reasons(runs);
         }
         let stop_reason =
             self.stop_reasons.into_iter().map(|stop_reason| stop_reason.unwrap_or(StopReason::Unfinished));
-        (self.questions, stop_reason.collect())
+        Replayed { questions: self.questions, stop_reasons: stop_reason.collect(), settled: self.settled }
     }
+}
+
+/// The questions of a campaign, and what its runs decided while they were measured.
+pub(crate) struct Replayed {
+    /// The questions.
+    pub questions: Vec<Question>,
+    /// Why measuring stopped for each.
+    pub stop_reasons: Vec<StopReason>,
+    /// The verdict of each that was settled.
+    pub settled: Vec<Option<Verdict>>,
 }
 
 /// The study of a campaign that has these runs. One from before arms took turns unless the study says otherwise is as
@@ -142,12 +177,12 @@ pub(crate) fn as_it_began(study: Study, seed: u64, runs: &[RunRecord]) -> Study 
 }
 
 /// A verdict in one or two words.
-fn answer(question: &Question, runs: &Runs) -> String {
-    let effect = Paired::new(question, runs).map(|paired| paired.effect());
-    match verdict(question, effect.as_ref().map_err(String::as_str)) {
+fn answer(verdict: &Verdict) -> String {
+    match verdict {
         Verdict::Better(level) => format!("{level} better"),
         Verdict::Equivalent => "equivalent".to_owned(),
         Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::NoneSeen(_) => "none seen".to_owned(),
         Verdict::Nothing(_) => "nothing to compare".to_owned(),
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a study: build its testbed, measure until the intervals are narrow enough, report
+    /// Run a study: build its testbed, measure until its comparisons are settled, report
     #[command(after_help = "\
 Examples:
   stacklab run                                     the quickstart: IPv4 beside IPv6 on this machine

@@ -101,7 +101,7 @@ fn measure(
     let over = |_: Interrupted| Failure::Agent(AgentError::Interrupted);
     for target in targets {
         let facts = prober.facts(&target).map_err(over)?;
-        looks.push(Rounds::new(target, facts));
+        looks.push(Rounds::new(target, facts, !options.watch));
     }
     if options.format == PathFormat::Csv {
         print_text(print::CSV_HEADER)?;

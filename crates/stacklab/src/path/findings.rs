@@ -4,8 +4,8 @@ use crate::path::metric::PathMetric;
 use crate::path::probes::Figures;
 use crate::path::target::Target;
 use stacklab_analysis::statistics::{Cusum, Drift, median};
-use stacklab_analysis::{Paired, Significance, significance};
-use stacklab_model::{Better, Effect, Family, Scale};
+use stacklab_analysis::{Claim, Paired, claims};
+use stacklab_model::{Better, Effect, Family};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Rounds that are kept.
@@ -107,12 +107,14 @@ pub(crate) struct Rounds {
     sums: BTreeMap<PathMetric, Cusum>,
     /// Rounds so far.
     pub count: u64,
+    /// Whether their number was planned.
+    pub is_planned: bool,
 }
 
 impl Rounds {
     /// None yet.
-    pub(crate) fn new(target: Target, facts: Figures) -> Self {
-        Rounds { target, facts, rounds: VecDeque::new(), sums: BTreeMap::new(), count: 0 }
+    pub(crate) fn new(target: Target, facts: Figures, is_planned: bool) -> Self {
+        Rounds { target, facts, rounds: VecDeque::new(), sums: BTreeMap::new(), count: 0, is_planned }
     }
 
     /// Adds a round. Returns the drifts that it completes.
@@ -175,12 +177,25 @@ impl Rounds {
         State::Works { failed, of: answers.len(), reason: broken.or(last_reason) }
     }
 
-    /// Each metric compared, with this margin (0.05 is 5 %).
-    pub(crate) fn compare(&self, margin: f64) -> Vec<Compared> {
-        PathMetric::ALL.into_iter().map(|metric| self.compare_by(metric, margin)).collect()
+    /// Each metric compared, with this margin (0.05 is 5 %). Rounds whose number was planned are compared
+    /// once, at their end; others are looked at again and again.
+    pub(crate) fn compare(&self, margin: f64, is_planned: bool) -> Vec<Compared> {
+        let pairs: Vec<Vec<(f64, f64)>> =
+            PathMetric::ALL.into_iter().map(|metric| self.pairs(metric)).collect();
+        let judged = judge_all(&pairs, margin, is_planned);
+        PathMetric::ALL
+            .into_iter()
+            .zip(judged)
+            .map(|(metric, (effect, verdict))| self.compared(metric, effect, verdict))
+            .collect()
     }
 
-    fn compare_by(&self, metric: PathMetric, margin: f64) -> Compared {
+    fn pairs(&self, metric: PathMetric) -> Vec<(f64, f64)> {
+        let rounds = if metric.is_fact() { vec![&self.facts] } else { self.rounds.iter().collect() };
+        rounds.into_iter().filter_map(|round| pair(round, metric)).collect()
+    }
+
+    fn compared(&self, metric: PathMetric, effect: Option<Effect>, verdict: PathVerdict) -> Compared {
         let families: BTreeMap<Family, OfFamily> = Family::ALL
             .iter()
             .map(|family| {
@@ -191,9 +206,6 @@ impl Rounds {
                 (*family, OfFamily { median: median(&figures), count: figures.len(), missing })
             })
             .collect();
-        let rounds = if metric.is_fact() { vec![&self.facts] } else { self.rounds.iter().collect() };
-        let pairs: Vec<(f64, f64)> = rounds.into_iter().filter_map(|round| pair(round, metric)).collect();
-        let (effect, verdict) = judge(metric, &pairs, margin);
         let verdict = match (verdict, families.iter().find(|(_, of)| of.count == 0)) {
             (PathVerdict::Nothing(_), Some((family, of))) => {
                 let reason = of.missing.clone().unwrap_or_else(|| "not measured".to_owned());
@@ -211,8 +223,29 @@ fn pair(figures: &Figures, metric: PathMetric) -> Option<(f64, f64)> {
     Some((figure(Family::Ipv4)?, figure(Family::Ipv6)?))
 }
 
-/// The rule of all verdicts, by pairs of rounds. Facts have one pair, and are compared as they are.
-fn judge(metric: PathMetric, pairs: &[(f64, f64)], margin: f64) -> (Option<Effect>, PathVerdict) {
+/// Effect and verdict of each metric, in the order of [`PathMetric::ALL`]. Facts have one pair, and are
+/// compared as they are.
+fn judge_all(pairs: &[Vec<(f64, f64)>], margin: f64, is_planned: bool) -> Vec<(Option<Effect>, PathVerdict)> {
+    let found: Vec<Result<Paired, String>> = PathMetric::ALL
+        .into_iter()
+        .zip(pairs)
+        .map(|(metric, pairs)| match metric.is_fact() {
+            true => Err("a fact".to_owned()),
+            false => Paired::of(metric.scale(), pairs),
+        })
+        .collect();
+    let paired: Vec<Option<&Paired>> = found.iter().map(|paired| paired.as_ref().ok()).collect();
+    let claimed = claims(&paired, margin, is_planned);
+    let all = PathMetric::ALL.into_iter().zip(pairs).zip(found).zip(claimed);
+    all.map(|(((metric, pairs), found), claim)| judge(metric, pairs, found, claim)).collect()
+}
+
+fn judge(
+    metric: PathMetric,
+    pairs: &[(f64, f64)],
+    found: Result<Paired, String>,
+    claim: Option<Claim>,
+) -> (Option<Effect>, PathVerdict) {
     let better = |more: bool| {
         let candidate = more == (metric.better() == Better::Higher);
         PathVerdict::Better(if candidate { Family::Ipv6 } else { Family::Ipv4 })
@@ -225,16 +258,14 @@ fn judge(metric: PathMetric, pairs: &[(f64, f64)], margin: f64) -> (Option<Effec
         };
         return (None, verdict);
     }
-    let effect = match Paired::of(metric.scale(), pairs) {
-        Ok(paired) => paired.trimmed().effect(),
+    let effect = match found {
+        Ok(paired) => paired.effect(),
         Err(reason) => return (None, PathVerdict::Nothing(reason)),
     };
-    let Significance { is_equivalent, side } =
-        significance(Scale::Ratio, &effect.interval90, &effect.interval99, margin);
-    let verdict = match (is_equivalent, side) {
-        (true, _) => PathVerdict::Equivalent,
-        (false, None) => PathVerdict::Inconclusive,
-        (false, Some(side)) => better(side.is_gt()),
+    let verdict = match claim {
+        Some(Claim::Different) => better(effect.estimate > 1.0),
+        Some(Claim::Equivalent) => PathVerdict::Equivalent,
+        None => PathVerdict::Inconclusive,
     };
     (Some(effect), verdict)
 }
@@ -258,26 +289,35 @@ mod tests {
     }
 
     #[test]
-    fn pairs_give_verdicts_by_the_metrics_direction() {
-        let judged = |metric, factor: f64| {
-            let pairs: Vec<_> = [1.0, 1.1, 0.9, 1.05, 1.0].map(|base| (base, base * factor)).to_vec();
-            judge(metric, &pairs, 0.05).1
+    fn pairs_give_verdicts_by_direction() {
+        let judged = |metric: PathMetric, pairs: Vec<(f64, f64)>| {
+            let place = PathMetric::ALL.into_iter().position(|other| other == metric).unwrap();
+            let mut all = vec![Vec::new(); PathMetric::ALL.into_iter().count()];
+            all[place] = pairs;
+            judge_all(&all, 0.05, false).swap_remove(place).1
         };
-        assert_eq!(judged(PathMetric::IcmpRtt, 2.0), PathVerdict::Better(Family::Ipv4));
-        assert_eq!(judged(PathMetric::Goodput, 2.0), PathVerdict::Better(Family::Ipv6));
-        assert_eq!(judged(PathMetric::TcpConnect, 1.001), PathVerdict::Equivalent);
-        assert_eq!(
-            judge(PathMetric::PathMtu, &[(1500.0, 1280.0)], 0.05).1,
-            PathVerdict::Better(Family::Ipv4)
-        );
-        assert_eq!(judge(PathMetric::Hops, &[(3.0, 2.0)], 0.05).1, PathVerdict::Better(Family::Ipv6));
-        assert!(matches!(judge(PathMetric::Dns, &[(1.0, 1.0)], 0.05).1, PathVerdict::Nothing(_)));
+        let rounds = |factor: f64| -> Vec<(f64, f64)> {
+            (0..20)
+                .map(|place| {
+                    let (base, noise) =
+                        (1.0 + f64::from(place % 7) / 50.0, 1.0 + f64::from(place % 5) / 500.0);
+                    (base, base * factor * noise)
+                })
+                .collect()
+        };
+        assert_eq!(judged(PathMetric::IcmpRtt, rounds(2.0)), PathVerdict::Better(Family::Ipv4));
+        assert_eq!(judged(PathMetric::Goodput, rounds(2.0)), PathVerdict::Better(Family::Ipv6));
+        let alike = |place: usize| (1.0, 1.0 + [0.002, -0.002, 0.001, -0.001][place % 4]);
+        assert_eq!(judged(PathMetric::TcpConnect, (0..20).map(alike).collect()), PathVerdict::Equivalent);
+        assert_eq!(judged(PathMetric::PathMtu, vec![(1500.0, 1280.0)]), PathVerdict::Better(Family::Ipv4));
+        assert_eq!(judged(PathMetric::Hops, vec![(3.0, 2.0)]), PathVerdict::Better(Family::Ipv6));
+        assert!(matches!(judged(PathMetric::Dns, vec![(1.0, 1.0)]), PathVerdict::Nothing(_)));
     }
 
     #[test]
     fn each_state_is_told_apart() {
         let state = |steps: &[(PathMetric, Result<f64, &str>)], six: Result<&str, &str>| {
-            let mut rounds = Rounds::new(target(six), Figures::new());
+            let mut rounds = Rounds::new(target(six), Figures::new(), false);
             let mut figures = Figures::new();
             for (metric, figure) in steps {
                 figures.extend(round(*metric, Ok(1.0), *figure));
@@ -302,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_drift_of_the_ratio_is_told_once_and_one_of_both_families_is_none() {
-        let mut rounds = Rounds::new(target(Ok("2001:db8::1")), Figures::new());
+        let mut rounds = Rounds::new(target(Ok("2001:db8::1")), Figures::new(), false);
         let mut told = Vec::new();
         for place in 0..60 {
             let noise = 1.0 + f64::from(place % 5) * 0.01;

@@ -19,7 +19,7 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
         "\n  {:<16}{:>8}{:>12}{:>12}   IPv6 / IPv4 (95 %)      verdict",
         "", "", "IPv4", "IPv6"
     );
-    for compared in rounds.compare(margin) {
+    for compared in rounds.compare(margin, rounds.is_planned) {
         let Compared { metric, families, effect, verdict } = &compared;
         let [four, six] = [Family::Ipv4, Family::Ipv6].map(|family| figure_text(&families[&family]));
         let ratio = effect.as_ref().map_or_else(String::new, |effect| {
@@ -84,7 +84,7 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
         })
         .collect();
     let metrics: Vec<Value> = rounds
-        .compare(margin)
+        .compare(margin, rounds.is_planned)
         .iter()
         .map(|Compared { metric, families, effect, verdict }| {
             let of = |family: Family| {

@@ -35,7 +35,7 @@ pub(crate) struct Answers {
 pub(super) fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]) -> Option<Answers> {
     let published_runs = study.runs?;
     let blocks = Plan::new(plan, seed);
-    let (questions, stop_reason) = Schedule::new(plan, &blocks).walk(records);
+    let replayed = Schedule::new(plan, &blocks).walk(records);
     // A sorted map, so that the same record gives the same sums.
     let mut lengths: BTreeMap<_, (u64, f64)> = BTreeMap::new();
     for run in records.iter().filter(|run| run.is_valid()) {
@@ -46,10 +46,11 @@ pub(super) fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[Run
     let minutes = |ns: f64| ns / 60e9;
     let each: f64 = lengths.values().map(|(runs, ns)| *ns / *runs as f64).sum();
     Some(Answers {
-        asked: questions.len(),
-        answered: stop_reason
+        asked: replayed.questions.len(),
+        answered: replayed
+            .stop_reasons
             .iter()
-            .filter(|why| matches!(why, StopReason::Narrow | StopReason::Decided))
+            .filter(|why| matches!(why, StopReason::Precise | StopReason::Decided))
             .count(),
         blocks: records.iter().map(|run| run.trial.block + 1).max().unwrap_or(0),
         runs: lengths.values().map(|(runs, _)| *runs as usize).sum(),

@@ -114,6 +114,7 @@ fn gauges(name: &str, findings: &Findings) -> Vec<Gauge> {
             Verdict::Better(level) => ("better", level.as_str()),
             Verdict::Equivalent => ("equivalent", ""),
             Verdict::Inconclusive => ("inconclusive", ""),
+            Verdict::NoneSeen(_) => ("none_seen", ""),
             Verdict::Nothing(_) => ("nothing", ""),
         };
         verdict.verdict(&labels, holds, better);

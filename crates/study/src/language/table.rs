@@ -5,7 +5,7 @@
 use crate::language::sentences;
 use crate::language::wifi::{self, WIFI};
 use stacklab_model::{
-    Direction, Engine, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport,
+    Direction, Engine, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport, Until,
 };
 
 /// A key of a table.
@@ -554,10 +554,16 @@ const RULE: &[Key] = &[
     ),
     default("max", Kind::Integer { least: 2, most: MOST_RUNS }, "40", "Blocks at most."),
     default(
+        "until",
+        Kind::Name { set: "until", names: Until::NAMES },
+        "\"verdict\"",
+        "What a comparison is measured for. verdict: a claim that is settled, at most one in twenty of which is false. precise: an interval as narrow as the target; the verdict is made then.",
+    ),
+    default(
         "target",
         Kind::Share,
         "\"2 %\"",
-        "Half-width of a comparison's 99 % interval at which it needs no more runs, at four looks in a row.",
+        "Half-width of a comparison's 95 % interval at which it stops, where runs.until is precise.",
     ),
     optional(
         "budget",

@@ -24,6 +24,7 @@ pub(super) fn read(node: Option<&Node>, problems: &mut Problems) -> Option<Stopp
     Some(StoppingRule {
         min: min.value,
         max: max.value,
+        until: at(node.get("until"), leaf::name, problems)?.value,
         target: at(node.get("target"), leaf::share, problems)?.value,
         budget_ns: at(node.get("budget"), nanoseconds, problems).map(|budget| budget.value),
     })

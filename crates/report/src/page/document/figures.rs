@@ -81,6 +81,8 @@ pub enum Outcome {
     Candidate,
     /// The difference is inside the margin.
     Equivalent,
+    /// Neither arm had an event.
+    Unseen,
     /// The runs do not tell.
     Inconclusive,
     /// There is nothing to compare.

@@ -89,8 +89,6 @@ pub struct ForestRow {
     pub parts: Vec<Span>,
     /// The margin: ends of the differences that count as none.
     pub margin: [f64; 2],
-    /// The difference of an arm from itself; none if it was not measured.
-    pub floor: Option<Span>,
 }
 
 /// An estimate with its interval.

@@ -109,7 +109,7 @@ fn a_trial_is_left_out_when_all_its_questions_are_settled() {
     // Round trips are the only questions of echo: all echo trials are dropped. A stream stays for its other
     // metrics.
     let rtt: Vec<_> =
-        questions.iter().map(|q| (q.metric == Metric::Rtt).then_some(StopReason::Narrow)).collect();
+        questions.iter().map(|q| (q.metric == Metric::Rtt).then_some(StopReason::Precise)).collect();
     let left = active(&rtt);
     assert_eq!(left.len(), 12);
     assert!(left.iter().all(|trial| trial.probe == Probe::Stream));

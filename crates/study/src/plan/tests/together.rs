@@ -136,7 +136,7 @@ metrics = ["throughput"]
     let open =
         |question: &Question| question.factor == Factor::Mtu && question.baseline.family == Family::Ipv6;
     let settled: Vec<_> =
-        questions.iter().map(|question| (!open(question)).then_some(StopReason::Narrow)).collect();
+        questions.iter().map(|question| (!open(question)).then_some(StopReason::Precise)).collect();
     let active = plan.active(&study, plan.block(0), &settled, &questions);
     let active: Vec<Trial> = active.into_iter().filter(|trial| !is_against_itself(&trial.cell)).collect();
     assert_eq!(active.len(), 4, "{active:?}");

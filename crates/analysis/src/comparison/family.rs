@@ -1,0 +1,204 @@
+//! The claims of a campaign's comparisons together. The one rule for every verdict:
+//!
+//! * While the campaign runs, e-values are claimed by the e-BH procedure at [`RUNNING`]. A claim is settled for good.
+//! * When it has ended, what is open has one test, claimed by Benjamini and Hochberg at [`ENDED`] over the same family;
+//!   settled claims count with p = 0.
+//!
+//! So at most one in twenty of the claims of a report is expected to be false, whenever the campaign was stopped.
+//! `bench/coverage` simulates it.
+
+use crate::comparison::evidence::{Evidence, better, tests};
+use crate::comparison::paired::Paired;
+use crate::statistics::{benjamini_hochberg, e_benjamini_hochberg};
+use stacklab_model::{Question, Tests, Verdict};
+
+/// The share of false claims that is allowed while a campaign runs.
+pub const RUNNING: f64 = 0.025;
+/// The share of false claims that is allowed at the end.
+pub const ENDED: f64 = 0.025;
+
+/// Settles comparisons for good whose e-values are claimed now. Gives the numbers of those that are newly settled.
+pub fn settle(settled: &mut [Option<Verdict>], questions: &[Question], evidence: &[Evidence]) -> Vec<usize> {
+    let e = |number: usize, is_own: fn(&Verdict) -> bool, own: fn(&Evidence) -> Option<f64>| match &settled
+        [number]
+    {
+        Some(verdict) if is_own(verdict) => f64::INFINITY,
+        Some(_) => 0.0,
+        None => own(&evidence[number]).unwrap_or(0.0),
+    };
+    let all = 0..questions.len();
+    let different: Vec<f64> =
+        all.clone().map(|number| e(number, is_better, |found| Some(found.tests.as_ref()?.e))).collect();
+    let equivalent: Vec<f64> = all
+        .clone()
+        .map(|number| e(number, is_equivalent, |found| Some(found.tests.as_ref()?.equivalence_e)))
+        .collect();
+    let different = e_benjamini_hochberg(&different, RUNNING);
+    let equivalent = e_benjamini_hochberg(&equivalent, RUNNING);
+    let mut newly = Vec::new();
+    for number in all {
+        if settled[number].is_some() {
+            continue;
+        }
+        settled[number] = claim(&questions[number], &evidence[number], different[number], equivalent[number]);
+        if settled[number].is_some() {
+            newly.push(number);
+        }
+    }
+    newly
+}
+
+/// The verdicts of a campaign that has ended, or only those that are settled if it has not. Fills in the adjusted p of
+/// the tests.
+pub fn conclude(
+    settled: &[Option<Verdict>],
+    questions: &[Question],
+    evidence: &mut [Evidence],
+    has_ended: bool,
+) -> Vec<Verdict> {
+    let open = |number: usize| settled.get(number).is_none_or(Option::is_none);
+    let p = |number: usize, is_own: fn(&Verdict) -> bool, own: f64| match settled
+        .get(number)
+        .and_then(Option::as_ref)
+    {
+        Some(verdict) if is_own(verdict) => 0.0,
+        Some(_) => 1.0,
+        None => own,
+    };
+    let plain: Vec<[f64; 2]> = evidence
+        .iter()
+        .enumerate()
+        .map(|(number, found)| {
+            let own = found.tests.as_ref().map_or([1.0; 2], |tests| [tests.p, tests.equivalence_p]);
+            [p(number, is_better, own[0]), p(number, is_equivalent, own[1])]
+        })
+        .collect();
+    let [different, equivalent] =
+        [0, 1].map(|which| benjamini_hochberg(&plain.iter().map(|p| p[which]).collect::<Vec<f64>>()));
+    let mut verdicts = Vec::new();
+    for (number, found) in evidence.iter_mut().enumerate() {
+        let adjusted = [different[number], equivalent[number]];
+        if let Some(tests) = found.tests.as_mut().filter(|_| has_ended) {
+            (tests.adjusted_p, tests.adjusted_equivalence_p) = (Some(adjusted[0]), Some(adjusted[1]));
+        }
+        let known = settled.get(number).cloned().flatten();
+        let at_the_end = || {
+            let [different, equivalent] = adjusted.map(|p| has_ended && open(number) && p <= ENDED);
+            claim(&questions[number], found, different, equivalent)
+        };
+        verdicts.push(known.or_else(at_the_end).unwrap_or_else(|| found.verdict.clone()));
+    }
+    verdicts
+}
+
+/// A claim about pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// The arms differ, in the direction of the estimate.
+    Different,
+    /// The difference is inside the margin.
+    Equivalent,
+}
+
+/// The claims of pairs. Those of a number that was planned have one test at the end; those that are looked at again and
+/// again have e-values alone. `None` among the pairs stands for a comparison without figures.
+pub fn claims(pairs: &[Option<&Paired>], margin: f64, is_planned: bool) -> Vec<Option<Claim>> {
+    let of = |none: f64, of: fn(&Tests) -> f64| -> Vec<f64> {
+        pairs.iter().map(|paired| paired.map_or(none, |paired| of(&tests(paired, margin)))).collect()
+    };
+    let at_the_end = |p: Vec<f64>| -> Vec<bool> {
+        benjamini_hochberg(&p).into_iter().map(|adjusted| adjusted <= ENDED).collect()
+    };
+    let [different, equivalent] = match is_planned {
+        true => [at_the_end(of(1.0, |tests| tests.p)), at_the_end(of(1.0, |tests| tests.equivalence_p))],
+        false => [of(0.0, |tests| tests.e), of(0.0, |tests| tests.equivalence_e)]
+            .map(|e| e_benjamini_hochberg(&e, RUNNING)),
+    };
+    let claim = |(different, equivalent)| match (different, equivalent) {
+        (true, _) => Some(Claim::Different),
+        (false, true) => Some(Claim::Equivalent),
+        (false, false) => None,
+    };
+    different.into_iter().zip(equivalent).map(claim).collect()
+}
+
+/// What is claimed of a comparison. A difference that is sure is said, also where it is inside the margin.
+fn claim(question: &Question, found: &Evidence, different: bool, equivalent: bool) -> Option<Verdict> {
+    let paired = found.paired.as_ref().ok().filter(|_| found.tests.is_some())?;
+    match (different, equivalent) {
+        (true, _) => Some(better(question, &paired.effect())),
+        (false, true) => Some(Verdict::Equivalent),
+        (false, false) => None,
+    }
+}
+
+fn is_better(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Better(_))
+}
+
+fn is_equivalent(verdict: &Verdict) -> bool {
+    *verdict == Verdict::Equivalent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{question, runs_of};
+    use crate::runs::Runs;
+    use stacklab_model::Metric;
+
+    /// Evidence of pairs that alternate about a ratio by a standard deviation.
+    fn evidence(apart: f64, sd: f64, n: usize) -> (Question, Evidence) {
+        let pairs: Vec<(f64, f64)> = (0..n)
+            .map(|at| (100.0, 100.0 * (apart + sd * if at % 2 == 0 { 1.0 } else { -1.0 }).exp()))
+            .collect();
+        let question = question(Metric::Throughput, 0.01);
+        let records = runs_of(Metric::Throughput, &pairs);
+        let found = Evidence::of(&question, &Runs::new(&records));
+        (question, found)
+    }
+
+    fn family(all: &[(f64, f64, usize)]) -> (Vec<Question>, Vec<Evidence>) {
+        all.iter().map(|(apart, sd, n)| evidence(*apart, *sd, *n)).unzip()
+    }
+
+    #[test]
+    fn sure_differences_and_equality_settle() {
+        let (questions, found) = family(&[(-0.05, 0.01, 12), (0.0, 0.002, 12), (0.01, 0.03, 12)]);
+        let mut settled = vec![None; 3];
+        assert_eq!(settle(&mut settled, &questions, &found), [0, 1]);
+        assert_eq!(settled, [Some(Verdict::Better("ipv4".into())), Some(Verdict::Equivalent), None]);
+        // Settled for good, whatever comes.
+        let (questions, found) = family(&[(0.0, 0.05, 40), (0.3, 0.01, 40), (0.01, 0.03, 40)]);
+        assert_eq!(settle(&mut settled, &questions, &found), []);
+        assert_eq!(settled[..2], [Some(Verdict::Better("ipv4".into())), Some(Verdict::Equivalent)]);
+    }
+
+    #[test]
+    fn what_is_settled_is_concluded() {
+        let (questions, mut found) = family(&[(0.0, 0.05, 40), (0.012, 0.01, 40), (0.0, 0.05, 4)]);
+        let settled = [Some(Verdict::Better("ipv4".into())), None, None];
+        let ended = conclude(&settled, &questions, &mut found, true);
+        assert_eq!(ended[0], Verdict::Better("ipv4".into()));
+        assert_eq!(ended[1], Verdict::Better("ipv6".into()), "p is far below 2.5 %");
+        assert_eq!(ended[2], Verdict::Inconclusive);
+        assert!(found[1].tests.as_ref().unwrap().adjusted_p.unwrap() < ENDED);
+        let (questions, mut found) = family(&[(0.0, 0.05, 40), (0.012, 0.01, 40), (0.0, 0.05, 4)]);
+        let running = conclude(&settled, &questions, &mut found, false);
+        assert_eq!(running[1], Verdict::Inconclusive, "nothing but settled claims before the end");
+    }
+
+    #[test]
+    fn many_comparisons_need_more_evidence() {
+        // Alone p = 0.02 is a claim; among twenty others that show nothing it is none.
+        let one = (0.0085, 0.0105, 24);
+        let verdicts = |all: &[(f64, f64, usize)]| {
+            let (questions, mut found) = family(all);
+            conclude(&[], &questions, &mut found, true)
+        };
+        assert_eq!(verdicts(&[one])[0], Verdict::Better("ipv6".into()));
+        let mut many = vec![(0.0, 0.05, 24); 20];
+        many.insert(0, one);
+        assert_eq!(verdicts(&many)[0], Verdict::Inconclusive);
+    }
+}
