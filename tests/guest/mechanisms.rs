@@ -295,7 +295,7 @@ loss = "10 %"
 near = { rate = "100 Mbit/s", delay = "5ms" }
 far = { mtu = 9000 }
 [factors]
-family = {families:?}
+family = ["ipv4", "ipv6"]
 transport = ["udp"]
 framing = ["message"]
 size = [512]
@@ -335,7 +335,7 @@ topology = "routed"
 rate = "20 Mbit/s"
 delay = "30ms"
 [factors]
-family = {families:?}
+family = ["ipv4", "ipv6"]
 transport = ["udp"]
 framing = ["message"]
 size = [64]
