@@ -55,8 +55,7 @@ fn interval_of_a_settled_comparison_covers_in_88_per_cent() {
             let rule = Rule { min: 10, max: 40 };
             let found = campaigns(CASES, 0x5eed_0003, spread, sd, f64::exp(apart * sd), rule);
             let share = found.percent(found.covered);
-            // Stopping because a difference was found makes it look larger: the interval is Student's for a fixed number
-            // of blocks (docs/method.md).
+            // A comparison that stopped because of its difference shows a larger one (docs/method.md).
             assert!((88.0..=98.0).contains(&share), "{}, sd {sd}, {apart} sd apart: {share}", spread.name());
         }
     }
