@@ -55,12 +55,6 @@ impl Interval {
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
-
-    /// The interval with the same midpoint, multiplied in width by a factor.
-    pub fn widened(&self, times: f64) -> Interval {
-        let more = self.half_width() * (times - 1.0);
-        Interval { low: self.low - more, high: self.high + more }
-    }
 }
 
 /// The summary of one cell's runs of one metric.
