@@ -20,8 +20,7 @@ impl OtherArmFailed {
     }
 }
 
-/// The turns of the arms of one sender. In each round every arm has one turn; the order of each round is drawn from the
-/// seed.
+/// The turns of the arms of one sender. In each round every arm has one turn, in an order of [`position`].
 pub(crate) struct Turns {
     arms: usize,
     seed: u64,
@@ -75,14 +74,32 @@ impl Turns {
 }
 
 /// An arm's position in a round.
+///
+/// After the warm-up (round 0), rounds come in pairs, of which the second has the order of the first reversed. As many
+/// pairs as there are arms are a cycle: in it every arm follows every other one equally often, and once follows itself
+/// in the middle of a pair. Which arm is which, and the order of the pairs, is drawn from the seed for each cycle.
+///
+/// Source: Williams (1949), Australian Journal of Scientific Research A 2, 149.
 fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
-    let mut order: [usize; Slicing::MOST_ARMS] = std::array::from_fn(|arm| arm);
-    let mut random = seed ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    for last in (1..arms).rev() {
-        random = SplitMix64::mix(random);
-        order.swap(last, (random % (last as u64 + 1)) as usize);
+    let (pair, is_second) = (round.div_ceil(2), round.is_multiple_of(2));
+    let (cycle, row) = (pair / arms as u64, (pair % arms as u64) as usize);
+    let mut random = seed ^ cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let names = drawn(arms, &mut random);
+    let shift = drawn(arms, &mut random)[row];
+    // 0, 1, n - 1, 2, n - 2, ..: each difference modulo n between neighbours once.
+    let in_row = |place: usize| if place % 2 == 1 { place.div_ceil(2) } else { (arms - place / 2) % arms };
+    let place = (0..arms).position(|place| names[(in_row(place) + shift) % arms] == arm).unwrap_or(arm);
+    if is_second { arms - 1 - place } else { place }
+}
+
+/// The first so many numbers in an order that is drawn.
+fn drawn(count: usize, random: &mut u64) -> [usize; Slicing::MOST_ARMS] {
+    let mut order: [usize; Slicing::MOST_ARMS] = std::array::from_fn(|number| number);
+    for last in (1..count).rev() {
+        *random = SplitMix64::mix(*random);
+        order.swap(last, (*random % (last as u64 + 1)) as usize);
     }
-    order[..arms].iter().position(|other| *other == arm).unwrap_or(arm)
+    order
 }
 
 /// When an arm's slot of a round begins.
@@ -237,6 +254,36 @@ mod tests {
             // Five standard deviations of a binomial with n = 100 and p = 1 / arms.
             let expected = 100.0 / arms as f64;
             assert!((first as f64 - expected).abs() <= 5.0 * (expected * (1.0 - 1.0 / arms as f64)).sqrt());
+        }
+    }
+
+    #[test]
+    fn every_arm_follows_every_other_one_equally_often() {
+        for arms in 2..=Slicing::MOST_ARMS {
+            let mut follows = vec![vec![0; arms]; arms];
+            let mut itself = vec![0; arms];
+            // The pairs of the second cycle.
+            let first = 2 * arms as u64 - 1;
+            for round in first..first + 2 * arms as u64 {
+                let order = |round| {
+                    let mut order: Vec<usize> = (0..arms).collect();
+                    order.sort_by_key(|arm| position(*arm, arms, round, 7));
+                    order
+                };
+                let this = order(round);
+                this.windows(2).for_each(|pair| follows[pair[0]][pair[1]] += 1);
+                if round % 2 == 1 {
+                    assert!(this.iter().eq(order(round + 1).iter().rev()), "{arms} {round}");
+                    itself[this[arms - 1]] += 1;
+                }
+            }
+            assert_eq!(itself, vec![1; arms]);
+            for (one, row) in follows.iter().enumerate() {
+                assert!(
+                    row.iter().enumerate().all(|(other, n)| *n == if one == other { 0 } else { 2 }),
+                    "{follows:?}"
+                );
+            }
         }
     }
 
