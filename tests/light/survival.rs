@@ -3,6 +3,7 @@
 use crate::support;
 
 use stacklab_model::SplitMix64;
+use std::collections::BTreeSet;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::leftovers::{Scene, processes_of};
@@ -62,6 +63,19 @@ fn seeded() -> Random {
     let seed = std::env::var("SURVIVAL_SEED").map_or(now, |text| text.parse().expect("a number"));
     println!("kills are drawn from SURVIVAL_SEED={seed}");
     Random(SplitMix64(seed))
+}
+
+#[test]
+fn each_block_has_a_testbed_of_its_own() {
+    let (program, _) = program();
+    let mut running = program.start(&[&BEGIN[..], &["--set", "runs.min=3", "--set", "runs.max=3"]].concat());
+    let mut hosts = BTreeSet::new();
+    while running.is_running() {
+        hosts.extend(children(running.pid()));
+        sleep(Duration::from_millis(10));
+    }
+    running.end(LIMIT).expect(code::DONE);
+    assert_eq!(hosts.len(), 6, "two hosts for each of three blocks");
 }
 
 #[test]
@@ -159,6 +173,21 @@ fn ctrl_c_while_the_testbed_is_built_leaves_nothing() {
 }
 
 /// Kills the process of a host during the campaign.
+/// The two hosts, when they have stood long enough to be complete: each block has its own.
+fn hosts(running: &Running) -> [u32; 2] {
+    let begun = Instant::now();
+    loop {
+        let found = children(running.pid());
+        sleep(Duration::from_millis(300));
+        if let (Ok(mut hosts), true) = (<[u32; 2]>::try_from(found.clone()), children(running.pid()) == found)
+        {
+            hosts.sort_unstable();
+            return hosts;
+        }
+        assert!(begun.elapsed() < LIMIT, "no two hosts stand: {found:?}");
+    }
+}
+
 fn host_killed(number: usize, name: &str) {
     let (program, scene) = program();
     let path = program.work().join("x.stacklab");
@@ -166,9 +195,7 @@ fn host_killed(number: usize, name: &str) {
     running.wait_for("block 2/8", LIMIT);
     sleep(Duration::from_millis(seeded().below(300)));
     // The sender's process is started first.
-    let mut hosts = children(running.pid());
-    hosts.sort();
-    let [sender, receiver] = hosts[..] else { panic!("two hosts, found {hosts:?}") };
+    let [sender, receiver] = hosts(&running);
     signal([sender, receiver][number], "KILL");
     let killed = Instant::now();
     let outcome = running.end(Duration::from_secs(5)).expect(code::HOST);
@@ -204,6 +231,7 @@ fn a_record_is_written_by_one_campaign_at_a_time_and_read_by_anybody() {
     program.run(&BEGIN).expect(code::RECORD).says(&["x.stacklab exists already"]);
     program.run(&["report", "x.stacklab", "--format", "csv"]).expect(code::DONE);
     assert!(first.is_running(), "the second one came while the first was measuring");
+    hosts(&first);
     assert_eq!(processes_of(&program.path()).len(), 3, "coordinator and two hosts: the first one's");
     first.end(LIMIT).expect(code::DONE);
     assert_eq!(measured(&program.work().join("x.stacklab")), planned(), "the first one was not disturbed");

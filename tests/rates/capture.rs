@@ -21,6 +21,7 @@ const STUDY: &str = r#"
 title = "What tcpdump sees"
 [testbed]
 offloads = false
+rebuild = false
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["tcp", "udp"]

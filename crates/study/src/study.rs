@@ -22,6 +22,9 @@ pub struct Study {
     /// Its real machines.
     #[serde(default)]
     pub hosts: Vec<RealHost>,
+    /// Whether testbeds stand for the whole campaign. Otherwise those of namespaces are built anew for each block.
+    #[serde(default)]
+    pub keeps_testbeds: bool,
     /// Every combination of levels, each once.
     pub cells: Vec<Cell>,
     /// How cells are measured: at least one probe, each once.

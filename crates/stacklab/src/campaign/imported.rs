@@ -83,6 +83,7 @@ impl ImportedStudy {
             // What the network was is not known.
             link_config: LinkConfig { rate: None, mtu: 1500, offloads: true },
             topology: Topology::Link,
+            keeps_testbeds: true,
             hosts: Vec::new(),
             cells,
             probes: probes(runs),

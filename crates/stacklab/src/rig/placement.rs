@@ -59,18 +59,23 @@ impl RoutedPlacement {
         self.system.is_some()
     }
 
+    /// Whether no guest is part of any testbed.
+    pub(crate) fn is_without_guests(&self) -> bool {
+        self.system.is_none() && self.needs.guests().is_empty()
+    }
+
     /// Builds all testbeds, and the guest that holds them if there is one. Call it from the main thread.
     ///
     /// # Errors
     /// Those of the first testbed that cannot be built.
     pub(crate) fn build(
-        self,
+        &self,
         interrupted: &'static AtomicBool,
     ) -> Result<(Vec<RoutedRig>, Option<GuestHosted>), Failure> {
         let program: PathBuf = std::env::current_exe()
             .map_err(|reason| Failure::System { attempted: "find this program's executable", reason })?;
         let mut rigs = Vec::new();
-        let Some(system) = self.system else {
+        let Some(system) = &self.system else {
             for plan in self.needs.specs(None) {
                 let mut own = Routed::build(&plan, &program, &AGENT)?;
                 let streams = own.meet()?;
@@ -81,7 +86,7 @@ impl RoutedPlacement {
             }
             return Ok((rigs, None));
         };
-        let (booted, testbeds, _) = GuestHosted::boot(&system, &self.needs, &program, 0)?;
+        let (booted, testbeds, _) = GuestHosted::boot(system, &self.needs, &program, 0)?;
         let version = booted.version().to_owned();
         let process = (!system.counts_cpu()).then(|| booted.process());
         for (plan, carried, streams) in testbeds {

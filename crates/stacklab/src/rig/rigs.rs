@@ -9,18 +9,51 @@ use crate::rig::remote::RemoteRig;
 use crate::rig::remote_host::Reached;
 use crate::rig::wifi::WifiRig;
 use crate::trial::run::run;
-use stacklab_model::{Cell, CpuScope, Probe, RunRecord, Systems, Topology, Trial};
+use stacklab_model::{Cell, CpuScope, Probe, RunRecord, System, Systems, Topology, Trial};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::GuestHosted;
 use std::sync::atomic::AtomicBool;
 
 /// The rigs of a study: one for each pair of systems and set of services, for each mechanism between routers and pair
-/// of systems, or for each Wi-Fi network. All stay up until the campaign ends, so that each block can use all of them.
+/// of systems, or for each Wi-Fi network. All are up at once, so that each block can use all of them.
+///
+/// Testbeds of namespaces are built anew for each block: what one is like, such as where its memory lies, changes round
+/// trips of a size by some per cent for as long as it stands, differently for each arm. Guests take too long to boot.
 pub(crate) struct Rigs {
     rigs: Vec<Box<dyn Rig>>,
     /// The guest that holds routed testbeds, if they are not on this kernel. It ends after them.
     _guest: Option<GuestHosted>,
+    kernels: Kernels,
+    anew: Option<Anew>,
+}
+
+/// What building the rigs of a study again needs.
+struct Anew {
+    study: Study,
+    seed: u64,
+    routed: Option<RoutedPlacement>,
+    interrupted: &'static AtomicBool,
+    /// The block that the rigs stand for; `None` before the first.
+    block: Option<u32>,
+}
+
+impl Anew {
+    /// `None` for rigs that stand for the whole campaign.
+    fn of(
+        study: &Study,
+        seed: u64,
+        routed: Option<RoutedPlacement>,
+        interrupted: &'static AtomicBool,
+    ) -> Option<Self> {
+        let plain = !study.keeps_testbeds
+            && study.networks().is_empty()
+            && study.labs().iter().all(|(systems, services)| {
+                services.is_empty() && systems.0.iter().all(|system| *system == System::Namespace)
+            })
+            && routed.as_ref().is_none_or(RoutedPlacement::is_without_guests);
+        plain.then(|| Anew { study: study.clone(), seed, routed, interrupted, block: None })
+    }
 }
 
 impl Rigs {
@@ -31,37 +64,18 @@ impl Rigs {
     pub(crate) fn build(
         study: &Study,
         seed: u64,
-        mut reached: Vec<(Systems, [Reached; 2])>,
+        reached: Vec<(Systems, [Reached; 2])>,
         routed: Option<RoutedPlacement>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        if let Some(routed) = routed {
-            let (rigs, guest) = routed.build(interrupted)?;
-            let rigs = rigs.into_iter().map(|rig| -> Box<dyn Rig> { Box::new(rig) }).collect();
-            return Ok(Rigs { rigs, _guest: guest });
-        }
-        let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
-        let networks = study.networks();
-        if !networks.is_empty() {
-            for network in networks {
-                rigs.push(Box::new(WifiRig::build(study, network, seed, interrupted)?));
-            }
-            return Ok(Rigs { rigs, _guest: None });
-        }
-        for (systems, services) in study.labs() {
-            let machines = reached.iter().position(|(known, _)| *known == systems);
-            rigs.push(match machines.map(|place| reached.swap_remove(place).1) {
-                Some(machines) => Box::new(RemoteRig::new(&systems, &services, machines, interrupted)?),
-                None => Box::new(DirectRig::build(study, &systems, &services, interrupted)?),
-            });
-        }
-        rigs.iter_mut().try_for_each(|rig| try_processors(rig.as_mut(), study))?;
-        Ok(Rigs { rigs, _guest: None })
+        let (rigs, _guest) = build(study, seed, reached, routed.as_ref(), interrupted)?;
+        let anew = Anew::of(study, seed, routed, interrupted);
+        Ok(Rigs { rigs, _guest, kernels: Kernels::default(), anew })
     }
 
     /// A rig for all cells.
     pub(crate) fn of_one(rig: Box<dyn Rig>) -> Self {
-        Rigs { rigs: vec![rig], _guest: None }
+        Rigs { rigs: vec![rig], _guest: None, kernels: Kernels::default(), anew: None }
     }
 
     /// A description of each rig in a sentence.
@@ -75,11 +89,25 @@ impl Rigs {
     /// # Errors
     /// When a host is gone.
     pub(crate) fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
-        let (mut rows, mut kernels) = (Vec::new(), Kernels::default());
+        let mut rows = Vec::new();
         for rig in &mut self.rigs {
-            rows.extend(rig.hosts(&mut kernels)?);
+            rows.extend(rig.hosts(&mut self.kernels)?);
         }
         Ok(rows)
+    }
+
+    /// Builds testbeds of namespaces anew if they stand for another block.
+    fn stand_for(&mut self, block: u32) -> Result<(), Failure> {
+        let Some(anew) = &mut self.anew else { return Ok(()) };
+        let before = anew.block.replace(block);
+        if before.is_none_or(|before| before == block) {
+            return Ok(());
+        }
+        self.rigs.clear();
+        let Anew { study, seed, routed, interrupted, .. } = anew;
+        (self.rigs, self._guest) = build(study, *seed, Vec::new(), routed.as_ref(), interrupted)?;
+        // Agents are asked for their facts once before trials.
+        self.hosts().map(|_| ())
     }
 
     /// Whose CPU time the hosts' CPU figures cover in all of a study's runs.
@@ -99,6 +127,9 @@ impl Rigs {
         seed: u64,
         arms: &[Trial],
     ) -> Result<Vec<RunRecord>, Failure> {
+        if let Some(trial) = arms.first() {
+            self.stand_for(trial.block)?;
+        }
         let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
         run(&mut self.of(&cells), study, seed, arms)
     }
@@ -119,6 +150,40 @@ impl Rigs {
         let taken = places.into_iter().map(|place| rigs[place].take());
         taken.map(|rig| rig.expect("arms share one rig or none")).collect()
     }
+}
+
+/// Rigs, and the guest that holds routed testbeds.
+type Built = (Vec<Box<dyn Rig>>, Option<GuestHosted>);
+
+/// Builds the rigs of a study.
+fn build(
+    study: &Study,
+    seed: u64,
+    mut reached: Vec<(Systems, [Reached; 2])>,
+    routed: Option<&RoutedPlacement>,
+    interrupted: &'static AtomicBool,
+) -> Result<Built, Failure> {
+    if let Some(routed) = routed {
+        let (rigs, guest) = routed.build(interrupted)?;
+        return Ok((rigs.into_iter().map(|rig| -> Box<dyn Rig> { Box::new(rig) }).collect(), guest));
+    }
+    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+    let networks = study.networks();
+    if !networks.is_empty() {
+        for network in networks {
+            rigs.push(Box::new(WifiRig::build(study, network, seed, interrupted)?));
+        }
+        return Ok((rigs, None));
+    }
+    for (systems, services) in study.labs() {
+        let machines = reached.iter().position(|(known, _)| *known == systems);
+        rigs.push(match machines.map(|place| reached.swap_remove(place).1) {
+            Some(machines) => Box::new(RemoteRig::new(&systems, &services, machines, interrupted)?),
+            None => Box::new(DirectRig::build(study, &systems, &services, interrupted)?),
+        });
+    }
+    rigs.iter_mut().try_for_each(|rig| try_processors(rig.as_mut(), study))?;
+    Ok((rigs, None))
 }
 
 /// Tests a study's processor pinning in advance, so that no trial fails because of it.

@@ -179,6 +179,12 @@ const TESTBED_KEYS: &[Key] = &[
         "Whether segmentation and receive offloads (TSO, GSO, GRO, LRO) stay on; checksum offload does. Off, a packet in the kernel is a packet on the wire.",
     ),
     default(
+        "rebuild",
+        Kind::Boolean,
+        "true",
+        "Whether testbeds of namespaces are built anew for each block, so that what one testbed is like is no part of a difference. false: they stand for the whole campaign, for programs that look into them.",
+    ),
+    default(
         "topology",
         Kind::Name { set: "topology", names: TOPOLOGIES },
         "\"link\"",

@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(estimate.trials_per_block, 32);
         // 16 x (100 + 10 + 20) ms and 16 x (40 + 5 + 20) ms.
         assert_eq!(estimate.block_ns, 3_120_000_000);
-        assert_eq!((estimate.min_blocks, estimate.max_blocks), (8, 18));
+        assert_eq!((estimate.min_blocks, estimate.max_blocks), (8, 16));
         assert!(estimate.max_ns < 60_000_000_000);
         assert!(!estimate.assumed);
     }

@@ -48,10 +48,13 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let slicing = slicing::read(tree.get("runs"), &probes, &comparisons, &cells, problems);
     let hosts = hosts::read(tree.get("host"), topology.as_ref(), &all, problems);
     let topology = topology?.value;
+    let rebuild = tree.get("testbed").and_then(|testbed| testbed.get("rebuild"));
+    let keeps_testbeds = at(rebuild, leaf::boolean, problems).is_some_and(|rebuild| !rebuild.value);
     let study = Study {
         title: title?,
         link_config: link_config?,
         topology,
+        keeps_testbeds,
         hosts,
         cells,
         probes,
