@@ -10,7 +10,7 @@ use crate::comparison::outlook::blocks_to_decide;
 use crate::estimate::estimate;
 use crate::findings::campaign::Campaign;
 use crate::findings::overall::overall;
-use crate::findings::same_arm::same_arm;
+use crate::findings::same_arm::{arm_order, same_arm};
 use crate::records::unpaired::unpaired_sentence;
 use crate::runs::Runs;
 use crate::{airtime, headers};
@@ -65,6 +65,7 @@ fn measured(campaign: &Campaign) -> Findings {
         cells,
         overall: overall(&comparisons),
         same_arm: same_arm(campaign.runs),
+        arm_order: arm_order(campaign.runs, campaign.questions),
         comparisons,
         warnings: warnings(campaign.runs),
         is_sampled: campaign.is_sampled,
