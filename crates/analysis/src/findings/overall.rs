@@ -79,8 +79,8 @@ fn claimed_range(group: &[&Comparison]) -> Option<Interval> {
     all?.into_iter().reduce(hull)
 }
 
-/// The mean of independent effects of one scale, each with the same weight: how sure a size is says nothing of how
-/// much it matters. The degrees of freedom are Satterthwaite's.
+/// The mean of effects of one scale, whose errors are taken as independent, each with the same weight: how sure a size
+/// is says nothing of how much it matters. The degrees of freedom are Satterthwaite's.
 fn mean(effects: &[&Effect]) -> Effect {
     let scale = effects[0].scale;
     let k = effects.len() as f64;
