@@ -23,6 +23,11 @@ pub const ENDED: f64 = 0.025;
 /// The share of the claims' ranges that is allowed to miss the true difference.
 const MISSED: f64 = RUNNING + ENDED;
 
+/// The level of the range of a claim: one of so many of its kind in a family.
+pub(crate) fn range_level(claims: usize, family: usize) -> f64 {
+    MISSED * claims as f64 / family as f64
+}
+
 /// Settles comparisons for good whose e-values are claimed now. Gives the numbers of those that are newly settled.
 pub fn settle(settled: &mut [Option<Verdict>], questions: &[Question], evidence: &[Evidence]) -> Vec<usize> {
     let e = |number: usize, is_own: fn(&Verdict) -> bool, own: fn(&Evidence) -> Option<f64>| match &settled
@@ -125,7 +130,7 @@ fn claimed_intervals(
             Verdict::Equivalent => equivalent,
             _ => return None,
         };
-        let level = MISSED * claims as f64 / verdicts.len() as f64;
+        let level = range_level(claims, verdicts.len());
         let paired = found.paired.as_ref().ok()?;
         let interval = match settled.get(number).and_then(Option::as_ref) {
             Some(_) => paired.interval_at_any_time(level)?,

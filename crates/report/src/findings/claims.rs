@@ -1,7 +1,7 @@
 //! How large a claimed difference is: the range that allows for the selection of the claims.
 
 use crate::rendering::numbers::{DisplayUnit, fixed, range};
-use stacklab_model::{Better, Comparison, Interval, Metric, Overall, Scale, Verdict};
+use stacklab_model::{Against, Better, Change, Comparison, Interval, Metric, Overall, Scale, Verdict};
 use std::fmt;
 
 /// The least and the most of a difference in the claimed direction, in the difference's unit.
@@ -48,6 +48,17 @@ pub(crate) fn of_row(row: &Comparison) -> Option<Claimed> {
     let is_candidate = *level == question.candidate.level(question.factor);
     let scale = row.effect.as_ref()?.scale;
     Claimed::new(question.metric, scale, row.claimed_interval?, is_more(question.metric, is_candidate))
+}
+
+/// Of a figure of two records that is better or worse in the second one.
+pub(crate) fn of_figure(row: &Against) -> Option<Claimed> {
+    let is_better = match row.change {
+        Change::Better => true,
+        Change::Worse => false,
+        _ => return None,
+    };
+    let effect = row.effect.as_ref()?;
+    Claimed::new(row.metric, effect.scale, effect.claimed_interval?, is_more(row.metric, is_better))
 }
 
 /// Of a difference over all cells in which one arm is better, as of the candidate: `throughput 1.2 to 4.0 % lower`.
