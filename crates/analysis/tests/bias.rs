@@ -4,7 +4,10 @@
 mod pool;
 
 use pool::{Pooled, biases, lines};
-use stacklab_model::{ArmOrder, CpuScope, Effect, Findings, Interval, Metric, SameArm, Scale, Transport};
+use stacklab_model::{
+    ArmOrder, Cell, Comparison, CpuScope, Effect, Estimate, Factor, Family, Findings, Framing, Interval,
+    Metric, Question, SameArm, Scale, StopReason, Transport, Verdict,
+};
 
 const KEY: (Metric, Transport) = (Metric::Throughput, Transport::Udp);
 
@@ -18,6 +21,30 @@ fn effect(pairs: usize, log: f64, error: f64, degrees_of_freedom: f64) -> Effect
         degrees_of_freedom,
         interval90: interval,
         interval95: interval,
+    }
+}
+
+/// A comparison without figures.
+fn compared(metric: Metric) -> Comparison {
+    let cell = |family| Cell::new(family, Transport::Udp, Framing::Segment, 128);
+    Comparison {
+        question: Question {
+            factor: Factor::Family,
+            metric,
+            baseline: cell(Family::Ipv4),
+            candidate: cell(Family::Ipv6),
+            margin: 0.01,
+        },
+        baseline_estimate: Estimate::default(),
+        candidate_estimate: Estimate::default(),
+        effect: None,
+        fitted: None,
+        tests: None,
+        explained: None,
+        verdict: Verdict::Inconclusive,
+        claimed_interval: None,
+        stop_reason: StopReason::Cap,
+        more_blocks: None,
     }
 }
 
@@ -36,12 +63,14 @@ fn report(label: Effect, order: Effect) -> Findings {
         instruments: vec![],
         cpu_scope: CpuScope::Shared,
         cells: vec![],
-        comparisons: vec![],
+        comparisons: vec![compared(metric), compared(Metric::Loss)],
         overall: vec![],
         same_arm: vec![
             SameArm { metric, transport, effect: label.clone(), p: 0.5 },
             // Compared by its difference: it has no bias in per cent.
-            SameArm { metric: Metric::Loss, transport, effect: label, p: 0.5 },
+            SameArm { metric: Metric::Loss, transport, effect: label.clone(), p: 0.5 },
+            // Not compared.
+            SameArm { metric: Metric::Jitter, transport, effect: label, p: 0.5 },
         ],
         arm_order: vec![ArmOrder { metric, transport, pairs: order.pairs, effect: order, p: 0.5 }],
         warnings: vec![],

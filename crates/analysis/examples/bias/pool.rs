@@ -2,7 +2,7 @@
 
 use stacklab_model::{Effect, Factor, Findings, Metric, Scale, Transport};
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Effects of several campaigns and cells as one: logarithms of ratios, weighted by their numbers of pairs.
@@ -75,8 +75,8 @@ impl Bias {
     }
 }
 
-/// The biases of the metrics that are compared by ratios, by metric and transport. The arms of one cell are those of the
-/// A/A check, and replicas that are compared.
+/// The biases of the metrics that a report compares by ratios, by metric and transport. The arms of one cell are those
+/// of the A/A check, and replicas that are compared.
 pub(crate) fn biases(reports: &[Findings]) -> BTreeMap<(Metric, Transport), Bias> {
     type Effects<'a> = BTreeMap<(Metric, Transport), Vec<&'a Effect>>;
     let (mut labels, mut order) = (Effects::new(), Effects::new());
@@ -92,11 +92,13 @@ pub(crate) fn biases(reports: &[Findings]) -> BTreeMap<(Metric, Transport), Bias
             order.entry((contrast.metric, contrast.transport)).or_default().push(&contrast.effect);
         }
     }
+    let compared: BTreeSet<Metric> =
+        reports.iter().flat_map(|report| &report.comparisons).map(|one| one.question.metric).collect();
     let mut found = BTreeMap::new();
     for key in labels.keys().chain(order.keys()) {
         let pooled = |of: &Effects| Pooled::of(of.get(key)?);
         let bias = Bias { labels: pooled(&labels), order: pooled(&order) };
-        if key.0.scale() == Scale::Ratio && bias.bound().is_some() {
+        if compared.contains(&key.0) && key.0.scale() == Scale::Ratio && bias.bound().is_some() {
             found.insert(*key, bias);
         }
     }

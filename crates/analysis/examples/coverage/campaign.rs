@@ -31,6 +31,16 @@ pub(crate) struct Ended {
 pub(crate) fn campaign(
     questions: &[Question],
     rule: Rule,
+    pair: impl FnMut(usize) -> (f64, f64),
+) -> Vec<Ended> {
+    campaign_of(questions, rule, false, pair)
+}
+
+/// The same. If `goes_on`, settled comparisons are measured further, as where their arms are in one trial with others.
+pub(crate) fn campaign_of(
+    questions: &[Question],
+    rule: Rule,
+    goes_on: bool,
     mut pair: impl FnMut(usize) -> (f64, f64),
 ) -> Vec<Ended> {
     let mut pairs: Vec<Vec<(f64, f64)>> = vec![Vec::new(); questions.len()];
@@ -38,7 +48,7 @@ pub(crate) fn campaign(
     for block in 1..=rule.max {
         for (number, pairs) in pairs.iter_mut().enumerate() {
             let next = pair(number);
-            if settled[number].is_none() {
+            if goes_on || settled[number].is_none() {
                 pairs.push(next);
             }
         }

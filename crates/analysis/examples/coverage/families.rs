@@ -1,6 +1,6 @@
 //! Families of comparisons: which share of the claims of a report is false.
 
-use crate::campaign::{Rule, campaign, question};
+use crate::campaign::{Rule, campaign_of, question};
 use crate::runs::{Simulation, Spread};
 use stacklab_model::{Interval, Metric, Verdict};
 
@@ -13,6 +13,8 @@ pub(crate) struct Comparisons {
     pub effects: Vec<f64>,
     /// Standard deviation of a pair's log ratio.
     pub sd: f64,
+    /// Whether settled comparisons are measured further.
+    pub goes_on: bool,
 }
 
 /// The margin of all of them.
@@ -23,7 +25,7 @@ pub(crate) const RULE: Rule = Rule { min: 8, max: 40 };
 /// The families that are simulated.
 pub(crate) fn all() -> Vec<Comparisons> {
     let mixture = |n: usize| (0..n).map(move |place| 0.01 + 0.02 * place as f64 / (n - 1) as f64);
-    let of = |name, effects: Vec<f64>, sd| Comparisons { name, effects, sd };
+    let of = |name, effects: Vec<f64>, sd| Comparisons { name, effects, sd, goes_on: false };
     vec![
         of("1 null", vec![0.0], 0.02),
         of("21 nulls", vec![0.0; 21], 0.02),
@@ -39,12 +41,21 @@ pub(crate) fn all() -> Vec<Comparisons> {
 
 /// Families whose differences are small beside their noise: those that are claimed are the ones that look large.
 pub(crate) fn weak() -> Vec<Comparisons> {
-    let of = |name, n: usize| {
+    let of = |name, n: usize, goes_on| {
         // Half of the arms are alike.
         let effects = (0..n).map(|place| if place % 2 == 0 { 0.01 } else { 0.0 }).collect();
-        Comparisons { name, effects, sd: 0.03 }
+        Comparisons { name, effects, sd: 0.03, goes_on }
     };
-    vec![of("1 of 1 %", 1), of("21, half of 1 %", 21), of("60, half of 1 %", 60), of("300, half of 1 %", 300)]
+    vec![
+        of("1 of 1 %", 1, false),
+        of("21, half of 1 %", 21, false),
+        of("60, half of 1 %", 60, false),
+        of("300, half of 1 %", 300, false),
+        of("1, measured further", 1, true),
+        of("21, measured further", 21, true),
+        of("60, measured further", 60, true),
+        of("300, measured further", 300, true),
+    ]
 }
 
 /// What campaigns of a family gave, on average.
@@ -81,7 +92,9 @@ pub(crate) fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rul
     let n = family.effects.len() as f64;
     let mut rightly = 0.0;
     for _ in 0..count {
-        let ended = campaign(&questions, rule, |number| simulation.pair(family.effects[number].exp()));
+        let ended = campaign_of(&questions, rule, family.goes_on, |number| {
+            simulation.pair(family.effects[number].exp())
+        });
         let (mut claims, mut wrong) = (0.0, 0.0);
         let (mut ranges, mut plain) = ([Ranges::default(); 2], Ranges::default());
         for (one, effect) in ended.iter().zip(&family.effects) {
@@ -205,14 +218,15 @@ pub(crate) fn print_ranges(count: usize) {
          differences.\n"
     );
     println!(
-        "{:<26} {:>9}  {:>7} {:>7} {:>7}  {:>7} {:>9}",
-        "family", "answered", "better", "equiv.", "both", "plain", "estimate"
+        "{:<26} {:>9} {:>9}  {:>7} {:>7} {:>7}  {:>7} {:>9}",
+        "family", "campaigns", "answered", "better", "equiv.", "both", "plain", "estimate"
     );
     for (place, family) in weak().iter().chain(&all()).enumerate() {
-        let found = simulate(campaigns(count, family), (0x0fb0 + place as u128) << 32, family, RULE);
+        let count = campaigns(count, family);
+        let found = simulate(count, (0x0fb0 + place as u128) << 32, family, RULE);
         let [better, equivalent, both] = found.missed.map(|share| 100.0 * share);
         println!(
-            "{:<26} {:>9.1}  {better:>7.2} {equivalent:>7.2} {both:>7.2}  {:>7.1} {:>9.2}",
+            "{:<26} {count:>9} {:>9.1}  {better:>7.2} {equivalent:>7.2} {both:>7.2}  {:>7.1} {:>9.2}",
             family.name,
             100.0 * found.answered,
             100.0 * found.missed_plainly,

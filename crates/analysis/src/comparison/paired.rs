@@ -134,8 +134,8 @@ impl Paired {
         interval_back(self.scale, self.moments.interval(confidence))
     }
 
-    /// The interval that holds whenever it is looked at, with the given chance of an error at any time; `None` where the
-    /// pairs are too few for one.
+    /// The interval that holds whenever it is looked at, with the given chance of an error at any time; `None` where
+    /// the pairs are too few for one.
     pub fn interval_at_any_time(&self, level: f64) -> Option<Interval> {
         Some(interval_back(self.scale, confidence_sequence(&self.moments, level)?))
     }

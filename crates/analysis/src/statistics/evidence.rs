@@ -39,8 +39,8 @@ pub fn e_value_inside(moments: &Moments, low: f64, high: f64) -> f64 {
     e_value(moments, low).min(e_value(moments, high))
 }
 
-/// The means that [`e_value`] does not refute at a level: where it is below `1 / level`. At any time, so that the chance
-/// that the true mean is ever outside is at most `level`. `None` where no distance is refuted yet.
+/// The means that [`e_value`] does not refute at a level: where it is below `1 / level`. At any time, so that the
+/// chance that the true mean is ever outside is at most `level`. `None` where no distance is refuted yet.
 ///
 /// With `R = (sqrt(k) / level)^(2/n)`, its half-width is `error * sqrt(nu (R - 1) / (1 - R / k))` if `R < k`.
 pub fn confidence_sequence(moments: &Moments, level: f64) -> Option<Interval> {
