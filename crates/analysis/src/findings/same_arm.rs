@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The figures of both arms, by block.
 type Blocks = BTreeMap<u32, [Option<f64>; 2]>;
+/// Figures of first and second arms, by block.
+type Ordered = BTreeMap<u32, Vec<[f64; 2]>>;
 
 /// The checks of an interleaved campaign, by metric and transport; none where no arm was measured against itself. Their
 /// labels are exchangeable, so that a check is no threshold for other comparisons: of many, one in twenty has p < 0.05.
@@ -45,7 +47,7 @@ fn p(paired: &Paired) -> f64 {
 /// that are compared and interleaved. The pairs of a block were measured side by side, so their mean is the unit.
 pub(super) fn arm_order(runs: &[RunRecord], questions: &[Question]) -> Vec<ArmOrder> {
     let index = Runs::new(runs);
-    let mut in_order: BTreeMap<(Metric, Transport), BTreeMap<u32, Vec<[f64; 2]>>> = BTreeMap::new();
+    let mut in_order: BTreeMap<(Metric, Transport), Ordered> = BTreeMap::new();
     for ([one, other], metric) in pairs_of_one_cell(runs, questions) {
         let other: BTreeMap<u32, &RunRecord> =
             index.of(&other, metric).iter().map(|run| (run.trial.block, *run)).collect();
@@ -60,7 +62,7 @@ pub(super) fn arm_order(runs: &[RunRecord], questions: &[Question]) -> Vec<ArmOr
             }
         }
     }
-    let of = |((metric, transport), blocks): ((Metric, Transport), BTreeMap<u32, Vec<[f64; 2]>>)| {
+    let of = |((metric, transport), blocks): ((Metric, Transport), Ordered)| {
         let means: Vec<(f64, f64)> =
             blocks.values().filter_map(|pairs| mean_pair(metric.scale(), pairs)).collect();
         let paired = Paired::of(metric.scale(), &means).ok()?;

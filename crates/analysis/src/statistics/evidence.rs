@@ -48,7 +48,7 @@ pub fn confidence_sequence(moments: &Moments, level: f64) -> Option<Interval> {
     let (nu, k) = (n - 1.0, 1.0 + SPREAD * n);
     let ratio = (k.sqrt() / level).powf(2.0 / n);
     let half = moments.error() * (nu * (ratio - 1.0) / (1.0 - ratio / k)).sqrt();
-    (ratio < k).then(|| Interval { low: moments.mean - half, high: moments.mean + half })
+    (ratio < k).then_some(Interval { low: moments.mean - half, high: moments.mean + half })
 }
 
 #[cfg(test)]
