@@ -89,6 +89,7 @@ pub(crate) fn comparison(question: Question) -> Comparison {
         tests: None,
         explained: None,
         verdict: Verdict::Inconclusive,
+        claimed_interval: None,
         stop_reason: StopReason::Cap,
         more_blocks: None,
     }

@@ -31,7 +31,7 @@ mod fixtures;
 
 pub use airtime::{FULL_CHANNEL, explain as explain_by_airtime};
 pub use comparison::evidence::Evidence;
-pub use comparison::family::{Claim, ENDED, RUNNING, claims, conclude, settle};
+pub use comparison::family::{Claim, Conclusion, ENDED, RUNNING, claims, conclude, settle};
 pub use comparison::paired::Paired;
 pub use estimate::{estimate, estimate_of};
 pub use findings::campaign::Campaign;

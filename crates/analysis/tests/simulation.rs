@@ -99,6 +99,21 @@ fn one_claim_in_twenty_is_false_at_most() {
 }
 
 #[test]
+fn one_claimed_range_in_twenty_misses_at_most() {
+    for (place, family) in families::weak().iter().enumerate() {
+        let count = (2000 / family.effects.len()).clamp(20, 600);
+        let found = families::simulate(count, (0x5eed_0020 + place as u128) << 32, family, families::RULE);
+        // Above 5 % by no more than the simulation's own error.
+        let most = 0.05 + 2.0 * (0.05 / count as f64).sqrt();
+        assert!(found.missed.iter().all(|missed| *missed <= most), "{}: {found:?}", family.name);
+        // Plain intervals do not pass: what is claimed looks larger than it is.
+        let is_large = family.effects.len() > 1;
+        assert!(!is_large || found.missed_plainly > most, "{}: {found:?}", family.name);
+        assert!(found.exaggeration > 1.3, "{}: {found:?}", family.name);
+    }
+}
+
+#[test]
 fn interval_covers_alike_at_each_number_of_blocks() {
     let mut simulation = Simulation::new(0x5eed_0011, Spread::LogNormal, 0.1);
     for n in 5..=20 {

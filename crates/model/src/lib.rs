@@ -39,7 +39,7 @@ pub use findings::finding::{
 };
 pub use findings::overall::Overall;
 pub use findings::records::{Against, Alone, Apart, Between, Change, Recorded, Unpaired};
-pub use findings::same_arm::{SELF_ARMS, SameArm};
+pub use findings::same_arm::{ArmOrder, SELF_ARMS, SameArm};
 pub use host::counters::{Counters, CpuTime, Drops, TcpInfo};
 pub use host::delay_points::{Clock, Compared, DelayPoints, Point};
 pub use host::facts::{CpuScope, CpuSource, HostFacts};

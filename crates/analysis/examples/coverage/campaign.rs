@@ -1,8 +1,8 @@
 //! A simulated campaign: a family of comparisons that is looked at after each block, by the rule of every verdict.
 
 use crate::runs::{Simulation, Spread};
-use stacklab_analysis::{Evidence, Paired, conclude, settle};
-use stacklab_model::{Cell, Factor, Family, Framing, Metric, Question, Transport, Verdict};
+use stacklab_analysis::{Conclusion, Evidence, Paired, conclude, settle};
+use stacklab_model::{Cell, Factor, Family, Framing, Interval, Metric, Question, Transport, Verdict};
 
 /// The stopping rule's limits.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,9 @@ pub(crate) struct Rule {
 pub(crate) struct Ended {
     /// Its verdict.
     pub verdict: Verdict,
+    /// The range of a claim.
+    #[allow(dead_code, reason = "families have ranges")]
+    pub claimed_interval: Option<Interval>,
     /// Its pairs.
     pub paired: Result<Paired, String>,
     /// Blocks measured.
@@ -28,6 +31,16 @@ pub(crate) struct Ended {
 pub(crate) fn campaign(
     questions: &[Question],
     rule: Rule,
+    pair: impl FnMut(usize) -> (f64, f64),
+) -> Vec<Ended> {
+    campaign_of(questions, rule, false, pair)
+}
+
+/// The same. If `goes_on`, settled comparisons are measured further, as where their arms are in one trial with others.
+pub(crate) fn campaign_of(
+    questions: &[Question],
+    rule: Rule,
+    goes_on: bool,
     mut pair: impl FnMut(usize) -> (f64, f64),
 ) -> Vec<Ended> {
     let mut pairs: Vec<Vec<(f64, f64)>> = vec![Vec::new(); questions.len()];
@@ -35,7 +48,7 @@ pub(crate) fn campaign(
     for block in 1..=rule.max {
         for (number, pairs) in pairs.iter_mut().enumerate() {
             let next = pair(number);
-            if settled[number].is_none() {
+            if goes_on || settled[number].is_none() {
                 pairs.push(next);
             }
         }
@@ -57,10 +70,15 @@ pub(crate) fn campaign(
     }
     let mut evidence: Vec<Evidence> =
         questions.iter().zip(&pairs).map(|(question, pairs)| Evidence::of_pairs(question, pairs)).collect();
-    let verdicts = conclude(&settled, questions, &mut evidence, true);
-    let all = verdicts.into_iter().zip(evidence).zip(pairs);
-    all.map(|((verdict, found), pairs)| Ended { verdict, paired: found.paired, blocks: pairs.len() })
-        .collect()
+    let conclusions = conclude(&settled, questions, &mut evidence, true);
+    let all = conclusions.into_iter().zip(evidence).zip(pairs);
+    all.map(|((Conclusion { verdict, claimed_interval }, found), pairs)| Ended {
+        verdict,
+        claimed_interval,
+        paired: found.paired,
+        blocks: pairs.len(),
+    })
+    .collect()
 }
 
 /// The results of campaigns of one comparison, each a count.

@@ -1,8 +1,8 @@
 //! Families of comparisons: which share of the claims of a report is false.
 
-use crate::campaign::{Rule, campaign, question};
+use crate::campaign::{Rule, campaign_of, question};
 use crate::runs::{Simulation, Spread};
-use stacklab_model::{Metric, Verdict};
+use stacklab_model::{Interval, Metric, Verdict};
 
 /// A family of comparisons with the same spread.
 #[derive(Debug, Clone)]
@@ -13,6 +13,8 @@ pub(crate) struct Comparisons {
     pub effects: Vec<f64>,
     /// Standard deviation of a pair's log ratio.
     pub sd: f64,
+    /// Whether settled comparisons are measured further.
+    pub goes_on: bool,
 }
 
 /// The margin of all of them.
@@ -23,7 +25,7 @@ pub(crate) const RULE: Rule = Rule { min: 8, max: 40 };
 /// The families that are simulated.
 pub(crate) fn all() -> Vec<Comparisons> {
     let mixture = |n: usize| (0..n).map(move |place| 0.01 + 0.02 * place as f64 / (n - 1) as f64);
-    let of = |name, effects: Vec<f64>, sd| Comparisons { name, effects, sd };
+    let of = |name, effects: Vec<f64>, sd| Comparisons { name, effects, sd, goes_on: false };
     vec![
         of("1 null", vec![0.0], 0.02),
         of("21 nulls", vec![0.0; 21], 0.02),
@@ -34,6 +36,25 @@ pub(crate) fn all() -> Vec<Comparisons> {
         of("10 of 2 %, 50 nulls", [vec![0.02; 10], vec![0.0; 50]].concat(), 0.02),
         of("30 of 2 %, 270 nulls", [vec![0.02; 30], vec![0.0; 270]].concat(), 0.02),
         of("21 at the margin", vec![0.01_f64.ln_1p(); 21], 0.009),
+    ]
+}
+
+/// Families whose differences are small beside their noise: those that are claimed are the ones that look large.
+pub(crate) fn weak() -> Vec<Comparisons> {
+    let of = |name, n: usize, goes_on| {
+        // Half of the arms are alike.
+        let effects = (0..n).map(|place| if place % 2 == 0 { 0.01 } else { 0.0 }).collect();
+        Comparisons { name, effects, sd: 0.03, goes_on }
+    };
+    vec![
+        of("1 of 1 %", 1, false),
+        of("21, half of 1 %", 21, false),
+        of("60, half of 1 %", 60, false),
+        of("300, half of 1 %", 300, false),
+        of("1, measured further", 1, true),
+        of("21, measured further", 21, true),
+        of("60, measured further", 60, true),
+        of("300, measured further", 300, true),
     ]
 }
 
@@ -52,6 +73,12 @@ pub(crate) struct Found {
     pub answered: f64,
     /// Blocks of a comparison.
     pub blocks: f64,
+    /// Share of the claimed ranges that miss the true difference, of `better`, of `equivalent` and of both.
+    pub missed: [f64; 3],
+    /// Share of plain 95 % intervals of `better` that miss it.
+    pub missed_plainly: f64,
+    /// Mean of the estimates of what is rightly `better`, in true differences: 0 where there is none.
+    pub exaggeration: f64,
 }
 
 /// Simulates campaigns of a family.
@@ -63,15 +90,29 @@ pub(crate) fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rul
     let beyond = |effect: f64| effect.abs() >= MARGIN.ln_1p() - 1e-12;
     let mut found = Found::default();
     let n = family.effects.len() as f64;
+    let mut rightly = 0.0;
     for _ in 0..count {
-        let ended = campaign(&questions, rule, |number| simulation.pair(family.effects[number].exp()));
+        let ended = campaign_of(&questions, rule, family.goes_on, |number| {
+            simulation.pair(family.effects[number].exp())
+        });
         let (mut claims, mut wrong) = (0.0, 0.0);
+        let (mut ranges, mut plain) = ([Ranges::default(); 2], Ranges::default());
         for (one, effect) in ended.iter().zip(&family.effects) {
             let is_wrong = match &one.verdict {
                 Verdict::Better(level) => *effect == 0.0 || (*effect > 0.0) != (level == "ipv6"),
                 Verdict::Equivalent => beyond(*effect),
                 _ => continue,
             };
+            let kind = usize::from(one.verdict == Verdict::Equivalent);
+            ranges[kind].add(one.claimed_interval, *effect);
+            let paired = one.paired.as_ref().expect("claims have pairs");
+            if kind == 0 {
+                plain.add(Some(paired.interval(0.95)), *effect);
+                if *effect != 0.0 && !is_wrong {
+                    rightly += 1.0;
+                    found.exaggeration += paired.estimate().ln() / effect;
+                }
+            }
             claims += 1.0;
             wrong += f64::from(u8::from(is_wrong));
         }
@@ -85,6 +126,12 @@ pub(crate) fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rul
             own.iter().filter(|verdict| is_right(verdict)).count() as f64 / own.len().max(1) as f64
         };
         found.false_claims += if claims > 0.0 { wrong / claims } else { 0.0 };
+        let [better, equivalent] = ranges;
+        let missed = [better, equivalent, better.with(equivalent)].map(Ranges::missed);
+        for (sum, share) in found.missed.iter_mut().zip(missed) {
+            *sum += share;
+        }
+        found.missed_plainly += plain.missed();
         found.any_false += f64::from(u8::from(wrong > 0.0));
         found.better += share(&beyond, &|verdict| matches!(verdict, Verdict::Better(_)));
         found.equivalent += share(&|effect| effect == 0.0, &|verdict| *verdict == Verdict::Equivalent);
@@ -99,6 +146,32 @@ pub(crate) fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rul
         equivalent: mean(found.equivalent),
         answered: mean(found.answered),
         blocks: mean(found.blocks),
+        missed: found.missed.map(mean),
+        missed_plainly: mean(found.missed_plainly),
+        exaggeration: found.exaggeration / f64::max(rightly, 1.0),
+    }
+}
+
+/// Ranges of the claims of a campaign.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ranges {
+    claims: f64,
+    missed: f64,
+}
+
+impl Ranges {
+    fn add(&mut self, range: Option<Interval>, effect: f64) {
+        self.claims += 1.0;
+        self.missed += f64::from(u8::from(!range.is_some_and(|range| range.contains(effect.exp()))));
+    }
+
+    fn with(self, other: Ranges) -> Ranges {
+        Ranges { claims: self.claims + other.claims, missed: self.missed + other.missed }
+    }
+
+    /// The share that misses; 0 without claims.
+    fn missed(self) -> f64 {
+        self.missed / self.claims.max(1.0)
     }
 }
 
@@ -114,8 +187,7 @@ pub(crate) fn print(count: usize) {
         "family", "false", "any", "better", "equiv.", "answered", "blocks"
     );
     for (place, family) in all().iter().enumerate() {
-        let count = (count * 20 / family.effects.len()).clamp(50, count);
-        let found = simulate(count, (0x0fa0 + place as u128) << 32, family, RULE);
+        let found = simulate(campaigns(count, family), (0x0fa0 + place as u128) << 32, family, RULE);
         println!(
             "{:<26} {:>6.2} {:>6.1}  {:>7.1} {:>7.1} {:>9.1} {:>7.1}",
             family.name,
@@ -125,6 +197,40 @@ pub(crate) fn print(count: usize) {
             100.0 * found.equivalent,
             100.0 * found.answered,
             found.blocks
+        );
+    }
+}
+
+/// How many campaigns are simulated: fewer of large families.
+#[allow(dead_code, reason = "tests simulate and do not print")]
+fn campaigns(count: usize, family: &Comparisons) -> usize {
+    (count * 20 / family.effects.len()).clamp(50, count)
+}
+
+/// Prints how often the ranges of claims miss.
+#[allow(dead_code, reason = "tests simulate and do not print")]
+pub(crate) fn print_ranges(count: usize) {
+    println!(
+        "\nRanges of claims: per cent of a report's ranges that miss the true difference, on average (at most 5)."
+    );
+    println!(
+        "plain: of 95 % intervals that do not allow for the selection. estimate: mean of what is rightly better, in true\n\
+         differences.\n"
+    );
+    println!(
+        "{:<26} {:>9} {:>9}  {:>7} {:>7} {:>7}  {:>7} {:>9}",
+        "family", "campaigns", "answered", "better", "equiv.", "both", "plain", "estimate"
+    );
+    for (place, family) in weak().iter().chain(&all()).enumerate() {
+        let count = campaigns(count, family);
+        let found = simulate(count, (0x0fb0 + place as u128) << 32, family, RULE);
+        let [better, equivalent, both] = found.missed.map(|share| 100.0 * share);
+        println!(
+            "{:<26} {count:>9} {:>9.1}  {better:>7.2} {equivalent:>7.2} {both:>7.2}  {:>7.1} {:>9.2}",
+            family.name,
+            100.0 * found.answered,
+            100.0 * found.missed_plainly,
+            found.exaggeration
         );
     }
 }

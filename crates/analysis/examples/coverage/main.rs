@@ -39,6 +39,7 @@ fn main() {
     }
     if is_asked("families") {
         families::print(count);
+        families::print_ranges(count);
     }
     if is_asked("recorded") {
         interleaved::print(count);

@@ -5,17 +5,28 @@
 //!   settled claims count with p = 0.
 //!
 //! So at most one in twenty of the claims of a report is expected to be false, whenever the campaign was stopped.
-//! `bench/coverage` simulates it.
+//!
+//! Each claim has a range that allows for the selection: the interval at level `1 - 0.05 k / m`, with k claims of that
+//! kind in a family of m. It is the confidence sequence for what was settled while running (Xu, Wang and Ramdas 2022,
+//! e-BY), and Student's for what was claimed at the end (Benjamini and Yekutieli 2005). So at most one in twenty of the
+//! ranges is expected to miss the true difference. `bench/coverage` simulates both.
 
 use crate::comparison::evidence::{Evidence, better, tests};
 use crate::comparison::paired::Paired;
 use crate::statistics::{benjamini_hochberg, e_benjamini_hochberg};
-use stacklab_model::{Question, Tests, Verdict};
+use stacklab_model::{Interval, Question, Tests, Verdict};
 
 /// The share of false claims that is allowed while a campaign runs.
 pub const RUNNING: f64 = 0.025;
 /// The share of false claims that is allowed at the end.
 pub const ENDED: f64 = 0.025;
+/// The share of the claims' ranges that is allowed to miss the true difference.
+const MISSED: f64 = RUNNING + ENDED;
+
+/// The level of the range of a claim: one of so many of its kind in a family.
+pub(crate) fn range_level(claims: usize, family: usize) -> f64 {
+    MISSED * claims as f64 / family as f64
+}
 
 /// Settles comparisons for good whose e-values are claimed now. Gives the numbers of those that are newly settled.
 pub fn settle(settled: &mut [Option<Verdict>], questions: &[Question], evidence: &[Evidence]) -> Vec<usize> {
@@ -48,6 +59,15 @@ pub fn settle(settled: &mut [Option<Verdict>], questions: &[Question], evidence:
     newly
 }
 
+/// The verdict of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conclusion {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The range of a claimed difference, after selection.
+    pub claimed_interval: Option<Interval>,
+}
+
 /// The verdicts of a campaign that has ended, or only those that are settled if it has not. Fills in the adjusted p of
 /// the tests.
 pub fn conclude(
@@ -55,7 +75,7 @@ pub fn conclude(
     questions: &[Question],
     evidence: &mut [Evidence],
     has_ended: bool,
-) -> Vec<Verdict> {
+) -> Vec<Conclusion> {
     let open = |number: usize| settled.get(number).is_none_or(Option::is_none);
     let p = |number: usize, is_own: fn(&Verdict) -> bool, own: f64| match settled
         .get(number)
@@ -88,7 +108,37 @@ pub fn conclude(
         };
         verdicts.push(known.or_else(at_the_end).unwrap_or_else(|| found.verdict.clone()));
     }
-    verdicts
+    let claimed_intervals = claimed_intervals(&verdicts, settled, evidence);
+    let all = verdicts.into_iter().zip(claimed_intervals);
+    all.map(|(verdict, claimed_interval)| Conclusion { verdict, claimed_interval }).collect()
+}
+
+/// The range of each claim.
+///
+/// The claims of each kind are counted separately, because a report prints the ranges of differences alone: among
+/// many arms that are equivalent, the few that differ would have ranges as if none had been selected.
+fn claimed_intervals(
+    verdicts: &[Verdict],
+    settled: &[Option<Verdict>],
+    evidence: &[Evidence],
+) -> Vec<Option<Interval>> {
+    let count = |is_of: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is_of(verdict)).count();
+    let (different, equivalent) = (count(is_better), count(is_equivalent));
+    let of = |(number, found): (usize, &Evidence)| {
+        let claims = match &verdicts[number] {
+            Verdict::Better(_) => different,
+            Verdict::Equivalent => equivalent,
+            _ => return None,
+        };
+        let level = range_level(claims, verdicts.len());
+        let paired = found.paired.as_ref().ok()?;
+        let interval = match settled.get(number).and_then(Option::as_ref) {
+            Some(_) => paired.interval_at_any_time(level)?,
+            None => paired.interval(1.0 - level),
+        };
+        (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
+    };
+    evidence.iter().enumerate().map(of).collect()
 }
 
 /// A claim about pairs.
@@ -162,6 +212,10 @@ mod tests {
         all.iter().map(|(apart, sd, n)| evidence(*apart, *sd, *n)).unzip()
     }
 
+    fn verdicts(all: Vec<Conclusion>) -> Vec<Verdict> {
+        all.into_iter().map(|one| one.verdict).collect()
+    }
+
     #[test]
     fn sure_differences_and_equality_settle() {
         let (questions, found) = family(&[(-0.05, 0.01, 12), (0.0, 0.002, 12), (0.01, 0.03, 12)]);
@@ -178,13 +232,13 @@ mod tests {
     fn what_is_settled_is_concluded() {
         let (questions, mut found) = family(&[(0.0, 0.05, 40), (0.012, 0.01, 40), (0.0, 0.05, 4)]);
         let settled = [Some(Verdict::Better("ipv4".into())), None, None];
-        let ended = conclude(&settled, &questions, &mut found, true);
+        let ended = verdicts(conclude(&settled, &questions, &mut found, true));
         assert_eq!(ended[0], Verdict::Better("ipv4".into()));
         assert_eq!(ended[1], Verdict::Better("ipv6".into()), "p is far below 2.5 %");
         assert_eq!(ended[2], Verdict::Inconclusive);
         assert!(found[1].tests.as_ref().unwrap().adjusted_p.unwrap() < ENDED);
         let (questions, mut found) = family(&[(0.0, 0.05, 40), (0.012, 0.01, 40), (0.0, 0.05, 4)]);
-        let running = conclude(&settled, &questions, &mut found, false);
+        let running = verdicts(conclude(&settled, &questions, &mut found, false));
         assert_eq!(running[1], Verdict::Inconclusive, "nothing but settled claims before the end");
     }
 
@@ -194,11 +248,49 @@ mod tests {
         let one = (0.0085, 0.0105, 24);
         let verdicts = |all: &[(f64, f64, usize)]| {
             let (questions, mut found) = family(all);
-            conclude(&[], &questions, &mut found, true)
+            conclude(&[], &questions, &mut found, true).remove(0).verdict
         };
-        assert_eq!(verdicts(&[one])[0], Verdict::Better("ipv6".into()));
+        assert_eq!(verdicts(&[one]), Verdict::Better("ipv6".into()));
         let mut many = vec![(0.0, 0.05, 24); 20];
         many.insert(0, one);
-        assert_eq!(verdicts(&many)[0], Verdict::Inconclusive);
+        assert_eq!(verdicts(&many), Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn ranges_widen_with_the_selection() {
+        let sure = (0.05, 0.02, 24);
+        let of = |all: &[(f64, f64, usize)], settled: &[Option<Verdict>]| {
+            let (questions, mut found) = family(all);
+            let interval = |paired: &Paired, level: f64| paired.interval(1.0 - level);
+            let paired = found[0].paired.clone().unwrap();
+            let claimed = conclude(settled, &questions, &mut found, true).remove(0).claimed_interval;
+            (claimed.unwrap(), interval(&paired, 0.05), paired)
+        };
+        // All are claimed: nothing was selected, and the range is the plain interval.
+        let (claimed, plain, _) = of(&[sure; 3], &[]);
+        assert_eq!(claimed, plain);
+        // One of ten: the interval at 99.5 %.
+        let mut many = [(0.0, 0.05, 24); 10];
+        many[0] = sure;
+        let (claimed, plain, paired) = of(&many, &[]);
+        assert_eq!(claimed, paired.interval(1.0 - 0.005));
+        assert!(plain.is_within(&claimed) && claimed.low > 1.0);
+        // Settled while running: the interval that holds at any time.
+        let (at_any_time, _, paired) = of(&many, &[Some(Verdict::Better("ipv6".into()))]);
+        assert_eq!(Some(at_any_time), paired.interval_at_any_time(0.005));
+        assert!(claimed.is_within(&at_any_time) && at_any_time.low > 1.0);
+    }
+
+    #[test]
+    fn claims_of_each_kind_are_counted_separately() {
+        let mut all = [(0.0, 0.002, 24); 10];
+        all[0] = (0.05, 0.02, 24);
+        let (questions, mut found) = family(&all);
+        let ended = conclude(&[], &questions, &mut found, true);
+        let interval =
+            |number: usize, level: f64| found[number].paired.as_ref().unwrap().interval(1.0 - level);
+        assert_eq!(ended[1].verdict, Verdict::Equivalent);
+        assert_eq!(ended[0].claimed_interval, Some(interval(0, 0.005)));
+        assert_eq!(ended[1].claimed_interval, Some(interval(1, 0.05 * 9.0 / 10.0)));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::comparison::distance::{back, interval_back};
 use crate::runs::{Runs, figure};
+use crate::statistics::confidence_sequence;
 use crate::statistics::moments::{Moments, mean};
 use stacklab_model::{Effect, Interval, Metric, Question, RunRecord, Scale};
 use std::collections::BTreeMap;
@@ -131,6 +132,12 @@ impl Paired {
     /// Student's t interval at the given confidence (0.95 is 95 %), on the estimate's scale.
     pub fn interval(&self, confidence: f64) -> Interval {
         interval_back(self.scale, self.moments.interval(confidence))
+    }
+
+    /// The interval that holds whenever it is looked at, with the given chance of an error at any time; `None` where
+    /// the pairs are too few for one.
+    pub fn interval_at_any_time(&self, level: f64) -> Option<Interval> {
+        Some(interval_back(self.scale, confidence_sequence(&self.moments, level)?))
     }
 
     /// The estimate with its interval.

@@ -5,12 +5,12 @@ mod overall;
 mod same_arm;
 
 use crate::comparison::evidence::Evidence;
-use crate::comparison::family::conclude;
+use crate::comparison::family::{Conclusion, conclude};
 use crate::comparison::outlook::blocks_to_decide;
 use crate::estimate::estimate;
 use crate::findings::campaign::Campaign;
 use crate::findings::overall::overall;
-use crate::findings::same_arm::same_arm;
+use crate::findings::same_arm::{arm_order, same_arm};
 use crate::records::unpaired::unpaired_sentence;
 use crate::runs::Runs;
 use crate::{airtime, headers};
@@ -29,10 +29,12 @@ pub fn findings(campaign: &Campaign) -> Findings {
     if campaign.is_sampled {
         for comparison in &mut findings.comparisons {
             comparison.verdict = Verdict::Nothing(SAMPLED.to_owned());
+            comparison.claimed_interval = None;
             comparison.more_blocks = None;
         }
         for overall in &mut findings.overall {
             overall.verdict = Verdict::Nothing(SAMPLED.to_owned());
+            overall.claimed_range = None;
             overall.answered = 0;
         }
     }
@@ -63,6 +65,7 @@ fn measured(campaign: &Campaign) -> Findings {
         cells,
         overall: overall(&comparisons),
         same_arm: same_arm(campaign.runs),
+        arm_order: arm_order(campaign.runs, campaign.questions),
         comparisons,
         warnings: warnings(campaign.runs),
         is_sampled: campaign.is_sampled,
@@ -90,10 +93,10 @@ fn comparisons(campaign: &Campaign, runs: &Runs) -> Vec<Comparison> {
         .collect();
     // What is open is tested once, at the end: a campaign that was interrupted has not ended.
     let has_ended = !reasons.contains(&StopReason::Unfinished);
-    let verdicts = conclude(campaign.settled, campaign.questions, &mut evidence, has_ended);
-    let all = campaign.questions.iter().zip(evidence).zip(verdicts).zip(reasons);
-    all.map(|(((question, found), verdict), reason)| {
-        compare(question, found, verdict, reason, campaign, runs)
+    let conclusions = conclude(campaign.settled, campaign.questions, &mut evidence, has_ended);
+    let all = campaign.questions.iter().zip(evidence).zip(conclusions).zip(reasons);
+    all.map(|(((question, found), conclusion), reason)| {
+        compare(question, found, conclusion, reason, campaign, runs)
     })
     .collect()
 }
@@ -101,7 +104,7 @@ fn comparisons(campaign: &Campaign, runs: &Runs) -> Vec<Comparison> {
 fn compare(
     question: &Question,
     evidence: Evidence,
-    verdict: Verdict,
+    Conclusion { verdict, claimed_interval }: Conclusion,
     stop_reason: StopReason,
     campaign: &Campaign,
     runs: &Runs,
@@ -128,6 +131,7 @@ fn compare(
         tests: evidence.tests,
         explained: explained(question, effect.as_ref(), means, campaign),
         verdict,
+        claimed_interval,
         effect,
         fitted,
         baseline_estimate,

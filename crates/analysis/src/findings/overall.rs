@@ -26,7 +26,9 @@ fn key(comparison: &Comparison) -> impl PartialEq + use<> {
 fn over(group: &[&Comparison]) -> Overall {
     let question = &group[0].question;
     let effects: Option<Vec<&Effect>> = group.iter().map(|comparison| comparison.effect.as_ref()).collect();
+    let verdict = at_each(group);
     Overall {
+        claimed_range: claimed_range(group).filter(|_| matches!(verdict, Verdict::Better(_))),
         factor: question.factor,
         baseline: question.baseline.level(question.factor),
         candidate: question.candidate.level(question.factor),
@@ -34,7 +36,7 @@ fn over(group: &[&Comparison]) -> Overall {
         transport: (question.factor != Factor::Transport).then_some(question.baseline.transport),
         comparisons: group.len(),
         answered: group.iter().filter(|comparison| comparison.verdict.is_answer()).count(),
-        verdict: at_each(group),
+        verdict,
         range: range(group),
         effect: effects.map(|effects| mean(&effects)),
         margin: question.margin,
@@ -67,8 +69,18 @@ fn range(group: &[&Comparison]) -> Option<[f64; 2]> {
     Some([low, estimates().max_by(f64::total_cmp)?])
 }
 
-/// The mean of independent effects of one scale, each with the same weight: how sure a size is says nothing of how
-/// much it matters. The degrees of freedom are Satterthwaite's.
+/// The range that holds the ranges of all claims.
+fn claimed_range(group: &[&Comparison]) -> Option<Interval> {
+    let all: Option<Vec<Interval>> = group.iter().map(|comparison| comparison.claimed_interval).collect();
+    let hull = |one: Interval, other: Interval| Interval {
+        low: one.low.min(other.low),
+        high: one.high.max(other.high),
+    };
+    all?.into_iter().reduce(hull)
+}
+
+/// The mean of effects of one scale, whose errors are taken as independent, each with the same weight: how sure a size
+/// is says nothing of how much it matters. The degrees of freedom are Satterthwaite's.
 fn mean(effects: &[&Effect]) -> Effect {
     let scale = effects[0].scale;
     let k = effects.len() as f64;
@@ -131,6 +143,21 @@ mod tests {
             over(&[with(better(), -0.05), with(Verdict::Inconclusive, -0.05)]).verdict,
             Verdict::Inconclusive
         );
+    }
+
+    #[test]
+    fn claimed_range_holds_that_of_each_size() {
+        let claimed = |verdict, apart: f64, low, high| Comparison {
+            claimed_interval: Some(Interval { low, high }),
+            ..with(verdict, apart)
+        };
+        let (wide, narrow) = (claimed(better(), -0.05, 0.90, 0.97), claimed(better(), -0.03, 0.96, 0.98));
+        let found = overall(&[wide.clone(), narrow]).remove(0).claimed_range;
+        assert_eq!(found, Some(Interval { low: 0.90, high: 0.98 }));
+        // It is said of a direction only, and only if each size has a range.
+        let equivalent = claimed(Verdict::Equivalent, 0.0, 0.99, 1.01);
+        assert_eq!(overall(&[wide.clone(), equivalent]).remove(0).claimed_range, None);
+        assert_eq!(overall(&[wide, with(better(), -0.05)]).remove(0).claimed_range, None);
     }
 
     #[test]

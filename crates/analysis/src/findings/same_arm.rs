@@ -3,11 +3,15 @@
 use crate::comparison::paired::Paired;
 use crate::runs::{Runs, figure};
 use crate::statistics::two_sided;
-use stacklab_model::{Metric, RunRecord, SELF_ARMS, SameArm, Transport};
-use std::collections::BTreeMap;
+use stacklab_model::{
+    ArmOrder, Cell, Factor, Metric, Question, RunRecord, SELF_ARMS, SameArm, Scale, Transport,
+};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The figures of both arms, by block.
 type Blocks = BTreeMap<u32, [Option<f64>; 2]>;
+/// Figures of first and second arms, by block.
+type Ordered = BTreeMap<u32, Vec<[f64; 2]>>;
 
 /// The checks of an interleaved campaign, by metric and transport; none where no arm was measured against itself. Their
 /// labels are exchangeable, so that a check is no threshold for other comparisons: of many, one in twenty has p < 0.05.
@@ -28,18 +32,96 @@ pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<SameArm> {
         let pairs: Vec<(f64, f64)> =
             blocks.values().filter_map(|[one, other]| Some(((*one)?, (*other)?))).collect();
         let paired = Paired::of(metric.scale(), &pairs).ok()?;
-        let moments = paired.moments();
-        let p = two_sided(moments.mean, moments.error(), (moments.n - 1) as f64);
-        Some(SameArm { metric, transport, effect: paired.effect(), p })
+        Some(SameArm { metric, transport, effect: paired.effect(), p: p(&paired) })
     };
     by_block.into_iter().filter_map(of).collect()
+}
+
+/// The two-sided p of no difference.
+fn p(paired: &Paired) -> f64 {
+    let moments = paired.moments();
+    two_sided(moments.mean, moments.error(), (moments.n - 1) as f64)
+}
+
+/// What the order of two arms of one cell makes, by metric and transport: of the arms of the A/A check, and of replicas
+/// that are compared and interleaved. The pairs of a block were measured side by side, so their mean is the unit.
+pub(super) fn arm_order(runs: &[RunRecord], questions: &[Question]) -> Vec<ArmOrder> {
+    let index = Runs::new(runs);
+    let mut in_order: BTreeMap<(Metric, Transport), Ordered> = BTreeMap::new();
+    for ([one, other], metric) in pairs_of_one_cell(runs, questions) {
+        let other: BTreeMap<u32, &RunRecord> =
+            index.of(&other, metric).iter().map(|run| (run.trial.block, *run)).collect();
+        for run in index.of(&one, metric) {
+            let block = run.trial.block;
+            let Some(other) = other.get(&block) else { continue };
+            let mut pair = [*run, *other];
+            pair.sort_by_key(|run| run.trial.position);
+            if let [Some(first), Some(second)] = pair.map(|run| figure(run, metric)) {
+                let blocks = in_order.entry((metric, one.transport)).or_default();
+                blocks.entry(block).or_default().push([first, second]);
+            }
+        }
+    }
+    let of = |((metric, transport), blocks): ((Metric, Transport), Ordered)| {
+        let means: Vec<(f64, f64)> =
+            blocks.values().filter_map(|pairs| mean_pair(metric.scale(), pairs)).collect();
+        let paired = Paired::of(metric.scale(), &means).ok()?;
+        let pairs = blocks.values().map(Vec::len).sum();
+        Some(ArmOrder { metric, transport, pairs, effect: paired.effect(), p: p(&paired) })
+    };
+    in_order.into_iter().filter_map(of).collect()
+}
+
+/// Two arms of one cell, with a metric that was measured of both.
+type OneCell = ([Cell; 2], Metric);
+
+/// The arms of the A/A check and the interleaved replicas that are compared.
+fn pairs_of_one_cell(runs: &[RunRecord], questions: &[Question]) -> Vec<OneCell> {
+    let mut all: Vec<OneCell> = Vec::new();
+    let of_check = runs.iter().filter(|run| run.trial.cell.replica == SELF_ARMS[0]);
+    let mut seen: BTreeSet<(Metric, Transport)> = BTreeSet::new();
+    for run in of_check {
+        let one = &run.trial.cell;
+        let other = Cell { replica: SELF_ARMS[1].to_owned(), ..one.clone() };
+        for metric in run.values.keys().filter(|metric| seen.insert((**metric, one.transport))) {
+            all.push(([one.clone(), other.clone()], *metric));
+        }
+    }
+    let interleaved: BTreeSet<&str> = runs
+        .iter()
+        .filter(|run| run.spec.slicing.is_some())
+        .map(|run| run.trial.cell.replica.as_str())
+        .collect();
+    let are_interleaved = |question: &&Question| {
+        let arms = [&question.baseline, &question.candidate];
+        question.factor == Factor::Replica && arms.iter().all(|arm| interleaved.contains(&*arm.replica))
+    };
+    let of_question =
+        |question: &Question| ([question.baseline.clone(), question.candidate.clone()], question.metric);
+    all.extend(questions.iter().filter(are_interleaved).map(of_question));
+    all
+}
+
+/// The mean of pairs, of their logarithms on the ratio scale. Pairs that have no ratio are left out, which favours
+/// neither of two like arms.
+fn mean_pair(scale: Scale, pairs: &[[f64; 2]]) -> Option<(f64, f64)> {
+    let mean = |arm: usize, of: fn(f64) -> f64| {
+        let have_ratio =
+            |pair: &&[f64; 2]| scale == Scale::Difference || pair.iter().all(|figure| *figure > 0.0);
+        let figures: Vec<f64> = pairs.iter().filter(have_ratio).map(|pair| of(pair[arm])).collect();
+        crate::statistics::moments::mean(&figures)
+    };
+    match scale {
+        Scale::Ratio => Some((mean(0, f64::ln)?.exp(), mean(1, f64::ln)?.exp())),
+        Scale::Difference => Some((mean(0, |figure| figure)?, mean(1, |figure| figure)?)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures::{cell, run};
-    use stacklab_model::{Cell, Family};
+    use stacklab_model::{Family, Slicing};
 
     fn arm(number: usize) -> Cell {
         Cell { replica: SELF_ARMS[number].to_owned(), ..cell(Family::Ipv4, 128) }
@@ -76,5 +158,52 @@ mod tests {
         assert!((back.p - check.p).abs() < 1e-12);
         assert!((back.effect.estimate * check.effect.estimate - 1.0).abs() < 1e-12);
         assert!(same_arm(&[run(0, &cell(Family::Ipv4, 128), Metric::Throughput, 1.0)]).is_empty());
+    }
+
+    /// Two arms of a cell in five blocks, the second of which by position has a figure that is larger by 1 %, with the
+    /// labels in either order.
+    fn in_order(one: &Cell, other: &Cell) -> Vec<RunRecord> {
+        let of = |(block, noise): (u32, f64)| {
+            let mut arms = [one, other];
+            if block % 2 == 0 {
+                arms.reverse();
+            }
+            [(0, 1.0), (1, 1.01 * noise)].map(|(position, times)| {
+                let mut run = run(block, arms[position as usize], Metric::Throughput, 100.0 * times);
+                run.trial.position = 10 * block + position;
+                run.spec.slicing = Some(Slicing::default());
+                run
+            })
+        };
+        (0..).zip([1.0001, 0.9999, 1.0, 1.0002, 0.9998]).flat_map(of).collect()
+    }
+
+    #[test]
+    fn second_arm_is_compared_with_the_first() {
+        let found = arm_order(&in_order(&arm(0), &arm(1)), &[]);
+        let [order] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((order.metric, order.transport, order.pairs), (Metric::Throughput, Transport::Udp, 5));
+        assert!((order.effect.estimate - 1.01).abs() < 1e-6 && order.p < 0.001, "{order:?}");
+        // The labels do not matter.
+        let swapped = arm_order(&in_order(&arm(1), &arm(0)), &[]);
+        assert_eq!(swapped, found);
+    }
+
+    #[test]
+    fn pairs_of_a_block_count_as_one() {
+        let replica = |label: &str, size| Cell { replica: label.to_owned(), ..cell(Family::Ipv4, size) };
+        let (mut runs, mut questions) = (Vec::new(), Vec::new());
+        for size in [128, 256, 512] {
+            let (baseline, candidate) = (replica("a", size), replica("b", size));
+            runs.extend(in_order(&baseline, &candidate));
+            let metric = Metric::Throughput;
+            questions.push(Question { factor: Factor::Replica, metric, baseline, candidate, margin: 0.01 });
+        }
+        let found = arm_order(&runs, &questions);
+        let [order] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((order.pairs, order.effect.pairs), (15, 5));
+        // Replicas that were measured one after the other are not meant.
+        runs.iter_mut().for_each(|run| run.spec.slicing = None);
+        assert_eq!(arm_order(&runs, &questions), []);
     }
 }

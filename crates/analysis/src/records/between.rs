@@ -340,7 +340,7 @@ mod tests {
             for block in 0..6 {
                 let figure = wander[(place + block) % 6];
                 a.runs.push(run(block as u32, cell, Metric::Throughput, figure));
-                b.runs.push(run(block as u32, cell, Metric::Throughput, figure * (1.0 + 0.2 * place as f64)));
+                b.runs.push(run(block as u32, cell, Metric::Throughput, figure * (1.0 + 0.5 * place as f64)));
             }
         }
         let found = compared(&a, &b, None).figures;
@@ -350,5 +350,15 @@ mod tests {
         assert!(found.iter().all(|figure| (figure.change == Change::Better)
             == (figure.effect.as_ref().unwrap().adjusted_p <= 0.025)));
         assert!(effects.iter().any(|effect| effect.adjusted_p > effect.p));
+        // What is claimed has a range, wider than the interval of one figure alone.
+        let claimed = effects.iter().filter(|effect| effect.adjusted_p <= 0.025);
+        let mut claims = 0;
+        for effect in claimed {
+            let range = effect.claimed_interval.expect("claims have ranges");
+            assert!(effect.interval95.is_within(&range) && range.low > 1.0, "{effect:?}");
+            claims += 1;
+        }
+        assert!(claims > 0);
+        assert_eq!(effects.iter().filter(|effect| effect.claimed_interval.is_some()).count(), claims);
     }
 }

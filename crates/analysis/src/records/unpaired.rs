@@ -1,10 +1,10 @@
 //! Two unpaired samples of runs.
 
-use crate::comparison::distance::{back, interval_back, margin_distance};
-use crate::comparison::family::ENDED;
+use crate::comparison::distance::{back, interval_back, margin_distance, to_distance};
+use crate::comparison::family::{ENDED, range_level};
 use crate::estimate::estimate;
 use crate::runs::figure;
-use crate::statistics::{benjamini_hochberg, welch};
+use crate::statistics::{Welch, benjamini_hochberg, welch};
 use stacklab_model::{
     Against, Better, Cell, Change, Estimate, Interval, Metric, Question, RunRecord, Scale, Unit, Unpaired,
 };
@@ -112,6 +112,9 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
     Some(Unpaired {
         scale,
         estimate: back(scale, found.difference),
+        error: found.error,
+        degrees_of_freedom: found.degrees_of_freedom,
+        claimed_interval: None,
         interval95: interval_back(scale, found.interval(0.95)),
         p,
         adjusted_p: p,
@@ -146,7 +149,7 @@ fn is_beyond(metric: Metric, effect: &Unpaired, first: &Estimate, margin: f64, a
 
 /// Judges all figures of two records together: differences and equality are each claimed by Benjamini and Hochberg at
 /// 2.5 %, so that at most one in twenty of all claims is expected to be false. A difference that is sure is said, also
-/// where it is inside the margin.
+/// where it is inside the margin. Each claim has a range that allows for the selection, as in a campaign.
 pub(crate) fn judge(figures: &mut [Against]) {
     let members: Vec<&Unpaired> = figures.iter().filter_map(|figure| figure.effect.as_ref()).collect();
     let adjusted = |of: fn(&Unpaired) -> f64| {
@@ -165,5 +168,32 @@ pub(crate) fn judge(figures: &mut [Against]) {
             (false, true) => Change::Equivalent,
             (false, false) => Change::Inconclusive,
         };
+    }
+    claim_ranges(figures);
+}
+
+/// The ranges of what is claimed, with differences and equality counted separately.
+fn claim_ranges(figures: &mut [Against]) {
+    let is_different = |figure: &Against| matches!(figure.change, Change::Better | Change::Worse);
+    let is_equivalent = |figure: &Against| figure.change == Change::Equivalent;
+    let count = |is_of: &dyn Fn(&Against) -> bool| figures.iter().filter(|figure| is_of(figure)).count();
+    let family = count(&|figure| figure.effect.is_some());
+    let claims = [count(&is_different), count(&is_equivalent)];
+    for figure in figures {
+        let claims = match (is_different(figure), is_equivalent(figure)) {
+            (true, _) => claims[0],
+            (_, true) => claims[1],
+            _ => continue,
+        };
+        if let Some(effect) = figure.effect.as_mut() {
+            let welch = Welch {
+                difference: to_distance(effect.scale, effect.estimate),
+                error: effect.error,
+                degrees_of_freedom: effect.degrees_of_freedom,
+                p: effect.p,
+            };
+            let confidence = 1.0 - range_level(claims, family);
+            effect.claimed_interval = Some(interval_back(effect.scale, welch.interval(confidence)));
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! because of it.
 
 use crate::statistics::moments::Moments;
+use stacklab_model::Interval;
 
 /// Variance of the effect that the alternative expects, in variances of a figure.
 const SPREAD: f64 = 1.0;
@@ -38,6 +39,18 @@ pub fn e_value_inside(moments: &Moments, low: f64, high: f64) -> f64 {
     e_value(moments, low).min(e_value(moments, high))
 }
 
+/// The means that [`e_value`] does not refute at a level: where it is below `1 / level`. At any time, so that the
+/// chance that the true mean is ever outside is at most `level`. `None` where no distance is refuted yet.
+///
+/// With `R = (sqrt(k) / level)^(2/n)`, its half-width is `error * sqrt(nu (R - 1) / (1 - R / k))` if `R < k`.
+pub fn confidence_sequence(moments: &Moments, level: f64) -> Option<Interval> {
+    let n = moments.n as f64;
+    let (nu, k) = (n - 1.0, 1.0 + SPREAD * n);
+    let ratio = (k.sqrt() / level).powf(2.0 / n);
+    let half = moments.error() * (nu * (ratio - 1.0) / (1.0 - ratio / k)).sqrt();
+    (ratio < k).then_some(Interval { low: moments.mean - half, high: moments.mean + half })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +66,21 @@ mod tests {
         let expected = ((1.0 + 16.0 / 3.0) / (1.0 + 16.0 / 15.0_f64)).powi(2) / 5.0_f64.sqrt();
         assert!((found - expected).abs() < 1e-12 && (found - 4.199).abs() < 1e-3, "{found}");
         assert!((e_value(&moments(4, 0.02, 0.01), 0.02) - 0.2_f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn confidence_sequence_is_where_the_e_value_is_small() {
+        for (n, level) in [(8, 0.05), (20, 0.05), (20, 1e-4), (300, 0.01)] {
+            let moments = moments(n, 0.02, 0.01);
+            let found = confidence_sequence(&moments, level).unwrap();
+            for end in [found.low, found.high] {
+                assert!((e_value(&moments, end) * level - 1.0).abs() < 1e-9, "{n}, {level}: {found:?}");
+            }
+        }
+        // No distance is refuted at 0.0001 by three figures, whose e-value is 4 at most.
+        assert_eq!(confidence_sequence(&moments(3, 0.02, 0.01), 1e-4), None);
+        let alike = confidence_sequence(&moments(20, 0.02, 0.0), 0.05).unwrap();
+        assert_eq!(alike, Interval { low: 0.02, high: 0.02 });
     }
 
     #[test]

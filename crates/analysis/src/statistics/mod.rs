@@ -17,7 +17,7 @@ mod welch;
 pub use cusum::{Cusum, Drift};
 pub(crate) use equivalence::equivalence_of;
 pub use equivalence::{Equivalence, equivalence};
-pub use evidence::{e_value, e_value_inside};
+pub use evidence::{confidence_sequence, e_value, e_value_inside};
 pub use mean::{mean_interval, mean_p};
 pub(crate) use mean::{quantile as t_quantile, two_sided};
 pub use median::{MedianInterval, median, median_interval};

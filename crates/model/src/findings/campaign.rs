@@ -3,7 +3,7 @@
 use crate::explanation::pair::Explanation;
 use crate::findings::finding::{CellEstimate, Comparison};
 use crate::findings::overall::Overall;
-use crate::findings::same_arm::SameArm;
+use crate::findings::same_arm::{ArmOrder, SameArm};
 use crate::host::facts::CpuScope;
 use crate::trial::run::Warning;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,9 @@ pub struct Findings {
     /// The A/A check of an interleaved campaign: an arm against itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub same_arm: Vec<SameArm>,
+    /// Whether the order of two arms of one cell makes a difference, of the same pairs and of interleaved replicas.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arm_order: Vec<ArmOrder>,
     /// Warnings for the reader, each once, with the number of runs that gave it.
     pub warnings: Vec<(usize, Warning)>,
     /// Whether the processors were sampled while it was measured: such runs give no verdict.

@@ -226,6 +226,10 @@ pub struct Comparison {
     pub explained: Option<Explained>,
     /// The answer.
     pub verdict: Verdict,
+    /// The range of the difference where the verdict is `better` or `equivalent`. It allows for the selection: of the
+    /// ranges of a report, at most one in twenty is expected to miss the true difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_interval: Option<Interval>,
     /// Why its measurement ended.
     #[serde(rename = "settled")]
     pub stop_reason: StopReason,

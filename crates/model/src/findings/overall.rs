@@ -2,7 +2,7 @@
 
 use crate::factors::factor::Factor;
 use crate::factors::family::Transport;
-use crate::findings::finding::{Effect, Verdict};
+use crate::findings::finding::{Effect, Interval, Verdict};
 use crate::metrics::metric::Metric;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,10 @@ pub struct Overall {
     pub range: Option<[f64; 2]>,
     /// The verdict that holds for each comparison; `inconclusive` if they differ.
     pub verdict: Verdict,
+    /// The range of the claimed differences where one arm is better in each comparison: from the lowest to the highest
+    /// end of the comparisons' ranges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_range: Option<Interval>,
     /// The equivalence margin.
     pub margin: f64,
 }

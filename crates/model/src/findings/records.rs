@@ -43,8 +43,16 @@ pub struct Unpaired {
     pub scale: Scale,
     /// The estimate. On the ratio scale, it is the ratio of the geometric means.
     pub estimate: f64,
+    /// Standard error of the estimate (of its logarithm, for ratios).
+    pub error: f64,
+    /// Welch and Satterthwaite's degrees of freedom.
+    pub degrees_of_freedom: f64,
     /// 95 % interval (Welch's t).
     pub interval95: Interval,
+    /// The range of the difference where it or equivalence is claimed. It allows for the selection: of the ranges, at
+    /// most one in twenty is expected to miss the true difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_interval: Option<Interval>,
     /// Two-sided p of no difference (Welch's t test).
     pub p: f64,
     /// The same p, adjusted for the number of figures compared (Benjamini and Hochberg). At most 0.025 is a claim.

@@ -20,3 +20,19 @@ pub struct SameArm {
     /// Two-sided p of no difference. Of many checks one in twenty is below 0.05.
     pub p: f64,
 }
+
+/// The arms of one cell compared by their order: the arm whose sockets were opened second against the first. The order
+/// is drawn in each block. By a sound method it makes no difference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArmOrder {
+    /// The metric.
+    pub metric: Metric,
+    /// The transport.
+    pub transport: Transport,
+    /// Number of pairs. Those of a block count as one, by their mean.
+    pub pairs: usize,
+    /// The difference: of the second arm from the first.
+    pub effect: Effect,
+    /// Two-sided p of no difference.
+    pub p: f64,
+}

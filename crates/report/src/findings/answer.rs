@@ -1,12 +1,13 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
+use crate::findings::claims::of_overall;
 use crate::findings::groups::level_name;
 use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, fixed, signed};
 use stacklab_model::{Effect, Factor, Findings, Metric, Overall, Scale, Transport, Verdict};
 
-/// `ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.2 % higher; loss equivalent. 40 of 42
-/// comparisons are answered.` After each pair, why it differs, if that is known. Of runs that were sampled only that.
+/// `ipv6 against ipv4 over udp: throughput 3.9 to 4.9 % lower, rtt 0.8 to 1.4 % higher; loss equivalent. 40 of 42
+/// comparisons answered.` After each pair, why it differs, if that is known. Of runs that were sampled only that.
 /// `None` without comparisons.
 pub(crate) fn answer(findings: &Findings) -> Option<String> {
     let all = &findings.overall;
@@ -56,9 +57,7 @@ fn sentence(group: &[&Overall]) -> String {
         (!said.is_empty()).then(|| said.join(", "))
     };
     let name = |one: &Overall| one.metric.to_string();
-    let said =
-        |one: &Overall| one.effect.as_ref().map_or_else(String::new, |effect| difference(one.metric, effect));
-    let differs = parts(|verdict| matches!(verdict, Verdict::Better(_)), said);
+    let differs = parts(|verdict| matches!(verdict, Verdict::Better(_)), of_overall);
     let same = parts(|verdict| matches!(verdict, Verdict::Equivalent), name);
     let none = parts(|verdict| matches!(verdict, Verdict::Nothing(_)), name);
     let unseen = parts(|verdict| matches!(verdict, Verdict::NoneSeen(_)), name);
@@ -131,6 +130,7 @@ mod tests {
                 interval95: interval,
             }),
             range: Some([estimate - 0.02, estimate + 0.01]),
+            claimed_range: Some(Interval { low: estimate - 0.005, high: estimate + 0.005 }),
             verdict,
             margin: 0.02,
         }
@@ -149,7 +149,7 @@ mod tests {
         let said = answer(&Findings { overall, ..findings() }).unwrap();
         assert_eq!(
             said,
-            "ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.3 % higher; loss equivalent. \
+            "ipv6 against ipv4 over udp: throughput 3.9 to 4.9 % lower, rtt 0.6 to 1.6 % higher; loss equivalent. \
              ipv6 against ipv4 over tcp: throughput -3.0 to 0.0 %, 4 of 6 answered; rtt inconclusive. 22 of 30 comparisons \
              answered."
         );
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(
             answer(&explained).unwrap(),
             format!(
-                "ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower. {why} 6 of 6 comparisons answered."
+                "ipv6 against ipv4 over udp: throughput 3.9 to 4.9 % lower. {why} 6 of 6 comparisons answered."
             )
         );
         assert_eq!(answer(&Findings { is_sampled: true, ..explained }).unwrap(), why);

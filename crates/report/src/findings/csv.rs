@@ -9,7 +9,8 @@ use crate::findings::estimates::uncompared;
 use crate::rendering::columns::{self, Column, figure};
 use crate::rendering::csv_cells::Cells;
 use stacklab_model::{
-    CellEstimate, Comparison, Effect, Estimate, Explained, Findings, Scale, StopReason, Tests, Verdict,
+    CellEstimate, Comparison, Effect, Estimate, Explained, Findings, Interval, Scale, StopReason, Tests,
+    Verdict,
 };
 
 /// A row of the CSV.
@@ -92,6 +93,7 @@ pub(crate) fn columns() -> Vec<Column<FindingRow>> {
     columns.extend(verdict());
     columns.extend(settings(FindingRow::subject, true));
     columns.extend(tests());
+    columns.extend(claimed());
     columns.extend(median_interval("baseline_", None, FindingRow::baseline));
     columns.extend(median_interval("candidate_", Some("the baseline"), FindingRow::candidate));
     columns
@@ -227,6 +229,23 @@ fn tests() -> [Column<FindingRow>; 6] {
         number("equivalence_e", "e-value against a difference as large as the margin or larger", |tests| {
             Some(tests.equivalence_e)
         }),
+    ]
+}
+
+/// The range of a claim.
+fn claimed() -> [Column<FindingRow>; 2] {
+    let end = |name: &str, doc: &str, of: fn(&Interval) -> f64| {
+        Column::new(name, doc, move |row: &FindingRow| {
+            figure(row.comparison().and_then(|comparison| Some(of(&comparison.claimed_interval?))))
+        })
+    };
+    [
+        end(
+            "claimed_low",
+            "lower end of the effect's range where the verdict is `better` or `equivalent`, after selection",
+            |range| range.low,
+        ),
+        end("claimed_high", "upper end of that range", |range| range.high),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod bias;
+pub(crate) mod claims;
 pub(crate) mod columns;
 pub(crate) mod comparisons;
 pub(crate) mod csv;

@@ -3,7 +3,7 @@
 use crate::findings::heading::count;
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, fixed, signed};
-use stacklab_model::{Effect, Findings, SameArm, StopReason, Warning};
+use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning};
 use std::collections::BTreeMap;
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
@@ -63,35 +63,55 @@ fn outlook(findings: &Findings) -> Option<String> {
     ))
 }
 
-/// The A/A check: an arm against itself in each compared metric, and how often its p is below 5 %.
-fn same_arm(findings: &Findings) -> Option<String> {
-    let asked = |check: &&SameArm| {
+/// The A/A check: two arms of one cell in each compared metric, by their labels and by their order, and how often p is
+/// below 5 %.
+fn same_arm(findings: &Findings) -> Vec<String> {
+    let by_label = findings.same_arm.iter().map(|check| Check {
+        metric: check.metric,
+        transport: check.transport,
+        effect: &check.effect,
+        p: check.p,
+    });
+    let by_order = findings.arm_order.iter().map(|order| Check {
+        metric: order.metric,
+        transport: order.transport,
+        effect: &order.effect,
+        p: order.p,
+    });
+    let said = [
+        ("A/A check, one arm against itself", checks(findings, by_label)),
+        ("A/A check by order, the arm that is set up second against the first", checks(findings, by_order)),
+    ];
+    said.into_iter().filter_map(|(what, found)| Some(format!("{what}: {}", found?))).collect()
+}
+
+/// A difference of two arms of one cell.
+struct Check<'a> {
+    metric: Metric,
+    transport: Transport,
+    effect: &'a Effect,
+    p: f64,
+}
+
+/// `rtt tcp -0.2 ± 0.6 %; 0 of 1 have p below 0.05, and one in twenty is expected` of the metrics that are compared.
+fn checks<'a>(findings: &Findings, all: impl Iterator<Item = Check<'a>>) -> Option<String> {
+    let is_compared = |check: &Check| {
         findings.comparisons.iter().any(|comparison| comparison.question.metric == check.metric)
     };
-    let checks: Vec<&SameArm> = findings.same_arm.iter().filter(asked).collect();
-    let said: Vec<String> = checks
-        .iter()
-        .map(|check| {
-            let unit = DisplayUnit::of(check.metric);
-            let Effect { scale, estimate, interval95, .. } = &check.effect;
-            let [estimate, low, high] =
-                [*estimate, interval95.low, interval95.high].map(|figure| unit.difference(*scale, figure));
-            let half = (high - low) / 2.0;
-            let decimals = if half < 0.1 { 2 } else { 1 };
-            format!(
-                "{} {} {} ± {} {}",
-                check.metric,
-                check.transport,
-                signed(estimate, decimals),
-                fixed(half, decimals),
-                unit.difference_unit
-            )
-        })
-        .collect();
-    let low = checks.iter().filter(|check| check.p < 0.05).count();
+    let (mut said, mut low) = (Vec::new(), 0);
+    for Check { metric, transport, effect, p } in all.filter(is_compared) {
+        let unit = DisplayUnit::of(metric);
+        let [estimate, lower, upper] = [effect.estimate, effect.interval95.low, effect.interval95.high]
+            .map(|figure| unit.difference(effect.scale, figure));
+        let half = (upper - lower) / 2.0;
+        let decimals = if half < 0.1 { 2 } else { 1 };
+        let [estimate, half] = [signed(estimate, decimals), fixed(half, decimals)];
+        said.push(format!("{metric} {transport} {estimate} ± {half} {}", unit.difference_unit));
+        low += usize::from(p < 0.05);
+    }
     (!said.is_empty()).then(|| {
         format!(
-            "A/A check, one arm against itself: {}; {low} of {} have p below 0.05, and one in twenty is expected",
+            "{}; {low} of {} have p below 0.05, and one in twenty is expected",
             said.join(", "),
             said.len()
         )
@@ -133,4 +153,38 @@ fn listed<T>(items: &[T], write: impl Fn(&T) -> String) -> Vec<String> {
         points.push(format!("{} more of this kind; the JSON report has them all", items.len() - LISTED));
     }
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fixtures::findings;
+    use stacklab_model::{ArmOrder, Interval, SameArm, Scale};
+
+    #[test]
+    fn like_arms_are_said_by_label_and_by_order() {
+        let (metric, transport) = (Metric::Throughput, Transport::Udp);
+        let effect = |estimate: f64| Effect {
+            scale: Scale::Ratio,
+            pairs: 9,
+            estimate,
+            error: 0.001,
+            degrees_of_freedom: 8.0,
+            interval90: Interval { low: estimate, high: estimate },
+            interval95: Interval { low: estimate - 0.002, high: estimate + 0.002 },
+        };
+        let findings = Findings {
+            same_arm: vec![SameArm { metric, transport, effect: effect(1.001), p: 0.3 }],
+            arm_order: vec![ArmOrder { metric, transport, pairs: 9, effect: effect(0.997), p: 0.01 }],
+            ..findings()
+        };
+        let expected = [
+            "A/A check, one arm against itself: throughput udp +0.1 ± 0.2 %; 0 of 1 have p below 0.05, and one in \
+             twenty is expected",
+            "A/A check by order, the arm that is set up second against the first: throughput udp -0.3 ± 0.2 %; 1 of 1 \
+             have p below 0.05, and one in twenty is expected",
+        ];
+        assert_eq!(same_arm(&findings), expected);
+        assert_eq!(same_arm(&Findings { comparisons: vec![], ..findings }), [""; 0]);
+    }
 }

@@ -1,9 +1,10 @@
 //! A sentence for each group of comparisons.
 
+use crate::findings::claims::{Claimed, of_row};
 use crate::findings::comparisons::arm;
 use crate::findings::groups::Group;
 use crate::rendering::document::Block;
-use crate::rendering::numbers::{DisplayUnit, fixed, percent, range, signed};
+use crate::rendering::numbers::{DisplayUnit, percent, range, signed};
 use stacklab_model::{Comparison, Factor, LimitedBy, Verdict};
 
 /// The sentences.
@@ -67,14 +68,12 @@ fn rank(row: &Comparison) -> u8 {
     }
 }
 
-/// ` (by 1.2 to 4.0 %)` after a better arm.
+/// ` (by 1.2 to 4.0 %)` after a better arm: the ranges that were claimed, together.
 fn by(group: &Group, rows: &[&Comparison]) -> String {
-    let better = rows.iter().filter(|row| matches!(row.verdict, Verdict::Better(_)));
-    let sizes: Vec<f64> = better.filter_map(|row| magnitude(group, row)).collect();
-    if sizes.is_empty() {
-        return String::new();
-    }
-    format!(" (by {} {})", range(&sizes, fixed), DisplayUnit::of(group.metric).difference_unit)
+    let claimed = rows.iter().filter_map(|row| of_row(row)).reduce(Claimed::with);
+    claimed.map_or_else(String::new, |claimed| {
+        format!(" (by {} {})", claimed, DisplayUnit::of(group.metric).difference_unit)
+    })
 }
 
 /// How large the effect of a comparison is, either way, in the difference's unit.

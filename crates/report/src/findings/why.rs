@@ -34,7 +34,8 @@ pub(crate) fn why(
 
 /// The stage with the largest part of a difference: `mostly route lookup, +74 ± 12 of +122 ns per message`.
 ///
-/// `mostly` and `about half` are claims about the stage's share: its whole 95 % interval must support them.
+/// `mostly` and `about half` are claims about the stage's share: its whole 95 % interval must support them. Otherwise
+/// the interval is given: `route lookup (49 to 72 %), +74 ± 14 of +122 ns per message`.
 fn most(costs: &StageCosts) -> String {
     let (busy, busy_half) = (&costs.busy, costs.half_width_ns(&costs.busy));
     if costs.health.lock_ratio > Health::MOST_LOCKED {
@@ -54,16 +55,20 @@ fn most(costs: &StageCosts) -> String {
     let half = costs.half_width_ns(stage);
     let [low, high] =
         [-half, half].map(|error| (stage.difference_ns.abs() + error) / busy.difference_ns.abs());
-    let share = if low > 0.5 {
-        "mostly "
+    let name = &stage.name;
+    let [least, most] = [low, high].map(|share| 100.0 * share);
+    let stage_share = if low > 0.5 {
+        format!("mostly {name}")
     } else if ABOUT_HALF.contains(&low) && ABOUT_HALF.contains(&high) {
-        "about half "
+        format!("about half {name}")
+    } else if high > 1.0 {
+        format!("{name} (at least {least:.0} %)")
     } else {
-        ""
+        format!("{name} ({least:.0} to {most:.0} %)")
     };
     format!(
-        "{share}{}, {:+.0} ± {half:.0} of {:+.0} ns per message",
-        stage.name, stage.difference_ns, busy.difference_ns
+        "{stage_share}, {:+.0} ± {half:.0} of {:+.0} ns per message",
+        stage.difference_ns, busy.difference_ns
     )
 }
 
@@ -85,7 +90,7 @@ mod tests {
         // A stage that goes the other way explains nothing.
         assert_eq!(
             said(|costs| costs.stages[0].difference_ns = -74.0),
-            "ip output, +40 ± 16 of +122 ns per message"
+            "ip output (19 to 46 %), +40 ± 16 of +122 ns per message"
         );
         assert_eq!(
             said(|costs| costs.stages.clear()),
@@ -107,10 +112,11 @@ mod tests {
             })
         };
         // 74 of 122 is more than half, but 74 - 14 is not.
-        assert_eq!(of(122.0, 7.0), "route lookup, +74 ± 14 of +122 ns per message");
+        assert_eq!(of(122.0, 7.0), "route lookup (49 to 72 %), +74 ± 14 of +122 ns per message");
         assert_eq!(of(148.0, 7.0), "about half route lookup, +74 ± 14 of +148 ns per message");
-        assert_eq!(of(148.0, 20.0), "route lookup, +74 ± 41 of +148 ns per message");
-        assert_eq!(of(400.0, 7.0), "route lookup, +74 ± 14 of +400 ns per message");
+        assert_eq!(of(148.0, 20.0), "route lookup (22 to 78 %), +74 ± 41 of +148 ns per message");
+        assert_eq!(of(80.0, 20.0), "route lookup (at least 41 %), +74 ± 41 of +80 ns per message");
+        assert_eq!(of(400.0, 7.0), "route lookup (15 to 22 %), +74 ± 14 of +400 ns per message");
         // Both may be negative.
         let negative = said(|costs| {
             costs.busy.difference_ns = -122.0;

@@ -77,6 +77,7 @@ mod tests {
             answered: 1,
             effect: Some(effect),
             range: None,
+            claimed_range: None,
             verdict: Verdict::Inconclusive,
             margin: 0.25,
         }];

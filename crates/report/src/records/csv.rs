@@ -3,7 +3,7 @@
 
 use crate::findings::columns::{Subject, estimate, settings, subject};
 use crate::findings::csv::scale;
-use crate::rendering::columns::{self, Column};
+use crate::rendering::columns::{self, Column, figure};
 use crate::rendering::csv_cells::Cells;
 use stacklab_model::{Against, Between, Change, Unpaired};
 
@@ -52,7 +52,7 @@ fn subject_of(row: &Against) -> Subject<'_> {
 }
 
 /// The effect, its interval and tests.
-fn effect() -> [Column<Against>; 8] {
+fn effect() -> [Column<Against>; 10] {
     let column = |name: &str, doc: &str, value: fn(&Unpaired) -> String| {
         Column::new(name, doc, move |row: &Against| row.effect.as_ref().map(value).unwrap_or_default())
     };
@@ -78,6 +78,14 @@ fn effect() -> [Column<Against>; 8] {
         ),
         column("adjusted_equivalence_p", "the same, adjusted likewise", |effect| {
             effect.adjusted_equivalence_p.to_string()
+        }),
+        column(
+            "claimed_low",
+            "lower end of the effect's range where the verdict is `better`, `worse` or `equivalent`, after selection",
+            |effect| figure(effect.claimed_interval.map(|range| range.low)),
+        ),
+        column("claimed_high", "upper end of that range", |effect| {
+            figure(effect.claimed_interval.map(|range| range.high))
         }),
     ]
 }

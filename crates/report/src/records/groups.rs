@@ -1,11 +1,10 @@
 //! The tables of two compared records: one for each metric, transport and framing.
 
+use crate::findings::claims::{Claimed, of_figure};
 use crate::findings::comparisons::{definition, mean_decimals, means};
 use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied};
 use crate::rendering::document::{Block, Footnotes, Table};
-use crate::rendering::numbers::{
-    DisplayUnit, NONE, aligned, difference_decimals, fixed, p_value, range, signed,
-};
+use crate::rendering::numbers::{DisplayUnit, NONE, aligned, difference_decimals, p_value, signed};
 use stacklab_model::{
     Against, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Scale, Transport, Unpaired,
 };
@@ -79,16 +78,8 @@ impl Group<'_> {
         let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
         let told = verdicts.into_iter().filter_map(|name| {
             let rows: Vec<&&Against> = self.rows.iter().filter(|row| row.change.name() == name).collect();
-            let by: Vec<f64> = match name {
-                "worse" | "better" => rows
-                    .iter()
-                    .filter_map(|row| row.effect.as_ref())
-                    .map(|effect| shown.difference(effect.scale, effect.estimate).abs())
-                    .collect(),
-                _ => Vec::new(),
-            };
-            let by = range(&by, fixed);
-            let by = if by.is_empty() { by } else { format!(" (by {by} {})", shown.difference_unit) };
+            let by = rows.iter().filter_map(|row| of_figure(row)).reduce(Claimed::with);
+            let by = by.map_or_else(String::new, |by| format!(" (by {by} {})", shown.difference_unit));
             let name = match name {
                 "worse" | "better" => format!("B {name}"),
                 "nothing" => "nothing to compare".to_owned(),

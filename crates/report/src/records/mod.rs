@@ -144,7 +144,10 @@ mod tests {
             effect: Some(Unpaired {
                 scale: Scale::Ratio,
                 estimate: ratio,
+                error: 0.003,
+                degrees_of_freedom: 20.0,
                 interval95: around(0.006),
+                claimed_interval: Some(around(0.008)),
                 p: 0.0001,
                 adjusted_p: 0.0002,
                 equivalence_p: 0.9,
@@ -186,7 +189,7 @@ mod tests {
             "B: not measured",
             "only A has 1 cell: ipv4 tcp segment 64 B",
             "only B has 1 metric: jitter",
-            "throughput, udp segment: B worse at 1 of 2 (by 50.0 %), nothing to compare at 1 of 2",
+            "throughput, udp segment: B worse at 1 of 2 (by 49.2 to 50.8 %), nothing to compare at 1 of 2",
             "margin 2 %",
             "< 0.001",
         ] {

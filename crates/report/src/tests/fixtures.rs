@@ -67,6 +67,8 @@ pub(crate) fn compared(
     let [baseline_estimate, candidate_estimate] = means.map(|(mean, half)| estimate(mean, half));
     let margin = if metric.scale() == Scale::Ratio { 0.02 } else { metric.difference_margin() };
     let effect = effect(metric.scale(), estimated, half_width);
+    let is_claim = matches!(verdict, Verdict::Better(_) | Verdict::Equivalent);
+    let claimed_interval = is_claim.then(|| around(estimated, half_width * 1.5));
     Comparison {
         question: Question { factor: Factor::Family, metric, baseline, candidate, margin },
         baseline_estimate,
@@ -75,6 +77,7 @@ pub(crate) fn compared(
         fitted: Some(means.map(|(mean, _)| mean)),
         effect: Some(effect),
         explained: None,
+        claimed_interval,
         verdict,
         stop_reason: StopReason::Decided,
         more_blocks: None,
@@ -187,6 +190,7 @@ pub(crate) fn findings() -> Findings {
         comparisons,
         overall: vec![],
         same_arm: vec![],
+        arm_order: vec![],
         warnings: vec![
             (3, tick("the window had 9 ticks of the CPU clock")),
             (1, tick("the window had 7 ticks")),

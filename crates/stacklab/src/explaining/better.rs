@@ -238,6 +238,7 @@ mod tests {
             tests: None,
             explained: None,
             verdict: if is_better { Verdict::Better("ipv4".to_owned()) } else { Verdict::Inconclusive },
+            claimed_interval: None,
             stop_reason: StopReason::Decided,
             more_blocks: None,
         }

@@ -1,0 +1,127 @@
+//! The bias of the method: what like arms differ by, over several campaigns.
+
+use stacklab_model::{Effect, Factor, Findings, Metric, Scale, Transport};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Effects of several campaigns and cells as one: logarithms of ratios, weighted by their numbers of pairs.
+///
+/// Pairs are fixed beforehand, and precisions are estimates, with which few blocks would have too much weight. The
+/// degrees of freedom are Satterthwaite's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pooled {
+    /// Number of pairs.
+    pub pairs: usize,
+    /// The bias, as a logarithm.
+    pub bias: f64,
+    /// Its standard error.
+    pub error: f64,
+    degrees: f64,
+}
+
+impl Pooled {
+    /// `None` without effects.
+    pub(crate) fn of(effects: &[&Effect]) -> Option<Self> {
+        let pairs: usize = effects.iter().map(|effect| effect.pairs).sum();
+        if pairs == 0 {
+            return None;
+        }
+        let share = |effect: &Effect| effect.pairs as f64 / pairs as f64;
+        let variances = || effects.iter().map(|effect| (share(effect) * effect.error).powi(2));
+        let variance: f64 = variances().sum();
+        let parts = variances().zip(effects).map(|(part, effect)| part.powi(2) / effect.degrees_of_freedom);
+        let parts: f64 = parts.sum();
+        Some(Pooled {
+            pairs,
+            bias: effects.iter().map(|effect| share(effect) * effect.estimate.ln()).sum(),
+            error: variance.sqrt(),
+            degrees: if parts > 0.0 { variance.powi(2) / parts } else { 1.0 },
+        })
+    }
+
+    /// The bias is below this either way, with 95 % confidence.
+    pub(crate) fn bound(&self) -> f64 {
+        self.bias.abs() + self.half_width(0.95)
+    }
+
+    fn half_width(&self, quantile: f64) -> f64 {
+        let student = StudentsT::new(0.0, 1.0, self.degrees).expect("degrees of freedom are positive");
+        student.inverse_cdf(quantile) * self.error
+    }
+}
+
+impl fmt::Display for Pooled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [bias, half] = [self.bias, self.half_width(0.975)].map(|log| 100.0 * log);
+        write!(f, "{bias:+.2} ± {half:.2} % of {} pairs", self.pairs)
+    }
+}
+
+/// The two contrasts of a metric over a transport.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bias {
+    /// One arm against itself.
+    pub labels: Option<Pooled>,
+    /// The arm that is set up second against the first.
+    pub order: Option<Pooled>,
+}
+
+impl Bias {
+    /// The larger of both bounds.
+    pub(crate) fn bound(&self) -> Option<f64> {
+        let bounds = [self.labels, self.order].into_iter().flatten().map(|pooled| pooled.bound());
+        bounds.reduce(f64::max)
+    }
+}
+
+/// The biases of the metrics that a report compares by ratios, by metric and transport. The arms of one cell are those
+/// of the A/A check, and replicas that are compared.
+pub(crate) fn biases(reports: &[Findings]) -> BTreeMap<(Metric, Transport), Bias> {
+    type Effects<'a> = BTreeMap<(Metric, Transport), Vec<&'a Effect>>;
+    let (mut labels, mut order) = (Effects::new(), Effects::new());
+    for report in reports {
+        for check in &report.same_arm {
+            labels.entry((check.metric, check.transport)).or_default().push(&check.effect);
+        }
+        for comparison in report.comparisons.iter().filter(|one| one.question.factor == Factor::Replica) {
+            let key = (comparison.question.metric, comparison.question.baseline.transport);
+            labels.entry(key).or_default().extend(&comparison.effect);
+        }
+        for contrast in &report.arm_order {
+            order.entry((contrast.metric, contrast.transport)).or_default().push(&contrast.effect);
+        }
+    }
+    let compared: BTreeSet<Metric> =
+        reports.iter().flat_map(|report| &report.comparisons).map(|one| one.question.metric).collect();
+    let mut found = BTreeMap::new();
+    for key in labels.keys().chain(order.keys()) {
+        let pooled = |of: &Effects| Pooled::of(of.get(key)?);
+        let bias = Bias { labels: pooled(&labels), order: pooled(&order) };
+        if compared.contains(&key.0) && key.0.scale() == Scale::Ratio && bias.bound().is_some() {
+            found.insert(*key, bias);
+        }
+    }
+    found
+}
+
+/// A line for each metric and transport: `stream udp throughput: bias of the method: below 0.06 % (..)`.
+pub(crate) fn lines(reports: &[Findings]) -> Vec<String> {
+    let biases = biases(reports);
+    let line = |((metric, transport), bias): (&(Metric, Transport), &Bias)| {
+        let said: Vec<String> = [
+            ("one arm against itself", bias.labels),
+            ("the arm that is set up second against the first", bias.order),
+        ]
+        .into_iter()
+        .filter_map(|(what, pooled)| Some(format!("{what} {}", pooled?)))
+        .collect();
+        let below = 100.0 * bias.bound().unwrap_or(f64::INFINITY);
+        format!(
+            "{} {transport} {metric}: bias of the method: below {below:.2} % ({})",
+            metric.probe(),
+            said.join("; ")
+        )
+    };
+    biases.iter().map(line).collect()
+}

@@ -1,0 +1,119 @@
+//! How large a claimed difference is: the range that allows for the selection of the claims.
+
+use crate::rendering::numbers::{DisplayUnit, fixed, range};
+use stacklab_model::{Against, Better, Change, Comparison, Interval, Metric, Overall, Scale, Verdict};
+use std::fmt;
+
+/// The least and the most of a difference in the claimed direction, in the difference's unit.
+///
+/// The least is zero where the range includes no difference. That is possible: a comparison that is settled stays so,
+/// whatever is measured afterwards.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Claimed {
+    least: f64,
+    most: f64,
+}
+
+impl Claimed {
+    /// `None` if the whole range contradicts the direction.
+    fn new(metric: Metric, scale: Scale, range: Interval, is_more: bool) -> Option<Self> {
+        let unit = DisplayUnit::of(metric);
+        let [low, high] = [range.low, range.high].map(|end| unit.difference(scale, end));
+        let (least, most) = if is_more { (low, high) } else { (-high, -low) };
+        (most > 0.0).then_some(Claimed { least: least.max(0.0), most })
+    }
+
+    /// The range of both.
+    pub(crate) fn with(self, other: Claimed) -> Claimed {
+        Claimed { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+}
+
+impl fmt::Display for Claimed {
+    /// `1.2 to 4.0`, or `up to 4.0` where the least is printed as zero.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_zero = |text: &str| text.chars().all(|c| matches!(c, '0' | '.'));
+        let both = range(&[self.least, self.most], fixed);
+        match both.split_once(" to ") {
+            Some((least, most)) if is_zero(least) => write!(f, "up to {most}"),
+            _ => f.write_str(&both),
+        }
+    }
+}
+
+/// Of a comparison in which one arm is better.
+pub(crate) fn of_row(row: &Comparison) -> Option<Claimed> {
+    let Verdict::Better(level) = &row.verdict else { return None };
+    let question = &row.question;
+    let is_candidate = *level == question.candidate.level(question.factor);
+    let scale = row.effect.as_ref()?.scale;
+    Claimed::new(question.metric, scale, row.claimed_interval?, is_more(question.metric, is_candidate))
+}
+
+/// Of a figure of two records that is better or worse in the second one.
+pub(crate) fn of_figure(row: &Against) -> Option<Claimed> {
+    let is_better = match row.change {
+        Change::Better => true,
+        Change::Worse => false,
+        _ => return None,
+    };
+    let effect = row.effect.as_ref()?;
+    Claimed::new(row.metric, effect.scale, effect.claimed_interval?, is_more(row.metric, is_better))
+}
+
+/// Of a difference over all cells in which one arm is better, as of the candidate: `throughput 1.2 to 4.0 % lower`.
+pub(crate) fn of_overall(one: &Overall) -> String {
+    let is_candidate = one.verdict == Verdict::Better(one.candidate.clone());
+    let is_more = is_more(one.metric, is_candidate);
+    let claimed = one.claimed_range.and_then(|range| {
+        let claimed = Claimed::new(one.metric, one.metric.scale(), range, is_more)?;
+        Some(format!("{claimed} {} ", DisplayUnit::of(one.metric).difference_unit))
+    });
+    let way = if is_more { "higher" } else { "lower" };
+    format!("{} {}{way}", one.metric, claimed.unwrap_or_default())
+}
+
+/// Whether the candidate's figure is the higher one.
+fn is_more(metric: Metric, is_candidate_better: bool) -> bool {
+    is_candidate_better == (metric.better() == Better::Higher)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(low: f64, high: f64, is_more: bool) -> Option<String> {
+        let claimed = Claimed::new(Metric::Throughput, Scale::Ratio, Interval { low, high }, is_more);
+        claimed.map(|claimed| claimed.to_string())
+    }
+
+    #[test]
+    fn range_is_in_the_claimed_direction() {
+        assert_eq!(said(0.96, 0.988, false).unwrap(), "1.2 to 4.0");
+        assert_eq!(said(1.012, 1.04, true).unwrap(), "1.2 to 4.0");
+        assert_eq!(said(1.04, 1.04, true).unwrap(), "4.0");
+        let points = Interval { low: -0.031, high: -0.012 };
+        let claimed = Claimed::new(Metric::Loss, Scale::Difference, points, false).unwrap();
+        assert_eq!(claimed.to_string(), "1.2 to 3.1");
+    }
+
+    #[test]
+    fn range_with_zero_has_an_upper_end_alone() {
+        // Settled, and more was measured since.
+        assert_eq!(said(0.96, 1.002, false).unwrap(), "up to 4.0");
+        // No digit of the lower end is printed.
+        assert_eq!(said(0.96, 0.9998, false).unwrap(), "up to 4.0");
+        assert_eq!(said(0.9996, 0.9999, false).unwrap(), "0.01 to 0.04");
+        // Nothing supports the claim's direction any more.
+        assert_eq!(said(1.001, 1.03, false), None);
+    }
+
+    #[test]
+    fn ranges_of_several_claims_are_joined() {
+        let of = |low, high| {
+            let range = Interval { low, high };
+            Claimed::new(Metric::Throughput, Scale::Ratio, range, true).unwrap()
+        };
+        assert_eq!(of(1.02, 1.04).with(of(1.01, 1.03)).to_string(), "1.0 to 4.0");
+    }
+}

@@ -1,0 +1,157 @@
+//! The columns of a table agree with the difference beside them, in campaigns that are drawn from recorded trials.
+
+use stacklab_analysis::{Campaign, findings};
+use stacklab_model::{
+    Cell, CpuScope, Drops, Factor, Family, Framing, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec,
+    Question, RunRecord, RunStatus, SplitMix64, StopReason, Topology, Transport, Trial, TrialSpec, Value,
+};
+use stacklab_report::{Format, render};
+use std::collections::BTreeMap;
+
+const CAMPAIGNS: usize = 1000;
+const BLOCKS: u32 = 20;
+/// The candidate's figure over the baseline's: as small as the noise, so that either sign is seen.
+const RATIO: f64 = 1.01;
+
+/// Trials of an arm against itself on two machines, of which some were disturbed.
+const RECORDINGS: [(u32, &str); 2] = [
+    (128, include_str!("../../analysis/examples/coverage/shared.csv")),
+    (1408, include_str!("../../analysis/examples/coverage/busy.csv")),
+];
+
+/// A question with the figures of its recorded trials.
+struct Recorded {
+    question: Question,
+    trials: Vec<[f64; 2]>,
+}
+
+/// One for each recording, probe and transport.
+fn recorded() -> Vec<Recorded> {
+    let mut all: Vec<Recorded> = Vec::new();
+    for (size, text) in RECORDINGS {
+        let mut rows = text.lines().filter(|line| !line.starts_with('#')).skip(1).map(row);
+        while let (Some((probe, transport, one)), Some((.., other))) = (rows.next(), rows.next()) {
+            let question = question(probe, transport, size);
+            match all.last_mut().filter(|known| known.question == question) {
+                Some(known) => known.trials.push([one, other]),
+                None => all.push(Recorded { question, trials: vec![[one, other]] }),
+            }
+        }
+    }
+    all
+}
+
+/// The figure of an arm in a trial: the median of its slices.
+fn row(line: &str) -> (Probe, Transport, f64) {
+    let fields: Vec<&str> = line.split(',').collect();
+    let [probe, transport, _, _, slices] = fields[..] else { panic!("a row has five fields") };
+    let mut slices: Vec<f64> =
+        slices.split(' ').map(|slice| slice.parse().unwrap()).filter(|slice| *slice > 0.0).collect();
+    slices.sort_by(f64::total_cmp);
+    (probe.parse().unwrap(), transport.parse().unwrap(), slices[slices.len() / 2])
+}
+
+fn question(probe: Probe, transport: Transport, size: u32) -> Question {
+    let cell = |family| Cell::new(family, transport, Framing::Segment, size);
+    Question {
+        factor: Factor::Family,
+        metric: if probe == Probe::Echo { Metric::Rtt } else { Metric::Throughput },
+        baseline: cell(Family::Ipv4),
+        candidate: cell(Family::Ipv6),
+        margin: 0.01,
+    }
+}
+
+fn run(block: u32, cell: &Cell, metric: Metric, figure: f64) -> RunRecord {
+    let probe = ProbeSpec {
+        probe: metric.probe(),
+        pacing: Pacing::Flood,
+        length: Length::Packets(1),
+        warmup_ns: 0,
+        interval_ns: 1,
+        metrics: vec![metric],
+    };
+    RunRecord {
+        trial: Trial { block, position: 0, cell: cell.clone(), probe: metric.probe() },
+        spec: TrialSpec::new(1, cell, probe),
+        started_unix_ns: 0,
+        wall_ns: 1,
+        status: RunStatus::Valid,
+        values: BTreeMap::from([(metric, Value::Measured(figure))]),
+        drops: Drops::default(),
+        host_reports: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// Draws the runs of a campaign: whole trials with replacement, and which arm is the candidate.
+fn draw(recorded: &[Recorded], random: &mut SplitMix64) -> Vec<RunRecord> {
+    let mut runs = Vec::new();
+    for Recorded { question, trials } in recorded {
+        for block in 0..BLOCKS {
+            let drawn = random.next_u64();
+            let mut arms = trials[(drawn >> 1) as usize % trials.len()];
+            if drawn & 1 == 1 {
+                arms.reverse();
+            }
+            runs.push(run(block, &question.baseline, question.metric, arms[0]));
+            runs.push(run(block, &question.candidate, question.metric, arms[1] * RATIO));
+        }
+    }
+    runs
+}
+
+/// The printed figures of both arms and their difference, of each row: `128 B  9.1 ± 0.1  9.0 ± 0.1  -1.1 [-1.3, ..`.
+fn printed(report: &str) -> Vec<[f64; 3]> {
+    let of = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let arms: Vec<usize> = (0..words.len()).filter(|place| words[*place] == "±").collect();
+        let [first, second] = arms[..] else { return None };
+        let figure = |place: usize| words.get(place)?.parse().ok();
+        Some([figure(first - 1)?, figure(second - 1)?, figure(second + 2)?])
+    };
+    report.lines().filter_map(of).collect()
+}
+
+#[test]
+fn columns_never_contradict_the_difference() {
+    let recorded = recorded();
+    let questions: Vec<Question> = recorded.iter().map(|one| one.question.clone()).collect();
+    let mut random = SplitMix64(1);
+    let (mut contradictions, mut higher, mut lower) = (Vec::new(), 0, 0);
+    for campaign in 0..CAMPAIGNS {
+        let runs = draw(&recorded, &mut random);
+        let found = findings(&Campaign {
+            title: "drawn trials",
+            version: "0.1.0",
+            started_unix_ns: 1,
+            seed: 1,
+            link_config: &LinkConfig { rate: None, mtu: 1500, offloads: false },
+            topology: &Topology::Link,
+            testbed_description: "a link",
+            hosts: &[],
+            cpu_scope: CpuScope::Shared,
+            cells: &[],
+            probes: &[],
+            questions: &questions,
+            stop_reasons: &[StopReason::Cap; 8],
+            settled: &[],
+            runs: &runs,
+            is_sampled: false,
+            explanations: &[],
+        });
+        let rows = printed(&render(&found, Format::Text, 120));
+        assert_eq!(rows.len(), questions.len());
+        for [baseline, candidate, difference] in rows {
+            higher += usize::from(difference > 0.0);
+            lower += usize::from(difference < 0.0);
+            if (candidate - baseline) * difference < 0.0 {
+                contradictions.push((campaign, baseline, candidate, difference));
+            }
+        }
+    }
+    // Either sign was often printed.
+    assert!(higher > 1000 && lower > 100, "{higher} and {lower}");
+    let some = &contradictions[..contradictions.len().min(5)];
+    assert!(contradictions.is_empty(), "{} rows of {}: {some:?}", contradictions.len(), higher + lower);
+}
