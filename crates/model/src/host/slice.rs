@@ -17,10 +17,10 @@ pub struct Slice {
     /// Nanoseconds of the host's clock at the last arrival, or after the last send.
     pub last_ns: u64,
     /// Median of the slice's delays, nanoseconds: round trips at the sender of an echo, one-way delays at the receiver
-    /// of a stream. `None` if it has no delays.
+    /// of a stream. An unanswered round trip counts as infinite: `None` if half or more are, and without any delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
-    /// Mean absolute difference of consecutive delays, nanoseconds; `None` with fewer than two delays.
+    /// Mean absolute difference of consecutive delays within a flow, nanoseconds; `None` with fewer than two delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_ns: Option<f64>,
     /// CPU time of the arm's threads on this host for the slice, nanoseconds; `None` if the system does not count it.
