@@ -1,5 +1,6 @@
 //! The slices of an arm of an interleaved trial.
 
+use crate::network::link_bucket::LinkBucket;
 use serde::{Deserialize, Serialize};
 
 /// One slice of one arm of an interleaved trial, as one host counted it.
@@ -42,10 +43,12 @@ impl Slice {
         self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9
     }
 
-    /// Messages per second after the first receive; `None` if all messages arrived at one moment.
-    pub fn arrival_rate(&self) -> Option<f64> {
-        let seconds = self.seconds();
-        (seconds > 0.0).then(|| self.messages.saturating_sub(self.at_first) as f64 / seconds)
+    /// Messages per second after the first receive, without the burst of a token bucket on the path; `None` if all
+    /// messages arrived at one moment.
+    pub fn arrival_rate(&self, bucket: Option<LinkBucket>) -> Option<f64> {
+        let (messages, seconds) = (self.messages.saturating_sub(self.at_first) as f64, self.seconds());
+        let rate = |bucket: LinkBucket| bucket.sustained(messages, seconds);
+        (seconds > 0.0).then(|| bucket.map_or(messages / seconds, rate))
     }
 
     /// Whether its threads waited for a processor for more than [`Slice::MOST_WAITED`] of its time; `None` without

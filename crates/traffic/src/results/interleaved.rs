@@ -46,7 +46,7 @@ pub fn joint_figures(arms: &[Arm<'_>]) -> Vec<JointFigures> {
         }
     }
     for (arm, (_, spec, [sender, receiver])) in all.iter_mut().zip(arms) {
-        let rates = || rates(&sender.slices, &receiver.slices);
+        let rates = || rates(spec, &sender.slices, &receiver.slices);
         if let Some(stalls) = (spec.probe.probe == Probe::Stream).then(rates).and_then(|rates| stalls(&rates))
         {
             arm.values.insert(Metric::Stalls, Value::Measured(stalls as f64));
@@ -82,10 +82,10 @@ fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<
     match metric {
         Metric::Throughput => {
             let megabits = f64::from(spec.message_bytes) * 8.0 / 1e6;
-            let rates = rates(&sender.slices, &receiver.slices);
+            let rates = rates(spec, &sender.slices, &receiver.slices);
             Some(rates.into_iter().map(|rate| rate.map(|rate| rate * megabits)).collect())
         }
-        Metric::PacketRate => Some(rates(&sender.slices, &receiver.slices)),
+        Metric::PacketRate => Some(rates(spec, &sender.slices, &receiver.slices)),
         Metric::CpuPerPacketSender => of(&sender.slices, &Slice::cpu_per_message),
         Metric::CpuPerPacket => of(&receiver.slices, &Slice::cpu_per_message),
         Metric::OneWayDelay if timed => {
@@ -102,10 +102,10 @@ fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<
 
 /// Messages per second that arrived in each slice: 0 where messages were sent and none arrived, and `None` where the
 /// sender left the slice out, or one receive returned all that arrived.
-fn rates(sent: &[Slice], arrived: &[Slice]) -> Vec<Option<f64>> {
+fn rates(spec: &TrialSpec, sent: &[Slice], arrived: &[Slice]) -> Vec<Option<f64>> {
     let is_sent = |round: usize| sent.get(round).is_some_and(|slice| slice.messages > 0);
     let rate = |round: usize| match arrived.get(round).filter(|slice| slice.messages > 0) {
-        Some(slice) => slice.arrival_rate(),
+        Some(slice) => slice.arrival_rate(spec.bucket),
         None => is_sent(round).then_some(0.0),
     };
     (0..sent.len().max(arrived.len())).map(rate).collect()
@@ -209,16 +209,18 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     vec![format!("the arms together sent {planned} packets and {left} left: {how}")]
 }
 
-/// Messages after the first receive of each slice, and the seconds in which they arrived.
-pub(super) fn arrivals(slices: &[Slice]) -> (f64, f64) {
-    let messages = slices.iter().map(|slice| slice.messages.saturating_sub(slice.at_first) as f64).sum();
-    (messages, slices.iter().map(Slice::seconds).sum())
+/// Messages after the first receive of each slice, without the burst of a token bucket, and the seconds in which they
+/// arrived.
+pub(super) fn arrivals(spec: &TrialSpec, slices: &[Slice]) -> (f64, f64) {
+    let messages = |slice: &Slice| slice.arrival_rate(spec.bucket).unwrap_or(0.0) * slice.seconds();
+    (slices.iter().map(messages).sum(), slices.iter().map(Slice::seconds).sum())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trial::fixtures::{host_reports, path, spec};
+    use stacklab_model::LinkBucket;
     /// Slices of two arms whose messages per second are given by round, and which send 10 ms each.
     fn arms(rates: [&[f64]; 2]) -> Vec<(Path, TrialSpec, [HostReport; 2])> {
         let of = |family: Family, rates: &[f64]| {
@@ -288,6 +290,20 @@ mod tests {
         some[0].2[0].counters.0.insert("interface.tx_packets".to_owned(), 3000);
         let said = &found(&some)[1].contradictions;
         assert_eq!(*said, ["the arms together sent 2006 packets and 3000 left: they were split"]);
+    }
+
+    #[test]
+    fn the_burst_of_a_token_bucket_is_no_throughput_of_the_link() {
+        let mut some = arms([&[1.05e5; 9], &[0.95e5; 9]]);
+        for (_, spec, _) in &mut some {
+            spec.bucket = Some(LinkBucket { messages_per_second: 1e5, burst: 100.0 });
+        }
+        // 1050 messages in 10 ms, of which the bucket let 50 through at once; and a sender that is slower than the link.
+        let both = found(&some);
+        assert_eq!(both.iter().map(|arm| rate(arm).round()).collect::<Vec<_>>(), [1e5, 0.95e5]);
+        let (_, spec, [_, receiver]) = &some[0];
+        let (messages, seconds) = arrivals(spec, &receiver.slices);
+        assert!((messages / seconds - 1e5).abs() < 1e-3, "{messages} in {seconds} s");
     }
 
     #[test]
