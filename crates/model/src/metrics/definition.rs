@@ -56,7 +56,10 @@ impl Metric {
                  instrument's instructions, without the kernel's"
             }
             CpuPerPacket => "busy time of the receiving host over messages received",
-            CpuPerPacketSender => "busy time of the sending host over messages sent",
+            CpuPerPacketSender => {
+                "busy time of the sending host over messages sent; on a veth pair without a rate, the sender's thread \
+                 also runs the receiving stack up to the socket"
+            }
             CpuPerGbitSender => "busy time of the sending host over the rate of payload sent",
             CpuPerGbitReceiver => "busy time of the receiving host over the rate of payload received",
             MemorySockets => {
