@@ -65,11 +65,11 @@ fn slices(run: &RunRecord) -> &[Slice] {
     &side(run, role).slices
 }
 
-/// A figure of a slice: messages per second, or a delay.
+/// A figure of a slice: messages per second on a link without a rate, or a delay.
 fn of_slice(probe: Probe, slice: &Slice) -> Option<f64> {
     match probe {
         Probe::Echo | Probe::Paced => slice.delay_ns.map(|ns| ns as f64),
-        _ => slice.arrival_rate(),
+        _ => slice.arrival_rate(None),
     }
     .filter(|figure| *figure > 0.0)
 }
@@ -180,6 +180,73 @@ candidate = "ipv6"
             "{}: {ratio}, headers alone {headers}",
             four.trial
         );
+    }
+}
+
+/// The mean over slices of messages per second as counted, with what the link's token bucket let through at once.
+fn with_bursts(run: &RunRecord) -> f64 {
+    let rates: Vec<f64> = slices(run).iter().filter_map(|slice| slice.arrival_rate(None)).collect();
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+#[test]
+fn a_shaped_link_carries_no_more_than_its_headers_leave() {
+    require_root();
+    for megabits in [100, 500, 1000] {
+        let study = format!(
+            r#"
+title = "the rate of a link"
+[testbed]
+rate = "{megabits} Mbit/s"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp", "tcp"]
+framing = ["message"]
+size = [1408]
+[probe.stream]
+metrics = ["throughput"]
+length = {{ time = "250ms" }}
+warmup = "50ms"
+[runs]
+min = 2
+max = 2
+arms = "interleaved"
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+"#
+        );
+        let (_, runs) = measure(&study);
+        assert_eq!(runs.len(), 2 * (2 + 2) * 2);
+        let mut best = BTreeMap::new();
+        for run in runs {
+            let cell = &run.trial.cell;
+            let ip = if cell.family == Family::Ipv4 { 20.0 } else { 40.0 };
+            // Ethernet's 38 bytes with preamble, gap and FCS; a TCP segment is full, and its header has timestamps.
+            let share = match cell.transport {
+                Transport::Udp => 1408.0 / (1408.0 + 8.0 + ip + 38.0),
+                Transport::Tcp => (1500.0 - ip - 32.0) / (1500.0 + 38.0),
+            };
+            let of_limit = figure(&run, Metric::Throughput) / (f64::from(megabits) * share);
+            let counted = with_bursts(&run) * 1408.0 * 8.0 / 1e6 / (f64::from(megabits) * share);
+            let (family, transport, count) = (cell.family, cell.transport, slices(&run).len());
+            println!(
+                "note: {megabits} Mbit/s {family} {transport}: {:+.2} % of what the headers leave, {:+.2} % with bursts, {count} slices",
+                100.0 * (of_limit - 1.0),
+                100.0 * (counted - 1.0)
+            );
+            assert!(of_limit < 1.005, "{} at {megabits} Mbit/s: {of_limit} of the limit", run.trial);
+            if transport == Transport::Udp {
+                let best: &mut f64 = best.entry(family).or_default();
+                *best = best.max(of_limit);
+            }
+        }
+        // A disturbed sender does not fill the link, and a connection need not.
+        for (family, best) in best {
+            let fills = best > 0.995 || best > 1.0 - allowed(0.005);
+            assert!(fills, "{family} at {megabits} Mbit/s: {best} of the limit");
+        }
     }
 }
 

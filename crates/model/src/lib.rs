@@ -54,6 +54,7 @@ pub use metrics::unit::{Better, Scale, Unit};
 pub use names::{UnknownName, nearest, once_each};
 pub use network::address::ScopedAddr;
 pub use network::headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, wire_size};
+pub use network::link_bucket::LinkBucket;
 pub use network::link_config::LinkConfig;
 pub use network::topology::{Links, OwnLink, RoutedKind, Topology};
 pub use network::wire_cost::WireCost;

@@ -52,6 +52,7 @@ pub use host::tool::{Tool, ToolFolder, find, first_line};
 pub use kernel::capability::{Ability, abilities};
 pub use kernel::namespace::{clear, end, in_namespace, join};
 pub use kernel::privilege::{Privilege, enter, owns};
+pub use kernel::tc::htb::burst_bytes;
 pub use link::addressing::{INTERFACE, PathEnds, ends};
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;

@@ -1,5 +1,6 @@
 //! The slices of an arm of an interleaved trial.
 
+use crate::network::link_bucket::LinkBucket;
 use serde::{Deserialize, Serialize};
 
 /// One slice of one arm of an interleaved trial, as one host counted it.
@@ -17,10 +18,10 @@ pub struct Slice {
     /// Nanoseconds of the host's clock at the last arrival, or after the last send.
     pub last_ns: u64,
     /// Median of the slice's delays, nanoseconds: round trips at the sender of an echo, one-way delays at the receiver
-    /// of a stream. `None` if it has no delays.
+    /// of a stream. An unanswered round trip counts as infinite: `None` if half or more are, and without any delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,
-    /// Mean absolute difference of consecutive delays, nanoseconds; `None` with fewer than two delays.
+    /// Mean absolute difference of consecutive delays within a flow, nanoseconds; `None` with fewer than two delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_ns: Option<f64>,
     /// CPU time of the arm's threads on this host for the slice, nanoseconds; `None` if the system does not count it.
@@ -42,10 +43,12 @@ impl Slice {
         self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9
     }
 
-    /// Messages per second after the first receive; `None` if all messages arrived at one moment.
-    pub fn arrival_rate(&self) -> Option<f64> {
-        let seconds = self.seconds();
-        (seconds > 0.0).then(|| self.messages.saturating_sub(self.at_first) as f64 / seconds)
+    /// Messages per second after the first receive, without the burst of a token bucket on the path; `None` if all
+    /// messages arrived at one moment.
+    pub fn arrival_rate(&self, bucket: Option<LinkBucket>) -> Option<f64> {
+        let (messages, seconds) = (self.messages.saturating_sub(self.at_first) as f64, self.seconds());
+        let rate = |bucket: LinkBucket| bucket.sustained(messages, seconds);
+        (seconds > 0.0).then(|| bucket.map_or(messages / seconds, rate))
     }
 
     /// Whether its threads waited for a processor for more than [`Slice::MOST_WAITED`] of its time; `None` without

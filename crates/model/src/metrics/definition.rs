@@ -21,7 +21,7 @@ impl Metric {
             Reorder => "first copies that arrived after a later message (RFC 4737), over messages received",
             OneWayDelay => "median delay from the send call to the arrival of the whole message (RFC 7679)",
             OneWayDelayMean => "mean delay from the send call to the arrival of the whole message (RFC 7679)",
-            Jitter => "mean absolute difference of the one-way delays of consecutive arrivals",
+            Jitter => "mean absolute difference of the one-way delays of consecutive arrivals within a flow",
             JitterRfc3550 => {
                 "interarrival jitter J += (|D| - J) / 16 in order of arrival (RFC 3550), at the end of the run"
             }
@@ -56,7 +56,10 @@ impl Metric {
                  instrument's instructions, without the kernel's"
             }
             CpuPerPacket => "busy time of the receiving host over messages received",
-            CpuPerPacketSender => "busy time of the sending host over messages sent",
+            CpuPerPacketSender => {
+                "busy time of the sending host over messages sent; on a veth pair without a rate, the sender's thread \
+                 also runs the receiving stack up to the socket"
+            }
             CpuPerGbitSender => "busy time of the sending host over the rate of payload sent",
             CpuPerGbitReceiver => "busy time of the receiving host over the rate of payload received",
             MemorySockets => {

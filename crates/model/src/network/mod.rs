@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod headers;
+pub(crate) mod link_bucket;
 pub(crate) mod link_config;
 pub(crate) mod topology;
 pub(crate) mod wire_cost;

@@ -2,7 +2,7 @@
 
 use crate::names::named;
 use crate::trial::io::{Io, IoChoice};
-use crate::{Cell, CpuScope, Family, Framing, Metric, Probe, Transport, Tuning, print_duration};
+use crate::{Cell, CpuScope, Family, Framing, LinkBucket, Metric, Probe, Transport, Tuning, print_duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -145,6 +145,9 @@ pub struct TrialSpec {
     /// of all slices of the arm together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slicing: Option<Slicing>,
+    /// The token bucket of the path's bottleneck, if each slice of the trial may begin with a full one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<LinkBucket>,
     /// How the probe runs.
     pub probe: ProbeSpec,
 }
@@ -184,6 +187,7 @@ impl TrialSpec {
             tuning: cell.settings.tuning(),
             clock_offset_ns: 0,
             slicing: None,
+            bucket: None,
             probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe },
         }
     }

@@ -1,53 +1,12 @@
 //! A-MPDUs (section 9.7).
 
-use crate::wifi::error::WifiError;
-use crate::wifi::radio::Radio;
-use crate::wifi::rates::US;
-use serde::{Deserialize, Serialize};
+use crate::wifi::radio::{ACK_BYTES, BLOCK_ACK_BYTES, Exchange, Radio};
 
 const DELIMITER_BYTES: u32 = 4;
 /// Frames begin at multiples of this.
 const ALIGNMENT: u32 = 4;
 /// The longest frame of an HT A-MPDU: the delimiter's length field has 12 bits.
 const LONGEST_MPDU_BYTES: u32 = 4095;
-
-/// Limits of an A-MPDU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Aggregation {
-    /// Most frames; 1 means no aggregation.
-    pub frames: u32,
-    /// Most bytes, delimiters and padding included.
-    pub bytes: u32,
-    /// Longest PPDU.
-    pub time_ns: u64,
-    /// Least time from the start of one frame to the start of the next (minimum MPDU start spacing).
-    pub density_ns: u64,
-}
-
-impl Default for Aggregation {
-    /// The limits of the standard, and the density that mac80211_hwsim announces (8 us).
-    fn default() -> Self {
-        Aggregation { frames: 64, bytes: 65_535, time_ns: 5484 * US, density_ns: 8 * US }
-    }
-}
-
-impl Aggregation {
-    pub(super) fn check(self) -> Result<Self, WifiError> {
-        if !(1..=64).contains(&self.frames) {
-            return Err(WifiError::AggregateFrames(self.frames));
-        }
-        if !(1..=65_535).contains(&self.bytes) {
-            return Err(WifiError::AggregateBytes(self.bytes));
-        }
-        if !(1..=5484 * US).contains(&self.time_ns) {
-            return Err(WifiError::AggregateTime(self.time_ns));
-        }
-        if self.density_ns > 16 * US {
-            return Err(WifiError::Density(self.density_ns));
-        }
-        Ok(self)
-    }
-}
 
 /// The frames of one PPDU to one receiver, as they are added. One frame is sent as it is. More are an A-MPDU: each has
 /// a delimiter, and all but the last are padded.
@@ -106,10 +65,20 @@ impl<'a> Aggregate<'a> {
     }
 }
 
+impl Radio {
+    /// One frame to one receiver with an ACK, or an A-MPDU with a BlockAck.
+    pub fn data(&self, aggregate: &Aggregate<'_>) -> Exchange {
+        let response = if aggregate.frames() > 1 { BLOCK_ACK_BYTES } else { ACK_BYTES };
+        self.answered(self.ht_ppdu(aggregate.psdu_bytes()), self.mcs().reference_rate(), response)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wifi::aggregation::Aggregation;
     use crate::wifi::radio::RadioSettings;
+    use crate::wifi::rates::{Band, US};
 
     fn radio(aggregation: Aggregation) -> Radio {
         Radio::new(RadioSettings { aggregation, ..RadioSettings::default() }).unwrap()
@@ -154,13 +123,35 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_do_not_exist_are_refused() {
-        let limits = Aggregation::default();
-        let of = |aggregation: Aggregation| aggregation.check().unwrap_err();
-        assert_eq!(of(Aggregation { frames: 65, ..limits }), WifiError::AggregateFrames(65));
-        assert_eq!(of(Aggregation { frames: 0, ..limits }), WifiError::AggregateFrames(0));
-        assert_eq!(of(Aggregation { bytes: 65_536, ..limits }), WifiError::AggregateBytes(65_536));
-        assert_eq!(of(Aggregation { time_ns: 5_484_001, ..limits }), WifiError::AggregateTime(5_484_001));
-        assert_eq!(of(Aggregation { density_ns: 16_001, ..limits }), WifiError::Density(16_001));
+    fn an_exchange_is_a_frame_and_its_response() {
+        let radio = Radio::new(RadioSettings::default()).unwrap();
+        let mut aggregate = Aggregate::new(&radio);
+        aggregate.push(1490);
+        let single = radio.data(&aggregate);
+        assert_eq!((single.ppdu.total_ns(), single.response_ns), (46_000 + 44_000, 10_000 + 34_000));
+        aggregate.push(1490);
+        let two = radio.data(&aggregate);
+        assert_eq!((two.ppdu.total_ns(), two.response_ns), (46_000 + 84_000, 10_000 + 38_000));
+        assert_eq!(two.failed_ns(), 130_000 + 39_000);
+        // 30 bytes at 6 Mbit/s: 11 symbols.
+        let management = radio.basic(30);
+        assert_eq!((management.ppdu.total_ns(), management.response_ns), (26_000 + 44_000, 10_000 + 50_000));
+        // A BlockAckReq has 24 bytes: 9 symbols. The BlockAck takes 68 us at 6 Mbit/s.
+        let request = radio.block_ack_request(24);
+        assert_eq!((request.ppdu.total_ns(), request.response_ns), (26_000 + 36_000, 10_000 + 74_000));
+        assert_eq!(radio.group(30), Exchange { ppdu: management.ppdu, response_ns: 0, timeout_ns: 0 });
+    }
+
+    #[test]
+    fn in_5_ghz_sifs_is_longer_and_no_extension_follows() {
+        let of = |band| {
+            let radio = Radio::new(RadioSettings { band, ..RadioSettings::default() }).unwrap();
+            let mut aggregate = Aggregate::new(&radio);
+            aggregate.push(1490);
+            aggregate.push(1490);
+            radio.data(&aggregate)
+        };
+        assert_eq!(of(Band::Ghz5).ppdu.total_ns(), of(Band::Ghz2).ppdu.total_ns() - 6000);
+        assert_eq!(of(Band::Ghz5).response_ns, of(Band::Ghz2).response_ns);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::factors::cell::Cell;
 use crate::factors::settings::CellSettings;
-use crate::wifi::aggregate::Aggregation;
+use crate::wifi::aggregation::Aggregation;
 use crate::wifi::edca::{AccessCategory, Edca, Role};
 use crate::wifi::mpdu::{Security, mpdu_bytes};
 use crate::wifi::network::{Attachment, Clock, WifiSettings};

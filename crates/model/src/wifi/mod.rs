@@ -13,6 +13,7 @@
 //! * [`ChannelUse`]: where the time of a channel went in a trial
 
 mod aggregate;
+mod aggregation;
 mod airtime;
 mod bianchi;
 mod channel_use;
@@ -20,6 +21,7 @@ mod config;
 mod cost;
 mod edca;
 mod error;
+mod mcs;
 mod mpdu;
 mod network;
 mod ppdu;
@@ -27,7 +29,8 @@ mod radio;
 mod rates;
 mod saturation;
 
-pub use aggregate::{Aggregate, Aggregation};
+pub use aggregate::Aggregate;
+pub use aggregation::Aggregation;
 pub use airtime::{Airtime, NodeAirtime};
 pub use bianchi::Bianchi;
 pub use channel_use::{AirInterval, ChannelUse};
@@ -35,9 +38,10 @@ pub use config::WifiConfig;
 pub use cost::AirtimeCost;
 pub use edca::{AccessCategory, Edca, Role};
 pub use error::WifiError;
+pub use mcs::Mcs;
 pub use mpdu::{FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};
 pub use network::{Attachment, Clock, MOST_STATIONS, WifiSettings};
 pub use ppdu::Ppdu;
 pub use radio::{Exchange, Radio, RadioSettings};
-pub use rates::{Band, Guard, LegacyRate, Mcs, Width};
+pub use rates::{Band, Guard, LegacyRate, Width};
 pub use saturation::Saturation;

@@ -1,7 +1,7 @@
 //! The settings of a Wi-Fi network: a station, an access point, and a station or a wired host.
 
 use crate::names::named;
-use crate::wifi::aggregate::Aggregation;
+use crate::wifi::aggregation::Aggregation;
 use crate::wifi::error::WifiError;
 use crate::wifi::radio::{Radio, RadioSettings};
 use crate::wifi::rates::{Band, Guard, LegacyRate, Width};

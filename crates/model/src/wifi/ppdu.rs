@@ -1,6 +1,7 @@
 //! The time of one frame on air.
 
-use crate::wifi::rates::{Band, Guard, LegacyRate, Mcs, US, Width};
+use crate::wifi::mcs::Mcs;
+use crate::wifi::rates::{Band, Guard, LegacyRate, US, Width};
 
 /// Bits before and after the PSDU: SERVICE and tail. One encoder serves all rates up to 300 Mbit/s (N_ES = 1).
 const SERVICE_AND_TAIL_BITS: u64 = 16 + 6;

@@ -1,13 +1,14 @@
 //! The settings of a radio channel, and the time of each exchange on it.
 
-use crate::wifi::aggregate::{Aggregate, Aggregation};
+use crate::wifi::aggregation::Aggregation;
 use crate::wifi::error::WifiError;
+use crate::wifi::mcs::Mcs;
 use crate::wifi::ppdu::Ppdu;
-use crate::wifi::rates::{Band, Guard, LegacyRate, Mcs, US, Width};
+use crate::wifi::rates::{Band, Guard, LegacyRate, US, Width};
 
-const ACK_BYTES: u32 = 14;
+pub(super) const ACK_BYTES: u32 = 14;
 /// A compressed BlockAck: its bitmap has 8 bytes (section 9.3.1.9.3).
-const BLOCK_ACK_BYTES: u32 = 32;
+pub(super) const BLOCK_ACK_BYTES: u32 = 32;
 /// aRxPHYStartDelay of OFDM in 20 MHz (section 17.4.4), in which responses are sent.
 const RX_START_DELAY_NS: u64 = 20 * US;
 
@@ -130,12 +131,6 @@ impl Radio {
         Ppdu::ht(band, width, guard, self.mcs, psdu_bytes)
     }
 
-    /// One frame to one receiver with an ACK, or an A-MPDU with a BlockAck.
-    pub fn data(&self, aggregate: &Aggregate<'_>) -> Exchange {
-        let response = if aggregate.frames() > 1 { BLOCK_ACK_BYTES } else { ACK_BYTES };
-        self.answered(self.ht_ppdu(aggregate.psdu_bytes()), self.mcs.reference_rate(), response)
-    }
-
     /// One frame to one receiver at the rate of management frames, with an ACK.
     pub fn basic(&self, mpdu_bytes: u32) -> Exchange {
         let rate = self.settings.group_rate;
@@ -154,7 +149,8 @@ impl Radio {
         Exchange { ppdu, response_ns: 0, timeout_ns: 0 }
     }
 
-    fn answered(&self, ppdu: Ppdu, rate: LegacyRate, response_bytes: u32) -> Exchange {
+    /// A frame to one receiver, and its response.
+    pub(super) fn answered(&self, ppdu: Ppdu, rate: LegacyRate, response_bytes: u32) -> Exchange {
         let RadioSettings { band, basic_rates, .. } = &self.settings;
         let response = Ppdu::legacy(*band, rate.response(basic_rates), response_bytes);
         Exchange {
@@ -168,39 +164,6 @@ impl Radio {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_exchange_is_a_frame_and_its_response() {
-        let radio = Radio::new(RadioSettings::default()).unwrap();
-        let mut aggregate = Aggregate::new(&radio);
-        aggregate.push(1490);
-        let single = radio.data(&aggregate);
-        assert_eq!((single.ppdu.total_ns(), single.response_ns), (46_000 + 44_000, 10_000 + 34_000));
-        aggregate.push(1490);
-        let two = radio.data(&aggregate);
-        assert_eq!((two.ppdu.total_ns(), two.response_ns), (46_000 + 84_000, 10_000 + 38_000));
-        assert_eq!(two.failed_ns(), 130_000 + 39_000);
-        // 30 bytes at 6 Mbit/s: 11 symbols.
-        let management = radio.basic(30);
-        assert_eq!((management.ppdu.total_ns(), management.response_ns), (26_000 + 44_000, 10_000 + 50_000));
-        // A BlockAckReq has 24 bytes: 9 symbols. The BlockAck takes 68 us at 6 Mbit/s.
-        let request = radio.block_ack_request(24);
-        assert_eq!((request.ppdu.total_ns(), request.response_ns), (26_000 + 36_000, 10_000 + 74_000));
-        assert_eq!(radio.group(30), Exchange { ppdu: management.ppdu, response_ns: 0, timeout_ns: 0 });
-    }
-
-    #[test]
-    fn in_5_ghz_sifs_is_longer_and_no_extension_follows() {
-        let of = |band| {
-            let radio = Radio::new(RadioSettings { band, ..RadioSettings::default() }).unwrap();
-            let mut aggregate = Aggregate::new(&radio);
-            aggregate.push(1490);
-            aggregate.push(1490);
-            radio.data(&aggregate)
-        };
-        assert_eq!(of(Band::Ghz5).ppdu.total_ns(), of(Band::Ghz2).ppdu.total_ns() - 6000);
-        assert_eq!(of(Band::Ghz5).response_ns, of(Band::Ghz2).response_ns);
-    }
 
     #[test]
     fn settings_that_do_not_exist_are_refused() {

@@ -47,7 +47,7 @@ pub(crate) fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
         }
         CpuScope::Host => " (CPU scope host: the host's own)",
         CpuScope::Threads => {
-            " (CPU scope threads: of the threads that carry the traffic, with the kernel's work in them)"
+            " (CPU scope threads: of the threads that carry the traffic, with the kernel's work in them, whichever host it is for)"
         }
         CpuScope::Outside => " (CPU scope outside: of the guest's processes, measured on the host machine)",
         CpuScope::Various => {

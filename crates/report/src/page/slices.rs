@@ -33,7 +33,9 @@ pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView
                 slice.delay_ns.map(|ns| ns as f64 / 1e6)
             } else {
                 let arrived = received.iter().find(|arrived| arrived.round == slice.round)?;
-                arrived.arrival_rate().map(|rate| rate * f64::from(run.spec.message_bytes) * 8.0 / 1e6)
+                arrived
+                    .arrival_rate(run.spec.bucket)
+                    .map(|rate| rate * f64::from(run.spec.message_bytes) * 8.0 / 1e6)
             };
             rounded(shown.factor * figure?, 5)
         };

@@ -1,12 +1,12 @@
 //! Two hosts on a virtual link.
 
 use crate::failure::Failure;
-use crate::rig::Rig;
 use crate::rig::host_pair::{HostPair, spans};
 use crate::rig::kernels::Kernels;
+use crate::rig::{Rig, bucket_of};
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::{CpuAffinity, Steers};
-use stacklab_model::{Cell, CpuScope, LinkConfig, Probe, Services, Systems};
+use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe, Services, Systems};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::services::Serving;
@@ -98,6 +98,10 @@ impl Rig for DirectRig {
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let addresses = self.testbed.hosts().each_ref().map(|host| host.address(cell.family).into());
         self.ends.path(addresses, link_config, cell)
+    }
+
+    fn bucket(&self, link_config: &LinkConfig, cell: &Cell) -> Option<LinkBucket> {
+        bucket_of(cell, link_config, false)
     }
 
     fn pinning(&self, cell: &Cell, probe: Probe) -> CpuAffinity {

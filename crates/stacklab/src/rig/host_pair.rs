@@ -1,7 +1,6 @@
 //! The two hosts at the ends of a rig: their agents, facts and clocks.
 
 use crate::rig::names::names;
-use crate::rig::router_counts::counters;
 use crate::trial::clock_offset::{ClockOffset, one_machine};
 use crate::trial::evidence::ClockSync;
 use crate::trial::settings::{self, Steers};
@@ -11,11 +10,15 @@ use stacklab_model::{
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::{INTERFACE, Streams, Ticks};
-use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_traffic::trial::measure_offset;
 use stacklab_traffic::trial::{Collected, Path, collect, collect_in_turns};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Time limit for reading a host's counters.
+pub(super) const COUNT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Two hosts with agents that have said hello.
 pub(crate) struct HostPair {
@@ -239,4 +242,13 @@ impl HostPair {
 /// For each host, the CPU times before and after a trial, if both are known.
 pub(crate) fn spans(before: [Option<Ticks>; 2], after: [Option<Ticks>; 2]) -> [Option<[Ticks; 2]>; 2] {
     [0, 1].map(|host| Some([before[host]?, after[host]?]))
+}
+
+/// What a host has counted so far, with its interface of that name.
+pub(super) fn counters(agent: &mut AgentClient, interface: &str) -> Result<Counters, AgentError> {
+    let request = Request::Count { interface: interface.to_owned() };
+    match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
+        (_, Answer::Counted { counters }) => Ok(counters),
+        _ => Err(agent.confused("tell its counters")),
+    }
 }

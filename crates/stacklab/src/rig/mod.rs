@@ -24,9 +24,9 @@ use crate::rig::host_pair::HostPair;
 use crate::rig::kernels::Kernels;
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::{CpuAffinity, Steers};
-use stacklab_model::{Cell, CpuScope, LinkConfig, Probe};
+use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe};
 use stacklab_store::HostRow;
-use stacklab_testbed::{Host, TestbedError};
+use stacklab_testbed::{Host, TestbedError, burst_bytes};
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::{Collected, Path};
 
@@ -68,6 +68,11 @@ pub(crate) trait Rig {
     /// The path of a cell's trials.
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path;
 
+    /// The token bucket of the path's bottleneck, in messages of a cell; `None` if no link has one.
+    fn bucket(&self, _link_config: &LinkConfig, _cell: &Cell) -> Option<LinkBucket> {
+        None
+    }
+
     /// The processors that the hosts of a trial run on.
     fn pinning(&self, cell: &Cell, probe: Probe) -> CpuAffinity {
         CpuAffinity::of(cell, probe, false, Steers::None)
@@ -103,4 +108,10 @@ pub(crate) trait Rig {
     /// # Errors
     /// Errors of the agents, the routers and the services.
     fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure>;
+}
+
+/// The token bucket of a link of a testbed on this machine's kernel, or in a guest; `None` without a rate.
+fn bucket_of(cell: &Cell, link_config: &LinkConfig, in_guest: bool) -> Option<LinkBucket> {
+    let burst = burst_bytes(link_config.rate?, link_config.mtu_of(cell), in_guest).ok()?;
+    LinkBucket::of(cell, link_config, burst)
 }

@@ -1,16 +1,16 @@
 //! A routed testbed: two clients with two routers between them. The routers count before and after a trial.
 
 use crate::failure::Failure;
-use crate::rig::Rig;
 use crate::rig::host_pair::{HostPair, spans};
 use crate::rig::kernels::Kernels;
 use crate::rig::names::router_name;
 use crate::rig::routed_source::RoutedSource;
 use crate::rig::routed_text::{describe, kinds};
 use crate::rig::router_counts::RouterCounts;
+use crate::rig::{Rig, bucket_of};
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::Steers;
-use stacklab_model::{Cell, CpuScope, LinkConfig, RoutedKind, Services, System};
+use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Links, RoutedKind, Services, System};
 use stacklab_store::HostRow;
 use stacklab_testbed::{Host, Node, Streams, Ticks, ends};
 use stacklab_traffic::host::unix_time::now_unix_ns;
@@ -126,6 +126,19 @@ impl Rig for RoutedRig {
             shared: false,
             nat: Some(nat),
         }
+    }
+
+    fn bucket(&self, link_config: &LinkConfig, cell: &Cell) -> Option<LinkBucket> {
+        let mut plain = cell.clone();
+        plain.settings.mechanism = None;
+        let Links { near, middle, far } = self.source.plan.links;
+        let in_guest = self.source.own.is_none();
+        let links = [(near, &plain), (middle, cell), (far, &plain)];
+        let buckets = links.map(|(link, cell)| bucket_of(cell, &link.of(link_config), in_guest));
+        buckets
+            .into_iter()
+            .flatten()
+            .min_by(|one, other| one.messages_per_second.total_cmp(&other.messages_per_second))
     }
 
     fn begin(&mut self, _seed: u64) -> Result<(), Failure> {

@@ -1,17 +1,14 @@
 //! What the routers of a routed testbed count in a trial: packets before and after it, and CPU time in its measured
 //! window.
 
-use crate::rig::host_pair::HostPair;
+use crate::rig::host_pair::{COUNT_LIMIT, HostPair, counters};
 use crate::rig::routed_source::RoutedSource;
 use crate::trial::evidence::{Busy, RouterEvidence};
 use crate::trial::guest_cpu::busy_ns;
 use stacklab_model::{Counters, HostReport, Role, System};
 use stacklab_testbed::{MIDDLE_INTERFACE, Ticks};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
-use std::time::{Duration, Instant};
-
-/// Time limit for reading a router's counters.
-const COUNT_LIMIT: Duration = Duration::from_secs(20);
+use std::time::Instant;
 
 /// What the routers had counted when a trial began.
 pub(super) struct RouterCounts {
@@ -94,13 +91,4 @@ fn has_one_clock(source: &RoutedSource) -> bool {
     let kind = &source.plan.kind;
     source.guest.is_some()
         || kind.clients.0.iter().chain(&kind.routers.0).all(|system| *system == System::Namespace)
-}
-
-/// What a host has counted so far, with its interface of that name.
-pub(super) fn counters(agent: &mut AgentClient, interface: &str) -> Result<Counters, AgentError> {
-    let request = Request::Count { interface: interface.to_owned() };
-    match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
-        (_, Answer::Counted { counters }) => Ok(counters),
-        _ => Err(agent.confused("tell its counters")),
-    }
 }

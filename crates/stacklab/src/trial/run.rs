@@ -61,6 +61,12 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { trial, path, spec, offset })
     }
 
+    /// Makes it an arm of an interleaved trial.
+    fn slice(&mut self, rig: &dyn Rig, study: &Study, slicing: Option<Slicing>) {
+        self.spec.slicing = slicing;
+        self.spec.bucket = rig.bucket(&study.link_config, &self.trial.cell);
+    }
+
     /// The run of the trial.
     fn run(self, rig: &mut dyn Rig, evidence: Evidence) -> Result<RunRecord, Failure> {
         let Prepared { trial, path, spec, offset } = self;
@@ -108,7 +114,7 @@ fn together(
 ) -> Result<Vec<RunRecord>, Failure> {
     let arms = trials.iter().map(|trial| Prepared::new(rig, study, seed, trial));
     let mut arms = arms.collect::<Result<Vec<_>, Failure>>()?;
-    arms.iter_mut().for_each(|arm| arm.spec.slicing = study.slicing);
+    arms.iter_mut().for_each(|arm| arm.slice(rig, study, study.slicing));
     let Some(first) = arms.first() else { return Ok(Vec::new()) };
     let order = seed ^ u64::from(first.spec.token);
     let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
@@ -149,7 +155,7 @@ fn in_slots(
     let limits = PathLimits { rate, round_trip_ns: study.topology.round_trip_ns(), wake_up_ns };
     let lengths = SlotLengths::of(&asked, limits, study.slicing.and_then(|slicing| slicing.slice_ns));
     let slicing = Slicing { slice_ns: Some(lengths.slice_ns), slots: true };
-    arms.iter_mut().for_each(|arm| arm.spec.slicing = Some(slicing));
+    arms.iter_mut().zip(&mut *rigs).for_each(|(arm, rig)| arm.slice(*rig, study, Some(slicing)));
     let direction = Direction::of(&trials[0].cell);
     rigs.iter_mut().try_for_each(|rig| rig.begin(trial_seed(seed, &trials[0])))?;
     let before = rigs.iter().any(|rig| rig.is_here()).then(LoadSample::now);

@@ -2,8 +2,9 @@
 //! later, in the merged study ([`crate::parse::layers`]), because a scale or `--set` may supply it.
 
 use crate::diagnostics::{Location, Problem, Problems};
+use crate::language::key::{Key, Kind};
 use crate::language::leaf;
-use crate::language::table::{Key, Kind, PARTIAL};
+use crate::language::table::PARTIAL;
 use crate::parse::tree::{Node, Table, Value};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,7 +1,8 @@
 //! Single values: one function for each kind, used for checking and for reading.
 
 use crate::diagnostics::Problem;
-use crate::language::table::{Kind, PACKET_RATES};
+use crate::language::key::Kind;
+use crate::language::table::PACKET_RATES;
 use crate::parse::tree::{Node, Value};
 use stacklab_model::{
     Family, Metric, NoServices, Pacing, Probe, Rate, SERVICES, SYSTEMS, ScopedAddr, Services, Systems,

@@ -1,7 +1,8 @@
 //! The language as a JSON Schema (2020-12), for editors that complete and check study files.
 
+use crate::language::key::{Key, Kind, Presence};
 use crate::language::leaf::metrics_of;
-use crate::language::table::{Key, Kind, PACKET_RATE, PARTIAL, Presence, STUDY};
+use crate::language::table::{PACKET_RATE, PARTIAL, STUDY};
 use serde_json::{Map, Value, json};
 use stacklab_model::Service;
 

@@ -2,114 +2,12 @@
 //! default to. Checking ([`crate::language::check`]), defaults ([`crate::parse::layers`]) and the JSON Schema
 //! ([`crate::language::schema`]) are all made from it.
 
+use crate::language::key::{Key, Kind, Presence, default, optional, required};
 use crate::language::sentences;
 use crate::language::wifi::{self, WIFI};
 use stacklab_model::{
     Direction, Engine, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport, Until,
 };
-
-/// A key of a table.
-#[derive(Clone, Copy)]
-pub(crate) struct Key {
-    pub name: &'static str,
-    pub kind: Kind,
-    pub presence: Presence,
-    /// The meaning of the key, in one sentence; included in the JSON Schema.
-    pub doc: &'static str,
-}
-
-/// Whether a key must be there.
-#[derive(Clone, Copy)]
-pub(crate) enum Presence {
-    Required,
-    Optional,
-    /// Absent means this value, written in TOML.
-    Default(&'static str),
-}
-
-/// The kind of value that a key has.
-#[derive(Clone, Copy)]
-pub(crate) enum Kind {
-    /// Text, not empty.
-    Text,
-    Boolean,
-    /// A whole number, bounds included.
-    Integer {
-        least: i64,
-        most: i64,
-    },
-    /// One of a few whole numbers.
-    OneOfNumbers(&'static [i64]),
-    /// A number, bounds included.
-    Number {
-        least: f64,
-        most: f64,
-    },
-    /// A number as [`PACKET_RATE`], or `"link"`.
-    PacketRate,
-    /// As [`Kind::PacketRate`], or a share of the flood rate.
-    PacedRate,
-    /// A link rate such as `"1 Gbit/s"`.
-    Rate,
-    /// A duration such as `"200ms"`, bounds included and written alike.
-    Duration {
-        least: &'static str,
-        most: &'static str,
-    },
-    /// A share such as `"2 %"` or 0.02.
-    Share,
-    /// One of a closed set of names, called `set`.
-    Name {
-        set: &'static str,
-        names: &'static [&'static str],
-    },
-    /// A metric; of one probe, if one is given.
-    Metric(Option<Probe>),
-    /// The system of a host, or of two hosts: `gvisor`, `namespace -> linux-6.1`.
-    System,
-    /// Services that run on the receiver: `none`, `dns+dhcp`.
-    Services,
-    /// An IP address of this family.
-    Address(Family),
-    /// A level of a factor: text, a whole number or a boolean, as in the factor's own list.
-    Level,
-    /// A list, not empty, nothing twice.
-    List(&'static Kind),
-    /// A table with these keys.
-    Table(&'static [Key]),
-    /// A table with at least one of these keys.
-    SomeOf(&'static [Key]),
-    /// A table with exactly one of these keys.
-    OneOf(&'static [Key]),
-    /// Any number of tables with these keys.
-    Tables(&'static [Key]),
-    /// Part of a study ([`PARTIAL`]), merged over it.
-    Part,
-    /// Known, but out of place here, for this reason.
-    Refused(&'static str),
-}
-
-impl Kind {
-    /// The keys of a table that is merged key by key; the choices of `OneOf` exclude each other, so it is replaced.
-    pub(crate) fn merged_keys(&self) -> Option<&'static [Key]> {
-        match self {
-            Kind::Table(keys) | Kind::SomeOf(keys) => Some(keys),
-            _ => None,
-        }
-    }
-}
-
-pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { name, kind, presence: Presence::Required, doc }
-}
-
-pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { name, kind, presence: Presence::Optional, doc }
-}
-
-pub(crate) const fn default(name: &'static str, kind: Kind, value: &'static str, doc: &'static str) -> Key {
-    Key { name, kind, presence: Presence::Default(value), doc }
-}
 
 const TITLE: Key = required("title", Kind::Text, "What the study asks, as the heading of its reports.");
 const TESTBED: Key = default(

@@ -1,6 +1,6 @@
 //! The keys of a Wi-Fi network.
 
-use crate::language::table::{Key, Kind, default, optional};
+use crate::language::key::{Key, Kind, default, optional};
 use stacklab_model::wifi::{Attachment, Clock, Guard, LegacyRate, MOST_STATIONS, Security};
 
 /// The keys of `testbed.wifi`. What is absent is `WifiConfig::default`.

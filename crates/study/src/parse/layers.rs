@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check::join;
-use crate::language::table::{Key, Kind, Presence};
+use crate::language::key::{Key, Kind, Presence};
 use crate::parse::tree::{self, KeyValue, Node, Table, Value};
 
 /// Merges a table over another: tables are merged, all other values replaced.

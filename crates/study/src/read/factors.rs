@@ -1,6 +1,6 @@
 //! The varied factors, and the resulting cells.
 
-use super::settings::Setting;
+use super::setting::Setting;
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::language::table::LEVELS;

@@ -11,6 +11,7 @@ mod mechanisms;
 mod node;
 mod probes;
 mod rule;
+mod setting;
 mod settings;
 mod sizes;
 mod slicing;

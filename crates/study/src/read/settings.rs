@@ -1,11 +1,10 @@
-//! Factors that are cell settings: their levels are read, and checked against the requirements of each.
+//! Checks of the factors that are cell settings against the requirements of each.
 
 use super::factors::Factors;
+use super::setting::{Need, Setting, need};
 use crate::diagnostics::{Location, Problem, Problems};
-use crate::language::leaf;
-use crate::parse::tree::Node;
-use crate::read::node::{At, items};
-use stacklab_model::{Cell, Factor, Family, Mechanism, Transport};
+use crate::read::node::At;
+use stacklab_model::{Factor, Transport};
 
 /// Maximum total size of the messages of all flows, bytes: each flow has one at each end.
 const MOST_IN_FLIGHT: u64 = 256 << 20;
@@ -15,86 +14,6 @@ const LONGEST_CONGESTION_CONTROL: usize = 15;
 const TCP_HEADER_BYTES: u32 = 20;
 /// Bytes of TCP's timestamp option, which the maximum segment size counts.
 const TIMESTAMP_BYTES: u32 = 12;
-
-/// A factor of [`Factor::is_setting`] that the study has, with its levels as written.
-pub(super) struct Setting {
-    pub factor: Factor,
-    pub levels: Vec<At<String>>,
-}
-
-impl Setting {
-    /// The settings of the study, in the model's order.
-    pub(super) fn read(factors: Option<&Node>, problems: &Problems) -> Vec<Self> {
-        let read = |factor: &Factor| {
-            let read = match factor {
-                Factor::Os | Factor::Routers => leaf::systems,
-                Factor::Services => leaf::services,
-                _ => leaf::level,
-            };
-            let levels = items(factors?.get(factor.name()), read, problems);
-            (!levels.is_empty()).then_some(Setting { factor: *factor, levels })
-        };
-        Factor::ALL.iter().filter(|factor| factor.is_setting()).filter_map(read).collect()
-    }
-
-    /// Whether it has the same value in every cell that can have it.
-    fn is_fixed(&self) -> bool {
-        self.levels.len() == 1
-    }
-
-    /// The cells that result from applying it to a cell. If a fixed setting does not apply, the cell stays unchanged.
-    pub(super) fn spread(&self, cell: Cell) -> Vec<Cell> {
-        if self.is_fixed() && !need(self.factor, &self.levels[0].value).is_met(&cell) {
-            return vec![cell];
-        }
-        // A mechanism has cells of the families that it carries only.
-        let carries = |level: &&At<String>| {
-            self.factor != Factor::Mechanism
-                || level.value.parse().is_ok_and(|mechanism: Mechanism| mechanism.carries(cell.family))
-        };
-        let with = |level: &At<String>| {
-            let mut cell = cell.clone();
-            cell.set(self.factor, &level.value).ok()?;
-            Some(cell)
-        };
-        self.levels.iter().filter(carries).filter_map(with).collect()
-    }
-
-    /// The levels that are numbers, with their places.
-    fn numbers(&self) -> impl Iterator<Item = (u32, &Location)> {
-        self.levels.iter().filter_map(|level| Some((level.value.parse().ok()?, &level.place)))
-    }
-}
-
-/// The requirements of a level on a cell.
-#[derive(Clone, Copy, PartialEq)]
-enum Need {
-    Nothing,
-    Transport(Transport),
-    Family(Family),
-}
-
-impl Need {
-    fn is_met(self, cell: &Cell) -> bool {
-        match self {
-            Need::Nothing => true,
-            Need::Transport(transport) => cell.transport == transport,
-            Need::Family(family) => cell.family == family,
-        }
-    }
-}
-
-fn need(factor: Factor, level: &str) -> Need {
-    match (factor, level) {
-        (Factor::Io, "segment") => Need::Transport(Transport::Udp),
-        (Factor::Io, "zerocopy") => Need::Transport(Transport::Tcp),
-        (Factor::Mss | Factor::Nodelay | Factor::CongestionControl | Factor::KernelPacing, _) => {
-            Need::Transport(Transport::Tcp)
-        }
-        (Factor::FlowLabel, _) => Need::Family(Family::Ipv6),
-        _ => Need::Nothing,
-    }
-}
 
 /// Adds the levels that cannot be set.
 pub(super) fn check(factors: &Factors, problems: &mut Problems) {

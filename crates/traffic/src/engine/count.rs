@@ -145,9 +145,13 @@ impl<'a> ArrivalCounter<'a> {
         self.answer = Some((phase, sequence, now));
     }
 
-    /// Whether the last awaited reply has arrived.
-    pub(crate) fn was_answered(&self) -> bool {
-        self.answer.is_none()
+    /// Whether the last awaited reply has arrived; if not, it counts as infinite in its slice of the measured part.
+    pub(crate) fn was_answered(&mut self, phase: Phase, slice: u32) -> bool {
+        let answered = self.answer.is_none();
+        if let Some(slices) = self.slices.as_mut().filter(|_| !answered && phase == Phase::Measured) {
+            slices.unanswered(slice);
+        }
+        answered
     }
 
     /// Adds another thread's counts of the same trial.
@@ -246,7 +250,7 @@ impl<'a> ArrivalCounter<'a> {
         let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
         self.series.record(now.saturating_sub(first_ns), bytes, delay);
         if let Some(slices) = &mut self.slices {
-            slices.record(header.slice, now, delay);
+            slices.record(header.slice, place, now, delay);
         }
     }
 }

@@ -120,11 +120,11 @@ impl<'a> Sending<'a> {
     }
 
     /// Runs the warm-up, the measured phase and the end markers. `after_each` is called after each message with its
-    /// phase and sequence number.
+    /// phase, slice and sequence number.
     pub(crate) fn phases(
         &mut self,
         turn: Option<&mut Turn<'_>>,
-        mut after_each: impl FnMut(Phase, u64) -> io::Result<()>,
+        mut after_each: impl FnMut(Phase, u32, u64) -> io::Result<()>,
     ) -> io::Result<()> {
         let Some(turn) = turn else {
             self.at_once(&mut after_each)?;
@@ -138,7 +138,7 @@ impl<'a> Sending<'a> {
         Ok(())
     }
 
-    fn at_once(&mut self, after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>) -> io::Result<()> {
+    fn at_once(&mut self, after_each: &mut impl FnMut(Phase, u32, u64) -> io::Result<()>) -> io::Result<()> {
         if let Pacing::Share(_) = self.pacing {
             return Err(no_flood_rate());
         }
@@ -158,7 +158,7 @@ impl<'a> Sending<'a> {
     fn in_turns(
         &mut self,
         turn: &mut Turn<'_>,
-        after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>,
+        after_each: &mut impl FnMut(Phase, u32, u64) -> io::Result<()>,
     ) -> io::Result<()> {
         turn.wait()?;
         let warmup = Length::Time(self.spec.probe.warmup_ns.max(LEAST_SLICE_NS));
@@ -209,7 +209,7 @@ impl<'a> Sending<'a> {
         &mut self,
         round: u32,
         slice_ns: Nanos,
-        after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>,
+        after_each: &mut impl FnMut(Phase, u32, u64) -> io::Result<()>,
     ) -> io::Result<()> {
         let waited_began = self.run_delay.read();
         let began = sys::thread_cpu_ns();
@@ -279,7 +279,7 @@ impl<'a> Sending<'a> {
         phase: Phase,
         length: Length,
         slice: u32,
-        after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>,
+        after_each: &mut impl FnMut(Phase, u32, u64) -> io::Result<()>,
     ) -> io::Result<SendReport> {
         let open_loop = self.spec.probe.probe == Probe::EchoOpen;
         let send_phase = SendPhase {
@@ -292,7 +292,7 @@ impl<'a> Sending<'a> {
             sent_before: if phase == Phase::Measured { self.sent.measured } else { 0 },
             stop: None,
         };
-        send(&send_phase, &mut self.tx, |sequence| after_each(phase, sequence))
+        send(&send_phase, &mut self.tx, |sequence| after_each(phase, slice, sequence))
     }
 
     fn mark_end(&mut self) -> io::Result<()> {

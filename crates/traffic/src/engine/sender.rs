@@ -80,11 +80,12 @@ pub(crate) fn run_arm(
         Probe::Echo | Probe::EchoLoaded => {
             let mut rx = RxBatch::new(&channels, StampClock::new()).attempt(attempt)?;
             let mut sending = Sending::new(spec, &channels, 0..1).attempt(attempt)?;
-            let done = sending.phases(turn.as_mut(), |phase, sequence| {
+            let done = sending.phases(turn.as_mut(), |phase, slice, sequence| {
                 counter.await_answer(phase, sequence, sys::now_ns());
                 receive(&mut rx, size, spec.token, &mut counter)?;
+                let answered = counter.was_answered(phase, slice);
                 match &mut interface_rtt {
-                    Some(trips) => trips.note(phase, counter.was_answered().then(|| rx.recv_meta())),
+                    Some(trips) => trips.note(phase, answered.then(|| rx.recv_meta())),
                     None => Ok(()),
                 }
             });
@@ -182,12 +183,12 @@ fn stream(
 ) -> io::Result<Finished> {
     if let Some(turn) = turn {
         let mut sending = Sending::new(spec, channels, 0..channels.len())?;
-        sending.phases(Some(turn), |_, _| Ok(()))?;
+        sending.phases(Some(turn), |_, _, _| Ok(()))?;
         return sending.finish();
     }
     let sent = threads::on_each(groups, |group| {
         let mut sending = Sending::new(spec, channels, group)?;
-        sending.phases(None, |_, _| Ok(()))?;
+        sending.phases(None, |_, _, _| Ok(()))?;
         sending.finish()
     })?;
     let all = sent.into_iter().reduce(Finished::join);

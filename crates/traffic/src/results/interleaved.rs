@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 /// Share of the rounds cut off at each end before the mean is taken.
 const TRIMMED: f64 = 0.2;
+/// Beyond any figure, in each metric's unit: it stands for an infinite one, and its inverse for zero.
+const BEYOND: f64 = 1e15;
 /// Packets of other protocols, and tolerance of counters: as in the validation of one transfer.
 const OTHER_PACKETS: f64 = 16.0;
 const TOLERANCE: f64 = 0.01;
@@ -38,13 +40,15 @@ pub fn joint_figures(arms: &[Arm<'_>]) -> Vec<JointFigures> {
     let mut all: Vec<JointFigures> = arms.iter().map(|_| JointFigures::default()).collect();
     for metric in Metric::ALL.iter().copied() {
         let columns: Option<Vec<Vec<Option<f64>>>> = arms.iter().map(|arm| column(metric, *arm)).collect();
-        let Some(located) = columns.and_then(|columns| locations(&columns)) else { continue };
+        let Some(located) = columns.map(|columns| located(metric, columns)) else { continue };
         for (arm, figure) in all.iter_mut().zip(located) {
-            arm.values.insert(metric, Value::Measured(figure));
+            arm.values.extend(figure.map(|figure| (metric, figure)));
         }
     }
-    for (arm, (_, spec, [_, receiver])) in all.iter_mut().zip(arms) {
-        if let Some(stalls) = stalls(&receiver.slices).filter(|_| spec.probe.probe == Probe::Stream) {
+    for (arm, (_, spec, [sender, receiver])) in all.iter_mut().zip(arms) {
+        let rates = || rates(spec, &sender.slices, &receiver.slices);
+        if let Some(stalls) = (spec.probe.probe == Probe::Stream).then(rates).and_then(|rates| stalls(&rates))
+        {
             arm.values.insert(Metric::Stalls, Value::Measured(stalls as f64));
         }
     }
@@ -76,27 +80,74 @@ fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<
         return None;
     }
     match metric {
-        Metric::Throughput => of(&receiver.slices, &|slice| {
-            slice.arrival_rate().map(|rate| rate * f64::from(spec.message_bytes) * 8.0 / 1e6)
-        }),
-        Metric::PacketRate => of(&receiver.slices, &Slice::arrival_rate),
+        Metric::Throughput => {
+            let megabits = f64::from(spec.message_bytes) * 8.0 / 1e6;
+            let rates = rates(spec, &sender.slices, &receiver.slices);
+            Some(rates.into_iter().map(|rate| rate.map(|rate| rate * megabits)).collect())
+        }
+        Metric::PacketRate => Some(rates(spec, &sender.slices, &receiver.slices)),
         Metric::CpuPerPacketSender => of(&sender.slices, &Slice::cpu_per_message),
         Metric::CpuPerPacket => of(&receiver.slices, &Slice::cpu_per_message),
         Metric::OneWayDelay if timed => {
             of(&receiver.slices, &|slice| slice.delay_ns.map(|ns| milliseconds(ns as f64)))
         }
         Metric::Jitter if timed => of(&receiver.slices, &|slice| slice.jitter_ns.map(milliseconds)),
-        Metric::Rtt => of(&sender.slices, &|slice| slice.delay_ns.map(|ns| milliseconds(ns as f64))),
+        Metric::Rtt => of(&sender.slices, &|slice| match slice.delay_ns {
+            Some(ns) => Some(milliseconds(ns as f64)),
+            None => (slice.messages > 0).then_some(f64::INFINITY),
+        }),
         _ => None,
     }
 }
 
+/// Messages per second that arrived in each slice: 0 where messages were sent and none arrived, and `None` where the
+/// sender left the slice out, or one receive returned all that arrived.
+fn rates(spec: &TrialSpec, sent: &[Slice], arrived: &[Slice]) -> Vec<Option<f64>> {
+    let is_sent = |round: usize| sent.get(round).is_some_and(|slice| slice.messages > 0);
+    let rate = |round: usize| match arrived.get(round).filter(|slice| slice.messages > 0) {
+        Some(slice) => slice.arrival_rate(spec.bucket),
+        None => is_sent(round).then_some(0.0),
+    };
+    (0..sent.len().max(arrived.len())).map(rate).collect()
+}
+
 /// Number of slices below half of the median slice's rate; `None` without a rate. A trimmed mean does not show them.
-fn stalls(slices: &[Slice]) -> Option<usize> {
-    let mut rates: Vec<f64> = slices.iter().map(|slice| slice.arrival_rate().unwrap_or(0.0)).collect();
-    rates.sort_by(f64::total_cmp);
-    let median = *rates.get(rates.len() / 2).filter(|rate| **rate > 0.0)?;
-    Some(rates.iter().filter(|rate| **rate < median / 2.0).count())
+fn stalls(rates: &[Option<f64>]) -> Option<usize> {
+    let mut known: Vec<f64> = rates.iter().copied().flatten().collect();
+    known.sort_by(f64::total_cmp);
+    let median = *known.get(known.len() / 2).filter(|rate| **rate > 0.0)?;
+    Some(known.iter().filter(|rate| **rate < median / 2.0).count())
+}
+
+/// The figure of each arm from its figures by round; `None` with too few rounds in which every arm has one.
+///
+/// A slice whose figure is infinite or zero, because half of its answers or all of its messages never came, is worse
+/// than any other. The trimmed mean leaves out as many at each end; an arm with more of them has no finite figure.
+fn located(metric: Metric, mut columns: Vec<Vec<Option<f64>>>) -> Vec<Option<Value>> {
+    let rounds = columns.iter().map(Vec::len).min().unwrap_or(0);
+    let complete: Vec<usize> =
+        (0..rounds).filter(|round| columns.iter().all(|column| column[*round].is_some())).collect();
+    let is_lost = |figure: f64| figure == 0.0 || figure.is_infinite();
+    let lost = |column: &Vec<Option<f64>>| {
+        complete.iter().filter(|round| column[**round].is_some_and(is_lost)).count()
+    };
+    let lost: Vec<usize> = columns.iter().map(lost).collect();
+    let cut = (complete.len() as f64 * TRIMMED) as usize;
+    for figure in columns.iter_mut().flatten().flatten() {
+        *figure = figure.clamp(1.0 / BEYOND, BEYOND);
+    }
+    let kept: Vec<Vec<Option<f64>>> =
+        columns.into_iter().zip(&lost).filter(|(_, lost)| **lost <= cut).map(|(column, _)| column).collect();
+    let mut found = locations(&kept).unwrap_or_default().into_iter();
+    let what =
+        if metric == Metric::Rtt { "half of the messages or more had no answer" } else { "nothing arrived" };
+    let all = complete.len();
+    let figure = |lost: usize| match lost <= cut {
+        true => found.next().map(Value::Measured),
+        false => (all as u64 >= Slicing::LEAST_ROUNDS)
+            .then(|| Value::Missing(format!("{what} in {lost} of {all} slices"))),
+    };
+    lost.into_iter().map(figure).collect()
 }
 
 /// The location of each arm from its figures by round. `None` with too few rounds in which every arm has one.
@@ -175,17 +226,18 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     vec![format!("the arms together sent {planned} packets and {left} left: {how}")]
 }
 
-/// Messages after the first receive of each slice, and the seconds in which they arrived.
-pub(super) fn arrivals(slices: &[Slice]) -> (f64, f64) {
-    let messages = slices.iter().map(|slice| slice.messages.saturating_sub(slice.at_first) as f64).sum();
-    (messages, slices.iter().map(Slice::seconds).sum())
+/// Messages after the first receive of each slice, without the burst of a token bucket, and the seconds in which they
+/// arrived.
+pub(super) fn arrivals(spec: &TrialSpec, slices: &[Slice]) -> (f64, f64) {
+    let messages = |slice: &Slice| slice.arrival_rate(spec.bucket).unwrap_or(0.0) * slice.seconds();
+    (slices.iter().map(messages).sum(), slices.iter().map(Slice::seconds).sum())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trial::fixtures::{host_reports, path, spec};
-    use stacklab_model::SplitMix64;
+    use stacklab_model::{LinkBucket, SplitMix64};
 
     /// Slices of two arms whose messages per second are given by round, and which send 10 ms each.
     fn arms(rates: [&[f64]; 2]) -> Vec<(Path, TrialSpec, [HostReport; 2])> {
@@ -193,6 +245,8 @@ mod tests {
             let mut spec = spec(family, Transport::Udp);
             spec.slicing = Some(Slicing::default());
             let (mut sender, mut receiver) = host_reports(&spec);
+            let sent = |round| Slice { round, messages: 1000, ..Slice::default() };
+            sender.slices = (0..rates.len() as u32).map(sent).collect();
             receiver.slices = rates
                 .iter()
                 .zip(0..)
@@ -284,7 +338,10 @@ mod tests {
         let few = found(&arms([&[1e5; 4], &[1e5; 9]]));
         assert!(few.iter().all(|arm| arm.values.keys().eq([&Metric::Stalls])));
         let mut some = arms([&[1e5; 9], &[1e5; 9]]);
+        // The sender had no time for one, and one receive brought another.
+        some[1].2[0].slices[3].messages = 0;
         some[1].2[1].slices[3] = Slice { round: 3, ..Slice::default() };
+        some[1].2[1].slices[4].last_ns = 5;
         assert!((rate(&found(&some)[1]) - 1e5).abs() < 1.0);
     }
 
@@ -294,6 +351,20 @@ mod tests {
         some[0].2[0].counters.0.insert("interface.tx_packets".to_owned(), 3000);
         let said = &found(&some)[1].contradictions;
         assert_eq!(*said, ["the arms together sent 2006 packets and 3000 left: they were split"]);
+    }
+
+    #[test]
+    fn the_burst_of_a_token_bucket_is_no_throughput_of_the_link() {
+        let mut some = arms([&[1.05e5; 9], &[0.95e5; 9]]);
+        for (_, spec, _) in &mut some {
+            spec.bucket = Some(LinkBucket { messages_per_second: 1e5, burst: 100.0 });
+        }
+        // 1050 messages in 10 ms, of which the bucket let 50 through at once; and a sender that is slower than the link.
+        let both = found(&some);
+        assert_eq!(both.iter().map(|arm| rate(arm).round()).collect::<Vec<_>>(), [1e5, 0.95e5]);
+        let (_, spec, [_, receiver]) = &some[0];
+        let (messages, seconds) = arrivals(spec, &receiver.slices);
+        assert!((messages / seconds - 1e5).abs() < 1e-3, "{messages} in {seconds} s");
     }
 
     #[test]
@@ -310,8 +381,63 @@ mod tests {
         let mut rates = [1e5; 9];
         (rates[2], rates[7]) = (4e4, 6e4);
         let both = found(&arms([&rates, &[1e5; 9]]));
-        let stalls = both.iter().map(|arm| arm.values[&Metric::Stalls].measured().unwrap());
-        assert_eq!(stalls.collect::<Vec<_>>(), [1.0, 0.0]);
+        let stalls = |both: &[JointFigures]| -> Vec<f64> {
+            both.iter().map(|arm| arm.values[&Metric::Stalls].measured().unwrap()).collect()
+        };
+        assert_eq!(stalls(&both), [1.0, 0.0]);
+        // One where nothing arrived is a stall. One that was never sent is none, nor one that one receive brought.
+        let mut some = arms([&rates, &[1e5; 9]]);
+        some[0].2[1].slices[4] = Slice { round: 4, ..Slice::default() };
+        some[1].2[0].slices[4].messages = 0;
+        some[1].2[1].slices[4] = Slice { round: 4, ..Slice::default() };
+        some[1].2[1].slices[5].last_ns = 5;
+        assert_eq!(stalls(&found(&some)), [2.0, 0.0]);
+    }
+
+    #[test]
+    fn lost_slices_are_cut_off_and_many_leave_no_figure() {
+        let lost_in = |count: usize| {
+            let mut some = arms([&[1e5; 10], &[1e5; 10]]);
+            for round in 0..count {
+                some[1].2[1].slices[round] = Slice { round: round as u32, ..Slice::default() };
+            }
+            found(&some)
+        };
+        // A fifth of the rounds is cut off at each end.
+        let two = lost_in(2);
+        assert!(two.iter().all(|arm| (rate(arm) / 1e5 - 1.0).abs() < 1e-3), "{two:?}");
+        let three = lost_in(3);
+        assert!((rate(&three[0]) / 1e5 - 1.0).abs() < 1e-3, "{three:?}");
+        let missing = Value::Missing("nothing arrived in 3 of 10 slices".to_owned());
+        assert_eq!(
+            [Metric::PacketRate, Metric::Throughput].map(|metric| three[1].values[&metric].clone()),
+            [missing.clone(), missing]
+        );
+    }
+
+    #[test]
+    fn a_round_trip_that_never_ended_is_longer_than_any() {
+        let echo = |unanswered: usize| {
+            let mut some = arms([&[1e5; 10], &[1e5; 10]]);
+            for (arm, (_, spec, [sender, _])) in some.iter_mut().enumerate() {
+                (spec.probe.probe, spec.probe.pacing) = (Probe::Echo, stacklab_model::Pacing::Lockstep);
+                for (round, slice) in sender.slices.iter_mut().enumerate() {
+                    // The second arm is twice as fast in the rounds whose answers came.
+                    let ns = if arm == 0 { 20_000 } else { 10_000 };
+                    slice.delay_ns = (arm == 0 || round >= unanswered).then_some(ns);
+                }
+            }
+            found(&some).iter().map(|arm| arm.values[&Metric::Rtt].clone()).collect::<Vec<_>>()
+        };
+        let close = |found: &Value, ms: f64| (found.measured().unwrap() / ms - 1.0).abs() < 1e-9;
+        for unanswered in [0, 2] {
+            let found = echo(unanswered);
+            assert!(close(&found[0], 0.02) && close(&found[1], 0.01), "{found:?}");
+        }
+        let found = echo(3);
+        assert!(close(&found[0], 0.02), "{found:?}");
+        let reason = "half of the messages or more had no answer in 3 of 10 slices".to_owned();
+        assert_eq!(found[1], Value::Missing(reason));
     }
 
     #[test]

@@ -39,7 +39,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
     let unanswered = sent.measured.saturating_sub(sender.received.measured);
     // The first receive (several messages, in a TCP stream) arrived before the window's time began.
     let (arrived, seconds) = match spec.slicing {
-        Some(_) => interleaved::arrivals(&receiver.slices),
+        Some(_) => interleaved::arrivals(spec, &receiver.slices),
         None => (
             received.measured.saturating_sub(received.at_first) as f64,
             received.last_ns.saturating_sub(received.first_ns) as f64 / 1e9,

@@ -100,7 +100,7 @@ pub fn warnings(
         let wire = wire_size(spec.family, spec.transport, spec.message_bytes, mtu).wire_bytes;
         let fills = rate.bits_per_second() as f64 / 8.0 / f64::from(wire);
         let seconds = match spec.slicing {
-            Some(_) => interleaved::arrivals(&sender.slices).1,
+            Some(_) => interleaved::arrivals(spec, &sender.slices).1,
             None => sender.sent.last_ns.saturating_sub(sender.sent.first_ns) as f64 / 1e9,
         };
         if (sender.sent.measured as f64) < 0.99 * fills * seconds {

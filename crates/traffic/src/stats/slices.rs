@@ -7,12 +7,18 @@ use stacklab_model::{Slice, TrialSpec};
 pub(crate) const MOST_SLICES: usize = 100_000;
 /// Delays of which a slice's median is computed; further delays of the slice are not in it.
 const MOST_DELAYS: usize = 8192;
+/// The delay of a message without an answer: longer than any.
+const UNANSWERED: u64 = u64::MAX;
 
 /// Counts arrivals by slice.
 pub(crate) struct SliceCounter {
     rows: Vec<Slice>,
-    /// Delays of the last row, in order of arrival.
+    /// Delays of the last row; [`UNANSWERED`] for a message without an answer.
     delays: Vec<u64>,
+    /// For each flow, the last row with a delay of it, and that delay.
+    previous: Vec<Option<(usize, u64)>>,
+    /// Sum and number of the differences of consecutive delays within a flow in the last row.
+    variation: (u64, u64),
     /// CPU time of this thread when the last row began.
     cpu_began: Option<Nanos>,
     run_delay: RunDelay,
@@ -28,6 +34,8 @@ impl SliceCounter {
         spec.slicing.map(|_| SliceCounter {
             rows: Vec::with_capacity(1024),
             delays: Vec::with_capacity(MOST_DELAYS),
+            previous: vec![None; spec.flows as usize],
+            variation: (0, 0),
             cpu_began: None,
             run_delay: RunDelay::of_this_thread(),
             waited_began: None,
@@ -35,12 +43,50 @@ impl SliceCounter {
         })
     }
 
-    /// Counts a message of the slice with this number modulo 256, and its delay if known. Messages that are late
-    /// count for their own slice.
-    pub(crate) fn record(&mut self, slice: u8, arrived: Nanos, delay_ns: Option<u64>) {
+    /// Counts a message of the slice with this number modulo 256 and of this flow, and its delay if known. Messages that
+    /// are late count for their own slice.
+    pub(crate) fn record(&mut self, slice: u8, flow: usize, arrived: Nanos, delay_ns: Option<u64>) {
         let round = self.round(slice);
-        if round >= MOST_SLICES {
+        if !self.open(round) {
             return;
+        }
+        let is_last = round + 1 == self.rows.len();
+        let row = &mut self.rows[round];
+        if row.messages == 0 {
+            (row.first_ns, row.last_ns) = (arrived, arrived);
+        }
+        row.messages += 1;
+        row.at_first += u64::from(arrived == row.first_ns);
+        row.last_ns = row.last_ns.max(arrived);
+        let Some(delay) = delay_ns.filter(|_| is_last) else { return };
+        if let Some(previous) = self.previous.get_mut(flow) {
+            if let Some((_, before)) = previous.filter(|(of, _)| *of == round) {
+                self.variation.0 = self.variation.0.saturating_add(before.abs_diff(delay));
+                self.variation.1 += 1;
+            }
+            *previous = Some((round, delay));
+        }
+        self.delay(delay);
+    }
+
+    /// Counts a message of the slice with this number whose answer never came.
+    pub(crate) fn unanswered(&mut self, round: u32) {
+        let round = round as usize;
+        if self.open(round) && round + 1 == self.rows.len() {
+            self.delay(UNANSWERED);
+        }
+    }
+
+    fn delay(&mut self, delay: u64) {
+        if self.delays.len() < MOST_DELAYS {
+            self.delays.push(delay);
+        }
+    }
+
+    /// Sees to it that the round has a row, which completes the rows before it. Returns whether it has one.
+    fn open(&mut self, round: usize) -> bool {
+        if round >= MOST_SLICES {
+            return false;
         }
         if round >= self.rows.len() {
             self.close();
@@ -52,17 +98,7 @@ impl SliceCounter {
             self.cpu_began = sys::thread_cpu_ns();
             self.parts[0] = self.parts[0].or_else(sys::thread_cpu_parts);
         }
-        let is_last = round + 1 == self.rows.len();
-        let row = &mut self.rows[round];
-        if row.messages == 0 {
-            (row.first_ns, row.last_ns) = (arrived, arrived);
-        }
-        row.messages += 1;
-        row.at_first += u64::from(arrived == row.first_ns);
-        row.last_ns = row.last_ns.max(arrived);
-        if let Some(delay) = delay_ns.filter(|_| is_last && self.delays.len() < MOST_DELAYS) {
-            self.delays.push(delay);
-        }
+        true
     }
 
     /// The number of the slice: the one nearest to the last.
@@ -85,15 +121,12 @@ impl SliceCounter {
         if let (Some(began), Some(now)) = (self.waited_began.take(), self.run_delay.read()) {
             row.waited_ns = Some(now.saturating_sub(began));
         }
-        let count = self.delays.len();
-        if count > 1 {
-            let sum: f64 = self.delays.windows(2).map(|pair| pair[0].abs_diff(pair[1]) as f64).sum();
-            row.jitter_ns = Some(sum / (count - 1) as f64);
-        }
-        if count > 0 {
-            row.delay_ns = Some(*self.delays.select_nth_unstable((count - 1) / 2).1);
-            self.delays.clear();
-        }
+        let (sum, count) = std::mem::take(&mut self.variation);
+        let jitter = (count > 0).then(|| sum as f64 / count as f64);
+        // A message that arrives after the end marker changes neither.
+        row.jitter_ns = row.jitter_ns.or(jitter);
+        row.delay_ns = row.delay_ns.or_else(|| median(&mut self.delays));
+        self.delays.clear();
     }
 
     /// User and kernel time of the counting thread since the first slice began, if the system divides it.
@@ -102,7 +135,7 @@ impl SliceCounter {
         Some((now.0.saturating_sub(began.0), now.1.saturating_sub(began.1)))
     }
 
-    /// Adds another thread's slices of the same arm. Medians stay those of the thread that has them.
+    /// Adds another thread's slices of the same arm. Medians and jitter stay those of the thread that has them.
     pub(crate) fn join(&mut self, mut other: SliceCounter) {
         self.close();
         other.close();
@@ -137,6 +170,13 @@ impl SliceCounter {
     }
 }
 
+/// The median; `None` if half of the messages or more have no answer, and without any.
+fn median(delays: &mut [u64]) -> Option<u64> {
+    let middle = delays.len().checked_sub(1)? / 2;
+    let unanswered = delays.iter().filter(|delay| **delay == UNANSWERED).count();
+    (2 * unanswered < delays.len()).then(|| *delays.select_nth_unstable(middle).1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,7 +185,46 @@ mod tests {
 
     fn counter() -> SliceCounter {
         let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
-        SliceCounter::new(&TrialSpec { slicing: Some(Slicing::default()), ..spec }).unwrap()
+        SliceCounter::new(&TrialSpec { slicing: Some(Slicing::default()), flows: 2, ..spec }).unwrap()
+    }
+
+    #[test]
+    fn an_unanswered_message_took_longer_than_any() {
+        let mut counter = counter();
+        let mut slice = |round: u32, delays: &[u64], unanswered: usize| {
+            for (place, delay) in delays.iter().enumerate() {
+                counter.record(round as u8, 0, 1000 * u64::from(round) + place as u64, Some(*delay));
+            }
+            (0..unanswered).for_each(|_| counter.unanswered(round));
+        };
+        slice(0, &[30, 10, 20], 0);
+        slice(1, &[30, 10, 20], 2);
+        slice(2, &[30, 10, 20], 3);
+        slice(3, &[], 1);
+        slice(4, &[30, 10, 20, 40], 1);
+        // Too late for a row of its own: nothing of it is known any more.
+        counter.unanswered(2);
+        let rows = counter.finish();
+        let medians: Vec<_> = rows.iter().map(|row| row.delay_ns).collect();
+        assert_eq!(medians, [Some(20), Some(30), None, None, Some(30)]);
+        assert_eq!(rows.iter().map(|row| row.messages).collect::<Vec<_>>(), [3, 3, 3, 0, 4]);
+        assert_eq!(rows[1].jitter_ns, Some(15.0));
+        assert_eq!(median(&mut []), None);
+        assert_eq!(median(&mut [7, 9]), Some(7));
+        assert_eq!(median(&mut [7, UNANSWERED]), None);
+    }
+
+    #[test]
+    fn jitter_is_of_consecutive_delays_within_a_flow() {
+        let mut counter = counter();
+        // The delays of the test in stats/delay.rs: 5.0 by flow, 483 in order of arrival.
+        for (slice, flow, delay) in [(0, 0, 10), (0, 1, 500), (0, 0, 20), (0, 1, 500), (1, 0, 90), (1, 1, 7)]
+        {
+            counter.record(slice, flow, 1, Some(delay));
+        }
+        let jitter: Vec<_> = counter.finish().iter().map(|row| row.jitter_ns).collect();
+        // The first delays of a slice follow none.
+        assert_eq!(jitter, [Some(5.0), None]);
     }
 
     #[test]
@@ -154,7 +233,7 @@ mod tests {
         for (slice, arrived, delay) in
             [(0, 10, 5), (0, 20, 7), (0, 30, 9), (2, 100, 1), (0, 110, 90), (3, 200, 4)]
         {
-            counter.record(slice, arrived, Some(delay));
+            counter.record(slice, 0, arrived, Some(delay));
         }
         let rows = counter.finish();
         let counts: Vec<_> =
@@ -168,10 +247,10 @@ mod tests {
     fn slice_numbers_go_on_beyond_256() {
         let mut counter = counter();
         for round in 0..1000_u32 {
-            counter.record(round as u8, u64::from(round), None);
+            counter.record(round as u8, 0, u64::from(round), None);
         }
         // A late one of a slice before the last.
-        counter.record(998_u32 as u8, 2000, None);
+        counter.record(998_u32 as u8, 0, 2000, None);
         let rows = counter.finish();
         assert_eq!(rows.len(), 1000);
         assert!(rows.iter().all(|row| row.messages == 1 + u64::from(row.round == 998)));
@@ -180,11 +259,11 @@ mod tests {
     #[test]
     fn slices_of_two_threads_are_added() {
         let (mut one, mut other) = (counter(), counter());
-        one.record(0, 10, None);
-        one.record(0, 20, None);
-        other.record(0, 5, None);
-        other.record(1, 50, None);
-        one.record(2, 60, None);
+        one.record(0, 0, 10, None);
+        one.record(0, 0, 20, None);
+        other.record(0, 0, 5, None);
+        other.record(1, 0, 50, None);
+        one.record(2, 0, 60, None);
         one.join(other);
         let rows = one.finish();
         assert_eq!((rows[0].messages, rows[0].at_first, rows[0].first_ns, rows[0].last_ns), (3, 1, 5, 20));

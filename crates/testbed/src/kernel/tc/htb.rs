@@ -9,12 +9,13 @@
 //! `htb` does not segment GSO packets, unlike the shaper's peak bucket ([`crate::kernel::tc::tbf`]). A `tbf` below it
 //! therefore cuts packets longer than one frame. The rate of that `tbf` is higher than any link's.
 
-use crate::error::{Attempt, Fault};
+use crate::error::{Attempt, Fault, TestbedError};
 use crate::kernel::tc::request::create;
 use crate::kernel::tc::tbf::{Bucket, attribute, encode_cutter, rate_of_frames, words};
 use rtnetlink::Handle;
 use rtnetlink::packet_route::RouteNetlinkMessage::{NewQueueDiscipline, NewTrafficClass};
 use rtnetlink::packet_route::tc::TcHandle;
+use stacklab_model::Rate;
 use std::fs;
 use std::io;
 
@@ -90,6 +91,18 @@ fn class(bucket: &Bucket) -> Vec<u8> {
     options
 }
 
+/// Bytes that the token bucket of a link lets through at once after a pause, where the testbed is on this machine's
+/// kernel or in a guest. A bucket of `htb` with hysteresis sends until it is as far below zero as it was above.
+///
+/// # Errors
+/// A rate of less than a byte per second.
+pub fn burst_bytes(rate: Rate, mtu: u32, in_guest: bool) -> Result<u64, TestbedError> {
+    let bucket = Bucket::new(rate, mtu)?;
+    let of_htb = u128::from(2 * burst_ns(&bucket)) * u128::from(bucket.bytes_per_s()) / 1_000_000_000;
+    let in_bursts = in_guest && bucket.bytes_per_s() >= DEAR;
+    Ok(if in_bursts { u64::try_from(of_htb).unwrap_or(u64::MAX) } else { bucket.burst().into() })
+}
+
 /// The duration of a burst, at least that of two frames.
 fn burst_ns(bucket: &Bucket) -> u64 {
     let two = 2 * u64::from(bucket.frame());
@@ -105,6 +118,9 @@ mod tests {
         let burst = |rate: &str| burst_ns(&Bucket::new(rate.parse().unwrap(), 1500).unwrap());
         assert_eq!(burst("100 Mbit/s"), BURST_NS);
         assert_eq!(burst("8 Mbit/s"), 2 * 1514 * 1000);
+        let bytes = |rate: &str, in_guest| burst_bytes(rate.parse().unwrap(), 1500, in_guest).unwrap();
+        assert_eq!([bytes("1 Gbit/s", false), bytes("40 Mbit/s", true)], [16 << 10; 2]);
+        assert_eq!(bytes("100 Mbit/s", true), 2 * 655_360 / 80);
     }
 
     #[test]

@@ -73,6 +73,11 @@ impl Bucket {
         Ok(Self { rate: bytes_per_second, burst: saturated(burst), limit: saturated(burst * 25 / 2), frame })
     }
 
+    /// Bytes that may be sent at once after a pause.
+    pub(crate) fn burst(&self) -> u32 {
+        self.burst
+    }
+
     /// The rate, bytes per second.
     pub(crate) fn bytes_per_s(&self) -> u64 {
         self.rate
