@@ -72,6 +72,7 @@ fn report(label: Effect, order: Effect) -> Findings {
             // Not compared.
             SameArm { metric: Metric::Jitter, transport, effect: label, p: 0.5 },
         ],
+        carry_over: Vec::new(),
         arm_order: vec![ArmOrder { metric, transport, pairs: order.pairs, effect: order, p: 0.5 }],
         warnings: vec![],
         is_sampled: false,

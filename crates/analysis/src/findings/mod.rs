@@ -1,6 +1,7 @@
 //! The findings of a campaign.
 
 pub(crate) mod campaign;
+mod carry_over;
 mod overall;
 mod same_arm;
 
@@ -9,6 +10,7 @@ use crate::comparison::family::{Conclusion, conclude};
 use crate::comparison::outlook::blocks_to_decide;
 use crate::estimate::estimate;
 use crate::findings::campaign::Campaign;
+use crate::findings::carry_over::carry_over;
 use crate::findings::overall::overall;
 use crate::findings::same_arm::{arm_order, same_arm};
 use crate::records::unpaired::unpaired_sentence;
@@ -66,6 +68,7 @@ fn measured(campaign: &Campaign) -> Findings {
         overall: overall(&comparisons),
         same_arm: same_arm(campaign.runs),
         arm_order: arm_order(campaign.runs, campaign.questions),
+        carry_over: carry_over(campaign.runs),
         comparisons,
         warnings: warnings(campaign.runs),
         is_sampled: campaign.is_sampled,

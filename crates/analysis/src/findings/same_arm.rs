@@ -38,7 +38,7 @@ pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<SameArm> {
 }
 
 /// The two-sided p of no difference.
-fn p(paired: &Paired) -> f64 {
+pub(super) fn p(paired: &Paired) -> f64 {
     let moments = paired.moments();
     two_sided(moments.mean, moments.error(), (moments.n - 1) as f64)
 }

@@ -48,6 +48,9 @@ pub struct Findings {
     /// Whether the order of two arms of one cell makes a difference, of the same pairs and of interleaved replicas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arm_order: Vec<ArmOrder>,
+    /// Carry-over between slices, of the same pairs: a slice that follows one of its own arm against the other arm's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carry_over: Vec<SameArm>,
     /// Warnings for the reader, each once, with the number of runs that gave it.
     pub warnings: Vec<(usize, Warning)>,
     /// Whether the processors were sampled while it was measured: such runs give no verdict.

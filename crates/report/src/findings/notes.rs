@@ -3,7 +3,7 @@
 use crate::findings::heading::count;
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, fixed, signed};
-use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning};
+use stacklab_model::{Effect, Findings, Metric, SameArm, StopReason, Transport, Warning};
 use std::collections::BTreeMap;
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
@@ -66,12 +66,6 @@ fn outlook(findings: &Findings) -> Option<String> {
 /// The A/A check: two arms of one cell in each compared metric, by their labels and by their order, and how often p is
 /// below 5 %.
 fn same_arm(findings: &Findings) -> Vec<String> {
-    let by_label = findings.same_arm.iter().map(|check| Check {
-        metric: check.metric,
-        transport: check.transport,
-        effect: &check.effect,
-        p: check.p,
-    });
     let by_order = findings.arm_order.iter().map(|order| Check {
         metric: order.metric,
         transport: order.transport,
@@ -79,8 +73,12 @@ fn same_arm(findings: &Findings) -> Vec<String> {
         p: order.p,
     });
     let said = [
-        ("A/A check, one arm against itself", checks(findings, by_label)),
+        ("A/A check, one arm against itself", checks(findings, findings.same_arm.iter().map(Check::of))),
         ("A/A check by order, the arm that is set up second against the first", checks(findings, by_order)),
+        (
+            "A/A check by slices, a slice after one of its own arm against one after the other's",
+            checks(findings, findings.carry_over.iter().map(Check::of)),
+        ),
     ];
     said.into_iter().filter_map(|(what, found)| Some(format!("{what}: {}", found?))).collect()
 }
@@ -91,6 +89,12 @@ struct Check<'a> {
     transport: Transport,
     effect: &'a Effect,
     p: f64,
+}
+
+impl<'a> Check<'a> {
+    fn of(check: &'a SameArm) -> Self {
+        Check { metric: check.metric, transport: check.transport, effect: &check.effect, p: check.p }
+    }
 }
 
 /// `rtt tcp -0.2 ± 0.6 %; 0 of 1 have p below 0.05, and one in twenty is expected` of the metrics that are compared.

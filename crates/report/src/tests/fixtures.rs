@@ -190,6 +190,7 @@ pub(crate) fn findings() -> Findings {
         comparisons,
         overall: vec![],
         same_arm: vec![],
+        carry_over: Vec::new(),
         arm_order: vec![],
         warnings: vec![
             (3, tick("the window had 9 ticks of the CPU clock")),

@@ -5,7 +5,7 @@ use crate::campaign::schedule::{Replayed, Schedule, as_it_began};
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
 use stacklab_analysis::{Campaign, findings};
-use stacklab_model::{Explanation, Findings, HostFacts, Question, RunRecord, StopReason, Verdict};
+use stacklab_model::{Explanation, Findings, HostFacts, Question, RunRecord, SELF_ARMS, StopReason, Verdict};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 
@@ -46,13 +46,17 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Reads a record without the host reports of each run.
+    /// Reads a record, with host reports of the runs of the A/A check only.
     ///
     /// # Errors
     /// When the record cannot be read, or this version does not understand its study.
     pub(crate) fn read(record: &Record) -> Result<Self, Failure> {
         let campaign = record.campaign()?;
-        let runs = record.runs()?;
+        let mut runs = record.runs()?;
+        // The A/A check compares slices.
+        for run in runs.iter_mut().filter(|run| SELF_ARMS.contains(&&*run.trial.cell.replica)) {
+            run.host_reports = record.host_reports(&run.trial)?;
+        }
         let (study, replayed) = if let Some(imported) = ImportedStudy::of(&campaign) {
             let (study, stop_reasons) = imported.study(&runs);
             let questions = study.questions();
