@@ -298,7 +298,7 @@ mod tests {
         for (_, spec, _) in &mut some {
             spec.bucket = Some(LinkBucket { messages_per_second: 1e5, burst: 100.0 });
         }
-        // 1050 messages in 10 ms, of which the bucket let 50 through at once; and a sender that is slower than the link.
+        // 1050 messages in 10 ms, of which the bucket let 50 through at once; and a sender slower than the link.
         let both = found(&some);
         assert_eq!(both.iter().map(|arm| rate(arm).round()).collect::<Vec<_>>(), [1e5, 0.95e5]);
         let (_, spec, [_, receiver]) = &some[0];
