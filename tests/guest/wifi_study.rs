@@ -2,6 +2,7 @@
 //! need root and the user-mode Linux that is made here (uml-full).
 
 use crate::support;
+use crate::support::studies::families;
 
 use stacklab_model::wifi::{
     self, AccessCategory, Band, Bianchi, ChannelUse, Edca, NodeAirtime, Security, WifiConfig,
@@ -13,7 +14,8 @@ use std::collections::HashSet;
 use support::program::{Program, code, require_root};
 use support::records::{figure, runs};
 
-const FAMILIES: &str = r#"
+const FAMILIES: &str = concat!(
+    r#"
 title = "Both families over Wi-Fi"
 [testbed]
 topology = "wifi"
@@ -30,15 +32,9 @@ warmup = "100ms"
 metrics = ["rtt"]
 length = { time = "50ms" }
 warmup = "20ms"
-[runs]
-arms = "separate"
-min = 2
-max = 2
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#;
+"#,
+    families!("separate", 2)
+);
 /// A flood's share of half of what one saturated sender would carry. The access point drops what its queue has no place
 /// for; if the receiver waited 100 ms for what was dropped last, a third would be missing. Backoffs of station and
 /// access point run at the same time, which is worth up to 7 %.

@@ -2,12 +2,14 @@
 //! tested in a browser (web/e2e).
 
 use crate::support;
+use crate::support::studies::families;
 
 use std::collections::BTreeMap;
 use support::program::{Program, code, require_root};
 use support::records::runs;
 
-const STUDY: &str = r#"title = "a small study"
+const STUDY: &str = concat!(
+    r#"title = "a small study"
 [testbed]
 rate = "100 Mbit/s"
 [factors]
@@ -17,15 +19,9 @@ size = [128, 512]
 [probe.stream]
 metrics = ["throughput", "loss"]
 length = { time = "50ms" }
-[runs]
-arms = "separate"
-min = 3
-max = 3
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#;
+"#,
+    families!("separate", 3)
+);
 
 #[test]
 fn a_campaign_is_had_as_figures_and_as_rows() {

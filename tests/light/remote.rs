@@ -2,6 +2,7 @@
 //! tests need root.
 
 use crate::support;
+use crate::support::studies::families;
 
 use stacklab_model::{Family, LinkConfig, Metric, Probe, Transport};
 use stacklab_store::Record;
@@ -23,7 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum time until an error is reported.
 const SOON: Duration = Duration::from_secs(15);
 
-const STUDY: &str = r#"
+const STUDY: &str = concat!(
+    r#"
 title = "Over ssh"
 [testbed]
 offloads = true
@@ -47,15 +49,9 @@ warmup = "10ms"
 metrics = ["rtt"]
 length = { time = "50ms" }
 warmup = "10ms"
-[runs]
-arms = "separate"
-min = 3
-max = 3
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#;
+"#,
+    families!("separate", 3)
+);
 
 /// Two namespaces, sshd in the second, and a user's ssh configuration for the first.
 pub(crate) struct Scene {

@@ -1,6 +1,7 @@
 //! An ordinary user measures like root, in a user namespace, and leaves nothing else behind.
 
 use crate::support;
+use crate::support::studies::families;
 
 use serde_json::Value;
 use std::fs;
@@ -10,7 +11,8 @@ use support::leftovers::Scene;
 use support::program::{Outcome, Program, code, count, invalid, require_root, require_tool};
 
 /// All probes and both transports, in both families.
-const STUDY: &str = r#"title = "whoever runs it"
+const STUDY: &str = concat!(
+    r#"title = "whoever runs it"
 [testbed]
 rate = "200 Mbit/s"
 [factors]
@@ -26,15 +28,9 @@ length = { time = "50ms" }
 [probe.connect]
 metrics = ["connect_time"]
 length = { time = "50ms" }
-[runs]
-arms = "separate"
-min = 3
-max = 3
-[[comparison]]
-factor = "family"
-baseline = "ipv4"
-candidate = "ipv6"
-"#;
+"#,
+    families!("separate", 3)
+);
 /// Runs in each block: four of stream, four of echo and, for TCP only, two of connect.
 const RUNS: u64 = 3 * 10;
 

@@ -13,5 +13,6 @@ pub(crate) mod random;
 pub(crate) mod records;
 pub(crate) mod relay;
 pub(crate) mod routed;
+pub(crate) mod studies;
 pub(crate) mod sys;
 pub(crate) mod tun;

@@ -71,7 +71,8 @@ fn held_up(arms: &[Arm<'_>]) -> [usize; 2] {
 /// The metric's figure in each round of an arm; `None` for a metric that slices do not have.
 fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<Option<f64>>> {
     let of = |slices: &[Slice], figure: &dyn Fn(&Slice) -> Option<f64>| -> Option<Vec<Option<f64>>> {
-        Some(slices.iter().map(figure).collect())
+        // Only of a rate zero is a figure: others have no logarithm of it.
+        Some(slices.iter().map(|slice| figure(slice).filter(|figure| *figure > 0.0)).collect())
     };
     let milliseconds = |ns: f64| ns / 1e6;
     let timed = spec.probe.probe == Probe::Stream && coalesce::knows_arrival_times(spec);
@@ -359,7 +360,7 @@ mod tests {
         for (_, spec, _) in &mut some {
             spec.bucket = Some(LinkBucket { messages_per_second: 1e5, burst: 100.0 });
         }
-        // 1050 messages in 10 ms, of which the bucket let 50 through at once; and a sender that is slower than the link.
+        // 1050 messages in 10 ms, of which the bucket let 50 through at once; and a sender slower than the link.
         let both = found(&some);
         assert_eq!(both.iter().map(|arm| rate(arm).round()).collect::<Vec<_>>(), [1e5, 0.95e5]);
         let (_, spec, [_, receiver]) = &some[0];
@@ -413,6 +414,18 @@ mod tests {
             [Metric::PacketRate, Metric::Throughput].map(|metric| three[1].values[&metric].clone()),
             [missing.clone(), missing]
         );
+    }
+
+    #[test]
+    fn costs_of_zero_are_left_out_and_not_lost() {
+        let mut some = arms([&[1e5; 10], &[1e5; 10]]);
+        let slices = some.iter_mut().flat_map(|(_, _, [_, receiver])| &mut receiver.slices);
+        slices.for_each(|slice| slice.cpu_ns = Some(1001 * 500));
+        // A coarse clock saw nothing of four slices.
+        some[1].2[1].slices[..4].iter_mut().for_each(|slice| slice.cpu_ns = Some(0));
+        let found = found(&some);
+        let cpu = found.iter().map(|arm| arm.values[&Metric::CpuPerPacket].measured().unwrap().round());
+        assert_eq!(cpu.collect::<Vec<_>>(), [500.0; 2]);
     }
 
     #[test]

@@ -43,8 +43,8 @@ impl SliceCounter {
         })
     }
 
-    /// Counts a message of the slice with this number modulo 256 and of this flow, and its delay if known. Messages that
-    /// are late count for their own slice.
+    /// Counts a message of a flow and of the slice with this number modulo 256, and its delay if known. Late messages
+    /// count for their own slice.
     pub(crate) fn record(&mut self, slice: u8, flow: usize, arrived: Nanos, delay_ns: Option<u64>) {
         let round = self.round(slice);
         if !self.open(round) {

@@ -63,8 +63,8 @@ fn made_alike(
     (profile, slices)
 }
 
-/// The share of runs with two equal arms in which a stage's 95 % interval excludes zero (p < 0.05). The unit is the trial,
-/// or a window with samples together with the one after it.
+/// The share of runs with two equal arms in which a stage's 95 % interval excludes zero (p < 0.05). The unit is the
+/// trial, or a window with samples together with the one after it.
 fn missed(windows: u64, ratio: f64, by_windows: bool) -> f64 {
     const RUNS: u32 = 1500;
     let mut random = SplitMix64(windows);
