@@ -37,13 +37,13 @@ pub(super) fn carry_over(runs: &[RunRecord]) -> Vec<SameArm> {
 /// The ratio of own to other over the rounds of a trial, by their trimmed mean.
 fn of_trial(arms: [&RunRecord; 2], metric: Metric) -> Option<f64> {
     let [one, other] = arms.map(|run| (slices(run, Role::Sender), slices(run, Role::Receiver)));
-    let rounds = [&one, &other].iter().flat_map(|arm| [arm.0.len(), arm.1.len()]).min()?;
+    let rounds = one.0.len().min(other.0.len());
     let is_first = |round: usize| one.0[round].first_ns < other.0[round].first_ns;
     let ratio = |round: usize| {
         // The arm that was second in the round before is the first in this one.
         let is_own = is_first(round) != is_first(round - 1);
         let figure = |arm: &(&[Slice], &[Slice]), run: &RunRecord| match metric {
-            Metric::Throughput => arm.1[round].arrival_rate(run.spec.bucket),
+            Metric::Throughput => arm.1.get(round)?.arrival_rate(run.spec.bucket),
             Metric::CpuPerPacketSender => arm.0[round].cpu_per_message(),
             _ => arm.0[round].delay_ns.map(|ns| ns as f64),
         };

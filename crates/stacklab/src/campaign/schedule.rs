@@ -100,6 +100,29 @@ impl<'a> Schedule<'a> {
         for number in settle(&mut self.settled, &self.questions, &evidence) {
             self.stop_reasons[number] = Some(StopReason::Decided);
         }
+        self.stop_none_seen(&evidence);
+    }
+
+    /// Stops questions about events of which none was seen, where everything else that their trials measure is settled:
+    /// more trials would only make the bound smaller, and would take the time of what is open.
+    fn stop_none_seen(&mut self, evidence: &[Evidence]) {
+        let arms = |question: &Question| {
+            let probe = self.study.probe_of(question.metric);
+            [&question.baseline, &question.candidate].map(|cell| (cell.clone(), probe))
+        };
+        for (number, found) in evidence.iter().enumerate() {
+            if self.stop_reasons[number].is_some() || !matches!(found.verdict, Verdict::NoneSeen(_)) {
+                continue;
+            }
+            let own = arms(&self.questions[number]);
+            let is_beside = |other: &usize| {
+                *other != number && arms(&self.questions[*other]).iter().any(|arm| own.contains(arm))
+            };
+            let mut beside = (0..evidence.len()).filter(is_beside).peekable();
+            if beside.peek().is_some() && beside.all(|other| self.stop_reasons[other].is_some()) {
+                self.stop_reasons[number] = Some(StopReason::Decided);
+            }
+        }
     }
 
     /// Stops questions whose interval is as narrow as the target.

@@ -13,6 +13,9 @@ use crate::study::Study;
 use stacklab_model::{Cell, Probe, Question, Slicing, StopReason, Trial};
 use std::collections::{HashMap, HashSet};
 
+/// Blocks of which one has arms against themselves.
+const BLOCKS_A_CHECK: u32 = 2;
+
 /// The trials of a study in their order. A block contains every cell once for every probe that supports its
 /// transport. Only the seed and the block's number determine its order: a campaign is resumed without its history.
 ///
@@ -106,7 +109,8 @@ impl Plan {
 
     /// The trials of a block that are still needed: all except trials with stopped questions only. A trial without
     /// any question stays, and so does one whose arm would otherwise be alone in an interleaved trial: its figures
-    /// would be measured in another way. `stop_reason` has an item for each of `questions`; a missing one is open.
+    /// would be measured in another way. Arms against themselves are in every second block, while others of their
+    /// probe and transport are needed. `stop_reason` has an item for each of `questions`; a missing one is open.
     /// Trials keep their order and positions.
     pub fn active(
         &self,
@@ -127,9 +131,17 @@ impl Plan {
                 }
             }
         }
-        let worth = |trial: &Trial| {
+        let is_open = |trial: &Trial| {
             let arm = (&trial.cell, trial.probe);
             open.contains(&arm) || !asked.contains(&arm)
+        };
+        let kind = |trial: &Trial| (trial.probe, trial.cell.transport);
+        let of_others = |trial: &&Trial| is_open(trial) && !is_against_itself(&trial.cell);
+        let kinds: HashSet<_> = trials.iter().filter(of_others).map(kind).collect();
+        // Arms against themselves are measured for the others, and a check needs fewer of them than verdicts do.
+        let worth = |trial: &Trial| match is_against_itself(&trial.cell) {
+            true => trial.block.is_multiple_of(BLOCKS_A_CHECK) && kinds.contains(&kind(trial)),
+            false => is_open(trial),
         };
         let group = |trial: &Trial| self.interleaved.get(&(trial.cell.clone(), trial.probe)).copied();
         let mut arms: HashMap<usize, usize> = HashMap::new();
@@ -137,10 +149,7 @@ impl Plan {
             *arms.entry(group).or_insert(0) += 1;
         }
         let is_beside_one = |trial: &Trial| group(trial).is_some_and(|group| arms.get(&group) == Some(&1));
-        let active: Vec<Trial> =
-            trials.into_iter().filter(|trial| worth(trial) || is_beside_one(trial)).collect();
-        // Arms against themselves are measured for the others.
-        if active.iter().all(|trial| is_against_itself(&trial.cell)) { Vec::new() } else { active }
+        trials.into_iter().filter(|trial| worth(trial) || is_beside_one(trial)).collect()
     }
 }
 
