@@ -51,7 +51,7 @@ def keep(name, words, lines):
     now = datetime.datetime.now(datetime.timezone.utc)
     version = subprocess.run([STACKLAB, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     machine = f"{os.cpu_count()} processors, Linux {os.uname().release}"
-    command = " ".join([f"bench/{name}", *map(str, words)])
+    command = " ".join([f"bench/{os.path.basename(sys.argv[0])}", *map(str, words)])
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True).stdout.strip()
     text = "\n".join([f"{command}: {now:%Y-%m-%d %H:%M} UTC, {version} ({commit or 'no commit'}), {machine}", *lines]) + "\n"
     print(text, end="")

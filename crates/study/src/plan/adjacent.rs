@@ -46,8 +46,8 @@ fn measures(probe: Probe, cell: &Cell) -> bool {
     probe.supports(cell.transport) && Engine::of(cell).definition().probes.contains(&probe)
 }
 
-/// One cell of each transport and probe as two arms: what they differ by is the method's own. None in a study whose
-/// own arms are replicas.
+/// One cell of each transport and probe as two arms, which by a sound method differ by chance alone. None in a study
+/// whose own arms are replicas.
 pub(super) fn against_themselves(study: &Study) -> Vec<Group> {
     let mut groups = Vec::new();
     let probes = study.probes.iter().map(|spec| spec.probe).filter(|probe| probe.interleaves());

@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn the_quickstart_ends_in_about_a_minute() {
+    fn the_quickstart_ends_within_a_minute_and_a_half() {
         let estimate = estimate(None, &[]);
         // 24, and two arms against themselves of each of two transports and two probes.
         assert_eq!(estimate.trials_per_block, 32);
-        // 16 x (100 + 10 + 20) ms and 16 x (40 + 5 + 20) ms.
-        assert_eq!(estimate.block_ns, 3_120_000_000);
-        assert_eq!((estimate.min_blocks, estimate.max_blocks), (8, 16));
-        assert!(estimate.max_ns < 60_000_000_000);
+        // 16 x (50 + 5 + 20) ms and 16 x (40 + 5 + 20) ms.
+        assert_eq!(estimate.block_ns, 2_240_000_000);
+        assert_eq!((estimate.min_blocks, estimate.max_blocks), (8, 36));
+        assert!(estimate.max_ns < 90_000_000_000);
         assert!(!estimate.assumed);
     }
 
