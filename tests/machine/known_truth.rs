@@ -15,8 +15,8 @@ use support::program::{Outcome, Program, code, require_root, require_tool};
 /// The shares by which an arm is slower, and the DSCP of a sender that is (tests/support/slower.c).
 const SLOWER: [(&str, f64); 4] = [("8", 0.005), ("16", 0.01), ("24", 0.02), ("32", 0.05)];
 /// How far the truth may be from an estimate, in halves of its 95 % interval: few blocks have few degrees of freedom,
-/// of which standard errors know nothing. With the fewest that settle a comparison, six, of which four are kept, a sound
-/// program fails once in some hundred runs of this file.
+/// of which standard errors know nothing. With the fewest that settle a comparison, six, of which four are kept, a
+/// sound program fails once in some hundred runs of this file.
 const HALVES: f64 = 4.0;
 
 /// Arms that differ in a label of their packets only, which nothing here heeds but what makes them slower.
@@ -115,8 +115,8 @@ fn a_sender_that_spends_a_known_share_more_for_each_call_is_recovered() {
 /// sequence.
 const FRAME: [(&str, f64); 2] = [("ip", 1408.0 + 8.0 + 20.0 + 14.0), ("ipv6", 1408.0 + 8.0 + 40.0 + 14.0)];
 const RATE: f64 = 50e6;
-/// A bucket holds 1600 bytes, and a slice of some 40 messages begins with a full one: what its first frame leaves, which
-/// is 20 bytes less over IPv6, is sent beyond the rate.
+/// A bucket holds 1600 bytes, and a slice of some 40 messages begins with a full one: what its first frame leaves,
+/// which is 20 bytes less over IPv6, is sent beyond the rate.
 const BUCKETS: f64 = 0.0004;
 /// How often a link is measured at most until the truth is told: while a machine stands still, the link's time is lost
 /// to one arm, and the interval is wide. It has the truth each time.

@@ -3,6 +3,7 @@
 mod cpu;
 mod delay;
 pub mod interleaved;
+mod locations;
 mod missing;
 pub(crate) mod options;
 mod rfc6349;
