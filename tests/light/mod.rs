@@ -18,6 +18,7 @@ mod remote;
 mod remote_wifi;
 mod services;
 mod stamp;
+mod starter;
 mod survival;
 mod tls;
 mod unprivileged;

@@ -8,6 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -28,9 +29,25 @@ pub fn in_namespace<T: Send>(pid: u32, work: impl FnOnce() -> T + Send) -> io::R
 
 /// Moves the calling thread into the network namespace of a living process. The thread must end there.
 pub(crate) fn enter_namespace(pid: u32) -> io::Result<()> {
+    Ok(setns(open_other(pid)?, CloneFlags::CLONE_NEWNET)?)
+}
+
+/// Opens the network namespace of another process. What is done there is never done to the machine: this process's own
+/// namespace is refused, whatever /proc says.
+///
+/// # Errors
+/// The process has ended or belongs to another user, or its namespace is this process's own.
+pub(crate) fn open_other(pid: u32) -> io::Result<File> {
     let path = format!("/proc/{pid}/ns/net");
-    let enter = || setns(File::open(&path)?, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
-    enter().map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+    let open = || {
+        let (other, own) = (File::open(&path)?, fs::metadata("/proc/self/ns/net")?);
+        let identity = |of: &fs::Metadata| (of.dev(), of.ino());
+        if identity(&other.metadata()?) == identity(&own) {
+            return Err(io::Error::other("it is this process's own network namespace, not a host's"));
+        }
+        Ok(other)
+    };
+    open().map_err(|error: io::Error| io::Error::new(error.kind(), format!("{path}: {error}")))
 }
 
 /// Starts a program in the network namespace of a living process, on these processors (empty: on any), in its own
@@ -41,8 +58,7 @@ pub(crate) fn spawn_in_namespace(
     processors: &[usize],
 ) -> Result<Child, Fault> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let path = format!("/proc/{pid}/ns/net");
-    let namespace = File::open(&path).attempt(format!("open {path}"))?;
+    let namespace = open_other(pid).attempt("open a host's network namespace")?;
     command.process_group(0);
     die_with_parent_in(command, namespace, processors);
     command.spawn().attempt(format!("start {program}"))

@@ -2,11 +2,13 @@
 
 use crate::error::TestbedError;
 use crate::kernel::namespace::in_new_namespace;
+use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::process;
 
 /// The privilege by which the process can create network namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,7 @@ pub fn owns(file: &fs::Metadata) -> bool {
 /// [`TestbedError::Closed`], with advice, if the kernel allows neither way. The process can continue without
 /// testbeds. It may then be in a user namespace in which it has no privileges.
 pub fn enter() -> Result<Privilege, TestbedError> {
+    see_own_processes()?;
     let privilege = if has_capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default()) {
         Privilege::Root
     } else {
@@ -39,6 +42,33 @@ pub fn enter() -> Result<Privilege, TestbedError> {
     // A capability alone is not enough: AppArmor and seccomp may still refuse.
     in_new_namespace(|| ()).map_err(closed("make a network namespace"))?;
     Ok(privilege)
+}
+
+/// Makes sure that /proc shows this process's own PID namespace: hosts are found there by their process IDs, and one of
+/// another PID namespace would be another program's. Some containers and CI runners have the outer /proc. The process
+/// then gets a mount namespace with a /proc of its own.
+fn see_own_processes() -> Result<(), TestbedError> {
+    let shows_own =
+        || fs::read_link("/proc/self").is_ok_and(|own| own.as_os_str() == process::id().to_string().as_str());
+    if shows_own() {
+        return Ok(());
+    }
+    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    let none = None::<&str>;
+    let mounted = unshare(CloneFlags::CLONE_NEWNS)
+        .and_then(|()| mount(none, "/", none, private, none))
+        .and_then(|()| mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), none));
+    let reason = match mounted {
+        Ok(()) if shows_own() => return Ok(()),
+        Ok(()) => io::Error::other("it still shows another one's"),
+        Err(error) => error.into(),
+    };
+    Err(TestbedError::Closed {
+        attempted: "have a /proc of this PID namespace's processes",
+        reason,
+        advice: "mount one, with: mount -t proc proc /proc (in a new namespace: unshare --mount-proc)"
+            .to_owned(),
+    })
 }
 
 /// CAP_NET_ADMIN and CAP_SYS_ADMIN, as bits (linux/capability.h).

@@ -1,10 +1,10 @@
 //! veth pairs.
 
 use crate::error::{Attempt, Fault};
+use crate::kernel::namespace::open_other;
 use crate::kernel::netlink::with_netlink;
 use rtnetlink::packet_route::link::{InfoData, InfoVeth};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth};
-use std::fs::File;
 use std::os::fd::AsRawFd;
 
 /// The minimum and maximum MTU: the minimum is required by IPv6 (RFC 8200), the maximum is the driver's.
@@ -14,8 +14,7 @@ pub(crate) const MTU_LIMITS: (u32, u32) = (1280, 65535);
 /// of process `other`, so neither end ever appears in the machine's namespace. The hardware addresses are for this
 /// end and the other end, in this order.
 pub(crate) fn create(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(), Fault> {
-    let path = format!("/proc/{other}/ns/net");
-    let namespace = File::open(&path).attempt(format!("open the next host's namespace {path}"))?;
+    let namespace = open_other(other).attempt("open the next host's namespace")?;
     fn end<T>(link: LinkMessageBuilder<T>, address: [u8; 6], mtu: u32) -> LinkMessageBuilder<T> {
         link.mtu(mtu).address(address.to_vec())
     }
