@@ -31,5 +31,6 @@ pub(crate) fn planned(study: &str, seed: u64) -> Vec<Row> {
         (block, position, format!("{} {}", words.join(" "), cell.size))
     };
     let plan = Plan::new(&study, seed);
-    (0..study.rule.max).flat_map(|block| plan.block(block)).map(row).collect()
+    let trials = |block| plan.active(&study, plan.block(block), &[], &study.questions());
+    (0..study.rule.max).flat_map(trials).map(row).collect()
 }

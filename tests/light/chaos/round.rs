@@ -171,7 +171,14 @@ fn whole(campaign: &Campaign, disturbance: Disturbance, disturbed: Option<Distur
     // Guests have clocks of their own.
     let has_own_clocks = matches!(campaign.kind, Kind::Guests(_));
     if let Some(disturbed) = disturbed.filter(|_| disturbance.is_of_traffic() && !has_own_clocks) {
-        for run in runs.iter().filter(|run| run.is_valid() && run.warnings.is_empty()) {
+        // The next block has another testbed, which is whole.
+        let began = |run: &&RunRecord| {
+            let reports = record.host_reports(&run.trial).unwrap();
+            reports.iter().any(|report| report.sent.measured > 0 && report.sent.first_ns <= disturbed.from)
+        };
+        let block = runs.iter().filter(began).map(|run| run.trial.block).max();
+        let of_block = |run: &&RunRecord| Some(run.trial.block) == block;
+        for run in runs.iter().filter(of_block).filter(|run| run.is_valid() && run.warnings.is_empty()) {
             was_not_disturbed(&path, &record, run, disturbed);
         }
     }

@@ -50,15 +50,16 @@ pub(crate) fn open_other(pid: u32) -> io::Result<File> {
     open().map_err(|error: io::Error| io::Error::new(error.kind(), format!("{path}: {error}")))
 }
 
-/// Starts a program in the network namespace of a living process, on these processors (empty: on any), in its own
-/// process group. The kernel kills it when the calling thread ends.
+/// Starts a program in the network namespace of a living process, which may be this one, on these processors (empty:
+/// on any), in its own process group. The kernel kills it when the calling thread ends.
 pub(crate) fn spawn_in_namespace(
     pid: u32,
     command: &mut Command,
     processors: &[usize],
 ) -> Result<Child, Fault> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let namespace = open_other(pid).attempt("open a host's network namespace")?;
+    let other = (pid != std::process::id()).then(|| open_other(pid)).transpose();
+    let namespace = other.attempt("open a host's network namespace")?;
     command.process_group(0);
     die_with_parent_in(command, namespace, processors);
     command.spawn().attempt(format!("start {program}"))

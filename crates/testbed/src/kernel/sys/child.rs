@@ -14,12 +14,23 @@ use std::process::Command;
 /// Makes the command start in a new network namespace and on these processors (empty: on any). The kernel kills it
 /// when the thread that spawned it ends, however that ends.
 pub(crate) fn die_with_parent_in_new_namespace(command: &mut Command, processors: &[usize]) {
-    die_with_parent(command, None, processors);
+    die_with_parent(command, Network::New, processors);
 }
 
-/// Like [`die_with_parent_in_new_namespace`], but in an existing network namespace.
-pub(crate) fn die_with_parent_in(command: &mut Command, namespace: File, processors: &[usize]) {
-    die_with_parent(command, Some(namespace), processors);
+/// Like [`die_with_parent_in_new_namespace`], but in an existing network namespace; `None` is that of this process,
+/// which an ordinary user may not enter, being in it.
+pub(crate) fn die_with_parent_in(command: &mut Command, namespace: Option<File>, processors: &[usize]) {
+    die_with_parent(command, namespace.map_or(Network::Own, Network::Of), processors);
+}
+
+/// The network namespace that a command starts in.
+enum Network {
+    /// A new one.
+    New,
+    /// This process's own.
+    Own,
+    /// An existing one.
+    Of(File),
 }
 
 /// Makes the command keep a file open that is open in this process. The caller closes its own copy after starting the
@@ -70,7 +81,7 @@ pub(crate) fn limit_file_size(command: &mut Command) {
     };
 }
 
-fn die_with_parent(command: &mut Command, namespace: Option<File>, processors: &[usize]) {
+fn die_with_parent(command: &mut Command, namespace: Network, processors: &[usize]) {
     let parent = getpid();
     let mut allowed = CpuSet::new();
     let pinned = !processors.is_empty() && processors.iter().all(|cpu| allowed.set(*cpu).is_ok());
@@ -84,8 +95,9 @@ fn die_with_parent(command: &mut Command, namespace: Option<File>, processors: &
             sched_setaffinity(Pid::from_raw(0), &allowed)?;
         }
         match &namespace {
-            Some(namespace) => setns(namespace, CloneFlags::CLONE_NEWNET)?,
-            None => unshare(CloneFlags::CLONE_NEWNET)?,
+            Network::Of(namespace) => setns(namespace, CloneFlags::CLONE_NEWNET)?,
+            Network::New => unshare(CloneFlags::CLONE_NEWNET)?,
+            Network::Own => {}
         }
         Ok(())
     };
