@@ -2,7 +2,7 @@
 
 use crate::import::error::ImportError;
 use crate::import::file::{Content, Format, ToolFile};
-use crate::import::json::{Node, documents};
+use crate::import::json::{Documents, Node, documents};
 use crate::import::test::{ToolTest, family, nanoseconds};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
 
@@ -11,7 +11,7 @@ const NEWEST: f64 = 4.0;
 
 /// Reads a file: a test for each kind of its traffic.
 pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let found = documents(text, &["raw_values", "x_values"])?;
+    let Documents { documents: found, beside } = documents(text, &["raw_values", "x_values"], None)?;
     let [document] = &found[..] else {
         return Err(ImportError::of_file("it has more than one document".to_owned()));
     };
@@ -30,15 +30,19 @@ pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
         None => return Err(ImportError::of_file("it has no version".to_owned())),
     }
     let version = meta.text("FLENT_VERSION").map(str::to_owned);
-    let mut left_out = Vec::new();
-    let mut streams: [Vec<&Node>; 2] = [Vec::new(), Vec::new()];
+    let mut left_out: Vec<String> =
+        beside.into_iter().map(|(_, line)| format!("a line beside the JSON: {line}")).collect();
+    let mut streams: [Vec<Stream<'_>>; 2] = [Vec::new(), Vec::new()];
+    let of =
+        |name: &str, series| Stream { series, meta: meta.get("SERIES_META").and_then(|all| all.get(name)) };
     let (mut tests, mut pings) = (Vec::new(), Vec::new());
     for (name, series) in results.fields() {
         let is_sum = ["sum", "avg", "totals", "max", "min"].iter().any(|word| name.ends_with(word));
         match name.as_str() {
-            _ if is_sum => {}
-            name if name.starts_with("TCP upload") => streams[0].push(series),
-            name if name.starts_with("TCP download") => streams[1].push(series),
+            // An index that flent computes, and the statistics of a stream's socket (`TCP upload::tcp_cwnd`).
+            name if is_sum || name.ends_with("fairness") || name.contains("::") => {}
+            name if name.starts_with("TCP upload") => streams[0].push(of(name, series)),
+            name if name.starts_with("TCP download") => streams[1].push(of(name, series)),
             name if name.starts_with("Ping (ms) UDP") => pings.push((name, series)),
             name if name.contains("ICMP") => {
                 left_out.push(format!("{name}: stacklab has no such transport"));
@@ -114,16 +118,47 @@ fn round_trips(meta: &Node, name: &str, series: &Node) -> ToolTest {
     test
 }
 
+/// A stream's rates, and what its tool told of the whole.
+struct Stream<'a> {
+    series: &'a Node,
+    meta: Option<&'a Node>,
+}
+
+impl Stream<'_> {
+    fn count(&self, name: &str) -> Option<f64> {
+        self.meta?.count(name)
+    }
+
+    /// Its mean rate, Mbit/s: its tool's own, since a mean of the samples leaves out the time in which nothing arrived.
+    fn rate(&self) -> Option<f64> {
+        let bytes = || {
+            Some(self.count("BYTES_RECVD")? * 8.0 / 1e6 / self.count("ELAPSED_TIME").filter(|s| *s > 0.0)?)
+        };
+        let in_megabits = self.meta.and_then(|meta| meta.text("UNITS")).is_none_or(|unit| unit == "Mbits/s");
+        let told = self.count("MEAN_VALUE").filter(|_| in_megabits);
+        told.or_else(bytes).or_else(|| mean(&figures(self.series)).measured())
+    }
+}
+
 /// Streams of one direction: their mean rates, added up.
-fn stream(meta: &Node, series: &[&Node], direction: Direction) -> ToolTest {
+fn stream(meta: &Node, streams: &[Stream<'_>], direction: Direction) -> ToolTest {
     let mut test = begun(meta, Probe::Stream, Transport::Tcp);
-    (test.direction, test.flows) = (direction, series.len() as u32);
-    test.set(Metric::Throughput, rate(series));
+    (test.direction, test.flows) = (direction, streams.len() as u32);
+    test.set(Metric::Throughput, rate(streams));
+    let sizes: Vec<Option<f64>> = streams.iter().map(|stream| stream.count("SEND_SIZE")).collect();
+    let is_size = |size: &f64| (1.0..=f64::from(16 << 20)).contains(size);
+    if let Some(Some(size)) = sizes.first().filter(|first| sizes.iter().all(|size| size == *first)) {
+        test.size = Some(*size).filter(is_size).map(|size| size as u32);
+    }
+    let all = |name| streams.iter().map(|stream| stream.count(name)).sum::<Option<f64>>();
+    if let Some(again) = all("TCP_RETRANSMIT") {
+        test.set_retransmits(Some(again), all("BYTES_SENT").or_else(|| all("BYTES_RECVD")).unwrap_or(0.0));
+    }
     test
 }
 
 /// The mean rates of streams, added up.
-fn rate(series: &[&Node]) -> Value {
-    let means: Option<f64> = series.iter().map(|series| mean(&figures(series)).measured()).sum();
+fn rate(streams: &[Stream<'_>]) -> Value {
+    let means: Option<f64> = streams.iter().map(Stream::rate).sum();
     means.map_or_else(|| Value::Missing("a stream has no figures".to_owned()), Value::Measured)
 }

@@ -8,19 +8,23 @@
 
 use crate::import::error::ImportError;
 use crate::import::file::{Content, Format, ToolFile};
-use crate::import::json::{Node, documents};
+use crate::import::json::{Documents, Node, documents};
 use crate::import::test::{ToolTest, family, nanoseconds};
 use crate::import::value::{MOST_TESTS, untold};
 use stacklab_model::{Direction, Metric, Probe, Transport, Value};
 
+/// The most lines beside the JSON that are told.
+const MOST_BESIDE: usize = 20;
+
 /// Reads the tests of a file.
 pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
     // Intervals are sums' parts, and may be many.
-    let found = documents(text, &["intervals"])?;
-    let mut tests = Vec::new();
+    let Documents { documents: found, beside } =
+        documents(text, &["intervals"], Some("{\"event\":\"interval\""))?;
+    let mut tests: Vec<ToolTest> = Vec::new();
     let mut left_out = Vec::new();
-    let found =
-        if found.iter().any(|document| document.get("event").is_some()) { streamed(found) } else { found };
+    let is_streamed = found.iter().any(|document| document.get("event").is_some());
+    let found = if is_streamed { streamed(found) } else { found };
     let version = found.iter().find_map(|document| document.get("start")?.text("version"));
     let version = version.map(|version| version.trim_start_matches("iperf ").to_owned());
     for (number, document) in found.iter().enumerate() {
@@ -44,6 +48,18 @@ pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
                     number + 1
                 )));
             }
+        }
+    }
+    for (before, line) in beside.into_iter().take(MOST_BESIDE) {
+        // An error behind a test is that test's, if one document is one test.
+        let test = if is_streamed {
+            tests.last_mut()
+        } else {
+            before.checked_sub(1).and_then(|at| tests.get_mut(at))
+        };
+        match test.filter(|_| line.contains("error")) {
+            Some(test) => test.invalid.push(format!("beside its JSON stands: {line}")),
+            None => left_out.push(format!("a line beside the JSON: {line}")),
         }
     }
     Ok(ToolFile { format: Format::Iperf3, version, content: Content::Tests(tests), left_out })
@@ -133,7 +149,9 @@ fn test(document: &Node) -> ToolTest {
         .and_then(|began| began.count("timesecs"))
         .filter(|s| *s < 9e9)
         .map(|seconds| seconds as u64 * 1_000_000_000);
+    // With -n and -k it is 0, and the end has the seconds.
     test.duration_ns = asked.count("duration").map_or(0, nanoseconds);
+    let is_counted = ["bytes", "blocks"].iter().any(|name| asked.is_set(name));
     // A server tells the same of the other side.
     let is_server = start.get("accepted_connection").is_some();
     let reverse = asked.is_set("reverse");
@@ -154,21 +172,53 @@ fn test(document: &Node) -> ToolTest {
     };
     let way = if test.direction == Direction::Reverse { back } else { forward };
     test.flows = way.streams;
-    let throughput = throughput(&test, end, way, false);
+    if test.duration_ns == 0 {
+        test.duration_ns = nanoseconds(way.end);
+    }
+    let said = Said { end, is_server, is_counted };
+    let throughput = throughput(&test, &said, way, false);
     test.set(Metric::Throughput, throughput);
     if test.direction == Direction::Both {
-        let throughput = self::throughput(&test, end, back, true);
+        let throughput = self::throughput(&test, &said, back, true);
         test.set(Metric::ThroughputReverse, throughput);
     }
-    figures(&mut test, end, way);
+    figures(&mut test, &said, way);
     if let Some(error) = document.text("error") {
         test.invalid.push(format!("iperf3 says: {error}"));
     }
     test
 }
 
+/// Warns of datagrams that were lost after the last one that arrived, which iperf3 does not count.
+fn late_losses(test: &mut ToolTest, end: &Node, way: &Way) {
+    let of = |name: &str| end.get(name).and_then(|sum| sum.count("packets"));
+    let (Some(sent), Some(counted)) = (of("sum_sent"), of("sum_received")) else { return };
+    if test.direction != Direction::Both && counted > 0.0 && sent > counted {
+        let all = 100.0 * (1.0 - (counted - way.lost).max(0.0) / sent);
+        test.warn(
+            "tool_loss",
+            format!(
+                "iperf3 counts losses up to the last datagram that arrived: {sent} were sent, and it counted {counted} of \
+                 them"
+            ),
+            &format!("if the rest was lost too, the loss is {all:.3} %"),
+        );
+    }
+}
+
+/// The end of a document, and whose it is.
+struct Said<'a> {
+    end: &'a Node,
+    is_server: bool,
+    /// Whether the test was to end after a number of bytes or blocks.
+    is_counted: bool,
+}
+
 /// What arrived in a direction, Mbit/s.
-fn throughput(test: &ToolTest, end: &Node, way: &Way, second: bool) -> Value {
+fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Value {
+    let Said { end, is_server, is_counted } = *said;
+    // A client has the receiver's word; a server that sends has none, and writes 0.
+    let is_known = !(is_server && way.sends);
     let (bytes, seconds) = match test.transport {
         Some(Transport::Udp) => {
             let name = if second { "sum_received_bidir_reverse" } else { "sum_received" };
@@ -185,14 +235,19 @@ fn throughput(test: &ToolTest, end: &Node, way: &Way, second: bool) -> Value {
         }
         _ => (way.received, way.end),
     };
-    if bytes > 0.0 && seconds > 0.0 {
-        Value::Measured(bytes * 8.0 / 1e6 / seconds)
-    } else {
-        untold("the file", "what the receiver counted")
+    match (bytes > 0.0, seconds > 0.0) {
+        (true, true) => Value::Measured(bytes * 8.0 / 1e6 / seconds),
+        (false, true) if is_known && !is_counted => Value::Measured(0.0),
+        (false, true) if is_known => Value::Missing(
+            "with -n and -k, versions of iperf3 write 0 for the receiver though everything arrived"
+                .to_owned(),
+        ),
+        _ => untold("the file", "what the receiver counted"),
     }
 }
 
-fn figures(test: &mut ToolTest, end: &Node, way: &Way) {
+fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
+    let Said { end, is_server, .. } = *said;
     let cpu = end.get("cpu_utilization_percent");
     let user = |host: bool| {
         let [all, user] = if host { ["host_total", "host_user"] } else { ["remote_total", "remote_user"] };
@@ -218,8 +273,18 @@ fn figures(test: &mut ToolTest, end: &Node, way: &Way) {
     if test.transport != Some(Transport::Udp) {
         return;
     }
-    test.set(Metric::JitterRfc3550, Value::finite(mean(&way.jitters), "the file does not tell jitter"));
-    test.set(Metric::Loss, Value::finite(way.lost / way.packets, "the file does not tell datagrams"));
+    if is_server && way.sends {
+        for metric in [Metric::JitterRfc3550, Metric::Loss] {
+            test.set(
+                metric,
+                Value::Missing("a server that sends does not know what arrived, and writes 0".to_owned()),
+            );
+        }
+    } else {
+        test.set(Metric::JitterRfc3550, Value::finite(mean(&way.jitters), "the file does not tell jitter"));
+        test.set(Metric::Loss, Value::finite(way.lost / way.packets, "the file does not tell datagrams"));
+        late_losses(test, end, way);
+    }
     for metric in [Metric::OneWayDelay, Metric::Jitter] {
         let what = if metric == Metric::Jitter { "jitter but the smoothed one (RFC 3550)" } else { "delays" };
         test.set(metric, untold("iperf3", what));

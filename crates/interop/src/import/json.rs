@@ -2,6 +2,7 @@
 
 use crate::import::error::{At, ImportError};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
@@ -66,21 +67,98 @@ impl Node {
     }
 }
 
-/// The documents of a text, one after another, without fields of the names `dropped`.
+/// The documents of a text, and what stands between them.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Documents {
+    /// The documents: objects, each of which begins a line.
+    pub documents: Vec<Node>,
+    /// Lines that belong to none, as tools write to the same file, with the number of documents before each.
+    pub beside: Vec<(usize, String)>,
+}
+
+/// The documents of a text, one after another, without fields of the names `dropped`, and without documents that begin
+/// with `skipped`.
 ///
 /// # Errors
 /// Where it is no JSON.
-pub(super) fn documents(text: &str, dropped: &'static [&'static str]) -> Result<Vec<Node>, ImportError> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let mut documents = Vec::new();
+pub(super) fn documents(
+    text: &str,
+    dropped: &'static [&'static str],
+    skipped: Option<&str>,
+) -> Result<Documents, ImportError> {
+    let mut found = Documents::default();
     let left = Cell::new(MOST_VALUES);
-    while reader.end().is_err() {
-        documents.push(Seed { left: &left, dropped }.deserialize(&mut reader).map_err(placed)?);
+    let (mut rest, mut line) = (text, 0);
+    loop {
+        let blank = rest.len() - rest.trim_start().len();
+        line += newlines(&rest[..blank]);
+        rest = &rest[blank..];
+        if rest.is_empty() {
+            return Ok(found);
+        }
+        let is_object = rest.starts_with('{');
+        let end = if is_object { object(rest) } else { rest.find('\n') };
+        let part = &rest[..end.unwrap_or(rest.len())];
+        // One that is cut short is not skipped: it is an error.
+        let is_skipped = end.is_some() && skipped.is_some_and(|begin| part.starts_with(begin));
+        if !is_object {
+            found.beside.push((found.documents.len(), part.trim_end().to_owned()));
+        } else if !is_skipped {
+            let numbered = without_nan(part);
+            let mut reader = serde_json::Deserializer::from_str(&numbered);
+            let read = Seed { left: &left, dropped }.deserialize(&mut reader);
+            let node = read.and_then(|node| reader.end().map(|()| node));
+            found.documents.push(node.map_err(|error| placed(error, line))?);
+        }
+        line += newlines(part);
+        rest = &rest[part.len()..];
     }
-    Ok(documents)
 }
 
-fn placed(error: serde_json::Error) -> ImportError {
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
+}
+
+/// Bytes of the object that a text begins with; `None` if it does not end.
+fn object(text: &str) -> Option<usize> {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// The text with null for numbers that are none: old versions of iperf3 print 0/0 as they find it.
+fn without_nan(text: &str) -> Cow<'_, str> {
+    const NONE: [&str; 4] = ["-nan", "nan", "-inf", "inf"];
+    let mut result = Cow::Borrowed(text);
+    for none in NONE {
+        for end in [",", "\n", "}", "\r"] {
+            let value = format!(": {none}{end}");
+            let tight = format!(":{none}{end}");
+            for found in [value, tight] {
+                if result.contains(&found) {
+                    result = Cow::Owned(result.replace(&found, &format!(": null{end}")));
+                }
+            }
+        }
+    }
+    result
+}
+
+/// An error of a document, which begins after this many lines.
+fn placed(error: serde_json::Error, before: usize) -> ImportError {
     let text = error.to_string();
     // It says the place itself, after the reason.
     let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
@@ -88,7 +166,7 @@ fn placed(error: serde_json::Error) -> ImportError {
         serde_json::error::Category::Eof => "the file ends here in the middle of its JSON".to_owned(),
         _ => reason.to_owned(),
     };
-    ImportError::new(At::Column(error.line(), error.column()), reason)
+    ImportError::new(At::Column(before + error.line(), error.column()), reason)
 }
 
 #[derive(Clone, Copy)]

@@ -26,6 +26,37 @@ struct Lines<'a> {
     rows: Vec<Vec<f64>>,
     /// Headings.
     headings: Vec<&'a str>,
+    /// The keys that the line before named (`-o`).
+    names: Option<Vec<Option<&'static str>>>,
+}
+
+/// The key of a figure by its name in netperf's CSV (`-o`).
+fn key_of(name: &str) -> Option<&'static str> {
+    Some(match name.trim() {
+        "Throughput" => "THROUGHPUT",
+        "Throughput Units" => "THROUGHPUT_UNITS",
+        "Elapsed Time (sec)" | "Elapsed Time" => "ELAPSED_TIME",
+        "Protocol" => "PROTOCOL",
+        "Direction" => "DIRECTION",
+        "Request Size Bytes" => "REQUEST_SIZE",
+        "Response Size Bytes" => "RESPONSE_SIZE",
+        "Initial Burst Requests" => "BURST_SIZE",
+        "Round Trip Latency usec/tran" => "RT_LATENCY",
+        "Mean Latency Microseconds" => "MEAN_LATENCY",
+        "50th Percentile Latency Microseconds" => "P50_LATENCY",
+        "99th Percentile Latency Microseconds" => "P99_LATENCY",
+        "Local Send Size" => "LOCAL_SEND_SIZE",
+        "Remote Send Size" => "REMOTE_SEND_SIZE",
+        "Local Bytes Sent" => "LOCAL_BYTES_SENT",
+        "Remote Bytes Sent" => "REMOTE_BYTES_SENT",
+        "Local Bytes Received" => "LOCAL_BYTES_RECVD",
+        "Remote Bytes Received" => "REMOTE_BYTES_RECVD",
+        "Local Recv Throughput" => "LOCAL_RECV_THROUGHPUT",
+        "Remote Recv Throughput" => "REMOTE_RECV_THROUGHPUT",
+        "Local Transport Retransmissions" => "LOCAL_TRANSPORT_RETRANS",
+        "Remote Transport Retransmissions" => "REMOTE_TRANSPORT_RETRANS",
+        _ => return None,
+    })
 }
 
 /// Reads the tests of a file.
@@ -49,6 +80,16 @@ pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
         let numbers: Option<Vec<f64>> = line.split_whitespace().map(number).collect();
         match numbers {
             _ if begins => {}
+            // -o: a line of names, and a line of values.
+            _ if test.names.as_ref().is_some_and(|names| names.len() == line.split(',').count()) => {
+                let names = test.names.take().unwrap_or_default();
+                let known = names.into_iter().zip(line.split(','));
+                test.assignments.extend(known.filter_map(|(name, value)| Some((name?, value.trim()))));
+            }
+            None if line.contains(',') && !is_assignment(line) => {
+                let names: Vec<Option<&str>> = line.split(',').map(key_of).collect();
+                test.names = Some(names).filter(|names| names.iter().any(Option::is_some));
+            }
             _ if is_assignment(line) => {
                 test.assignments.extend(line.split_once('='));
             }
@@ -156,7 +197,9 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
             }
             // -v 2: alignments and offsets, then the round trip in microseconds, the rate, and both ways' throughput.
             let latency = lines.rows.iter().skip(2).find(|row| row.len() == 8).map(|row| row[4]);
-            set_round_trip(&mut test, latency, has_burst(lines.banner));
+            // With one request at a time the mean round trip is what a transaction takes: -v 2 prints the same.
+            let by_rate = Some(row[5]).filter(|rate| *rate > 0.0).map(|rate| 1e6 / rate);
+            set_round_trip(&mut test, latency.or(by_rate), has_burst(lines.banner));
         }
         (_, Transport::Tcp) => {
             let row = row(0, 5)?;
@@ -205,7 +248,7 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
             ));
         }
         let has_burst = has_burst(lines.banner) || figure("BURST_SIZE").is_some_and(|burst| burst > 0.0);
-        set_round_trip(&mut test, figure("RT_LATENCY"), has_burst);
+        set_round_trip(&mut test, figure("RT_LATENCY").or(figure("MEAN_LATENCY")), has_burst);
         // Statistics of latencies are in whole microseconds.
         for (metric, key) in [(Metric::Rtt, "P50_LATENCY"), (Metric::RttP99, "P99_LATENCY")] {
             if let (Some(latency), false) = (figure(key), has_burst) {

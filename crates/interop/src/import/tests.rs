@@ -1,4 +1,6 @@
 mod directions;
+mod kept;
+mod text;
 
 use super::*;
 use stacklab_model::Value;
@@ -340,7 +342,7 @@ fn what_would_fill_the_memory_is_refused() {
     assert!(read(&bomb(), None).unwrap_err().to_string().contains("longer than 64 MiB"));
     let many = format!("{{\"start\": [{}1]}}", "1,".repeat(1 << 20));
     assert!(read(many.as_bytes(), Some(Format::Iperf3)).unwrap_err().to_string().contains("too many values"));
-    let deep = "[".repeat(1 << 20);
+    let deep = "{\"a\":".repeat(1 << 18);
     assert!(read(deep.as_bytes(), Some(Format::Flent)).unwrap_err().to_string().contains("recursion limit"));
 }
 

@@ -20,10 +20,24 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
         return Err(StoreError::Exists { path: options.out.clone() }.into());
     }
     let (mut files, mut origins) = (Vec::new(), Vec::new());
+    let mut bad: Vec<(String, String)> = Vec::new();
     for path in &options.files {
-        let (file, origin) = one(path, options)?;
-        files.push(file);
-        origins.push(origin);
+        match one(path, options) {
+            Ok((file, origin)) => {
+                files.push(file);
+                origins.push(origin);
+            }
+            Err(Failure::Import { file, reason }) => bad.push((file, reason)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    if let [(file, reason), more @ ..] = &bad[..] {
+        // All of them, so that one more run is enough.
+        let more = more.iter().map(|(file, reason)| format!("\n{}: {reason}", printable_text(file)));
+        return Err(Failure::Import {
+            file: file.clone(),
+            reason: reason.clone() + &more.collect::<String>(),
+        });
     }
     let runs = runs(&files).map_err(|(file, test)| untold(&options.files[file], &files[file], test))?;
     let left_out = files.iter().zip(&origins).flat_map(|(file, origin)| {

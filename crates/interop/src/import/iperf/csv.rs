@@ -57,6 +57,16 @@ pub(crate) fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
                 continue;
             }
         }
+        // The client has the server's report behind its own line, with the ends exchanged.
+        let [address, port, peer, peer_port, id] = row.connection;
+        let own = rows.last_mut().filter(|own| {
+            own.connection == [peer, peer_port, address, port, id] && own.udp.is_none() && own.to == row.to
+        });
+        if let Some(own) = own.filter(|_| row.udp.is_some()) {
+            let connection = own.connection;
+            *own = Row { connection, ..row };
+            continue;
+        }
         if rows.len() == MOST_TESTS {
             return Err(ImportError::of_line(number, "there are too many tests".to_owned()));
         }

@@ -7,6 +7,9 @@ use crate::import::value::{MOST_TESTS, number, untold};
 use stacklab_model::{Direction, Metric, Probe, Transport, Value};
 use std::collections::BTreeMap;
 
+/// How many tests before the last one may still run.
+const MOST_RUNNING: usize = 1000;
+
 /// What is said before the tests of a client or a server.
 #[derive(Debug, Clone, Copy, Default)]
 struct Head {
@@ -21,6 +24,8 @@ struct Group {
     head: Head,
     connections: BTreeMap<String, Connection>,
     has_results: bool,
+    /// Datagrams that arrived late.
+    late: f64,
 }
 
 struct Connection {
@@ -32,6 +37,8 @@ struct Connection {
     is_open: bool,
     /// By the server, told to the client.
     server: Option<Outcome>,
+    /// When it began, nanoseconds since the Unix epoch.
+    began_unix_ns: Option<u64>,
 }
 
 /// A line of results from the begin of a test.
@@ -41,15 +48,22 @@ struct Outcome {
     /// Jitter in ms, datagrams lost and sent.
     udp: Option<[f64; 3]>,
     retries: Option<f64>,
+    /// The sender's round trip, ms.
+    rtt: Option<f64>,
+    /// Whether all of its digits are printed (`-f b`).
+    is_exact: bool,
 }
 
 /// Reads the tests of a file.
 pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
     let (mut head, mut version) = (Head::default(), None);
-    let (mut group, mut tests) = (Group::default(), Vec::new());
+    // A server's log has connections that begin while others run: a group is closed at the end.
+    let (mut groups, mut group): (Vec<Group>, _) = (Vec::new(), Group::default());
     let (mut of_server, mut left_out) = (false, Vec::new());
     // A client that tests both directions listens, too (-d and -r).
     let (mut is_client, mut listening) = (false, None);
+    // Whether a connection came before this host connected to another: it is the server.
+    let mut is_served = false;
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         let failed = |reason: String| ImportError::of_line(number, reason);
@@ -58,7 +72,7 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
         {
             // Connections may be told before what is said of them all.
             if group.has_results {
-                close(&mut group, &mut tests)?;
+                groups.push(std::mem::take(&mut group));
             }
             let transport = [("TCP", Transport::Tcp), ("UDP", Transport::Udp)];
             let named = transport.iter().find(|(name, _)| rest.split_whitespace().any(|word| word == *name));
@@ -81,24 +95,37 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
             let (id, rest) = (id.trim().trim_start_matches('*').to_owned(), rest.trim());
             if let Some(ends) = rest.strip_prefix("local ") {
                 if group.has_results {
-                    close(&mut group, &mut tests)?;
+                    groups.push(std::mem::take(&mut group));
                 }
                 if let Some((_, peer)) = rest.split_once("(peer ") {
                     version = peer.split(')').next().map(str::to_owned);
                 }
                 group.head = head;
-                let (ends, port) =
+                let (ends, ports) =
                     ends_of(ends).ok_or_else(|| failed("this is no pair of addresses".to_owned()))?;
-                let is_reverse =
-                    rest.contains("(reverse)") || is_client && listening.as_deref() == Some(port);
-                let connection =
-                    Connection { line: number, ends, is_reverse, own: None, is_open: false, server: None };
+                is_served |= !is_client;
+                // Of a client that listens: what comes to its port. Of a server: what it begins to the client's.
+                let came_back = listening.as_deref() == Some(ports[usize::from(is_served)]);
+                let is_reverse = rest.contains("(reverse)") || is_client && came_back;
+                let began_unix_ns = rest.split_once(" on ").and_then(|(_, time)| unix_ns(time));
+                let connection = Connection {
+                    line: number,
+                    ends,
+                    is_reverse,
+                    own: None,
+                    is_open: false,
+                    server: None,
+                    began_unix_ns,
+                };
                 if group.connections.insert(id, connection).is_some() {
                     return Err(failed("its number is taken".to_owned()));
                 }
             } else if rest.starts_with("Server Report") {
                 of_server = true;
-            } else if rest.contains(" sec ") {
+            } else if let Some(late) = late_datagrams(rest) {
+                group.late += late;
+                of_server = false;
+            } else if rest.contains(" sec ") && !rest.contains("-PDF:") {
                 let (from, outcome) =
                     outcome(rest).ok_or_else(|| failed("these are no results of iperf".to_owned()))?;
                 if !group.has_results {
@@ -108,7 +135,15 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
                 if id.starts_with("SUM") {
                     continue;
                 }
-                let Some(connection) = group.connections.get_mut(&id) else {
+                let connection = match group.connections.get_mut(&id) {
+                    Some(connection) => Some(connection),
+                    None => groups
+                        .iter_mut()
+                        .rev()
+                        .take(MOST_RUNNING)
+                        .find_map(|group| group.connections.get_mut(&id)),
+                };
+                let Some(connection) = connection else {
                     return Err(failed(format!("connection {} was not begun", id.escape_debug())));
                 };
                 connection.is_open = from > 0.0;
@@ -121,21 +156,46 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
                 left_out.push(format!("line {}: {rest}", number + 1));
             }
         }
-        if tests.len() > MOST_TESTS || group.connections.len() > 10_000 {
+        if groups.len() > MOST_TESTS || group.connections.len() > 10_000 {
             return Err(failed("there are too many tests".to_owned()));
         }
     }
-    close(&mut group, &mut tests)?;
+    groups.push(group);
+    let mut tests = Vec::new();
+    groups.into_iter().try_for_each(|group| close(group, &mut tests))?;
     Ok(ToolFile { format: Format::IperfText, version, content: Content::Tests(tests), left_out })
 }
 
-/// The addresses of `A port N connected with B port N`, and the first port.
-fn ends_of(text: &str) -> Option<([String; 2], &str)> {
+/// The addresses and ports of `A port N connected with B port N`.
+fn ends_of(text: &str) -> Option<([String; 2], [&str; 2])> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let [local, "port", port, "connected", "with", peer, "port" | "port:", ..] = words[..] else {
+    let [local, "port", port, "connected", "with", peer, "port" | "port:", peer_port, ..] = words[..] else {
         return None;
     };
-    Some(([local.to_owned(), peer.to_owned()], port))
+    Some(([local.to_owned(), peer.to_owned()], [port, peer_port]))
+}
+
+/// `0.0-10.0 sec  1 datagrams received out-of-order`: their number.
+fn late_datagrams(text: &str) -> Option<f64> {
+    let (_, rest) = text.split_once(" sec ")?;
+    number(rest.trim().strip_suffix("datagrams received out-of-order")?.trim())
+}
+
+/// `2024-01-01 00:00:00.500 (UTC)` in nanoseconds since the Unix epoch.
+fn unix_ns(text: &str) -> Option<u64> {
+    let (time, zone) = text.split_once(" (")?;
+    let (date, clock) = time.trim().split_once(' ')?;
+    let whole = |text: &str| text.parse::<i64>().ok().filter(|number| (0..10_000).contains(number));
+    let [year, month, day] = date.splitn(3, '-').map(whole).collect::<Option<Vec<_>>>()?.try_into().ok()?;
+    let [hours, minutes, seconds] = clock.splitn(3, ':').collect::<Vec<_>>().try_into().ok()?;
+    // Days since 1970-01-01 in years that begin in March.
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 719_469;
+    let seconds = days as f64 * 86_400.0
+        + whole(hours)? as f64 * 3600.0
+        + whole(minutes)? as f64 * 60.0
+        + number(seconds)?;
+    (zone.starts_with("UTC") && days >= 0).then_some((seconds * 1e3).round() as u64 * 1_000_000)
 }
 
 /// Amounts with a unit: `2.51 MBytes`, `10.5 Mbits/sec`.
@@ -169,7 +229,8 @@ fn outcome(text: &str) -> Option<(f64, Outcome)> {
     let rate = [*rate, *rate_unit].join(" ");
     let bits = amount(&rate, "bit", 1000.0).or_else(|| Some(8.0 * amount(&rate, "Byte", 1024.0)?))?;
     let udp = match more {
-        [jitter, "ms", lost_of_sent, ..] => {
+        // Of TCP, latencies stand there (--trip-times).
+        [jitter, "ms", lost_of_sent, ..] if number(jitter).is_some() => {
             // Before version 2.1, `0/ 1811`.
             let (lost, sent) = match lost_of_sent.strip_suffix('/') {
                 Some(lost) => (lost, *more.get(3)?),
@@ -183,14 +244,26 @@ fn outcome(text: &str) -> Option<(f64, Outcome)> {
         [written, retries, window, ..] if written.contains('/') && window.contains('/') => number(retries),
         _ => None,
     };
+    // `400K/1500(50) us`: window, round trip and its variation.
+    let rtt = match more {
+        [_, _, window, "us", ..] => {
+            window.split_once('/').and_then(|(_, rtt)| number(rtt.split('(').next()?))
+        }
+        _ => None,
+    };
+    let is_exact = ["bits/sec", "Bytes/sec"].contains(rate_unit);
     // Before version 2.0.14, ` 0.0- 1.0`.
     let (from, to) = (from.trim(), to.trim());
-    Some((number(from)?, Outcome { seconds: number(to)?, bits_per_second: bits, udp, retries }))
+    let rtt = rtt.filter(|rtt| *rtt > 0.0).map(|us| us / 1e3);
+    Some((
+        number(from)?,
+        Outcome { seconds: number(to)?, bits_per_second: bits, udp, retries, rtt, is_exact },
+    ))
 }
 
 /// Ends a test.
-fn close(group: &mut Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
-    let Group { head, connections, .. } = std::mem::take(group);
+fn close(group: Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
+    let Group { head, connections, late, .. } = group;
     let Some(first) = connections.values().next() else { return Ok(()) };
     let mut test = ToolTest::new(Probe::Stream);
     test.family = family(&first.ends[0], &first.ends[1]);
@@ -231,11 +304,25 @@ fn close(group: &mut Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError
         let said = "a client of iperf counts what it wrote, some of which may be in its buffer";
         test.warn("tool_side", said.to_owned(), "take the server's file, or long tests");
     }
-    test.warn(
-        "tool_digits",
-        "iperf's text has three digits".to_owned(),
-        "differences below 1 % may be rounding",
-    );
+    test.started_unix_ns = connections.values().filter_map(|connection| connection.began_unix_ns).min();
+    if !outcomes.iter().all(|(outcome, _)| outcome.is_exact) {
+        test.warn(
+            "tool_digits",
+            "iperf's text has three digits".to_owned(),
+            "differences below 1 % may be rounding",
+        );
+    }
+    if late > 0.0 {
+        test.warn(
+            "tool_loss",
+            format!("iperf takes late datagrams off its losses, and {late} were late"),
+            "the share of losses may be larger than the figure",
+        );
+    }
+    let rtts: Option<f64> = outcomes.iter().map(|(outcome, _)| outcome.rtt).sum();
+    if let Some(rtts) = rtts {
+        test.set(Metric::TcpSrtt, Value::Measured(rtts / outcomes.len() as f64));
+    }
     let retries: Option<f64> = outcomes.iter().map(|(outcome, _)| outcome.retries).sum();
     let bits = outcomes.iter().map(|(outcome, _)| outcome.bits_per_second * outcome.seconds);
     test.set_retransmits(retries, bits.sum::<f64>() / 8.0);
