@@ -84,6 +84,20 @@ impl Topology {
         own.chain(link_config.rate).min_by_key(|rate| rate.bits_per_second())
     }
 
+    /// What limits the rate of traffic from the sender: the first link that no other one is slower than. `None` without
+    /// routers or a limited rate.
+    pub fn bottleneck(&self, link_config: &LinkConfig) -> Option<&'static str> {
+        let Topology::Routed(links) = self else { return None };
+        let rates =
+            links.all().into_iter().filter_map(|(name, link)| Some((name, link.of(link_config).rate?)));
+        // The first of several: `min_by_key` gives the first minimum.
+        Some(match rates.min_by_key(|(_, rate)| rate.bits_per_second())?.0 {
+            "near" => "near link, the sender's own: it queues at the sender, and no queue builds at a router",
+            "middle" => "middle link: packets queue at the near router",
+            _ => "far link: packets queue at the far router",
+        })
+    }
+
     fn links(&self) -> Vec<OwnLink> {
         match self {
             Topology::Link | Topology::Wifi(_) => Vec::new(),

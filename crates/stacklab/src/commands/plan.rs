@@ -31,6 +31,9 @@ fn describe(study: &Study, plan: &Plan) -> String {
         "Testbed     {hosts}: {rate}, MTU {mtu}, offloads {}",
         if *offloads { "on" } else { "off" }
     ));
+    if let Some(bottleneck) = study.topology.bottleneck(&study.link_config) {
+        line(format!("Bottleneck  {bottleneck}"));
+    }
     for factor in Factor::ALL {
         let mut levels: Vec<String> = Vec::new();
         for level in study.cells.iter().map(|cell| cell.level(*factor)).filter(|level| !level.is_empty()) {

@@ -1,7 +1,7 @@
 //! Descriptions of a routed testbed.
 
 use crate::rig::routed_source::RoutedSource;
-use stacklab_model::{LinkConfig, OwnLink, RoutedKind, System, once_each};
+use stacklab_model::{LinkConfig, OwnLink, RoutedKind, System, Topology, once_each};
 use stacklab_testbed::RoutedSpec;
 
 /// Describes a routed testbed in a sentence.
@@ -21,10 +21,12 @@ pub(crate) fn describe(source: &RoutedSource, link_config: &LinkConfig) -> Strin
     let seen = carried.iter().map(|carried| {
         format!("{} as {}, path MTU {}", carried.family, carried.headers.join(" / "), carried.path_mtus[0])
     });
+    let bottleneck = Topology::Routed(*links).bottleneck(link_config);
+    let bottleneck = bottleneck.map_or_else(String::new, |link| format!("; bottleneck: {link}"));
     let offloads = if link_config.offloads { "on" } else { "off" };
     format!(
         "client - router - router - client{hosts}, {mechanism}{by} between the routers, \
-             MTU {}, {rate}, offloads {offloads}{}; seen on the middle link{seen_by}: {}",
+             MTU {}, {rate}, offloads {offloads}{}{bottleneck}; seen on the middle link{seen_by}: {}",
         link_config.mtu,
         own.collect::<String>(),
         seen.collect::<Vec<_>>().join("; ")

@@ -5,7 +5,8 @@ use crate::language::leaf;
 use crate::parse::tree::Node;
 use crate::read::node::{at, nanoseconds};
 use stacklab_model::{
-    Cell, ComparisonSpec, Engine, Factor, Length, ProbeSpec, Slicing, System, Systems, print_duration,
+    Cell, ComparisonSpec, Engine, Factor, Length, ProbeSpec, Slicing, System, Systems, Transport,
+    print_duration,
 };
 
 /// Reads `runs.arms` and `runs.slice`; `None` if each trial is measured by itself. Without `runs.arms`, arms are
@@ -15,13 +16,15 @@ pub(super) fn read(
     probes: &[ProbeSpec],
     comparisons: &[ComparisonSpec],
     cells: &[Cell],
+    delayed: bool,
     problems: &mut Problems,
 ) -> Option<Slicing> {
     let node = node?;
     let slice = at(node.get("slice"), nanoseconds, problems);
     let Some(arms) = node.get("arms") else {
         let slicing = Slicing { slice_ns: slice.as_ref().map(|slice| slice.value), slots: false };
-        let reason = reason_for_separate(slicing, probes, comparisons, cells);
+        let reason = reason_for_separate(slicing, probes, comparisons, cells)
+            .or_else(|| history(comparisons, cells, delayed));
         if let (Some(slice), Some(reason)) = (slice, &reason) {
             problems.add(Problem::at(
                 slice.place,
@@ -112,6 +115,21 @@ fn reason_for_separate(
         spec.metrics.iter().copied().find(|metric| Slicing { slots, ..slicing }.shares(*metric))
     };
     interleaved.find_map(shared).map(|metric| format!("interleaved arms share what {metric} counts"))
+}
+
+/// Why arms are separate unless the study says that they are interleaved: what they differ in acts through a TCP
+/// connection's history, and turns interrupt it. A window that waits for its turn is restarted, and the other arm's
+/// queue is not its own.
+fn history(comparisons: &[ComparisonSpec], cells: &[Cell], delayed: bool) -> Option<String> {
+    let is_tcp = cells.iter().any(|cell| cell.transport == Transport::Tcp);
+    let acts = |factor: &Factor| match factor {
+        Factor::CongestionControl => true,
+        // With a delay, a buffer limits the window, and a queue shows what the window does.
+        Factor::SendBuffer | Factor::ReceiveBuffer => delayed,
+        _ => false,
+    };
+    let factor = comparisons.iter().map(|comparison| comparison.factor).find(acts).filter(|_| is_tcp)?;
+    Some(format!("{factor} acts through a connection's history, which turns interrupt"))
 }
 
 /// Why arms cannot take turns: those of other engines, and some with testbeds of their own.

@@ -28,6 +28,11 @@ fn arms_are_interleaved_where_nothing_speaks_against_it() {
         with("{ time = \"200ms\" }", "{ packets = 1000 }"),
         STUDY[..STUDY.find("[[comparison]]").unwrap()].to_owned(),
         with("[\"throughput\"]", "[\"throughput\", \"memory_sockets\"]"),
+        // A window that waits for its turn is restarted.
+        with("\"tcp\", \"udp\"]", "\"tcp\"]\ncongestion_control = [\"cubic\", \"reno\"]").replace(
+            "\"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
+            "\"congestion_control\"\nbaseline = \"cubic\"\ncandidate = \"reno\"",
+        ),
         // Testbeds beside each other share the processors.
         mechanisms(routed("")).replace("[\"throughput\"]", "[\"throughput\", \"cpu_sender\"]"),
         with("size =", "os = [\"namespace\", \"uml\"]\nsize =").replace(
