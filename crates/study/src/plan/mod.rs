@@ -13,8 +13,11 @@ use crate::study::Study;
 use stacklab_model::{Cell, Probe, Question, Slicing, StopReason, Trial};
 use std::collections::{HashMap, HashSet};
 
-/// Blocks of which one has arms against themselves.
-const BLOCKS_A_CHECK: u32 = 2;
+/// Whether a block has arms against themselves: the first two, without which there is no interval, and then every
+/// second one.
+fn has_check(block: u32) -> bool {
+    block < 2 || block.is_multiple_of(2)
+}
 
 /// The trials of a study in their order. A block contains every cell once for every probe that supports its
 /// transport. Only the seed and the block's number determine its order: a campaign is resumed without its history.
@@ -109,9 +112,9 @@ impl Plan {
 
     /// The trials of a block that are still needed: all except trials with stopped questions only. A trial without
     /// any question stays, and so does one whose arm would otherwise be alone in an interleaved trial: its figures
-    /// would be measured in another way. Arms against themselves are in every second block, while others of their
-    /// probe and transport are needed. `stop_reason` has an item for each of `questions`; a missing one is open.
-    /// Trials keep their order and positions.
+    /// would be measured in another way. Arms against themselves are in the first two blocks and in every second one,
+    /// while others of their probe and transport are needed. `stop_reason` has an item for each of `questions`; a
+    /// missing one is open. Trials keep their order and positions.
     pub fn active(
         &self,
         study: &Study,
@@ -140,7 +143,7 @@ impl Plan {
         let kinds: HashSet<_> = trials.iter().filter(of_others).map(kind).collect();
         // Arms against themselves are measured for the others, and a check needs fewer of them than verdicts do.
         let worth = |trial: &Trial| match is_against_itself(&trial.cell) {
-            true => trial.block.is_multiple_of(BLOCKS_A_CHECK) && kinds.contains(&kind(trial)),
+            true => has_check(trial.block) && kinds.contains(&kind(trial)),
             false => is_open(trial),
         };
         let group = |trial: &Trial| self.interleaved.get(&(trial.cell.clone(), trial.probe)).copied();

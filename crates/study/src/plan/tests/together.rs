@@ -105,7 +105,7 @@ fn arms_against_themselves_end_with_the_last_question_of_their_kind() {
     but_one[0] = None;
     // Those of its probe and transport, in every second block.
     assert_eq!(plan.active(&study, plan.block(0), &but_one, &questions).len(), 2 + 2);
-    assert_eq!(plan.active(&study, plan.block(1), &but_one, &questions).len(), 2);
+    assert_eq!(plan.active(&study, plan.block(3), &but_one, &questions).len(), 2);
 }
 
 #[test]
