@@ -118,7 +118,7 @@ fn round_trips(meta: &Node, name: &str, series: &Node) -> ToolTest {
     test
 }
 
-/// A stream's rates, and what its tool told of the whole.
+/// A stream's rates, and its tool's own figures of the whole.
 struct Stream<'a> {
     series: &'a Node,
     meta: Option<&'a Node>,

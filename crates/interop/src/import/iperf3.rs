@@ -13,9 +13,6 @@ use crate::import::test::{ToolTest, family, nanoseconds};
 use crate::import::value::{MOST_TESTS, untold};
 use stacklab_model::{Direction, Metric, Probe, Transport, Value};
 
-/// The most lines beside the JSON that are told.
-const MOST_BESIDE: usize = 20;
-
 /// Reads the tests of a file.
 pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
     // Intervals are sums' parts, and may be many.
@@ -50,7 +47,7 @@ pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
             }
         }
     }
-    for (before, line) in beside.into_iter().take(MOST_BESIDE) {
+    for (before, line) in beside {
         // An error behind a test is that test's, if one document is one test.
         let test = if is_streamed {
             tests.last_mut()
@@ -289,11 +286,5 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
         let what = if metric == Metric::Jitter { "jitter but the smoothed one (RFC 3550)" } else { "delays" };
         test.set(metric, untold("iperf3", what));
     }
-    if way.late > 0.0 {
-        test.warn(
-            "tool_loss",
-            format!("iperf3 takes late datagrams off its losses, and {} were late", way.late),
-            "the share of losses may be larger than the figure",
-        );
-    }
+    test.warn_late("iperf3", way.late);
 }

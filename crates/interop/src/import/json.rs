@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
+/// The most lines beside documents that are kept.
+const MOST_BESIDE: usize = 20;
 /// The most values of a document that are kept: 64 bytes each.
 const MOST_VALUES: usize = 1 << 20;
 
@@ -72,7 +74,7 @@ impl Node {
 pub(super) struct Documents {
     /// The documents: objects, each of which begins a line.
     pub documents: Vec<Node>,
-    /// Lines that belong to none, as tools write to the same file, with the number of documents before each.
+    /// The first lines that belong to none, as tools write to the same file, with the number of documents before each.
     pub beside: Vec<(usize, String)>,
 }
 
@@ -102,7 +104,9 @@ pub(super) fn documents(
         // One that is cut short is not skipped: it is an error.
         let is_skipped = end.is_some() && skipped.is_some_and(|begin| part.starts_with(begin));
         if !is_object {
-            found.beside.push((found.documents.len(), part.trim_end().to_owned()));
+            if found.beside.len() < MOST_BESIDE {
+                found.beside.push((found.documents.len(), part.trim_end().to_owned()));
+            }
         } else if !is_skipped {
             let numbered = without_nan(part);
             let mut reader = serde_json::Deserializer::from_str(&numbered);
@@ -142,6 +146,9 @@ fn object(text: &str) -> Option<usize> {
 /// The text with null for numbers that are none: old versions of iperf3 print 0/0 as they find it.
 fn without_nan(text: &str) -> Cow<'_, str> {
     const NONE: [&str; 4] = ["-nan", "nan", "-inf", "inf"];
+    if !text.contains("nan") && !text.contains("inf") {
+        return Cow::Borrowed(text);
+    }
     let mut result = Cow::Borrowed(text);
     for none in NONE {
         for end in [",", "\n", "}", "\r"] {

@@ -125,6 +125,17 @@ impl ToolTest {
         self.warnings.push(Warning { code: code.to_owned(), text, advice: advice.to_owned() });
     }
 
+    /// Warns of datagrams that arrived late, if there were any.
+    pub(super) fn warn_late(&mut self, tool: &str, late: f64) {
+        if late > 0.0 {
+            self.warn(
+                "tool_loss",
+                format!("{tool} takes late datagrams off its losses, and {late} were late"),
+                "the share of losses may be larger than the figure",
+            );
+        }
+    }
+
     /// The cell of the test.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ const TESTBED_KEYS: &[Key] = &[
         "rebuild",
         Kind::Boolean,
         "true",
-        "Whether testbeds of namespaces are built anew for each block, so that what one testbed is like is no part of a difference. false: they stand for the whole campaign, for programs that look into them.",
+        "Whether testbeds of namespaces are built anew for each block, so that the properties of one testbed do not look like a difference. false: they stand for the whole campaign, for programs that look into them.",
     ),
     default(
         "topology",

@@ -92,7 +92,7 @@ fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
     if is_second { arms - 1 - place } else { place }
 }
 
-/// The first so many numbers in an order that is drawn.
+/// The numbers below `count` in an order that is drawn.
 fn drawn(count: usize, random: &mut u64) -> [usize; Slicing::MOST_ARMS] {
     let mut order: [usize; Slicing::MOST_ARMS] = std::array::from_fn(|number| number);
     for last in (1..count).rev() {

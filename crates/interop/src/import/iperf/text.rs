@@ -312,13 +312,7 @@ fn close(group: Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
             "differences below 1 % may be rounding",
         );
     }
-    if late > 0.0 {
-        test.warn(
-            "tool_loss",
-            format!("iperf takes late datagrams off its losses, and {late} were late"),
-            "the share of losses may be larger than the figure",
-        );
-    }
+    test.warn_late("iperf", late);
     let rtts: Option<f64> = outcomes.iter().map(|(outcome, _)| outcome.rtt).sum();
     if let Some(rtts) = rtts {
         test.set(Metric::TcpSrtt, Value::Measured(rtts / outcomes.len() as f64));
