@@ -130,7 +130,9 @@ fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
         ("invalid", reasons) => RunStatus::Invalid(reasons.split("; ").map(str::to_owned).collect()),
         (other, _) => return Err(format!("`{}` is no status", other.escape_debug())),
     };
-    let times = ["started_unix_ns", "wall_ns"].map(|name| read::<u64>(name, field(name)));
+    // An imported run may have neither.
+    let time = |name| if field(name).is_empty() { Ok(0) } else { read::<u64>(name, field(name)) };
+    let times = ["started_unix_ns", "wall_ns"].map(time);
     let [started_unix_ns, wall_ns] = times;
     let (started_unix_ns, wall_ns) = (started_unix_ns?.min(i64::MAX as u64), wall_ns?.min(10_u64.pow(17)));
     let probe: Probe = read("probe", field("probe"))?;

@@ -8,6 +8,8 @@ use stacklab_model::RunRecord;
 pub enum Format {
     /// JSON of iperf3 (`-J`, `--json-stream`).
     Iperf3,
+    /// Text of iperf3.
+    Iperf3Text,
     /// CSV of iperf 2 (`-y C`).
     IperfCsv,
     /// Text of iperf 2 (`-e`).
@@ -18,19 +20,26 @@ pub enum Format {
     Ditg,
     /// JSON of flent, compressed by gzip or not.
     Flent,
+    /// JSON of irtt.
+    Irtt,
+    /// JSON of RIPE Atlas: pings.
+    Atlas,
     /// CSV of `stacklab export`.
     Csv,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 10] = [
         Format::Iperf3,
+        Format::Iperf3Text,
         Format::IperfCsv,
         Format::IperfText,
         Format::Netperf,
         Format::Ditg,
         Format::Flent,
+        Format::Irtt,
+        Format::Atlas,
         Format::Csv,
     ];
 
@@ -38,11 +47,14 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Iperf3 => "iperf3",
+            Format::Iperf3Text => "iperf3-text",
             Format::IperfCsv => "iperf-csv",
             Format::IperfText => "iperf-text",
             Format::Netperf => "netperf",
             Format::Ditg => "ditg",
             Format::Flent => "flent",
+            Format::Irtt => "irtt",
+            Format::Atlas => "atlas",
             Format::Csv => "csv",
         }
     }
@@ -50,11 +62,13 @@ impl Format {
     /// The tool that writes it.
     pub fn tool(self) -> &'static str {
         match self {
-            Format::Iperf3 => "iperf3",
+            Format::Iperf3 | Format::Iperf3Text => "iperf3",
             Format::IperfCsv | Format::IperfText => "iperf",
             Format::Netperf => "netperf",
             Format::Ditg => "D-ITG",
             Format::Flent => "flent",
+            Format::Irtt => "irtt",
+            Format::Atlas => "RIPE Atlas",
             Format::Csv => "stacklab",
         }
     }

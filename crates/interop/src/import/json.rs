@@ -119,6 +119,17 @@ pub(super) fn documents(
     }
 }
 
+/// The one document of a text.
+///
+/// # Errors
+/// Where it is not JSON.
+pub(super) fn document(text: &str) -> Result<Node, ImportError> {
+    let left = Cell::new(MOST_VALUES);
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let read = Seed { left: &left, dropped: &[] }.deserialize(&mut reader);
+    read.and_then(|node| reader.end().map(|()| node)).map_err(|error| placed(error, 0))
+}
+
 fn newlines(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
 }

@@ -1,6 +1,7 @@
 //! Result files of other tools. What a file does not tell is missing.
 
 mod assemble;
+mod atlas;
 mod csv;
 mod ditg;
 mod error;
@@ -8,6 +9,7 @@ mod file;
 mod flent;
 mod iperf;
 mod iperf3;
+mod irtt;
 mod json;
 mod netperf;
 mod read;

@@ -16,6 +16,9 @@ pub(super) fn is_assignment(line: &str) -> bool {
     })
 }
 
+/// The most lines in which the table of an omni test (`-O`) is looked for.
+const MOST_HEADINGS: usize = 16;
+
 /// The lines of a test.
 #[derive(Default)]
 struct Lines<'a> {
@@ -26,6 +29,8 @@ struct Lines<'a> {
     rows: Vec<Vec<f64>>,
     /// Headings.
     headings: Vec<&'a str>,
+    /// All lines behind the first.
+    all: Vec<&'a str>,
     /// The keys that the line before named (`-o`).
     names: Option<Vec<Option<&'static str>>>,
 }
@@ -59,11 +64,31 @@ fn key_of(name: &str) -> Option<&'static str> {
     })
 }
 
+/// The figures of an omni test's table (`-O`): names run downwards over their values, in columns of one width.
+fn columns<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, &'a str> {
+    let of_row = |(row, values): (usize, &&'a str)| {
+        let ends = values.split_whitespace().map(|value| value.as_ptr() as usize - values.as_ptr() as usize);
+        let starts: Vec<usize> = ends.collect();
+        let known = starts.iter().enumerate().filter_map(|(column, start)| {
+            let next = starts.get(column + 1).copied().unwrap_or(usize::MAX);
+            let parts = lines[..row].iter().filter_map(|line| line.get(*start..next.min(line.len())));
+            let words: Vec<&str> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
+            Some((key_of(&words.join(" "))?, values[*start..].split_whitespace().next()?))
+        });
+        let known: BTreeMap<_, _> = known.collect();
+        // A line of headings is not a line of values.
+        let is_text = |key: &str| ["THROUGHPUT_UNITS", "PROTOCOL", "DIRECTION"].contains(&key);
+        let is_value = |(key, value): (&&str, &&str)| is_text(key) || number(value).is_some();
+        (known.len() > 1 && known.iter().all(is_value)).then_some(known)
+    };
+    lines.iter().enumerate().skip(1).find_map(of_row).unwrap_or_default()
+}
+
 /// Reads the tests of a file.
 pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut found: Vec<Lines> = Vec::new();
-    for (place, line) in text.lines().enumerate() {
-        let line = line.trim();
+    for (place, raw) in text.lines().enumerate() {
+        let line = raw.trim();
         let begins = line.contains(" TEST from ");
         // Without banners each omni test begins with a key that it has already.
         let again = || {
@@ -77,6 +102,9 @@ pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
             found.push(Lines { place, banner: begins.then_some(line), ..Lines::default() });
         }
         let Some(test) = found.last_mut() else { continue };
+        if !begins && test.all.len() < MOST_HEADINGS {
+            test.all.push(raw);
+        }
         let numbers: Option<Vec<f64>> = line.split_whitespace().map(number).collect();
         match numbers {
             _ if begins => {}
@@ -98,6 +126,9 @@ pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
         }
     }
     let (mut tests, mut left_out) = (Vec::new(), Vec::new());
+    for lines in found.iter_mut().filter(|lines| lines.assignments.is_empty()) {
+        lines.assignments = columns(&lines.all);
+    }
     for lines in found.iter().filter(|lines| lines.banner.is_some() || !lines.assignments.is_empty()) {
         let failed = |reason: String| ImportError::of_line(lines.place, reason);
         let test = if lines.assignments.is_empty() { tabled(lines) } else { assigned(lines) };

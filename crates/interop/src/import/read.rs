@@ -3,7 +3,7 @@
 use crate::import::error::{At, ImportError};
 use crate::import::file::{Format, ToolFile};
 use crate::import::value::MOST_BYTES;
-use crate::import::{csv, ditg, flent, iperf, iperf3, netperf};
+use crate::import::{atlas, csv, ditg, flent, iperf, iperf3, irtt, netperf};
 use std::borrow::Cow;
 use std::io::Read;
 
@@ -28,12 +28,15 @@ pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError
         ImportError::of_file(kind)
     };
     match format.or_else(|| format_of(text)).ok_or_else(unknown)? {
-        Format::Iperf3 => iperf3::read(text),
+        Format::Iperf3 => iperf3::read_json(text),
+        Format::Iperf3Text => iperf3::read_text(text),
         Format::IperfCsv => iperf::read_csv(text),
         Format::IperfText => iperf::read_text(text),
         Format::Netperf => netperf::read(text),
         Format::Ditg => ditg::read(text),
         Format::Flent => flent::read(text),
+        Format::Irtt => irtt::read(text),
+        Format::Atlas => atlas::read(text),
         Format::Csv => csv::read(text),
     }
 }
@@ -69,17 +72,13 @@ fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
 /// What a text is that is not read, and what to do.
 fn known_elsewhere(text: &str) -> Option<String> {
     let has = |word: &str| text.contains(word);
-    let (what, then) = match () {
-        () if has("Connecting to host ") || has("Accepted connection from ") && has("[ ID] Interval") => {
-            ("the text of iperf3", "run it with -J, or --json-stream, and import that")
-        }
-        () if has("\"round_trips\"") && has("\"stats\"") => ("JSON of irtt", "it is not read yet"),
-        () if has("<ntttcp") => ("XML of ntttcp", "it is not read yet"),
-        () if has("sockperf: ") => ("the text of sockperf", "it is not read yet"),
-        () if has("\"prb_id\"") && has("\"msm_id\"") => ("a result of RIPE Atlas", "it is not read yet"),
+    let what = match () {
+        () if has("<ntttcp") => "XML of ntttcp",
+        () if has("sockperf: ") => "the text of sockperf",
+        () if has("\"prb_id\"") => "a result of RIPE Atlas other than its pings",
         () => return None,
     };
-    Some(format!("this is {what}: {then}"))
+    Some(format!("this is {what}, which is not read yet"))
 }
 
 /// The content of a file that gzip compressed; `None` of another one.
@@ -106,14 +105,18 @@ fn format_of(content: &str) -> Option<Format> {
     let has = |word: &str| content.contains(word);
     // Tools write warnings before their JSON, where both go to one file.
     let is_json = content.lines().any(|line| line.starts_with('{'));
+    let is_atlas = || first.starts_with(['[', '{']) && has("\"prb_id\"") && has("\"ping\"");
     let is_iperf_csv = || first.split_once(',').is_some_and(|(time, _)| iperf::is_csv_time(time));
     Some(match first {
         first if first.starts_with("block,") => Format::Csv,
         _ if is_json && (has("\"intervals\"") || has("\"connected\"") || has("\"event\"")) => Format::Iperf3,
+        _ if is_json && has("\"round_trips\"") && has("\"stats\"") => Format::Irtt,
+        _ if is_atlas() => Format::Atlas,
         _ if is_json && (has("\"results\"") || has("\"metadata\"")) => Format::Flent,
         first if first.starts_with("ITGDec") => Format::Ditg,
         _ if has("Flow number:") => Format::Ditg,
         _ if is_iperf_csv() => Format::IperfCsv,
+        _ if iperf3::is_text(content) => Format::Iperf3Text,
         _ if has("Client connecting to ") || has("Server listening on ") => Format::IperfText,
         _ if has(" TEST from ") || has("Throughput") || content.lines().any(netperf::is_assignment) => {
             Format::Netperf

@@ -8,9 +8,12 @@ use stacklab_model::{Direction, Family, Metric, Probe, Transport};
 
 macro_rules! sample {
     ($name:literal) => {
-        include_bytes!(concat!("../../samples/", $name)).as_slice()
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/samples/", $name)).as_slice()
     };
 }
+
+mod echoes;
+mod iperf3_text;
 
 fn file(bytes: &[u8]) -> ToolFile {
     read(bytes, None).unwrap_or_else(|error| panic!("{error}"))

@@ -178,7 +178,8 @@ impl Metric {
             || self.is_bias()
             || matches!(self, Loss | Reorder | PacketRate | Lateness | LatenessP99)
             || self.is_of_channel();
-        probe == self.probe() || (probe == Probe::Paced && paced)
+        let is_echo_loss = self == EchoLoss && probe == Probe::EchoOpen;
+        probe == self.probe() || (probe == Probe::Paced && paced) || is_echo_loss
     }
 
     /// Whether the metric is meaningful over a transport: TCP repairs losses and shows retransmissions instead.

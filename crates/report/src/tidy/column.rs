@@ -42,7 +42,7 @@ pub(super) enum RowOf<'a> {
 
 /// A field of a row.
 pub(super) enum Field {
-    Number(i64),
+    Number(Option<i64>),
     Figure(Option<f64>),
     Text(Option<String>),
 }

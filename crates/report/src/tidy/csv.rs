@@ -10,7 +10,7 @@ pub(super) fn render(
 ) -> Vec<u8> {
     let header = columns.iter().map(|column| column.name.to_owned()).collect();
     let write = |field: Field| match field {
-        Field::Number(number) => number.to_string(),
+        Field::Number(number) => number.map_or_else(String::new, |number| number.to_string()),
         Field::Figure(figure) => figure.map_or_else(String::new, |figure| figure.to_string()),
         Field::Text(text) => text.unwrap_or_default(),
     };

@@ -74,10 +74,12 @@ fn run_columns() -> Vec<TidyColumn> {
         number("position", "place in the block, from 0; with the block it names a run", |row| {
             row.run.trial.position.into()
         }),
-        number("started_unix_ns", "start of the run, nanoseconds since the Unix epoch", |row| {
-            row.run.started_unix_ns
+        known_number("started_unix_ns", "start of the run, nanoseconds since the Unix epoch", |row| {
+            known(row.run.started_unix_ns)
         }),
-        number("wall_ns", "nanoseconds that it took, with set-up, warm-up and drain", |row| row.run.wall_ns),
+        known_number("wall_ns", "nanoseconds that it took, with set-up, warm-up and drain", |row| {
+            known(row.run.wall_ns)
+        }),
         name("status", "`valid` or `invalid`: a run that is invalid is not counted", |row| {
             if row.run.is_valid() { "valid" } else { "invalid" }
         }),
@@ -192,7 +194,23 @@ fn columns(of_row: Vec<TidyColumn>) -> Vec<TidyColumn> {
 }
 
 fn number(name: &'static str, doc: &'static str, value: fn(&TidyRow<'_>) -> u64) -> TidyColumn {
-    let value = move |row: &TidyRow<'_>| Field::Number(i64::try_from(value(row)).unwrap_or(i64::MAX));
+    known_number(name, doc, move |row| Some(value(row)))
+}
+
+/// A time; files of other tools may not have it, and it is 0 then.
+fn known(ns: u64) -> Option<u64> {
+    (ns > 0).then_some(ns)
+}
+
+/// A number that may not be known.
+fn known_number(
+    name: &'static str,
+    doc: &'static str,
+    value: impl Fn(&TidyRow<'_>) -> Option<u64> + 'static,
+) -> TidyColumn {
+    let value = move |row: &TidyRow<'_>| {
+        Field::Number(value(row).map(|value| i64::try_from(value).unwrap_or(i64::MAX)))
+    };
     TidyColumn { name, kind: Kind::Number, doc, value: Box::new(value) }
 }
 

@@ -20,7 +20,7 @@ fn written(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Re
     let fields: String = columns
         .iter()
         .map(|TidyColumn { name, kind, .. }| match kind {
-            Kind::Number => format!("REQUIRED INT64 {name};\n"),
+            Kind::Number => format!("OPTIONAL INT64 {name};\n"),
             Kind::Figure => format!("OPTIONAL DOUBLE {name};\n"),
             Kind::Text => format!("OPTIONAL BYTE_ARRAY {name} (STRING);\n"),
         })
@@ -44,13 +44,11 @@ fn written(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Re
                 .ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
             match column.first() {
                 Some(Field::Number(_)) => {
-                    let numbers: Vec<i64> = column
-                        .iter()
-                        .filter_map(
-                            |field| if let Field::Number(number) = field { Some(*number) } else { None },
-                        )
-                        .collect();
-                    target.typed::<Int64Type>().write_batch(&numbers, None, None)?;
+                    let number =
+                        |field: &Field| if let Field::Number(number) = field { *number } else { None };
+                    let numbers: Vec<i64> = column.iter().filter_map(number).collect();
+                    let present = present(column.iter().map(|field| number(field).is_some()));
+                    target.typed::<Int64Type>().write_batch(&numbers, Some(&present), None)?;
                 }
                 Some(Field::Figure(_)) => {
                     let figure =

@@ -6,7 +6,7 @@ use crate::commands::output::print_text;
 use crate::failure::Failure;
 use sha2::{Digest, Sha256};
 use stacklab_interop::import::{Content, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
-use stacklab_model::{CpuScope, RunRecord, printable_text};
+use stacklab_model::{CpuScope, RunRecord, Transport, printable_text};
 use stacklab_store::{Campaign, Origin, Record, StoreError};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::collections::BTreeMap;
@@ -110,10 +110,25 @@ fn tell(tests: &mut [ToolTest], options: &ImportOptions, name: &str) -> Result<V
         test.tell(family, transport, size).map_err(|what| {
             Failure::Usage(format!("{name} tells otherwise than {}: leave it out", option(what)))
         })?;
+        fits(test, size, name)?;
         let words = words.iter().filter(|(_, what)| untold.contains(what));
         needed.extend(words.filter_map(|(word, what)| Some((*what, word.clone()?))));
     }
     Ok(needed.into_values().collect())
+}
+
+/// Refuses a size from the command line that no datagram has.
+fn fits(test: &ToolTest, size: Option<u32>, name: &str) -> Result<(), Failure> {
+    let (Some(size), Some(Transport::Udp), Some(family)) = (size, test.transport, test.family) else {
+        return Ok(());
+    };
+    let most = family.largest_packet_bytes() - family.header_bytes() - Transport::Udp.header_bytes();
+    if size > most {
+        return Err(Failure::Usage(format!(
+            "{name}: a UDP datagram over {family} holds at most {most} bytes, and not --size {size}"
+        )));
+    }
+    Ok(())
 }
 
 fn option(what: Untold) -> &'static str {

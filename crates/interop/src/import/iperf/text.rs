@@ -3,7 +3,7 @@
 use crate::import::error::ImportError;
 use crate::import::file::{Content, Format, ToolFile};
 use crate::import::test::{ToolTest, family, nanoseconds};
-use crate::import::value::{MOST_TESTS, number, untold};
+use crate::import::value::{MOST_TESTS, amount, bits_per_second, clock_seconds, number, unix_ns, untold};
 use stacklab_model::{Direction, Metric, Probe, Transport, Value};
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
                 // Of a client that listens: what comes to its port. Of a server: what it begins to the client's.
                 let came_back = listening.as_deref() == Some(ports[usize::from(is_served)]);
                 let is_reverse = rest.contains("(reverse)") || is_client && came_back;
-                let began_unix_ns = rest.split_once(" on ").and_then(|(_, time)| unix_ns(time));
+                let began_unix_ns = rest.split_once(" on ").and_then(|(_, time)| time_ns(time));
                 let connection = Connection {
                     line: number,
                     ends,
@@ -182,39 +182,12 @@ fn late_datagrams(text: &str) -> Option<f64> {
 }
 
 /// `2024-01-01 00:00:00.500 (UTC)` in nanoseconds since the Unix epoch.
-fn unix_ns(text: &str) -> Option<u64> {
+fn time_ns(text: &str) -> Option<u64> {
     let (time, zone) = text.split_once(" (")?;
     let (date, clock) = time.trim().split_once(' ')?;
-    let whole = |text: &str| text.parse::<i64>().ok().filter(|number| (0..10_000).contains(number));
-    let [year, month, day] = date.splitn(3, '-').map(whole).collect::<Option<Vec<_>>>()?.try_into().ok()?;
-    let [hours, minutes, seconds] = clock.splitn(3, ':').collect::<Vec<_>>().try_into().ok()?;
-    // Days since 1970-01-01 in years that begin in March.
-    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 719_469;
-    let seconds = days as f64 * 86_400.0
-        + whole(hours)? as f64 * 3600.0
-        + whole(minutes)? as f64 * 60.0
-        + number(seconds)?;
-    (zone.starts_with("UTC") && days >= 0).then_some((seconds * 1e3).round() as u64 * 1_000_000)
-}
-
-/// Amounts with a unit: `2.51 MBytes`, `10.5 Mbits/sec`.
-fn amount(text: &str, unit: &str, step: f64) -> Option<f64> {
-    let mut words = text.split_whitespace();
-    let (amount, unit_word) = (number(words.next()?)?, words.next()?);
-    let power = match unit_word
-        .strip_suffix("s/sec")
-        .unwrap_or(unit_word.trim_end_matches('s'))
-        .strip_suffix(unit)?
-    {
-        "" => 0,
-        "K" => 1,
-        "M" => 2,
-        "G" => 3,
-        "T" => 4,
-        _ => return None,
-    };
-    Some(amount * step.powi(power)).filter(|amount| *amount >= 0.0 && *amount <= 1e18)
+    // It prints milliseconds.
+    let seconds = (clock_seconds(clock)? * 1e3).round() / 1e3;
+    unix_ns(date, seconds).filter(|_| zone.starts_with("UTC"))
 }
 
 /// `0.0000-2.0020 sec  2.51 MBytes  10.5 Mbits/sec ..`: the begin, and the results.
@@ -227,7 +200,7 @@ fn outcome(text: &str) -> Option<(f64, Outcome)> {
         return None;
     }
     let rate = [*rate, *rate_unit].join(" ");
-    let bits = amount(&rate, "bit", 1000.0).or_else(|| Some(8.0 * amount(&rate, "Byte", 1024.0)?))?;
+    let bits = bits_per_second(&rate)?;
     let udp = match more {
         // Of TCP, latencies stand there (--trip-times).
         [jitter, "ms", lost_of_sent, ..] if number(jitter).is_some() => {

@@ -169,11 +169,7 @@ fn time_in_which_nothing_arrived_counts() {
 #[test]
 fn formats_that_are_not_read_are_named() {
     let said = |text: &str| read(text.as_bytes(), None).unwrap_err().to_string();
-    assert!(
-        said("Connecting to host 192.0.2.1, port 5201\n[ ID] Interval\n").contains("iperf3: run it with -J")
-    );
     assert!(said("sockperf: == version #3.7 ==\n").contains("text of sockperf"));
-    assert!(said("{\"round_trips\": [], \"stats\": {}}").contains("JSON of irtt"));
     assert!(said("<ntttcps computername=\"a\">").contains("XML of ntttcp"));
     assert!(said("[{\"prb_id\": 1, \"msm_id\": 2}]").contains("RIPE Atlas"));
 }
