@@ -1,6 +1,7 @@
 //! Tests that boot kernels: they run beside others, two at a time.
 
 mod mechanisms;
+mod ordinary_user;
 mod systems;
 mod wifi;
 mod wifi_capture;

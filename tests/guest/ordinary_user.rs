@@ -1,0 +1,66 @@
+//! An ordinary user measures in user-mode Linux: a routed testbed, and `lab up`. The test needs root, to become that user, and
+//! the image uml.
+
+use crate::support;
+
+use std::process::Command;
+use support::program::{Outcome, Program, code, count, invalid, require_root, require_tool};
+
+/// The user and group "nobody", in no other group.
+const NOBODY: u32 = 65534;
+const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+
+const STUDY: &str = r#"
+title = "a tunnel, without root"
+[testbed]
+topology = "routed"
+rate = "5 Mbit/s"
+[factors]
+mechanism = ["native", "6in4"]
+family = ["ipv6"]
+transport = ["udp"]
+framing = ["message"]
+size = [640]
+[probe.stream]
+metrics = ["throughput", "path_mtu"]
+length = { time = "200ms" }
+warmup = "50ms"
+[runs]
+min = 2
+max = 2
+[[comparison]]
+factor = "mechanism"
+baseline = "native"
+candidate = "6in4"
+"#;
+
+#[test]
+fn an_ordinary_user_measures_a_tunnel_in_a_guest() {
+    require_root();
+    require_tool("setpriv", "util-linux");
+    let program = Program::new();
+    // The image may lie where this user cannot read, below root's home.
+    let cache = std::env::var("STACKLAB_CACHE").expect("scripts/test sets STACKLAB_CACHE");
+    let images = program.work().join("cache/images");
+    std::fs::create_dir_all(&images).unwrap();
+    let copied =
+        Command::new("cp").args(["-a", &format!("{cache}/images/uml")]).arg(&images).status().unwrap();
+    assert!(copied.success(), "there is no image uml: stacklab image get uml");
+    let given =
+        Command::new("chown").args(["-R", "65534:65534"]).arg(program.work().join("cache")).status().unwrap();
+    assert!(given.success());
+    program.write("study.toml", STUDY);
+    program.give_to(NOBODY);
+
+    let stacklab = program.path().display().to_string();
+    let as_nobody = |args: &[&str]| {
+        let line = [&AS_NOBODY[..], &[stacklab.as_str()], args].concat();
+        let mut command = program.script(&line[..line.len() - 1], line[line.len() - 1]);
+        command.env("STACKLAB_CACHE", program.work().join("cache"));
+        Outcome::of(command)
+    };
+    as_nobody(&["run", "study.toml", "--out", "x.stacklab", "--in-vm=uml"]).expect(code::DONE);
+    let path = program.work().join("x.stacklab");
+    assert_eq!(invalid(&path), [""; 0]);
+    assert_eq!(count(&path, "status = 'valid' AND replica = ''"), 4);
+}
