@@ -39,6 +39,8 @@ const REFUSAL_LIMIT: Duration = Duration::from_millis(500);
 /// For how long a ticket is good.
 const TICKET_SECONDS: u64 = 60;
 const NO_COORDINATOR: &str = "this is an agent of stacklab: it is asked by `stacklab measure`";
+/// To a coordinator whose lines did not come in time.
+const LATE: &str = "the greeting did not arrive in time: the path loses packets or is too slow";
 
 /// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own. Link-local ones are in a
 /// zone of the agent's host, as its kernel says it; for a coordinator that means nothing.
@@ -185,8 +187,9 @@ impl Gate {
             challenge: own.clone(),
             open: self.key.is_none(),
         })?;
-        let Some(hello) = understood(channel.hear::<Hello>(deadline))? else {
-            return refused(NO_COORDINATOR.to_owned());
+        let hello = match understood(channel.hear::<Hello>(deadline))? {
+            Ok(hello) => hello,
+            Err(reason) => return refused(reason.to_owned()),
         };
         if hello.stacklab != VERSION {
             return refused(format!(
@@ -194,8 +197,9 @@ impl Gate {
                 hello.stacklab
             ));
         }
-        let Some(response) = understood(channel.hear::<Response>(deadline))? else {
-            return refused(NO_COORDINATOR.to_owned());
+        let response = match understood(channel.hear::<Response>(deadline))? {
+            Ok(response) => response,
+            Err(reason) => return refused(reason.to_owned()),
         };
         match self.judge([&own, &hello.challenge], &binding, here, &response) {
             Judged::Refused(reason) => refused(reason),
@@ -306,6 +310,7 @@ fn exchange(
     channel.say(&Hello { stacklab: VERSION, challenge: own.clone() }).map_err(not_an_agent)?;
     let theirs = match channel.hear(deadline).map_err(not_an_agent)? {
         First::Challenge(challenge) => challenge,
+        First::Refused { refused } if refused == LATE => return Err(GreetingError::CutShort),
         First::Refused { refused } => return Err(GreetingError::Refused(printable_text(&refused))),
     };
     if theirs.stacklab_agent != VERSION {
@@ -321,8 +326,13 @@ fn exchange(
     }
     let proof = key.map(|key| key.proof(&proved(COORDINATOR, purpose, [&theirs.challenge, &own], &binding)));
     channel.say(&Response { proof, purpose, tickets })?;
-    let welcome = channel.hear(deadline).map_err(not_an_agent)?;
+    let welcome = channel.hear(deadline).map_err(|error| match not_an_agent(error) {
+        // It has greeted as an agent.
+        GreetingError::NoAgent => GreetingError::CutShort,
+        error => error,
+    })?;
     let (proof, ticket) = match welcome {
+        Welcome::Refused(reason) if reason == LATE => return Err(GreetingError::CutShort),
         Welcome::Refused(reason) => return Err(GreetingError::Refused(printable_text(&reason))),
         Welcome::Proof(proof) => (proof, None),
         Welcome::Ticket { proof, ticket } => (proof, Some(ticket)),
@@ -342,13 +352,12 @@ fn proved(role: &str, purpose: Purpose, [asked, own]: [&String; 2], binding: &st
     [role, &VERSION.to_string(), purpose.name(), asked, own, binding].map(str::to_owned)
 }
 
-/// `None` where a peer says something else, or nothing.
-fn understood<T>(heard: io::Result<T>) -> io::Result<Option<T>> {
+/// What a peer says, or why it is refused: it says something else, or nothing in time.
+fn understood<T>(heard: io::Result<T>) -> io::Result<Result<T, &'static str>> {
     match heard {
-        Ok(heard) => Ok(Some(heard)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::TimedOut) => {
-            Ok(None)
-        }
+        Ok(heard) => Ok(Ok(heard)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Err(NO_COORDINATOR)),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(Err(LATE)),
         Err(error) => Err(error),
     }
 }

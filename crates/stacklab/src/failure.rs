@@ -43,6 +43,14 @@ pub(crate) enum Failure {
     /// A host failed in the middle of a campaign.
     #[error("{0}")]
     Agent(#[from] AgentError),
+    /// The same, where the campaign can be resumed.
+    #[error("{error}; what was measured is in {}: go on with `stacklab run --resume --out {}`", path.display(), path.display())]
+    Campaign {
+        /// What failed.
+        error: AgentError,
+        /// The record.
+        path: PathBuf,
+    },
     /// This machine cannot run the quickstart.
     #[error("this machine cannot run a study as it is: see what is missing above")]
     Unable,
@@ -180,7 +188,7 @@ impl Failure {
             Failure::Store(_) => 4,
             // Before the first trial nothing was kept, but the exit code is the same: the user has interrupted.
             Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,
-            Failure::Agent(_) | Failure::Unreachable(_) => 5,
+            Failure::Agent(_) | Failure::Campaign { .. } | Failure::Unreachable(_) => 5,
             Failure::NothingValid => 6,
             Failure::InvalidRun => 7,
             Failure::Worse { .. } => 8,

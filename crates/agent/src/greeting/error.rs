@@ -9,6 +9,9 @@ pub enum GreetingError {
     /// What listens there does not greet as an agent.
     #[error("it does not speak as an agent of stacklab")]
     NoAgent,
+    /// The agent has greeted, and the rest of the greeting did not get through.
+    #[error("its greeting was cut short: the path loses packets or is too slow, or the agent was ended; try again")]
+    CutShort,
     /// The agent wants a key, and there is none.
     #[error(
         "it wants its key: it was printed where the agent was started; give it in a file by --key-file, or as {}",

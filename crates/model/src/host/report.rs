@@ -170,6 +170,10 @@ impl Offloads {
     }
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Messages sent by a socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
@@ -181,6 +185,9 @@ pub struct Sent {
     pub markers: u64,
     /// Payload bytes in the measured window.
     pub bytes: u64,
+    /// Messages not counted in the window, since they were still in the sender's buffer when the trial ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub discarded: u64,
     /// Calls that the kernel rejected for lack of buffer space, or refused connections; all were retried.
     pub refused: u64,
     /// Nanoseconds of the host's clock at the first measured send.
@@ -192,6 +199,14 @@ pub struct Sent {
 }
 
 impl Sent {
+    /// Takes out the last bytes of a flow, which did not arrive in time and were discarded with its connection.
+    pub fn discard(&mut self, bytes: u64, message_bytes: u64) {
+        let messages = bytes.div_ceil(message_bytes.max(1)).min(self.measured);
+        self.measured -= messages;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.discarded += messages;
+    }
+
     /// Messages of the whole trial, with warm-up and end markers.
     pub fn of_trial(&self) -> u64 {
         self.warmup.saturating_add(self.measured).saturating_add(self.markers)
@@ -205,10 +220,14 @@ pub struct Received {
     pub warmup: u64,
     /// Measured messages received, without duplicates.
     pub measured: u64,
-    /// Number of these that the first receive of the window returned. A rate counts from that receive on.
-    pub at_first: u64,
     /// Payload bytes of these messages, without duplicates.
     pub bytes: u64,
+    /// Payload bytes of the window that its first receive returned. A rate counts from that receive on.
+    #[serde(default)]
+    pub bytes_at_first: u64,
+    /// Payload bytes of a TCP stream's last measured messages, which did not arrive whole.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_bytes: u64,
     /// Duplicates of measured messages.
     pub duplicates: u64,
     /// Reordered messages: first copies with a sequence number below the next expected one (RFC 4737).

@@ -13,6 +13,9 @@ use stacklab_model::{
 };
 use std::fmt::Write;
 
+/// A last row shorter than this part of the others is not printed by itself.
+const SHORT_ROW: u64 = 5;
+
 /// The input of a run's text in addition to the run.
 #[derive(Debug, Clone, Copy)]
 pub struct MeasurementText<'a> {
@@ -105,6 +108,23 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     text
 }
 
+/// The rows, of which a short last one belongs to the one before: a few packets say nothing of a rate.
+fn whole_rows(rows: &[IntervalRow], end_ns: u64) -> Vec<IntervalRow> {
+    let mut rows = rows.to_vec();
+    let Some([before, last]) = rows.last_chunk::<2>() else { return rows };
+    let (length_ns, last_ns) = (last.start_ns - before.start_ns, end_ns.saturating_sub(last.start_ns));
+    if last_ns < length_ns / SHORT_ROW
+        && let (Some(more), Some(row)) = (rows.pop(), rows.last_mut())
+    {
+        let sum = |row: &IntervalRow| row.delay_mean_ns.map_or(0.0, |mean| mean * row.messages as f64);
+        let (delays, timed) = (sum(row) + sum(&more), row.delay_mean_ns.or(more.delay_mean_ns).is_some());
+        row.messages += more.messages;
+        row.bytes += more.bytes;
+        row.delay_mean_ns = timed.then(|| delays / row.messages.max(1) as f64);
+    }
+    rows
+}
+
 /// The interval series.
 fn rows(run: &RunRecord, side: &HostReport) -> String {
     let echoes = run.spec.probe.probe.echoes();
@@ -119,8 +139,9 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
     text.push('\n');
     // Rows are alike long; the last one ends with the last arrival.
     let end_ns = side.received.last_ns.saturating_sub(side.received.first_ns);
-    let ends = side.series.iter().skip(1).map(|row| row.start_ns).chain([end_ns]);
-    for (IntervalRow { start_ns, messages, bytes, delay_mean_ns }, end_ns) in side.series.iter().zip(ends) {
+    let rows = whole_rows(&side.series, end_ns);
+    let ends = rows.iter().skip(1).map(|row| row.start_ns).chain([end_ns]);
+    for (IntervalRow { start_ns, messages, bytes, delay_mean_ns }, end_ns) in rows.iter().zip(ends) {
         let seconds = end_ns.saturating_sub(*start_ns) as f64 / 1e9;
         let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
         let _ = write!(text, "{:>7.2} - {:>6.2}s", *start_ns as f64 / 1e9, end_ns as f64 / 1e9);

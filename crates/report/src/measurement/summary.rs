@@ -2,8 +2,8 @@
 
 use crate::measurement::words::{both, figure, milliseconds, number, scaled, shown};
 use stacklab_model::{
-    Clock, Compared, CpuScope, DelayPoints, Delays, Drops, HostReport, Metric, Point, Probe, RunRecord,
-    Transport, Value,
+    Clock, Compared, CpuScope, DelayPoints, Delays, Drops, HostReport, Metric, Point, Probe, Received,
+    RunRecord, Transport, Value,
 };
 
 /// The lines below the rows: label and figures.
@@ -40,7 +40,7 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
             "received",
             format!(
                 "{} in {} messages, {:.2} s",
-                scaled(received.bytes as f64, "B"),
+                scaled((received.bytes + received.cut_bytes) as f64, "B"),
                 received.measured,
                 seconds(received.first_ns, received.last_ns)
             ),
@@ -157,6 +157,7 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'s
             "lost",
             format!("{lost}/{sent} ({})", shown(Some(&ratio), |ratio| format!("{} %", figure(ratio)))),
         ));
+        lines.extend(copies(&receiver.received, &sender.received));
     }
     let metrics = match run.spec.probe.probe {
         Probe::EchoOpen => [Metric::RttOpen, Metric::RttOpenMean, Metric::RttOpenP99, Metric::RttOpenP999],
@@ -179,6 +180,19 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'s
         lines.push(("  p99", at(Metric::RttInterfaceP99)));
     }
     lines
+}
+
+/// Copies of an echo's messages and answers, which are not counted with them, and those out of order.
+fn copies(messages: &Received, answers: &Received) -> Option<(&'static str, String)> {
+    let seen = [
+        (messages.duplicates, "copies of messages, not answered"),
+        (answers.duplicates, "copies of answers"),
+        (messages.reordered, "messages out of order"),
+        (answers.reordered, "answers out of order"),
+    ];
+    let seen: Vec<String> =
+        seen.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    (!seen.is_empty()).then(|| ("also", seen.join(", ")))
 }
 
 fn connect(run: &RunRecord, sender: &HostReport) -> Vec<(&'static str, String)> {

@@ -51,7 +51,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
         Sent { measured: 1000, bytes: 1_400_000, first_ns: at.0, last_ns: at.1, ..Sent::default() };
     let received = Received {
         measured: 990,
-        at_first: 1,
+        bytes_at_first: 100,
         bytes: 1_386_000,
         first_ns: at.0,
         last_ns: at.1,

@@ -116,10 +116,11 @@ fn campaign_until(
     );
     progress.end();
     drop(rigs);
-    if let Err(failure @ (Failure::Store(_) | Failure::Agent(_) | Failure::Testbed(_))) = measured {
-        return Err(failure);
+    match measured {
+        Err(Failure::Agent(error)) => Err(Failure::Campaign { error, path: record.path().to_owned() }),
+        Err(failure @ (Failure::Store(_) | Failure::Testbed(_))) => Err(failure),
+        measured => Ok((record, measured)),
     }
-    Ok((record, measured))
 }
 
 /// What the CPU time of hosts is of, in the trials that it is asked of.

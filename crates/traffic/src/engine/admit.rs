@@ -2,13 +2,14 @@
 //! takes no place.
 
 use crate::engine::header::Header;
+use crate::engine::opening::{self, is_nothing};
 use crate::engine::peers::Peers;
 use crate::engine::socket::Channel;
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::sys::{self, Interest, PollEntry};
 use socket2::Socket;
-use stacklab_model::{HEADER_BYTES, ScopedAddr, Transport, TrialSpec};
+use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
 use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
@@ -41,11 +42,6 @@ pub(crate) fn admit(
             Ok((channel.into_iter().collect(), strays))
         }
     }
-}
-
-/// Whether a call only found nothing yet.
-fn is_nothing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
 /// The socket, connected to whoever sent the first datagram of this trial.
@@ -123,14 +119,7 @@ fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// A connection that has not shown whose it is.
-struct Unknown {
-    channel: Channel,
-    from: Option<ScopedAddr>,
-}
-
-/// The connections of all flows: of the first, the first message is one of this trial; the others are from the same
-/// address, and have said nothing else. Their first messages may be long in coming.
+/// The connections of all flows, each of which began with a header of this trial.
 fn connections(
     spec: &TrialSpec,
     peers: Option<&Peers>,
@@ -139,8 +128,8 @@ fn connections(
     attempt: impl Fn() -> String,
 ) -> Result<(Vec<Channel>, u64), EngineError> {
     let flows = spec.flows as usize;
-    let (mut found, mut unknown, mut strays) = (Vec::new(), VecDeque::<Unknown>::new(), 0);
-    let (mut unprepared, mut sender, mut ends) = (None, None, None);
+    let (mut found, mut unknown, mut strays) = (Vec::new(), VecDeque::<Channel>::new(), 0);
+    let (mut unprepared, mut ends) = (None, None);
     while found.len() < flows {
         // Read first: whatever arrived before the end can still be accepted afterwards.
         let over = has_ended(ended, &mut ends);
@@ -153,10 +142,8 @@ fn connections(
             match sys::accept(socket) {
                 Ok((_, from)) if !is_peer(peers, from) => strays += 1,
                 // Prepared at once: its first message has the kernel's stamp.
-                Ok((connection, from)) => match Channel::new(spec, connection) {
-                    Ok(channel) => {
-                        unknown.push_back(Unknown { channel, from: from.map(ScopedAddr::from) });
-                    }
+                Ok((connection, _)) => match Channel::new(spec, connection) {
+                    Ok(channel) => unknown.push_back(channel),
                     // A stray may be gone again. If it was the sender's, the trial ends, and this is why.
                     Err(error) => {
                         unprepared = Some(error);
@@ -170,7 +157,7 @@ fn connections(
                 }
             }
         }
-        let all = unknown.iter().map(|unknown| &unknown.channel.socket).chain([socket]);
+        let all = unknown.iter().map(|channel| &channel.socket).chain([socket]);
         let mut ready: Vec<PollEntry> =
             all.map(|socket| PollEntry::new(socket, Interest::Readable)).collect();
         sys::poll_sockets(&mut ready, sys::RECEIVE_TICK).attempt(&attempt)?;
@@ -181,8 +168,7 @@ fn connections(
             break;
         }
         let mut half = false;
-        for (connection, ready) in std::mem::take(&mut unknown).into_iter().zip(&ready) {
-            let Unknown { channel, from } = connection;
+        for (channel, ready) in std::mem::take(&mut unknown).into_iter().zip(&ready) {
             let seen = if ready.is_ready() {
                 peeked(&channel.socket)
             } else {
@@ -190,29 +176,18 @@ fn connections(
             };
             match seen {
                 Ok(Some(seen)) if Header::read(&seen, spec.token).is_some() && found.len() < flows => {
-                    sender = from;
+                    opening::take_header(&channel).attempt(&attempt)?;
                     found.push(channel);
                 }
                 Ok(Some(seen))
                     if !seen.is_empty() && seen.len() < HEADER_BYTES as usize && over == Ended::Not =>
                 {
                     half = true;
-                    unknown.push_back(Unknown { channel, from });
+                    unknown.push_back(channel);
                 }
-                Err(error) if is_nothing(&error) => unknown.push_back(Unknown { channel, from }),
+                Err(error) if is_nothing(&error) => unknown.push_back(channel),
                 Ok(_) | Err(_) => strays += 1,
             }
-        }
-        // All of them have had their time to say something else.
-        if sender.is_some() && !ready.iter().any(PollEntry::is_ready) {
-            let (same, others) = unknown.into_iter().partition::<Vec<_>, _>(|unknown| unknown.from == sender);
-            let mut same: VecDeque<Unknown> = same.into();
-            while found.len() < flows
-                && let Some(next) = same.pop_front()
-            {
-                found.push(next.channel);
-            }
-            unknown = same.into_iter().chain(others).collect();
         }
         while unknown.len() > flows + MOST_UNKNOWN {
             unknown.pop_front();
@@ -223,7 +198,13 @@ fn connections(
             sys::sleep(LOOK);
         }
     }
-    Ok((found, strays + unknown.len() as u64))
+    // What else waits is dropped, and so closed, before the sender begins.
+    strays += unknown.len() as u64;
+    drop(unknown);
+    if found.len() == flows {
+        opening::admit_all(&found).attempt(&attempt)?;
+    }
+    Ok((found, strays))
 }
 
 /// Whether something waits at a socket within the limit.
@@ -269,10 +250,7 @@ mod tests {
                     }
                 }
                 Transport::Tcp => {
-                    // Of several flows some may be silent for a while, and so one from the sender's address may be
-                    // theirs.
-                    let silent = if flows == 1 { &b""[..] } else { b"x" };
-                    for junk in [&b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"[..], &[7; 200], b"x", silent] {
+                    for junk in [&b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"[..], &[7; 200], b"x", b""] {
                         let mut stream = TcpStream::connect(receiver.address).unwrap();
                         stream.write_all(junk).unwrap();
                         open.push(stream);

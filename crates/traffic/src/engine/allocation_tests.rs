@@ -29,7 +29,7 @@ fn asked(spec: &TrialSpec) -> [u64; 2] {
     }
     let to = socket.local_addr().unwrap().as_socket().unwrap();
     let sending: Vec<Channel> =
-        (0..spec.flows).map(|_| Channel::connect(spec, address, to).unwrap()).collect();
+        (0..spec.flows).map(|_| Channel::connect(spec, address, to, socket::CONNECT_LIMIT).unwrap()).collect();
     let receiving: Vec<Channel> = match spec.transport {
         Transport::Tcp => (0..spec.flows).map(|_| accept(spec, &socket)).collect(),
         Transport::Udp => {
@@ -87,6 +87,8 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
             length,
             stamp: Stamp::Actual,
             slice: 0,
+            offset_ns: 0,
+            limit_ns: u64::MAX,
             sent_before: 0,
             stop: None,
         };

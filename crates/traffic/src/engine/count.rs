@@ -8,8 +8,10 @@ use crate::stats::delay::{DelayRecorder, Variation};
 use crate::stats::sequence::{Arrival, SequenceWindow};
 use crate::stats::series::Series;
 use crate::stats::slices::SliceCounter;
-use crate::sys::Nanos;
-use stacklab_model::{CpuScope, CpuTime, Delays, Exchange, IntervalRow, Probe, Received, Slice, TrialSpec};
+use crate::sys::{self, Nanos};
+use stacklab_model::{
+    CpuScope, CpuTime, Delays, Exchange, IntervalRow, Pacing, Probe, Received, Slice, TrialSpec,
+};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,6 +21,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const LOSS_THRESHOLD_NS: Nanos = 50_000_000;
 /// Loss threshold without an end marker, counted from when the sender is known to have ended.
 const SILENCE_NS: Nanos = 500_000_000;
+/// Without an end marker, a pause is long from this many of the mean gaps between arrivals on.
+const SILENT_GAPS: u64 = 4;
+/// For how long arrivals are counted after the sender is known to have ended: what a deep queue still holds then is not.
+const LATE_NS: Nanos = 5_000_000_000;
 /// How long a closed loop waits for an answer before it sends the next message.
 const ANSWER_LIMIT_NS: Nanos = 1_000_000_000;
 
@@ -59,6 +65,14 @@ pub(crate) struct ArrivalCounter<'a> {
     /// The reply that a closed loop waits for, and since when.
     answer: Option<(Phase, u64, Nanos)>,
     last_arrival_ns: Nanos,
+    /// The first arrival of all, and how many came.
+    first_arrival_ns: Nanos,
+    arrivals: u64,
+    /// Since when the sender is known to have ended.
+    ended_ns: Option<Nanos>,
+    token: u32,
+    /// Whether the window begins with the first whole message: on a schedule, its first bytes say nothing of the rate.
+    whole: bool,
     /// Whether arrivals are echo replies, which carry a reflect time.
     answers: bool,
     /// Clock offset added to the sender's time.
@@ -72,6 +86,8 @@ struct Flow {
     variation: Variation,
     measured: u64,
     bytes: u64,
+    /// Bytes of the next message that have been counted.
+    partial: u64,
     /// Measured messages sent, known from the end marker.
     expected: Option<u64>,
     complete: bool,
@@ -85,6 +101,7 @@ impl Flow {
             variation: Variation::default(),
             measured: 0,
             bytes: 0,
+            partial: 0,
             expected: None,
             complete: false,
         }
@@ -128,6 +145,11 @@ impl<'a> ArrivalCounter<'a> {
             cpu: None,
             answer: None,
             last_arrival_ns: 0,
+            first_arrival_ns: 0,
+            arrivals: 0,
+            ended_ns: None,
+            token: spec.token,
+            whole: matches!(spec.probe.pacing, Pacing::Schedule(_)),
             answers: spec.probe.probe == Probe::Echo,
             clock_offset_ns: spec.clock_offset_ns,
             timed: coalesce::knows_arrival_times(spec),
@@ -157,8 +179,8 @@ impl<'a> ArrivalCounter<'a> {
     /// Adds another thread's counts of the same trial.
     pub(crate) fn join(&mut self, other: ArrivalCounter<'_>) {
         let (received, more) = (&mut self.received, other.received);
-        if received.measured == 0 || more.measured > 0 && more.first_ns < received.first_ns {
-            (received.first_ns, received.at_first) = (more.first_ns, more.at_first);
+        if received.first_ns == 0 || more.first_ns > 0 && more.first_ns < received.first_ns {
+            (received.first_ns, received.bytes_at_first) = (more.first_ns, more.bytes_at_first);
         }
         received.warmup += more.warmup;
         received.measured += more.measured;
@@ -194,7 +216,8 @@ impl<'a> ArrivalCounter<'a> {
         if clock_offset_ns != 0 {
             received.least_delays = series.minima();
         }
-        let bytes = |flow: &Option<Flow>| flow.as_ref().map_or(0, |flow| flow.bytes);
+        received.cut_bytes = flows.iter().flatten().map(|flow| flow.partial).sum();
+        let bytes = |flow: &Option<Flow>| flow.as_ref().map_or(0, |flow| flow.bytes + flow.partial);
         Counted {
             received,
             delays: delays.finish(flows.iter().flatten().map(|flow| &flow.variation)),
@@ -206,6 +229,14 @@ impl<'a> ArrivalCounter<'a> {
         }
     }
 
+    fn arrived(&mut self, now: Nanos) {
+        self.last_arrival_ns = self.last_arrival_ns.max(now);
+        if self.arrivals == 0 {
+            self.first_arrival_ns = now;
+        }
+        self.arrivals += 1;
+    }
+
     fn exchanged(&mut self, sent_ns: Nanos, reflected_ns: Nanos, returned_ns: Nanos) {
         let exchange = Exchange { sent_ns, reflected_ns, returned_ns };
         let least = &mut self.received.least_round_trip;
@@ -214,15 +245,22 @@ impl<'a> ArrivalCounter<'a> {
         }
     }
 
+    /// Begins the window with the first arrival.
+    fn begin(&mut self, now: Nanos) {
+        if self.received.first_ns > 0 {
+            return;
+        }
+        self.received.first_ns = now;
+        self.cpu.iter_mut().for_each(CpuWindow::open);
+        // The first arrival on any thread starts the series of all threads.
+        let _ = self.shared.first_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     fn measured(&mut self, place: usize, header: Header, bytes: u64, now: Nanos) {
+        self.begin(now);
         let ArrivalCounter { flows, received, .. } = self;
         let Some(flow) = &mut flows[place] else { return };
-        if received.measured == 0 {
-            received.first_ns = now;
-            self.cpu.iter_mut().for_each(CpuWindow::open);
-            // The first arrival on any thread starts the series of all threads.
-            let _ = self.shared.first_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-        }
+        let counted = std::mem::take(&mut flow.partial);
         match flow.window.arrive(header.sequence) {
             Arrival::First => {}
             Arrival::Reordered => received.reordered += 1,
@@ -238,8 +276,9 @@ impl<'a> ArrivalCounter<'a> {
         flow.measured += 1;
         flow.bytes += bytes;
         received.measured += 1;
-        received.at_first += u64::from(now == received.first_ns);
         received.bytes += bytes;
+        let new_bytes = bytes.saturating_sub(counted);
+        received.bytes_at_first += if now == received.first_ns { new_bytes } else { 0 };
         received.last_ns = received.last_ns.max(now);
         let delay = self
             .timed
@@ -248,7 +287,7 @@ impl<'a> ArrivalCounter<'a> {
             self.delays.record(delay, &mut flow.variation);
         }
         let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
-        self.series.record(now.saturating_sub(first_ns), bytes, delay);
+        self.series.record(now.saturating_sub(first_ns), new_bytes, delay);
         if let Some(slices) = &mut self.slices {
             slices.record(header.slice, place, now, delay);
         }
@@ -258,10 +297,10 @@ impl<'a> ArrivalCounter<'a> {
 impl Sink for ArrivalCounter<'_> {
     fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
         let place = usize::from(header.flow);
+        self.arrived(now);
         let Some(slot) = self.flows.get_mut(place) else {
             return Ok(self.stray());
         };
-        self.last_arrival_ns = self.last_arrival_ns.max(now);
         let unheard = &mut self.unheard;
         let flow = slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| Flow::new(self.all_flows)));
         match header.phase {
@@ -301,6 +340,37 @@ impl Sink for ArrivalCounter<'_> {
         Ok(stop_if(complete || answered))
     }
 
+    fn partial(&mut self, message: &[u8], now: Nanos) {
+        let Some(header) = Header::read(message, self.token) else { return };
+        if header.phase != Phase::Measured || usize::from(header.flow) >= self.flows.len() {
+            return;
+        }
+        self.arrived(now);
+        if !self.whole {
+            self.begin(now);
+        }
+        let unheard = &mut self.unheard;
+        let slot = &mut self.flows[usize::from(header.flow)];
+        let flow = slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| Flow::new(self.all_flows)));
+        let more = (message.len() as u64).saturating_sub(flow.partial);
+        if more == 0 || self.received.first_ns == 0 {
+            return;
+        }
+        flow.partial += more;
+        self.received.last_ns = self.received.last_ns.max(now);
+        self.received.bytes_at_first += if now == self.received.first_ns { more } else { 0 };
+        let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
+        self.series.record_bytes(now.saturating_sub(first_ns), more);
+    }
+
+    fn is_over(&mut self) -> bool {
+        if !self.shared.ended.load(Ordering::Relaxed) {
+            return false;
+        }
+        let now = sys::now_ns();
+        now - *self.ended_ns.get_or_insert(now) >= LATE_NS
+    }
+
     fn stray(&mut self) -> ControlFlow<()> {
         self.received.strays += 1;
         ControlFlow::Continue(())
@@ -316,7 +386,11 @@ impl Sink for ArrivalCounter<'_> {
         let quiet = now.saturating_sub(self.last_arrival_ns);
         let ended = self.shared.ended.load(Ordering::Relaxed);
         let marked = self.marked >= self.awaited_flows;
-        stop_if(marked && quiet >= LOSS_THRESHOLD_NS || ended && quiet >= SILENCE_NS)
+        // On a slow path, a gap between two arrivals is long.
+        let gap = self.last_arrival_ns.saturating_sub(self.first_arrival_ns) / self.arrivals.max(1);
+        let silence = SILENCE_NS.max(SILENT_GAPS.saturating_mul(gap));
+        let is_silent = ended && quiet >= silence;
+        stop_if(marked && quiet >= LOSS_THRESHOLD_NS || is_silent || self.is_over())
     }
 }
 

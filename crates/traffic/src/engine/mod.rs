@@ -11,6 +11,7 @@ pub(crate) mod endpoint;
 pub(crate) mod format;
 pub(crate) mod header;
 pub(crate) mod interface_rtt;
+pub(crate) mod opening;
 pub(crate) mod pacer;
 pub(crate) mod peers;
 pub(crate) mod phases;

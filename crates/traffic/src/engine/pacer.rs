@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
 use std::time::Duration;
 
+/// For how long a schedule that is late is caught up with after its end: a tenth of the phase, within these bounds. A
+/// path that does not carry the rate must not lengthen the phase.
+const CATCH_UP_NS: (Nanos, Nanos) = (100_000_000, 1_000_000_000);
 /// How long a sender that may be stopped sleeps at once.
 const STOP_LOOK_NS: Nanos = 20_000_000;
 
@@ -56,6 +59,10 @@ pub(crate) struct Pacer<'a> {
     /// Nanoseconds between messages on a schedule; 0 where there is none.
     gap_ns: f64,
     length: Length,
+    /// Time of the first message after the start, on a schedule.
+    offset_ns: Nanos,
+    /// The phase ends here though its length is not reached.
+    limit_ns: Nanos,
     /// No message is sent before this time: after a late message, the next one does not follow at once.
     not_before_ns: Nanos,
     lateness: Option<Lateness>,
@@ -76,7 +83,40 @@ impl<'a> Pacer<'a> {
         let lateness = (gap_ns > 0.0).then(Lateness::new);
         let only_processor = sys::allowed_processors().nth(1).is_none();
         let start_ns = sys::now_ns();
-        Pacer { start_ns, gap_ns, length, not_before_ns: 0, lateness, stop: None, only_processor }
+        let limit_ns = match length {
+            Length::Time(time) if gap_ns > 0.0 => {
+                time.saturating_add((time / 10).clamp(CATCH_UP_NS.0, CATCH_UP_NS.1))
+            }
+            Length::Time(time) => time,
+            Length::Packets(_) => Nanos::MAX,
+        };
+        let (offset_ns, not_before_ns, stop) = (0, 0, None);
+        Pacer { start_ns, gap_ns, length, offset_ns, limit_ns, not_before_ns, lateness, stop, only_processor }
+    }
+
+    /// The same, whose schedule begins later: the schedules of several threads alternate.
+    pub(crate) fn offset_by(self, offset_ns: Nanos) -> Self {
+        Pacer { offset_ns, ..self }
+    }
+
+    /// The same, which ends after this time in any case.
+    pub(crate) fn within(self, limit_ns: Nanos) -> Self {
+        Pacer { limit_ns: self.limit_ns.min(limit_ns), ..self }
+    }
+
+    /// When the phase ends in any case.
+    pub(crate) fn ends_ns(&self) -> Nanos {
+        self.start_ns.saturating_add(self.limit_ns)
+    }
+
+    /// When message `sequence` is due, or the phase ends before; `None` without a schedule.
+    pub(crate) fn due(&self, sequence: u64) -> Option<Nanos> {
+        let due = self.start_ns + self.offset_ns + (sequence as f64 * self.gap_ns) as Nanos;
+        let end = match self.length {
+            Length::Time(time) => self.start_ns.saturating_add(time),
+            Length::Packets(_) => Nanos::MAX,
+        };
+        (self.gap_ns > 0.0).then_some(due.min(end))
     }
 
     /// The phase also ends when this is set.
@@ -93,25 +133,26 @@ impl<'a> Pacer<'a> {
     pub(crate) fn next_slot(&mut self, sequence: u64, most: usize) -> Option<SendSlot> {
         let mut now = sys::now_ns();
         let scheduled = self.gap_ns > 0.0;
-        let due = if scheduled { self.start_ns + (sequence as f64 * self.gap_ns) as Nanos } else { now };
+        let due = self.due(sequence).unwrap_or(now);
         let left = match self.length {
             Length::Packets(packets) => packets.saturating_sub(sequence),
             Length::Time(time) if due.saturating_sub(self.start_ns) >= time => 0,
             Length::Time(_) => u64::MAX,
         };
-        if left == 0 || self.is_stopped() {
-            return None;
-        }
-        if scheduled {
-            let due = due.max(self.not_before_ns);
+        let is_late = now >= self.ends_ns();
+        if scheduled && !is_late {
+            // The phase lasts until its end, though nothing is due until then.
+            let due = if left == 0 { due } else { due.max(self.not_before_ns) };
             // Who may be stopped sleeps no longer than it takes to notice.
-            while self.stop.is_some() && now + STOP_LOOK_NS < due {
+            while self.stop.is_some() && now + STOP_LOOK_NS < due && !self.is_stopped() {
                 now = wait_until(now + STOP_LOOK_NS, now, self.only_processor);
-                if self.is_stopped() {
-                    return None;
-                }
             }
-            now = wait_until(due, now, self.only_processor);
+            if !self.is_stopped() && !matches!((self.length, left), (Length::Packets(_), 0)) {
+                now = wait_until(due, now, self.only_processor);
+            }
+        }
+        if left == 0 || is_late || self.is_stopped() {
+            return None;
         }
         let messages = if scheduled { 1 } else { most.min(usize::try_from(left).unwrap_or(usize::MAX)) };
         Some(SendSlot { due, now, messages })
@@ -186,6 +227,22 @@ mod tests {
         assert!(pacer.finish().unwrap().most_ns() >= 9_000_000);
         overslept.sort_unstable();
         assert!(overslept[100] < 5_000_000, "{overslept:?}");
+    }
+
+    #[test]
+    fn a_schedule_lasts_its_time_and_what_is_late_does_not_lengthen_it() {
+        // The next message would be due a second later.
+        let mut pacer = Pacer::start(Pacing::Schedule(1.0), Length::Time(50_000_000));
+        assert!(pacer.next_slot(0, 1).is_some() && pacer.next_slot(1, 1).is_none());
+        assert!(sys::now_ns() - pacer.start_ns >= 50_000_000);
+        let pacer = || Pacer::start(Pacing::Schedule(1_000.0), Length::Time(50_000_000));
+        let mut late = Pacer { start_ns: sys::now_ns() - 140_000_000, ..pacer() };
+        assert!(late.next_slot(3, 1).is_some(), "it is caught up with");
+        let mut too_late = Pacer { start_ns: sys::now_ns() - 160_000_000, ..pacer() };
+        assert!(too_late.next_slot(3, 1).is_none());
+        // The schedule of another thread begins between two messages of this one's.
+        let other = pacer().offset_by(500_000);
+        assert_eq!(other.due(1), Some(other.start_ns + 1_500_000));
     }
 
     #[test]

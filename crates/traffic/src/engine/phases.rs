@@ -5,18 +5,20 @@ use crate::engine::pacer::Lateness;
 use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
 use crate::engine::socket::Channel;
 use crate::engine::turns::Turn;
-use crate::engine::tx::TxBatch;
+use crate::engine::tx::{FlowEnd, TxBatch};
 use crate::host::cpu::CpuWindow;
 use crate::stats::slices::MOST_SLICES;
 use crate::sys::{self, Nanos, RunDelay};
+use crate::trial::execute::longest;
 use stacklab_model::{Length, Pacing, Probe, Sent, Slice, Transport, TrialSpec};
 use std::io;
 use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-/// How long what was sent may take to leave: the coordinator waits longer.
-pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(20);
+/// How long what is on the way when a trial or a slice ends may take to arrive. A path with a deep queue may take
+/// longer: a trial ends all the same.
+pub(crate) const END_LIMIT: Duration = Duration::from_secs(5);
 /// Number of end markers on a lossy transport, and the pause between two.
 const UDP_MARKERS: u8 = 3;
 const MARKER_PAUSE: Duration = Duration::from_millis(2);
@@ -45,6 +47,10 @@ pub(crate) struct Finished {
     pub slices: Vec<Slice>,
     /// User and kernel time of the sending thread over the slices, if the system divides it.
     pub cpu_parts: Option<(Nanos, Nanos)>,
+    /// Until when the path may take to empty.
+    pub ends_ns: Nanos,
+    /// How each flow ended.
+    pub ends: Vec<FlowEnd>,
     /// Zero-copy sends, and how many of them the kernel copied anyway.
     pub zerocopy: Option<(u64, u64)>,
 }
@@ -65,6 +71,8 @@ impl Finished {
             late.join(more);
         }
         self.cpu.join(other.cpu);
+        self.ends_ns = self.ends_ns.max(other.ends_ns);
+        self.ends.extend(other.ends);
         self
     }
 }
@@ -74,8 +82,12 @@ pub(crate) struct Sending<'a> {
     spec: &'a TrialSpec,
     /// This thread's share of the schedule and of the message count.
     pacing: Pacing,
+    /// When the schedule's first message is due after the beginning: the threads alternate.
+    offset_ns: Nanos,
     warmup: Length,
     length: Length,
+    /// Until when the path may take to empty, once the end is marked.
+    ends_ns: Nanos,
     tx: TxBatch<'a>,
     sent: Sent,
     lateness: Option<Lateness>,
@@ -96,6 +108,10 @@ impl<'a> Sending<'a> {
             Pacing::Schedule(per_second) => Pacing::Schedule(per_second * group.len() as f64 / all as f64),
             pacing => pacing,
         };
+        let offset_ns = match pacing {
+            Pacing::Schedule(own) => (1e9 / own * group.start as f64 / all as f64) as Nanos,
+            _ => 0,
+        };
         let upto = |flow: usize, packets: u64| (u128::from(packets) * flow as u128 / u128::from(all)) as u64;
         let share = |length: Length| match counted(spec, length) {
             Length::Packets(packets) => {
@@ -106,6 +122,8 @@ impl<'a> Sending<'a> {
         Ok(Sending {
             spec,
             pacing,
+            offset_ns,
+            ends_ns: 0,
             warmup: share(Length::Time(spec.probe.warmup_ns)),
             length: share(spec.probe.length),
             tx: TxBatch::new(&channels[group.clone()], group.start as u16)?,
@@ -163,7 +181,6 @@ impl<'a> Sending<'a> {
         turn.wait()?;
         let warmup = Length::Time(self.spec.probe.warmup_ns.max(LEAST_SLICE_NS));
         let warm = self.phase(Phase::Warmup, warmup, 0, after_each)?;
-        self.tx.flush()?;
         self.sent.warmup = warm.messages;
         let empty_ns = self.empty_path()?;
         if let Pacing::Share(_) = self.pacing {
@@ -185,8 +202,9 @@ impl<'a> Sending<'a> {
             if let Pacing::Share(share) = self.pacing {
                 self.pacing = Pacing::Schedule(share * turn.flood_rate().ok_or_else(no_flood_rate)?);
             }
-            let is_last =
-                (u64::from(round) + 1) * slice_ns >= whole_ns || self.slices.len() + 1 >= MOST_SLICES;
+            let is_last = (u64::from(round) + 1) * slice_ns >= whole_ns
+                || self.slices.len() + 1 >= MOST_SLICES
+                || turn.is_last_round(whole_ns);
             if in_time {
                 self.slice(round, slice_ns, after_each)?;
             } else {
@@ -214,8 +232,6 @@ impl<'a> Sending<'a> {
         let waited_began = self.run_delay.read();
         let began = sys::thread_cpu_ns();
         let sent = self.phase(Phase::Measured, Length::Time(slice_ns), round, after_each)?;
-        // In another arm's turn they would lengthen that arm's slice and this one.
-        self.tx.flush()?;
         let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
         let waited = self.run_delay.read().zip(waited_began);
         let waited_ns = waited.map(|(now, began)| now.saturating_sub(began));
@@ -247,8 +263,19 @@ impl<'a> Sending<'a> {
     /// Waits until all that was sent has left the socket, or for TCP has been acknowledged, and gives the receiver
     /// time to take it. Returns when that was, before the pause.
     fn empty_path(&mut self) -> io::Result<Nanos> {
+        let until = sys::now_ns() + END_LIMIT.as_nanos() as Nanos;
+        self.tx.wait_until(until);
+        // In another arm's turn they would lengthen that arm's slice and this one.
+        self.tx.flush()?;
         for channel in self.channels {
-            wait_until_empty(channel)?;
+            if !wait_until_empty(channel, until)? {
+                let reason = format!(
+                    "after a slice the path did not empty within {} s: it is too slow for slices; set runs.arms = \
+                     \"separate\", or a packet_rate that it carries",
+                    END_LIMIT.as_secs()
+                );
+                return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+            }
         }
         let empty_ns = sys::now_ns();
         if !self.spec.probe.probe.echoes() {
@@ -289,6 +316,13 @@ impl<'a> Sending<'a> {
             length,
             stamp: if open_loop { Stamp::Intended } else { Stamp::Actual },
             slice,
+            offset_ns: self.offset_ns,
+            // Messages of the kernel's schedule are counted, and what is counted must end, too.
+            limit_ns: match (phase, self.spec.probe.length) {
+                (Phase::Measured, Length::Packets(_)) => longest(self.spec).as_nanos() as Nanos,
+                (Phase::Measured, Length::Time(ns)) => ns.saturating_add(END_LIMIT.as_nanos() as Nanos),
+                _ => Nanos::MAX,
+            },
             sent_before: if phase == Phase::Measured { self.sent.measured } else { 0 },
             stop: None,
         };
@@ -296,6 +330,8 @@ impl<'a> Sending<'a> {
     }
 
     fn mark_end(&mut self) -> io::Result<()> {
+        self.ends_ns = sys::now_ns() + END_LIMIT.as_nanos() as Nanos;
+        self.tx.wait_until(self.ends_ns);
         let markers = if self.spec.transport == Transport::Udp { UDP_MARKERS } else { 1 };
         for markers_left in (0..markers).rev() {
             self.sent.markers += self.tx.mark_end(Header {
@@ -316,8 +352,9 @@ impl<'a> Sending<'a> {
 
     /// What was sent. Waits until the kernel no longer needs the buffers.
     pub(crate) fn finish(self) -> io::Result<Finished> {
-        let Sending { tx, sent, lateness, cpu, slices, cpu_parts, .. } = self;
-        Ok(Finished { sent, lateness, cpu, slices, cpu_parts, zerocopy: tx.finish()? })
+        let Sending { tx, sent, lateness, cpu, slices, cpu_parts, ends_ns, .. } = self;
+        let ends = tx.ends();
+        Ok(Finished { sent, lateness, cpu, slices, cpu_parts, ends_ns, ends, zerocopy: tx.finish(ends_ns)? })
     }
 }
 
@@ -338,16 +375,15 @@ fn counted(spec: &TrialSpec, length: Length) -> Length {
     }
 }
 
-/// Waits until a socket has nothing left to send; for TCP, until all of it is acknowledged.
-pub(crate) fn wait_until_empty(channel: &Channel) -> io::Result<()> {
-    let start = sys::now_ns();
+/// Waits until a socket has nothing left to send; for TCP, until all of it is acknowledged. Returns whether that was
+/// before `until`.
+pub(crate) fn wait_until_empty(channel: &Channel, until: Nanos) -> io::Result<bool> {
     while sys::unsent_bytes(&channel.socket)?.is_some_and(|bytes| bytes > 0) {
-        if sys::now_ns() - start > DRAIN_LIMIT.as_nanos() as u64 {
-            let text = format!("the send queue did not empty within {} s", DRAIN_LIMIT.as_secs());
-            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        if sys::now_ns() > until {
+            return Ok(false);
         }
         // Asleep: acknowledgements are worked on by this processor.
         sys::sleep(LOOK);
     }
-    Ok(())
+    Ok(true)
 }

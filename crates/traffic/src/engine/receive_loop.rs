@@ -10,6 +10,12 @@ use std::ops::ControlFlow;
 pub(crate) trait Sink<H = Header> {
     /// Handles a message of the trial and its arrival time.
     fn take(&mut self, header: H, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
+    /// Handles the beginning of a stream's message that has not arrived whole; after further receives, a longer one.
+    fn partial(&mut self, _message: &[u8], _arrived: Nanos) {}
+    /// Whether the sink waits no longer for what still arrives.
+    fn is_over(&mut self) -> bool {
+        false
+    }
     /// Handles anything that is not a message of the trial.
     fn stray(&mut self) -> ControlFlow<()>;
     /// Called when nothing has arrived for [`sys::RECEIVE_TICK`].
@@ -39,7 +45,11 @@ pub(crate) fn receive_headers<H>(
                 return Ok(());
             }
         }
+        if let Some((message, arrived)) = rx.tail() {
+            sink.partial(message, arrived);
+        }
         match rx.fill()? {
+            RxStatus::Data if sink.is_over() => return Ok(()),
             RxStatus::Data => {}
             RxStatus::Timeout => {
                 if sink.idle(sys::now_ns()).is_break() {

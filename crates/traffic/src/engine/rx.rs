@@ -144,6 +144,17 @@ impl<'a> RxBatch<'a> {
         }
     }
 
+    /// The beginning of a stream's message that has not arrived whole, and the arrival time of its last byte.
+    pub(crate) fn tail(&self) -> Option<(&[u8], Nanos)> {
+        match &self.arrivals {
+            Arrivals::Streams(streams) => {
+                let tail = &streams.buffer[streams.start..streams.end];
+                (!tail.is_empty()).then_some((tail, streams.received_ns))
+            }
+            Arrivals::Datagrams(_) => None,
+        }
+    }
+
     /// The format of the messages, if they are another program's.
     pub(crate) fn foreign(&self) -> Option<ForeignFormat> {
         self.channels[0].foreign
@@ -195,7 +206,7 @@ impl Streams {
         let room = &mut self.buffer[self.end..];
         let waits = self.ready.is_none();
         let mut stamp_ns = None;
-        let received = polling(*poll_ns, |wait| match (wait && waits, *stamped) {
+        let received = match polling(*poll_ns, |wait| match (wait && waits, *stamped) {
             (wait, true) => {
                 let (received, stamp) = sys::receive_with_timestamp(socket, room, wait)?;
                 stamp_ns = stamp;
@@ -203,7 +214,11 @@ impl Streams {
             }
             (false, false) => sys::receive_now(socket, room),
             (true, false) => sys::receive(socket, room),
-        })?;
+        }) {
+            // The sender has discarded what had not arrived when its time was over. If it fails, it says so itself.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => 0,
+            received => received?,
+        };
         (self.received_ns, self.received) = (sys::now_ns(), received);
         if let Some(stamp) = stamp_ns {
             self.clock.read(self.received_ns);

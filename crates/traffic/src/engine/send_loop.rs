@@ -33,6 +33,10 @@ pub(crate) struct SendPhase<'a> {
     pub slice: u32,
     /// Messages of this phase that earlier slices sent.
     pub sent_before: u64,
+    /// On a schedule, when the first message is due after the beginning.
+    pub offset_ns: Nanos,
+    /// After this time the phase ends, though its length may be a number of messages.
+    pub limit_ns: Nanos,
     /// Set by whoever ends the phase early.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -59,12 +63,19 @@ pub(crate) fn send(
     tx: &mut TxBatch<'_>,
     mut sent: impl FnMut(u64) -> io::Result<()>,
 ) -> io::Result<SendReport> {
-    let mut pacer = Pacer::start(send_phase.pacing, send_phase.length).stopped_by(send_phase.stop);
+    let mut pacer = Pacer::start(send_phase.pacing, send_phase.length)
+        .offset_by(send_phase.offset_ns)
+        .within(send_phase.limit_ns)
+        .stopped_by(send_phase.stop);
+    tx.wait_until(pacer.ends_ns());
     let mut report = SendReport::default();
     if send_phase.sent_before == 0 {
         tx.begin_phase();
     }
     loop {
+        if let Some(due) = pacer.due(report.messages) {
+            tx.send_rests(due)?;
+        }
         let flow = tx.ready()?;
         tx.await_room()?;
         let Some(slot) = pacer.next_slot(report.messages, tx.count()) else {

@@ -4,8 +4,9 @@ use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::endpoint;
 use crate::engine::interface_rtt::InterfaceRtt;
+use crate::engine::opening::connect_all;
 use crate::engine::pacer::Lateness;
-use crate::engine::phases::{DRAIN_LIMIT, Finished, Sending, wait_until_empty};
+use crate::engine::phases::{Finished, Sending, wait_until_empty};
 use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{Channel, tcp_total};
@@ -17,7 +18,7 @@ use crate::host::counters::Snapshot;
 use crate::host::cpu;
 use crate::host::socket_memory::SocketMemory;
 use crate::host::zone;
-use crate::sys;
+use crate::sys::{self, Nanos};
 use stacklab_model::{
     DelayPoints, HostReport, Metric, Point, Probe, Role, ScopedAddr, Slice, TcpInfo, Transport, TrialSpec,
 };
@@ -61,8 +62,7 @@ pub(crate) fn run_arm(
     let before = Snapshot::take(&endpoint::interface_of(from)?);
     let memory = SocketMemory::watch(spec);
     sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {} flows", spec.flows))?;
-    let mut channels =
-        (0..spec.flows).map(|_| Channel::connect(spec, from, to)).collect::<Result<Vec<_>, EngineError>>()?;
+    let mut channels = connect_all(spec, from, to)?;
     let groups = groups(channels.len(), turn.is_some());
     if groups.iter().any(|group| group.len() > 1) {
         channels.iter_mut().for_each(Channel::without_zerocopy);
@@ -120,9 +120,12 @@ pub(crate) fn run_arm(
         turn.complete();
     }
     let endpoint = endpoint::observe(&first.socket, None)?;
-    for channel in &channels {
-        let drained = drain(channel, spec.transport);
-        drained.attempt(|| format!("end {} from {from} to {to}", spec.probe.probe))?;
+    let mut sent = report.sent;
+    for (channel, end) in channels.iter().zip(&report.ends) {
+        let left = drain(channel, spec.transport, report.ends_ns);
+        let left = left.attempt(|| format!("end {} from {from} to {to}", spec.probe.probe))?;
+        let discarded = (left as usize).saturating_sub(end.marker) + end.rest;
+        sent.discard(discarded as u64, spec.message_bytes.into());
     }
     let tcp = tcp_total(&channels);
     let mut counters = before.until(&Snapshot::take(&endpoint.interface), &first.socket);
@@ -143,8 +146,8 @@ pub(crate) fn run_arm(
     let (interface_delays, point) = interface_rtt.and_then(InterfaceRtt::finish).unzip();
     Ok(HostReport {
         io: Some(first.io),
-        socket_memory_kib: memory.peak_kib(report.sent.first_ns, report.sent.last_ns),
-        sent: report.sent,
+        socket_memory_kib: memory.peak_kib(sent.first_ns, sent.last_ns),
+        sent,
         received,
         delays,
         delay_points,
@@ -195,29 +198,28 @@ fn stream(
     all.ok_or_else(|| io::Error::other("there was no flow"))
 }
 
-/// Waits until everything has left: for TCP until the receiver has closed, for UDP until the send queue is empty.
-fn drain(channel: &Channel, transport: Transport) -> io::Result<()> {
-    let start = sys::now_ns();
-    let in_time = || sys::now_ns() - start < DRAIN_LIMIT.as_nanos() as u64;
-    let late =
-        || io::Error::new(io::ErrorKind::TimedOut, format!("not done within {} s", DRAIN_LIMIT.as_secs()));
-    match transport {
-        Transport::Tcp => {
-            channel.socket.shutdown(std::net::Shutdown::Write)?;
-            let mut rest = [0; 4096];
-            while in_time() {
-                match sys::receive(&channel.socket, &mut rest) {
-                    Ok(0) => return Ok(()),
-                    Ok(_) => {}
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            Err(late())
-        }
-        Transport::Udp => wait_until_empty(channel),
+/// Waits until everything has left: for TCP until the receiver has closed, for UDP until the send queue is empty; at
+/// most until the trial's end. Returns the bytes of a connection that have not arrived then: they are discarded with it.
+fn drain(channel: &Channel, transport: Transport, until: Nanos) -> io::Result<u32> {
+    if transport == Transport::Udp {
+        wait_until_empty(channel, until)?;
+        return Ok(0);
     }
+    channel.socket.shutdown(std::net::Shutdown::Write)?;
+    let mut rest = [0; 4096];
+    while sys::now_ns() < until {
+        match sys::receive(&channel.socket, &mut rest) {
+            Ok(0) => return Ok(0),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let left = sys::unsent_bytes(&channel.socket)?.unwrap_or(0);
+    // Closing it now resets it, and what a queue still holds reaches a port that is closed.
+    channel.socket.set_linger(Some(Duration::ZERO))?;
+    Ok(left)
 }
 
 /// Mean of the smoothed round-trip time in microseconds, sampled until the trial has ended.

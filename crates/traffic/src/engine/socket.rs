@@ -6,7 +6,7 @@ use crate::engine::format::ForeignFormat;
 use crate::engine::header::Header;
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
-use crate::sys::{self, Batch, SEND_LIMIT};
+use crate::sys::{self, Batch, Nanos, SEND_LIMIT};
 use socket2::{Domain, Protocol, Socket, Type};
 use stacklab_model::{Framing, Io, Pacing, Probe, ScopedAddr, TcpInfo, Transport, TrialSpec};
 use std::ffi::c_int;
@@ -14,8 +14,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long a connection may take to open.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How long one connection may take to open.
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum messages per call.
 const MOST_AT_ONCE: usize = 32;
 /// The same in a GSO batch: what each kernel with UDP_SEGMENT takes (UDP_MAX_SEGMENTS was 64 before Linux 6.9).
@@ -50,9 +50,11 @@ pub(crate) struct Channel {
     /// Flags of sends; end markers use plain or MSG_EOR flags.
     pub(crate) flags: c_int,
     /// How long a receive polls before it sleeps.
-    pub(crate) poll_ns: sys::Nanos,
+    pub(crate) poll_ns: Nanos,
     /// The format of its messages, if they are another program's.
     pub(crate) foreign: Option<ForeignFormat>,
+    /// The kernel's counts when the flow had been opened, which are not those of the trial.
+    opening: TcpInfo,
 }
 
 /// Opens a socket of the trial's family and transport, bound to the host's own address with port 0, never IPv4-mapped.
@@ -74,11 +76,18 @@ pub(crate) fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, Engi
 }
 
 impl Channel {
-    /// Connects to the receiver. `from` has port 0.
-    pub(crate) fn connect(spec: &TrialSpec, from: SocketAddr, to: SocketAddr) -> Result<Self, EngineError> {
+    /// Connects to the receiver within this time. `from` has port 0.
+    pub(crate) fn connect(
+        spec: &TrialSpec,
+        from: SocketAddr,
+        to: SocketAddr,
+        limit: Duration,
+    ) -> Result<Self, EngineError> {
         let socket = open(spec, from)?;
+        // No time at all would be a wrong argument.
+        let limit = limit.max(Duration::from_millis(1));
         socket_options::destination(&socket, spec, to)
-            .and_then(|to| socket.connect_timeout(&to, CONNECT_LIMIT))
+            .and_then(|to| socket.connect_timeout(&to, limit))
             .and_then(|()| socket_options::set_pacing(&socket, spec))
             .attempt(|| format!("connect {} from {} to {to}", spec.transport, ScopedAddr::from(from)))?;
         Channel::new(spec, socket)
@@ -102,6 +111,7 @@ impl Channel {
             flags: sys::SEND_PLAIN,
             poll_ns: spec.poll_ns,
             foreign: None,
+            opening: TcpInfo::default(),
         };
         channel.prepare(spec).attempt(attempt)?;
         Ok(channel)
@@ -169,6 +179,25 @@ impl Channel {
         }
     }
 
+    /// The trial begins: what the kernel has counted until now is not part of it.
+    pub(crate) fn opened(&mut self) {
+        self.opening = sys::tcp_info(&self.socket).unwrap_or_default();
+    }
+
+    /// TCP_INFO without what opening the flow has counted.
+    fn tcp_info(&self) -> io::Result<TcpInfo> {
+        let (now, before) = (sys::tcp_info(&self.socket)?, &self.opening);
+        let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before.unwrap_or(0)));
+        Ok(TcpInfo {
+            total_retrans: since(now.total_retrans, before.total_retrans),
+            data_segs_out: since(now.data_segs_out, before.data_segs_out),
+            data_segs_in: since(now.data_segs_in, before.data_segs_in),
+            bytes_sent: since(now.bytes_sent, before.bytes_sent),
+            bytes_retrans: since(now.bytes_retrans, before.bytes_retrans),
+            ..now
+        })
+    }
+
     /// Writes a header to the front of a message, in the format of this channel.
     pub(crate) fn write(&self, header: &Header, message: &mut [u8]) {
         match self.foreign {
@@ -180,18 +209,16 @@ impl Channel {
     /// Sends one whole message or a GSO batch. Returns how often it was retried after
     /// ENOBUFS.
     pub(crate) fn send(&self, message: &[u8]) -> io::Result<u64> {
-        self.send_with(message, self.flags)
+        Ok(self.send_until(message, self.flags, Nanos::MAX)?.refused)
     }
 
     /// Sends the last message and flushes what MSG_MORE held back. Otherwise it would wait for the peer's delayed
     /// acknowledgement, which would lengthen the flood.
-    pub(crate) fn send_last(&self, message: &[u8]) -> io::Result<u64> {
-        if !self.shares_segments {
-            return self.send(message);
-        }
-        let refused = self.send_with(message, sys::SEND_PLAIN)?;
+    pub(crate) fn send_last(&self, message: &[u8], until: Nanos) -> io::Result<Taken> {
+        let flags = if self.shares_segments { sys::SEND_PLAIN } else { self.flags };
+        let taken = self.send_until(message, flags, until)?;
         self.push()?;
-        Ok(refused)
+        Ok(taken)
     }
 
     /// Flushes what MSG_MORE held back of the messages so far.
@@ -204,36 +231,54 @@ impl Channel {
         Ok(())
     }
 
-    fn send_with(&self, message: &[u8], flags: c_int) -> io::Result<u64> {
+    /// Sends one message, or a GSO batch, as far as there is room for it until this time.
+    pub(crate) fn send_until(&self, message: &[u8], flags: c_int, until: Nanos) -> io::Result<Taken> {
         let mut left = message;
-        let mut refused = 0;
+        let mut taken = Taken::default();
         while !left.is_empty() {
-            refused += self.until_taken(|| {
+            let is_taken = self.until_taken(until, &mut taken.refused, || {
                 let sent = sys::send(&self.socket, left, flags)?;
                 left = &left[sent..];
                 Ok(())
             })?;
+            if !is_taken {
+                break;
+            }
+            taken.calls += 1;
         }
-        Ok(refused)
+        taken.messages = usize::from(left.len() < message.len());
+        taken.left = if taken.messages > 0 { left.len() } else { 0 };
+        Ok(taken)
     }
 
-    /// Sends the first `count` messages of a batch completely. Returns the number of retries after ENOBUFS.
-    pub(crate) fn send_all(&self, room: &mut Batch, count: usize) -> io::Result<u64> {
+    /// Sends the first `count` messages of a batch, as far as there is room for them until this time.
+    pub(crate) fn send_all(&self, room: &mut Batch, count: usize, until: Nanos) -> io::Result<Taken> {
         if count == 1 || self.is_gso_batch(count) {
-            return self.send(room.slots(0, count));
+            // A GSO batch is taken as a whole.
+            let taken = self.send_until(room.slots(0, count), self.flags, until)?;
+            return Ok(Taken { messages: taken.messages * count, ..taken });
         }
-        let (mut from, mut refused) = (0, 0);
-        while from < count {
-            refused += self.until_taken(|| {
-                let (taken, bytes) = room.send(&self.socket, from, count, self.flags)?;
-                from += taken;
-                if taken > 0 && bytes < self.message_bytes {
-                    self.send(&room.slots(from - 1, from)[bytes..])?;
-                }
+        let mut all = Taken::default();
+        while all.messages < count && all.left == 0 {
+            let (mut messages, mut bytes) = (0, 0);
+            let is_taken = self.until_taken(until, &mut all.refused, || {
+                (messages, bytes) = room.send(&self.socket, all.messages, count, self.flags)?;
                 Ok(())
             })?;
+            if !is_taken {
+                break;
+            }
+            all.messages += messages;
+            all.calls += messages;
+            if messages > 0 && bytes < self.message_bytes {
+                let rest = &room.slots(all.messages - 1, all.messages)[bytes..];
+                let taken = self.send_until(rest, self.flags, until)?;
+                all.left = if taken.messages > 0 { taken.left } else { rest.len() };
+                all.refused += taken.refused;
+                all.calls += taken.calls;
+            }
         }
-        Ok(refused)
+        Ok(all)
     }
 
     /// Whether this many messages are sent as one GSO batch. A batch that fits one packet is not segmented: the
@@ -242,20 +287,35 @@ impl Channel {
         self.io == Io::Segment && count * self.message_bytes > self.packet_bytes
     }
 
-    /// Repeats a call after EINTR or ENOBUFS. Returns the number of ENOBUFS results.
-    pub(crate) fn until_taken(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<u64> {
-        let mut refused = 0;
+    /// Repeats a call after EINTR and ENOBUFS, and while there is no room, until this time. Counts the ENOBUFS results,
+    /// and returns whether the call was taken.
+    fn until_taken(
+        &self,
+        until: Nanos,
+        refused: &mut u64,
+        mut send: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<bool> {
+        let mut since = None;
         loop {
             match send() {
-                Ok(()) => return Ok(refused),
+                Ok(()) => return Ok(true),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if sys::is_out_of_buffers(&error) => {
-                    refused += 1;
+                    *refused += 1;
                     std::thread::yield_now();
+                    if until < Nanos::MAX && sys::now_ns() >= until {
+                        return Ok(false);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let text = format!("the receiver read nothing for {} s", SEND_LIMIT.as_secs());
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                    let now = sys::now_ns();
+                    if now >= until {
+                        return Ok(false);
+                    }
+                    if now - *since.get_or_insert(now) > SEND_LIMIT.as_nanos() as Nanos {
+                        let text = format!("the receiver read nothing for {} s", SEND_LIMIT.as_secs());
+                        return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                    }
                 }
                 Err(error) => return Err(error),
             }
@@ -263,10 +323,23 @@ impl Channel {
     }
 }
 
+/// What the kernel took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// Messages, including a partly sent last one.
+    pub messages: usize,
+    /// Bytes of the last message that were not taken.
+    pub left: usize,
+    /// Calls that took something.
+    pub calls: usize,
+    /// Calls repeated after ENOBUFS.
+    pub refused: u64,
+}
+
 /// TCP_INFO of all flows: counters are summed, other fields are the first flow's. `None` for datagrams.
 pub(crate) fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> Option<TcpInfo> {
     let info = |channel: &Channel| match channel.transport {
-        Transport::Tcp => sys::tcp_info(&channel.socket).ok(),
+        Transport::Tcp => channel.tcp_info().ok(),
         Transport::Udp => None,
     };
     let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);

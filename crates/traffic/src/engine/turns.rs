@@ -8,6 +8,9 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// An interleaved trial may take this many times its arms' lengths, with the emptying of their paths.
+const MOST_EMPTYING: u64 = 2;
+
 /// Another arm of the trial has given up, and so does this one.
 #[derive(Debug, thiserror::Error)]
 #[error("another arm of the interleaved trial failed")]
@@ -36,6 +39,9 @@ struct State {
     slice_ns: Nanos,
     /// The lowest rate at which an arm flooded, messages per second.
     flood_rate: Option<f64>,
+    /// When the first round after the warm-up began, and the last round, once it has begun.
+    began_ns: Option<Nanos>,
+    last_round: Option<u64>,
     /// Whether an arm has given up. The others then give up too.
     broken: bool,
 }
@@ -157,6 +163,22 @@ impl<'a> Turn<'a> {
             state = turns.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.broken { Err(io::Error::other(OtherArmFailed)) } else { Ok(true) }
+    }
+
+    /// Whether this round is the last, of arms that send for `whole_ns` each and take turns with the emptying of their
+    /// path: where that takes longer than the slices, the trial has fewer rounds, and is not longer. The first arm of a
+    /// round decides.
+    pub(crate) fn is_last_round(&self, whole_ns: Nanos) -> bool {
+        let Order::Passed { turns, .. } = &self.order else { return false };
+        let mut state = turns.locked();
+        let now = sys::now_ns();
+        let began = *state.began_ns.get_or_insert(now);
+        let most_ns = MOST_EMPTYING.saturating_mul(turns.arms as u64).saturating_mul(whole_ns);
+        let is_first = state.ended % turns.arms as u64 == 0;
+        if is_first && now.saturating_sub(began) >= most_ns {
+            state.last_round = Some(self.rounds);
+        }
+        state.last_round == Some(self.rounds)
     }
 
     /// Ends this arm's turn.

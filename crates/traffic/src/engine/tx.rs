@@ -3,12 +3,16 @@
 use crate::engine::header::Header;
 use crate::engine::socket::Channel;
 use crate::engine::zerocopy::Zerocopy;
-use crate::sys::{self, Batch, Interest, RECEIVE_TICK, Ready};
+use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready};
 use stacklab_model::Io;
 use std::io;
+use std::time::Duration;
 
 /// Buffers used in turn with MSG_ZEROCOPY until the kernel completes each one.
 const ZEROCOPY_ROOMS: usize = 8;
+
+/// A shorter wait for room is not worth a call.
+const LEAST_WAIT_NS: Nanos = 1_000_000;
 
 /// The flows of one thread, with buffers for the messages of one call.
 pub(crate) struct TxBatch<'a> {
@@ -21,6 +25,12 @@ pub(crate) struct TxBatch<'a> {
     ready: Option<Ready>,
     zerocopy: Option<Zerocopy>,
     writer: Option<HeaderWriter<'a>>,
+    /// Until when sends wait for room.
+    until_ns: Nanos,
+    /// Whether a flow may have the rest of a message.
+    has_rests: bool,
+    /// Ready flows that are not used while others send their rests.
+    held: Vec<usize>,
 }
 
 /// Writes the header of another protocol than the probe's own.
@@ -32,6 +42,15 @@ struct Flow<'a> {
     messages: u64,
     /// A partly sent message: its header and how many bytes remain.
     rest: Option<(Header, usize)>,
+    /// Bytes of the end marker that the kernel has taken.
+    marker_bytes: usize,
+}
+
+/// How a flow ended, bytes: what the kernel has not taken of its last message, and what it has of the end marker.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FlowEnd {
+    pub rest: usize,
+    pub marker: usize,
 }
 
 /// Result of one send.
@@ -52,13 +71,16 @@ impl<'a> TxBatch<'a> {
         let rooms = (0..count).map(|_| room(channel.at_once, channel.message_bytes)).collect();
         let sockets = channels.iter().map(|channel| &channel.socket);
         Ok(TxBatch {
-            flows: channels.iter().map(|channel| Flow { channel, messages: 0, rest: None }).collect(),
+            flows: channels.iter().map(|channel| Flow { channel, messages: 0, rest: None, marker_bytes: 0 }).collect(),
             first,
             rooms,
             room: 0,
             ready: if channels.len() > 1 { Some(Ready::watch(sockets, Interest::Writable)?) } else { None },
             zerocopy: (channel.io == Io::Zerocopy).then(|| Zerocopy::new(count)),
             writer: None,
+            until_ns: Nanos::MAX,
+            has_rests: false,
+            held: Vec::with_capacity(channels.len()),
         })
     }
 
@@ -70,6 +92,11 @@ impl<'a> TxBatch<'a> {
     /// How many messages there is room for.
     pub(crate) fn count(&self) -> usize {
         self.rooms[self.room].count()
+    }
+
+    /// Sets until when sends wait for room; what was not taken then is a rest, which is sent first by the next send.
+    pub(crate) fn wait_until(&mut self, until_ns: Nanos) {
+        self.until_ns = until_ns;
     }
 
     /// Resets the message counter.
@@ -123,67 +150,128 @@ impl<'a> TxBatch<'a> {
             Some(ready) => {
                 let room = &mut self.rooms[0];
                 let (taken, has_room) = self.flows[flow].send_now(room, count, header)?;
+                self.has_rests |= self.flows[flow].rest.is_some();
                 if has_room {
                     ready.again(flow);
                 }
                 taken
             }
             None => {
+                if self.flows[0].rest.is_some() {
+                    if !self.send_rest(0)? {
+                        return Ok(TxResult::default());
+                    }
+                    // The first buffer held the rest.
+                    self.flows[0].channel.write(&header, self.rooms[self.room].slot(0));
+                }
                 let room = &mut self.rooms[self.room];
-                let refused = self.flows[0].channel.send_all(room, count)?;
+                let taken = self.flows[0].channel.send_all(room, count, self.until_ns)?;
                 if let Some(zerocopy) = &mut self.zerocopy {
-                    zerocopy.sent(self.room, count);
+                    zerocopy.sent(self.room, taken.calls);
                     self.room = (self.room + 1) % self.rooms.len();
                 }
-                TxResult { messages: count, refused }
+                if taken.left > 0 {
+                    let sequence = header.sequence + taken.messages as u64 - 1;
+                    self.flows[0].rest = Some((Header { sequence, ..header }, taken.left));
+                }
+                TxResult { messages: taken.messages, refused: taken.refused }
             }
         };
         self.flows[flow].messages += taken.messages as u64;
         Ok(taken)
     }
 
-    /// Sends the rests of partly sent messages and what is held back of whole ones. Blocks until they are sent.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        for flow in &mut self.flows {
-            if let Some((header, bytes)) = flow.rest.take() {
-                let message = self.rooms[self.room].slot(0);
-                flow.channel.write(&header, message);
-                flow.channel.send(&message[message.len() - bytes..])?;
+    /// Sends what is left of a flow's message as far as there is room in time, by copying. Returns whether all was sent.
+    fn send_rest(&mut self, flow: usize) -> io::Result<bool> {
+        let Flow { channel, rest, .. } = &mut self.flows[flow];
+        let Some((header, bytes)) = *rest else { return Ok(true) };
+        let message = self.rooms[self.room].slot(0);
+        channel.write(&header, message);
+        let flags = if channel.io == Io::Zerocopy { sys::SEND_PLAIN } else { channel.flags };
+        let taken = channel.send_until(&message[message.len() - bytes..], flags, self.until_ns)?;
+        let left = if taken.messages > 0 { taken.left } else { bytes };
+        *rest = (left > 0).then_some((header, left));
+        Ok(left == 0)
+    }
+
+    /// Sends the rests of several flows as they find room, until this time or until there are none. A schedule would
+    /// otherwise keep them until the flow's next message.
+    pub(crate) fn send_rests(&mut self, until_ns: Nanos) -> io::Result<()> {
+        let Some(ready) = &mut self.ready else { return Ok(()) };
+        while self.has_rests {
+            self.has_rests = self.flows.iter().any(|flow| flow.rest.is_some());
+            let left_ns = until_ns.saturating_sub(sys::now_ns());
+            if !self.has_rests || left_ns < LEAST_WAIT_NS {
+                break;
             }
-            flow.channel.push()?;
+            let Some(place) = ready.next(RECEIVE_TICK.min(Duration::from_nanos(left_ns)))? else { continue };
+            let flow = &mut self.flows[place];
+            if flow.rest.is_none() {
+                self.held.push(place);
+            } else if flow.send_rest_now(&mut self.rooms[0])? {
+                self.held.push(place);
+            }
+        }
+        for place in self.held.drain(..) {
+            ready.again(place);
         }
         Ok(())
     }
 
-    /// Sends an end marker on every flow, after what remains of its last message, and blocks until it is sent. Skips
+    /// Sends the rests of partly sent messages and what is held back of whole ones, as far as there is room in time.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        for place in 0..self.flows.len() {
+            if self.flows[place].rest.is_some() {
+                self.await_room()?;
+                self.send_rest(place)?;
+            }
+            self.flows[place].channel.push()?;
+        }
+        Ok(())
+    }
+
+    /// Sends an end marker on every flow, after what remains of its last message, as far as there is room in time. Skips
     /// flows whose receiver has closed. Returns the number of markers sent.
     pub(crate) fn mark_end(&mut self, header: Header) -> io::Result<u64> {
         let mut sent = 0;
         self.await_room()?;
         self.flush()?;
         for (place, flow) in self.flows.iter_mut().enumerate() {
+            if flow.rest.is_some() {
+                continue;
+            }
             let message = self.rooms[self.room].slot(0);
             let marker = Header { flow: self.first + place as u16, sequence: flow.messages, ..header };
             flow.channel.write(&marker, message);
-            match flow.channel.send_last(message) {
+            let taken = match flow.channel.send_last(message, self.until_ns) {
                 // The receiver got an earlier marker and has closed.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 taken => taken?,
             };
-            sent += 1;
+            flow.marker_bytes = if taken.messages > 0 { message.len() - taken.left } else { 0 };
+            sent += u64::from(flow.marker_bytes == message.len());
             if let Some(zerocopy) = &mut self.zerocopy {
-                zerocopy.sent(self.room, 1);
+                zerocopy.sent(self.room, taken.calls);
                 self.room = (self.room + 1) % self.rooms.len();
             }
         }
         Ok(sent)
     }
 
-    /// Zero-copy sends, and how many of them the kernel copied anyway. Waits for the last completion. `None` without
-    /// MSG_ZEROCOPY.
-    pub(crate) fn finish(self) -> io::Result<Option<(u64, u64)>> {
+    /// How each flow ended.
+    pub(crate) fn ends(&self) -> Vec<FlowEnd> {
+        let end = |flow: &Flow<'_>| FlowEnd {
+            rest: flow.rest.map_or(0, |(_, bytes)| bytes),
+            marker: flow.marker_bytes,
+        };
+        self.flows.iter().map(end).collect()
+    }
+
+    /// Zero-copy sends, and how many of them the kernel copied anyway. Waits for the last completion, but not longer than
+    /// until this time. `None` without MSG_ZEROCOPY.
+    pub(crate) fn finish(self, until_ns: Nanos) -> io::Result<Option<(u64, u64)>> {
         let socket = &self.flows[0].channel.socket;
-        self.zerocopy.map(|zerocopy| zerocopy.finish(socket)).transpose()
+        self.zerocopy.map(|zerocopy| zerocopy.finish(socket, until_ns)).transpose()
     }
 }
 
@@ -199,21 +287,26 @@ fn room(count: usize, bytes: usize) -> Batch {
 }
 
 impl Flow<'_> {
+    /// Sends what fits of the rest of a message, from the first buffer. Returns whether nothing of it is left.
+    fn send_rest_now(&mut self, room: &mut Batch) -> io::Result<bool> {
+        let Some((header, bytes)) = self.rest else { return Ok(true) };
+        let message = room.slot(0);
+        self.channel.write(&header, message);
+        let rest = &message[message.len() - bytes..];
+        let sent = sys::send_now(&self.channel.socket, rest, self.channel.flags)?.unwrap_or(0);
+        self.rest = (sent < bytes).then_some((header, bytes - sent));
+        Ok(self.rest.is_none())
+    }
+
     /// Sends what fits in the socket buffer. Returns what was sent, and whether there is still room.
     fn send_now(&mut self, room: &mut Batch, count: usize, header: Header) -> io::Result<(TxResult, bool)> {
         let Channel { socket, message_bytes, flags, .. } = self.channel;
         let mut taken = TxResult::default();
-        if let Some((rest, bytes)) = self.rest {
-            // The first buffer holds the rest of the previous message.
-            self.channel.write(&rest, room.slot(0));
-            match sys::send_now(socket, &room.slots(0, 1)[message_bytes - bytes..], *flags)? {
-                None => return Ok((taken, false)),
-                Some(sent) if sent < bytes => {
-                    self.rest = Some((rest, bytes - sent));
-                    return Ok((taken, false));
-                }
-                Some(_) => self.rest = None,
+        if self.rest.is_some() {
+            if !self.send_rest_now(room)? {
+                return Ok((taken, false));
             }
+            // The first buffer held the rest of the previous message.
             self.channel.write(&header, room.slot(0));
         }
         let gso_batch = self.channel.is_gso_batch(count);

@@ -33,31 +33,36 @@ impl Zerocopy {
 
     /// Waits until a buffer may be written to. TCP completes sends in order.
     pub(crate) fn await_room(&mut self, socket: &Socket, room: usize) -> io::Result<()> {
-        self.await_done(socket, self.needed[room])
+        if self.done >= self.needed[room] {
+            return Ok(());
+        }
+        let until = sys::now_ns() + LIMIT.as_nanos() as sys::Nanos;
+        if self.await_done(socket, self.needed[room], until)? {
+            return Ok(());
+        }
+        let text = format!("no zerocopy completion after {} s", LIMIT.as_secs());
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
     }
 
-    /// Waits for all completions. Returns the number of sends, and how many were copied anyway.
-    pub(crate) fn finish(mut self, socket: &Socket) -> io::Result<(u64, u64)> {
-        self.await_done(socket, self.sent)?;
+    /// Waits for all completions, but not longer than until this time: what a slow path has not taken by then is
+    /// discarded with the socket. Returns the number of sends, and how many were copied anyway.
+    pub(crate) fn finish(mut self, socket: &Socket, until: sys::Nanos) -> io::Result<(u64, u64)> {
+        self.await_done(socket, self.sent, until)?;
         Ok((self.sent, self.copied))
     }
 
-    fn await_done(&mut self, socket: &Socket, count: u64) -> io::Result<()> {
-        let start = sys::now_ns();
+    fn await_done(&mut self, socket: &Socket, count: u64, until: sys::Nanos) -> io::Result<bool> {
         while self.done < count {
             match sys::zerocopy_completion(socket)? {
                 Some(done) => {
                     self.done += done.sends;
                     self.copied += if done.copied { done.sends } else { 0 };
                 }
-                None if sys::now_ns() - start > LIMIT.as_nanos() as u64 => {
-                    let text = format!("no zerocopy completion after {} s", LIMIT.as_secs());
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-                }
+                None if sys::now_ns() > until => return Ok(false),
                 None => sys::wait_error_queue(socket, Duration::from_millis(20))?,
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::engine::phases::wait_until_empty;
 use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
-use crate::engine::socket::Channel;
+use crate::engine::socket::{CONNECT_LIMIT, Channel};
 use crate::engine::socket_options;
 use crate::engine::stamp_clock::StampClock;
 use crate::engine::tx::TxBatch;
@@ -20,12 +20,16 @@ use stacklab_model::{Endpoint, Length, ScopedAddr, Transport, TrialSpec, Tuning}
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A stream in another program's format. Its trial is of one flow: pacing and length are the stream's own.
 pub struct Stream {
     pub(super) channel: Channel,
     spec: TrialSpec,
 }
+
+/// How long what was sent may take to leave.
+const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 
 impl Stream {
     /// Connects to a peer, from an own address.
@@ -39,7 +43,7 @@ impl Stream {
         to: SocketAddr,
     ) -> Result<Self, EngineError> {
         let (from, to) = zone::ends(from, to).attempt(|| format!("connect {from} to {to}"))?;
-        let mut channel = Channel::connect(spec, from, to)?;
+        let mut channel = Channel::connect(spec, from, to, CONNECT_LIMIT)?;
         channel.foreign = Some(format);
         Ok(Stream { channel, spec: spec.clone() })
     }
@@ -84,7 +88,12 @@ impl Stream {
     /// # Errors
     /// When it does not within 20 s.
     pub fn drain(&self) -> io::Result<()> {
-        wait_until_empty(&self.channel)
+        let until = sys::now_ns() + DRAIN_LIMIT.as_nanos() as Nanos;
+        if wait_until_empty(&self.channel, until)? {
+            return Ok(());
+        }
+        let text = format!("the send queue did not empty within {} s", DRAIN_LIMIT.as_secs());
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
     }
 
     /// Tells the peer of a connection that nothing more is sent.
@@ -124,6 +133,8 @@ impl Stream {
             length,
             stamp: Stamp::Actual,
             slice: 0,
+            offset_ns: 0,
+            limit_ns: u64::MAX,
             sent_before,
             stop: Some(stop),
         };

@@ -6,7 +6,7 @@ use crate::engine::pacer::Lateness;
 use crate::engine::receive_loop::receive_headers;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
-use crate::engine::socket::Channel;
+use crate::engine::socket::{CONNECT_LIMIT, Channel};
 use crate::engine::stamp_clock::StampClock;
 use crate::engine::tx::TxBatch;
 use crate::error::{Attempt, EngineError};
@@ -96,6 +96,8 @@ pub fn exchange(
         length: spec.length,
         stamp: Stamp::Actual,
         slice: 0,
+        offset_ns: 0,
+        limit_ns: u64::MAX,
         sent_before: 0,
         stop: None,
     };
@@ -157,7 +159,7 @@ fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
 
 /// A connected socket whose arrivals have the kernel's timestamps.
 fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<Channel, EngineError> {
-    let mut channel = Channel::connect(trial, from, to)?;
+    let mut channel = Channel::connect(trial, from, to, CONNECT_LIMIT)?;
     channel.stamped = sys::enable_rx_timestamps(&channel.socket).is_ok();
     // Where it is not told, it is missing.
     let _ = sys::enable_rx_ttl(&channel.socket, Family::of(to.ip()));

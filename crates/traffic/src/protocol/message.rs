@@ -11,7 +11,7 @@ use stacklab_model::{
 use std::net::SocketAddr;
 
 /// Oldest and newest version of these messages that this program speaks.
-pub const VERSIONS: (u32, u32) = (5, 5);
+pub const VERSIONS: (u32, u32) = (6, 6);
 
 /// A request or an answer with its id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

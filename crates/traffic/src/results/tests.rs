@@ -178,7 +178,7 @@ fn a_transfer_that_took_half_again_as_long_as_the_link_needs_has_a_ratio_of_one_
     let rate = Some(Rate(500_000_000));
     // 325,097 full segments take 8 s on a link of 500 Mbit/s; they took 12 s.
     let value = of(&spec, rate, Metric::Ttr, |_, receiver| {
-        (receiver.received.measured, receiver.received.at_first) = (325_098, 1);
+        (receiver.received.bytes, receiver.received.bytes_at_first) = (325_098 * 1448, 1448);
         receiver.received.last_ns = 12_000_000_000;
     });
     assert!((value.measured().unwrap() - 1.5).abs() < 1e-5, "{value:?}");
@@ -193,6 +193,30 @@ fn a_transfer_that_took_half_again_as_long_as_the_link_needs_has_a_ratio_of_one_
         assert!(matches!(missing, Value::Missing(_)), "{missing:?}");
     }
     assert!(matches!(measured(Metric::Ttr, |_, _| {}), Value::Missing(_)), "over UDP");
+}
+
+#[test]
+fn few_arrivals_have_the_rate_of_the_time_of_sending() {
+    // Two of 1000 messages arrive, 10 us apart; half a second later would be the arrivals' own time.
+    let few = |last_ns: u64| {
+        of(&spec(Family::Ipv4, Transport::Udp), None, Metric::PacketRate, |_, receiver| {
+            let received = &mut receiver.received;
+            (received.measured, received.bytes, received.last_ns) = (2, 256, last_ns);
+        })
+    };
+    assert_eq!(few(10_000), Value::Measured(2.0));
+    assert_eq!(few(600_000_000), Value::Measured(1.0 / 0.6));
+    assert!(matches!(few(0), Value::Missing(_)));
+}
+
+#[test]
+fn a_stream_whose_messages_are_cut_has_the_rate_of_its_bytes() {
+    let rate = of(&tcp(), None, Metric::PacketRate, |_, receiver| {
+        let received = &mut receiver.received;
+        (received.measured, received.bytes, received.cut_bytes) = (1, 128, 64);
+        received.bytes_at_first = 32;
+    });
+    assert_eq!(rate, Value::Measured((128.0 + 64.0 - 32.0) / 128.0));
 }
 
 #[test]

@@ -40,10 +40,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
     // The first receive (several messages, in a TCP stream) arrived before the window's time began.
     let (arrived, seconds) = match spec.slicing {
         Some(_) => interleaved::arrivals(spec, &receiver.slices),
-        None => (
-            received.measured.saturating_sub(received.at_first) as f64,
-            received.last_ns.saturating_sub(received.first_ns) as f64 / 1e9,
-        ),
+        None => throughput::arrivals(spec, sent, received),
     };
     let rate = |amount: f64| throughput::rate(amount, seconds);
     use Metric::*;

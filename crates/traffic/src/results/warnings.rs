@@ -43,6 +43,16 @@ pub fn warnings(
             "look for loss on the path, or lower the load",
         );
     }
+    if sender.sent.discarded > 0 {
+        warn(
+            "discarded",
+            format!(
+                "{} messages were still in the sender's buffer when the time to end was over: they are not counted",
+                sender.sent.discarded
+            ),
+            "the path is slow, or has a deep queue: measure for longer, with fewer flows, or a smaller send buffer",
+        );
+    }
     if received.strays > 0 {
         warn(
             "strays",

@@ -41,8 +41,18 @@ impl Series {
         Series { interval_ns: interval_ns.max(1), rows: Vec::with_capacity(MOST_ROWS) }
     }
 
-    /// Counts a message by its arrival time since the first, with its delay if known.
+    /// Counts a message by its arrival time since the first, with its delay if known, and the bytes of it that have not
+    /// been counted before.
     pub(crate) fn record(&mut self, since_first_ns: u64, bytes: u64, delay_ns: Option<u64>) {
+        self.add(since_first_ns, 1, bytes, delay_ns);
+    }
+
+    /// Counts bytes of a message that has not arrived whole.
+    pub(crate) fn record_bytes(&mut self, since_first_ns: u64, bytes: u64) {
+        self.add(since_first_ns, 0, bytes, None);
+    }
+
+    fn add(&mut self, since_first_ns: u64, messages: u64, bytes: u64, delay_ns: Option<u64>) {
         let mut place = since_first_ns / self.interval_ns;
         while place >= MOST_ROWS as u64 {
             self.double();
@@ -53,13 +63,8 @@ impl Series {
             self.rows.resize(place + 1, IntervalSample::default());
         }
         let (timed, delay_ns) = (u64::from(delay_ns.is_some()), delay_ns.unwrap_or(0));
-        let message = IntervalSample {
-            messages: 1,
-            bytes,
-            timed,
-            delay_sum_ns: delay_ns.into(),
-            delay_min_ns: delay_ns,
-        };
+        let message =
+            IntervalSample { messages, bytes, timed, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
         self.rows[place].join(message);
     }
 

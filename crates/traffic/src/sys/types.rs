@@ -7,7 +7,9 @@ pub(crate) type Nanos = u64;
 
 /// How long a receive waits before its sink is called to check the time.
 pub(crate) const RECEIVE_TICK: Duration = Duration::from_millis(20);
-/// How long a send may block before the receiver counts as stuck.
+/// How long a send blocks before it is looked whether its time is over.
+pub(crate) const SEND_TICK: Duration = Duration::from_millis(100);
+/// How long a send may find no room before the receiver counts as stuck.
 pub(crate) const SEND_LIMIT: Duration = Duration::from_secs(20);
 
 /// A reading of the realtime clock between two of the monotonic one.

@@ -40,10 +40,10 @@ pub(crate) fn realtime_offset() -> RealtimeOffset {
 }
 
 /// Sets the timeouts of a trial's socket: [`RECEIVE_TICK`](crate::sys::types::RECEIVE_TICK) and
-/// [`SEND_LIMIT`](crate::sys::types::SEND_LIMIT).
+/// [`SEND_TICK`](crate::sys::types::SEND_TICK).
 pub(crate) fn set_timeouts(socket: &Socket) -> io::Result<()> {
     socket.set_read_timeout(Some(crate::sys::types::RECEIVE_TICK))?;
-    socket.set_write_timeout(Some(crate::sys::types::SEND_LIMIT))
+    socket.set_write_timeout(Some(crate::sys::types::SEND_TICK))
 }
 
 /// Sends; blocks up to the socket's timeout, then returns `WouldBlock`.

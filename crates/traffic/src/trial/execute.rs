@@ -251,7 +251,8 @@ pub(crate) fn longest(spec: &TrialSpec) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::phases::DRAIN_LIMIT;
+    use crate::engine::opening::OPEN_LIMIT;
+    use crate::engine::phases::END_LIMIT;
     use crate::sys::SEND_LIMIT;
     use crate::trial::fixtures;
     use stacklab_model::{Direction, Probe, Transport};
@@ -283,7 +284,7 @@ mod tests {
         let arms = [one, both].concat();
         assert_eq!(limit(length_in_turns(&arms)), Duration::from_millis(30_000 + 2 * 3 * 2_500));
         // A sender gives up earlier, with a reason of its own.
-        assert!(SEND_LIMIT < SLACK && DRAIN_LIMIT < SLACK);
+        assert!(SEND_LIMIT < SLACK && OPEN_LIMIT + 2 * END_LIMIT < SLACK);
         // A stranger's schedule is no reason to panic.
         let odd = |per_second| {
             let mut spec = spec.clone();

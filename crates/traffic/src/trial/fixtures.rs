@@ -60,7 +60,7 @@ pub(crate) fn host_reports(spec: &TrialSpec) -> (HostReport, HostReport) {
     receiver.counters.0.insert("interface.rx_packets".to_owned(), 1000 + markers);
     receiver.received = Received {
         measured: 1000,
-        at_first: 1,
+        bytes_at_first: 128,
         bytes: 128_000,
         last_ns: 1_000_000_000,
         ..Received::default()

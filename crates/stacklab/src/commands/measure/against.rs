@@ -3,6 +3,7 @@
 use crate::cli::measure::{CommonOptions, MeasureRequest};
 use crate::commands::measure::comparison::Comparison;
 use crate::commands::measure::ends::{both_families, reach};
+use crate::commands::measure::slow;
 use crate::commands::measure::study::{Arms, study_text};
 use crate::failure::Failure;
 use crate::rig::agent_process::AgentProcess;
@@ -24,11 +25,18 @@ pub(super) fn against(
     baseline: Family,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
-    let comparison = Comparison::new(common, study_text(common, request, baseline, Arms::Interleaved)?)?;
+    // Wrong options are found before a host is asked.
+    study_text(common, request, baseline, Arms::Interleaved)?;
     let (rig, _local) = meet(common, interrupted)?;
     let mut rigs = Rigs::of_one(Box::new(rig));
+    let arms = slow::arms(common, request, baseline, &mut rigs)?;
+    let comparison = Comparison::new(common, study_text(common, request, baseline, arms)?)?;
     let (description, hosts) = (rigs.describe(&comparison.study), rigs.hosts()?);
-    comparison.measure(description, CpuScope::Threads, hosts, |study, seed, arms| rigs.run(study, seed, arms))
+    let cpu_scope = match arms {
+        Arms::Interleaved => CpuScope::Threads,
+        _ => rigs.cpu_scope(&comparison.study),
+    };
+    comparison.measure(description, cpu_scope, hosts, |study, seed, arms| rigs.run(study, seed, arms))
 }
 
 /// This host and the other one, over both families, with the agent's process on this host.

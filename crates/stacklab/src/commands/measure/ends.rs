@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Time limit for opening the control connection to an agent's host.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How often an agent is greeted whose greeting is cut short.
+const GREETINGS: u32 = 2;
 /// Time limit for an agent's greeting.
 const GREETING_LIMIT: Duration = Duration::from_secs(10);
 
@@ -135,8 +137,15 @@ fn asking<T>(
     mut speak: impl FnMut(&Channel, Option<&Key>) -> Result<T, GreetingError>,
 ) -> Result<(T, Channel), Failure> {
     let mut once = |key: Option<&Key>| -> Result<(T, Channel), GreetingError> {
-        let channel = connect()?;
-        Ok((speak(&channel, key)?, channel))
+        let mut spoken = Err(GreetingError::CutShort);
+        for _ in 0..GREETINGS {
+            let channel = connect()?;
+            spoken = speak(&channel, key).map(|spoken| (spoken, channel));
+            if !matches!(spoken, Err(GreetingError::CutShort)) {
+                break;
+            }
+        }
+        spoken
     };
     let spoken = match once(key.as_ref()) {
         Err(GreetingError::NoKey) if std::io::stdin().is_terminal() => {

@@ -5,6 +5,7 @@ mod comparison;
 mod ends;
 mod iperf3;
 pub(crate) mod plan;
+mod slow;
 mod stamp;
 mod study;
 #[cfg(test)]

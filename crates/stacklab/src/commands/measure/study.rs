@@ -16,7 +16,12 @@ const LONGEST_NS: u64 = 2_000_000_000;
 /// Warm-up without -O, as a share of a trial.
 const WARMUP: u64 = 10;
 /// The fewest blocks before a verdict.
-const LEAST_BLOCKS: u32 = 6;
+pub(super) const LEAST_BLOCKS: u32 = 6;
+/// Length of the trial that shows whether a path is slow, and its send buffer and message over TCP: a slow path soon
+/// empties.
+pub(super) const LOOK_NS: u64 = 200_000_000;
+pub(super) const LOOK_BUFFER: u32 = 64 << 10;
+const SLOW_MESSAGE: u32 = 1400;
 
 /// How the families take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +30,20 @@ pub(super) enum Arms {
     Interleaved,
     /// In trials of their own, with a peer that tells nothing of slices.
     Alternating,
+    /// In trials of their own, over a path that is too slow for slices. A small send buffer leaves little to empty.
+    Slow {
+        /// Length of a trial.
+        trial_ns: u64,
+        /// Send buffer of a connection, bytes.
+        send_buffer: Option<u32>,
+    },
+    /// In one short trial each, to see whether their paths are slow.
+    Look,
+}
+
+/// Length of a trial of interleaved arms in this time, nanoseconds.
+pub(super) fn trial_ns(time_ns: u64) -> u64 {
+    (time_ns / TRIALS).clamp(SHORTEST_NS, LONGEST_NS)
 }
 
 /// A study of both families with the request's options, which ends when its verdicts are sure or the time is over.
@@ -53,21 +72,32 @@ pub(super) fn study_text(
             return refuse(option);
         }
     }
-    let size = request.size.unwrap_or(default_size(probe, transport, framing));
+    let is_slow = matches!(arms, Arms::Slow { .. } | Arms::Look);
+    let size = match default_size(probe, transport, framing) {
+        size if is_slow && probe == Probe::Stream => size.min(SLOW_MESSAGE),
+        size => size,
+    };
+    let size = request.size.unwrap_or(size);
     let pacing = match request.pace {
         Pace::As(pacing) => pacing,
         Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
     };
     // Beginning and end of a trial of its own take as long as the shortest one.
-    let (names, shortest_ns) = match arms {
-        Arms::Interleaved => ("interleaved", SHORTEST_NS),
-        Arms::Alternating => ("separate", SHORTEST_ALONE_NS),
+    let (names, trial_ns) = match arms {
+        Arms::Interleaved => ("interleaved", trial_ns(time_ns)),
+        Arms::Alternating => ("separate", trial_ns(time_ns).max(SHORTEST_ALONE_NS)),
+        Arms::Slow { trial_ns, .. } => ("separate", trial_ns),
+        Arms::Look => ("separate", LOOK_NS),
     };
-    let trial_ns = (time_ns / TRIALS).clamp(shortest_ns, LONGEST_NS);
     let warmup_ns = match arms {
         Arms::Interleaved if request.warmup_ns > 0 => request.warmup_ns,
         Arms::Interleaved => trial_ns / WARMUP,
-        Arms::Alternating => 0,
+        _ => 0,
+    };
+    let send_buffer = match arms {
+        Arms::Slow { send_buffer, .. } => send_buffer,
+        Arms::Look if transport == Transport::Tcp => Some(LOOK_BUFFER),
+        _ => None,
     };
     let candidate = if baseline == Family::Ipv4 { Family::Ipv6 } else { Family::Ipv4 };
     // A JSON string is a TOML string.
@@ -92,7 +122,7 @@ pub(super) fn study_text(
         factor("io", Some(quoted(io.name())));
         factor("flows", (flows > 1).then(|| flows.to_string()));
     }
-    factor("send_buffer", tuning.send_buffer.map(|bytes| bytes.to_string()));
+    factor("send_buffer", tuning.send_buffer.or(send_buffer).map(|bytes| bytes.to_string()));
     factor("receive_buffer", tuning.receive_buffer.map(|bytes| bytes.to_string()));
     factor("mss", tuning.mss.map(|bytes| bytes.to_string()));
     factor("nodelay", tuning.nodelay.map(|on| on.to_string()));

@@ -21,7 +21,7 @@ pub(crate) use host::host;
 pub(crate) use interfaces::{interface_indices, interface_mtu, interface_of, interfaces};
 pub(crate) use tcp::{mss, tcp_info};
 
-use crate::sys::types::{Interest, Nanos, RECEIVE_TICK, SEND_LIMIT};
+use crate::sys::types::{Interest, Nanos, RECEIVE_TICK, SEND_TICK};
 use socket2::{SockAddr, Socket, Type};
 use stacklab_model::Family;
 use std::ffi::c_int;
@@ -43,7 +43,7 @@ fn raw(socket: &Socket) -> WinSock::SOCKET {
     socket.as_raw_socket() as WinSock::SOCKET
 }
 
-/// Prepares a trial's socket for the timeouts [`RECEIVE_TICK`] and [`SEND_LIMIT`].
+/// Prepares a trial's socket for the timeouts [`RECEIVE_TICK`] and [`SEND_TICK`].
 pub(crate) fn set_timeouts(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)
 }
@@ -72,9 +72,9 @@ fn waiting<T>(
     }
 }
 
-/// Sends; blocks up to [`SEND_LIMIT`], then returns `WouldBlock`.
+/// Sends; blocks up to [`SEND_TICK`], then returns `WouldBlock`.
 pub(crate) fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
-    waiting(socket, Interest::Writable, SEND_LIMIT, || {
+    waiting(socket, Interest::Writable, SEND_TICK, || {
         map_reset(socket, socket.send_with_flags(message, flags))
     })
 }
