@@ -44,7 +44,7 @@ pub(crate) fn admit(
 }
 
 /// Whether a call only found nothing yet.
-fn is_nothing(error: &io::Error) -> bool {
+pub(crate) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
@@ -99,7 +99,7 @@ fn has_ended(ended: &AtomicBool, since: &mut Option<Instant>) -> Ended {
     if since.elapsed() > LONG { Ended::ForLong } else { Ended::JustNow }
 }
 
-fn is_peer(peers: Option<&Peers>, address: Option<SocketAddr>) -> bool {
+pub(crate) fn is_peer(peers: Option<&Peers>, address: Option<SocketAddr>) -> bool {
     peers.is_none_or(|peers| address.is_some_and(|address| peers.hold(&address.into())))
 }
 
@@ -115,7 +115,7 @@ fn is_of_trial(socket: &Socket, token: u32) -> io::Result<bool> {
 }
 
 /// The first bytes that wait at a socket; `None` if it has ended.
-fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
     let mut room = [0; HEADER_BYTES as usize];
     match sys::peek(socket, &mut room).or_else(|error| cut_short(error).map(|_| room.len()))? {
         0 => Ok(None),
@@ -313,7 +313,9 @@ mod tests {
                 spec.probe.length = Length::Packets(5);
             }
             let peers = Peers { addresses: vec!["127.0.0.1".parse().unwrap()], networks: Vec::new() };
-            let receiver = Receiver::listen_to(spec.clone(), spec.family.loopback(), Some(peers)).unwrap();
+            let receiver =
+                Receiver::listen_to(spec.clone(), spec.family.loopback(), Some(peers), &Default::default())
+                    .unwrap();
             let mut message = vec![0; spec.message_bytes as usize];
             message[..4].copy_from_slice(&spec.token.to_be_bytes());
             let datagrams = transport == Transport::Udp;

@@ -257,6 +257,9 @@ impl<'a> ArrivalCounter<'a> {
 
 impl Sink for ArrivalCounter<'_> {
     fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
+        if header.phase == Phase::Open {
+            return Ok(ControlFlow::Continue(()));
+        }
         let place = usize::from(header.flow);
         let Some(slot) = self.flows.get_mut(place) else {
             return Ok(self.stray());
@@ -282,7 +285,7 @@ impl Sink for ArrivalCounter<'_> {
                     }
                 }
             }
-            Phase::End => {}
+            Phase::End | Phase::Open => {}
         }
         if let Some(flow) = &mut self.flows[place]
             && !flow.complete

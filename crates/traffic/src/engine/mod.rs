@@ -4,13 +4,16 @@ pub(crate) mod admit;
 #[cfg(test)]
 mod allocation_tests;
 pub(crate) mod arms;
+pub(crate) mod black_hole;
 pub(crate) mod coalesce;
 pub(crate) mod connect;
 pub(crate) mod count;
+pub(crate) mod data_ports;
 pub(crate) mod endpoint;
 pub(crate) mod format;
 pub(crate) mod header;
 pub(crate) mod interface_rtt;
+pub(crate) mod opening;
 pub(crate) mod pacer;
 pub(crate) mod peers;
 pub(crate) mod phases;

@@ -32,6 +32,9 @@ impl<'a> Reflect<'a> {
 
 impl Sink for Reflect<'_> {
     fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
+        if header.phase == Phase::Open {
+            return Ok(ControlFlow::Continue(()));
+        }
         Header::write_reflected(message, now);
         match self.channel.send(message) {
             Ok(refused) => self.sent.refused += refused,
@@ -59,6 +62,7 @@ impl Sink for Reflect<'_> {
                 self.cpu.close();
                 self.sent.markers += 1;
             }
+            Phase::Open => {}
         }
         let last = header.phase == Phase::End && header.markers_left == 0;
         Ok(if last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
