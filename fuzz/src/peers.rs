@@ -29,6 +29,7 @@ pub fn agent_request(data: &[u8]) {
     let limits = Limits {
         peers: Peers { addresses: vec![COORDINATOR.into()], networks: Vec::new() },
         own: vec![AGENT.into()],
+        data_ports: Default::default(),
         tuning: false,
         longest: Duration::from_secs(60),
         most_bits_per_second: Some(1e9),
@@ -57,11 +58,11 @@ pub fn agent_request(data: &[u8]) {
 fn keeps_bounds(request: &Request, is_limited: bool) {
     let may_send = |to: IpAddr| assert!(!is_limited || to.to_canonical() == COORDINATOR, "{to}");
     let specs: Vec<&TrialSpec> = match request {
-        Request::Listen { spec, address } => {
+        Request::Listen { spec, address } | Request::Wait { spec, address } => {
             assert!(!is_limited || address.ip().to_canonical() == AGENT, "{address}");
             vec![spec]
         }
-        Request::Send { spec, to, .. } => {
+        Request::Send { spec, to, .. } | Request::Open { spec, to, .. } => {
             may_send(to.ip());
             vec![spec]
         }
@@ -140,6 +141,7 @@ pub fn host_reports(data: &[u8]) {
         rate: None,
         shared: false,
         nat: None,
+        opener: None,
     };
     let made = figures(&path, &spec, direction, Ok(reports), Default::default());
     for (metric, value) in &made.values {

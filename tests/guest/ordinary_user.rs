@@ -1,5 +1,4 @@
-//! An ordinary user measures in user-mode Linux: a routed testbed, and `lab up`. The test needs root, to become that user, and
-//! the image uml.
+//! An ordinary user measures a tunnel in user-mode Linux. The test needs root, to become that user, and the image uml.
 
 use crate::support;
 

@@ -78,6 +78,7 @@ fn stream(cell: &Cell, pacing: Pacing, to: &str, length_ns: u64, agents: &mut [A
         rate: None,
         shared: true,
         nat: None,
+        opener: None,
     };
     let trial = Trial { block: 0, position: 0, cell: cell.clone(), probe: Probe::Stream };
     let [sender, receiver] = agents;

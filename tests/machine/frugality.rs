@@ -98,6 +98,7 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
         rate: None,
         shared: false,
         nat: None,
+        opener: None,
     };
     let cell = Cell::new(spec.family, spec.transport, spec.framing, spec.message_bytes);
     let trial = Trial { block: 0, position: 0, cell, probe: spec.probe.probe };

@@ -60,6 +60,7 @@ impl LinkRig {
             rate: None,
             shared: false,
             nat: None,
+            opener: None,
         };
         self.run_trial(path, transport, 128, probe, Direction::Forward)
     }
@@ -73,8 +74,17 @@ impl LinkRig {
     ) -> RunRecord {
         let [sender, receiver] = self.addresses(family).map(Into::into);
         let LinkConfig { rate, mtu, offloads, .. } = self.link_config;
-        let path =
-            Path { sender, receiver, mtu, planned_mtu: true, offloads, rate, shared: false, nat: None };
+        let path = Path {
+            sender,
+            receiver,
+            mtu,
+            planned_mtu: true,
+            offloads,
+            rate,
+            shared: false,
+            nat: None,
+            opener: None,
+        };
         self.run_trial(path, transport, size, probe, direction)
     }
 

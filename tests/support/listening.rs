@@ -35,10 +35,15 @@ impl Listening {
 
     /// Starts an agent in the network namespace of a process.
     pub(crate) fn in_namespace(pid: &str, place: &str) -> Self {
+        Self::in_namespace_with(pid, place, "")
+    }
+
+    /// The same with further options.
+    pub(crate) fn in_namespace_with(pid: &str, place: &str, options: &str) -> Self {
         let program = Program::new();
         let shell = ["nsenter", "-t", pid, "-n", "sh", "-c"];
-        let agent = program
-            .started(program.script(&shell, &format!("exec \"$STACKLAB\" agent --listen '{place}:0'")));
+        let script = format!("exec \"$STACKLAB\" agent --listen '{place}:0' {options}");
+        let agent = program.started(program.script(&shell, &script));
         Self::of(program, agent)
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod leftovers;
 pub(crate) mod link_rig;
 pub(crate) mod listening;
 pub(crate) mod others;
+pub(crate) mod path;
 pub(crate) mod planned;
 pub(crate) mod program;
 pub(crate) mod random;

@@ -12,10 +12,10 @@ mod sys;
 pub mod tls;
 pub mod untrusted;
 
-pub use listen::{ListenAddress, ListenError, PORT, listen, notice_a_dead_peer};
+pub use listen::{ListenAddress, ListenError, PORT, limit_segments, listen, notice_a_dead_peer};
 
 use key::{Key, KeyError};
-use stacklab_traffic::agent::{Limits, Network, Peers, Permission};
+use stacklab_traffic::agent::{DataPorts, Limits, Network, Peers, Permission};
 use stacklab_traffic::host::zone::ScopedAddr;
 use std::io::{self, BufReader, stdin, stdout};
 use std::path::PathBuf;
@@ -65,6 +65,10 @@ pub struct AgentOptions {
     /// Keep the TLS key in this file, which is made if it is missing. Without it the agent has a new one each time
     #[arg(long, value_name = "FILE", requires = "tls")]
     pub tls_key: Option<PathBuf>,
+    /// Receive the traffic of trials at this port, TCP and UDP, or at these ports, as in 5203-5206: what a firewall has to
+    /// let in beside the port of --listen. Each direction at the same time takes one. Without it, any free port
+    #[arg(long, value_name = "PORT")]
+    pub data_port: Option<DataPorts>,
     /// Let it send to this network too, such as 192.0.2.0/24, and not to the coordinator's own addresses only
     #[arg(long, value_name = "NETWORK")]
     pub allow_target: Vec<Network>,
@@ -96,6 +100,7 @@ impl AgentOptions {
         let limits = Limits {
             peers: Peers { addresses: self.peer.clone(), networks: self.allow_target.clone() },
             own: self.own.clone(),
+            data_ports: self.data_port.clone().unwrap_or_default(),
             tuning: self.allow.iter().any(|what| what == "tuning"),
             longest: Duration::from_secs(self.longest.into()),
             most_bits_per_second: self.most_rate.map(|rate| rate * 1e6),
@@ -109,6 +114,7 @@ impl AgentOptions {
         let mut options = vec![format!("--longest={}", self.longest), format!("--idle={}", self.idle)];
         options.extend(self.allow_target.iter().map(|network| format!("--allow-target={network}")));
         options.extend(self.allow.iter().map(|what| format!("--allow={what}")));
+        options.extend(self.data_port.iter().map(|ports| format!("--data-port={ports}")));
         options.extend(self.most_rate.map(|rate| format!("--most-rate={rate}")));
         options
     }

@@ -170,6 +170,16 @@ pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_keepalive(&thrice).or_else(|_| socket.set_tcp_keepalive(&keepalive))
 }
 
+/// Has both ends of a control connection send small segments: its messages then also arrive where large packets are lost
+/// on the way and nobody says so. Before it is connected, or listens.
+pub fn limit_segments(socket: &Socket) {
+    // With headers the least MTU of IPv6, 1280 bytes. Where a system refuses, one end is enough.
+    #[cfg(unix)]
+    let _ = socket.set_tcp_mss(1220);
+    #[cfg(not(unix))]
+    let _ = socket;
+}
+
 fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
     let bind = |address: &ScopedAddr| -> io::Result<(Socket, SocketAddr)> {
         let address = zone::socket_addr(address, place.port_or(PORT))?;
@@ -179,6 +189,7 @@ fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
             socket.set_only_v6(!address.ip().is_unspecified())?;
         }
         socket.set_reuse_address(true)?;
+        limit_segments(&socket);
         socket.bind(&address.into())?;
         socket.listen(16)?;
         let bound = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;

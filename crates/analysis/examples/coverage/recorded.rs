@@ -178,5 +178,6 @@ fn path() -> Path {
         rate: None,
         shared: false,
         nat: None,
+        opener: None,
     }
 }

@@ -20,10 +20,13 @@ pub(crate) fn blocks(groups: &[Group], width: usize) -> Vec<Block> {
     } else {
         (table(&groups, false), "the better arm")
     };
+    let is_nothing = |row: &Comparison| matches!(row.verdict, Verdict::Nothing(_));
+    let lacks_some = groups.iter().flat_map(|group| &group.rows).any(|row| is_nothing(row));
+    let nothing = if lacks_some { format!(", {NONE} nothing to compare") } else { String::new() };
     vec![
         Block::Heading("Verdicts".to_owned()),
         Block::Text(format!(
-            "{legend}, in parentheses where that is within the margin; = equivalent, 0 none seen, ? inconclusive, {NONE} nothing to compare"
+            "{legend}, in parentheses where that is within the margin; = equivalent, 0 none seen, ? inconclusive{nothing}"
         )),
         Block::Table(table),
     ]

@@ -5,7 +5,7 @@ use crate::rig::Rig;
 use crate::rig::host_pair::HostPair;
 use crate::rig::kernels::Kernels;
 use crate::trial::evidence::Evidence;
-use stacklab_model::{Cell, CpuScope, Family, LinkConfig, ScopedAddr, Services, System, Systems};
+use stacklab_model::{Cell, CpuScope, Family, LinkConfig, Role, ScopedAddr, Services, System, Systems};
 use stacklab_store::HostRow;
 use stacklab_traffic::host::route::Route;
 use stacklab_traffic::host::unix_time::now_unix_ns;
@@ -95,6 +95,8 @@ impl Rig for BothFamilies {
             rate: None,
             shared: false,
             nat: None,
+            // Nothing need be let in here.
+            opener: Some(if self.reverse { Role::Receiver } else { Role::Sender }),
         }
     }
 

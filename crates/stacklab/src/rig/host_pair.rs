@@ -115,6 +115,7 @@ impl HostPair {
             rate: link_config.rate,
             shared: !self.services.is_empty(),
             nat: None,
+            opener: None,
         }
     }
 

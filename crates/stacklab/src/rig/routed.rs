@@ -125,6 +125,7 @@ impl Rig for RoutedRig {
             rate: link_config.rate,
             shared: false,
             nat: Some(nat),
+            opener: None,
         }
     }
 

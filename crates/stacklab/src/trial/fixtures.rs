@@ -24,7 +24,7 @@ pub(crate) fn trial_and_spec() -> (Trial, TrialSpec) {
 pub(crate) fn path() -> Path {
     let [sender, receiver] = [Ipv4Addr::new(198, 18, 0, 1); 2].map(|address| IpAddr::from(address).into());
     let (mtu, planned_mtu, offloads, rate, shared, nat) = (1500, true, false, None, false, None);
-    Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat }
+    Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat, opener: None }
 }
 
 /// A stream of datagrams with these reports; each figure is 1.

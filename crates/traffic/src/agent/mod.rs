@@ -3,11 +3,13 @@
 mod permission;
 mod watch;
 
+pub use crate::engine::data_ports::DataPorts;
 pub use crate::engine::peers::{Network, Peers};
 pub use permission::{Limits, Permission};
 
 use crate::agent::watch::{Activity, lasts};
 use crate::engine::arms;
+use crate::engine::opening::{self, WaitingSender};
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
 use crate::engine::socket_options;
@@ -45,8 +47,13 @@ pub fn serve(
     end: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<()> {
     let responder = Arc::new(Responder { output: Mutex::new(output), cache: Mutex::default() });
-    let mut agent =
-        Agent { receivers: BTreeMap::new(), cpu_watch: None, activity: Activity::new(), permission };
+    let mut agent = Agent {
+        receivers: BTreeMap::new(),
+        waiting: BTreeMap::new(),
+        cpu_watch: None,
+        activity: Activity::new(),
+        permission,
+    };
     if let Some(limits) = &agent.permission.limits {
         agent.activity.watch(limits, end);
         // Beyond all trials that are accepted: an error elsewhere does not take the host's memory. It may be refused.
@@ -154,6 +161,8 @@ enum Work {
 
 struct Agent {
     receivers: BTreeMap<u64, Receiver>,
+    /// Senders that wait for the receiver's flows.
+    waiting: BTreeMap<u64, WaitingSender>,
     /// The readings of the processor times that are under way.
     cpu_watch: Option<CpuWatch>,
     activity: Activity,
@@ -173,8 +182,9 @@ impl Agent {
             Admission::Answered(answer) => return responder.write(&answer),
         }
         self.activity.asked();
-        if self.receivers.contains_key(&id) {
-            return responder.answer(id, Err("refused a request with the number of a receiver".to_owned()));
+        if self.receivers.contains_key(&id) || self.waiting.contains_key(&id) {
+            let reason = "refused a request with the number of a receiver or a waiting sender";
+            return responder.answer(id, Err(reason.to_owned()));
         }
         // Before anything is begun that could then not go on.
         if responder.under_way() > MOST_AT_ONCE {
@@ -239,31 +249,57 @@ impl Agent {
                 let time = self.cpu_watch.take().and_then(|watch| watch.between(from_ns, to_ns));
                 Ok(Work::Done(Answer::Cpu { time }))
             }
-            Request::Listen { .. } if self.receivers.len() >= MOST_RECEIVERS => {
+            Request::Listen { .. } | Request::Wait { .. } | Request::Open { .. }
+                if self.receivers.len() + self.waiting.len() >= MOST_RECEIVERS =>
+            {
                 Err(format!("refused to listen: at most {MOST_RECEIVERS} receivers"))
             }
             Request::Listen { spec, address } => {
-                let peers = self.permission.limits.as_ref().map(|limits| limits.peers.clone());
+                let (peers, ports) = self.doors();
                 let receiver =
-                    Receiver::listen_to(*spec, address, peers).map_err(|error| error.to_string())?;
-                let address = receiver.address;
-                self.receivers.insert(id, receiver);
+                    Receiver::listen_to(*spec, address, peers, &ports).map_err(|error| error.to_string())?;
+                Ok(self.receives(id, receiver))
+            }
+            Request::Open { spec, address, to } => {
+                let receiver = opening::receiver(*spec, &address, to).map_err(|error| error.to_string())?;
+                Ok(self.receives(id, receiver))
+            }
+            Request::Wait { spec, address } => {
+                let (peers, ports) = self.doors();
+                let waiting = WaitingSender::listen(*spec, &address, peers, &ports)
+                    .map_err(|error| error.to_string())?;
+                let address = waiting.address;
+                self.waiting.insert(id, waiting);
                 Ok(Work::Listening(Answer::Listening { address }))
             }
-            Request::Send { spec, from, to } => Ok(Work::Lasting(Box::new(move || {
-                let side = sender::run(&spec, from, to).map_err(|error| error.to_string())?;
-                Ok(Answer::Done(Box::new(side)))
-            }))),
-            Request::SendInTurns { arms, seed } => {
-                Ok(Work::Lasting(Box::new(move || arms::send_in_turns(&arms, seed).map(Answer::ArmsDone))))
-            }
-            Request::SendInSlots { arm: SendArm { spec, from, to }, timetable } => {
+            Request::Send { spec, from, to, waiting } => {
+                let waiting = self.take_waiting(waiting)?;
                 Ok(Work::Lasting(Box::new(move || {
-                    let turn = Turn::in_slots(timetable).map_err(|error| error.to_string())?;
                     let side =
-                        sender::run_arm(&spec, from, to, Some(turn)).map_err(|error| error.to_string())?;
+                        sender::run_arm(&spec, from, to, waiting, None).map_err(|error| error.to_string())?;
                     Ok(Answer::Done(Box::new(side)))
                 })))
+            }
+            Request::SendInTurns { arms, seed } => {
+                let with_flows = |arm: SendArm| {
+                    let waiting = self.take_waiting(arm.waiting)?;
+                    Ok((arm, waiting))
+                };
+                let arms = arms.into_iter().map(with_flows).collect::<Result<Vec<_>, String>>()?;
+                Ok(Work::Lasting(Box::new(move || arms::send_in_turns(arms, seed).map(Answer::ArmsDone))))
+            }
+            Request::SendInSlots { arm: SendArm { spec, from, to, waiting }, timetable } => {
+                let waiting = self.take_waiting(waiting)?;
+                Ok(Work::Lasting(Box::new(move || {
+                    let turn = Turn::in_slots(timetable).map_err(|error| error.to_string())?;
+                    let side = sender::run_arm(&spec, from, to, waiting, Some(turn))
+                        .map_err(|error| error.to_string())?;
+                    Ok(Answer::Done(Box::new(side)))
+                })))
+            }
+            Request::Collect { listen } if self.waiting.remove(&listen).is_some() => {
+                self.activity.end(listen);
+                Err("ended a wait for a receiver".to_owned())
             }
             Request::Clock => Ok(Work::Done(Answer::Clock { now_ns: sys::now_ns() })),
             Request::Collect { listen } => {
@@ -281,6 +317,28 @@ impl Agent {
     }
 }
 
+impl Agent {
+    /// From whom flows are admitted, and at which ports.
+    fn doors(&self) -> (Option<Peers>, DataPorts) {
+        let limits = self.permission.limits.as_ref();
+        limits.map_or_else(Default::default, |limits| (Some(limits.peers.clone()), limits.data_ports.clone()))
+    }
+
+    fn receives(&mut self, id: u64, receiver: Receiver) -> Work {
+        let address = receiver.address;
+        self.receivers.insert(id, receiver);
+        Work::Listening(Answer::Listening { address })
+    }
+
+    /// The sender that waits by a request, if one is named.
+    fn take_waiting(&mut self, id: Option<u64>) -> Result<Option<WaitingSender>, String> {
+        let Some(id) = id else { return Ok(None) };
+        let waiting = self.waiting.remove(&id).ok_or("unknown sender: no `wait` request came before")?;
+        self.activity.end(id);
+        Ok(Some(waiting))
+    }
+}
+
 /// Runs the work. A panic becomes a failure answer; otherwise the request would get no answer.
 fn completed(work: Box<dyn FnOnce() -> Result<Answer, String> + Send>) -> Result<Answer, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
@@ -295,7 +353,8 @@ mod tests {
     fn requests_under_way_and_answers_that_are_kept_have_a_bound() {
         let responder = Arc::new(Responder { output: Mutex::new(Vec::new()), cache: Mutex::default() });
         let (activity, permission) = (Activity::new(), Permission::default());
-        let mut agent = Agent { receivers: BTreeMap::new(), cpu_watch: None, activity, permission };
+        let (receivers, waiting) = (BTreeMap::new(), BTreeMap::new());
+        let mut agent = Agent { receivers, waiting, cpu_watch: None, activity, permission };
         let mut asked = |id| {
             agent.attend(Numbered { id, body: Request::Clock }, &responder).unwrap();
             String::from_utf8(std::mem::take(&mut *locked(&responder.output))).unwrap()

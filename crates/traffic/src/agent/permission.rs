@@ -2,6 +2,7 @@
 //! coordinator started itself, on standard input and output, has no bounds: that coordinator may run programs on the
 //! host anyway.
 
+use crate::engine::data_ports::DataPorts;
 use crate::engine::peers::Peers;
 use crate::protocol::message::{Request, SendArm, Timetable};
 use crate::sys;
@@ -31,6 +32,8 @@ pub struct Limits {
     /// The agent's own addresses, on which it may receive: those at which the coordinator reached it, as the kernel
     /// says them.
     pub own: Vec<ScopedAddr>,
+    /// The ports at which it receives.
+    pub data_ports: DataPorts,
     /// Whether socket options may be set that need privileges or change the host: buffers beyond the system's limits,
     /// busy polling, any congestion control.
     pub tuning: bool,
@@ -53,10 +56,33 @@ impl Permission {
                 *address = own.clone();
             }
         };
+        // Of a coordinator behind address translation, this host sees another address.
+        let seen_here = |to: &mut SocketAddr, waiting: Option<u64>| {
+            let is_it = |peer: &&ScopedAddr| peer.ip().is_ipv4() == to.is_ipv4() && !peer.is_link_local();
+            if waiting.is_some()
+                && !limits.peers.hold(&to.ip().into())
+                && let Some(peer) = limits.peers.addresses.iter().find(is_it)
+            {
+                to.set_ip(peer.ip());
+            }
+        };
         match &mut request {
-            Request::Listen { address, .. } => complete(address),
-            Request::Send { from, .. } => complete(from),
-            Request::SendInTurns { arms, .. } => arms.iter_mut().for_each(|arm| complete(&mut arm.from)),
+            Request::Listen { address, .. } | Request::Wait { address, .. } => {
+                let is_it = |own: &&ScopedAddr| own.ip().is_ipv4() == address.ip().is_ipv4();
+                match limits.own.iter().find(is_it).filter(|_| address.ip().is_unspecified()) {
+                    Some(own) => *address = own.clone(),
+                    None => complete(address),
+                }
+            }
+            Request::Open { address, .. } => complete(address),
+            Request::Send { from, to, waiting, .. } => {
+                complete(from);
+                seen_here(to, *waiting);
+            }
+            Request::SendInTurns { arms, .. } => arms.iter_mut().for_each(|arm| {
+                complete(&mut arm.from);
+                seen_here(&mut arm.to, arm.waiting);
+            }),
             Request::SendInSlots { arm, .. } => complete(&mut arm.from),
             Request::Hello { .. }
             | Request::Facts
@@ -76,20 +102,19 @@ impl Permission {
     /// Why not, and what would allow it.
     pub fn check(&self, request: &Request, sending: f64) -> Result<(), String> {
         match request {
-            Request::Listen { spec, address } => {
+            Request::Listen { spec, address } | Request::Wait { spec, address } => {
                 self.check_trial(spec)?;
-                match &self.limits {
-                    Some(limits) if !limits.own.contains(address) => {
-                        Err(format!("refused to listen on {address}: only on {}", list(&limits.own)))
-                    }
-                    _ => Ok(()),
-                }
+                self.check_own(address)
             }
-            Request::Send { spec, from, to } => self.check_send(spec, from, *to, sending),
+            Request::Open { spec, address, to } => {
+                self.check_target(spec, address, *to)?;
+                self.check_own(address)
+            }
+            Request::Send { spec, from, to, .. } => self.check_send(spec, from, *to, sending),
             Request::SendInTurns { arms, .. } => arms
                 .iter()
-                .try_for_each(|SendArm { spec, from, to }| self.check_send(spec, from, *to, sending)),
-            Request::SendInSlots { arm: SendArm { spec, from, to }, timetable } => {
+                .try_for_each(|SendArm { spec, from, to, .. }| self.check_send(spec, from, *to, sending)),
+            Request::SendInSlots { arm: SendArm { spec, from, to, .. }, timetable } => {
                 check_timetable(timetable)?;
                 self.check_send(spec, from, *to, sending)
             }
@@ -104,15 +129,24 @@ impl Permission {
         }
     }
 
-    fn check_send(
+    fn check_own(&self, address: &ScopedAddr) -> Result<(), String> {
+        match &self.limits {
+            Some(limits) if !limits.own.contains(address) => {
+                Err(format!("refused to listen on {address}: only on {}", list(&limits.own)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a trial may have traffic to this address; the limits, if there are any.
+    fn check_target(
         &self,
         spec: &TrialSpec,
         from: &ScopedAddr,
         to: SocketAddr,
-        sending: f64,
-    ) -> Result<(), String> {
+    ) -> Result<Option<&Limits>, String> {
         self.check_trial(spec)?;
-        let Some(limits) = &self.limits else { return Ok(()) };
+        let Some(limits) = &self.limits else { return Ok(None) };
         // As the sender takes it: link-local addresses are in the zone of its own one.
         let to = ScopedAddr::new(to.ip(), from.zone());
         if !limits.peers.hold(&to) {
@@ -121,6 +155,17 @@ impl Permission {
                 list(&limits.peers.addresses)
             ));
         }
+        Ok(Some(limits))
+    }
+
+    fn check_send(
+        &self,
+        spec: &TrialSpec,
+        from: &ScopedAddr,
+        to: SocketAddr,
+        sending: f64,
+    ) -> Result<(), String> {
+        let Some(limits) = self.check_target(spec, from, to)? else { return Ok(()) };
         let Some(most) = limits.most_bits_per_second else { return Ok(()) };
         match (spec.probe.probe, bits_per_second(spec)) {
             // As fast as the coordinator answers, and no faster.

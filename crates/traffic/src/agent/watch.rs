@@ -95,7 +95,12 @@ impl Activity {
 /// no longer than one that waits for a frozen agent.
 pub(super) fn lasts(request: &Request) -> Option<Duration> {
     match request {
-        Request::Listen { spec, .. } | Request::Send { spec, .. } if spec.slicing.is_none() => {
+        Request::Listen { spec, .. }
+        | Request::Wait { spec, .. }
+        | Request::Open { spec, .. }
+        | Request::Send { spec, .. }
+            if spec.slicing.is_none() =>
+        {
             Some(longest(spec))
         }
         _ => None,

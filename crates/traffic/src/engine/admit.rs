@@ -1,8 +1,8 @@
 //! Admission of a trial's sender by its token: whatever else reaches the receiver's port is counted as a stray, and
 //! takes no place.
 
+use crate::engine::announce::{self, is_nothing};
 use crate::engine::header::Header;
-use crate::engine::opening::{self, is_nothing};
 use crate::engine::peers::Peers;
 use crate::engine::socket::Channel;
 use crate::engine::socket_options;
@@ -95,7 +95,7 @@ fn has_ended(ended: &AtomicBool, since: &mut Option<Instant>) -> Ended {
     if since.elapsed() > LONG { Ended::ForLong } else { Ended::JustNow }
 }
 
-fn is_peer(peers: Option<&Peers>, address: Option<SocketAddr>) -> bool {
+pub(crate) fn is_peer(peers: Option<&Peers>, address: Option<SocketAddr>) -> bool {
     peers.is_none_or(|peers| address.is_some_and(|address| peers.hold(&address.into())))
 }
 
@@ -111,7 +111,7 @@ fn is_of_trial(socket: &Socket, token: u32) -> io::Result<bool> {
 }
 
 /// The first bytes that wait at a socket; `None` if it has ended.
-fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
     let mut room = [0; HEADER_BYTES as usize];
     match sys::peek(socket, &mut room).or_else(|error| cut_short(error).map(|_| room.len()))? {
         0 => Ok(None),
@@ -176,7 +176,7 @@ fn connections(
             };
             match seen {
                 Ok(Some(seen)) if Header::read(&seen, spec.token).is_some() && found.len() < flows => {
-                    opening::take_header(&channel).attempt(&attempt)?;
+                    announce::take_header(&channel).attempt(&attempt)?;
                     found.push(channel);
                 }
                 Ok(Some(seen))
@@ -202,7 +202,7 @@ fn connections(
     strays += unknown.len() as u64;
     drop(unknown);
     if found.len() == flows {
-        opening::admit_all(&found).attempt(&attempt)?;
+        announce::admit_all(&found).attempt(&attempt)?;
     }
     Ok((found, strays))
 }
@@ -291,7 +291,9 @@ mod tests {
                 spec.probe.length = Length::Packets(5);
             }
             let peers = Peers { addresses: vec!["127.0.0.1".parse().unwrap()], networks: Vec::new() };
-            let receiver = Receiver::listen_to(spec.clone(), spec.family.loopback(), Some(peers)).unwrap();
+            let receiver =
+                Receiver::listen_to(spec.clone(), spec.family.loopback(), Some(peers), &Default::default())
+                    .unwrap();
             let mut message = vec![0; spec.message_bytes as usize];
             message[..4].copy_from_slice(&spec.token.to_be_bytes());
             let datagrams = transport == Transport::Udp;

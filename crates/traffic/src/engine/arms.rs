@@ -1,5 +1,6 @@
 //! The senders of the arms of an interleaved trial.
 
+use crate::engine::opening::WaitingSender;
 use crate::engine::sender;
 use crate::engine::turns::{OtherArmFailed, Turns};
 use crate::error::EngineError;
@@ -7,12 +8,15 @@ use crate::protocol::message::SendArm;
 use stacklab_model::{HostReport, Slicing};
 use std::thread;
 
-/// Runs the senders of all arms, each on its own thread, one slice at a time. Returns their reports in the order of
-/// the arms.
+/// Runs the senders of all arms, each on its own thread, one slice at a time, over flows that the receiver opens if it
+/// does. Returns their reports in the order of the arms.
 ///
 /// # Errors
 /// The reason of the arm that failed; the others then end too.
-pub(crate) fn send_in_turns(arms: &[SendArm], seed: u64) -> Result<Vec<HostReport>, String> {
+pub(crate) fn send_in_turns(
+    arms: Vec<(SendArm, Option<WaitingSender>)>,
+    seed: u64,
+) -> Result<Vec<HostReport>, String> {
     if arms.is_empty() || arms.len() > Slicing::MOST_ARMS {
         let most = Slicing::MOST_ARMS;
         return Err(format!("cannot interleave {} arms: 1 to {most} are possible", arms.len()));
@@ -20,11 +24,11 @@ pub(crate) fn send_in_turns(arms: &[SendArm], seed: u64) -> Result<Vec<HostRepor
     let turns = Turns::new(arms.len(), seed);
     let ended: Vec<Result<HostReport, EngineError>> = thread::scope(|scope| {
         let senders: Vec<_> = arms
-            .iter()
+            .into_iter()
             .enumerate()
-            .map(|(number, SendArm { spec, from, to })| {
+            .map(|(number, (SendArm { spec, from, to, .. }, waiting))| {
                 let turn = turns.of(number);
-                scope.spawn(move || sender::run_arm(spec, from.clone(), *to, Some(turn)))
+                scope.spawn(move || sender::run_arm(&spec, from, to, waiting, Some(turn)))
             })
             .collect();
         senders.into_iter().map(|sender| sender.join().expect("a sender does not panic")).collect()
@@ -60,22 +64,27 @@ mod tests {
         spec
     }
 
+    fn arms(
+        specs: &[TrialSpec],
+        to: impl Iterator<Item = SocketAddr>,
+    ) -> Vec<(SendArm, Option<WaitingSender>)> {
+        let arm = |(spec, to): (&TrialSpec, SocketAddr)| SendArm {
+            spec: Box::new(spec.clone()),
+            from: spec.family.loopback().into(),
+            to,
+            waiting: None,
+        };
+        specs.iter().zip(to).map(|arm_of| (arm(arm_of), None)).collect()
+    }
+
     /// Both hosts' reports of each arm.
     fn trial(specs: &[TrialSpec]) -> Vec<[HostReport; 2]> {
         let receivers: Vec<Receiver> = specs
             .iter()
             .map(|spec| Receiver::listen(spec.clone(), spec.family.loopback()).unwrap())
             .collect();
-        let arms: Vec<SendArm> = specs
-            .iter()
-            .zip(&receivers)
-            .map(|(spec, receiver)| SendArm {
-                spec: Box::new(spec.clone()),
-                from: spec.family.loopback().into(),
-                to: receiver.address,
-            })
-            .collect();
-        let sent = send_in_turns(&arms, 5).unwrap();
+        let to = receivers.iter().map(|receiver| receiver.address);
+        let sent = send_in_turns(arms(specs, to), 5).unwrap();
         let received = receivers.into_iter().map(|receiver| receiver.collect().unwrap());
         sent.into_iter().zip(received).map(|(sent, received)| [sent, received]).collect()
     }
@@ -200,18 +209,10 @@ mod tests {
             [7, 8].map(|token| spec(Family::Ipv6, Transport::Tcp, Probe::Stream, Pacing::Flood, token));
         let receiver = Receiver::listen(specs[0].clone(), Family::Ipv6.loopback()).unwrap();
         let closed = SocketAddr::new(Family::Ipv6.loopback(), 1);
-        let arms: Vec<SendArm> = specs
-            .iter()
-            .zip([receiver.address, closed])
-            .map(|(spec, to)| SendArm {
-                spec: Box::new(spec.clone()),
-                from: spec.family.loopback().into(),
-                to,
-            })
-            .collect();
-        let reason = send_in_turns(&arms, 5).unwrap_err();
+        let arms = arms(&specs, [receiver.address, closed].into_iter());
+        let reason = send_in_turns(arms, 5).unwrap_err();
         assert!(reason.contains("[::1]:1"), "{reason}");
         receiver.collect().unwrap();
-        assert!(send_in_turns(&[], 5).unwrap_err().contains("0 arms"));
+        assert!(send_in_turns(Vec::new(), 5).unwrap_err().contains("0 arms"));
     }
 }

@@ -3,7 +3,7 @@
 use crate::engine::endpoint;
 use crate::engine::pacer::Pacer;
 use crate::engine::peers::Peers;
-use crate::engine::socket;
+use crate::engine::socket::{self, unreached};
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
@@ -84,9 +84,9 @@ fn open_phase(
             if spec.tuning.nodelay.is_some() {
                 socket_options::set_connected(&socket, spec)?;
             }
-            let to = socket_options::destination(&socket, spec, to)?;
+            let address = socket_options::destination(&socket, spec, to)?;
             let start = sys::now_ns();
-            socket.connect(&to)?;
+            socket.connect(&address)?;
             Ok(sys::now_ns() - start)
         };
         let connected = match connected() {
@@ -94,7 +94,9 @@ fn open_phase(
                 (refused, in_a_row) = (refused + 1, in_a_row + 1);
                 continue;
             }
-            connected => connected.attempt(|| format!("connect from {} to {to}", ScopedAddr::from(from)))?,
+            connected => connected
+                .map_err(|error| unreached(error, to))
+                .attempt(|| format!("connect from {} to {to}", ScopedAddr::from(from)))?,
         };
         times.record(connected, &mut order);
         (opened, in_a_row) = (opened + 1, 0);

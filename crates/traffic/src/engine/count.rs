@@ -296,6 +296,9 @@ impl<'a> ArrivalCounter<'a> {
 
 impl Sink for ArrivalCounter<'_> {
     fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
+        if header.phase == Phase::Open {
+            return Ok(ControlFlow::Continue(()));
+        }
         let place = usize::from(header.flow);
         self.arrived(now);
         let Some(slot) = self.flows.get_mut(place) else {
@@ -321,7 +324,7 @@ impl Sink for ArrivalCounter<'_> {
                     }
                 }
             }
-            Phase::End => {}
+            Phase::End | Phase::Open => {}
         }
         if let Some(flow) = &mut self.flows[place]
             && !flow.complete

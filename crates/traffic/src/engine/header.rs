@@ -3,7 +3,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0-3 | token of the trial |
-//! | 4 | phase: 0 warm-up, 1 measured, 2 end |
+//! | 4 | phase: 0 warm-up, 1 measured, 2 end, 3 opening |
 //! | 5 | in an end marker: markers still to come; in a measured message of an interleaved trial: slice modulo 256 |
 //! | 6-7 | flow, from 0 |
 //! | 8-15 | sequence number within the phase and flow, from 0; in an end marker, number of measured messages sent |
@@ -23,6 +23,8 @@ pub enum Phase {
     Measured,
     /// Marks the end of the measured window.
     End,
+    /// Opens a flow from the receiver's side, and answers that. Such a message is a header alone.
+    Open,
 }
 
 /// A message's header.
@@ -52,6 +54,7 @@ impl Header {
             Phase::Warmup => 0,
             Phase::Measured => 1,
             Phase::End => 2,
+            Phase::Open => 3,
         };
         message[5] = if self.phase == Phase::End { self.markers_left } else { self.slice };
         message[6..8].copy_from_slice(&self.flow.to_be_bytes());
@@ -71,6 +74,7 @@ impl Header {
             0 => Phase::Warmup,
             1 => Phase::Measured,
             2 => Phase::End,
+            3 => Phase::Open,
             _ => return None,
         };
         let flow = u16::from_be_bytes([header[6], header[7]]);
@@ -116,7 +120,7 @@ mod tests {
         assert_eq!(Header::read(&message, 7), Some(measured));
         assert_eq!(Header::read(&message, 8), None);
         assert_eq!(Header::read(&message[..31], 7), None);
-        message[4] = 3;
+        message[4] = 4;
         assert_eq!(Header::read(&message, 7), None);
     }
 }

@@ -3,10 +3,13 @@
 pub(crate) mod admit;
 #[cfg(test)]
 mod allocation_tests;
+pub(crate) mod announce;
 pub(crate) mod arms;
+pub(crate) mod black_hole;
 pub(crate) mod coalesce;
 pub(crate) mod connect;
 pub(crate) mod count;
+pub(crate) mod data_ports;
 pub(crate) mod endpoint;
 pub(crate) mod format;
 pub(crate) mod header;

@@ -1,81 +1,346 @@
-//! Opening the flows of a trial. A TCP flow begins with a bare header, which shows whose it is, and the sender waits for
-//! an answer on each: nothing is sent before the receiver reads all flows. Otherwise the first flows would fill buffers
-//! that nobody reads, and a rate would count them as if they had just arrived.
+//! Flows that the receiver opens, where its host can only connect out: behind a stateful firewall or address
+//! translation. The sender waits for an opening message on each flow, which has the trial's token, and answers those of
+//! datagrams; so the firewalls of both hosts know the flow before the first message of the trial.
 
+use crate::engine::admit::{admit, is_peer, peeked};
+use crate::engine::announce::{connect_all, is_nothing};
+use crate::engine::data_ports::DataPorts;
+use crate::engine::endpoint;
 use crate::engine::header::{Header, Phase};
-use crate::engine::socket::Channel;
+use crate::engine::peers::Peers;
+use crate::engine::receiver::{Receiver, take};
+use crate::engine::socket::{self, Channel};
+use crate::engine::socket_options;
+use crate::engine::stamp_clock::StampClock;
 use crate::error::{Attempt, EngineError};
-use crate::sys;
-use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
+use crate::host::counters::Snapshot;
+use crate::host::socket_memory::SocketMemory;
+use crate::host::zone;
+use crate::sys::{self, Interest, PollEntry};
+use socket2::Socket;
+use stacklab_model::{HEADER_BYTES, ScopedAddr, Transport, TrialSpec};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long all flows together may take to open. A lost SYN costs 1, 3 or 7 seconds.
-pub(crate) const OPEN_LIMIT: Duration = Duration::from_secs(15);
+const OPENING_BYTES: usize = HEADER_BYTES as usize;
+/// How long a sender waits for the receiver's flows: several lost opening datagrams.
+const OPEN_LIMIT: Duration = Duration::from_secs(3);
+/// Time between two opening datagrams of a flow that was not answered.
+const REPEAT: Duration = Duration::from_millis(100);
 
-/// Connects all flows to a listening receiver. Returns when the receiver has admitted them.
-pub(crate) fn connect_all(
-    spec: &TrialSpec,
-    from: SocketAddr,
-    to: SocketAddr,
-) -> Result<Vec<Channel>, EngineError> {
-    let end = Instant::now() + OPEN_LIMIT;
-    let mut channels = Vec::new();
-    for _ in 0..spec.flows {
-        channels.push(Channel::connect(spec, from, to, end.saturating_duration_since(Instant::now()))?);
-    }
-    if spec.transport == Transport::Tcp {
-        announce(spec, &mut channels, end)
-            .attempt(|| format!("open {} TCP flows from {} to {to}", spec.flows, from.ip()))?;
-    }
-    Ok(channels)
+/// A sender that waits until the receiver has opened the flows.
+pub(crate) struct WaitingSender {
+    /// Where it waits.
+    pub address: SocketAddr,
+    spec: TrialSpec,
+    ended: Arc<AtomicBool>,
+    /// The flows by number. `None` once they are taken.
+    thread: Option<JoinHandle<Result<Vec<Option<Channel>>, EngineError>>>,
 }
 
-/// Says on each flow whose it is, and waits until the receiver has admitted all.
-fn announce(spec: &TrialSpec, channels: &mut [Channel], end: Instant) -> io::Result<()> {
-    for (flow, channel) in channels.iter().enumerate() {
-        let mut bare = [0; HEADER_BYTES as usize];
-        let (token, flow, sent_ns) = (spec.token, flow as u16, sys::now_ns());
-        Header { token, phase: Phase::Warmup, markers_left: 0, slice: 0, flow, sequence: 0, sent_ns }
-            .write(&mut bare);
-        // A new connection has room for it.
-        sys::send(&channel.socket, &bare, sys::SEND_PLAIN)?;
+impl Drop for WaitingSender {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
     }
-    for channel in channels {
-        loop {
-            match sys::receive(&channel.socket, &mut [0]) {
-                Ok(0) => return Err(io::Error::new(io::ErrorKind::ConnectionReset, "the receiver closed one")),
-                Ok(_) => break,
-                Err(error) if is_nothing(&error) && Instant::now() < end => {}
-                Err(error) if is_nothing(&error) => return Err(late()),
-                Err(error) => return Err(error),
+}
+
+impl WaitingSender {
+    /// Waits on an address for a receiver that knows the trial's token, and is one of these peers if there are any.
+    pub(crate) fn listen(
+        spec: TrialSpec,
+        address: &ScopedAddr,
+        peers: Option<Peers>,
+        ports: &DataPorts,
+    ) -> Result<Self, EngineError> {
+        let own = zone::socket_addr(address, 0).attempt(|| format!("listen on {address}"))?;
+        sys::raise_file_limit(spec.flows.into()).attempt(|| format!("admit {} flows", spec.flows))?;
+        let (socket, listening) = socket::listen(&spec, own, ports)?;
+        let ended = Arc::new(AtomicBool::new(false));
+        let thread = thread::spawn({
+            let (spec, ended) = (spec.clone(), Arc::clone(&ended));
+            move || match spec.transport {
+                Transport::Tcp => connections(&spec, peers.as_ref(), &socket, listening, &ended),
+                Transport::Udp => datagrams(&spec, peers.as_ref(), &socket, listening, &ended)
+                    .attempt(|| format!("wait for the receiver on {listening}")),
+            }
+        });
+        Ok(WaitingSender { address: listening, spec, ended, thread: Some(thread) })
+    }
+
+    /// The flows. Datagrams of a flow that was not opened go to `to`, where they are probably lost: how much arrives is
+    /// what the trial measures.
+    pub(crate) fn flows(mut self, to: SocketAddr) -> Result<Vec<Channel>, EngineError> {
+        let spec = &self.spec;
+        let port = self.address.port();
+        let missing = |opened: usize| EngineError {
+            attempted: format!("send over {} to {}", spec.transport, to.ip()),
+            source: io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!(
+                    "the other host opened {opened} of {} flows to {}; {}",
+                    spec.flows,
+                    self.address,
+                    socket::firewall_hint(spec.transport, port)
+                ),
+            ),
+        };
+        let thread = self.thread.take().expect("the flows are taken once");
+        let began = Instant::now();
+        while !thread.is_finished() && began.elapsed() < OPEN_LIMIT {
+            sys::sleep(Duration::from_millis(1));
+        }
+        self.ended.store(true, Ordering::Relaxed);
+        let flows = thread.join().map_err(|_| EngineError {
+            attempted: format!("wait for the receiver on {}", self.address),
+            source: io::Error::other("the thread ended early"),
+        })??;
+        if spec.transport == Transport::Tcp {
+            let opened: Vec<Channel> = flows.into_iter().flatten().collect();
+            if opened.len() < spec.flows as usize {
+                return Err(missing(opened.len()));
+            }
+            return Ok(opened);
+        }
+        let open = |flow: Option<Channel>| match flow {
+            Some(channel) => Ok(channel),
+            None => {
+                connected(spec, self.address, to).attempt(|| format!("send from {} to {to}", self.address))
+            }
+        };
+        flows.into_iter().map(open).collect()
+    }
+}
+
+/// The receiver's connections, behind their opening messages.
+fn connections(
+    spec: &TrialSpec,
+    peers: Option<&Peers>,
+    socket: &Socket,
+    listening: SocketAddr,
+    ended: &AtomicBool,
+) -> Result<Vec<Option<Channel>>, EngineError> {
+    let (channels, _) = admit(spec, peers, socket, listening, ended)?;
+    for channel in &channels {
+        socket_options::set_pacing(&channel.socket, spec)
+            .attempt(|| format!("prepare a flow on {listening}"))?;
+    }
+    Ok(channels.into_iter().map(Some).collect())
+}
+
+/// The flows whose opening datagrams came, by number.
+fn datagrams(
+    spec: &TrialSpec,
+    peers: Option<&Peers>,
+    socket: &Socket,
+    listening: SocketAddr,
+    ended: &AtomicBool,
+) -> io::Result<Vec<Option<Channel>>> {
+    let mut flows: Vec<Option<Channel>> = (0..spec.flows).map(|_| None).collect();
+    // Each flow has a socket at this port.
+    socket.set_reuse_address(true)?;
+    while !ended.load(Ordering::Relaxed) && flows.iter().any(Option::is_none) {
+        let from = match sys::peek_sender(socket) {
+            Ok(from) => from.as_socket(),
+            Err(error) if is_nothing(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        let mut room = [0; OPENING_BYTES];
+        let Ok(taken) = sys::receive_now(socket, &mut room) else { continue };
+        let Some(from) = from.filter(|from| is_peer(peers, Some(*from))) else { continue };
+        let Some(header) =
+            Header::read(&room[..taken], spec.token).filter(|header| header.phase == Phase::Open)
+        else {
+            continue;
+        };
+        if let Some(flow @ None) = flows.get_mut(usize::from(header.flow)) {
+            *flow = Some(connected(spec, listening, from)?);
+        }
+        if let Some(Some(channel)) = flows.get(usize::from(header.flow)) {
+            // What is refused or lost is asked for again.
+            let _ = channel.socket.send(&room[..taken]);
+        }
+    }
+    Ok(flows)
+}
+
+/// A socket at the sender's port, connected to the receiver's of one flow.
+fn connected(spec: &TrialSpec, own: SocketAddr, to: SocketAddr) -> io::Result<Channel> {
+    let socket = socket::open_shared(spec, own)?;
+    let to = match (own, to) {
+        // A link-local receiver is in the zone of this address.
+        (SocketAddr::V6(own), SocketAddr::V6(mut to)) if to.ip().is_unicast_link_local() => {
+            to.set_scope_id(own.scope_id());
+            to.into()
+        }
+        _ => to,
+    };
+    socket.connect(&socket_options::destination(&socket, spec, to)?)?;
+    Channel::new(spec, socket).map_err(|error| error.source)
+}
+
+/// A receiver that opens the flows from an address to a sender that waits for them.
+pub(crate) fn receiver(
+    spec: TrialSpec,
+    address: &ScopedAddr,
+    sender: SocketAddr,
+) -> Result<Receiver, EngineError> {
+    let attempt = || format!("open flows from {address} to {sender}");
+    let (from, to) = zone::ends(address, sender).attempt(attempt)?;
+    let (before, clock) = (Snapshot::take(&endpoint::interface_of(from)?), StampClock::new());
+    sys::raise_file_limit(spec.flows.into()).attempt(attempt)?;
+    let memory = SocketMemory::watch(&spec);
+    let channels = connect_all(&spec, from, to)?;
+    let own = endpoint::observe(&channels[0].socket, None)?.local;
+    Ok(Receiver::start(own, move |ended| {
+        sys::precise_timers();
+        let strays = match spec.transport {
+            Transport::Tcp => 0,
+            Transport::Udp => until_answered(&spec, &channels, ended)
+                .attempt(|| format!("open flows from {own} to {to}"))?,
+        };
+        take(&spec, channels, strays, memory, &before, clock, ended)
+    }))
+}
+
+/// Repeats the opening datagrams of a receiver until each flow is answered, or the first message has come, or the trial
+/// has ended. Returns the number of strays.
+fn until_answered(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Result<u64> {
+    let mut waiting: Vec<(u16, &Channel)> = (0..).zip(channels).collect();
+    let (mut strays, mut sent) = (0, None::<Instant>);
+    while !waiting.is_empty() && !ended.load(Ordering::Relaxed) {
+        if sent.is_none_or(|sent| sent.elapsed() >= REPEAT) {
+            for (flow, channel) in &waiting {
+                // Refused by a firewall, for example: it is sent again.
+                let _ = channel.socket.send(&opening(spec.token, *flow));
+            }
+            sent = Some(Instant::now());
+        }
+        let mut ready: Vec<PollEntry> =
+            waiting.iter().map(|(_, channel)| PollEntry::new(&channel.socket, Interest::Readable)).collect();
+        sys::poll_sockets(&mut ready, sys::RECEIVE_TICK)?;
+        let looked: Vec<_> = waiting.drain(..).zip(ready).collect();
+        for ((flow, channel), entry) in looked {
+            let seen = if entry.is_ready() { peeked(&channel.socket).ok().flatten() } else { None };
+            match seen.map(|seen| Header::read(&seen, spec.token).map(|header| header.phase)) {
+                // A message: the sender has begun.
+                Some(Some(Phase::Warmup | Phase::Measured | Phase::End)) => return Ok(strays),
+                Some(phase) => {
+                    let _ = sys::receive_now(&channel.socket, &mut [0; OPENING_BYTES]);
+                    if phase.is_none() {
+                        strays += 1;
+                        waiting.push((flow, channel));
+                    }
+                }
+                None => waiting.push((flow, channel)),
             }
         }
-        channel.opened();
     }
-    Ok(())
+    Ok(strays)
 }
 
-/// Whether a call only found nothing yet.
-pub(crate) fn is_nothing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+/// The opening message of a flow.
+fn opening(token: u32, flow: u16) -> [u8; OPENING_BYTES] {
+    let mut message = [0; OPENING_BYTES];
+    let (phase, sent_ns) = (Phase::Open, sys::now_ns());
+    Header { token, phase, markers_left: 0, slice: 0, flow, sequence: 0, sent_ns }.write(&mut message);
+    message
 }
 
-fn late() -> io::Error {
-    let text = format!(
-        "the receiver did not admit all of them within {} s; the path loses packets: try again, or with fewer flows",
-        OPEN_LIMIT.as_secs()
-    );
-    io::Error::new(io::ErrorKind::TimedOut, text)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::sender;
+    use crate::trial::fixtures;
+    use stacklab_model::{Family, HostReport, Length, Pacing, Probe};
 
-/// Takes the bare header of a flow that was looked at, and lets its sender begin with [`admit_all`].
-pub(crate) fn take_header(channel: &Channel) -> io::Result<()> {
-    sys::receive_now(&channel.socket, &mut [0; HEADER_BYTES as usize]).map(drop)
-}
+    fn spec(family: Family, transport: Transport, probe: Probe, flows: u32) -> TrialSpec {
+        let mut spec = fixtures::spec(family, transport);
+        let schedule = Pacing::Schedule(5_000.0);
+        (spec.probe.probe, spec.flows) = (probe, flows);
+        spec.probe.pacing = if probe == Probe::Echo { Pacing::Lockstep } else { schedule };
+        (spec.probe.length, spec.probe.warmup_ns) = (Length::Packets(500), 10_000_000);
+        spec
+    }
 
-/// Tells the sender that all of its flows are read from now on.
-pub(crate) fn admit_all(channels: &[Channel]) -> io::Result<()> {
-    channels.iter().try_for_each(|channel| sys::send(&channel.socket, &[1], sys::SEND_PLAIN).map(drop))
+    fn waiting(spec: &TrialSpec, peers: Option<Peers>) -> WaitingSender {
+        let own = spec.family.loopback().into();
+        WaitingSender::listen(spec.clone(), &own, peers, &DataPorts::default()).unwrap()
+    }
+
+    fn trial(spec: &TrialSpec) -> [HostReport; 2] {
+        let own: ScopedAddr = spec.family.loopback().into();
+        let waiting = waiting(spec, None);
+        let receiver = receiver(spec.clone(), &own, waiting.address).unwrap();
+        let sent = sender::run_arm(spec, own, receiver.address, Some(waiting), None).unwrap();
+        [sent, receiver.collect().unwrap()]
+    }
+
+    #[test]
+    fn everything_arrives_on_flows_that_the_receiver_opened() {
+        for family in Family::ALL.iter().copied() {
+            for transport in Transport::ALL.iter().copied() {
+                for (probe, flows) in [(Probe::Stream, 1), (Probe::Stream, 5), (Probe::Echo, 1)] {
+                    let spec = spec(family, transport, probe, flows);
+                    let [sender, receiver] = trial(&spec);
+                    let what = format!("{family} {transport} {probe} {flows}");
+                    assert_eq!((sender.sent.measured, receiver.received.measured), (500, 500), "{what}");
+                    assert_eq!((sender.received.strays, receiver.received.strays), (0, 0), "{what}");
+                    if flows == 1 {
+                        assert_eq!(sender.endpoint.peer, receiver.endpoint.local, "{what}");
+                        assert_eq!(receiver.endpoint.peer, sender.endpoint.local, "{what}");
+                    } else {
+                        // All at one port of the sender.
+                        assert_eq!(receiver.endpoint.peer.port(), sender.endpoint.local.port(), "{what}");
+                        assert!(receiver.flow_bytes.iter().all(|bytes| *bytes > 0), "{what}");
+                    }
+                    if probe == Probe::Echo {
+                        assert_eq!(sender.received.measured, 500, "{what}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_peer_with_the_token_opens_flows() {
+        let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, 1);
+        let peers = Peers { addresses: vec!["127.0.0.9".parse().unwrap()], networks: Vec::new() };
+        let waiting = waiting(&spec, Some(peers));
+        let open = |from: &str, token: u32| {
+            let socket = std::net::UdpSocket::bind(from).unwrap();
+            socket.connect(waiting.address).unwrap();
+            socket.send(&opening(token, 0)).unwrap();
+            socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+            let answered = socket.recv(&mut [0; 64]).is_ok();
+            (socket.local_addr().unwrap(), answered)
+        };
+        assert!(!open("127.0.0.1:0", spec.token).1 && !open("127.0.0.9:0", !spec.token).1);
+        let (receiver, answered) = open("127.0.0.9:0", spec.token);
+        assert!(answered);
+        let flows = waiting.flows("127.0.0.1:9".parse().unwrap()).unwrap();
+        assert_eq!(flows[0].socket.peer_addr().unwrap().as_socket(), Some(receiver));
+    }
+
+    #[test]
+    fn datagrams_of_flows_that_nobody_opened_are_sent_and_lost() {
+        let own = Family::Ipv4.loopback();
+        let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, 2);
+        let nobody = std::net::UdpSocket::bind((own, 0)).unwrap().local_addr().unwrap();
+        // Connections cannot be replaced.
+        let of_tcp = TrialSpec { transport: Transport::Tcp, ..spec.clone() };
+        let reason = waiting(&of_tcp, None).flows(nobody).err().unwrap().to_string();
+        assert!(reason.contains("opened 0 of 2 flows") && reason.contains("firewall"), "{reason}");
+        let waits = waiting(&spec, None);
+        let at = waits.address;
+        let flows = waits.flows(nobody).unwrap();
+        assert_eq!(flows.len(), 2);
+        for flow in flows {
+            assert_eq!(flow.socket.local_addr().unwrap().as_socket(), Some(at));
+            assert_eq!(flow.socket.peer_addr().unwrap().as_socket(), Some(nobody));
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The receive loop.
 
-use crate::engine::header::Header;
+use crate::engine::header::{Header, Phase};
 use crate::engine::rx::{RxBatch, RxStatus};
 use crate::sys::{self, Nanos};
 use std::io;
@@ -61,10 +61,10 @@ pub(crate) fn receive_headers<H>(
     }
 }
 
-/// The header of a message of `size` bytes with this token; `None` for a stray.
+/// The header of a message of `size` bytes with this token, or of an opening message; `None` for a stray.
 #[inline]
 pub(crate) fn header_of(message: &[u8], size: usize, token: u32) -> Option<Header> {
-    Header::read(message, token).filter(|_| message.len() == size)
+    Header::read(message, token).filter(|header| message.len() == size || header.phase == Phase::Open)
 }
 
 /// Gives the sink what has arrived: a message with its header, or a stray.

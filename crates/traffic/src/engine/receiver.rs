@@ -1,15 +1,15 @@
-//! The receiving host of a trial: listens, accepts the sender, counts or echoes, reports.
+//! The receiving host of a trial: listens and accepts the sender, or opens the flows to it; counts or echoes, reports.
 
 use crate::engine::admit::admit;
 use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
+use crate::engine::data_ports::DataPorts;
 use crate::engine::endpoint;
 use crate::engine::peers::Peers;
 use crate::engine::receive_loop::receive;
 use crate::engine::reflect::Reflect;
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{self, Channel, tcp_total};
-use crate::engine::socket_options;
 use crate::engine::stamp_clock::StampClock;
 use crate::engine::threads;
 use crate::error::{Attempt, EngineError};
@@ -20,7 +20,7 @@ use crate::host::zone;
 use crate::sys;
 use socket2::Socket;
 use stacklab_model::{
-    Compared, DelayPoints, HostReport, Point, Probe, Role, ScopedAddr, Sent, Transport, TrialSpec,
+    Compared, DelayPoints, HostReport, Point, Probe, Received, Role, ScopedAddr, Sent, Transport, TrialSpec,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -28,11 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 1024;
-
 /// Result of a receiver thread: its report, and the sockets, which stay open until it is collected.
-type Attended = Result<(HostReport, Vec<Channel>), EngineError>;
+pub(super) type Attended = Result<(HostReport, Vec<Channel>), EngineError>;
 
 /// A listening or connected receiver.
 pub(crate) struct Receiver {
@@ -54,15 +51,16 @@ impl Receiver {
     /// Listens for anybody.
     #[cfg(test)]
     pub(crate) fn listen(spec: TrialSpec, address: std::net::IpAddr) -> Result<Self, EngineError> {
-        Self::listen_to(spec, address, None)
+        Self::listen_to(spec, address, None, &DataPorts::default())
     }
 
-    /// Listens on an address, port chosen by the kernel, for a sender that knows the trial's token, and is one of these
-    /// peers if there are any.
+    /// Listens on an address, at one of the ports, for a sender that knows the trial's token, and is one of these peers
+    /// if there are any.
     pub(crate) fn listen_to(
         spec: TrialSpec,
         address: impl Into<ScopedAddr>,
         peers: Option<Peers>,
+        ports: &DataPorts,
     ) -> Result<Self, EngineError> {
         let given = address.into();
         let address = zone::socket_addr(&given, 0).attempt(|| format!("listen on {given}"))?;
@@ -70,22 +68,21 @@ impl Receiver {
         let (before, clock) = (Snapshot::take(&endpoint::interface_of(address)?), StampClock::new());
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
         sys::raise_file_limit(sockets.into()).attempt(|| format!("admit {} flows", spec.flows))?;
-        let socket = socket::open(&spec, address)?;
-        let ready = || -> io::Result<SocketAddr> {
-            sys::set_timeouts(&socket)?;
-            if spec.transport == Transport::Tcp {
-                socket_options::set_listening(&socket, &spec)?;
-                socket.listen(BACKLOG)?;
-            }
-            socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("the socket has no IP address"))
-        };
-        let listening = ready().attempt(|| format!("listen for {} on {given}", spec.transport))?;
+        let (socket, listening) = socket::listen(&spec, address, ports)?;
+        Ok(Self::start(listening, move |ended| {
+            attend(&spec, peers.as_ref(), socket, listening, &before, clock, ended)
+        }))
+    }
+
+    /// Receives on a thread, from flows that are open or will be.
+    pub(super) fn start(
+        address: SocketAddr,
+        receive: impl FnOnce(&AtomicBool) -> Attended + Send + 'static,
+    ) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
-        let thread = thread::spawn({
-            let ended = Arc::clone(&ended);
-            move || attend(&spec, peers.as_ref(), socket, listening, &before, clock, &ended)
-        });
-        Ok(Receiver { address: listening, ended, thread: Some(thread) })
+        let shared = Arc::clone(&ended);
+        let thread = Some(thread::spawn(move || receive(&shared)));
+        Receiver { address, ended, thread }
     }
 
     /// The receiver's report, after the sender has ended. Waits for messages still in flight.
@@ -110,7 +107,7 @@ fn attend(
     before: &Snapshot,
     clock: StampClock,
     ended: &AtomicBool,
-) -> Result<(HostReport, Vec<Channel>), EngineError> {
+) -> Attended {
     sys::precise_timers();
     if spec.probe.probe == Probe::Connect {
         return Ok((connect::accept_connections(&socket, peers, before, ended)?, Vec::new()));
@@ -118,12 +115,28 @@ fn attend(
     let unmet = endpoint::observe(&socket, None)?;
     let memory = SocketMemory::watch(spec);
     let (channels, strays) = admit(spec, peers, &socket, listening, ended)?;
-    let Some(first) = channels.first() else {
-        return Ok((side(unmet, before, &socket), Vec::new()));
-    };
+    if channels.is_empty() {
+        return Ok((side(unmet, before, &[&socket]), Vec::new()));
+    }
+    take(spec, channels, strays, memory, before, clock, ended)
+}
+
+/// Receives the trial on its flows. Datagrams of several flows from a sender that opened them share one socket.
+pub(super) fn take(
+    spec: &TrialSpec,
+    channels: Vec<Channel>,
+    strays: u64,
+    memory: SocketMemory,
+    before: &Snapshot,
+    clock: StampClock,
+    ended: &AtomicBool,
+) -> Attended {
+    let first = &channels[0];
+    let shared = channels.len() < spec.flows as usize;
     let peer =
-        if spec.flows > 1 { sys::peek_sender(&socket).ok().and_then(|peer| peer.as_socket()) } else { None };
+        if shared { sys::peek_sender(&first.socket).ok().and_then(|peer| peer.as_socket()) } else { None };
     let endpoint = endpoint::observe(&first.socket, peer)?;
+    let listening = endpoint.local;
     let size = spec.message_bytes as usize;
     let attempt = || format!("receive {} on {listening} from {}", spec.transport, endpoint.peer);
     let mut sent = Sent::default();
@@ -151,16 +164,15 @@ fn attend(
         }
     }
     let io = Some(first.io);
-    let mut received = received;
-    received.strays += strays;
-    let side = side(endpoint, before, &first.socket);
+    let received = Received { strays: received.strays + strays, ..received };
+    let side = side(endpoint, before, &channels.iter().map(|channel| &channel.socket).collect::<Vec<_>>());
     let socket_memory_kib = memory.peak_kib(received.first_ns, received.last_ns);
     let side = HostReport { io, sent, received, delays, delay_points, series, flow_bytes, cpu, ..side };
     let side = HostReport { tcp, socket_memory_kib, slices, ..side };
     Ok((side, channels))
 }
 
-/// Counts the arrivals of all flows. Each thread counts its own streams; datagrams of all flows share one socket.
+/// Counts the arrivals of all flows. Each thread counts its own sockets; datagrams of all flows may share one.
 fn count(
     spec: &TrialSpec,
     channels: &[Channel],
@@ -172,7 +184,9 @@ fn count(
     let groups = threads::groups(channels.len());
     let counted = threads::on_each(&groups, |group| {
         let own = &channels[group];
-        let awaited = if spec.transport == Transport::Tcp { own.len() } else { spec.flows as usize };
+        // TCP may end early, with fewer connections than flows.
+        let share_socket = spec.transport == Transport::Udp && channels.len() == 1;
+        let awaited = if share_socket { spec.flows as usize } else { own.len() };
         let mut counter = ArrivalCounter::new(spec, &shared, awaited);
         // An interleaved trial's CPU time is that of its slices.
         if spec.slicing.is_none() {
@@ -189,8 +203,11 @@ fn count(
 }
 
 /// A report without traffic.
-fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) -> HostReport {
-    let counters = before.until(&Snapshot::take(&endpoint.interface), socket);
+fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, sockets: &[&Socket]) -> HostReport {
+    let mut counters = before.until(&Snapshot::take(&endpoint.interface), sockets[0]);
+    if let drops @ 1.. = sockets[1..].iter().filter_map(|socket| sys::socket_drops(socket).ok()).sum() {
+        *counters.0.entry("socket.drops".to_owned()).or_default() += drops;
+    }
     HostReport { counters, peak_rss_kib: sys::peak_rss_kib(), ..HostReport::new(Role::Receiver, endpoint) }
 }
 
@@ -198,7 +215,7 @@ fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) 
 mod tests {
     use super::*;
     use crate::engine::sender;
-    use stacklab_model::{Cell, Family, Framing, Io, Length, Metric, Pacing, ProbeSpec, Received};
+    use stacklab_model::{Cell, Family, Framing, Io, Length, Metric, Pacing, ProbeSpec};
 
     fn spec(
         family: Family,
@@ -321,14 +338,8 @@ mod tests {
 
     #[test]
     fn a_copy_of_a_message_is_counted_and_not_answered() {
-        let mut spec = spec(
-            Family::Ipv4,
-            Transport::Udp,
-            Io::Plain,
-            Probe::Echo,
-            Pacing::Lockstep,
-            Length::Packets(2),
-        );
+        let mut spec =
+            spec(Family::Ipv4, Transport::Udp, Io::Plain, Probe::Echo, Pacing::Lockstep, Length::Packets(2));
         spec.probe.warmup_ns = 0;
         let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -337,7 +348,7 @@ mod tests {
         for (phase, sequence, copies) in [(1, 0, 1), (1, 1, 3), (2, 2, 1)] {
             message[..4].copy_from_slice(&spec.token.to_be_bytes());
             (message[4], message[15]) = (phase, sequence);
-            (0..copies).for_each(|_| drop(socket.send(&message).unwrap()));
+            (0..copies).for_each(|_| assert!(socket.send(&message).is_ok()));
         }
         let report = receiver.collect().unwrap();
         let (received, sent) = (report.received, report.sent);

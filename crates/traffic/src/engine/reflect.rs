@@ -36,6 +36,9 @@ impl<'a> Reflect<'a> {
 
 impl Sink for Reflect<'_> {
     fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
+        if header.phase == Phase::Open {
+            return Ok(ControlFlow::Continue(()));
+        }
         if header.phase == Phase::Measured {
             match self.seen.arrive(header.sequence) {
                 Arrival::Duplicate => {
@@ -52,7 +55,9 @@ impl Sink for Reflect<'_> {
             // The sender needs no reply to its last marker, and may have closed.
             Err(error) if header.phase == Phase::End && error.kind() == io::ErrorKind::ConnectionRefused => {}
             // It has discarded what had not arrived when its time was over.
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) =>
+            {
                 return Ok(ControlFlow::Break(()));
             }
             Err(error) => return Err(error),
@@ -77,6 +82,7 @@ impl Sink for Reflect<'_> {
                 self.cpu.close();
                 self.sent.markers += 1;
             }
+            Phase::Open => {}
         }
         let last = header.phase == Phase::End && header.markers_left == 0;
         Ok(if last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

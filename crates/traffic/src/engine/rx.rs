@@ -5,7 +5,6 @@ use crate::engine::format::ForeignFormat;
 use crate::engine::socket::Channel;
 use crate::engine::stamp_clock::StampClock;
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};
-use socket2::Socket;
 use stacklab_model::{Io, Transport};
 use std::io;
 
@@ -81,10 +80,12 @@ struct Datagrams {
     coalescer: Coalescer,
     /// Control messages of the last message.
     meta: RecvMeta,
+    /// Readiness of several sockets; a single one blocks in its receives.
+    ready: Option<Ready>,
 }
 
 impl<'a> RxBatch<'a> {
-    /// Buffers for one channel, or for several streams of one trial, and a clock that was read before anything could
+    /// Buffers for one channel, or for several of one trial, and a clock that was read before anything could
     /// arrive.
     pub(crate) fn new(channels: &'a [Channel], clock: StampClock) -> io::Result<Self> {
         let channel = &channels[0];
@@ -110,6 +111,7 @@ impl<'a> RxBatch<'a> {
                     coalesces: channel.coalesces,
                     coalescer: Coalescer::default(),
                     meta: RecvMeta::default(),
+                    ready: watched(channels)?,
                 })
             }
         };
@@ -118,16 +120,18 @@ impl<'a> RxBatch<'a> {
 
     /// Receives once.
     pub(crate) fn fill(&mut self) -> io::Result<RxStatus> {
-        let Channel { socket, poll_ns, .. } = &self.channels[0];
+        let several = self.channels.len() > 1;
         let filled = match &mut self.arrivals {
             Arrivals::Streams(streams) => streams.fill(self.channels),
-            Arrivals::Datagrams(datagrams) => datagrams.fill(socket, *poll_ns),
+            Arrivals::Datagrams(datagrams) => datagrams.fill(self.channels),
         };
         match filled {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(RxStatus::Timeout),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(RxStatus::Timeout),
-            // ICMP port unreachable: the peer has closed its port.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(RxStatus::Closed),
+            // ICMP port unreachable: the peer has closed its port. Other flows may go on.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                Ok(if several { RxStatus::Timeout } else { RxStatus::Closed })
+            }
             filled => filled,
         }
     }
@@ -172,7 +176,6 @@ impl<'a> RxBatch<'a> {
 impl Streams {
     fn new(channels: &[Channel], size: usize, clock: StampClock) -> io::Result<Self> {
         let several = channels.len() > 1;
-        let sockets = channels.iter().map(|channel| &channel.socket);
         Ok(Streams {
             buffer: vec![0; STREAM_BUFFER.max(2 * size)].into_boxed_slice(),
             start: 0,
@@ -181,7 +184,7 @@ impl Streams {
             rests: vec![0; if several { channels.len() } else { 0 }].into_boxed_slice(),
             rest_room: vec![0; if several { channels.len() * size } else { 0 }].into_boxed_slice(),
             open: channels.len(),
-            ready: if several { Some(Ready::watch(sockets, Interest::Readable)?) } else { None },
+            ready: watched(channels)?,
             received_ns: 0,
             received: 0,
             clock,
@@ -266,14 +269,21 @@ impl Streams {
 }
 
 impl Datagrams {
-    fn fill(&mut self, socket: &Socket, poll_ns: Nanos) -> io::Result<RxStatus> {
-        if self.coalesces {
+    fn fill(&mut self, channels: &[Channel]) -> io::Result<RxStatus> {
+        let next = match &mut self.ready {
+            Some(ready) => ready.next(RECEIVE_TICK)?,
+            None => Some(0),
+        };
+        let Some(next) = next else { return Ok(RxStatus::Timeout) };
+        let Channel { socket, poll_ns, .. } = &channels[next];
+        let waits = self.ready.is_none();
+        if self.coalesces && waits {
             let most = self.batch.count();
             self.coalescer.rest(self.count, most / 4, most / 2);
         }
         (self.count, self.place, self.offset) = (0, 0, 0);
         let batch = &mut self.batch;
-        self.count = polling(poll_ns, |wait| batch.receive(socket, wait))?;
+        self.count = polling(*poll_ns, |wait| batch.receive(socket, wait && waits))?;
         self.received_ns = sys::now_ns();
         if self.stamped {
             self.clock.read(self.received_ns);
@@ -297,6 +307,12 @@ impl Datagrams {
         let end = end.min(room.len());
         Some((&mut room[start..end], arrived))
     }
+}
+
+/// Readiness of several sockets.
+fn watched(channels: &[Channel]) -> io::Result<Option<Ready>> {
+    let sockets = channels.iter().map(|channel| &channel.socket);
+    (channels.len() > 1).then(|| Ready::watch(sockets, Interest::Readable)).transpose()
 }
 
 /// Busy-polls for `poll_ns`, then blocks.

@@ -1,10 +1,12 @@
 //! The sending host of a trial: prepares, warms up, measures, ends, reports.
 
+use crate::engine::announce::connect_all;
+use crate::engine::black_hole;
 use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::endpoint;
 use crate::engine::interface_rtt::InterfaceRtt;
-use crate::engine::opening::connect_all;
+use crate::engine::opening::WaitingSender;
 use crate::engine::pacer::Lateness;
 use crate::engine::phases::{Finished, Sending, wait_until_empty};
 use crate::engine::receive_loop::receive;
@@ -34,24 +36,30 @@ const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
 /// Runs the sender of a trial, from the address `from` to a listening receiver. If both are link-local, the zone of
 /// `from` is that of both.
+#[cfg(test)]
 pub(crate) fn run(
     spec: &TrialSpec,
     from: impl Into<ScopedAddr>,
     to: SocketAddr,
 ) -> Result<HostReport, EngineError> {
-    run_arm(spec, from, to, None)
+    run_arm(spec, from, to, None, None)
 }
 
-/// The same for an arm of an interleaved trial, which sends in its turns only. Only streams and echoes can.
+/// The same over flows that the receiver has opened, if it does; and for an arm of an interleaved trial, which sends in
+/// its turns only. Only streams and echoes can.
 pub(crate) fn run_arm(
     spec: &TrialSpec,
     from: impl Into<ScopedAddr>,
     to: SocketAddr,
-    mut turn: Option<Turn<'_>>,
+    waiting: Option<WaitingSender>,
+    turn: Option<Turn<'_>>,
 ) -> Result<HostReport, EngineError> {
     sys::precise_timers();
     let given = from.into();
-    let (from, to) = zone::ends(&given, to).attempt(|| format!("send from {given} to {to}"))?;
+    let (from, to) = match &waiting {
+        Some(waiting) => (waiting.address, to),
+        None => zone::ends(&given, to).attempt(|| format!("send from {given} to {to}"))?,
+    };
     if turn.is_some() && !spec.probe.probe.interleaves() {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "only streams and echoes can take turns"))
             .attempt(|| format!("run {} in turns", spec.probe.probe));
@@ -59,15 +67,35 @@ pub(crate) fn run_arm(
     if spec.probe.probe == Probe::Connect {
         return connect::open_connections(spec, from, to);
     }
+    // Before the trial's packets; those that opened the flows are not the sender's.
+    let opened = waiting.map(|waiting| waiting.flows(to)).transpose()?;
     let before = Snapshot::take(&endpoint::interface_of(from)?);
     let memory = SocketMemory::watch(spec);
     sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {} flows", spec.flows))?;
-    let mut channels = connect_all(spec, from, to)?;
+    let mut channels = match opened {
+        Some(channels) => channels,
+        None => connect_all(spec, from, to)?,
+    };
     let groups = groups(channels.len(), turn.is_some());
     if groups.iter().any(|group| group.len() > 1) {
         channels.iter_mut().for_each(Channel::without_zerocopy);
     }
     let channels = channels;
+    black_hole::guarded(spec, &channels, to, || {
+        on_flows(spec, [from, to], &channels, &groups, (before, memory), turn)
+    })
+}
+
+/// Sends on the flows. What was counted before is that of the whole host.
+fn on_flows(
+    spec: &TrialSpec,
+    [from, to]: [SocketAddr; 2],
+    channels: &[Channel],
+    groups: &[Range<usize>],
+    (before, memory): (Snapshot, SocketMemory),
+    mut turn: Option<Turn<'_>>,
+) -> Result<HostReport, EngineError> {
+    let given = ScopedAddr::from(from);
     let first = &channels[0];
     let attempt = || format!("run {} over {} from {given} to {to}", spec.probe.probe, spec.transport);
     let ended = AtomicBool::new(false);
@@ -78,8 +106,8 @@ pub(crate) fn run_arm(
     let mut interface_rtt = InterfaceRtt::watch(spec, first);
     let report = match spec.probe.probe {
         Probe::Echo | Probe::EchoLoaded => {
-            let mut rx = RxBatch::new(&channels, StampClock::new()).attempt(attempt)?;
-            let mut sending = Sending::new(spec, &channels, 0..1).attempt(attempt)?;
+            let mut rx = RxBatch::new(channels, StampClock::new()).attempt(attempt)?;
+            let mut sending = Sending::new(spec, channels, 0..1).attempt(attempt)?;
             let done = sending.phases(turn.as_mut(), |phase, slice, sequence| {
                 counter.await_answer(phase, sequence, sys::now_ns());
                 receive(&mut rx, size, spec.token, &mut counter)?;
@@ -93,9 +121,9 @@ pub(crate) fn run_arm(
         }
         Probe::EchoOpen => thread::scope(|scope| {
             let answers = scope.spawn(|| {
-                receive(&mut RxBatch::new(&channels, StampClock::new())?, size, spec.token, &mut counter)
+                receive(&mut RxBatch::new(channels, StampClock::new())?, size, spec.token, &mut counter)
             });
-            let sent = stream(spec, &channels, &groups, None);
+            let sent = stream(spec, channels, groups, None);
             ended.store(true, Ordering::Relaxed);
             let received = answers.join().expect("the receive loop does not panic");
             sent.and_then(|sent| received.map(|()| sent))
@@ -107,7 +135,7 @@ pub(crate) fn run_arm(
             let sample = spec.transport == Transport::Tcp && asked;
             thread::scope(|scope| {
                 let sampler = sample.then(|| scope.spawn(|| sample_srtt(first, &ended)));
-                let sent = stream(spec, &channels, &groups, turn.as_mut());
+                let sent = stream(spec, channels, groups, turn.as_mut());
                 ended.store(true, Ordering::Relaxed);
                 srtt_mean_us =
                     sampler.and_then(|sampler| sampler.join().expect("the sampler does not panic"));
@@ -127,7 +155,7 @@ pub(crate) fn run_arm(
         let discarded = (left as usize).saturating_sub(end.marker) + end.rest;
         sent.discard(discarded as u64, spec.message_bytes.into());
     }
-    let tcp = tcp_total(&channels);
+    let tcp = tcp_total(channels);
     let mut counters = before.until(&Snapshot::take(&endpoint.interface), &first.socket);
     if let Some((sent, copied)) = report.zerocopy {
         counters.0.insert("socket.zerocopy".to_owned(), sent);

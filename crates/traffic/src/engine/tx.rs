@@ -71,7 +71,10 @@ impl<'a> TxBatch<'a> {
         let rooms = (0..count).map(|_| room(channel.at_once, channel.message_bytes)).collect();
         let sockets = channels.iter().map(|channel| &channel.socket);
         Ok(TxBatch {
-            flows: channels.iter().map(|channel| Flow { channel, messages: 0, rest: None, marker_bytes: 0 }).collect(),
+            flows: channels
+                .iter()
+                .map(|channel| Flow { channel, messages: 0, rest: None, marker_bytes: 0 })
+                .collect(),
             first,
             rooms,
             room: 0,

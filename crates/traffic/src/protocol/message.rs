@@ -93,8 +93,26 @@ pub enum Request {
         /// The trial.
         spec: Box<TrialSpec>,
         /// Own address. If it is link-local, its zone is one of the agent's host. An agent that listens on TCP knows it
-        /// from its connection with the coordinator, which gives none.
+        /// from its connection with the coordinator, which gives none. To the unspecified one it answers with that of
+        /// the connection, which a coordinator does not know where it is translated.
         address: ScopedAddr,
+    },
+    /// Wait for the receiver of a trial to open its flows to this address, over which a later request has the trial
+    /// sent. `Collect` ends a wait that none makes use of.
+    Wait {
+        /// The trial.
+        spec: Box<TrialSpec>,
+        /// Own address, as in `Listen`.
+        address: ScopedAddr,
+    },
+    /// Receive a trial over flows that this host opens to a sender that waits.
+    Open {
+        /// The trial.
+        spec: Box<TrialSpec>,
+        /// Own address, with a zone as that of `Listen`.
+        address: ScopedAddr,
+        /// Where the sender waits; if it is link-local, as in `Send`.
+        to: SocketAddr,
     },
     /// Send a trial. Answered when the trial has ended.
     Send {
@@ -105,6 +123,9 @@ pub enum Request {
         /// The receiver's listening address. If it is link-local, it is in the zone of `from`, and has no scope id of
         /// its own.
         to: SocketAddr,
+        /// Id of the `Wait` request with which the receiver opened the flows, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waiting: Option<u64>,
     },
     /// Send the arms of an interleaved trial in turns. Answered when all have ended.
     SendInTurns {
@@ -138,6 +159,9 @@ pub struct SendArm {
     pub from: ScopedAddr,
     /// The receiver's listening address, as in `Send`.
     pub to: SocketAddr,
+    /// As in `Send`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u64>,
 }
 
 /// The time slots of an interleaved trial's arms, which have senders of their own. In each round every arm has one
@@ -187,7 +211,7 @@ pub enum Answer {
         /// CPU time of the host, if the host counts it and was watched then.
         time: Option<CpuTime>,
     },
-    /// Answer to `Listen`.
+    /// Answer to `Listen`, `Wait` and `Open`.
     Listening {
         /// The listening address.
         address: SocketAddr,

@@ -2,6 +2,7 @@
 
 mod cpu;
 mod delay;
+mod found_path;
 pub mod interleaved;
 mod locations;
 mod missing;

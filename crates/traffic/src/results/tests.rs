@@ -162,7 +162,7 @@ fn a_short_window_is_coarse_where_busy_time_is_told_in_ticks() {
     let warned = |source, window_ns| {
         let (mut sender, receiver) = host_reports(&spec);
         sender.cpu = Some(CpuTime { source, window_ns, ..half_a_second() });
-        let said = warnings(&spec, None, 1500, &sender, &receiver);
+        let said = warnings(&spec, &path(spec.family), &sender, &receiver);
         said.iter().any(|warning| warning.code == "tick")
     };
     for source in [None, Some(CpuSource::Ticks), Some(CpuSource::IdleTime)] {

@@ -1,8 +1,9 @@
 //! Warnings about a run's figures.
 
-use crate::results::{interleaved, options, standstill};
+use crate::results::{found_path, interleaved, options, standstill};
+use crate::trial::path::Path;
 use stacklab_model::{
-    CpuScope, CpuSource, HostReport, Pacing, Probe, Rate, Transport, TrialSpec, Warning, wire_size,
+    CpuScope, CpuSource, HostReport, Pacing, Probe, Transport, TrialSpec, Warning, wire_size,
 };
 
 /// Lateness against a schedule beyond which a run is flagged, nanoseconds.
@@ -11,15 +12,10 @@ const LATE_NS: u64 = 5_000_000;
 const FEW_TICKS: u64 = 100;
 
 /// Warnings about a run's figures.
-pub fn warnings(
-    spec: &TrialSpec,
-    rate: Option<Rate>,
-    mtu: u32,
-    sender: &HostReport,
-    receiver: &HostReport,
-) -> Vec<Warning> {
+pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = options::resized(spec, [sender, receiver]).into_iter().collect();
     warnings.extend(standstill::standstill(spec, sender, receiver));
+    warnings.extend(found_path::warnings(spec, path, sender, receiver));
     let mut warn = |code: &str, text: String, advice: &str| {
         warnings.push(Warning { code: code.to_owned(), text, advice: advice.to_owned() });
     };
@@ -102,12 +98,12 @@ pub fn warnings(
             "measure between two machines where their interfaces count",
         );
     }
-    if let Some(rate) = rate
+    if let Some(rate) = path.rate
         && spec.transport == Transport::Udp
         && spec.probe.pacing == Pacing::Flood
         && spec.probe.probe == Probe::Stream
     {
-        let wire = wire_size(spec.family, spec.transport, spec.message_bytes, mtu).wire_bytes;
+        let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
         let fills = rate.bits_per_second() as f64 / 8.0 / f64::from(wire);
         let seconds = match spec.slicing {
             Some(_) => interleaved::arrivals(spec, &sender.slices).1,

@@ -42,6 +42,11 @@ impl RunDelay {
     }
 }
 
+/// Whether a connection has never had any data acknowledged: not known.
+pub(crate) fn is_unacknowledged(_socket: &Socket) -> bool {
+    false
+}
+
 /// Turns receive timestamps on.
 pub(crate) fn enable_rx_timestamps(_socket: &Socket) -> io::Result<()> {
     unsupported("kernel receive timestamps")

@@ -3,7 +3,7 @@
 use crate::protocol::client::{AgentClient, AgentError, Pending};
 use crate::protocol::message::{Answer, Request, SendArm};
 use crate::trial::transfers::{Transfer, TransferRole};
-use stacklab_model::{Family, HostReport, Length, Pacing, TrialSpec};
+use stacklab_model::{Family, HostReport, Length, Pacing, Probe, Role, ScopedAddr, TrialSpec};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(crate) fn execute(
     let mut progress = Progress::new(length(transfers), agents[0].patience());
     let time = progress.time;
     for transfer in transfers {
-        progress.listen(agents[transfer.to()], transfer)?;
+        progress.listen(&mut agents, transfer)?;
     }
     if let Some(listening) = progress.all_listen() {
         for (number, pending) in start_all(&mut agents, transfers, listening)? {
@@ -33,7 +33,7 @@ pub(crate) fn execute(
         }
     }
     for (number, transfer) in transfers.iter().enumerate() {
-        progress.collect(agents[transfer.to()], number)?;
+        progress.collect(&mut agents, transfer, number)?;
     }
     progress.host_reports()
 }
@@ -44,18 +44,18 @@ pub(crate) fn execute(
 /// # Errors
 /// As [`execute`].
 pub(crate) fn execute_in_turns(
-    agents: [&mut AgentClient; 2],
+    mut agents: [&mut AgentClient; 2],
     arms: &[Transfer],
     seed: u64,
 ) -> Result<Vec<[HostReport; 2]>, AgentError> {
-    let [from, to] = arms.first().map_or([0, 1], |arm| [arm.from, arm.to()]);
+    let from = arms.first().map_or(0, |arm| arm.from);
     let mut progress = Progress::new(length_in_turns(arms), agents[from].patience());
     let time = progress.time;
     for arm in arms {
-        progress.listen(agents[to], arm)?;
+        progress.listen(&mut agents, arm)?;
     }
     if let Some(listening) = progress.all_listen() {
-        let sends = arms.iter().zip(listening).map(|(arm, (_, address))| send_arm(arm, *address));
+        let sends = arms.iter().zip(listening).map(|(arm, listening)| send_arm(arm, listening));
         let request = Request::SendInTurns { arms: sends.collect(), seed };
         let pending = agents[from].start(request, "send in turns")?;
         match agents[from].finish(pending, time.left()) {
@@ -69,8 +69,8 @@ pub(crate) fn execute_in_turns(
             Err(error) => progress.failed(error)?,
         }
     }
-    for number in 0..arms.len() {
-        progress.collect(agents[to], number)?;
+    for (number, arm) in arms.iter().enumerate() {
+        progress.collect(&mut agents, arm, number)?;
     }
     progress.host_reports()
 }
@@ -101,8 +101,9 @@ impl Time {
 pub(super) struct Progress {
     /// The time for all of its steps.
     pub(super) time: Time,
-    /// Number and address of each receiver that listens.
-    listening: Vec<(u64, SocketAddr)>,
+    listening: Vec<Listening>,
+    /// Whether senders were asked to send, which then wait no longer.
+    begun: bool,
     sent: BTreeMap<usize, HostReport>,
     host_reports: Vec<[HostReport; 2]>,
     first_failure: Option<AgentError>,
@@ -114,16 +115,21 @@ impl Progress {
         Progress {
             time: Time::new(length, patience),
             listening: Vec::new(),
+            begun: false,
             sent: BTreeMap::new(),
             host_reports: Vec::new(),
             first_failure: None,
         }
     }
 
-    /// Lets the next transfer's receiver listen, if nothing has failed.
-    pub(super) fn listen(&mut self, agent: &mut AgentClient, transfer: &Transfer) -> Result<(), AgentError> {
+    /// Lets the next transfer's receiver listen, or open its flows to the sender, if nothing has failed.
+    pub(super) fn listen(
+        &mut self,
+        agents: &mut [&mut AgentClient; 2],
+        transfer: &Transfer,
+    ) -> Result<(), AgentError> {
         if self.first_failure.is_none() {
-            match listen(agent, transfer, self.time) {
+            match listen(agents, transfer, self.time) {
                 Ok(place) => self.listening.push(place),
                 Err(error) => self.failed(error)?,
             }
@@ -131,9 +137,10 @@ impl Progress {
         Ok(())
     }
 
-    /// Number and address of every receiver, if all of them listen.
-    pub(super) fn all_listen(&self) -> Option<&[(u64, SocketAddr)]> {
-        self.first_failure.is_none().then_some(&self.listening)
+    /// Every receiver, if all of them listen. Their senders are then asked to send.
+    pub(super) fn all_listen(&mut self) -> Option<&[Listening]> {
+        self.begun = self.first_failure.is_none();
+        self.begun.then_some(&self.listening)
     }
 
     /// Keeps what came of a sender.
@@ -150,8 +157,17 @@ impl Progress {
     }
 
     /// Collects the report of a transfer's receiver, also when its sender failed: no receiver is left waiting.
-    pub(super) fn collect(&mut self, agent: &mut AgentClient, number: usize) -> Result<(), AgentError> {
-        let Some((id, _)) = self.listening.get(number) else { return Ok(()) };
+    pub(super) fn collect(
+        &mut self,
+        agents: &mut [&mut AgentClient; 2],
+        transfer: &Transfer,
+        number: usize,
+    ) -> Result<(), AgentError> {
+        let Some(Listening { id, waiting, .. }) = self.listening.get(number) else { return Ok(()) };
+        if let Some(waiting) = waiting.filter(|_| !self.begun) {
+            end_wait(agents[transfer.from], waiting, self.time)?;
+        }
+        let agent = &mut *agents[transfer.to()];
         let pending = agent.start(Request::Collect { listen: *id }, "collect")?;
         match finish(agent, pending, "collect", self.time) {
             Ok(received) => self.host_reports.extend(self.sent.remove(&number).map(|sent| [sent, received])),
@@ -175,20 +191,70 @@ impl Progress {
     }
 }
 
-pub(super) fn send_arm(transfer: &Transfer, listening: SocketAddr) -> SendArm {
-    let Transfer { path, spec, .. } = transfer;
-    let spec = TrialSpec { family: Family::of(path.sender.ip()), ..spec.clone() };
-    let to = SocketAddr::new(path.destination(), listening.port());
-    SendArm { spec: Box::new(spec), from: path.sender.clone(), to }
+/// A receiver that listens, or has opened its flows.
+pub(super) struct Listening {
+    /// Id of the request.
+    id: u64,
+    /// Its address.
+    address: SocketAddr,
+    /// Id of the request by which its sender waits for its flows.
+    waiting: Option<u64>,
 }
 
-fn listen(agent: &mut AgentClient, transfer: &Transfer, time: Time) -> Result<(u64, SocketAddr), AgentError> {
-    // Behind a translator the receiver has the other family.
-    let spec = TrialSpec { family: Family::of(transfer.path.receiver.ip()), ..transfer.spec.clone() };
-    let request = Request::Listen { spec: Box::new(spec), address: transfer.path.receiver.clone() };
-    match agent.ask(request, "listen", time.left())? {
+pub(super) fn send_arm(transfer: &Transfer, listening: &Listening) -> SendArm {
+    let Transfer { path, .. } = transfer;
+    let to = SocketAddr::new(path.destination(), listening.address.port());
+    let waiting = listening.waiting;
+    SendArm { spec: sender_spec(transfer), from: path.sender.clone(), to, waiting }
+}
+
+fn sender_spec(Transfer { path, spec, .. }: &Transfer) -> Box<TrialSpec> {
+    Box::new(TrialSpec { family: Family::of(path.sender.ip()), ..spec.clone() })
+}
+
+fn listen(
+    agents: &mut [&mut AgentClient; 2],
+    transfer: &Transfer,
+    time: Time,
+) -> Result<Listening, AgentError> {
+    let Transfer { path, spec, from, .. } = transfer;
+    let mut ask = |agent: usize, request, asked: &str| match agents[agent].ask(request, asked, time.left())? {
         (id, Answer::Listening { address }) => Ok((id, address)),
-        _ => Err(agent.confused("listen")),
+        _ => Err(agents[agent].confused(asked)),
+    };
+    // Behind a translator the receiver has the other family.
+    let receiver_spec = Box::new(TrialSpec { family: Family::of(path.receiver.ip()), ..spec.clone() });
+    // The end that does not open may have another address than the one at which it is reached.
+    let unnamed = |address: &ScopedAddr| match path.opener {
+        Some(_) if !address.is_link_local() => Family::of(address.ip()).unspecified().into(),
+        _ => address.clone(),
+    };
+    // Opening connections is what that probe measures.
+    if path.opener != Some(Role::Receiver) || spec.probe.probe == Probe::Connect {
+        let address =
+            if path.opener == Some(Role::Sender) { unnamed(&path.receiver) } else { path.receiver.clone() };
+        let request = Request::Listen { spec: receiver_spec, address };
+        let (id, address) = ask(transfer.to(), request, "listen")?;
+        return Ok(Listening { id, address, waiting: None });
+    }
+    let request = Request::Wait { spec: sender_spec(transfer), address: unnamed(&path.sender) };
+    let (waiting, sender) = ask(*from, request, "wait for the receiver")?;
+    let to = SocketAddr::new(path.source(), sender.port());
+    let request = Request::Open { spec: receiver_spec, address: path.receiver.clone(), to };
+    match ask(transfer.to(), request, "open the flows") {
+        Ok((id, address)) => Ok(Listening { id, address, waiting: Some(waiting) }),
+        Err(error) => {
+            end_wait(agents[*from], waiting, time)?;
+            Err(error)
+        }
+    }
+}
+
+/// Ends the wait of a sender that is not asked to send.
+fn end_wait(agent: &mut AgentClient, waiting: u64, time: Time) -> Result<(), AgentError> {
+    match agent.ask(Request::Collect { listen: waiting }, "end its wait", time.left()) {
+        Ok(_) | Err(AgentError::Failed { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -196,7 +262,7 @@ fn listen(agent: &mut AgentClient, transfer: &Transfer, time: Time) -> Result<(u
 fn start_all(
     agents: &mut [&mut AgentClient; 2],
     transfers: &[Transfer],
-    listening: &[(u64, SocketAddr)],
+    listening: &[Listening],
 ) -> Result<Vec<(usize, Pending)>, AgentError> {
     let mut order: Vec<usize> = (0..transfers.len()).collect();
     // Load is the first.
@@ -204,8 +270,9 @@ fn start_all(
     let mut sends = Vec::new();
     for number in order {
         let transfer = &transfers[number];
-        let SendArm { spec, from, to } = send_arm(transfer, listening[number].1);
-        sends.push((number, agents[transfer.from].start(Request::Send { spec, from, to }, "send")?));
+        let SendArm { spec, from, to, waiting } = send_arm(transfer, &listening[number]);
+        let request = Request::Send { spec, from, to, waiting };
+        sends.push((number, agents[transfer.from].start(request, "send")?));
     }
     agents.iter_mut().try_for_each(|agent| agent.flush("send"))?;
     Ok(sends)
@@ -251,7 +318,7 @@ pub(crate) fn longest(spec: &TrialSpec) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::opening::OPEN_LIMIT;
+    use crate::engine::announce::OPEN_LIMIT;
     use crate::engine::phases::END_LIMIT;
     use crate::sys::SEND_LIMIT;
     use crate::trial::fixtures;
@@ -308,13 +375,13 @@ mod tests {
         let mut progress = Progress::new(Duration::ZERO, 1);
         progress.time.limit = Duration::from_millis(200);
         let time = progress.time;
-        let error = progress.listen(&mut frozen("the receiver"), &transfer).unwrap_err();
+        let (mut sender, mut receiver) = (frozen("the sender"), frozen("the receiver"));
+        let error = progress.listen(&mut [&mut sender, &mut receiver], &transfer).unwrap_err();
         assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the receiver"), "{error:?}");
         let taken = time.began.elapsed();
         assert!((Duration::from_millis(200)..Duration::from_secs(2)).contains(&taken), "{taken:?}");
         // Nothing is left for what would come next.
         assert_eq!(time.left(), Duration::ZERO);
-        let mut sender = frozen("the sender");
         let pending = sender.start(Request::Facts, "send").unwrap();
         // A patient one is waited for longer.
         let (mut patient, began) = (frozen("the patient"), Instant::now());

@@ -19,7 +19,17 @@ fn addresses(family: Family) -> [IpAddr; 2] {
 pub(crate) fn path(family: Family) -> Path {
     let [sender, receiver] = addresses(family).map(ScopedAddr::from);
     let (mtu, planned_mtu) = (1500, true);
-    Path { sender, receiver, mtu, planned_mtu, offloads: false, rate: None, shared: false, nat: None }
+    Path {
+        sender,
+        receiver,
+        mtu,
+        planned_mtu,
+        offloads: false,
+        rate: None,
+        shared: false,
+        nat: None,
+        opener: None,
+    }
 }
 
 /// A stream of 1000 messages of 128 bytes.

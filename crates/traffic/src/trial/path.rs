@@ -1,6 +1,6 @@
 //! The planned path between the two hosts of a trial.
 
-use stacklab_model::{Rate, ScopedAddr};
+use stacklab_model::{Rate, Role, ScopedAddr};
 use std::net::IpAddr;
 
 /// The planned path between the two hosts of a trial.
@@ -22,8 +22,11 @@ pub struct Path {
     pub rate: Option<Rate>,
     /// Whether the path also carries a little other traffic in both directions, which is not part of the trial.
     pub shared: bool,
-    /// Address and size translation by routers between the hosts, if any.
+    /// Address and size translation by routers between the hosts, if any was planned.
     pub nat: Option<NatPath>,
+    /// Which end opens all flows, where firewalls and address translation may let only that host connect out. `None`:
+    /// each sender opens its flows.
+    pub opener: Option<Role>,
 }
 
 /// How routers between the hosts of a trial change addresses and sizes.
@@ -49,7 +52,11 @@ impl Path {
             own_mtus.reverse();
             NatPath { destination: source, source: destination, path_mtus, own_mtus, renumbers }
         });
-        Path { sender: self.receiver.clone(), receiver: self.sender.clone(), nat, ..self.clone() }
+        let opener = self.opener.map(|opener| match opener {
+            Role::Sender => Role::Receiver,
+            Role::Receiver => Role::Sender,
+        });
+        Path { sender: self.receiver.clone(), receiver: self.sender.clone(), nat, opener, ..self.clone() }
     }
 
     /// The receiver's address as the sender uses it; a link-local one in the zone of the sender's own.
@@ -60,6 +67,11 @@ impl Path {
     /// The sender's address as the receiver uses it; a link-local one in the zone of the receiver's own.
     pub fn source(&self) -> IpAddr {
         self.nat.map_or(self.sender.ip(), |nat| nat.source)
+    }
+
+    /// Whether the path was not built for the trial: routers on it may translate addresses, and firewalls drop packets.
+    pub fn is_as_found(&self) -> bool {
+        !self.planned_mtu
     }
 
     /// The path MTU from the sender and from the receiver, bytes.

@@ -135,8 +135,7 @@ pub fn figures(
     let drops = results::drops(&main.spec, sent, received);
     let mut warnings = Vec::new();
     for (transfer, [sent, received]) in transfers.iter().zip(&host_reports) {
-        let of_transfer =
-            results::warnings(&transfer.spec, transfer.path.rate, transfer.path.mtu, sent, received);
+        let of_transfer = results::warnings(&transfer.spec, &transfer.path, sent, received);
         let said =
             |warning: Warning| Warning { text: format!("{}{}", transfer.prefix(), warning.text), ..warning };
         warnings.extend(of_transfer.into_iter().map(said));

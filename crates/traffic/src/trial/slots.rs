@@ -139,7 +139,7 @@ fn execute_in_slots(
     let mut progress = Progress::new(length, patience);
     let time = progress.time;
     for (arm, transfer) in arms.iter_mut().zip(transfers) {
-        progress.listen(arm.agents[transfer.to()], transfer)?;
+        progress.listen(&mut arm.agents, transfer)?;
     }
     if let Some(listening) = progress.all_listen() {
         let starts_ns = sys::now_ns() + LEAD_NS;
@@ -154,7 +154,7 @@ fn execute_in_slots(
                 slot_ns,
                 slice_ns,
             };
-            let request = Request::SendInSlots { arm: send_arm(transfer, listening[number].1), timetable };
+            let request = Request::SendInSlots { arm: send_arm(transfer, &listening[number]), timetable };
             let agent = &mut *arm.agents[transfer.from];
             pending.push(agent.start(request, "send in slots")?);
             agent.flush("send in slots")?;
@@ -165,7 +165,7 @@ fn execute_in_slots(
         }
     }
     for (number, (arm, transfer)) in arms.iter_mut().zip(transfers).enumerate() {
-        progress.collect(arm.agents[transfer.to()], number)?;
+        progress.collect(&mut arm.agents, transfer, number)?;
     }
     progress.host_reports()
 }

@@ -45,8 +45,12 @@ pub(crate) fn does_several_things_at_once(open: impl Fn() -> End) {
             let start = Instant::now();
             let mut sends = Vec::new();
             for (spec, (_, to)) in specs.iter().zip(listening) {
-                let request =
-                    Request::Send { spec: Box::new(spec.clone()), from: family.loopback().into(), to };
+                let request = Request::Send {
+                    spec: Box::new(spec.clone()),
+                    from: family.loopback().into(),
+                    to,
+                    waiting: None,
+                };
                 sends.push(agent.start(request, "send").unwrap());
             }
             agent.hello().unwrap();
@@ -88,7 +92,12 @@ pub(crate) fn does_once_what_is_asked_twice(mut end: End) {
     // Another receiver would have another port.
     assert_eq!(answer(), first);
     let Answer::Listening { address: to } = first.body else { panic!("{first:?}") };
-    let send = || Request::Send { spec: Box::new(spec.clone()), from: Family::Ipv6.loopback().into(), to };
+    let send = || Request::Send {
+        spec: Box::new(spec.clone()),
+        from: Family::Ipv6.loopback().into(),
+        to,
+        waiting: None,
+    };
     write(line(2, send()));
     write(line(2, send()));
     write(line(3, Request::Collect { listen: 99 }));

@@ -54,6 +54,7 @@ pub(crate) fn path(family: Family) -> Path {
         rate: None,
         shared: false,
         nat: None,
+        opener: None,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::campaign::sources::{StudySource, new_seed};
 use crate::cli::measure::CommonOptions;
 use crate::commands::report;
 use crate::failure::Failure;
-use stacklab_model::{CpuScope, RunRecord, Trial};
+use stacklab_model::{Comparison as Compared, CpuScope, Metric, RunRecord, Trial, Verdict};
 use stacklab_report::Format;
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
@@ -89,7 +89,19 @@ impl Comparison {
             // There is no record to go on with.
             Err(Failure::Interrupted(_)) => Err(AgentError::Interrupted.into()),
             Ok(()) if findings.valid_runs == 0 => Err(Failure::NothingValid),
+            Ok(()) => findings.comparisons.iter().find_map(unanswered).map_or(Ok(()), Err),
             measured => measured,
         }
+    }
+}
+
+/// Why there is no answer where a family has no figure of what the measurement is for.
+fn unanswered(compared: &Compared) -> Option<Failure> {
+    let metric = compared.question.metric;
+    match &compared.verdict {
+        Verdict::Nothing(reason) if matches!(metric, Metric::Throughput | Metric::Rtt) => {
+            Some(Failure::NothingToCompare { metric, reason: reason.clone() })
+        }
+        _ => None,
     }
 }

@@ -254,6 +254,7 @@ fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream
     if let Some(from) = from {
         socket.bind(&zone::socket_addr(from, 0)?.into())?;
     }
+    stacklab_agent::limit_segments(&socket);
     socket.connect_timeout(&SockAddr::from(to.socket), CONNECT_LIMIT)?;
     socket.set_tcp_nodelay(true)?;
     stacklab_agent::notice_a_dead_peer(&socket)?;

@@ -163,6 +163,7 @@ impl Way {
             rate: None,
             shared: false,
             nat: None,
+            opener: None,
         };
         Ok(run_of(trial, spec, &path, &outcome))
     }

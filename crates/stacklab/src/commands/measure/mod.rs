@@ -21,7 +21,7 @@ use crate::trial::clock_offset::{ClockOffset, one_machine};
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use stacklab_agent::interrupt;
-use stacklab_model::{Direction, Length, TrialSpec, print_duration};
+use stacklab_model::{Direction, Length, Role, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::trial::{Path, collect, measure_offset};
@@ -63,6 +63,8 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         rate: None,
         shared: false,
         nat: None,
+        // Nothing need be let in here.
+        opener: Some(if common.reverse { Role::Receiver } else { Role::Sender }),
     };
     // The ends are already ordered as sender and receiver.
     let ways = if request.both { Direction::Both } else { Direction::Forward };

@@ -12,6 +12,7 @@ fn limited() -> Limits {
     Limits {
         peers: Peers { addresses: vec![ip("10.9.0.2"), ip("2001:db8::2")], networks: Vec::new() },
         own: vec![ip("10.9.0.1"), ip("2001:db8::1")],
+        data_ports: DataPorts::default(),
         tuning: false,
         longest: Duration::from_secs(60),
         most_bits_per_second: None,
@@ -22,7 +23,12 @@ fn limited() -> Limits {
 fn send(to: &str, change: impl FnOnce(&mut TrialSpec)) -> Request {
     let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     change(&mut spec);
-    Request::Send { spec: Box::new(spec), from: ip("10.9.0.1"), to: format!("{to}:53").parse().unwrap() }
+    Request::Send {
+        spec: Box::new(spec),
+        from: ip("10.9.0.1"),
+        to: format!("{to}:53").parse().unwrap(),
+        waiting: None,
+    }
 }
 
 fn timetable() -> Timetable {
@@ -56,6 +62,7 @@ fn an_agent_sends_only_to_its_coordinator_or_where_it_may() {
     assert!(refused(wide, &send("10.9.0.4", |_| {})).is_some());
     let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
     let arm = |to: &str| SendArm {
+        waiting: None,
         spec: spec.clone(),
         from: ip("10.9.0.1"),
         to: format!("{to}:9").parse().unwrap(),
@@ -90,7 +97,12 @@ fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
     for other in ["fe80::1%4", "fe80::1%eth0", "fe80::9", "fe80::9%3"] {
         assert!(done(listen(other)).unwrap_err().contains("only on fe80::1%3, 10.9.0.1"), "{other}");
     }
-    let send = |from, to: &str| Request::Send { spec: spec.clone(), from: ip(from), to: to.parse().unwrap() };
+    let send = |from, to: &str| Request::Send {
+        spec: spec.clone(),
+        from: ip(from),
+        to: to.parse().unwrap(),
+        waiting: None,
+    };
     assert_eq!(done(send("fe80::1", "[fe80::2]:9")), Ok(send("fe80::1%3", "[fe80::2]:9")));
     for (from, to) in [
         ("fe80::1", "[fe80::9]:9"),
@@ -103,7 +115,12 @@ fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
         let refused = done(send(from, to)).unwrap_err();
         assert!(refused.contains("--allow-target"), "{from} {to}: {refused}");
     }
-    let arm = |from| SendArm { spec: spec.clone(), from: ip(from), to: "[fe80::2]:9".parse().unwrap() };
+    let arm = |from| SendArm {
+        spec: spec.clone(),
+        from: ip(from),
+        to: "[fe80::2]:9".parse().unwrap(),
+        waiting: None,
+    };
     let turns = |from| Request::SendInTurns { arms: vec![arm(from)], seed: 1 };
     assert_eq!(done(turns("fe80::1")), Ok(turns("fe80::1%3")));
     // Whoever started it on standard input and output names zones of this host.
@@ -134,7 +151,7 @@ fn length_rate_and_options_have_limits() {
     // All flows of a stream keep one schedule, and arms in turns send one at a time.
     let in_turns = |rates: [f64; 2]| {
         let arms = rates.map(|rate| match paced(rate) {
-            Request::Send { spec, from, to } => SendArm { spec, from, to },
+            Request::Send { spec, from, to, .. } => SendArm { spec, from, to, waiting: None },
             other => panic!("{other:?}"),
         });
         Request::SendInTurns { arms: arms.to_vec(), seed: 1 }
@@ -177,7 +194,7 @@ fn length_rate_and_options_have_limits() {
 #[test]
 fn a_timetable_ends_and_does_not_sleep_for_ever() {
     let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
-    let arm = SendArm { spec, from: ip("10.9.0.1"), to: "10.9.0.2:9".parse().unwrap() };
+    let arm = SendArm { spec, from: ip("10.9.0.1"), to: "10.9.0.2:9".parse().unwrap(), waiting: None };
     let good = timetable();
     let check =
         |timetable| Permission::default().check(&Request::SendInSlots { arm: arm.clone(), timetable }, 0.0);

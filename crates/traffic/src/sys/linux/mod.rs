@@ -190,6 +190,18 @@ pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     })
 }
 
+/// Whether a connection has sent data again and never had any acknowledged; not where the kernel does not count that.
+pub(crate) fn is_unacknowledged(socket: &Socket) -> bool {
+    let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
+    let filled = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value).unwrap_or(0);
+    // SAFETY: as for `tcp_info`.
+    let info = unsafe { value.assume_init() };
+    let counts =
+        filled >= offset_of!(libc::tcp_info, tcpi_data_segs_out) + size_of_val(&info.tcpi_data_segs_out);
+    // The opening counts as a byte.
+    counts && info.tcpi_data_segs_out > 0 && info.tcpi_total_retrans > 0 && info.tcpi_bytes_acked <= 1
+}
+
 /// An `ifreq` for an interface: its name, followed by the union.
 pub(super) fn request(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: `ifreq` is plain data, for which all zeros is valid.

@@ -1,0 +1,83 @@
+//! Opening the flows of a trial. A TCP flow begins with a bare header, which shows whose it is, and the sender waits for
+//! an answer on each: nothing is sent before the receiver reads all flows. Otherwise the first flows would fill buffers
+//! that nobody reads, and a rate would count them as if they had just arrived.
+
+use crate::engine::header::{Header, Phase};
+use crate::engine::socket::Channel;
+use crate::error::{Attempt, EngineError};
+use crate::sys;
+use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// How long all flows together may take to open. A lost SYN costs 1, 3 or 7 seconds.
+pub(crate) const OPEN_LIMIT: Duration = Duration::from_secs(15);
+
+/// Connects all flows to a listening receiver. Returns when the receiver has admitted them.
+pub(crate) fn connect_all(
+    spec: &TrialSpec,
+    from: SocketAddr,
+    to: SocketAddr,
+) -> Result<Vec<Channel>, EngineError> {
+    let end = Instant::now() + OPEN_LIMIT;
+    let mut channels = Vec::new();
+    for _ in 0..spec.flows {
+        channels.push(Channel::connect(spec, from, to, end.saturating_duration_since(Instant::now()))?);
+    }
+    if spec.transport == Transport::Tcp {
+        announce(spec, &mut channels, end)
+            .attempt(|| format!("open {} TCP flows from {} to {to}", spec.flows, from.ip()))?;
+    }
+    Ok(channels)
+}
+
+/// Says on each flow whose it is, and waits until the receiver has admitted all.
+fn announce(spec: &TrialSpec, channels: &mut [Channel], end: Instant) -> io::Result<()> {
+    for (flow, channel) in channels.iter().enumerate() {
+        let mut bare = [0; HEADER_BYTES as usize];
+        let (token, flow, sent_ns) = (spec.token, flow as u16, sys::now_ns());
+        Header { token, phase: Phase::Warmup, markers_left: 0, slice: 0, flow, sequence: 0, sent_ns }
+            .write(&mut bare);
+        // A new connection has room for it.
+        sys::send(&channel.socket, &bare, sys::SEND_PLAIN)?;
+    }
+    for channel in channels {
+        loop {
+            match sys::receive(&channel.socket, &mut [0]) {
+                Ok(0) => {
+                    return Err(io::Error::new(io::ErrorKind::ConnectionReset, "the receiver closed one"));
+                }
+                Ok(_) => break,
+                Err(error) if is_nothing(&error) && Instant::now() < end => {}
+                Err(error) if is_nothing(&error) => return Err(late()),
+                Err(error) => return Err(error),
+            }
+        }
+        channel.opened();
+    }
+    Ok(())
+}
+
+/// Whether a call only found nothing yet.
+pub(crate) fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+fn late() -> io::Error {
+    let text = format!(
+        "the receiver did not admit all of them within {} s; the path loses packets: try again, or with fewer flows",
+        OPEN_LIMIT.as_secs()
+    );
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
+
+/// Takes the bare header of a flow that was looked at, and lets its sender begin with [`admit_all`].
+pub(crate) fn take_header(channel: &Channel) -> io::Result<()> {
+    sys::receive_now(&channel.socket, &mut [0; HEADER_BYTES as usize]).map(drop)
+}
+
+/// Tells the sender that all of its flows are read from now on.
+pub(crate) fn admit_all(channels: &[Channel]) -> io::Result<()> {
+    channels.iter().try_for_each(|channel| sys::send(&channel.socket, &[1], sys::SEND_PLAIN).map(drop))
+}

@@ -1,0 +1,69 @@
+//! Path MTU black holes: connections open, because small packets arrive, and no large one does, because a router drops
+//! it and the message that says so is dropped too (RFC 2923, section 2.1).
+
+use crate::engine::socket::Channel;
+use crate::error::EngineError;
+use crate::sys;
+use stacklab_model::{Transport, TrialSpec};
+use std::io;
+use std::net::{Shutdown, SocketAddr};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How often a sender looks whether anything was acknowledged.
+const LOOK: Duration = Duration::from_secs(1);
+/// After so many looks in a row at data without an acknowledgement a sender gives up. A kernel that probes for the path
+/// MTU (net.ipv4.tcp_mtu_probing) has done so by then.
+const MOST_LOOKS: u32 = 8;
+
+/// Sends on the flows of a trial by `send`. Connections on which nothing was ever acknowledged are ended.
+///
+/// # Errors
+/// Those of `send`; what is known of the path where connections were ended.
+pub(crate) fn guarded<T>(
+    spec: &TrialSpec,
+    channels: &[Channel],
+    to: SocketAddr,
+    send: impl FnOnce() -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    if spec.transport != Transport::Tcp {
+        return send();
+    }
+    let (over, changed) = (Mutex::new(false), Condvar::new());
+    let (sent, is_hole) = thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut looks = 0;
+            while looks < MOST_LOOKS {
+                let ended = over.lock().unwrap_or_else(PoisonError::into_inner);
+                let (ended, _) = changed
+                    .wait_timeout_while(ended, LOOK, |over| !*over)
+                    .unwrap_or_else(PoisonError::into_inner);
+                if *ended {
+                    return false;
+                }
+                let all_wait = channels.iter().all(|channel| sys::is_unacknowledged(&channel.socket));
+                looks = if all_wait { looks + 1 } else { 0 };
+            }
+            for channel in channels {
+                let _ = channel.socket.shutdown(Shutdown::Both);
+            }
+            true
+        });
+        let sent = send();
+        *over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        changed.notify_all();
+        (sent, watcher.join().unwrap_or(false))
+    });
+    if !is_hole {
+        return sent;
+    }
+    let text = format!(
+        "nothing was acknowledged for {} s, though the connection opened: large packets do not arrive; a path MTU black hole? Smaller segments (-M 1220) may pass",
+        MOST_LOOKS * LOOK.as_secs() as u32
+    );
+    Err(EngineError {
+        attempted: format!("send over {} to {to}", spec.transport),
+        source: io::Error::new(io::ErrorKind::TimedOut, text),
+    })
+}
