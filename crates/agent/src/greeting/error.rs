@@ -10,7 +10,9 @@ pub enum GreetingError {
     #[error("it does not speak as an agent of stacklab")]
     NoAgent,
     /// The agent has greeted, and the rest of the greeting did not get through.
-    #[error("its greeting was cut short: the path loses packets or is too slow, or the agent was ended; try again")]
+    #[error(
+        "its greeting was cut short: the path loses packets or is too slow, or the agent was ended; try again"
+    )]
     CutShort,
     /// The agent wants a key, and there is none.
     #[error(

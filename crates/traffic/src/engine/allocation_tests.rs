@@ -28,8 +28,9 @@ fn asked(spec: &TrialSpec) -> [u64; 2] {
         socket.listen(64).unwrap();
     }
     let to = socket.local_addr().unwrap().as_socket().unwrap();
-    let sending: Vec<Channel> =
-        (0..spec.flows).map(|_| Channel::connect(spec, address, to, socket::CONNECT_LIMIT).unwrap()).collect();
+    let sending: Vec<Channel> = (0..spec.flows)
+        .map(|_| Channel::connect(spec, address, to, socket::CONNECT_LIMIT).unwrap())
+        .collect();
     let receiving: Vec<Channel> = match spec.transport {
         Transport::Tcp => (0..spec.flows).map(|_| accept(spec, &socket)).collect(),
         Transport::Udp => {

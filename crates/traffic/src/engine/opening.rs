@@ -1,6 +1,6 @@
-//! Opening the flows of a trial. A TCP flow begins with a bare header, which shows whose it is, and the sender waits for
-//! an answer on each: nothing is sent before the receiver reads all flows. Otherwise the first flows would fill buffers
-//! that nobody reads, and a rate would count them as if they had just arrived.
+//! Opening the flows of a trial. A TCP flow begins with a bare header, which shows whose it is, and the sender waits
+//! for an answer on each: nothing is sent before the receiver reads all flows. Otherwise the first flows would fill
+//! buffers that nobody reads, and a rate would count them as if they had just arrived.
 
 use crate::engine::header::{Header, Phase};
 use crate::engine::socket::Channel;
@@ -45,7 +45,9 @@ fn announce(spec: &TrialSpec, channels: &mut [Channel], end: Instant) -> io::Res
     for channel in channels {
         loop {
             match sys::receive(&channel.socket, &mut [0]) {
-                Ok(0) => return Err(io::Error::new(io::ErrorKind::ConnectionReset, "the receiver closed one")),
+                Ok(0) => {
+                    return Err(io::Error::new(io::ErrorKind::ConnectionReset, "the receiver closed one"));
+                }
                 Ok(_) => break,
                 Err(error) if is_nothing(&error) && Instant::now() < end => {}
                 Err(error) if is_nothing(&error) => return Err(late()),

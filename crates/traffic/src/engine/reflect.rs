@@ -52,7 +52,9 @@ impl Sink for Reflect<'_> {
             // The sender needs no reply to its last marker, and may have closed.
             Err(error) if header.phase == Phase::End && error.kind() == io::ErrorKind::ConnectionRefused => {}
             // It has discarded what had not arrived when its time was over.
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) =>
+            {
                 return Ok(ControlFlow::Break(()));
             }
             Err(error) => return Err(error),

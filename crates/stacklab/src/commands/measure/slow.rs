@@ -118,7 +118,10 @@ fn by_turns(transport: Transport, time_ns: u64, looked_ns: u64, shown: &[Shown])
         "stacklab: the path is slow ({rate:.0} kbit/s over {family}): the families are not interleaved in slices, but \
          have trials in turns"
     );
-    Ok(Arms::Slow { trial_ns: trial_ns.min(LONGEST_NS.max(least_ns)), send_buffer: buffer.map(|bytes| bytes as u32) })
+    Ok(Arms::Slow {
+        trial_ns: trial_ns.min(LONGEST_NS.max(least_ns)),
+        send_buffer: buffer.map(|bytes| bytes as u32),
+    })
 }
 
 #[cfg(test)]
