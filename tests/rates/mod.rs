@@ -9,4 +9,5 @@ mod iperf3_client;
 mod iperf3_server;
 mod measure;
 mod published;
+mod slow;
 mod strays;

@@ -165,6 +165,9 @@ pub fn listen(
 pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
     let keepalive =
         TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
+    // Where packets are lost, what is lost is soon sent again, and not after a time that doubles.
+    #[cfg(target_os = "linux")]
+    let _ = socket.set_tcp_thin_linear_timeouts(true);
     // Some systems choose the number of retries themselves.
     let thrice = keepalive.clone().with_retries(3);
     socket.set_tcp_keepalive(&thrice).or_else(|_| socket.set_tcp_keepalive(&keepalive))

@@ -1,6 +1,6 @@
-//! Opening the flows of a trial. A TCP flow begins with a bare header, which shows whose it is, and the sender waits for
-//! an answer on each: nothing is sent before the receiver reads all flows. Otherwise the first flows would fill buffers
-//! that nobody reads, and a rate would count them as if they had just arrived.
+//! Opening the flows of a trial. A TCP flow begins with a bare header, which shows whose it is, and the sender waits
+//! for an answer on each: nothing is sent before the receiver reads all flows. Otherwise the first flows would fill
+//! buffers that nobody reads, and a rate would count them as if they had just arrived.
 
 use crate::engine::header::{Header, Phase};
 use crate::engine::socket::Channel;

@@ -23,7 +23,8 @@ const LOSS_THRESHOLD_NS: Nanos = 50_000_000;
 const SILENCE_NS: Nanos = 500_000_000;
 /// Without an end marker, a pause is long from this many of the mean gaps between arrivals on.
 const SILENT_GAPS: u64 = 4;
-/// For how long arrivals are counted after the sender is known to have ended: what a deep queue still holds then is not.
+/// For how long arrivals are counted after the sender is known to have ended. What a deep queue still holds then is
+/// not counted.
 const LATE_NS: Nanos = 5_000_000_000;
 /// How long a closed loop waits for an answer before it sends the next message.
 const ANSWER_LIMIT_NS: Nanos = 1_000_000_000;

@@ -11,6 +11,8 @@ pub(crate) mod connect;
 pub(crate) mod count;
 pub(crate) mod data_ports;
 pub(crate) mod endpoint;
+#[cfg(test)]
+mod ends_tests;
 pub(crate) mod format;
 pub(crate) mod header;
 pub(crate) mod interface_rtt;

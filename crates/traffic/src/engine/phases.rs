@@ -319,8 +319,9 @@ impl<'a> Sending<'a> {
             offset_ns: self.offset_ns,
             // Messages of the kernel's schedule are counted, and what is counted must end, too.
             limit_ns: match (phase, self.spec.probe.length) {
-                (Phase::Measured, Length::Packets(_)) => longest(self.spec).as_nanos() as Nanos,
-                (Phase::Measured, Length::Time(ns)) => ns.saturating_add(END_LIMIT.as_nanos() as Nanos),
+                (Phase::Measured, _) => {
+                    (longest(self.spec) + END_LIMIT).as_nanos().try_into().unwrap_or(Nanos::MAX)
+                }
                 _ => Nanos::MAX,
             },
             sent_before: if phase == Phase::Measured { self.sent.measured } else { 0 },

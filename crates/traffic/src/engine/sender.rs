@@ -227,7 +227,8 @@ fn stream(
 }
 
 /// Waits until everything has left: for TCP until the receiver has closed, for UDP until the send queue is empty; at
-/// most until the trial's end. Returns the bytes of a connection that have not arrived then: they are discarded with it.
+/// most until the trial's end. Returns the bytes of a connection that have not arrived then: they are discarded with
+/// it.
 fn drain(channel: &Channel, transport: Transport, until: Nanos) -> io::Result<u32> {
     if transport == Transport::Udp {
         wait_until_empty(channel, until)?;

@@ -8,8 +8,10 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// An interleaved trial may take this many times its arms' lengths, with the emptying of their paths.
-const MOST_EMPTYING: u64 = 2;
+/// An interleaved trial may take this many times its arms' lengths, and longer by this, with the emptying of their
+/// paths.
+const MOST_EMPTYING: u64 = 3;
+const MORE_NS: Nanos = 8_000_000_000;
 
 /// Another arm of the trial has given up, and so does this one.
 #[derive(Debug, thiserror::Error)]
@@ -173,7 +175,8 @@ impl<'a> Turn<'a> {
         let mut state = turns.locked();
         let now = sys::now_ns();
         let began = *state.began_ns.get_or_insert(now);
-        let most_ns = MOST_EMPTYING.saturating_mul(turns.arms as u64).saturating_mul(whole_ns);
+        let times = MOST_EMPTYING.saturating_mul(turns.arms as u64);
+        let most_ns = times.saturating_mul(whole_ns).saturating_add(MORE_NS);
         let is_first = state.ended % turns.arms as u64 == 0;
         if is_first && now.saturating_sub(began) >= most_ns {
             state.last_round = Some(self.rounds);

@@ -184,7 +184,8 @@ impl<'a> TxBatch<'a> {
         Ok(taken)
     }
 
-    /// Sends what is left of a flow's message as far as there is room in time, by copying. Returns whether all was sent.
+    /// Sends what is left of a flow's message as far as there is room in time, by copying. Returns whether all was
+    /// sent.
     fn send_rest(&mut self, flow: usize) -> io::Result<bool> {
         let Flow { channel, rest, .. } = &mut self.flows[flow];
         let Some((header, bytes)) = *rest else { return Ok(true) };
@@ -209,9 +210,7 @@ impl<'a> TxBatch<'a> {
             }
             let Some(place) = ready.next(RECEIVE_TICK.min(Duration::from_nanos(left_ns)))? else { continue };
             let flow = &mut self.flows[place];
-            if flow.rest.is_none() {
-                self.held.push(place);
-            } else if flow.send_rest_now(&mut self.rooms[0])? {
+            if flow.send_rest_now(&mut self.rooms[0])? {
                 self.held.push(place);
             }
         }
@@ -233,8 +232,8 @@ impl<'a> TxBatch<'a> {
         Ok(())
     }
 
-    /// Sends an end marker on every flow, after what remains of its last message, as far as there is room in time. Skips
-    /// flows whose receiver has closed. Returns the number of markers sent.
+    /// Sends an end marker on every flow, after what remains of its last message, as far as there is room in time.
+    /// Skips flows whose receiver has closed. Returns the number of markers sent.
     pub(crate) fn mark_end(&mut self, header: Header) -> io::Result<u64> {
         let mut sent = 0;
         self.await_room()?;
@@ -270,8 +269,8 @@ impl<'a> TxBatch<'a> {
         self.flows.iter().map(end).collect()
     }
 
-    /// Zero-copy sends, and how many of them the kernel copied anyway. Waits for the last completion, but not longer than
-    /// until this time. `None` without MSG_ZEROCOPY.
+    /// Zero-copy sends, and how many of them the kernel copied anyway. Waits for the last completion, but not longer
+    /// than until this time. `None` without MSG_ZEROCOPY.
     pub(crate) fn finish(self, until_ns: Nanos) -> io::Result<Option<(u64, u64)>> {
         let socket = &self.flows[0].channel.socket;
         self.zerocopy.map(|zerocopy| zerocopy.finish(socket, until_ns)).transpose()

@@ -30,7 +30,7 @@ pub enum AgentError {
     },
     /// The agent's byte stream ended.
     #[error(
-        "the agent on {host} is gone while asked to {asked}: see whether it was killed, or the path to it is down"
+        "{host} is gone while asked to {asked}: see whether its agent was killed, or the path to it is down"
     )]
     Gone {
         /// Name of the host.
@@ -39,7 +39,7 @@ pub enum AgentError {
         asked: String,
     },
     /// The agent did not answer in time.
-    #[error("the agent on {host} did not answer within {} s when asked to {asked}: see whether the host is overloaded, or the path to it is too slow or loses too much", limit.as_secs())]
+    #[error("{host} did not answer within {} s when asked to {asked}: see whether it is overloaded, or the path to it is too slow or loses too much", limit.as_secs())]
     Silent {
         /// Name of the host.
         host: String,
