@@ -45,7 +45,10 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
             received.last_ns.saturating_sub(received.first_ns) as f64 / 1e9,
         ),
     };
-    let rate = |amount: f64| throughput::rate(amount, seconds);
+    let rate = |amount: f64| match received.measured {
+        0 => Value::Missing("no message arrived".to_owned()),
+        _ => throughput::rate(amount, seconds),
+    };
     use Metric::*;
     match metric {
         Throughput => rate(arrived * f64::from(spec.message_bytes) * 8.0 / 1e6),
