@@ -65,8 +65,8 @@ pub struct AgentOptions {
     /// Keep the TLS key in this file, which is made if it is missing. Without it the agent has a new one each time
     #[arg(long, value_name = "FILE", requires = "tls")]
     pub tls_key: Option<PathBuf>,
-    /// Receive the traffic of trials at this port, TCP and UDP, or at these ports, as in 5203-5206: what a firewall has to
-    /// let in beside the port of --listen. Each direction at the same time takes one. Without it, any free port
+    /// Receive the traffic of trials at this port, TCP and UDP, or at these ports, as in 5203-5206: what a firewall has
+    /// to let in beside the port of --listen. Each direction at the same time takes one. Without it, any free port
     #[arg(long, value_name = "PORT")]
     pub data_port: Option<DataPorts>,
     /// Let it send to this network too, such as 192.0.2.0/24, and not to the coordinator's own addresses only

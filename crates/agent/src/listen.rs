@@ -173,8 +173,8 @@ pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_keepalive(&thrice).or_else(|_| socket.set_tcp_keepalive(&keepalive))
 }
 
-/// Has both ends of a control connection send small segments: its messages then also arrive where large packets are lost
-/// on the way and nobody says so. Before it is connected, or listens.
+/// Has both ends of a control connection send small segments: its messages then also arrive where large packets are
+/// lost on the way and nobody says so. Before it is connected, or listens.
 pub fn limit_segments(socket: &Socket) {
     // With headers the least MTU of IPv6, 1280 bytes. Where a system refuses, one end is enough.
     #[cfg(unix)]

@@ -1,7 +1,6 @@
 //! Errors of the program and their exit codes.
 
 use stacklab_agent::AgentFailure;
-use stacklab_model::Metric;
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;
 use stacklab_testbed::TestbedError;
@@ -58,14 +57,9 @@ pub(crate) enum Failure {
     /// No run is valid.
     #[error("no run was valid: nothing can be compared (the reasons are in the report above)")]
     NothingValid,
-    /// A family has no figure of what a comparison of both is for.
-    #[error("there is no {metric} of both families to compare: {reason} (more is in the report above)")]
-    NothingToCompare {
-        /// The figure.
-        metric: Metric,
-        /// Why it is missing.
-        reason: String,
-    },
+    /// A family does not get through, or no figure has both.
+    #[error("{0} (more is in the report above)")]
+    NothingToCompare(String),
     /// A single measurement's observations contradict the request.
     #[error("the measurement is not valid (the reasons are in its output)")]
     InvalidRun,
@@ -198,7 +192,7 @@ impl Failure {
             // Before the first trial nothing was kept, but the exit code is the same: the user has interrupted.
             Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,
             Failure::Agent(_) | Failure::Campaign { .. } | Failure::Unreachable(_) => 5,
-            Failure::NothingValid | Failure::NothingToCompare { .. } => 6,
+            Failure::NothingValid | Failure::NothingToCompare(_) => 6,
             Failure::InvalidRun => 7,
             Failure::Worse { .. } => 8,
             Failure::FamilyFails(_) => 9,

@@ -36,7 +36,8 @@ Exit codes:
   3    the testbed cannot be made on this machine, nor an image, or its processors not be sampled (see: stacklab doctor)
   4    a record cannot be made, read or written
   5    a host failed in the middle of a campaign, or no agent can be reached there, nor a server or reflector
-  6    the campaign ended without a valid run, or what was asked of its figures has none
+  6    the campaign ended without a valid run, what was asked of its figures has none, or a family does not get
+       through (measure --against)
   7    the single measurement (stacklab measure) is not valid
   8    compare --fail-on found a worse figure
   9    a host does not work over each family without a failed request (stacklab path)

@@ -127,19 +127,25 @@ pub(crate) fn firewall_hint(transport: Transport, port: u16) -> String {
 
 /// The error of a connection that did not open, with what may be in its way.
 pub(crate) fn unreached(error: io::Error, to: SocketAddr) -> io::Error {
-    match error.kind() {
+    // How Linux says that the limit of a blocking call has passed.
+    const EINPROGRESS: i32 = 115;
+    let kind = match error.raw_os_error() {
+        Some(EINPROGRESS) if cfg!(target_os = "linux") => io::ErrorKind::TimedOut,
+        _ => error.kind(),
+    };
+    match kind {
         io::ErrorKind::TimedOut
         | io::ErrorKind::WouldBlock
         | io::ErrorKind::HostUnreachable
         | io::ErrorKind::NetworkUnreachable
         | io::ErrorKind::PermissionDenied
         | io::ErrorKind::ConnectionRefused => {
-            let what = match error.kind() {
+            let what = match kind {
                 io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer".to_owned(),
                 _ => error.to_string(),
             };
             let hint = firewall_hint(Transport::Tcp, to.port());
-            io::Error::new(error.kind(), format!("{what}; {hint}"))
+            io::Error::new(kind, format!("{what}; {hint}"))
         }
         _ => error,
     }

@@ -47,8 +47,13 @@ fn nothing_arrived(
     // The end that waits is the one that a firewall has to let something in to.
     let ends = [receiver.endpoint.local, sender.endpoint.local];
     let to = ends[usize::from(path.opener == Some(Role::Receiver))];
-    let black_hole =
-        if packet > LEAST_MTU { "; a path MTU black hole, if small messages (-l 1000) arrive" } else { "" };
+    let black_hole = if packet > LEAST_MTU {
+        format!(
+            " Or a path MTU black hole, if packets smaller than these of {packet} bytes arrive (-l 1000)?"
+        )
+    } else {
+        String::new()
+    };
     Some(Warning {
         code: "nothing_arrived".to_owned(),
         text: format!(

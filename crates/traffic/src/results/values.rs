@@ -42,7 +42,10 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         Some(_) => interleaved::arrivals(spec, &receiver.slices),
         None => throughput::arrivals(spec, sent, received),
     };
-    let rate = |amount: f64| throughput::rate(amount, seconds);
+    let rate = |amount: f64| match received.measured {
+        0 => Value::Missing("no message arrived".to_owned()),
+        _ => throughput::rate(amount, seconds),
+    };
     use Metric::*;
     match metric {
         Throughput => rate(arrived * f64::from(spec.message_bytes) * 8.0 / 1e6),

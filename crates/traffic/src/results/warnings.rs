@@ -14,7 +14,10 @@ const FEW_TICKS: u64 = 100;
 /// Warnings about a run's figures.
 pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = options::resized(spec, [sender, receiver]).into_iter().collect();
-    warnings.extend(standstill::standstill(spec, sender, receiver));
+    // Where nothing arrived, nothing moved.
+    if receiver.received.measured > 0 {
+        warnings.extend(standstill::standstill(spec, sender, receiver));
+    }
     warnings.extend(found_path::warnings(spec, path, sender, receiver));
     let mut warn = |code: &str, text: String, advice: &str| {
         warnings.push(Warning { code: code.to_owned(), text, advice: advice.to_owned() });

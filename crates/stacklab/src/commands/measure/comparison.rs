@@ -7,7 +7,7 @@ use crate::campaign::sources::{StudySource, new_seed};
 use crate::cli::measure::CommonOptions;
 use crate::commands::report;
 use crate::failure::Failure;
-use stacklab_model::{Comparison as Compared, CpuScope, Metric, RunRecord, Trial, Verdict};
+use stacklab_model::{Comparison as Compared, CpuScope, Metric, Question, RunRecord, Trial, Verdict};
 use stacklab_report::Format;
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
@@ -89,19 +89,67 @@ impl Comparison {
             // There is no record to go on with.
             Err(Failure::Interrupted(_)) => Err(AgentError::Interrupted.into()),
             Ok(()) if findings.valid_runs == 0 => Err(Failure::NothingValid),
-            Ok(()) => findings.comparisons.iter().find_map(unanswered).map_or(Ok(()), Err),
+            Ok(()) => {
+                unanswered(&findings.comparisons).map_or(Ok(()), |why| Err(Failure::NothingToCompare(why)))
+            }
             measured => measured,
         }
     }
 }
 
-/// Why there is no answer where a family has no figure of what the measurement is for.
-fn unanswered(compared: &Compared) -> Option<Failure> {
-    let metric = compared.question.metric;
-    match &compared.verdict {
-        Verdict::Nothing(reason) if matches!(metric, Metric::Throughput | Metric::Rtt) => {
-            Some(Failure::NothingToCompare { metric, reason: reason.clone() })
-        }
+/// Why the families are not compared: one of them loses everything, or nothing has a figure of both.
+fn unanswered(comparisons: &[Compared]) -> Option<String> {
+    let loses_all = |compared: &Compared| {
+        let Question { baseline, candidate, metric, .. } = &compared.question;
+        let arms = [(baseline, &compared.baseline_estimate), (candidate, &compared.candidate_estimate)];
+        let dead = arms.into_iter().find(|(_, loss)| *metric == Metric::Loss && loss.mean == Some(1.0));
+        dead.map(|(cell, _)| format!("{} does not get through: all of its datagrams were lost", cell.family))
+    };
+    let reason = |compared: &Compared| match &compared.verdict {
+        Verdict::Nothing(reason) => Some(reason.clone()),
         _ => None,
+    };
+    let reasons: Option<Vec<String>> = comparisons.iter().map(reason).collect();
+    let nothing = reasons.and_then(|reasons| reasons.into_iter().next());
+    comparisons
+        .iter()
+        .find_map(loses_all)
+        .or_else(|| nothing.map(|reason| format!("nothing can be compared: {reason}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::{Cell, Estimate, Factor, Family, Framing, StopReason, Transport};
+
+    fn compared(metric: Metric, means: [f64; 2], verdict: Verdict) -> Compared {
+        let [baseline, candidate] = [Family::Ipv4, Family::Ipv6]
+            .map(|family| Cell::new(family, Transport::Udp, Framing::Message, 1400));
+        let estimate = |mean| Estimate { mean: Some(mean), ..Estimate::default() };
+        Compared {
+            question: Question { factor: Factor::Family, baseline, candidate, metric, margin: 0.01 },
+            baseline_estimate: estimate(means[0]),
+            candidate_estimate: estimate(means[1]),
+            effect: None,
+            fitted: None,
+            tests: None,
+            explained: None,
+            verdict,
+            claimed_interval: None,
+            stop_reason: StopReason::Decided,
+            more_blocks: None,
+        }
+    }
+
+    #[test]
+    fn a_family_that_loses_everything_is_named() {
+        let nothing = |metric| compared(metric, [0.0, 1.0], Verdict::Nothing("ipv6: none arrived".into()));
+        let loss = |ipv6| compared(Metric::Loss, [0.0, ipv6], Verdict::Better("ipv4".into()));
+        let said = |comparisons: &[Compared]| unanswered(comparisons);
+        assert_eq!(said(&[nothing(Metric::Throughput), loss(0.99)]), None);
+        let dead = said(&[nothing(Metric::Throughput), loss(1.0)]).unwrap();
+        assert_eq!(dead, "ipv6 does not get through: all of its datagrams were lost");
+        let none = said(&[nothing(Metric::Throughput), nothing(Metric::CpuPerPacket)]).unwrap();
+        assert_eq!(none, "nothing can be compared: ipv6: none arrived");
     }
 }
