@@ -6,6 +6,7 @@ mod chaos;
 mod commands;
 mod hardening;
 mod import;
+mod interrupted;
 mod kept_record;
 mod listening_agent;
 mod looking;

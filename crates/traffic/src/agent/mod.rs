@@ -20,7 +20,8 @@ use crate::sys;
 use stacklab_model::{HostFacts, Slicing};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
 /// How many recent answers are kept for duplicate requests.
@@ -45,8 +46,13 @@ pub fn serve(
     end: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<()> {
     let responder = Arc::new(Responder { output: Mutex::new(output), cache: Mutex::default() });
-    let mut agent =
-        Agent { receivers: BTreeMap::new(), cpu_watch: None, activity: Activity::new(), permission };
+    let mut agent = Agent {
+        receivers: BTreeMap::new(),
+        stops: BTreeMap::new(),
+        cpu_watch: None,
+        activity: Activity::new(),
+        permission,
+    };
     if let Some(limits) = &agent.permission.limits {
         agent.activity.watch(limits, end);
         // Beyond all trials that are accepted: an error elsewhere does not take the host's memory. It may be refused.
@@ -154,6 +160,8 @@ enum Work {
 
 struct Agent {
     receivers: BTreeMap<u64, Receiver>,
+    /// What ends the sends that are under way early.
+    stops: BTreeMap<u64, Weak<AtomicBool>>,
     /// The readings of the processor times that are under way.
     cpu_watch: Option<CpuWatch>,
     activity: Activity,
@@ -250,10 +258,23 @@ impl Agent {
                 self.receivers.insert(id, receiver);
                 Ok(Work::Listening(Answer::Listening { address }))
             }
-            Request::Send { spec, from, to } => Ok(Work::Lasting(Box::new(move || {
-                let side = sender::run(&spec, from, to).map_err(|error| error.to_string())?;
-                Ok(Answer::Done(Box::new(side)))
-            }))),
+            Request::Send { spec, from, to } => {
+                let stop = Arc::new(AtomicBool::new(false));
+                self.stops.retain(|_, stop| stop.strong_count() > 0);
+                self.stops.insert(id, Arc::downgrade(&stop));
+                Ok(Work::Lasting(Box::new(move || {
+                    let side =
+                        sender::run_until(&spec, from, to, &stop).map_err(|error| error.to_string())?;
+                    Ok(Answer::Done(Box::new(side)))
+                })))
+            }
+            Request::Stop { send } => {
+                // One that has ended needs no more.
+                if let Some(stop) = self.stops.get(&send).and_then(Weak::upgrade) {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                Ok(Work::Done(Answer::Stopping))
+            }
             Request::SendInTurns { arms, seed } => {
                 Ok(Work::Lasting(Box::new(move || arms::send_in_turns(&arms, seed).map(Answer::ArmsDone))))
             }
@@ -295,7 +316,13 @@ mod tests {
     fn requests_under_way_and_answers_that_are_kept_have_a_bound() {
         let responder = Arc::new(Responder { output: Mutex::new(Vec::new()), cache: Mutex::default() });
         let (activity, permission) = (Activity::new(), Permission::default());
-        let mut agent = Agent { receivers: BTreeMap::new(), cpu_watch: None, activity, permission };
+        let mut agent = Agent {
+            receivers: BTreeMap::new(),
+            stops: BTreeMap::new(),
+            cpu_watch: None,
+            activity,
+            permission,
+        };
         let mut asked = |id| {
             agent.attend(Numbered { id, body: Request::Clock }, &responder).unwrap();
             String::from_utf8(std::mem::take(&mut *locked(&responder.output))).unwrap()

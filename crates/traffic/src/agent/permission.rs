@@ -65,7 +65,8 @@ impl Permission {
             | Request::CpuBetween { .. }
             | Request::Count { .. }
             | Request::Clock
-            | Request::Collect { .. } => {}
+            | Request::Collect { .. }
+            | Request::Stop { .. } => {}
         }
         request
     }
@@ -100,7 +101,8 @@ impl Permission {
             | Request::CpuBetween { .. }
             | Request::Count { .. }
             | Request::Clock
-            | Request::Collect { .. } => Ok(()),
+            | Request::Collect { .. }
+            | Request::Stop { .. } => Ok(()),
         }
     }
 

@@ -104,9 +104,10 @@ impl<'a> Pacer<'a> {
         }
         if scheduled {
             let due = due.max(self.not_before_ns);
-            // Who may be stopped sleeps no longer than it takes to notice.
-            while self.stop.is_some() && now + STOP_LOOK_NS < due {
-                now = wait_until(now + STOP_LOOK_NS, now, self.only_processor);
+            // Who may be stopped sleeps no longer than it takes to notice, and does not spin for it.
+            while self.stop.is_some() && now + 2 * STOP_LOOK_NS < due {
+                sys::sleep(Duration::from_nanos(STOP_LOOK_NS));
+                now = sys::now_ns();
                 if self.is_stopped() {
                     return None;
                 }

@@ -33,12 +33,23 @@ const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
 /// Runs the sender of a trial, from the address `from` to a listening receiver. If both are link-local, the zone of
 /// `from` is that of both.
+#[cfg(test)]
 pub(crate) fn run(
     spec: &TrialSpec,
     from: impl Into<ScopedAddr>,
     to: SocketAddr,
 ) -> Result<HostReport, EngineError> {
-    run_arm(spec, from, to, None)
+    run_all(spec, from, to, None, None)
+}
+
+/// The same, until this is set: what was sent until then is the whole trial.
+pub(crate) fn run_until(
+    spec: &TrialSpec,
+    from: impl Into<ScopedAddr>,
+    to: SocketAddr,
+    stop: &AtomicBool,
+) -> Result<HostReport, EngineError> {
+    run_all(spec, from, to, None, Some(stop))
 }
 
 /// The same for an arm of an interleaved trial, which sends in its turns only. Only streams and echoes can.
@@ -46,7 +57,17 @@ pub(crate) fn run_arm(
     spec: &TrialSpec,
     from: impl Into<ScopedAddr>,
     to: SocketAddr,
+    turn: Option<Turn<'_>>,
+) -> Result<HostReport, EngineError> {
+    run_all(spec, from, to, turn, None)
+}
+
+fn run_all(
+    spec: &TrialSpec,
+    from: impl Into<ScopedAddr>,
+    to: SocketAddr,
     mut turn: Option<Turn<'_>>,
+    stop: Option<&AtomicBool>,
 ) -> Result<HostReport, EngineError> {
     sys::precise_timers();
     let given = from.into();
@@ -56,7 +77,7 @@ pub(crate) fn run_arm(
             .attempt(|| format!("run {} in turns", spec.probe.probe));
     }
     if spec.probe.probe == Probe::Connect {
-        return connect::open_connections(spec, from, to);
+        return connect::open_connections(spec, from, to, stop);
     }
     let before = Snapshot::take(&endpoint::interface_of(from)?);
     let memory = SocketMemory::watch(spec);
@@ -79,7 +100,7 @@ pub(crate) fn run_arm(
     let report = match spec.probe.probe {
         Probe::Echo | Probe::EchoLoaded => {
             let mut rx = RxBatch::new(&channels, StampClock::new()).attempt(attempt)?;
-            let mut sending = Sending::new(spec, &channels, 0..1).attempt(attempt)?;
+            let mut sending = Sending::new(spec, &channels, 0..1).attempt(attempt)?.stopped_by(stop);
             let done = sending.phases(turn.as_mut(), |phase, slice, sequence| {
                 counter.await_answer(phase, sequence, sys::now_ns());
                 receive(&mut rx, size, spec.token, &mut counter)?;
@@ -95,7 +116,7 @@ pub(crate) fn run_arm(
             let answers = scope.spawn(|| {
                 receive(&mut RxBatch::new(&channels, StampClock::new())?, size, spec.token, &mut counter)
             });
-            let sent = stream(spec, &channels, &groups, None);
+            let sent = stream(spec, &channels, &groups, None, stop);
             ended.store(true, Ordering::Relaxed);
             let received = answers.join().expect("the receive loop does not panic");
             sent.and_then(|sent| received.map(|()| sent))
@@ -107,7 +128,7 @@ pub(crate) fn run_arm(
             let sample = spec.transport == Transport::Tcp && asked;
             thread::scope(|scope| {
                 let sampler = sample.then(|| scope.spawn(|| sample_srtt(first, &ended)));
-                let sent = stream(spec, &channels, &groups, turn.as_mut());
+                let sent = stream(spec, &channels, &groups, turn.as_mut(), stop);
                 ended.store(true, Ordering::Relaxed);
                 srtt_mean_us =
                     sampler.and_then(|sampler| sampler.join().expect("the sampler does not panic"));
@@ -180,6 +201,7 @@ fn stream(
     channels: &[Channel],
     groups: &[Range<usize>],
     turn: Option<&mut Turn<'_>>,
+    stop: Option<&AtomicBool>,
 ) -> io::Result<Finished> {
     if let Some(turn) = turn {
         let mut sending = Sending::new(spec, channels, 0..channels.len())?;
@@ -187,7 +209,7 @@ fn stream(
         return sending.finish();
     }
     let sent = threads::on_each(groups, |group| {
-        let mut sending = Sending::new(spec, channels, group)?;
+        let mut sending = Sending::new(spec, channels, group)?.stopped_by(stop);
         sending.phases(None, |_, _, _| Ok(()))?;
         sending.finish()
     })?;
