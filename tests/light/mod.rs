@@ -7,6 +7,7 @@ mod commands;
 mod firewalls;
 mod hardening;
 mod import;
+mod interrupted;
 mod kept_record;
 mod listening_agent;
 mod looking;

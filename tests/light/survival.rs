@@ -200,7 +200,12 @@ fn host_killed(number: usize, name: &str) {
     let killed = Instant::now();
     let outcome = running.end(Duration::from_secs(5)).expect(code::HOST);
     println!("{name} killed: noticed after {:?}", killed.elapsed());
-    let outcome = outcome.says(&[&format!("the agent on {name} is gone"), "--resume"]);
+    let outcome = outcome.says(&[
+        &format!("the agent on {name} is gone"),
+        "The record: x.stacklab",
+        "run --resume --out x.stacklab",
+    ]);
+    assert!(outcome.stdout.contains("throughput"), "what was measured is reported: {outcome}");
     let lost = invalid(&path).into_iter().filter(|reasons| reasons.contains("could not"));
     assert_eq!(
         lost.collect::<Vec<_>>(),

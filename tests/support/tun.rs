@@ -43,6 +43,8 @@ pub(crate) struct Faults {
     pub drop: Option<(u64, u64)>,
     /// Dropped too: every `n`th datagram of any content, in the order of their arrival, remainder.
     pub drop_datagram: Option<(u64, u64)>,
+    /// Dropped too: every `n`th ICMP echo or answer, in the order of their arrival, remainder.
+    pub drop_echo: Option<(u64, u64)>,
     /// Dropped too: packets of more bytes, of which nobody is told: a black hole.
     pub longest: Option<usize>,
     /// Dropped too: all packets from here on.
@@ -146,7 +148,7 @@ type Due = (Instant, Vec<u8>);
 
 fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>, ended: &AtomicBool) {
     let mut buffer = vec![0; MTU as usize];
-    let (mut segments, mut datagrams) = (0, 0);
+    let (mut segments, mut datagrams, mut echoes) = (0, 0, 0);
     // The packet held back, its sequence number, and how many more packets must pass it.
     let mut held: Option<(Vec<u8>, u64, usize)> = None;
     while !ended.load(Ordering::Relaxed) {
@@ -159,11 +161,17 @@ fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>
         if faults.longest.is_some_and(|longest| length > longest) {
             continue;
         }
-        if is_datagram(packet) {
-            datagrams += 1;
-            if faults.drop_datagram.is_some_and(|(n, remainder)| (datagrams - 1) % n == remainder) {
-                continue;
-            }
+        let is_due = |rule: Option<(u64, u64)>, count: &mut u64| {
+            *count += 1;
+            rule.is_some_and(|(n, remainder)| (*count - 1) % n == remainder)
+        };
+        let is_dropped = match protocol(packet) {
+            Some(UDP) => is_due(faults.drop_datagram, &mut datagrams),
+            Some(_) if is_echo(packet) => is_due(faults.drop_echo, &mut echoes),
+            _ => false,
+        };
+        if is_dropped {
+            continue;
         }
         let send =
             |packet: &[u8]| out.send((due, packet.to_vec())).expect("the other thread waits for packets");
@@ -206,11 +214,20 @@ fn let_out(mut to: File, packets: &Receiver<Due>) {
     }
 }
 
-fn is_datagram(packet: &[u8]) -> bool {
-    const UDP: u8 = 17;
-    match packet.first().map(|byte| byte >> 4) {
-        Some(4) => packet.get(9) == Some(&UDP),
-        Some(6) => packet.get(6) == Some(&UDP),
+const UDP: u8 = 17;
+
+fn protocol(packet: &[u8]) -> Option<u8> {
+    match packet.first()? >> 4 {
+        4 => packet.get(9).copied(),
+        6 => packet.get(6).copied(),
+        _ => None,
+    }
+}
+
+fn is_echo(packet: &[u8]) -> bool {
+    match protocol(packet) {
+        Some(1) => matches!(packet.get(20), Some(0 | 8)),
+        Some(58) => matches!(packet.get(40), Some(128 | 129)),
         _ => false,
     }
 }

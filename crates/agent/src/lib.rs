@@ -1,6 +1,7 @@
 //! The agent's command line: `stacklab agent`, and the program `stacklab-agent` for systems on which the rest of
 //! stacklab does not run (Windows).
 
+pub mod advice;
 mod carry;
 pub mod channel;
 pub mod greeting;

@@ -3,6 +3,7 @@
 //! Each coordinator gets a separate process: this program with `--stdio` and the connection as its input and output.
 //! The process ends with the connection, even during a trial, and this frees the trial's memory and sockets.
 
+use crate::advice::{ipv6_is_disabled, listen_advice};
 use crate::channel::Channel;
 use crate::greeting::{AddressPair, Gate};
 use crate::key::Key;
@@ -104,9 +105,7 @@ impl FromStr for ListenAddress {
 
 /// Why an agent cannot listen.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "could not listen on {place}: {reason}; see whether another agent runs there, or name another port, as in --listen :7000"
-)]
+#[error("could not listen on {place}: {reason}{}", listen_advice(reason, "another agent", "--listen :7000"))]
 pub struct ListenError {
     /// The requested address.
     place: String,
@@ -223,6 +222,11 @@ fn announcement(place: &ListenAddress, bound: SocketAddr, tls: bool) -> String {
     let tls = if tls { " --tls FINGERPRINT" } else { "" };
     let at =
         place.address.as_ref().map_or_else(|| bound.to_string(), |address| address.with_port(bound.port()));
+    let whom = if bound.ip().is_unspecified() && bound.is_ipv6() && ipv6_is_disabled() {
+        " for any host, over IPv4 only (IPv6 is disabled here)"
+    } else {
+        whom
+    };
     format!(
         "stacklab: listening on {at}{whom}: `stacklab measure tcp {host}{port}{tls}` measures to it{zone}, as do udp, echo and connect"
     )

@@ -1,6 +1,7 @@
 //! Errors of the program and their exit codes.
 
 use stacklab_agent::AgentFailure;
+use stacklab_agent::advice::listen_advice;
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;
 use stacklab_testbed::TestbedError;
@@ -109,7 +110,8 @@ pub(crate) enum Failure {
     },
     /// The page cannot be served on this address.
     #[error(
-        "could not serve the page on {address}: {reason}; see whether another program listens there, or name another --port"
+        "could not serve the page on {address}: {reason}{}",
+        listen_advice(reason, "another program", "--port 8100")
     )]
     Serve {
         /// The address.
@@ -119,7 +121,8 @@ pub(crate) enum Failure {
     },
     /// An iperf3 server cannot listen.
     #[error(
-        "could not listen on {at}: {reason}; see whether another server runs there, or name another port, as in --listen :7000"
+        "could not listen on {at}: {reason}{}",
+        listen_advice(reason, "another server", "--listen :7000")
     )]
     Iperf3Server {
         /// The address.
@@ -173,7 +176,12 @@ impl Failure {
 
     /// The program's exit code; `stacklab --help` lists them.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+        ExitCode::from(self.code())
+    }
+
+    /// The same, as a number.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
             Failure::Output { .. }
             | Failure::System { .. }
             | Failure::OwnAgent(_)
@@ -198,7 +206,7 @@ impl Failure {
             Failure::FamilyFails(_) => 9,
             Failure::Drifted(_) => 10,
             Failure::Import { .. } | Failure::NothingToImport(_) => 11,
-        })
+        }
     }
 }
 

@@ -23,9 +23,21 @@ use clap::Parser;
 use cli::{Cli, Command};
 use std::process::ExitCode;
 
+/// Exit code of a wrong command line.
+const USAGE: u8 = 2;
+
 /// The program: does what its command line says, and gives the exit code.
 pub fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            if error.use_stderr() {
+                commands::output::print_error_for_programs(&error.to_string(), USAGE);
+            }
+            error.exit()
+        }
+    };
+    let done = match cli.command {
         Command::Run(options) => commands::run::run(options),
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Report(options) => commands::report::report(&options),
@@ -52,6 +64,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("stacklab: {}", failure.printed());
+            commands::output::print_error_for_programs(&failure.printed(), failure.code());
             failure.exit_code()
         }
     }

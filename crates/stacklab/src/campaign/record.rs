@@ -17,6 +17,17 @@ pub(crate) fn conclude(record: &Record) -> Result<Findings, Failure> {
     Ok(findings(&Recorded::read(record)?.campaign()))
 }
 
+/// Whether a record has a whole block: with less there is nothing to compare.
+///
+/// # Errors
+/// When the record cannot be read, or this version does not understand its study.
+pub(crate) fn has_a_block(record: &Record) -> Result<bool, Failure> {
+    let campaign = record.campaign()?;
+    let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
+    let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+    Ok(record.run_count()? >= Plan::new(&study, campaign.seed).trials_per_block())
+}
+
 /// Of several explanations of the same cells, the last one: a resumed campaign may explain what it could not before.
 pub(crate) fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
     let mut kept: Vec<Explanation> = Vec::new();

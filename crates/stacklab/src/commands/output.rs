@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes output made from a record into a file, or on standard output without a file name. The file is replaced
 /// atomically.
@@ -53,6 +54,27 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
+/// Whether something is on standard output.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Prints an error as JSON on standard output where JSON was asked for and nothing was printed: a program reads why.
+pub(crate) fn print_error_for_programs(error: &str, exit_code: u8) {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if asks_for_json(&words) && !PRINTED.load(Ordering::Relaxed) {
+        let document = serde_json::json!({ "error": error, "exit_code": exit_code });
+        // The error itself matters more than that it could not be printed twice.
+        let _ = print_text(&format!("{document:#}\n"));
+    }
+}
+
+/// Whether a command line asks for JSON. What follows `--` is another program's.
+fn asks_for_json(words: &[String]) -> bool {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let words = &words[..end];
+    words.iter().any(|word| word == "--json" || word == "--format=json")
+        || words.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
+}
+
 /// Prints text on standard output. A reader that closes early (`| head`) is not a failure.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
@@ -60,6 +82,7 @@ pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
 
 /// The same, of any bytes.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    PRINTED.store(true, Ordering::Relaxed);
     match io::stdout().lock().write_all(bytes) {
         Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Output { what: "to standard output".to_owned(), reason })
@@ -71,6 +94,14 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_is_asked_for_by_its_options_alone() {
+        let asks = |line: &str| asks_for_json(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert!(asks("stacklab measure tcp a --json") && asks("stacklab path a --format json"));
+        assert!(asks("stacklab path a --format=json"));
+        assert!(!asks("stacklab report json --format text") && !asks("stacklab lab enter a -- ip --json"));
+    }
 
     #[test]
     fn the_record_itself_is_never_written_over() {

@@ -76,7 +76,9 @@ fn targets(options: &PathOptions) -> Result<Vec<Target>, Failure> {
                 .map_err(|reason| Failure::Usage(format!("could not read {name}: {reason}")))?;
             pairs(&text, &name)
         }
-        None => options.names.iter().map(|name| named(name, &options.resolver)).collect(),
+        None => {
+            options.names.iter().map(|name| named(name, &options.resolver, &systems_resolvers())).collect()
+        }
     }
 }
 

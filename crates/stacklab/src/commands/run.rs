@@ -3,7 +3,7 @@
 use crate::campaign::imported::ImportedStudy;
 use crate::campaign::measure;
 use crate::campaign::progress::Progress;
-use crate::campaign::record::conclude;
+use crate::campaign::record::{conclude, has_a_block};
 use crate::campaign::schedule::as_it_began;
 use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, study_of};
 use crate::cli::run::RunOptions;
@@ -24,7 +24,7 @@ use stacklab_testbed::{Privilege, enter, services};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Runs or resumes a study, and prints its report.
@@ -42,8 +42,18 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
             });
     }
     let findings = conclude(&record)?;
-    report::print(&findings, Format::Text)?;
+    if measured.is_ok() || has_a_block(&record)? {
+        report::print(&findings, Format::Text)?;
+    } else {
+        eprintln!("stacklab: no block is complete: there is nothing to compare yet");
+    }
     eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
+    if let Err(Failure::Agent(_) | Failure::Testbed(_)) = measured {
+        eprintln!(
+            "What was measured is kept: go on with `stacklab run --resume --out {}`",
+            record.path().display()
+        );
+    }
     measured?;
     if findings.valid_runs == 0 { Err(Failure::NothingValid) } else { Ok(()) }
 }
@@ -115,10 +125,18 @@ fn campaign_until(
         &mut progress,
     );
     progress.end();
+    if interrupted.load(Ordering::Relaxed) {
+        // Ending the testbed may take a while, and a second signal ends this program at once.
+        eprintln!("stacklab: interrupted: ending the testbed; the record: {}", record.path().display());
+    }
     drop(rigs);
+    // Without a record there is nothing to report; what there is of one is reported, and why it ended.
     match measured {
-        Err(Failure::Agent(error)) => Err(Failure::Campaign { error, path: record.path().to_owned() }),
-        Err(failure @ (Failure::Store(_) | Failure::Testbed(_))) => Err(failure),
+        Err(failure @ Failure::Store(_)) => Err(failure),
+        Err(Failure::Agent(error)) if !matches!(error, AgentError::Interrupted) => {
+            let path = record.path().to_owned();
+            Ok((record, Err(Failure::Campaign { error, path })))
+        }
         measured => Ok((record, measured)),
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Test<'a> {
     pub io: Io,
     /// Set when the user interrupts.
     pub interrupted: &'a AtomicBool,
+    /// Whether an interrupt ends the measured part early instead of giving the test up.
+    pub keeps_figures: bool,
 }
 
 /// What came of a test.
@@ -271,7 +273,8 @@ impl<'a> Session<'a> {
             };
             let is_dead = (is_forward && outgoing.is_over(Way::Send))
                 || (!incoming.streams().is_empty() && incoming.is_over(Way::Receive));
-            if is_over || is_dead {
+            let ends_early = test.keeps_figures && is_open && test.interrupted.load(Ordering::Relaxed);
+            if is_over || is_dead || ends_early {
                 return Ok(());
             }
             if test.interrupted.load(Ordering::Relaxed) || start.elapsed() > LONGEST {

@@ -2,7 +2,7 @@
 
 use crate::path::metric::PathMetric;
 use crate::path::probes::Figures;
-use crate::path::target::Target;
+use crate::path::target::{NoAddress, Target};
 use stacklab_analysis::statistics::{Cusum, Drift, median};
 use stacklab_analysis::{Claim, Paired, claims};
 use stacklab_model::{Better, Effect, Family};
@@ -16,6 +16,8 @@ const MOST_ROUNDS: usize = 1_000;
 pub(crate) enum State {
     /// The host has no address of it.
     Absent(String),
+    /// Nobody could say whether the host has an address of it.
+    Unresolved(String),
     /// No connection could be opened.
     Unreachable(String),
     /// Connections open, and no request is answered.
@@ -36,6 +38,7 @@ impl State {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             State::Absent(_) => "absent",
+            State::Unresolved(_) => "unresolved",
             State::Unreachable(_) => "unreachable",
             State::Broken(_) => "broken",
             State::Works { failed: 0, .. } => "works",
@@ -152,8 +155,10 @@ impl Rounds {
 
     /// Whether a family works.
     pub(crate) fn state(&self, family: Family) -> State {
-        if let Err(reason) = self.target.address(family) {
-            return State::Absent(reason);
+        match self.target.address(family) {
+            Ok(_) => {}
+            Err(NoAddress::Absent(reason)) => return State::Absent(reason.clone()),
+            Err(NoAddress::Unresolved(reason)) => return State::Unresolved(reason.clone()),
         }
         let connects = self.of(PathMetric::TcpConnect, family);
         let answers = self.of(PathMetric::FirstByte, family);
@@ -277,7 +282,10 @@ mod tests {
     fn target(six: Result<&str, &str>) -> Target {
         let addresses = BTreeMap::from([
             (Family::Ipv4, Ok("192.0.2.1".parse().unwrap())),
-            (Family::Ipv6, six.map(|six| six.parse().unwrap()).map_err(str::to_owned)),
+            (
+                Family::Ipv6,
+                six.map(|six| six.parse().unwrap()).map_err(|reason| NoAddress::Absent(reason.to_owned())),
+            ),
         ]);
         let name = "a.example".to_owned();
         Target { host: name.clone(), name, tls: false, port: 80, path: "/".to_owned(), addresses }

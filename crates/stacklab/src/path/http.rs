@@ -109,7 +109,8 @@ fn exchange(
     let asked = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: stacklab/{}\r\nAccept: */*\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n",
         request.path,
-        request.host,
+        // An IPv6 address is in brackets here (RFC 3986).
+        if request.host.contains(':') { format!("[{}]", request.host) } else { request.host.to_owned() },
         env!("CARGO_PKG_VERSION")
     );
     let failed = |error: io::Error| format!("connected, then no answer: {}", said(&error));

@@ -1,5 +1,6 @@
 //! What a dual-stack host looks like from here over each family, with no agent anywhere.
 
+mod boundary;
 mod deadline;
 pub(crate) mod dns;
 pub(crate) mod export;

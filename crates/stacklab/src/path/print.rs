@@ -19,8 +19,8 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
         "\n  {:<16}{:>8}{:>12}{:>12}   IPv6 / IPv4 (95 %)      verdict",
         "", "", "IPv4", "IPv6"
     );
-    for compared in rounds.compare(margin, rounds.is_planned) {
-        let Compared { metric, families, effect, verdict } = &compared;
+    let all = rounds.compare(margin, rounds.is_planned);
+    for Compared { metric, families, effect, verdict } in &all {
         let [four, six] = [Family::Ipv4, Family::Ipv6].map(|family| figure_text(&families[&family]));
         let ratio = effect.as_ref().map_or_else(String::new, |effect| {
             let interval = effect.interval95;
@@ -31,9 +31,11 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
             "  {:<16}{:>8}{four:>12}{six:>12}   {ratio:<24}{}",
             metric.name(),
             metric.unit(),
-            verdict.text()
+            // The reason is below, once.
+            if families.values().any(|of| of.count == 0) { "-".to_owned() } else { verdict.text() }
         );
     }
+    text.push_str(&missing_text(rounds, &all));
     let _ = writeln!(
         text,
         "\n  {} rounds, both families in turn; margin {:.0} %. The AS path is not known.",
@@ -41,6 +43,37 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
         margin * 100.0
     );
     printable_lines(&text)
+}
+
+/// Why metrics have no figure, each reason once. Those of a family's state are above the table.
+fn missing_text(rounds: &Rounds, all: &[Compared]) -> String {
+    let states: Vec<State> = Family::ALL.iter().map(|family| rounds.state(*family)).collect();
+    // Families and metrics that have a reason.
+    let mut reasons: Vec<(&str, Vec<Family>, Vec<&str>)> = Vec::new();
+    for Compared { metric, families, .. } in all {
+        for ((family, of), state) in families.iter().zip(&states) {
+            let Some(why) = of.missing.as_deref().filter(|why| of.count == 0 && reason(state) != Some(why))
+            else {
+                continue;
+            };
+            let place = reasons.iter().position(|(reason, ..)| *reason == why).unwrap_or_else(|| {
+                reasons.push((why, Vec::new(), Vec::new()));
+                reasons.len() - 1
+            });
+            let (_, of, metrics) = &mut reasons[place];
+            of.push(*family);
+            metrics.push(metric.name());
+        }
+    }
+    let mut text = String::new();
+    for (reason, mut families, mut metrics) in reasons {
+        families.sort_unstable();
+        families.dedup();
+        metrics.dedup();
+        let families: Vec<String> = families.iter().map(ToString::to_string).collect();
+        let _ = writeln!(text, "  no {} ({}): {reason}", metrics.join(", "), families.join(", "));
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 fn figure_text(of: &OfFamily) -> String {
@@ -54,6 +87,7 @@ fn figure_text(of: &OfFamily) -> String {
 fn state_text(state: &State) -> String {
     match state {
         State::Absent(reason) => format!("absent: {reason}"),
+        State::Unresolved(reason) => format!("unresolved: {reason}"),
         State::Unreachable(reason) => format!("cannot be reached: {reason}"),
         State::Broken(reason) => format!("broken after connect: {reason}"),
         State::Works { failed: 0, of, .. } => format!("works ({of} of {of} requests answered)"),
@@ -65,7 +99,10 @@ fn state_text(state: &State) -> String {
 
 fn reason(state: &State) -> Option<&str> {
     match state {
-        State::Absent(reason) | State::Unreachable(reason) | State::Broken(reason) => Some(reason),
+        State::Absent(reason)
+        | State::Unresolved(reason)
+        | State::Unreachable(reason)
+        | State::Broken(reason) => Some(reason),
         State::Works { reason, .. } => reason.as_deref(),
     }
 }

@@ -1,5 +1,6 @@
 //! The probes of a round: each for both families, one right after the other in random order.
 
+use crate::path::boundary::{Told, boundary};
 use crate::path::dns;
 use crate::path::http::{self, Request};
 use crate::path::metric::PathMetric;
@@ -7,7 +8,7 @@ use crate::path::pace::{Interrupted, Pace};
 use crate::path::target::Target;
 use rustls::ClientConfig;
 use stacklab_model::{Family, ScopedAddr};
-use stacklab_traffic::host::ping::{Ping, PingOptions};
+use stacklab_traffic::host::ping::{Echo, Ping, PingOptions};
 use stacklab_traffic::host::route::route_to;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,6 +23,8 @@ const TTL: u8 = 64;
 const ECHO_BYTES: u32 = 84;
 /// The shortest path MTU that is looked for: hosts of IPv4 take as much (RFC 791).
 const LEAST_MTU: u32 = 576;
+/// Ordinary echoes before a host counts as one that answers none.
+const FIRST_TRIES: u32 = 5;
 
 /// Figures, or why there are none.
 pub(crate) type Figures = BTreeMap<(PathMetric, Family), Result<f64, String>>;
@@ -62,9 +65,10 @@ impl Prober<'_> {
         for &family in Family::ALL {
             let mut ping = target
                 .address(family)
+                .map_err(|none| none.reason().to_owned())
                 .and_then(|to| Ok((Ping::open(to, random()).map_err(|error| error.to_string())?, to)));
             let (mtu, hops) = match &mut ping {
-                Ok((ping, to)) => (self.path_mtu(ping, to)?, self.hops(ping)?),
+                Ok((ping, to)) => (figure(self.path_mtu(ping, to))?, figure(self.hops(ping))?),
                 Err(reason) => (Err(reason.clone()), Err(reason.clone())),
             };
             figures.insert((PathMetric::PathMtu, family), mtu);
@@ -75,14 +79,18 @@ impl Prober<'_> {
 
     fn echo(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
         let figure = match target.address(family) {
-            Err(reason) => Err(reason),
+            Err(none) => Err(none.reason().to_owned()),
             Ok(to) => {
                 self.pace.probe()?;
                 let options = PingOptions { packet_bytes: ECHO_BYTES, ttl: TTL, wait: WAIT };
                 let echo = Ping::open(to, random()).map_err(|error| error.to_string());
                 let echo = echo.and_then(|mut ping| ping.echo(&options).map_err(|error| error.to_string()));
-                echo.and_then(|ns| {
-                    ns.map(|ns| ns as f64 / 1e6).ok_or_else(|| "no answer within 1 s".to_owned())
+                echo.and_then(|echo| match echo {
+                    Echo::Answered(ns) => Ok(ns as f64 / 1e6),
+                    Echo::Silent => Err("no answer within 1 s".to_owned()),
+                    Echo::Unreachable => Err("the host cannot be reached".to_owned()),
+                    Echo::Expired => Err(format!("the TTL of {TTL} expired on the way")),
+                    Echo::TooLong => Err(format!("a packet of {ECHO_BYTES} bytes is too long for the path")),
                 })
             }
         };
@@ -93,7 +101,7 @@ impl Prober<'_> {
     fn request(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
         let most_bytes = self.request_bytes.min(self.pace.bytes_left());
         let fetched = match target.address(family) {
-            Err(reason) => http::Fetched { failed: Some(reason), ..http::Fetched::default() },
+            Err(none) => http::Fetched { failed: Some(none.reason().to_owned()), ..http::Fetched::default() },
             Ok(_) if most_bytes == 0 => {
                 let reason = "no request was made: the limit of bytes is reached".to_owned();
                 http::Fetched { failed: Some(reason), ..http::Fetched::default() }
@@ -135,7 +143,8 @@ impl Prober<'_> {
     fn query(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
         let resolver = self.resolvers.iter().find(|resolver| Family::of(**resolver) == family);
         let figure = match resolver {
-            None => Err(format!("no resolver has an {family} address that is known (--resolver)")),
+            _ if target.host.parse::<IpAddr>().is_ok() => Err("an address needs no query".to_owned()),
+            None => Err(format!("no known resolver has an {family} address (--resolver)")),
             Some(resolver) => {
                 self.pace.probe()?;
                 let found = dns::look_up(*resolver, &target.host, Family::Ipv6);
@@ -146,73 +155,83 @@ impl Prober<'_> {
         Ok(())
     }
 
-    /// Whether an echo of this size and TTL is answered; asked twice, for one may be lost.
-    fn passes(
+    /// Sends an echo of this size and TTL.
+    fn tell(
         &mut self,
         ping: &mut Ping,
         packet_bytes: u32,
         ttl: u8,
-    ) -> Result<Result<bool, String>, Interrupted> {
-        for _ in 0..2 {
-            self.pace.probe()?;
-            match ping.echo(&PingOptions { packet_bytes, ttl, wait: WAIT }) {
-                Ok(Some(_)) => return Ok(Ok(true)),
-                Ok(None) => {}
-                Err(error) => return Ok(Err(error.to_string())),
-            }
+        refusal: Echo,
+    ) -> Result<Told, Unanswered> {
+        self.pace.probe()?;
+        match ping.echo(&PingOptions { packet_bytes, ttl, wait: WAIT }) {
+            Ok(Echo::Answered(_)) => Ok(Told::Yes),
+            Ok(echo) if echo == refusal => Ok(Told::No),
+            Ok(_) => Ok(Told::Nothing),
+            Err(error) => Err(Unanswered::Because(error.to_string())),
         }
-        Ok(Ok(false))
     }
 
-    fn path_mtu(&mut self, ping: &mut Ping, to: &ScopedAddr) -> Result<Result<f64, String>, Interrupted> {
-        let own = match route_to(to, None) {
-            Ok(route) => route.mtu.min(65_535),
-            Err(error) => return Ok(Err(error.to_string())),
+    /// Makes sure that ordinary echoes are answered.
+    fn answers(&mut self, ping: &mut Ping) -> Result<(), Unanswered> {
+        for _ in 0..FIRST_TRIES {
+            if self.tell(ping, ECHO_BYTES, TTL, Echo::Expired)? == Told::Yes {
+                return Ok(());
+            }
+        }
+        Err(Unanswered::Because("no ICMP echo is answered".to_owned()))
+    }
+
+    fn path_mtu(&mut self, ping: &mut Ping, to: &ScopedAddr) -> Result<u32, Unanswered> {
+        let own = route_to(to, None).map_err(|error| Unanswered::Because(error.to_string()))?.mtu.min(65_535);
+        self.answers(ping)?;
+        if self.tell(ping, own, TTL, Echo::TooLong)? == Told::Yes {
+            return Ok(own);
+        }
+        let next = |low: u32, high: u32| {
+            // Minima and tunnels are met most often.
+            let usual =
+                [1280, 1480, 1492, 1420, 1400].into_iter().find(|next| (low + 1..high).contains(next));
+            usual.unwrap_or(low + (high - low) / 2)
         };
-        match self.passes(ping, own, TTL)? {
-            Ok(true) => return Ok(Ok(own.into())),
-            Ok(false) => {}
-            Err(reason) => return Ok(Err(reason)),
-        }
-        match self.passes(ping, LEAST_MTU, TTL)? {
-            Ok(true) => {}
-            Ok(false) => return Ok(Err("no ICMP echo is answered".to_owned())),
-            Err(reason) => return Ok(Err(reason)),
-        }
-        // The longest one that passes is at least `low` and below `high`.
-        let (mut low, mut high) = (LEAST_MTU, own);
-        // Minima and tunnels are met most often.
-        let mut usual = [1280, 1480, 1492, 1420, 1400].into_iter();
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            let next = usual.find(|next| *next > low && *next < high).unwrap_or(middle);
-            // One more tells whether a usual one is it.
-            let next = if next == low { next + 1 } else { next };
-            match self.passes(ping, next, TTL)? {
-                Ok(true) => low = next,
-                Ok(false) => high = next,
-                Err(reason) => return Ok(Err(reason)),
-            }
-        }
-        Ok(Ok(low.into()))
+        // A packet of more than the own MTU is refused here.
+        let found =
+            boundary(LEAST_MTU.min(own), own + 1, next, |bytes| self.tell(ping, bytes, TTL, Echo::TooLong))?;
+        found.ok_or_else(too_lossy)
     }
 
-    fn hops(&mut self, ping: &mut Ping) -> Result<Result<f64, String>, Interrupted> {
-        match self.passes(ping, ECHO_BYTES, TTL)? {
-            Ok(true) => {}
-            Ok(false) => return Ok(Err("no ICMP echo is answered".to_owned())),
-            Err(reason) => return Ok(Err(reason)),
-        }
-        let (mut low, mut high) = (0, TTL);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            match self.passes(ping, ECHO_BYTES, middle)? {
-                Ok(true) => high = middle,
-                Ok(false) => low = middle,
-                Err(reason) => return Ok(Err(reason)),
-            }
-        }
-        Ok(Ok(high.into()))
+    fn hops(&mut self, ping: &mut Ping) -> Result<u32, Unanswered> {
+        self.answers(ping)?;
+        let middle = |high: u32, low: u32| low + (high - low) / 2;
+        let found = boundary(TTL.into(), 0, middle, |ttl| {
+            let ttl = u8::try_from(ttl).unwrap_or(TTL);
+            self.tell(ping, ECHO_BYTES, ttl, Echo::Expired)
+        })?;
+        found.ok_or_else(too_lossy)
+    }
+}
+
+/// Why a path has no figure of its echoes.
+enum Unanswered {
+    Interrupted(Interrupted),
+    Because(String),
+}
+
+impl From<Interrupted> for Unanswered {
+    fn from(interrupted: Interrupted) -> Self {
+        Unanswered::Interrupted(interrupted)
+    }
+}
+
+fn too_lossy() -> Unanswered {
+    Unanswered::Because("too many ICMP echoes are lost to tell".to_owned())
+}
+
+fn figure(found: Result<u32, Unanswered>) -> Result<Result<f64, String>, Interrupted> {
+    match found {
+        Ok(found) => Ok(Ok(found.into())),
+        Err(Unanswered::Because(reason)) => Ok(Err(reason)),
+        Err(Unanswered::Interrupted(interrupted)) => Err(interrupted),
     }
 }
 

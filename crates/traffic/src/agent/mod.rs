@@ -22,7 +22,8 @@ use crate::sys;
 use stacklab_model::{HostFacts, Slicing};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
 /// How many recent answers are kept for duplicate requests.
@@ -50,6 +51,7 @@ pub fn serve(
     let mut agent = Agent {
         receivers: BTreeMap::new(),
         waiting: BTreeMap::new(),
+        stops: BTreeMap::new(),
         cpu_watch: None,
         activity: Activity::new(),
         permission,
@@ -163,6 +165,8 @@ struct Agent {
     receivers: BTreeMap<u64, Receiver>,
     /// Senders that wait for the receiver's flows.
     waiting: BTreeMap<u64, WaitingSender>,
+    /// What ends the sends that are under way early.
+    stops: BTreeMap<u64, Weak<AtomicBool>>,
     /// The readings of the processor times that are under way.
     cpu_watch: Option<CpuWatch>,
     activity: Activity,
@@ -274,11 +278,21 @@ impl Agent {
             }
             Request::Send { spec, from, to, waiting } => {
                 let waiting = self.take_waiting(waiting)?;
+                let stop = Arc::new(AtomicBool::new(false));
+                self.stops.retain(|_, stop| stop.strong_count() > 0);
+                self.stops.insert(id, Arc::downgrade(&stop));
                 Ok(Work::Lasting(Box::new(move || {
-                    let side =
-                        sender::run_arm(&spec, from, to, waiting, None).map_err(|error| error.to_string())?;
+                    let side = sender::run_until(&spec, from, to, waiting, &stop)
+                        .map_err(|error| error.to_string())?;
                     Ok(Answer::Done(Box::new(side)))
                 })))
+            }
+            Request::Stop { send } => {
+                // One that has ended needs no more.
+                if let Some(stop) = self.stops.get(&send).and_then(Weak::upgrade) {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                Ok(Work::Done(Answer::Stopping))
             }
             Request::SendInTurns { arms, seed } => {
                 let with_flows = |arm: SendArm| {
@@ -353,8 +367,14 @@ mod tests {
     fn requests_under_way_and_answers_that_are_kept_have_a_bound() {
         let responder = Arc::new(Responder { output: Mutex::new(Vec::new()), cache: Mutex::default() });
         let (activity, permission) = (Activity::new(), Permission::default());
-        let (receivers, waiting) = (BTreeMap::new(), BTreeMap::new());
-        let mut agent = Agent { receivers, waiting, cpu_watch: None, activity, permission };
+        let mut agent = Agent {
+            receivers: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            stops: BTreeMap::new(),
+            cpu_watch: None,
+            activity,
+            permission,
+        };
         let mut asked = |id| {
             agent.attend(Numbered { id, body: Request::Clock }, &responder).unwrap();
             String::from_utf8(std::mem::take(&mut *locked(&responder.output))).unwrap()

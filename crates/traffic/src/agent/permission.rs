@@ -91,7 +91,8 @@ impl Permission {
             | Request::CpuBetween { .. }
             | Request::Count { .. }
             | Request::Clock
-            | Request::Collect { .. } => {}
+            | Request::Collect { .. }
+            | Request::Stop { .. } => {}
         }
         request
     }
@@ -125,7 +126,8 @@ impl Permission {
             | Request::CpuBetween { .. }
             | Request::Count { .. }
             | Request::Clock
-            | Request::Collect { .. } => Ok(()),
+            | Request::Collect { .. }
+            | Request::Stop { .. } => Ok(()),
         }
     }
 

@@ -30,6 +30,7 @@ pub(crate) fn open_connections(
     spec: &TrialSpec,
     from: SocketAddr,
     to: SocketAddr,
+    stop: Option<&AtomicBool>,
 ) -> Result<HostReport, EngineError> {
     let before = Snapshot::take(&endpoint::interface_of(from)?);
     let mut sent = Sent::default();
@@ -37,13 +38,14 @@ pub(crate) fn open_connections(
     if spec.probe.warmup_ns > 0 {
         let mut unmeasured = DelayRecorder::new();
         let warmup = Length::Time(spec.probe.warmup_ns);
-        (sent.warmup, _) = open_phase(spec, from, to, warmup, &mut unmeasured, &mut last)?;
+        (sent.warmup, _) = open_phase((spec, from, to), warmup, stop, &mut unmeasured, &mut last)?;
     }
     let mut times = DelayRecorder::new();
     let mut cpu = CpuWindow::new(spec.cpu_scope);
     cpu.open();
     sent.first_ns = sys::now_ns();
-    (sent.measured, sent.refused) = open_phase(spec, from, to, spec.probe.length, &mut times, &mut last)?;
+    (sent.measured, sent.refused) =
+        open_phase((spec, from, to), spec.probe.length, stop, &mut times, &mut last)?;
     sent.last_ns = sys::now_ns();
     cpu.close();
     let last = last
@@ -65,15 +67,14 @@ pub(crate) fn open_connections(
 /// Opens connections until the length is reached. Returns the numbers of opened and refused connections, and keeps
 /// the last one open.
 fn open_phase(
-    spec: &TrialSpec,
-    from: SocketAddr,
-    to: SocketAddr,
+    (spec, from, to): (&TrialSpec, SocketAddr, SocketAddr),
     length: Length,
+    stop: Option<&AtomicBool>,
     times: &mut DelayRecorder,
     last: &mut Option<Socket>,
 ) -> Result<(u64, u64), EngineError> {
     let (mut refused, mut in_a_row) = (0, 0);
-    let mut pacer = Pacer::start(Pacing::Flood, length);
+    let mut pacer = Pacer::start(Pacing::Flood, length).stopped_by(stop);
     let (mut opened, mut order) = (0, Variation::default());
     while pacer.next_slot(opened, 1).is_some() {
         let socket = socket::open(spec, from)?;

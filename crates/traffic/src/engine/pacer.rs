@@ -143,9 +143,10 @@ impl<'a> Pacer<'a> {
         if scheduled && !is_late {
             // The phase lasts until its end, though nothing is due until then.
             let due = if left == 0 { due } else { due.max(self.not_before_ns) };
-            // Who may be stopped sleeps no longer than it takes to notice.
-            while self.stop.is_some() && now + STOP_LOOK_NS < due && !self.is_stopped() {
-                now = wait_until(now + STOP_LOOK_NS, now, self.only_processor);
+            // Who may be stopped sleeps no longer than it takes to notice, and does not spin for it.
+            while self.stop.is_some() && now + 2 * STOP_LOOK_NS < due && !self.is_stopped() {
+                sys::sleep(Duration::from_nanos(STOP_LOOK_NS));
+                now = sys::now_ns();
             }
             if !self.is_stopped() && !matches!((self.length, left), (Length::Packets(_), 0)) {
                 now = wait_until(due, now, self.only_processor);

@@ -13,6 +13,7 @@ use crate::trial::execute::longest;
 use stacklab_model::{Length, Pacing, Probe, Sent, Slice, Transport, TrialSpec};
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
@@ -96,6 +97,7 @@ pub(crate) struct Sending<'a> {
     cpu_parts: Option<(Nanos, Nanos)>,
     run_delay: RunDelay,
     channels: &'a [Channel],
+    stop: Option<&'a AtomicBool>,
 }
 
 impl<'a> Sending<'a> {
@@ -134,7 +136,13 @@ impl<'a> Sending<'a> {
             cpu_parts: None,
             run_delay: RunDelay::of_this_thread(),
             channels,
+            stop: None,
         })
+    }
+
+    /// Its phases also end when this is set.
+    pub(crate) fn stopped_by(self, stop: Option<&'a AtomicBool>) -> Self {
+        Sending { stop, ..self }
     }
 
     /// Runs the warm-up, the measured phase and the end markers. `after_each` is called after each message with its
@@ -325,7 +333,7 @@ impl<'a> Sending<'a> {
                 _ => Nanos::MAX,
             },
             sent_before: if phase == Phase::Measured { self.sent.measured } else { 0 },
-            stop: None,
+            stop: self.stop,
         };
         send(&send_phase, &mut self.tx, |sequence| after_each(phase, slice, sequence))
     }

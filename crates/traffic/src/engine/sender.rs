@@ -42,7 +42,19 @@ pub(crate) fn run(
     from: impl Into<ScopedAddr>,
     to: SocketAddr,
 ) -> Result<HostReport, EngineError> {
-    run_arm(spec, from, to, None, None)
+    run_all(spec, from, to, (None, None), None)
+}
+
+/// The same, over flows that the receiver has opened, if it does, until this is set: what was sent until then is the
+/// whole trial.
+pub(crate) fn run_until(
+    spec: &TrialSpec,
+    from: impl Into<ScopedAddr>,
+    to: SocketAddr,
+    waiting: Option<WaitingSender>,
+    stop: &AtomicBool,
+) -> Result<HostReport, EngineError> {
+    run_all(spec, from, to, (waiting, None), Some(stop))
 }
 
 /// The same over flows that the receiver has opened, if it does; and for an arm of an interleaved trial, which sends in
@@ -53,6 +65,16 @@ pub(crate) fn run_arm(
     to: SocketAddr,
     waiting: Option<WaitingSender>,
     turn: Option<Turn<'_>>,
+) -> Result<HostReport, EngineError> {
+    run_all(spec, from, to, (waiting, turn), None)
+}
+
+fn run_all(
+    spec: &TrialSpec,
+    from: impl Into<ScopedAddr>,
+    to: SocketAddr,
+    (waiting, turn): (Option<WaitingSender>, Option<Turn<'_>>),
+    stop: Option<&AtomicBool>,
 ) -> Result<HostReport, EngineError> {
     sys::precise_timers();
     let given = from.into();
@@ -65,7 +87,7 @@ pub(crate) fn run_arm(
             .attempt(|| format!("run {} in turns", spec.probe.probe));
     }
     if spec.probe.probe == Probe::Connect {
-        return connect::open_connections(spec, from, to);
+        return connect::open_connections(spec, from, to, stop);
     }
     // Before the trial's packets; those that opened the flows are not the sender's.
     let opened = waiting.map(|waiting| waiting.flows(to)).transpose()?;
@@ -82,7 +104,7 @@ pub(crate) fn run_arm(
     }
     let channels = channels;
     black_hole::guarded(spec, &channels, to, || {
-        on_flows(spec, [from, to], &channels, &groups, (before, memory), turn)
+        on_flows(spec, [from, to], &channels, &groups, (before, memory), (turn, stop))
     })
 }
 
@@ -93,7 +115,7 @@ fn on_flows(
     channels: &[Channel],
     groups: &[Range<usize>],
     (before, memory): (Snapshot, SocketMemory),
-    mut turn: Option<Turn<'_>>,
+    (mut turn, stop): (Option<Turn<'_>>, Option<&AtomicBool>),
 ) -> Result<HostReport, EngineError> {
     let given = ScopedAddr::from(from);
     let first = &channels[0];
@@ -107,7 +129,7 @@ fn on_flows(
     let report = match spec.probe.probe {
         Probe::Echo | Probe::EchoLoaded => {
             let mut rx = RxBatch::new(channels, StampClock::new()).attempt(attempt)?;
-            let mut sending = Sending::new(spec, channels, 0..1).attempt(attempt)?;
+            let mut sending = Sending::new(spec, channels, 0..1).attempt(attempt)?.stopped_by(stop);
             let done = sending.phases(turn.as_mut(), |phase, slice, sequence| {
                 counter.await_answer(phase, sequence, sys::now_ns());
                 receive(&mut rx, size, spec.token, &mut counter)?;
@@ -123,7 +145,7 @@ fn on_flows(
             let answers = scope.spawn(|| {
                 receive(&mut RxBatch::new(channels, StampClock::new())?, size, spec.token, &mut counter)
             });
-            let sent = stream(spec, channels, groups, None);
+            let sent = stream(spec, channels, groups, None, stop);
             ended.store(true, Ordering::Relaxed);
             let received = answers.join().expect("the receive loop does not panic");
             sent.and_then(|sent| received.map(|()| sent))
@@ -135,7 +157,7 @@ fn on_flows(
             let sample = spec.transport == Transport::Tcp && asked;
             thread::scope(|scope| {
                 let sampler = sample.then(|| scope.spawn(|| sample_srtt(first, &ended)));
-                let sent = stream(spec, channels, groups, turn.as_mut());
+                let sent = stream(spec, channels, groups, turn.as_mut(), stop);
                 ended.store(true, Ordering::Relaxed);
                 srtt_mean_us =
                     sampler.and_then(|sampler| sampler.join().expect("the sampler does not panic"));
@@ -211,6 +233,7 @@ fn stream(
     channels: &[Channel],
     groups: &[Range<usize>],
     turn: Option<&mut Turn<'_>>,
+    stop: Option<&AtomicBool>,
 ) -> io::Result<Finished> {
     if let Some(turn) = turn {
         let mut sending = Sending::new(spec, channels, 0..channels.len())?;
@@ -218,7 +241,7 @@ fn stream(
         return sending.finish();
     }
     let sent = threads::on_each(groups, |group| {
-        let mut sending = Sending::new(spec, channels, group)?;
+        let mut sending = Sending::new(spec, channels, group)?.stopped_by(stop);
         sending.phases(None, |_, _, _| Ok(()))?;
         sending.finish()
     })?;

@@ -13,6 +13,8 @@ use std::time::Duration;
 const HEADER: usize = 8;
 /// The longest answer.
 const ROOM: usize = 65_536;
+/// Wait for room in this host's own queue.
+const FULL_QUEUE: Duration = Duration::from_millis(2);
 
 /// Echoes to one address.
 pub struct Ping {
@@ -22,6 +24,21 @@ pub struct Ping {
     raw: bool,
     identifier: u16,
     sequence: u16,
+}
+
+/// What became of an echo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Echo {
+    /// It was answered after this time.
+    Answered(Nanos),
+    /// A router says that its TTL was too small.
+    Expired,
+    /// A router or this host says that it was too long.
+    TooLong,
+    /// A router or this host says that the host cannot be reached.
+    Unreachable,
+    /// Nothing came: echo, answer or error was lost, or somebody does not answer.
+    Silent,
 }
 
 /// What an echo is sent with.
@@ -52,6 +69,7 @@ impl Ping {
             };
             let family = Family::of(to.ip());
             sys::never_fragment(&socket, family)?;
+            sys::enable_icmp_errors(&socket, family)?;
             socket.connect(&SocketAddr::new(to.ip(), 0).into()).or_else(|_| socket.connect(&to.into()))?;
             Ok(Ping { socket, family, raw, identifier, sequence: 0 })
         };
@@ -60,13 +78,11 @@ impl Ping {
         })
     }
 
-    /// Sends an echo and waits for its answer: the round trip, nanoseconds; `None` without an answer, also where the
-    /// packet is
-    /// too long for the own interface.
+    /// Sends an echo and waits for what becomes of it.
     ///
     /// # Errors
     /// When the socket fails.
-    pub fn echo(&mut self, options: &PingOptions) -> io::Result<Option<Nanos>> {
+    pub fn echo(&mut self, options: &PingOptions) -> io::Result<Echo> {
         self.sequence = self.sequence.wrapping_add(1);
         let set = match self.family {
             Family::Ipv4 => self.socket.set_ttl_v4(options.ttl.into()),
@@ -75,30 +91,71 @@ impl Ping {
         set?;
         let bytes = (options.packet_bytes.saturating_sub(self.family.header_bytes()) as usize).max(HEADER);
         let message = request(self.family, self.identifier, self.sequence, bytes);
-        let began = sys::now_ns();
-        match self.socket.send(&message) {
-            Err(error) if is_unreachable(&error) => return Ok(None),
-            sent => sent?,
+        let began = match self.send(&message, options.wait) {
+            Ok(began) => began,
+            Err(error) if is_about_the_path(&error) => {
+                return Ok(self.refusal()?.unwrap_or(refused_here(&error)));
+            }
+            Err(error) => return Err(error),
         };
         let mut room = vec![0; ROOM];
         loop {
             let waited = Duration::from_nanos(sys::now_ns() - began);
             let Some(left) = options.wait.checked_sub(waited).filter(|left| !left.is_zero()) else {
-                return Ok(None);
+                return Ok(Echo::Silent);
             };
             self.socket.set_read_timeout(Some(left))?;
             match sys::receive(&self.socket, &mut room) {
-                Ok(length) if self.is_answer(&room[..length]) => return Ok(Some(sys::now_ns() - began)),
+                Ok(length) if self.is_answer(&room[..length]) => {
+                    return Ok(Echo::Answered(sys::now_ns() - began));
+                }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    return Ok(None);
+                    return Ok(Echo::Silent);
                 }
-                // An ICMP error about the echo.
-                Err(error) if is_unreachable(&error) => return Ok(None),
+                // An ICMP error, about this echo or about one before it.
+                Err(error) if is_about_the_path(&error) => {
+                    if let Some(refusal) = self.refusal()? {
+                        return Ok(refusal);
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Sends once this host has room for the packet, and gives the time. A full queue of this host says nothing about
+    /// the path.
+    fn send(&self, message: &[u8], wait: Duration) -> io::Result<Nanos> {
+        let first = sys::now_ns();
+        loop {
+            let began = sys::now_ns();
+            match self.socket.send(message) {
+                Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(error),
+                Ok(_) => return Ok(began),
+                Err(_) if Duration::from_nanos(began - first) < wait => sys::sleep(FULL_QUEUE),
+                Err(_) => {
+                    return Err(io::Error::other(
+                        "this host sent no echo: the queue of its interface is full",
+                    ));
+                }
+            }
+        }
+    }
+
+    /// What the queued errors say of the echo that was sent last.
+    fn refusal(&self) -> io::Result<Option<Echo>> {
+        let mut room = [0; HEADER];
+        let mut found = None;
+        while let Some(error) = sys::next_icmp_error(&self.socket, &mut room)? {
+            if let Some(kind) = error.kind
+                && self.is_own(types(self.family)[0], &room[..error.len.min(HEADER)])
+            {
+                found = Some(refused_there(self.family, kind, error.code));
+            }
+        }
+        Ok(found)
     }
 
     fn is_answer(&self, packet: &[u8]) -> bool {
@@ -106,14 +163,17 @@ impl Ping {
             (true, Family::Ipv4, Some(first)) => usize::from(first & 15) * 4,
             _ => 0,
         };
-        let Some([kind, _, _, _, id_high, id_low, high, low]) =
-            packet.get(skipped..).and_then(|answer| answer.first_chunk::<HEADER>())
-        else {
+        packet.get(skipped..).is_some_and(|answer| self.is_own(types(self.family)[1], answer))
+    }
+
+    /// Whether a message is of this type and belongs to the echo that was sent last.
+    fn is_own(&self, wanted: u8, message: &[u8]) -> bool {
+        let Some([kind, _, _, _, id_high, id_low, high, low]) = message.first_chunk::<HEADER>() else {
             return false;
         };
         // The kernel has its own identifier on a datagram socket.
         let mine = !self.raw || u16::from_be_bytes([*id_high, *id_low]) == self.identifier;
-        *kind == types(self.family)[1] && mine && u16::from_be_bytes([*high, *low]) == self.sequence
+        *kind == wanted && mine && u16::from_be_bytes([*high, *low]) == self.sequence
     }
 }
 
@@ -146,11 +206,27 @@ fn checksum(message: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-fn is_unreachable(error: &io::Error) -> bool {
-    const EMSGSIZE: i32 = libc::EMSGSIZE;
+/// Whether a socket's error is about a packet rather than the socket.
+fn is_about_the_path(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable)
         || matches!(error.kind(), io::ErrorKind::ConnectionRefused)
-        || matches!(error.raw_os_error(), Some(EMSGSIZE | libc::EPROTO | libc::EACCES))
+        || matches!(error.raw_os_error(), Some(libc::EMSGSIZE | libc::EPROTO | libc::EACCES))
+}
+
+/// What this host's refusal of a packet means.
+fn refused_here(error: &io::Error) -> Echo {
+    if error.raw_os_error() == Some(libc::EMSGSIZE) { Echo::TooLong } else { Echo::Unreachable }
+}
+
+/// What an ICMP error means (RFC 792, RFC 4443).
+fn refused_there(family: Family, kind: u8, code: u8) -> Echo {
+    const FRAGMENTATION_NEEDED: u8 = 4;
+    match (family, kind) {
+        (Family::Ipv4, 11) | (Family::Ipv6, 3) => Echo::Expired,
+        (Family::Ipv4, 3) if code == FRAGMENTATION_NEEDED => Echo::TooLong,
+        (Family::Ipv6, 2) => Echo::TooLong,
+        _ => Echo::Unreachable,
+    }
 }
 
 #[cfg(test)]
@@ -163,5 +239,19 @@ mod tests {
         let message = request(Family::Ipv4, 7, 9, 57);
         assert_eq!(checksum(&message), 0);
         assert_eq!((message[0], message.len()), (8, 57));
+    }
+
+    #[test]
+    fn an_icmp_error_says_what_became_of_the_echo() {
+        for (family, kind, code, echo) in [
+            (Family::Ipv4, 11, 0, Echo::Expired),
+            (Family::Ipv4, 3, 4, Echo::TooLong),
+            (Family::Ipv4, 3, 1, Echo::Unreachable),
+            (Family::Ipv6, 3, 0, Echo::Expired),
+            (Family::Ipv6, 2, 0, Echo::TooLong),
+            (Family::Ipv6, 1, 4, Echo::Unreachable),
+        ] {
+            assert_eq!(refused_there(family, kind, code), echo, "{family} {kind} {code}");
+        }
     }
 }

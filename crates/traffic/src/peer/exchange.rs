@@ -99,7 +99,7 @@ pub fn exchange(
         offset_ns: 0,
         limit_ns: u64::MAX,
         sent_before: 0,
-        stop: None,
+        stop: Some(interrupted),
     };
     let told = thread::scope(|scope| {
         let answers = scope.spawn(|| {
@@ -109,15 +109,15 @@ pub fn exchange(
         let told = TxBatch::new(&channels, 0).and_then(|tx| {
             send(&phase, &mut tx.with_header(&write), |sequence| {
                 sent.store(sequence + 1, Ordering::Release);
-                let stop = interrupted.load(Ordering::Relaxed);
-                if stop { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+                Ok(())
             })
         });
         ended.store(sys::now_ns(), Ordering::Release);
         let received = answers.join().expect("the receive loop does not panic");
         told.and_then(|told| Ok((told, received?)))
     });
-    if interrupted.load(Ordering::Relaxed) {
+    // What was exchanged until an interruption is reported, if there is something.
+    if interrupted.load(Ordering::Relaxed) && counter.numbers.answers == 0 {
         return Err(PeerError::Interrupted);
     }
     let (told, answer_ttl) = match told {

@@ -1,12 +1,13 @@
 //! The coordinator's end of an agent's byte stream.
 
+use crate::protocol::error::AgentError;
 use crate::protocol::lines::{LONGEST_ANSWER, Lines, json_line};
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
 use crate::stats::clock::{self, Offset};
 use crate::sys;
 use stacklab_model::{Exchange, HostFacts, NoiseFloor};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -16,68 +17,6 @@ use std::time::{Duration, Instant};
 const MOST_WAITING: usize = 2;
 /// How often a wait checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// Why an agent gave no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// The host answered that it could not.
-    #[error("{host} {reason}")]
-    Failed {
-        /// Name of the host.
-        host: String,
-        /// What was attempted and why it failed.
-        reason: String,
-    },
-    /// The agent's byte stream ended.
-    #[error(
-        "{host} is gone while asked to {asked}: see whether its agent was killed, or the path to it is down"
-    )]
-    Gone {
-        /// Name of the host.
-        host: String,
-        /// The request.
-        asked: String,
-    },
-    /// The agent did not answer in time.
-    #[error("{host} did not answer within {} s when asked to {asked}: see whether it is overloaded, or the path to it is too slow or loses too much", limit.as_secs())]
-    Silent {
-        /// Name of the host.
-        host: String,
-        /// The request.
-        asked: String,
-        /// The time limit.
-        limit: Duration,
-    },
-    /// The agent sent an answer of another kind.
-    #[error("the agent on {host} sent an unexpected answer to `{asked}`: is it another version of stacklab?")]
-    Confused {
-        /// Name of the host.
-        host: String,
-        /// The request.
-        asked: String,
-    },
-    /// The agent answered a request that nobody made, or one twice.
-    #[error(
-        "the agent on {host} sent an answer to request {id}, which nobody made or which it had answered: it is faulty or hostile"
-    )]
-    Unasked {
-        /// Name of the host.
-        host: String,
-        /// The request's id.
-        id: u64,
-    },
-    /// The agent wrote a line that is not an answer.
-    #[error("the agent on {host} sent an answer that cannot be parsed: {start}")]
-    Unreadable {
-        /// Name of the host.
-        host: String,
-        /// The start of the line.
-        start: String,
-    },
-    /// The user interrupted.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// The coordinator's connection to an agent.
 pub struct AgentClient {
@@ -92,6 +31,8 @@ pub struct AgentClient {
     abandoned: BTreeSet<u64>,
     /// By how much longer than a limit an answer is waited for.
     patience: u32,
+    /// Whether an interrupt ends a trial early instead of giving it up.
+    keeps_figures: bool,
     interrupted: &'static AtomicBool,
 }
 
@@ -107,6 +48,18 @@ const NOISE_FLOOR_LIMIT: Duration = Duration::from_secs(30);
 pub struct Pending {
     id: u64,
     asked: String,
+    on_interrupt: OnInterrupt,
+}
+
+/// What an interrupt means for a request in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnInterrupt {
+    /// Its answer is not waited for.
+    GiveUp,
+    /// The agent ends it early, and its answer is waited for.
+    Stop,
+    /// Its answer is waited for.
+    GoOn,
 }
 
 impl Pending {
@@ -135,13 +88,29 @@ impl AgentClient {
         });
         let (started, abandoned) = (BTreeMap::new(), BTreeSet::new());
         let (host, output) = (host.into(), Box::new(output));
-        AgentClient { host, output, answers, next_id: 1, started, abandoned, patience: 1, interrupted }
+        AgentClient {
+            host,
+            output,
+            answers,
+            next_id: 1,
+            started,
+            abandoned,
+            patience: 1,
+            keeps_figures: false,
+            interrupted,
+        }
     }
 
     /// Waits so many times as long as a limit says: for a host whose time is virtual, and passes as fast as the machine
     /// has room for it.
     pub fn be_patient(&mut self, times: u32) {
         self.patience = times.max(1);
+    }
+
+    /// Lets an interrupt end a trial early: what was sent until then is reported as a whole trial. Before the trial
+    /// sends, an interrupt ends waits as otherwise.
+    pub fn keep_figures(&mut self) {
+        self.keeps_figures = true;
     }
 
     /// How many times as long as a limit an answer is waited for.
@@ -204,6 +173,12 @@ impl AgentClient {
         self.interrupted.load(Ordering::Relaxed)
     }
 
+    /// After an interrupt: waits are as long as before it.
+    pub fn go_on(&mut self) {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        self.interrupted = &NEVER;
+    }
+
     /// Sends a request and waits for its answer. `asked` describes the request in errors.
     pub fn ask(
         &mut self,
@@ -222,11 +197,14 @@ impl AgentClient {
     /// # Errors
     /// When the agent is gone.
     pub fn start(&mut self, request: Request, asked: &str) -> Result<Pending, AgentError> {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.write(&Numbered { id, body: request }).map_err(|_| self.gone(asked))?;
+        let on_interrupt = match request {
+            Request::Send { .. } if self.keeps_figures => OnInterrupt::Stop,
+            Request::Collect { .. } if self.keeps_figures => OnInterrupt::GoOn,
+            _ => OnInterrupt::GiveUp,
+        };
+        let id = self.write(request, asked)?;
         self.started.insert(id, None);
-        Ok(Pending { id, asked: asked.to_owned() })
+        Ok(Pending { id, asked: asked.to_owned(), on_interrupt })
     }
 
     /// Has every request that was started be on its way.
@@ -258,9 +236,19 @@ impl AgentClient {
     fn wait(&mut self, pending: &Pending, limit: Duration) -> Result<Answer, AgentError> {
         let limit = limit * self.patience;
         let deadline = Instant::now() + limit;
+        let mut on_interrupt = pending.on_interrupt;
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
-                return Err(AgentError::Interrupted);
+                match on_interrupt {
+                    OnInterrupt::GiveUp => return Err(AgentError::Interrupted),
+                    OnInterrupt::Stop => {
+                        let stopping = self.write(Request::Stop { send: pending.id }, "stop")?;
+                        self.flush("stop")?;
+                        self.abandoned.insert(stopping);
+                        on_interrupt = OnInterrupt::GoOn;
+                    }
+                    OnInterrupt::GoOn => {}
+                }
             }
             if let Some(answer) = self.started.get_mut(&pending.id).and_then(Option::take) {
                 return Ok(answer);
@@ -301,14 +289,20 @@ impl AgentClient {
         AgentError::Gone { host: self.host.clone(), asked: asked.to_owned() }
     }
 
-    fn write(&mut self, request: &Numbered<Request>) -> io::Result<()> {
-        self.output.write_all(&json_line(request)?)
+    /// Writes a request, and gives its id.
+    fn write(&mut self, request: Request, asked: &str) -> Result<u64, AgentError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let line = json_line(&Numbered { id, body: request });
+        line.and_then(|line| self.output.write_all(&line)).map_err(|_| self.gone(asked))?;
+        Ok(id)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
 

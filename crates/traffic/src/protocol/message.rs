@@ -148,6 +148,11 @@ pub enum Request {
         /// Id of the request to listen.
         listen: u64,
     },
+    /// End the trial of a `Send` request that is under way: what was sent until then is the whole trial.
+    Stop {
+        /// Id of the request to send.
+        send: u64,
+    },
 }
 
 /// One arm of an interleaved trial.
@@ -206,6 +211,8 @@ pub enum Answer {
     },
     /// Answer to `WatchCpu`.
     Watching,
+    /// Answer to `Stop`.
+    Stopping,
     /// Answer to `CpuBetween`.
     Cpu {
         /// CPU time of the host, if the host counts it and was watched then.

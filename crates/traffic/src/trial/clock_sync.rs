@@ -1,6 +1,7 @@
 //! Measures the clock offset between two agents' hosts.
 
-use crate::protocol::client::{AgentClient, AgentError};
+use crate::protocol::client::AgentClient;
+use crate::protocol::error::AgentError;
 use crate::stats::clock::{self, Offset};
 use crate::trial::execute::execute;
 use crate::trial::path::Path;

@@ -1,6 +1,7 @@
 //! Executes the transfers of a trial on two agents.
 
-use crate::protocol::client::{AgentClient, AgentError, Pending};
+use crate::protocol::client::{AgentClient, Pending};
+use crate::protocol::error::AgentError;
 use crate::protocol::message::{Answer, Request, SendArm};
 use crate::trial::transfers::{Transfer, TransferRole};
 use stacklab_model::{Family, HostReport, Length, Pacing, Probe, Role, ScopedAddr, TrialSpec};

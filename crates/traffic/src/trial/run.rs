@@ -1,7 +1,8 @@
 //! Runs one trial on two agents, and computes figures from their reports.
 
 use crate::host::unix_time::now_unix_ns;
-use crate::protocol::client::{AgentClient, AgentError};
+use crate::protocol::client::AgentClient;
+use crate::protocol::error::AgentError;
 use crate::results;
 use crate::results::interleaved::JointFigures;
 use crate::results::validate;
@@ -23,6 +24,17 @@ pub struct Collected {
     pub wall_ns: u64,
     /// The reports of each transfer, the sender's first; or why an agent failed.
     pub reports: Result<Vec<[HostReport; 2]>, String>,
+}
+
+impl Collected {
+    /// From the first measured message to the last one, nanoseconds; 0 if none was sent.
+    pub fn sent_ns(&self) -> u64 {
+        let sent = self.reports.iter().flatten().map(|[sender, _]| &sender.sent);
+        sent.filter(|sent| sent.measured > 0)
+            .map(|sent| sent.last_ns.saturating_sub(sent.first_ns))
+            .max()
+            .unwrap_or(0)
+    }
 }
 
 /// Result of one trial's reports.

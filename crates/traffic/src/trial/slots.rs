@@ -1,7 +1,8 @@
 //! Interleaved trials whose arms are on testbeds of their own: each arm's sender has its time slots.
 
 use crate::engine::phases::{LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
-use crate::protocol::client::{AgentClient, AgentError};
+use crate::protocol::client::AgentClient;
+use crate::protocol::error::AgentError;
 use crate::protocol::message::{Request, Timetable};
 use crate::sys;
 use crate::trial::execute::{Progress, finish, send_arm};

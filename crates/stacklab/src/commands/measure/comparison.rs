@@ -2,7 +2,7 @@
 
 use crate::campaign::measure;
 use crate::campaign::progress::Progress;
-use crate::campaign::record::conclude;
+use crate::campaign::record::{conclude, has_a_block};
 use crate::campaign::sources::{StudySource, new_seed};
 use crate::cli::measure::CommonOptions;
 use crate::commands::report;
@@ -84,7 +84,14 @@ impl Comparison {
         let measured = measure(&study, &plan, run, &mut record, &mut progress);
         progress.end();
         let findings = conclude(&record)?;
-        report::print(&findings, if json { Format::Json } else { Format::Text })?;
+        if measured.is_ok() || has_a_block(&record)? {
+            report::print(&findings, if json { Format::Json } else { Format::Text })?;
+        } else {
+            eprintln!("stacklab: no block is complete: there is nothing to compare");
+        }
+        if _folder.is_none() {
+            eprintln!("The record: {} (stacklab report --help says what it gives)", path.display());
+        }
         match measured {
             // There is no record to go on with.
             Err(Failure::Interrupted(_)) => Err(AgentError::Interrupted.into()),

@@ -4,6 +4,7 @@ use crate::cli::measure::CommonOptions;
 use crate::failure::Failure;
 use crate::rig::agent_process::AgentProcess;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use stacklab_agent::advice::connect_advice;
 use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::{GreetingError, greet, show_address};
 use stacklab_agent::key::Key;
@@ -15,7 +16,7 @@ use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal};
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -94,7 +95,7 @@ pub(super) fn reach(
         let stream = match connect(&address, options.from.as_ref()) {
             Ok(stream) => stream,
             Err(reason) => {
-                failed.push(format!("{address}: {reason}"));
+                failed.push((address, reason));
                 continue;
             }
         };
@@ -118,15 +119,31 @@ pub(super) fn reach(
         })?;
         // TCP_NODELAY: a request is sent at once.
         let output = BufWriter::new(channel.clone());
-        let mut agent = AgentClient::new(format!("the agent on {address}"), channel, output, interrupted);
+        let mut agent = AgentClient::new(address.to_string(), channel, output, interrupted);
         agent.hello().map_err(|error| not_an_agent(error, &address))?;
         return Ok((agent, address));
     }
-    Err(Failure::Unreachable(format!(
-        "no agent could be reached ({}): start `stacklab agent --listen{}` on {host}, and let port {port} through its firewall",
-        failed.join("; "),
-        if port == stacklab_agent::PORT { String::new() } else { format!(" :{port}") },
-    )))
+    let port_option = if port == stacklab_agent::PORT { String::new() } else { format!(" :{port}") };
+    let service = format!("`stacklab agent --listen{port_option}`");
+    Err(unreachable("no agent could be reached", &failed, &service, host, port))
+}
+
+/// Why none of a host's addresses answers, and what to do, by the reasons.
+pub(super) fn unreachable(
+    what: &str,
+    failed: &[(AgentAddress, io::Error)],
+    service: &str,
+    host: &str,
+    port: u16,
+) -> Failure {
+    let reasons: Vec<String> =
+        failed.iter().map(|(address, reason)| format!("{address}: {reason}")).collect();
+    let mut advice: Vec<String> = failed
+        .iter()
+        .map(|(address, reason)| connect_advice(reason, address.socket.is_ipv6(), service, host, port))
+        .collect();
+    advice.dedup();
+    Failure::Unreachable(format!("{what} ({}): {}", reasons.join("; "), advice.join("; ")))
 }
 
 /// Speaks with an agent; where it wants a key and a person is there, asks for it once and speaks again.
@@ -206,13 +223,26 @@ pub(super) fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Fa
     if let (Some(asked), Some(from)) = (asked, from)
         && asked != Family::of(from.ip())
     {
-        return Err(Failure::Usage(format!("--from {from} is no {asked} address")));
+        return Err(Failure::Usage(format!("--from {from} is not an {asked} address")));
+    }
+    if let Some(from) = from {
+        let bound = zone::socket_addr(from, 0).and_then(UdpSocket::bind);
+        if let Err(reason) = bound.map(drop) {
+            let advice = "name an address of this host, as `ip address` shows them";
+            return Err(Failure::Usage(format!("cannot measure --from {from}: {reason}; {advice}")));
+        }
     }
     let is_right = |address: &&ScopedAddr| asked.is_none_or(|asked| asked == Family::of(address.ip()));
     let right: Vec<&ScopedAddr> = all.iter().filter(is_right).collect();
     if right.is_empty() {
         let family = asked.map_or_else(String::new, |asked| format!("{asked} "));
         let has: Vec<String> = all.iter().map(ScopedAddr::to_string).collect();
+        if let (Some(from), false, false) = (from, *ipv4, *ipv6) {
+            return Err(Failure::Usage(format!(
+                "--from {from} is of another family than {host} ({}): name an address of this host in its family",
+                has.join(", ")
+            )));
+        }
         return Err(unknown(format!("it has no {family}address, only {}", has.join(", "))));
     }
     // A name may lead to link-local addresses, and only some resolvers say in which zone.

@@ -2,7 +2,7 @@
 
 use crate::cli::measure::{CommonOptions, MeasureRequest};
 use crate::commands::measure::comparison::Comparison;
-use crate::commands::measure::ends::{AgentAddress, addresses, both_families};
+use crate::commands::measure::ends::{AgentAddress, addresses, both_families, unreachable};
 use crate::commands::measure::plan::plan;
 use crate::commands::measure::study::{Arms, study_text};
 use crate::commands::output::print_text;
@@ -22,7 +22,7 @@ use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::Path;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -50,19 +50,29 @@ pub(super) fn measure_iperf3(
     for address in addresses(common)? {
         let way = Way::to(address, common)?;
         let (trial, spec) = plan(request, way.family(), direction, false, 0)?;
-        match way.run(&trial, spec, direction, interrupted) {
-            Ok(run) => return print(common, request, direction, &run),
-            Err(ClientError::Io { attempted: "connect", at, reason }) => {
-                failed.push(format!("{at}: {reason}"))
+        match way.run(&trial, spec, direction, interrupted, true) {
+            Ok(run) => {
+                let printed = print(common, request, direction, &run);
+                return if interrupted.load(Ordering::Relaxed) {
+                    printed.and(Err(AgentError::Interrupted.into()))
+                } else {
+                    printed
+                };
+            }
+            Err(ClientError::Io { attempted: "connect", reason, .. }) => {
+                failed.push((way.there, reason));
             }
             Err(error) => return Err(error.into()),
         }
     }
     let (host, port) = (&common.host, common.port());
-    Err(Failure::Unreachable(format!(
-        "no iperf3 server could be reached ({}): start `iperf3 -s -p {port}` on {host}, and let port {port} of TCP and UDP through its firewall",
-        failed.join("; ")
-    )))
+    Err(unreachable(
+        "no iperf3 server could be reached",
+        &failed,
+        &format!("`iperf3 -s -p {port}`"),
+        host,
+        port,
+    ))
 }
 
 impl From<ClientError> for Failure {
@@ -136,6 +146,7 @@ impl Way {
         mut spec: TrialSpec,
         direction: Direction,
         interrupted: &AtomicBool,
+        keeps_figures: bool,
     ) -> Result<RunRecord, ClientError> {
         spec.cpu_scope = CpuScope::Host;
         if spec.transport == Transport::Tcp {
@@ -150,8 +161,12 @@ impl Way {
             length: spec.probe.length,
             io,
             interrupted,
+            keeps_figures,
         };
         let outcome = client::run(&test)?;
+        if interrupted.load(Ordering::Relaxed) {
+            spec.probe.length = Length::Time(outcome.window_ns);
+        }
         let (here, there) = (self.here.address.clone(), self.there.address.elsewhere());
         let [sender, receiver] = if direction == Direction::Reverse { [there, here] } else { [here, there] };
         let path = Path {
@@ -246,7 +261,7 @@ fn against(
             let (_, mut spec) = plan(request, trial.cell.family, direction, false, 0)?;
             spec.probe = study.probe(trial.probe).cloned().unwrap_or(spec.probe);
             let way = &ways[&trial.cell.family];
-            Ok(patiently(trial.block > 0, || way.run(trial, spec.clone(), direction, interrupted))?)
+            Ok(patiently(trial.block > 0, || way.run(trial, spec.clone(), direction, interrupted, false))?)
         });
         runs.collect()
     })

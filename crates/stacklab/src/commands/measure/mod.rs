@@ -24,8 +24,12 @@ use stacklab_agent::interrupt;
 use stacklab_model::{Direction, Length, Role, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::{Path, collect, measure_offset};
 use std::io::{IsTerminal, Write};
+
+/// The time of an interrupted measurement is rounded to it.
+const ROUNDED_NS: u64 = 1_000_000;
 
 /// Measures once between this host and another one, or both families in turns.
 pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
@@ -44,6 +48,8 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         return against(common, &request, baseline, interrupted);
     }
     let mut pair = AgentPair::meet(common, interrupted)?;
+    pair.here.agent.keep_figures();
+    pair.there.agent.keep_figures();
     let shared = one_machine(&pair.here.facts, &pair.there.facts);
     let direction = match (common.reverse, request.both) {
         (_, true) => Direction::Both,
@@ -77,6 +83,17 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     };
     spec.clock_offset_ns = offset.offset_ns();
     let collected = collect(&mut sender.agent, &mut receiver.agent, &path, &spec, ways)?;
+    let sent_ns = collected.sent_ns() / ROUNDED_NS * ROUNDED_NS;
+    let was_interrupted = sender.agent.is_interrupted();
+    if was_interrupted {
+        if sent_ns == 0 {
+            return Err(AgentError::Interrupted.into());
+        }
+        // What was sent until then is the whole measurement.
+        spec.probe.length = Length::Time(sent_ns);
+        sender.agent.go_on();
+        receiver.agent.go_on();
+    }
     let clocks =
         offset.with_after(|| measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
     let run = figures(&trial, spec, &path, ways, Evidence { clocks, ..Evidence::of(collected) });
@@ -93,6 +110,10 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         measurement(&run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows })
     };
     print_text(&text)?;
+    if was_interrupted {
+        eprintln!("stacklab: the figures are of {}, until the interruption", print_duration(sent_ns));
+        return Err(AgentError::Interrupted.into());
+    }
     if run.is_valid() { Ok(()) } else { Err(Failure::InvalidRun) }
 }
 

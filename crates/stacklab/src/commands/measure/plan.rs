@@ -9,6 +9,8 @@ use stacklab_model::{
 
 /// Row length if no rows are printed, nanoseconds: the JSON contains rows in any case.
 const ROW_NS: u64 = 1_000_000_000;
+/// The slowest schedule, messages per second.
+const SLOWEST: f64 = 0.001;
 /// Maximum TCP message size, bytes: an agent allocates two messages.
 const LONGEST_TCP: u32 = 16 << 20;
 /// Bytes of a message that fits a packet of any usual path, except one with the minimum MTU of IPv6.
@@ -78,6 +80,14 @@ pub(crate) fn plan(
         Pace::As(pacing) => pacing,
         Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
     };
+    if let Pacing::Schedule(per_second) = pacing
+        && per_second < SLOWEST
+    {
+        return Err(Failure::Usage(format!(
+            "at this rate a message of {size} bytes leaves every {:.0} s: choose shorter messages (-l) or a higher rate (-b)",
+            1.0 / per_second
+        )));
+    }
     let asked = |metric: &Metric| match metric {
         Metric::RttInterface | Metric::RttInterfaceP99 => request.at_interface,
         // The sampler would compete with a sender that spins to keep a schedule.

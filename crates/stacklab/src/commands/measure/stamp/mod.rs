@@ -16,7 +16,7 @@ use stacklab_traffic::host::route::route_to;
 use stacklab_traffic::peer::{ExchangeSpec, PacketFormat, PeerAnswer, PeerError, clock_error_ns, exchange};
 use stacklab_traffic::protocol::AgentError;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most packets of a session: the delays of all are in memory until the end.
 const MOST_PACKETS: u64 = 1_000_000;
@@ -76,6 +76,9 @@ pub(super) fn measure(
         report,
     };
     print_text(&if common.json { json(&measured) } else { text(&measured) })?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(AgentError::Interrupted.into());
+    }
     if measured.report.numbers.answers == 0 {
         return Err(Failure::Unreachable(format!(
             "{there} answered nothing: see whether a STAMP reflector runs there, whether UDP passes the firewalls, and whether it wants \

@@ -1,0 +1,155 @@
+//! The last value of a probe that still gets through, where echoes and their answers may be lost.
+
+use std::ops::ControlFlow;
+
+/// Echoes at a value before the search takes it for one that does not get through, for now.
+const TRIES: u32 = 2;
+/// A silence is taken for an answer when loss explains it with at most this probability.
+const DOUBT: f64 = 0.001;
+/// Echoes at a value that stays silent, at least: the loss itself is estimated from few.
+const LEAST_SILENT: u32 = 6;
+/// Echoes in all, about: a path that needs more has no answer.
+const MOST_ASKED: u32 = 120;
+
+/// What a probe says of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It gets through.
+    Yes,
+    /// Somebody says that it does not.
+    No,
+    /// Nothing: it was lost, or nobody says that it does not get through.
+    Nothing,
+}
+
+/// The boundary between a value that gets through and one that does not: the last one that does. `next` chooses a value
+/// between the two. `None` if too much is lost to tell. `proven_no` is a value that is known not to get through.
+pub(crate) fn boundary<E>(
+    yes: u32,
+    proven_no: u32,
+    next: impl Fn(u32, u32) -> u32,
+    mut ask: impl FnMut(u32) -> Result<Told, E>,
+) -> Result<Option<u32>, E> {
+    let (mut yes, mut no, mut proven) = (yes, proven_no, proven_no);
+    let (mut asked, mut answered, mut lost) = (0, 0, 0);
+    loop {
+        while yes.abs_diff(no) > 1 {
+            let value = next(yes, no);
+            let told = (0..TRIES).try_fold(Told::Nothing, |_, tried| {
+                asked += 1;
+                match ask(value) {
+                    Ok(Told::Nothing) => ControlFlow::Continue(Told::Nothing),
+                    told => ControlFlow::Break(told.map(|told| (told, tried))),
+                }
+            });
+            match told {
+                ControlFlow::Break(Ok((Told::Yes, tried))) => {
+                    (yes, answered, lost) = (value, answered + 1, lost + tried);
+                }
+                ControlFlow::Break(Ok(_)) => (no, proven) = (value, value),
+                ControlFlow::Break(Err(error)) => return Err(error),
+                ControlFlow::Continue(_) => no = value,
+            }
+        }
+        // A value that nobody refused may have been lost: it is asked until loss does not explain the silence.
+        let mut silent = TRIES;
+        while no != proven {
+            let loss = f64::from(lost + 1) / f64::from(answered + lost + 2);
+            if silent >= LEAST_SILENT && loss.powi(silent.cast_signed()) < DOUBT {
+                return Ok(Some(yes));
+            }
+            if asked > MOST_ASKED {
+                return Ok(None);
+            }
+            asked += 2;
+            match ask(no)? {
+                Told::No => proven = no,
+                // How much is lost at present, by a value that gets through.
+                Told::Nothing => {
+                    silent += 1;
+                    match ask(yes)? {
+                        Told::Yes => answered += 1,
+                        _ => lost += 1,
+                    }
+                }
+                Told::Yes => {
+                    (yes, no, answered, lost) = (no, proven, answered + 1, lost + silent);
+                    break;
+                }
+            }
+        }
+        if yes.abs_diff(no) == 1 && no == proven {
+            return Ok(Some(yes));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn middle(yes: u32, no: u32) -> u32 {
+        yes.min(no) + yes.abs_diff(no) / 2
+    }
+
+    /// A path of which this share of echoes is lost, in a fixed random order; refusals come if `speaks`.
+    fn path(
+        last: u32,
+        up: bool,
+        speaks: bool,
+        loss: f64,
+        seed: u64,
+    ) -> impl FnMut(u32) -> Result<Told, Infallible> {
+        let mut state = seed;
+        move |value| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let lost = ((state >> 33) as f64) / f64::from(1_u32 << 31) < loss;
+            let through = if up { value <= last } else { value >= last };
+            Ok(match (lost, through) {
+                (true, _) => Told::Nothing,
+                (false, true) => Told::Yes,
+                (false, false) if speaks => Told::No,
+                (false, false) => Told::Nothing,
+            })
+        }
+    }
+
+    #[test]
+    fn a_lost_echo_is_not_taken_for_a_router() {
+        for loss in [0.0, 0.15, 0.3] {
+            let (mut wrong, mut unknown) = (0, 0);
+            for seed in 0..1_000 {
+                for (hops, speaks) in [(1, true), (1, false), (9, true), (9, false), (40, true)] {
+                    match boundary(64, 0, middle, path(hops, false, speaks, loss, seed)).unwrap() {
+                        Some(found) => wrong += u32::from(found != hops),
+                        None => unknown += 1,
+                    }
+                }
+                let found = boundary(576, 9000, middle, path(1340, true, false, loss, seed)).unwrap();
+                wrong += u32::from(found.is_some_and(|found| found != 1340));
+            }
+            assert!(wrong <= 12 && unknown <= 60, "loss {loss}: {wrong} wrong, {unknown} unknown of 6000");
+        }
+    }
+
+    #[test]
+    fn a_path_without_loss_costs_few_echoes() {
+        for (hops, most) in [(1, 6), (2, 20), (30, 24)] {
+            let mut asked = 0;
+            let mut path = path(hops, false, false, 0.0, 1);
+            let found = boundary(64, 0, middle, |value| {
+                asked += 1;
+                path(value)
+            });
+            assert_eq!(found.unwrap(), Some(hops));
+            assert!(asked <= most, "{hops}: {asked}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_loses_nearly_all_has_no_answer() {
+        let found = boundary(64, 0, middle, path(9, false, true, 0.97, 3)).unwrap();
+        assert!(found.is_none_or(|found| found == 9), "{found:?}");
+    }
+}
