@@ -25,6 +25,10 @@ const PERCENTILES: [(&str, f64); 7] = [
     ("most", 1.0),
 ];
 
+/// What a figure of a run in turns is.
+const LOCATIONS: &str = "The arms took turns: a rate or delay here is the 20 % trimmed mean over the slices, \
+     relative to the other arms. A histogram has every message, so its mean and median are others.";
+
 /// The level of detail of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detailed {
@@ -61,6 +65,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
         warmup_ms: spec.probe.warmup_ns as f64 / 1e6,
         remarks,
         figures: told_first.into_iter().map(|(metric, value)| figure(*metric, value)).collect(),
+        about_figures: run.spec.slicing.map(|_| LOCATIONS.to_owned()),
         sides: run.host_reports.iter().map(|side| side_view(side, run, detailed)).collect(),
         slices: slices(run, beside),
         channel: channel(run),

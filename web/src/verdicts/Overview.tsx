@@ -1,0 +1,84 @@
+// A record that compares many pairs: a row for each pair and a column for each metric, with the details of a pair folded.
+import type { ForestRow, Page } from "../document";
+import { Forest, ForestLegend } from "./Forest";
+import { tone } from "./Sign";
+import { MatrixTable, Sentences } from "./Verdicts";
+
+/** More rows than these, of several pairs, do not fit a screen. */
+const ROWS = 24;
+
+export function isLong(page: Page): boolean {
+  return page.pairs.length > 1 && page.forest.length > ROWS;
+}
+
+export function Overview({ page }: { page: Page }) {
+  const metrics = [...new Set(page.forest.map((row) => row.metric))];
+  return (
+    <>
+      <section aria-labelledby="overview-title">
+        <h2 id="overview-title">Verdicts</h2>
+        <p class="quiet">
+          {page.answered}. Each difference over all sizes; blue where the first arm is better, orange where the second one is, grey where
+          they are equivalent.
+        </p>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Verdicts of each pair">
+          <table class="matrix overview">
+            <thead>
+              <tr>
+                <th scope="col">compared</th>
+                {metrics.map((metric) => <th scope="col" key={metric}>{metric.replaceAll("_", " ")}</th>)}
+              </tr>
+            </thead>
+            <tbody>
+              {page.pairs.map((arms, pair) => (
+                <tr key={arms}>
+                  <th scope="row"><a href={`#pair-${pair}`} onClick={(event) => unfold(event, pair)}>{arms}</a></th>
+                  {metrics.map((metric) => (
+                    <td key={metric}>{page.forest.filter((row) => row.pair === pair && row.metric === metric).map((row) => <Short key={row.transport} row={row} />)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+        {page.answer && (
+          <details>
+            <summary>In words</summary>
+            <p class="answer">{page.answer}</p>
+          </details>
+        )}
+      </section>
+      <section aria-labelledby="pairs-title">
+        <h2 id="pairs-title">Each pair</h2>
+        <ForestLegend />
+        {page.pairs.map((arms, pair) => (
+          <details key={arms} id={`pair-${pair}`} class="pair">
+            <summary>{arms}</summary>
+            <Forest rows={page.forest.filter((row) => row.pair === pair)} arms={arms} />
+            <MatrixTable page={page} pair={pair} />
+            <Sentences page={page} pair={pair} />
+          </details>
+        ))}
+      </section>
+    </>
+  );
+}
+
+/** Transport and difference; the verdict by colour and in the title. */
+function Short({ row }: { row: ForestRow }) {
+  const difference = row.whole === null ? "" : row.shown.split(" [")[0];
+  return (
+    <div class={tone(row)} title={`${row.shown} ${row.unit}: ${row.words}`}>
+      {row.transport} {row.outcome === "inconclusive" ? <span class="quiet">?</span> : row.outcome === "equivalent" ? "=" : difference || "-"}
+      <span class="hidden">: {row.shown} {row.unit}, {row.words}</span>
+    </div>
+  );
+}
+
+/** The address is the state of the page, so that the link's own way is not taken. */
+function unfold(event: Event, pair: number): void {
+  event.preventDefault();
+  const details = document.getElementById(`pair-${pair}`) as HTMLDetailsElement;
+  details.open = true;
+  details.scrollIntoView();
+}
