@@ -3,8 +3,9 @@ import type { Page } from "./document";
 import { Explorer } from "./explorer/Explorer";
 import { Facts, Testbed } from "./testbed/Testbed";
 import { Runs, type Fetch } from "./runs/Runs";
+import { isLong } from "./verdicts/columns";
 import { Differences } from "./verdicts/Differences";
-import { isLong, Overview } from "./verdicts/Overview";
+import { Overview } from "./verdicts/Overview";
 import { Why } from "./why/Why";
 
 export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import type { ForestRow } from "../src/document";
-import { axis, bar, reach } from "../src/verdicts/forest";
+import { axis, bar, reach } from "../src/verdicts/axis";
+import { columns, isLong } from "../src/verdicts/columns";
+import { page } from "./page";
 
 function row(middle: number, half: number, some: Partial<ForestRow> = {}): ForestRow {
   return {
@@ -58,4 +60,16 @@ test("ticks stand at their figures, on both sides, and apart", () => {
       for (const { at, label } of plan.ticks) expect(plan.at(Number(label)), label).toBeCloseTo(at, 6);
     }
   }
+});
+
+test("a long record has a column for each metric by which a pair may differ, and names the others", () => {
+  const made = page();
+  made.pairs = ["6in4 against native", "siit against native"];
+  const of = (metric: string, pair: number, outcome: ForestRow["outcome"]) => row(0, 1, { metric, pair, outcome });
+  made.forest = [of("throughput", 0, "equivalent"), of("throughput", 1, "baseline"), of("loss", 0, "unseen"), of("loss", 1, "equivalent")];
+  expect(columns(made)).toEqual({ metrics: ["throughput"], alike: ["loss"] });
+  expect(isLong(made)).toBe(false);
+  made.forest = Array.from({ length: 25 }, (_, place) => of(`m${place}`, place % 2, "inconclusive"));
+  expect(isLong(made)).toBe(true);
+  expect(isLong({ ...made, pairs: ["one"] })).toBe(false);
 });

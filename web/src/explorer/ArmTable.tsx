@@ -18,7 +18,7 @@ export function ArmTable({ page, shown }: { page: Page; shown: Shown }) {
       <thead>
         <tr>
           <th scope="col">arm</th>
-          {shown.rows.map((row) => <th scope="col" key={row.label}>{row.label}</th>)}
+          {shown.rows.map((row) => <th scope="col" class="number" key={row.label}>{row.label}</th>)}
         </tr>
       </thead>
       <tbody>

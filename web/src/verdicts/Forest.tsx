@@ -1,7 +1,7 @@
 // The differences as a forest plot: each over all cells as a bar, single cells as dots, the margin as a band, and the
 // figures at the right. Places are per cent of the width, so that the plot fits a phone, a screen and paper.
 import type { ForestRow } from "../document";
-import { axis, bar, type ForestAxis } from "./forest";
+import { axis, bar, type ForestAxis } from "./axis";
 import { tone } from "./Sign";
 
 const HEIGHT = 34;
@@ -23,7 +23,7 @@ function Panel({ unit, arms, rows }: { unit: string; arms: string; rows: readonl
   const plan = axis(rows);
   return (
     <table class="forest">
-      <caption class="hidden">{arms}: differences in {unit}</caption>
+      <caption><strong>{arms}</strong>, difference in {unit}</caption>
       <thead class="hidden">
         <tr><th scope="col">metric</th><th scope="col">plot</th><th scope="col">difference, {unit} [95 %]</th><th scope="col">verdict</th></tr>
       </thead>
@@ -44,7 +44,7 @@ function Panel({ unit, arms, rows }: { unit: string; arms: string; rows: readonl
           <td class="drawn">
             <svg width="100%" height="34">
               {plan.ticks.map((tick) => <text key={tick.at} class="tick middle" x={percent(tick.at)} y="12">{tick.label}</text>)}
-              <text class="tick middle" x="50%" y="28">difference, {unit}{plan.isLog ? " (log scale)" : ""}: {arms}</text>
+              <text class="tick middle" x="50%" y="28">difference, {unit}{plan.isLog ? " (log scale)" : ""}</text>
             </svg>
           </td>
           <td colSpan={2} />
@@ -82,8 +82,8 @@ export function ForestLegend() {
   const whole = (outcome: string) => sign(<g class={outcome}><path class="whole" d="M2 8H32M17 3V13" /></g>);
   return (
     <ul class="legend forest">
-      <li>{whole("candidate")} better than the other arm</li>
-      <li>{whole("baseline")} worse</li>
+      <li>{whole("candidate")} the first arm is better</li>
+      <li>{whole("baseline")} the second arm is better</li>
       <li>{whole("equivalent")} neither, or not yet known: over all cells, with its 95 % interval</li>
       <li>{sign(<circle class="part" cx="17" cy="8" r="2.5" />)} one cell</li>
       <li>{sign(<rect class="margin" x="2" y="1" width="30" height="14" />)} the margin: a smaller difference counts as none</li>

@@ -1,18 +1,12 @@
 // A record that compares many pairs: a row for each pair and a column for each metric, with the details of a pair folded.
 import type { ForestRow, Page } from "../document";
+import { columns } from "./columns";
 import { Forest, ForestLegend } from "./Forest";
 import { tone } from "./Sign";
 import { MatrixTable, Sentences } from "./Verdicts";
 
-/** More rows than these, of several pairs, do not fit a screen. */
-const ROWS = 24;
-
-export function isLong(page: Page): boolean {
-  return page.pairs.length > 1 && page.forest.length > ROWS;
-}
-
 export function Overview({ page }: { page: Page }) {
-  const metrics = [...new Set(page.forest.map((row) => row.metric))];
+  const { metrics, alike } = columns(page);
   return (
     <>
       <section aria-labelledby="overview-title">
@@ -26,7 +20,7 @@ export function Overview({ page }: { page: Page }) {
             <thead>
               <tr>
                 <th scope="col">compared</th>
-                {metrics.map((metric) => <th scope="col" key={metric}>{metric.replaceAll("_", " ")}</th>)}
+                {metrics.map((metric) => <th scope="col" key={metric}>{printed(metric)}</th>)}
               </tr>
             </thead>
             <tbody>
@@ -41,6 +35,7 @@ export function Overview({ page }: { page: Page }) {
             </tbody>
           </table>
         </div>
+        {alike.length > 0 && <p class="quiet">Equivalent in every pair, or none seen: {alike.map(printed).join(", ")}.</p>}
         {page.answer && (
           <details>
             <summary>In words</summary>
@@ -63,6 +58,8 @@ export function Overview({ page }: { page: Page }) {
     </>
   );
 }
+
+const printed = (metric: string) => metric.replaceAll("_", " ");
 
 /** Transport and difference; the verdict by colour and in the title. */
 function Short({ row }: { row: ForestRow }) {

@@ -22,8 +22,12 @@ impl<'a> Pairs<'a> {
     }
 
     pub(super) fn names(&self) -> Vec<String> {
-        let name = |(factor, baseline, candidate): &Pair| {
-            format!("{} against {}", level_name(*factor, candidate), level_name(*factor, baseline))
+        // `mtu 1280 against 1500`: the factor once.
+        let name = |(factor, baseline, candidate): &Pair| match factor {
+            factor if factor.is_setting() => {
+                format!("{} {candidate} against {baseline}", factor.name().replace('_', " "))
+            }
+            factor => format!("{} against {}", level_name(*factor, candidate), level_name(*factor, baseline)),
         };
         self.0.iter().map(name).collect()
     }
