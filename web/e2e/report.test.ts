@@ -264,6 +264,9 @@ test("a run in turns is shown with the slices of all arms", async () => {
   await slices.waitFor();
   expect(await slices.locator("g[stroke]").count()).toBe(2);
   expect(await page.tab.textContent("figure.slices figcaption")).toContain("payload received of each slice, Mbit/s");
+  const said = await page.tab.textContent("article.detail");
+  expect(said).toMatch(/All [0-9]+ one-way delays of the measured window/);
+  expect(said).toContain("20 % trimmed means over the slices");
   await page.fine();
   await page.close();
 });

@@ -100,6 +100,19 @@ test("the list has each record's state and answer, and links that open in anothe
   await page.close();
 });
 
+test("a campaign that was interrupted is listed as such", async () => {
+  const campaign = new Running(folder, "run", "study.toml", "--out", "cut.stacklab", "--seed", "3", "--set", "runs.min=40", "--set", "runs.max=40");
+  const page = await Watched.open(chromium);
+  await page.tab.goto(url);
+  const row = page.tab.locator('tr:has(a:text-is("cut.stacklab"))');
+  await row.locator('.live:text-is("running")').waitFor();
+  campaign.interrupt();
+  await row.locator('.live:text-is("interrupted")').waitFor();
+  expect(campaign.ended).toBe(true);
+  await page.fine();
+  await page.close();
+});
+
 test("the older of two records is A, and they can be swapped", async () => {
   folder.run("run", "study.toml", "--out", "later.stacklab", "--seed", "4", "--set", "runs.min=2", "--set", "runs.max=2");
   const page = await Watched.open(chromium);

@@ -24,6 +24,7 @@ function Panel({ unit, arms, rows }: { unit: string; arms: string; rows: readonl
   return (
     <table class="forest">
       <caption><strong>{arms}</strong>, difference in {unit}</caption>
+      <colgroup><col /><col /><col /><col /></colgroup>
       <thead class="hidden">
         <tr><th scope="col">metric</th><th scope="col">plot</th><th scope="col">difference, {unit} [95 %]</th><th scope="col">verdict</th></tr>
       </thead>

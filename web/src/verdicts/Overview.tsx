@@ -1,5 +1,5 @@
 // A record that compares many pairs: a row for each pair and a column for each metric, with the details of a pair folded.
-import type { ForestRow, Page } from "../document";
+import type { ForestRow, Outcome, Page } from "../document";
 import { columns } from "./columns";
 import { Forest, ForestLegend } from "./Forest";
 import { tone } from "./Sign";
@@ -13,7 +13,7 @@ export function Overview({ page }: { page: Page }) {
         <h2 id="overview-title">Verdicts</h2>
         <p class="quiet">
           {page.answered}. Each difference over all sizes; blue where the first arm is better, orange where the second one is, grey where
-          they are equivalent.
+          they are equivalent (=) or neither had an event (0); ? is inconclusive.
         </p>
         <div class="scroll" tabIndex={0} role="region" aria-label="Verdicts of each pair">
           <table class="matrix overview">
@@ -63,10 +63,11 @@ const printed = (metric: string) => metric.replaceAll("_", " ");
 
 /** Transport and difference; the verdict by colour and in the title. */
 function Short({ row }: { row: ForestRow }) {
-  const difference = row.whole === null ? "" : row.shown.split(" [")[0];
+  const difference = row.whole === null ? "-" : row.shown.split(" [")[0];
+  const signs: Partial<Record<Outcome, string>> = { inconclusive: "?", equivalent: "=", unseen: "0", nothing: "-" };
   return (
     <div class={tone(row)} title={`${row.shown} ${row.unit}: ${row.words}`}>
-      {row.transport} {row.outcome === "inconclusive" ? <span class="quiet">?</span> : row.outcome === "equivalent" ? "=" : difference || "-"}
+      {row.transport} {signs[row.outcome] ?? difference}
       <span class="hidden">: {row.shown} {row.unit}, {row.words}</span>
     </div>
   );

@@ -212,7 +212,7 @@ fn a_difference_stands_beside_its_margin_and_the_better_direction() {
         (drawing.items.into_iter().filter_map(text).collect::<Vec<_>>().join("|"), bands)
     };
     let (rate, bands) = texts("throughput-tcp-segment-difference");
-    assert!(rate.contains("higher is better") && rate.contains("margin, -1.961 to +2"), "{rate}");
+    assert!(rate.contains("higher is better") && rate.contains("margin, -1.96 to +2"), "{rate}");
     // In the plot and in the legend.
     assert_eq!(bands, 2);
     assert!(rate.contains("size, bytes (log scale)"), "{rate}");

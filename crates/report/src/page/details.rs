@@ -26,8 +26,8 @@ const PERCENTILES: [(&str, f64); 7] = [
 ];
 
 /// What a figure of a run in turns is.
-const LOCATIONS: &str = "The arms took turns: a rate or delay here is the 20 % trimmed mean over the slices, \
-     relative to the other arms. A histogram has every message, so its mean and median are others.";
+const LOCATIONS: &str = "The arms took turns. Figures that each slice has (rates, median delays, jitter, round trips, CPU time \
+     per message) are 20 % trimmed means over the slices. A histogram has every message, so its mean and median differ.";
 
 /// The level of detail of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -138,7 +138,7 @@ fn words(one: &Overall) -> String {
 pub(super) fn margin(metric: Metric, margin: f64) -> [f64; 2] {
     let (unit, scale) = (DisplayUnit::of(metric), metric.scale());
     let Interval { low, high } = Interval::of_margin(scale, margin);
-    [low, high].map(|end| rounded(unit.difference(scale, end), 4).unwrap_or_default())
+    [low, high].map(|end| rounded(unit.difference(scale, end), 3).unwrap_or_default())
 }
 
 /// Whether a difference over all cells is over this comparison's, too.
