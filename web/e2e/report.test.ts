@@ -152,6 +152,7 @@ test("of many mechanisms a summary fits a screen, details are folded, and the ex
     page.forest = page.pairs.flatMap((_, pair) => forest.map((row) => ({ ...row, pair, outcome: "inconclusive" as const })));
     page.matrix.rows = [];
     page.sentences = [];
+    page.testbed.sentence = names.join("\n");
     return begin + JSON.stringify(page).replaceAll("<", "\\u003c") + end;
   });
   writeFileSync(folder.at("many.html"), made);
@@ -164,6 +165,7 @@ test("of many mechanisms a summary fits a screen, details are folded, and the ex
     await page.tab.locator(".overview tbody a").first().click();
     expect(await page.tab.isVisible("#pair-0 table.forest")).toBe(true);
     expect(await page.tab.locator(".arms tbody tr").count()).toBe(26);
+    expect(await page.tab.textContent("section:has(#place-title) summary >> nth=0")).toBe("13 of them");
     for (const row of await page.tab.locator(".arms tbody tr").all()) expect((await row.boundingBox())!.height).toBeLessThan(120);
     expect(await page.tab.locator(".frame [data-grey]").count()).toBe(20);
     await page.tab.locator(".arms tbody button[aria-pressed=false]").first().click();
