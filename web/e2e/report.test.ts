@@ -1,7 +1,8 @@
 // The report of a real campaign, as a file of its own, in a real browser.
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "../src/document";
 import { browser, first, Folder, TITLE, Watched, type Findings } from "./support";
 
 let folder: Folder;
@@ -32,9 +33,7 @@ test("it opens from a file with the verdict first, asks nothing of the network a
   const page = await opened();
   expect(await page.tab.title()).toBe(TITLE);
   expect(await page.tab.textContent("h1")).toBe(TITLE);
-  expect(await page.tab.$$eval("h2", (all) => all.slice(0, 2).map((one) => one.textContent))).toEqual(["Differences", "Verdict"]);
-  const told = await page.tab.$$eval("svg.forest", (all) => all.map((one) => one.getAttribute("aria-label")));
-  expect(told.join()).toContain("ipv6 against ipv4, throughput tcp: ");
+  expect(await page.tab.$$eval("h2", (all) => all.slice(0, 2).map((one) => one.textContent))).toEqual(["Verdicts", "Differences"]);
   const sentences = await page.tab.$$eval(".sentences li", (all) => all.map((one) => one.textContent));
   const groups = new Set(findings.comparisons.map(({ metric, baseline }) => `${metric}, ${baseline.transport} ${baseline.framing}, ipv6 against ipv4`));
   expect(sentences).toHaveLength(groups.size);
@@ -57,6 +56,52 @@ test("the matrix has every verdict in words and signs, and leads to its graph", 
   expect(await page.tab.inputValue('select[name="metric"]')).toBe("rtt");
   expect(await page.tab.inputValue('select[name="transport"]')).toBe("udp");
   await page.fine();
+  await page.close();
+});
+
+/** Rows of the forest plot: label, drawing, figures and verdict. */
+const FOREST = "table.forest tbody tr:not(.axis)";
+
+test("each difference is drawn beside its figures and its verdict, on a screen, a phone and paper", async () => {
+  for (const [width, media] of [[1280, "screen"], [390, "screen"], [718, "print"]] as const) {
+    const page = await opened("", width);
+    await page.tab.emulateMedia({ media });
+    const rows = await page.tab.locator(FOREST).all();
+    const measured = findings.comparisons.map(({ metric, baseline }) => `${metric} ${baseline.transport}`);
+    expect(rows.length).toBe(new Set(measured).size);
+    for (const row of rows) {
+      expect(await row.textContent()).toMatch(/(higher|lower) is better.*\[.*\].*(better|equivalent|inconclusive|answered|none seen)/s);
+      const [label, plot, figures] = [(await row.locator("th").boundingBox())!, (await row.locator("svg").boundingBox())!, (await row.locator(".number").boundingBox())!];
+      expect(plot.width).toBeGreaterThan(width * (width < 640 ? 0.9 : 0.4));
+      expect(figures.x + figures.width).toBeLessThanOrEqual(width);
+      // On a phone the label is above its row.
+      if (width < 640) expect(label.y + label.height).toBeLessThanOrEqual(plot.y);
+      else expect(label.x + label.width).toBeLessThanOrEqual(plot.x + 1);
+    }
+    // No text is scaled with the plot.
+    expect(await page.tab.$eval("table.forest .tick", (one) => getComputedStyle(one).fontSize)).toBe("11px");
+    await page.fine();
+    await page.close();
+  }
+});
+
+test("a legend names arms by their family, though a run in turns has arms against themselves", async () => {
+  folder.run("run", "study.toml", "--out", "self.stacklab", "--seed", "1", "--set", "runs.arms='interleaved'", "--set", "runs.max=2", "--set", "runs.min=2");
+  folder.run("report", "self.stacklab", "--format", "html", "--out", "self.html");
+  const page = await Watched.page(chromium, "file://" + folder.at("self.html"), "#explorer table");
+  expect(await page.tab.locator(".legend:not(.forest) li").allTextContents()).toEqual([" ipv4", " ipv6", "dashed: limit by headers"]);
+  expect(await page.tab.$('select[name="replica"]')).toBeNull();
+  expect(await page.tab.textContent("#runs tbody")).toContain("self 1");
+  await page.close();
+});
+
+test("the matrix of a phone keeps its first column in view", async () => {
+  const page = await opened("", 360);
+  const head = page.tab.locator(".matrix tbody th").first();
+  const before = (await head.boundingBox())!;
+  expect(before.width).toBeLessThan(180);
+  await page.tab.$eval(".scroll:has(.matrix)", (one) => (one.scrollLeft = 1000));
+  expect((await head.boundingBox())!.x).toBe(before.x);
   await page.close();
 });
 
@@ -87,6 +132,49 @@ test("every metric and transport that is chosen shows the figures of the JSON re
   expect(compared).toBe(findings.cells.length);
   await page.fine();
   await page.close();
+});
+
+test("of many mechanisms a summary fits a screen, details are folded, and the explorer's rows are arms", async () => {
+  // The report of this campaign, as if each cell had been measured with thirteen mechanisms.
+  const html = readFileSync(folder.at("a.html"), "utf8");
+  const made = html.replace(/(<script type="application\/json" id="document">)(.*?)(<\/script>)/s, (_, begin: string, json: string, end: string) => {
+    const page = JSON.parse(json) as Page;
+    const names = Array.from({ length: 13 }, (_, place) => `m${place}`);
+    const [cells, { length }] = [page.cells, page.cells];
+    page.factors.push({ name: "mechanism", levels: names, labels: names, numbers: null });
+    page.cells = names.flatMap((_, level) => cells.map((cell) => ({ ...cell, levels: [...cell.levels, level] })));
+    page.estimates = names.flatMap((_, level) => page.estimates.map((one) => ({ ...one, cell: one.cell + level * length })));
+    const { comparisons, forest } = page;
+    page.pairs = names.slice(1).map((name) => `mechanism ${name} against m0`);
+    page.comparisons = names.slice(1).flatMap((_, level) =>
+      comparisons.map((one) => ({ ...one, factor: page.factors.length - 1, candidate: one.baseline + (level + 1) * length })),
+    );
+    page.forest = page.pairs.flatMap((_, pair) => forest.map((row) => ({ ...row, pair, outcome: "inconclusive" as const })));
+    page.matrix.rows = [];
+    page.sentences = [];
+    page.testbed.sentence = names.join("\n");
+    return begin + JSON.stringify(page).replaceAll("<", "\\u003c") + end;
+  });
+  writeFileSync(folder.at("many.html"), made);
+  for (const width of [1280, 390]) {
+    const page = await Watched.page(chromium, "file://" + folder.at("many.html"), "#explorer table", width);
+    const overview = (await page.tab.locator(".overview").boundingBox())!;
+    expect(await page.tab.locator(".overview tbody tr").count()).toBe(12);
+    if (width === 1280) expect(overview.y + overview.height).toBeLessThan(1000);
+    expect(await page.tab.locator("details.pair[open]").count()).toBe(0);
+    await page.tab.locator(".overview tbody a").first().click();
+    expect(await page.tab.isVisible("#pair-0 table.forest")).toBe(true);
+    expect(await page.tab.locator(".arms tbody tr").count()).toBe(26);
+    expect(await page.tab.textContent("section:has(#place-title) summary >> nth=0")).toBe("13 of them");
+    for (const row of await page.tab.locator(".arms tbody tr").all()) expect((await row.boundingBox())!.height).toBeLessThan(120);
+    expect(await page.tab.locator(".frame [data-grey]").count()).toBe(20);
+    await page.tab.locator(".arms tbody button[aria-pressed=false]").first().click();
+    expect(await page.tab.locator(".arms tbody button[aria-pressed=true]").count()).toBe(6);
+    expect(await page.barriers()).toEqual([]);
+    expect(await page.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    await page.fine();
+    await page.close();
+  }
 });
 
 test("what comparisons rest on is told without a pointer", async () => {
@@ -159,7 +247,7 @@ test("what is shown is downloaded as CSV, SVG and PNG", async () => {
     return { error: made.querySelector("parsererror")?.textContent, texts: [...made.querySelectorAll("text")].map((one) => one.textContent) };
   }, svg);
   expect(parsed.error).toBeUndefined();
-  for (const text of ["ipv4", "ipv6", "rtt, ms", "size, bytes", "128", "1024"]) expect(parsed.texts).toContain(text);
+  for (const text of ["ipv4", "ipv6", "rtt, ms", "size, bytes (log scale)", "128", "1024"]) expect(parsed.texts).toContain(text);
   const png = await download("PNG");
   expect(png.subarray(1, 4).toString()).toBe("PNG");
   expect(png.readUInt32BE(16)).toBe(1520);
@@ -178,6 +266,9 @@ test("a run in turns is shown with the slices of all arms", async () => {
   await slices.waitFor();
   expect(await slices.locator("g[stroke]").count()).toBe(2);
   expect(await page.tab.textContent("figure.slices figcaption")).toContain("payload received of each slice, Mbit/s");
+  const said = await page.tab.textContent("article.detail");
+  expect(said).toMatch(/All [0-9]+ one-way delays of the measured window/);
+  expect(said).toContain("20 % trimmed means over the slices");
   await page.fine();
   await page.close();
 });
@@ -214,6 +305,11 @@ test("it prints without what can only be clicked, in ink on paper", async () => 
   await page.tab.emulateMedia({ media: "print", colorScheme: "dark" });
   expect(await page.tab.isVisible(".controls")).toBe(false);
   expect(await page.tab.isVisible(".matrix")).toBe(true);
+  // As wide as A4 between its margins: the figure above its table, and every column on the paper.
+  await page.tab.setViewportSize({ width: 718, height: 900 });
+  const [figure, table] = [(await page.tab.locator("#explorer figure").boundingBox())!, (await page.tab.locator("#explorer table").boundingBox())!];
+  expect(figure.y + figure.height).toBeLessThanOrEqual(table.y + 1);
+  expect(table.x + table.width).toBeLessThanOrEqual(718);
   expect(await page.tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe("rgb(255, 255, 255)");
   expect((await page.tab.pdf()).subarray(0, 4).toString()).toBe("%PDF");
   await page.fine();

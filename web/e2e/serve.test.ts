@@ -29,10 +29,11 @@ test("a campaign in progress is followed run by run, and ends with the figures o
   await page.tab.goto(url);
   const campaign = new Running(folder, "run", "study.toml", "--out", "live.stacklab", "--seed", "2", "--set", "runs.min=10", "--set", "runs.max=10");
   // It comes into the list by itself.
-  await page.tab.click('button:text-is("live.stacklab")', { timeout: 20_000 });
+  await page.tab.click('tbody a:text-is("live.stacklab")', { timeout: 20_000 });
   const runs = async () => Number(await page.tab.getAttribute(".live[data-runs]", "data-runs"));
   await page.tab.waitForSelector(".live[data-runs]");
   const seen = [await runs()];
+  await page.tab.waitForSelector('.live:has-text("running")');
   while (!campaign.ended) {
     await new Promise((done) => setTimeout(done, 200));
     const now = await runs();
@@ -44,6 +45,7 @@ test("a campaign in progress is followed run by run, and ends with the figures o
   expect([...seen].sort((a, b) => a - b)).toEqual(seen);
   const findings = folder.json("report", "live.stacklab");
   await page.tab.waitForSelector(`.live[data-runs="${findings.valid_runs}"]`, { timeout: 20_000 });
+  await page.tab.waitForSelector('.live:has-text("ended")');
   await page.tab.selectOption('select[name="metric"]', "rtt");
   await page.tab.selectOption('select[name="transport"]', "udp");
   for (const { cell, estimate } of findings.cells.filter(({ metric, cell }) => metric === "rtt" && cell.transport === "udp")) {
@@ -85,6 +87,50 @@ test("two campaigns are compared as `stacklab compare` does", async () => {
   await page.close();
 });
 
+test("the list has each record's state and answer, and links that open in another tab", async () => {
+  const page = await Watched.open(chromium);
+  await page.tab.goto(url);
+  const row = page.tab.locator('tr:has(a:text-is("a.stacklab"))');
+  await row.locator('.live:text-is("ended")').waitFor();
+  expect(await row.textContent()).toMatch(/comparisons answered/);
+  const [other] = await Promise.all([page.context.waitForEvent("page"), row.locator("a").click({ modifiers: ["ControlOrMeta"] })]);
+  await other.waitForSelector("#explorer table");
+  expect(await other.textContent("h1")).toBe(TITLE);
+  await page.fine();
+  await page.close();
+});
+
+test("a campaign that was interrupted is listed as such", async () => {
+  const campaign = new Running(folder, "run", "study.toml", "--out", "cut.stacklab", "--seed", "3", "--set", "runs.min=40", "--set", "runs.max=40");
+  const page = await Watched.open(chromium);
+  await page.tab.goto(url);
+  const row = page.tab.locator('tr:has(a:text-is("cut.stacklab"))');
+  await row.locator('.live:text-is("running")').waitFor();
+  campaign.interrupt();
+  await row.locator('.live:text-is("interrupted")').waitFor();
+  expect(campaign.ended).toBe(true);
+  await page.fine();
+  await page.close();
+});
+
+test("the older of two records is A, and they can be swapped", async () => {
+  folder.run("run", "study.toml", "--out", "later.stacklab", "--seed", "4", "--set", "runs.min=2", "--set", "runs.max=2");
+  const page = await Watched.open(chromium);
+  await page.tab.goto(url);
+  // In the order of the list, the newer one first.
+  await page.tab.check('input[aria-label="compare later.stacklab"]');
+  await page.tab.check('input[aria-label="compare a.stacklab"]');
+  await page.tab.click('button:has-text("compare the two")');
+  const arms = () => page.tab.locator("p code").allTextContents();
+  await page.tab.waitForSelector('p.answer:has-text("B is better in")');
+  expect(await arms()).toEqual(["a.stacklab", "later.stacklab"]);
+  await page.tab.click('button:text-is("swap A and B")');
+  await page.tab.waitForSelector('.facts dd:has-text("later.stacklab:") >> nth=0');
+  expect(await arms()).toEqual(["later.stacklab", "a.stacklab"]);
+  await page.fine();
+  await page.close();
+});
+
 test("hostile names and records are shown as what they are", async () => {
   const name = "<img src=x onerror='window.harmed=1'>&#.stacklab";
   copyFileSync(folder.at("a.stacklab"), folder.at(name));
@@ -95,7 +141,7 @@ test("hostile names and records are shown as what they are", async () => {
   const names = await page.tab.$$eval("tbody th", (all) => all.map((one) => one.textContent));
   expect(names).toContain(name);
   expect(await page.tab.textContent('tr:has-text("broken.stacklab")')).toMatch(/broken\.stacklab.*(damaged|not a|no record|cannot|could not)/);
-  await page.tab.click(`tbody button >> text=${name}`);
+  await page.tab.click(`tbody a >> text=${name}`);
   await page.tab.waitForSelector("h1");
   expect(await page.tab.textContent("h1")).toBe(TITLE);
   await page.fine();
@@ -133,8 +179,16 @@ test("nothing is had from outside the folder, by other names, or without the tok
     const welcome = await fetch(`${base}/example.org/?token=${token}`, { redirect: "manual" });
     expect([welcome.status, welcome.headers.get("location")]).toEqual([303, "/"]);
     const page = await Watched.open(chromium);
+    // Without the token a person gets a page to enter it.
+    await page.tab.goto(base);
+    await page.tab.fill('input[name="token"]', token);
+    await page.tab.click("button");
+    await page.tab.waitForSelector("tbody a");
+    expect(page.tab.url()).toBe(base);
+    await page.context.clearCookies();
+    page.errors.length = 0;
     await page.tab.goto(entry);
-    await page.tab.click('button:text-is("a.stacklab")');
+    await page.tab.click('tbody a:text-is("a.stacklab")');
     await page.tab.waitForSelector("#explorer table");
     expect(page.tab.url()).not.toContain(token);
     await page.fine();

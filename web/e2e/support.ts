@@ -110,6 +110,11 @@ export class Running {
     expect(this.child.exitCode, this.said).toBe(0);
   }
 
+  /** As Ctrl-C does. */
+  interrupt(): void {
+    this.child.kill("SIGINT");
+  }
+
   stop(): void {
     this.child.kill("SIGKILL");
   }

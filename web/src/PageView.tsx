@@ -3,8 +3,9 @@ import type { Page } from "./document";
 import { Explorer } from "./explorer/Explorer";
 import { Facts, Testbed } from "./testbed/Testbed";
 import { Runs, type Fetch } from "./runs/Runs";
-import { Forest } from "./verdicts/Forest";
-import { MatrixTable, Sentences } from "./verdicts/Verdicts";
+import { isLong } from "./verdicts/columns";
+import { Differences } from "./verdicts/Differences";
+import { Overview } from "./verdicts/Overview";
 import { Why } from "./why/Why";
 
 export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
@@ -12,11 +13,8 @@ export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
     <>
       <h1>{page.title}</h1>
       {!page.finished && <p class="unfinished">Not finished: some comparisons have not been measured to their end.</p>}
-      {page.answer && <p class="answer">{page.answer}</p>}
-      <Forest page={page} />
+      {isLong(page) ? <Overview page={page} /> : <Differences page={page} />}
       <Why page={page} />
-      <Sentences page={page} />
-      <MatrixTable page={page} />
       <Explorer page={page} />
       <section aria-labelledby="campaign-title">
         <h2 id="campaign-title">Campaign</h2>

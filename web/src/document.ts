@@ -28,6 +28,14 @@ legend: string,
  */
 finished: boolean, 
 /**
+ * How many comparisons have an answer.
+ */
+answered: string, 
+/**
+ * What is compared: `ipv6 against ipv4`.
+ */
+pairs: Array<string>, 
+/**
  * Each difference over all cells, as a forest plot.
  */
 forest: Array<ForestRow>, 
@@ -104,21 +112,49 @@ text: string, };
 
 export type ForestRow = { 
 /**
- * The metric, and the transport if it is not what differs.
+ * The pair that is compared.
  */
-label: string, 
+pair: number, 
 /**
- * The levels: candidate against baseline.
+ * The metric.
  */
-arms: string, 
+metric: string, 
+/**
+ * The transport if it is not what differs.
+ */
+transport: string | null, 
 /**
  * Unit of all figures of the row.
  */
 unit: string, 
 /**
- * The difference over all cells, with its 95 % interval.
+ * Whether figures are ratios, as per cent more or less: as far down as up on a logarithmic axis.
  */
-whole: Span, 
+is_ratio: boolean, 
+/**
+ * Whether the metric is better where it is higher.
+ */
+higher_is_better: boolean, 
+/**
+ * The answer over all cells.
+ */
+outcome: Outcome, 
+/**
+ * How large the difference is beside the margin, as in [`ComparisonView`].
+ */
+strength: number, 
+/**
+ * The answer in words.
+ */
+words: string, 
+/**
+ * The difference over all cells, with its 95 % interval, where each cell has one.
+ */
+whole: Span | null, 
+/**
+ * The same, rounded.
+ */
+shown: string, 
 /**
  * The difference in each cell.
  */
@@ -240,7 +276,11 @@ differs: boolean,
 /**
  * The comparison that stands for the group.
  */
-comparison: number, };
+comparison: number, 
+/**
+ * The pair that is compared.
+ */
+pair: number, };
 
 export type Matrix = { 
 /**
@@ -254,7 +294,11 @@ rows: Array<MatrixRow>, };
 
 export type MatrixRow = { 
 /**
- * What is compared by what.
+ * The pair that is compared.
+ */
+pair: number, 
+/**
+ * By what, and where.
  */
 label: string, 
 /**
@@ -279,6 +323,10 @@ difference_unit: string,
  * Whether more is better.
  */
 higher_is_better: boolean, 
+/**
+ * Whether figures below zero mean something: axes of others begin at zero or above.
+ */
+can_be_negative: boolean, 
 /**
  * What it is, with unit and direction.
  */
@@ -418,6 +466,10 @@ high: number | null,
  */
 shown: string, 
 /**
+ * The margin in the same unit: ends of the differences that count as none.
+ */
+margin: [number, number], 
+/**
  * Blocks in which both arms have a figure.
  */
 pairs: number, 
@@ -549,6 +601,10 @@ remarks: Array<string>,
  * Its figures, or why there is none.
  */
 figures: Array<Fact>, 
+/**
+ * Why a figure is another one than those of the histograms; none where it is not.
+ */
+about_figures: string | null, 
 /**
  * What each host saw.
  */
@@ -808,6 +864,10 @@ started: string,
  */
 runs: number, 
 /**
+ * Whether a campaign is writing it now.
+ */
+running: boolean, 
+/**
  * Seconds since it last changed.
  */
 changed_s: number, 
@@ -816,7 +876,21 @@ changed_s: number,
  */
 error: string | null, };
 
+export type Headline = { 
+/**
+ * The answer; empty where nothing is compared.
+ */
+text: string, 
+/**
+ * Whether every comparison was measured until the stopping rule was content.
+ */
+finished: boolean, };
+
 export type Compared = { 
+/**
+ * How many figures of B are better, worse, and alike.
+ */
+headline: string, 
 /**
  * The parts of the report, in order.
  */
@@ -864,7 +938,11 @@ export type Changed = {
 /**
  * Runs in it; of a folder, records.
  */
-count: number, };
+count: number, 
+/**
+ * Whether a campaign is writing it now, or any record of the folder.
+ */
+running: boolean, };
 
 export type Refused = { 
 /**

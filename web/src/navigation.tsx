@@ -1,5 +1,5 @@
 // Going from one campaign to another.
-import { change, state } from "./state";
+import { change, print, state } from "./state";
 
 /** Opens what is chosen, and drops the choices made for the last one; the theme stays. */
 export function open(chosen: Record<string, string>): void {
@@ -7,7 +7,13 @@ export function open(chosen: Record<string, string>): void {
   change({ ...dropped, ...chosen });
 }
 
+/** The same as an address, for links. */
+export function address(chosen: Record<string, string>): string {
+  const { theme } = state.value;
+  return "#" + print({ ...(theme === undefined ? {} : { theme }), ...chosen });
+}
+
 /** The way back to the list of campaigns. */
 export function Back() {
-  return <p><button type="button" onClick={() => open({})}>all campaigns</button></p>;
+  return <p><a href={address({})}>all campaigns</a></p>;
 }

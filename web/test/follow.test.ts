@@ -20,7 +20,7 @@ class Source extends EventTarget {
     this.dispatchEvent(new Event("error"));
   }
   tell(count: number) {
-    this.dispatchEvent(new MessageEvent("changed", { data: JSON.stringify({ count }) }));
+    this.dispatchEvent(new MessageEvent("changed", { data: JSON.stringify({ count, running: false }) }));
   }
   static open = () => Source.all.filter((source) => source.readyState !== 2);
 }
@@ -50,7 +50,7 @@ afterEach(() => {
 
 test("who was refused asks again, until it is told to end", () => {
   const [counts, lost] = [[] as number[], [] as boolean[]];
-  const stop = follow("a&b.stacklab", (count) => counts.push(count), (isLost) => lost.push(isLost));
+  const stop = follow("a&b.stacklab", ({ count }) => counts.push(count), (isLost) => lost.push(isLost));
   expect(Source.all.map(({ url }) => url)).toEqual(["/api/events?name=a%26b.stacklab"]);
   Source.all[0]!.tell(1);
   Source.all[0]!.refuse();

@@ -139,5 +139,5 @@ pub fn is_served(bound: SocketAddr, token: &str, headers: &[(&[u8], &[u8])], que
         };
         map.append(name, value);
     }
-    !matches!(guard.pass(&map, query), Pass::No(_))
+    matches!(guard.pass(&map, query), Pass::Yes | Pass::Welcome(_))
 }

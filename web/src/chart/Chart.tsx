@@ -33,6 +33,8 @@ export interface Layout {
   xOfSize: (size: number) => number;
   y: (figure: number) => number;
   ticksX: readonly { at: number; label: string }[];
+  /** Whether the axis across is logarithmic. */
+  isLogX: boolean;
   ticksY: readonly { at: number; label: string }[];
   spots: readonly Spot[];
 }
@@ -46,13 +48,14 @@ const inks: Record<Theme, { ink: string; faint: string; grid: string; ground: st
 export function layout(shown: Shown, options: Options, width: number, height: number): Layout {
   const drawable = (figure: number | null | undefined) => typeof figure === "number" && (!options.logY || figure > 0);
   const figures: number[] = [];
-  for (const { points } of shown.lines) {
+  for (const { points, look } of shown.lines) {
     for (const { estimate, limit, runs } of points) {
-      for (const figure of [estimate.mean, options.intervals ? estimate.low : null, options.intervals ? estimate.high : null]) {
+      const intervals = options.intervals && look !== undefined;
+      for (const figure of [estimate.mean, intervals ? reached(shown, estimate.low) : null, intervals ? estimate.high : null]) {
         if (drawable(figure)) figures.push(figure!);
       }
-      if (options.limits && drawable(limit)) figures.push(limit!);
-      if (options.runs) figures.push(...runs);
+      if (options.limits && look !== undefined && drawable(limit)) figures.push(limit!);
+      if (options.runs && look !== undefined) figures.push(...runs);
     }
   }
   if (options.published) for (const series of shown.overlays) figures.push(...series.points.map(([, y]) => y));
@@ -66,7 +69,8 @@ export function layout(shown: Shown, options: Options, width: number, height: nu
   let x: (level: number) => number;
   let xOfSize: (size: number) => number = () => NaN;
   let ticksX: readonly { at: number; label: string }[];
-  if (numbers !== null && (!options.logX || numbers.every((figure) => figure > 0))) {
+  const isNumeric = numbers !== null && (!options.logX || numbers.every((figure) => figure > 0));
+  if (isNumeric) {
     const values = used.map((level) => numbers[level]!);
     if (options.published) values.push(...shown.overlays.flatMap((series) => series.points.map(([size]) => size)));
     const span = extent(values, options.logX);
@@ -85,23 +89,33 @@ export function layout(shown: Shown, options: Options, width: number, height: nu
   }
   const spots = shown.lines.flatMap((line, number) =>
     line.points.flatMap(({ x: level, estimate }, point) =>
-      drawable(estimate.mean) ? [{ x: x(level) + beside(number, shown.lines.length), y: y.at(estimate.mean!), line: number, point }] : [],
+      drawable(estimate.mean) ? [{ x: x(level) + beside(shown, number), y: y.at(estimate.mean!), line: number, point }] : [],
     ),
   );
-  return { width, height, left, right, top, bottom, x, xOfSize, y: y.at, ticksX, ticksY: y.ticks, spots };
+  return { width, height, left, right, top, bottom, x, xOfSize, y: y.at, ticksX, isLogX: isNumeric && options.logX, ticksY: y.ticks, spots };
 }
 
 /** Lines stand a little beside each other, so that their intervals do not hide one another. */
-function beside(line: number, lines: number): number {
-  return lines < 2 ? 0 : (line - (lines - 1) / 2) * Math.min(4, 14 / lines);
+function beside({ lines }: Shown, line: number): number {
+  const place = lines[line]!.look;
+  const lit = lines.filter(({ look }) => look !== undefined).length;
+  return lit < 2 || place === undefined ? 0 : (place - (lit - 1) / 2) * Math.min(4, 14 / lit);
 }
 
-export function yTitle(shown: Shown): string {
-  return `${shown.metric.name.replaceAll("_", " ")}, ${shown.metric.unit}`;
+/** The lower end of an interval, as far as the metric reaches: there is no time below zero. */
+function reached(shown: Shown, low: number | null): number | null {
+  return low === null || shown.metric.can_be_negative ? low : Math.max(0, low);
 }
 
-export function xTitle(shown: Shown): string {
-  return shown.axis.name === "size" ? "size, bytes" : shown.axis.name.replaceAll("_", " ");
+const LOG = " (log scale)";
+
+export function yTitle(shown: Shown, isLog: boolean): string {
+  return `${shown.metric.name.replaceAll("_", " ")}, ${shown.metric.unit}${isLog ? LOG : ""}`;
+}
+
+export function xTitle(shown: Shown, isLog: boolean): string {
+  const name = shown.axis.name === "size" ? "size, bytes" : shown.axis.name.replaceAll("_", " ");
+  return `${name}${isLog ? LOG : ""}`;
 }
 
 interface Props {
@@ -128,7 +142,7 @@ export function Chart({ shown, options, theme, plan, alone = false, children }: 
       font-size="12"
       role={alone ? "img" : "presentation"}
     >
-      {alone && <title>{`${yTitle(shown)} against ${xTitle(shown)}; ${shown.common}`}</title>}
+      {alone && <title>{`${yTitle(shown, options.logY)} against ${xTitle(shown, plan.isLogX)}; ${shown.common}`}</title>}
       {alone && <rect width={plan.width} height={height} fill={ground} />}
       <g stroke={grid} fill="none">
         {plan.ticksY.map((tick) => <path key={tick.at} d={`M${plan.left} ${tick.at.toFixed(1)}H${plan.right}`} />)}
@@ -143,12 +157,13 @@ export function Chart({ shown, options, theme, plan, alone = false, children }: 
       <g fill={faint} text-anchor="middle">
         {plan.ticksX.map((tick) => <text key={tick.at} x={tick.at} y={plan.bottom + 17}>{tick.label}</text>)}
       </g>
-      <text x={(plan.left + plan.right) / 2} y={plan.bottom + 36} fill={ink} text-anchor="middle">{xTitle(shown)}</text>
+      <text x={(plan.left + plan.right) / 2} y={plan.bottom + 36} fill={ink} text-anchor="middle">{xTitle(shown, plan.isLogX)}</text>
       <text transform={`translate(13 ${(plan.top + plan.bottom) / 2}) rotate(-90)`} fill={ink} text-anchor="middle">
-        {yTitle(shown)}
+        {yTitle(shown, options.logY)}
       </text>
       {options.published && shown.overlays.map((series, number) => <Published key={series.label} {...{ series, number, plan, options, faint }} />)}
-      {shown.lines.map((line, number) => <LineMarks key={line.label} {...{ line, number, shown, plan, options, theme, ground }} />)}
+      {shown.lines.map((line) => line.look === undefined && <GreyLine key={line.label} {...{ line, plan, options, grid: faint }} />)}
+      {shown.lines.map((line, number) => line.look !== undefined && <LineMarks key={line.label} {...{ line, number, shown, plan, options, theme, ground }} />)}
       {alone && <text x={plan.left} y={plan.height + 12} fill={faint}>{shown.common}</text>}
       {legend.map((entry, place) => <LegendMark key={entry.label} {...{ entry, place, plan, theme, ink, ground, faint }} />)}
       {children}
@@ -166,9 +181,15 @@ interface LineProps {
   ground: string;
 }
 
+/** A line that is there for comparison only. */
+function GreyLine({ line, plan, options, grid }: { line: Shown["lines"][number]; plan: Layout; options: Options; grid: string }) {
+  const means = line.points.flatMap(({ x, estimate: { mean } }) => (mean === null || (options.logY && mean <= 0) ? [] : [`${plan.x(x).toFixed(1)} ${plan.y(mean).toFixed(1)}`]));
+  return <path d={means.map((at, i) => `${i ? "L" : "M"}${at}`).join("")} stroke={grid} fill="none" opacity="0.35" data-grey={line.label} />;
+}
+
 function LineMarks({ line, number, shown, plan, options, theme, ground }: LineProps) {
-  const { colour, marker, dash } = look(number, theme);
-  const aside = beside(number, shown.lines.length);
+  const { colour, marker, dash } = look(line.look ?? 0, theme);
+  const aside = beside(shown, number);
   const isDrawn = (figure: number | null | undefined): figure is number => typeof figure === "number" && (!options.logY || figure > 0);
   const at = (figure: number) => plan.y(figure).toFixed(1);
   const path = (pairs: readonly (readonly [number, number])[]) => pairs.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
@@ -176,7 +197,8 @@ function LineMarks({ line, number, shown, plan, options, theme, ground }: LinePr
   const limits = line.points.flatMap((p) => (isDrawn(p.limit) ? [[plan.x(p.x), plan.y(p.limit)] as const] : []));
   // Of a single place it has no length of its own.
   const limit = limits.length > 1 ? path(limits) : limits.map(([x, y]) => `M${(x - 12).toFixed(1)} ${y.toFixed(1)}h24`).join("");
-  const bars = line.points.flatMap(({ x, estimate: { low, high } }) => {
+  const bars = line.points.flatMap(({ x, estimate }) => {
+    const [low, high] = [reached(shown, estimate.low), estimate.high];
     if (!isDrawn(high) || low === null) return [];
     const place = (plan.x(x) + aside).toFixed(1);
     // On a logarithmic axis what reaches below everything ends at the axis.
@@ -222,12 +244,13 @@ function Published({ series, number, plan, options, faint }: PublishedProps) {
 
 interface Entry {
   label: string;
-  kind: "line" | "limit" | "published";
+  kind: "line" | "grey" | "limit" | "published";
   number: number;
 }
 
 function legendOf(shown: Shown, options: Options): Entry[] {
-  const lines: Entry[] = shown.lines.map((line, number) => ({ label: line.label, kind: "line", number }));
+  const lines: Entry[] = shown.lines.flatMap(({ label, look }) => (look === undefined ? [] : [{ label, kind: "line", number: look }]));
+  if (lines.length < shown.lines.length) lines.push({ label: `grey: ${shown.lines.length - lines.length} more`, kind: "grey", number: 0 });
   const limited = options.limits && shown.lines.some((line) => line.points.some((point) => point.limit !== undefined));
   if (limited) lines.push({ label: `dashed: limit by ${shown.limitedBy}`, kind: "limit", number: 0 });
   if (options.published) {
@@ -255,6 +278,7 @@ function LegendMark({ entry, place, plan, theme, ink, faint, ground }: LegendPro
       {entry.kind === "line" && (
         <path d={outline(marker, plan.left + 13, y, 4)} stroke={colour} fill={isOpen(marker) ? (marker === "ring" ? ground : "none") : colour} />
       )}
+      {entry.kind === "grey" && <path d={`M${plan.left} ${y}h26`} stroke={faint} opacity="0.35" />}
       {entry.kind === "limit" && <path d={`M${plan.left} ${y}h26`} stroke={faint} stroke-dasharray="3 4" />}
       {entry.kind === "published" && (
         <path d={`M${plan.left} ${y}h26`} stroke={faint} stroke-dasharray={publishedDashes[entry.number % publishedDashes.length]} />
@@ -264,8 +288,11 @@ function LegendMark({ entry, place, plan, theme, ink, faint, ground }: LegendPro
   );
 }
 
-/** A line's sign in the legend of the page. */
-export function Swatch({ number, theme }: { number: number; theme: Theme }) {
+/** A line's sign in the legend of the page; without a number that of a grey line. */
+export function Swatch({ number, theme }: { number: number | undefined; theme: Theme }) {
+  if (number === undefined) {
+    return <svg width="30" height="14" viewBox="0 0 30 14" aria-hidden="true"><path d="M0 7H30" stroke={inks[theme].faint} opacity="0.5" /></svg>;
+  }
   const { colour, marker, dash } = look(number, theme);
   return (
     <svg width="30" height="14" viewBox="0 0 30 14" aria-hidden="true">

@@ -9,7 +9,7 @@ import { theme } from "../theme";
 import { Controls } from "./Controls";
 import { csv, fileName, png, save } from "./download";
 import { FigureTable } from "./FigureTable";
-import { select, type Shown } from "./select";
+import { isWide, select, type Shown } from "./select";
 
 export const options = computed<Options>(() => ({
   logX: isOn("logx", true),
@@ -39,7 +39,7 @@ export function Explorer({ page }: { page: Page }) {
       <p class="definition">
         <strong>{shown.metric.name}</strong> {shown.metric.definition}. <span class="quiet">{shown.common}</span>
       </p>
-      <div class="beside">
+      <div class={isWide(shown) ? "above" : "beside"}>
         <Graph shown={shown} />
         <FigureTable page={page} shown={shown} />
       </div>
@@ -143,14 +143,16 @@ function tipPlace(plan: Layout, spot: { y: number }): Record<string, string> {
 function Legend({ shown }: { shown: Shown }) {
   const { limits, published } = options.value;
   const limited = limits && shown.lines.some((line) => line.points.some((point) => point.limit !== undefined));
+  const grey = shown.lines.filter(({ look }) => look === undefined).length;
   return (
     <figcaption>
       <ul class="legend">
-        {shown.lines.map((line, number) => (
-          <li key={line.label}>
-            <Swatch number={number} theme={theme.value} /> {line.label}
+        {shown.lines.map(({ label, look }) => look !== undefined && (
+          <li key={label}>
+            <Swatch number={look} theme={theme.value} /> {label}
           </li>
         ))}
+        {grey > 0 && <li class="quiet"><Swatch number={undefined} theme={theme.value} /> {grey} more</li>}
         {limited && <li class="quiet">dashed: limit by {shown.limitedBy}</li>}
         {published && shown.overlays.map((series) => <li key={series.label} class="quiet">dotted, grey: published, {series.label}</li>)}
       </ul>

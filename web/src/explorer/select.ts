@@ -17,7 +17,12 @@ export interface Point {
 export interface Line {
   label: string;
   points: readonly Point[];
+  /** Number of its colour and marker; undefined where it is drawn in grey. */
+  look: number | undefined;
 }
+
+/** As many lines can be told apart in one graph; others are grey until they are chosen. */
+export const LIT = 6;
 
 export interface Row {
   label: string;
@@ -49,7 +54,7 @@ export interface Shown {
   common: string;
 }
 
-export function number(names: readonly string[], name: string | undefined): number | undefined {
+export function number<T>(names: readonly T[], name: T | undefined): number | undefined {
   const place = name === undefined ? -1 : names.indexOf(name);
   return place < 0 ? undefined : place;
 }
@@ -111,8 +116,7 @@ export function select(page: Page, state: State): Shown | undefined {
   const matches = (levels: readonly number[]) =>
     chooseable.every((factor) => chosen.get(factor) === undefined || chosen.get(factor) === levels[factor]);
   const keyOf = (levels: readonly number[]) => apart.map((factor) => levels[factor]).join(".");
-  const labelOf = (levels: readonly number[]) =>
-    apart.map((factor) => printed(page.factors[factor]!, levels[factor]!, apart.length > 1)).join(", ") || "all runs";
+  const labelOf = (levels: readonly number[]) => settings(page, levels, apart) || (apart.length > 0 ? "as it is" : "all runs");
 
   const limits = new Map(
     page.limits.filter((limit) => limit.metric === metricNumber).map((limit) => [limit.cell, limit.value]),
@@ -133,8 +137,11 @@ export function select(page: Page, state: State): Shown | undefined {
       runs: runs.get(estimate.cell) ?? [],
     });
   }
-  const sorted = [...lines.values()].sort((a, b) => compare(a.order, b.order));
-  for (const line of sorted) line.points.sort((a, b) => a.x - b.x);
+  const ordered = [...lines.values()].sort((a, b) => compare(a.order, b.order));
+  for (const line of ordered) line.points.sort((a, b) => a.x - b.x);
+  const baselines = page.comparisons.filter((c) => c.metric === metricNumber).map((c) => keyOf(page.cells[c.baseline]!.levels));
+  const lit = litLines(ordered.map(({ order }) => baselines.filter((key) => key === order.join(".")).length), state["lit"]);
+  const sorted: Line[] = ordered.map(({ label, points }, place) => ({ label, points, look: number(lit, place) }));
 
   const here = page.comparisons.filter(
     (c) => c.metric === metricNumber && matches(page.cells[c.baseline]!.levels) && matches(page.cells[c.candidate]!.levels),
@@ -177,6 +184,23 @@ export function select(page: Page, state: State): Shown | undefined {
   };
 }
 
+/**
+ * The lines in colour, by number: all while they are few, else those that the URL names, else the ones that most others
+ * are compared with and then the first.
+ */
+export function litLines(compared: readonly number[], named: string | undefined): number[] {
+  const all = compared.map((_, place) => place);
+  if (all.length <= LIT) return all;
+  const chosen = named?.split(".").map(Number).filter((place) => place in compared);
+  if (chosen?.length) return chosen.slice(-LIT);
+  return all.sort((a, b) => compared[b]! - compared[a]! || a - b).slice(0, LIT);
+}
+
+/** Whether arms are too many for columns, or a level has too many comparisons for one cell. */
+export function isWide(shown: Shown): boolean {
+  return shown.lines.length > 3 || shown.rows.some((row) => row.comparisons.length > 2);
+}
+
 /** Published series, each with its transport where another has the same label. */
 function named(published: readonly PublishedSeries[]): Overlay[] {
   return published.map((series) => {
@@ -185,11 +209,17 @@ function named(published: readonly PublishedSeries[]): Overlay[] {
   });
 }
 
+/** The levels of some factors in words, without those that a cell leaves as they are. */
+export function settings(page: Page, levels: readonly number[], factors: readonly number[]): string {
+  const set = factors.filter((factor) => page.factors[factor]!.levels[levels[factor]!] !== "");
+  return set.map((factor) => printed(page.factors[factor]!, levels[factor]!, factors.length > 1)).join(", ");
+}
+
 /** A level where nothing else says whose it is. */
 function printed(factor: FactorView, level: number, named: boolean): string {
   const label = factor.labels[level]!;
   const known = ["family", "transport", "framing", "size"].includes(factor.name);
-  return known || !named ? label : `${factor.name} ${label}`;
+  return known || !named ? label : `${factor.name.replaceAll("_", " ")} ${label}`;
 }
 
 function compare(a: readonly number[], b: readonly number[]): number {

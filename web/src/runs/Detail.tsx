@@ -21,6 +21,7 @@ export function Detail({ detail, theme }: { detail: RunDetail; theme: Theme }) {
       <div class="beside">
         <div>
           <h4>Figures</h4>
+          {detail.about_figures && <p class="quiet">{detail.about_figures}</p>}
           <Facts facts={detail.figures} />
         </div>
         <div>
@@ -140,7 +141,7 @@ function Histogram({ delays }: { delays: HistogramView }) {
         <text class="tick middle" x={(LEFT + RIGHT) / 2} y={BOTTOM + 33}>{delays.what}, ms</text>
       </svg>
       <figcaption>
-        {delays.n} {delays.what}, mean {delays.mean_ms} ms
+        All {delays.n} {delays.what} of the measured window, mean {delays.mean_ms} ms
         <div class="scroll" tabIndex={0} role="region" aria-label={`Percentiles of ${delays.what}, ms`}>
         <table class="percentiles">
           <thead><tr>{delays.percentiles.map(([name]) => <th scope="col" key={name}>{name}</th>)}</tr></thead>

@@ -1,10 +1,20 @@
 // The records of a folder.
 import { useSignal } from "@preact/signals";
-import type { CampaignRow, Listing } from "../document";
-import { open } from "../navigation";
+import { useEffect } from "preact/hooks";
+import type { CampaignRow, Headline, Listing } from "../document";
+import { address, open } from "../navigation";
+import { headline } from "./api";
 
-/** A record that changed within this many seconds counts as in progress. */
-const RECENT_S = 30;
+/** What became of a campaign; it was interrupted where comparisons were not measured to their end. */
+export function stateOf(running: boolean, finished: boolean | undefined): string {
+  return running ? "running" : finished === undefined ? "…" : finished ? "ended" : "interrupted";
+}
+
+/** The older record is A, so that a comparison says what changed since. */
+export function byAge(rows: readonly CampaignRow[], names: readonly string[]): string[] {
+  const began = (name: string) => rows.find((row) => row.name === name)?.started ?? "";
+  return [...names].sort((a, b) => (began(a) < began(b) ? -1 : began(a) > began(b) ? 1 : 0));
+}
 
 export function CampaignList({ listing }: { listing: Listing }) {
   const chosen = useSignal<readonly string[]>([]);
@@ -12,7 +22,7 @@ export function CampaignList({ listing }: { listing: Listing }) {
     const others = chosen.value.filter((known) => known !== name);
     chosen.value = on ? [...others, name].slice(-2) : others;
   };
-  const [a, b] = chosen.value;
+  const [a, b] = byAge(listing.campaigns, chosen.value);
   return (
     <section aria-labelledby="campaigns-title">
       <h1 id="campaigns-title">Campaigns in {listing.folder}</h1>
@@ -28,7 +38,8 @@ export function CampaignList({ listing }: { listing: Listing }) {
             <tr>
               <th scope="col">compare</th>
               <th scope="col">record</th>
-              <th scope="col">study</th>
+              <th scope="col">state</th>
+              <th scope="col">study and answer</th>
               <th scope="col">began</th>
               <th scope="col">runs</th>
               <th scope="col">changed</th>
@@ -49,12 +60,18 @@ interface RowProps {
 }
 
 function Row({ row, on, choose }: RowProps) {
+  const said = useSignal<Headline | undefined>(undefined);
+  useEffect(() => {
+    if (row.error !== null) return;
+    // A record whose answer cannot be made is still listed.
+    headline(row.name).then((found) => (said.value = found), () => undefined);
+  }, [row.name, row.runs, row.running]);
   if (row.error !== null) {
     return (
       <tr>
         <td />
         <th scope="row"><code>{row.name}</code></th>
-        <td colSpan={4}>{row.error}</td>
+        <td colSpan={5}>{row.error}</td>
       </tr>
     );
   }
@@ -63,11 +80,15 @@ function Row({ row, on, choose }: RowProps) {
       <td>
         <input type="checkbox" checked={on} aria-label={`compare ${row.name}`} onChange={(event) => choose(row.name, event.currentTarget.checked)} />
       </td>
-      <th scope="row"><button type="button" onClick={() => open({ c: row.name })}>{row.name}</button></th>
-      <td>{row.title}</td>
+      <th scope="row"><a href={address({ c: row.name })}>{row.name}</a></th>
+      <td><span class="live">{stateOf(row.running, said.value?.finished)}</span></td>
+      <td>
+        {row.title}
+        {said.value?.text && <div class="quiet">{said.value.text}</div>}
+      </td>
       <td>{row.started}</td>
       <td class="number">{row.runs}</td>
-      <td>{row.changed_s < RECENT_S ? <span class="live">just now</span> : ago(row.changed_s)}</td>
+      <td>{ago(row.changed_s)}</td>
     </tr>
   );
 }

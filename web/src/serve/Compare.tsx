@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { BlockView, Compared } from "../document";
-import { Back } from "../navigation";
+import { Back, open } from "../navigation";
 import { Facts } from "../testbed/Testbed";
 import { compared } from "./api";
 
@@ -18,6 +18,11 @@ export function Compare({ a, b }: { a: string; b: string }) {
   return (
     <>
       <Back />
+      <p>
+        A: <code>{a}</code>, B: <code>{b}</code>{" "}
+        <button type="button" onClick={() => open({ a: b, b: a })}>swap A and B</button>
+      </p>
+      {found.value && <p class="answer">{found.value.headline}</p>}
       {failed.value && <p role="alert">{failed.value}</p>}
       {found.value ? found.value.blocks.map((block, place) => <Block key={place} block={block} />) : !failed.value && <p>Loading …</p>}
     </>

@@ -6,7 +6,7 @@ import { Back } from "../navigation";
 import { PageView } from "../PageView";
 import { state } from "../state";
 import { AGAIN_MS, campaign, campaigns, follow, runDetail } from "./api";
-import { CampaignList } from "./CampaignList";
+import { CampaignList, stateOf } from "./CampaignList";
 import { Compare } from "./Compare";
 import { repeatedly } from "./repeatedly";
 
@@ -55,6 +55,7 @@ function Live({ name }: { name: string }) {
   const page = useSignal<Page | undefined>(undefined);
   const failed = useSignal("");
   const runs = useSignal<number | undefined>(undefined);
+  const isRunning = useSignal(false);
   useEffect(() => {
     const loaded = () => page.value?.runs.block.length;
     const loading = repeatedly(async () => {
@@ -70,10 +71,11 @@ function Live({ name }: { name: string }) {
     });
     const stop = follow(
       name,
-      (count) => {
-        runs.value = count;
-        // The first document is on its way already.
-        if (page.value && count !== loaded()) loading.now();
+      ({ count, running }) => {
+        const hasEnded = isRunning.value && !running;
+        [runs.value, isRunning.value] = [count, running];
+        // The first document is on its way already; the last one says how the campaign ended.
+        if (page.value && (count !== loaded() || hasEnded)) loading.now();
       },
       (isLost) => (lost.value = isLost),
     );
@@ -88,7 +90,7 @@ function Live({ name }: { name: string }) {
       <p>
         <code>{name}</code>{" "}
         <span class="live" role="status" data-runs={page.value?.runs.block.length}>
-          {lost.value ? "the server is not heard" : `${page.value?.runs.block.length ?? 0} runs, followed as they come`}
+          {lost.value ? "the server does not answer" : `${page.value?.runs.block.length ?? 0} runs, ${isRunning.value ? "running: followed as they come" : stateOf(false, page.value?.finished)}`}
         </span>
       </p>
       {failed.value && <p role="alert">{failed.value}</p>}

@@ -1,5 +1,5 @@
 // Requests to the server, and its change events.
-import type { Changed, Compared, Listing, Page, Refused, RunDetail } from "../document";
+import type { Changed, Compared, Headline, Listing, Page, Refused, RunDetail } from "../document";
 
 async function ask<T>(path: string, asked: Record<string, string> = {}): Promise<T> {
   const answer = await fetch(`${path}?${new URLSearchParams(asked)}`, { headers: { accept: "application/json" } });
@@ -10,6 +10,7 @@ async function ask<T>(path: string, asked: Record<string, string> = {}): Promise
 
 export const campaigns = () => ask<Listing>("/api/campaigns");
 export const campaign = (name: string) => ask<Page>("/api/campaign", { name });
+export const headline = (name: string) => ask<Headline>("/api/headline", { name });
 export const compared = (a: string, b: string) => ask<Compared>("/api/compare", { a, b });
 export const runDetail = (name: string, block: number, position: number) =>
   ask<RunDetail>("/api/run", { name, block: String(block), position: String(position) });
@@ -18,7 +19,7 @@ export const runDetail = (name: string, block: number, position: number) =>
 export const AGAIN_MS = 3000;
 
 /** Calls `changed` whenever the record changes, or the folder where no record is named. Returns a function that stops this. */
-export function follow(name: string | undefined, changed: (count: number) => void, lost: (isLost: boolean) => void): () => void {
+export function follow(name: string | undefined, changed: (now: Changed) => void, lost: (isLost: boolean) => void): () => void {
   const address = "/api/events" + (name === undefined ? "" : `?${new URLSearchParams({ name })}`);
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -30,7 +31,7 @@ export function follow(name: string | undefined, changed: (count: number) => voi
   const start = () => {
     stop();
     const opened = (source = new EventSource(address));
-    opened.addEventListener("changed", (event) => changed((JSON.parse(event.data as string) as Changed).count));
+    opened.addEventListener("changed", (event) => changed(JSON.parse(event.data as string) as Changed));
     opened.addEventListener("open", () => lost(false));
     opened.addEventListener("error", () => {
       lost(true);

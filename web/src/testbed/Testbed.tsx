@@ -8,10 +8,22 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
       {facts.map((fact, place) => (
         <div key={place}>
           <dt>{fact.name}</dt>
-          <dd>{fact.text}</dd>
+          <dd><Lines text={fact.text} /></dd>
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A text of several lines, such as one for each mechanism, as a list that is folded. */
+function Lines({ text }: { text: string }) {
+  const lines = text.split("\n");
+  if (lines.length === 1) return <>{text}</>;
+  return (
+    <details>
+      <summary>{lines.length} of them</summary>
+      <ul>{lines.map((line) => <li key={line}>{line}</li>)}</ul>
+    </details>
   );
 }
 
@@ -25,7 +37,7 @@ export function Testbed({ page }: { page: Page }) {
           {testbed.rows.map((row, place) => <Drawing key={place} row={row} />)}
         </div>
       )}
-      <p>{testbed.sentence}</p>
+      <div><Lines text={testbed.sentence} /></div>
       {testbed.hosts.map((host, place) => (
         <details key={place}>
           <summary>{host.name}{host.kind !== "" && ` (${host.kind})`}: {host.system}</summary>

@@ -1,55 +1,94 @@
-// The differences as a forest plot: each over all cells as a bar, single cells as dots, the margin as a band and what an
-// arm differs from itself by as a darker one.
-import type { ForestRow, Page } from "../document";
-import { scale } from "../chart/scale";
+// The differences as a forest plot: each over all cells as a bar, single cells as dots, the margin as a band, and the
+// figures at the right. Places are per cent of the width, so that the plot fits a phone, a screen and paper.
+import type { ForestRow } from "../document";
+import { axis, bar, type ForestAxis } from "./axis";
+import { tone } from "./Sign";
 
-const [WIDTH, LEFT, RIGHT, ROW] = [960, 330, 940, 30];
+const HEIGHT = 34;
 
-export function Forest({ page }: { page: Page }) {
-  if (page.forest.length === 0) return null;
-  const units = [...new Set(page.forest.map((row) => row.unit))];
+const percent = (place: number) => `${place.toFixed(2)}%`;
+
+/** The rows of one pair, with an axis for each unit. */
+export function Forest({ rows, arms }: { rows: readonly ForestRow[]; arms: string }) {
+  const drawn = rows.filter((row) => row.whole !== null);
+  const units = [...new Set(drawn.map((row) => row.unit))];
+  return <>{units.map((unit) => <Panel key={unit} unit={unit} arms={arms} rows={drawn.filter((row) => row.unit === unit)} />)}</>;
+}
+
+export function named(row: ForestRow): string {
+  return `${row.metric}${row.transport === null ? "" : ` ${row.transport}`}`;
+}
+
+function Panel({ unit, arms, rows }: { unit: string; arms: string; rows: readonly ForestRow[] }) {
+  const plan = axis(rows);
   return (
-    <section aria-labelledby="forest-title">
-      <h2 id="forest-title">Differences</h2>
-      <p class="quiet">
-        Each difference over all cells with its 95 % interval, and a dot for each cell. The light band is the margin: a smaller
-        difference counts as none. The dark band is what an arm differs from itself by, where that was measured.
-      </p>
-      {units.map((unit) => <Panel key={unit} unit={unit} rows={page.forest.filter((row) => row.unit === unit)} />)}
-    </section>
+    <table class="forest">
+      <caption><strong>{arms}</strong>, difference in {unit}</caption>
+      <colgroup><col /><col /><col /><col /></colgroup>
+      <thead class="hidden">
+        <tr><th scope="col">metric</th><th scope="col">plot</th><th scope="col">difference, {unit} [95 %]</th><th scope="col">verdict</th></tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={named(row)}>
+            <th scope="row">
+              {named(row)}
+              <span class="direction">{row.higher_is_better ? "higher is better" : "lower is better"}</span>
+            </th>
+            <td class="drawn"><Marks row={row} plan={plan} /></td>
+            <td class="number">{row.shown} {unit}</td>
+            <td><span class={`sign ${tone(row)}`}>{row.words}</span></td>
+          </tr>
+        ))}
+        <tr class="axis" aria-hidden="true">
+          <td />
+          <td class="drawn">
+            <svg width="100%" height="34">
+              {plan.ticks.map((tick) => <text key={tick.at} class="tick middle" x={percent(tick.at)} y="12">{tick.label}</text>)}
+              <text class="tick middle" x="50%" y="28">difference, {unit}{plan.isLog ? " (log scale)" : ""}</text>
+            </svg>
+          </td>
+          <td colSpan={2} />
+        </tr>
+      </tbody>
+    </table>
   );
 }
 
-/** The widest that the axis shows: intervals, and the cells' middles. */
-export function reach(rows: readonly ForestRow[]): number {
-  const ends = rows.flatMap((row) => [row.whole.low, row.whole.high, ...row.margin, ...row.parts.map((part) => part.middle)]);
-  return Math.max(...ends.map(Math.abs), 1e-9);
+function Marks({ row, plan }: { row: ForestRow; plan: ForestAxis }) {
+  const { from, to, middle, isCut } = bar(plan, row.whole!);
+  const [low, high] = row.margin.map((end) => Math.min(Math.max(plan.at(end), 0), 100)) as [number, number];
+  const [dots, line] = [10, HEIGHT / 2 + 4];
+  return (
+    <svg width="100%" height={HEIGHT} class={row.outcome} aria-hidden="true">
+      <rect class="margin" x={percent(low)} y="0" width={percent(high - low)} height={HEIGHT} />
+      <line class="zero" x1="50%" x2="50%" y1="0" y2={HEIGHT} />
+      {row.parts.map((part, place) => {
+        const at = plan.at(part.middle);
+        return at < 0 || at > 100
+          ? <text key={place} class={at < 0 ? "cut" : "cut end"} x={at < 0 ? "0" : "100%"} y={dots + 3}>{at < 0 ? "\u2039" : "\u203a"}</text>
+          : <circle key={place} class="part" cx={percent(at)} cy={dots} r="2.5" />;
+      })}
+      <line class="whole" x1={percent(from)} x2={percent(to)} y1={line} y2={line} />
+      {middle !== undefined && <line class="whole" x1={percent(middle)} x2={percent(middle)} y1={line - 6} y2={line + 6} />}
+      {isCut[0] && <text class="cut" x="0" y={line + 5}>{"\u25c0"}</text>}
+      {isCut[1] && <text class="cut end" x="100%" y={line + 5}>{"\u25b6"}</text>}
+    </svg>
+  );
 }
 
-function Panel({ unit, rows }: { unit: string; rows: readonly ForestRow[] }) {
-  const most = reach(rows);
-  const x = scale({ low: -most, high: most }, false, LEFT, RIGHT, 8, false);
-  const clamped = (figure: number) => Math.min(Math.max(x.at(figure), LEFT), RIGHT);
-  const bottom = rows.length * ROW + 8;
-  const several = new Set(rows.map((row) => row.arms)).size > 1;
-  const label = rows.map((row) => `${row.arms}, ${row.label}: ${row.whole.middle} [${row.whole.low}, ${row.whole.high}] ${unit}`).join("; ");
+/** What the marks mean, each with its sign. */
+export function ForestLegend() {
+  const sign = (marks: preact.JSX.Element) => <svg width="34" height="16" viewBox="0 0 34 16" aria-hidden="true">{marks}</svg>;
+  const whole = (outcome: string) => sign(<g class={outcome}><path class="whole" d="M2 8H32M17 3V13" /></g>);
   return (
-    <svg class="plot forest" viewBox={`0 0 ${WIDTH} ${bottom + 38}`} role="img" aria-label={`Differences in ${unit}: ${label}`}>
-      {rows.map((row, place) => {
-        const y = place * ROW + ROW / 2 + 4;
-        const [from, to] = [clamped(row.whole.low), clamped(row.whole.high)];
-        return (
-          <g key={place}>
-            <rect class="margin" x={clamped(row.margin[0])} y={y - ROW / 2} width={clamped(row.margin[1]) - clamped(row.margin[0])} height={ROW} />
-            {row.parts.map((part, dot) => <circle key={dot} class="part" cx={clamped(part.middle)} cy={y - 6} r="2.5" />)}
-            <path class="whole" d={`M${from.toFixed(1)} ${y + 4}H${to.toFixed(1)}M${clamped(row.whole.middle).toFixed(1)} ${y - 2}v12`} />
-            <text class="tick end" x={LEFT - 10} y={y + 5}>{several ? `${row.label}, ${row.arms}` : row.label}</text>
-          </g>
-        );
-      })}
-      <path class="zero" d={`M${x.at(0).toFixed(1)} 2V${bottom}`} />
-      {x.ticks.filter((tick) => tick.at >= LEFT - 1 && tick.at <= RIGHT + 1).map((tick) => <text key={tick.at} class="tick middle" x={tick.at} y={bottom + 16}>{tick.label}</text>)}
-      <text class="tick middle" x={(LEFT + RIGHT) / 2} y={bottom + 33}>difference, {unit}{several ? "" : `, ${rows[0]!.arms}`}</text>
-    </svg>
+    <ul class="legend forest">
+      <li>{whole("candidate")} the first arm is better</li>
+      <li>{whole("baseline")} the second arm is better</li>
+      <li>{whole("equivalent")} neither, or not yet known: over all cells, with its 95 % interval</li>
+      <li>{sign(<circle class="part" cx="17" cy="8" r="2.5" />)} one cell</li>
+      <li>{sign(<rect class="margin" x="2" y="1" width="30" height="14" />)} the margin: a smaller difference counts as none</li>
+      <li>{sign(<text class="cut" x="12" y="13">{"\u25b6"}</text>)} goes on beyond the axis</li>
+    </ul>
   );
 }

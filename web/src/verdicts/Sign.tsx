@@ -1,5 +1,5 @@
 // A verdict as a sign: by its words, its mark, and by colour.
-import type { ComparisonView } from "../document";
+import type { ComparisonView, Outcome } from "../document";
 
 /** Triangles point up for the arm compared, down for the one compared with; as many as the difference is large. */
 export function mark(comparison: ComparisonView): string {
@@ -20,8 +20,8 @@ export function mark(comparison: ComparisonView): string {
 }
 
 /** The class that gives its colour: which arm, and how strong. */
-export function tone(comparison: ComparisonView): string {
-  return comparison.strength > 0 ? `${comparison.outcome} strength-${comparison.strength}` : comparison.outcome;
+export function tone({ outcome, strength }: { outcome: Outcome; strength: number }): string {
+  return strength > 0 ? `${outcome} strength-${strength}` : outcome;
 }
 
 export function Sign({ comparison, text }: { comparison: ComparisonView; text: string }) {

@@ -4,31 +4,33 @@ import { explore } from "../explorer/Explorer";
 import { stateFor } from "../explorer/select";
 import { mark, tone } from "./Sign";
 
-export function Sentences({ page }: { page: Page }) {
-  if (page.sentences.length === 0) return null;
+/** Of all pairs, or of one. */
+interface Props {
+  page: Page;
+  pair?: number;
+}
+
+export function Sentences({ page, pair }: Props) {
   return (
-    <section aria-labelledby="verdict-title">
-      <h2 id="verdict-title">Verdict</h2>
-      <ul class="sentences">
-        {page.sentences.map((sentence) => {
-          const [subject, rest] = split(sentence.text);
-          return (
-            <li key={sentence.text} class={sentence.differs ? "differs" : ""}>
-              <a
-                href="#explorer"
-                onClick={(event) => {
-                  event.preventDefault();
-                  explore(stateFor(page, page.comparisons[sentence.comparison]!));
-                }}
-              >
-                {subject}
-              </a>
-              {rest}
-            </li>
-          );
-        })}
-      </ul>
-    </section>
+    <ul class="sentences">
+      {page.sentences.filter((sentence) => pair === undefined || sentence.pair === pair).map((sentence) => {
+        const [subject, rest] = split(sentence.text);
+        return (
+          <li key={sentence.text} class={sentence.differs ? "differs" : ""}>
+            <a
+              href="#explorer"
+              onClick={(event) => {
+                event.preventDefault();
+                explore(stateFor(page, page.comparisons[sentence.comparison]!));
+              }}
+            >
+              {subject}
+            </a>
+            {rest}
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 
@@ -38,52 +40,62 @@ function split(text: string): [string, string] {
   return place < 0 ? [text, ""] : [text.slice(0, place), text.slice(place)];
 }
 
-export function MatrixTable({ page }: { page: Page }) {
-  const { columns, rows } = page.matrix;
-  if (rows.length === 0) return null;
+/** What the signs of the matrix mean. */
+export function MatrixLegend() {
   return (
-    <section aria-labelledby="matrix-title">
-      <h2 id="matrix-title">All verdicts by size</h2>
-      <p class="quiet">
-        The better arm and by how much; ▲ the arm compared, ▼ the one compared with, one sign to three by how far the difference
-        is beyond the margin, in parentheses where it is within it; = equivalent, 0 none seen, ? inconclusive, - nothing to compare. A cell leads to its graph.
-      </p>
-      <div class="scroll" tabIndex={0} role="region" aria-label="All verdicts by size">
-        <table class="matrix">
-          <thead>
-            <tr>
-              <th scope="col">size in bytes</th>
-              {columns.map((size) => <th scope="col" key={size}>{size}</th>)}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
+    <p class="quiet">
+      The better arm and by how much; ▲ the arm compared, ▼ the one compared with, one sign to three by how far the difference
+      is beyond the margin, in parentheses where it is within it; = equivalent, 0 none seen, ? inconclusive, - nothing to compare. A cell leads to its graph.
+    </p>
+  );
+}
+
+/** The verdicts by size: of one pair, or of all with a heading for each. */
+export function MatrixTable({ page, pair }: Props) {
+  const { columns, rows } = page.matrix;
+  const pairs = page.pairs.map((_, place) => place).filter((place) => (pair === undefined || place === pair) && rows.some((row) => row.pair === place));
+  if (pairs.length === 0) return null;
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="All verdicts by size">
+      <table class="matrix">
+        <thead>
+          <tr>
+            <th scope="col">{pairs.length === 1 ? page.pairs[pairs[0]!] : "size in bytes"}</th>
+            {columns.map((size) => <th scope="col" key={size}>{size} B</th>)}
+          </tr>
+        </thead>
+        {pairs.map((place) => (
+          <tbody key={place}>
+            {pairs.length > 1 && <tr class="pair"><th scope="rowgroup" colSpan={columns.length + 1}>{page.pairs[place]}</th></tr>}
+            {rows.filter((row) => row.pair === place).map((row) => (
               <tr key={row.label}>
                 <th scope="row">{row.label}</th>
-                {row.cells.map((place, column) => {
-                  const comparison = place === null ? undefined : page.comparisons[place];
-                  if (comparison === undefined) return <td key={column} />;
-                  const said = `${row.label}, ${columns[column]} bytes: ${comparison.words}, difference ${comparison.shown}`;
-                  return (
-                    <td key={column} class={tone(comparison)}>
-                      <button type="button" title={said} onClick={() => explore(stateFor(page, comparison))}>
-                        {comparison.strength > 0 ? (
-                          <>
-                            <span class="mark">{mark(comparison)}</span> {comparison.sign}
-                          </>
-                        ) : (
-                          comparison.sign
-                        )}
-                        <span class="hidden">: {said}</span>
-                      </button>
-                    </td>
-                  );
-                })}
+                {row.cells.map((cell, column) => <Verdict key={column} page={page} cell={cell} about={`${page.pairs[place]}, ${row.label}, ${columns[column]} bytes`} />)}
               </tr>
             ))}
           </tbody>
-        </table>
-      </div>
-    </section>
+        ))}
+      </table>
+    </div>
+  );
+}
+
+function Verdict({ page, cell, about }: { page: Page; cell: number | null; about: string }) {
+  const comparison = cell === null ? undefined : page.comparisons[cell];
+  if (comparison === undefined) return <td />;
+  const said = `${about}: ${comparison.words}, difference ${comparison.shown}`;
+  return (
+    <td class={tone(comparison)}>
+      <button type="button" title={said} onClick={() => explore(stateFor(page, comparison))}>
+        {comparison.strength > 0 ? (
+          <>
+            <span class="mark">{mark(comparison)}</span> {comparison.sign}
+          </>
+        ) : (
+          comparison.sign
+        )}
+        <span class="hidden">: {said}</span>
+      </button>
+    </td>
   );
 }

@@ -279,6 +279,17 @@ impl Metric {
         }
     }
 
+    /// Whether a figure below zero means something. Of all others such a figure comes from clocks that differ, and the
+    /// end of an interval below zero from the interval's width.
+    pub fn can_be_negative(self) -> bool {
+        use Metric::*;
+        self.is_bias()
+            || matches!(
+                self,
+                BufferDelay | LinkBytesBeyond | Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99
+            )
+    }
+
     /// Whether it says how far an engine's own count is from the interface's: it is no advantage of an arm, and nothing
     /// is compared by it.
     pub fn is_bias(self) -> bool {

@@ -7,7 +7,8 @@ pub(super) struct Axis {
     to: f64,
     low: f64,
     high: f64,
-    log: bool,
+    /// Whether it is logarithmic.
+    pub log: bool,
     /// Figures with their labels.
     pub ticks: Vec<(f64, String)>,
 }

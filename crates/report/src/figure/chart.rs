@@ -18,6 +18,8 @@ const EDGE: f64 = 2.0;
 const SIGN: f64 = 24.0;
 const INK: Colour = [0x16, 0x19, 0x1d];
 const FAINT: Colour = [0x50, 0x57, 0x5f];
+/// The margin.
+pub(super) const BAND: Colour = [0xec, 0xef, 0xf2];
 const GRID: Colour = [0xe2, 0xe6, 0xea];
 /// Colours that people with any colour vision can distinguish, the same as on the page.
 pub(super) const COLOURS: [Colour; 8] = [
@@ -35,7 +37,8 @@ pub(super) const LIMIT_DASH: &[f32] = &[2.0, 2.5];
 
 /// Draws a figure.
 pub(super) fn draw(plot: &Plot) -> Drawing {
-    let (top, bottom) = (8.0, PLOT_HEIGHT - 30.0);
+    // A line above the plot says which direction is better.
+    let (top, bottom) = (8.0 + LINE, PLOT_HEIGHT + LINE - 30.0);
     let y = Axis::round(figures(plot), bottom, top, 5);
     let widest = y.ticks.iter().map(|(_, label)| width(label, LETTERS)).fold(0.0, f64::max);
     let y_title = lines_of(&plot.y_title, bottom - top);
@@ -50,6 +53,7 @@ pub(super) fn draw(plot: &Plot) -> Drawing {
         let aside = offset(number, plot.lines.len());
         items.extend(marks(line, number, |level| x.at(level) + aside, &y));
     }
+    items.extend(direction(plot.higher_is_better, right));
     let (legend, height) = legend(plot, left);
     items.extend(legend);
     Drawing { title: plot.title.clone(), width: WIDTH, height, items }
@@ -67,6 +71,21 @@ fn lines_of(title: &str, room: f64) -> Vec<String> {
     }
 }
 
+/// An arrow towards the better end of the vertical axis, and what it means.
+fn direction(higher_is_better: bool, right: f64) -> Vec<Item> {
+    let (tip, base, words) =
+        if higher_is_better { (3.0, 10.0, "higher is better") } else { (10.0, 3.0, "lower is better") };
+    let head = if higher_is_better { tip + 2.5 } else { tip - 2.5 };
+    let x = right - 3.0;
+    let arrow = Item::Path {
+        pieces: vec![vec![(x, base), (x, tip)], vec![(x - 2.0, head), (x, tip), (x + 2.0, head)]],
+        closed: false,
+        stroke: Some(LineStyle { colour: FAINT, width: 0.8, dash: &[] }),
+        fill: None,
+    };
+    vec![arrow, text((x - 5.0, 9.5), Anchor::End, false, FAINT, words)]
+}
+
 fn text((x, y): (f64, f64), anchor: Anchor, turned: bool, colour: Colour, text: &str) -> Item {
     Item::Text { x, y, size: LETTERS, anchor, turned, colour, text: text.to_owned() }
 }
@@ -77,13 +96,14 @@ fn figures(plot: &Plot) -> impl Iterator<Item = f64> {
         let ends = point.interval.map(|(low, high)| [low, high]);
         ends.into_iter().flatten().chain([point.figure]).chain(point.limit)
     });
-    of.chain(plot.level_line)
+    of.chain(plot.level_line).chain(plot.margin.into_iter().flatten())
 }
 
 /// The horizontal axis: the position of each level.
 struct XAxis {
     places: Vec<f64>,
     ticks: Vec<(f64, String)>,
+    log: bool,
 }
 
 impl XAxis {
@@ -97,13 +117,13 @@ fn x_axis(plot: &Plot, from: f64, to: f64) -> XAxis {
         Levels::Numbers(numbers) => {
             let axis = Axis::told(numbers, from, to);
             let ticks = axis.ticks.iter().map(|(figure, label)| (axis.at(*figure), label.clone())).collect();
-            XAxis { places: numbers.iter().map(|figure| axis.at(*figure)).collect(), ticks }
+            XAxis { places: numbers.iter().map(|figure| axis.at(*figure)).collect(), ticks, log: axis.log }
         }
         Levels::Names(names) => {
             let width = (to - from) / names.len().max(1) as f64;
             let places: Vec<f64> =
                 (0..names.len()).map(|place| from + (place as f64 + 0.5) * width).collect();
-            XAxis { ticks: places.iter().copied().zip(names.iter().cloned()).collect(), places }
+            XAxis { ticks: places.iter().copied().zip(names.iter().cloned()).collect(), places, log: false }
         }
     }
 }
@@ -120,11 +140,12 @@ fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4])
         stroke: Some(LineStyle { colour, width, dash: &[] }),
         fill: None,
     };
-    let mut items = vec![line(
+    let mut items: Vec<Item> = plot.margin.iter().map(|ends| band(*ends, y, [left, right])).collect();
+    items.push(line(
         y.ticks.iter().map(|(figure, _)| vec![(left, y.at(*figure)), (right, y.at(*figure))]).collect(),
         GRID,
         0.5,
-    )];
+    ));
     if let Some(figure) = plot.level_line {
         items.push(line(vec![vec![(left, y.at(figure)), (right, y.at(figure))]], FAINT, 0.8));
     }
@@ -138,9 +159,17 @@ fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4])
         0.6,
     ));
     items.extend(labels(x, right - left, bottom + 11.0));
-    let title = clipped(&plot.x_title, LETTERS, right - left);
+    let title = if x.log { format!("{} (log scale)", plot.x_title) } else { plot.x_title.clone() };
+    let title = clipped(&title, LETTERS, right - left);
     items.push(text(((left + right) / 2.0, bottom + 24.0), Anchor::Middle, false, INK, &title));
     items
+}
+
+/// The margin, across the plot.
+fn band([low, high]: [f64; 2], y: &Axis, [left, right]: [f64; 2]) -> Item {
+    let (low, high) = (y.at(low), y.at(high));
+    let corners = vec![(left, low), (right, low), (right, high), (left, high)];
+    Item::Path { pieces: vec![corners], closed: true, stroke: None, fill: Some(BAND) }
 }
 
 /// The labels of the horizontal axis. A label that would overlap another is left out, except the first and the last;
@@ -234,7 +263,7 @@ fn marker(number: usize, x: f64, y: f64) -> Item {
 /// The legend below the plot, and how high everything is with it.
 fn legend(plot: &Plot, left: f64) -> (Vec<Item>, f64) {
     let mut items = Vec::new();
-    let mut y = PLOT_HEIGHT + 4.0;
+    let mut y = PLOT_HEIGHT + LINE + 4.0;
     let mut row = |sign: Vec<Item>, label: &str, y: &mut f64| {
         items.extend(sign);
         for line in wrapped(label, LETTERS, WIDTH - EDGE - left - SIGN) {
@@ -254,6 +283,11 @@ fn legend(plot: &Plot, left: f64) -> (Vec<Item>, f64) {
     }
     if plot.lines.iter().flat_map(|line| &line.points).any(|point| point.limit.is_some()) {
         row(vec![sample(FAINT, LIMIT_DASH, y)], &format!("limit by {}", plot.limited_by), &mut y);
+    }
+    if let Some([low, high]) = plot.margin {
+        let sign = vec![(left, y - 3.5), (left + 18.0, y - 3.5), (left + 18.0, y + 3.5), (left, y + 3.5)];
+        let sign = Item::Path { pieces: vec![sign], closed: true, stroke: None, fill: Some(BAND) };
+        row(vec![sign], &format!("margin, {low} to +{high}: counts as no difference"), &mut y);
     }
     (items, y)
 }

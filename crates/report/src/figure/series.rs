@@ -1,6 +1,6 @@
 //! The plots of a campaign and their data.
 
-use crate::page::{EstimateView, FactorView, Page};
+use crate::page::{AS_IT_IS, EstimateView, FactorView, Page};
 use std::collections::BTreeMap;
 
 /// A figure of lines over levels.
@@ -17,6 +17,10 @@ pub(super) struct Plot {
     pub lines: Vec<Line>,
     /// A horizontal line at "no difference", where the plot shows differences.
     pub level_line: Option<f64>,
+    /// Differences that count as none, where the plot shows differences with the same margin.
+    pub margin: Option<[f64; 2]>,
+    /// Whether higher figures are better.
+    pub higher_is_better: bool,
     /// The model of its points' limits: `headers`, or `airtime`.
     pub limited_by: String,
 }
@@ -90,6 +94,7 @@ fn arms(page: &Page, metric: usize, place: &str, across: usize, estimates: &[&Es
         let of = page.limits.iter().find(|limit| (limit.cell, limit.metric) == (cell, metric));
         of.map(|limit| limit.value)
     };
+    let view = &page.metrics[metric];
     let mut lines: BTreeMap<Vec<usize>, Line> = BTreeMap::new();
     for estimate in estimates {
         let Some(figure) = estimate.mean else { continue };
@@ -99,11 +104,10 @@ fn arms(page: &Page, metric: usize, place: &str, across: usize, estimates: &[&Es
         line.points.push(Point {
             level: levels[across],
             figure,
-            interval: estimate.low.zip(estimate.high),
+            interval: estimate.low.zip(estimate.high).map(|(low, high)| (view.physical(low), high)),
             limit: limit(estimate.cell),
         });
     }
-    let view = &page.metrics[metric];
     let name = view.name.replace('_', " ");
     let plot = plot(
         format!("{}-{place}", view.name),
@@ -113,7 +117,7 @@ fn arms(page: &Page, metric: usize, place: &str, across: usize, estimates: &[&Es
         lines,
         None,
     );
-    Plot { limited_by: page.limited_by.clone(), ..plot }
+    Plot { limited_by: page.limited_by.clone(), higher_is_better: view.higher_is_better, ..plot }
 }
 
 fn apart(
@@ -128,6 +132,7 @@ fn apart(
         .iter()
         .filter(|comparison| comparison.metric == metric && comparison.factor != across);
     let mut lines: BTreeMap<Vec<usize>, Line> = BTreeMap::new();
+    let mut margins = Vec::new();
     for comparison in here.filter(|comparison| same(comparison.baseline)) {
         let Some(figure) = comparison.difference else { continue };
         let levels = &page.cells[comparison.baseline].levels;
@@ -142,6 +147,7 @@ fn apart(
         } else {
             format!("{}, {others}", comparison.arms)
         };
+        margins.push(comparison.margin);
         let interval = comparison.low.zip(comparison.high);
         line.points.push(Point { level: levels[across], figure, interval, limit: None });
     }
@@ -150,14 +156,17 @@ fn apart(
     }
     let view = &page.metrics[metric];
     let name = view.name.replace('_', " ");
-    Some(plot(
+    let plot = plot(
         format!("{}-{place}-difference", view.name),
         format!("{name}, {place}: differences with 95 % intervals"),
         format!("difference of {name}, {}", view.difference_unit),
         &page.factors[across],
         lines,
         Some(0.0),
-    ))
+    );
+    margins.dedup();
+    let margin = margins.first().copied().filter(|_| margins.len() == 1);
+    Some(Plot { margin, higher_is_better: view.higher_is_better, ..plot })
 }
 
 fn plot(
@@ -169,6 +178,12 @@ fn plot(
     level_line: Option<f64>,
 ) -> Plot {
     let mut lines: Vec<Line> = lines.into_values().collect();
+    if lines.len() > 1 {
+        lines
+            .iter_mut()
+            .filter(|line| line.label.is_empty())
+            .for_each(|line| line.label = AS_IT_IS.to_owned());
+    }
     let mut used: Vec<usize> = lines.iter().flat_map(|line| &line.points).map(|point| point.level).collect();
     used.sort_unstable();
     used.dedup();
@@ -184,7 +199,18 @@ fn plot(
     };
     let x_title =
         if across.name == "size" { "size, bytes".to_owned() } else { across.name.replace('_', " ") };
-    Plot { name, title, x_title, y_title, levels, lines, level_line, limited_by: String::new() }
+    Plot {
+        name,
+        title,
+        x_title,
+        y_title,
+        levels,
+        lines,
+        level_line,
+        margin: None,
+        higher_is_better: false,
+        limited_by: String::new(),
+    }
 }
 
 /// The key of a line: the levels of all factors except some.
@@ -192,11 +218,12 @@ fn key(page: &Page, levels: &[usize], without: &[usize]) -> Vec<usize> {
     (0..page.factors.len()).filter(|factor| !without.contains(factor)).map(|factor| levels[factor]).collect()
 }
 
-/// The same in words: of factors that have several levels, and are not in the figure's name.
+/// The same in words: of factors that have several levels and are not in the figure's name, those that the cell sets.
 fn label(page: &Page, levels: &[usize], without: &[usize]) -> String {
     let told = page.factors.iter().enumerate().filter(|(place, factor)| {
         !without.contains(place)
             && factor.levels.len() > 1
+            && !factor.levels[levels[*place]].is_empty()
             && !["transport", "framing"].contains(&factor.name.as_str())
     });
     let words: Vec<String> = told

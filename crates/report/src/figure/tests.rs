@@ -157,3 +157,66 @@ fn names_from_files_stay_text() {
     // Whatever a study's levels are, the file is written.
     assert!(figure(&page, "throughput-tcp-segment", FigureFormat::Pdf).is_some());
 }
+
+#[test]
+fn lines_name_the_settings_that_their_cells_have() {
+    let mut page = document();
+    let mtu = crate::page::FactorView {
+        name: "mtu".to_owned(),
+        levels: vec![String::new(), "1280".to_owned()],
+        labels: vec!["as it is".to_owned(), "1280".to_owned()],
+        numbers: None,
+    };
+    page.factors.push(mtu);
+    for (place, cell) in page.cells.iter_mut().enumerate() {
+        cell.levels.push(place % 2);
+    }
+    let plots = series::all(&page);
+    let lines = &plots.iter().find(|plot| plot.name == "throughput-tcp-segment").unwrap().lines;
+    let labels: Vec<&str> = lines.iter().map(|line| &line.label[..]).collect();
+    assert_eq!(labels, ["ipv4", "ipv6, mtu 1280"]);
+}
+
+#[test]
+fn an_axis_has_no_figures_that_cannot_be() {
+    let mut page = document();
+    for estimate in &mut page.estimates {
+        estimate.low = estimate.mean.map(|mean| -mean);
+    }
+    let lowest = |page: &crate::page::Page| {
+        let plots = series::all(page);
+        let plot = plots.iter().find(|plot| plot.name == "rtt-udp-segment").unwrap();
+        plot.lines
+            .iter()
+            .flat_map(|line| &line.points)
+            .filter_map(|point| Some(point.interval?.0))
+            .fold(9.9, f64::min)
+    };
+    assert_eq!(lowest(&page), 0.0);
+    page.metrics.iter_mut().for_each(|metric| metric.can_be_negative = true);
+    assert!(lowest(&page) < 0.0);
+}
+
+#[test]
+fn a_difference_stands_beside_its_margin_and_the_better_direction() {
+    let page = document();
+    let texts = |name: &str| {
+        let plots = series::all(&page);
+        let drawing = chart::draw(plots.iter().find(|plot| plot.name == name).unwrap());
+        let is_band = |item: &&Item| matches!(item, Item::Path { fill: Some(chart::BAND), .. });
+        let bands = drawing.items.iter().filter(is_band).count();
+        let text = |item| match item {
+            Item::Text { text, .. } => Some(text),
+            Item::Path { .. } => None,
+        };
+        (drawing.items.into_iter().filter_map(text).collect::<Vec<_>>().join("|"), bands)
+    };
+    let (rate, bands) = texts("throughput-tcp-segment-difference");
+    assert!(rate.contains("higher is better") && rate.contains("margin, -1.96 to +2"), "{rate}");
+    // In the plot and in the legend.
+    assert_eq!(bands, 2);
+    assert!(rate.contains("size, bytes (log scale)"), "{rate}");
+    let (delay, bands) = texts("rtt-udp-segment");
+    assert!(delay.contains("lower is better") && !delay.contains("margin"), "{delay}");
+    assert_eq!(bands, 0);
+}

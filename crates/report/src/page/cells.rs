@@ -8,12 +8,12 @@ use crate::rendering::document::{Footnotes, without_mark};
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
     Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, Probe, RunRecord,
-    Transport,
+    SELF_ARMS, Transport,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Printed for a setting that a cell does not set.
-const AS_IT_IS: &str = "as it is";
+pub(crate) const AS_IT_IS: &str = "as it is";
 
 /// Everything that has a number in the document.
 pub(super) struct Index<'a> {
@@ -46,7 +46,8 @@ impl<'a> Index<'a> {
                 metrics.push(metric);
             }
         }
-        let factors = factors(&cells);
+        let own = |cell: &&&Cell| SELF_ARMS.contains(&cell.replica.as_str());
+        let factors = factors(cells.iter().filter(|cell| !own(cell)).copied());
         let is_paced = |metric: &Metric| runs.iter().any(|run| run.paces(*metric));
         let paced = metrics.iter().copied().filter(is_paced).collect();
         Index { cells, cell_numbers, metrics, paced, factors }
@@ -85,6 +86,7 @@ impl<'a> Index<'a> {
                 unit: shown.unit.to_owned(),
                 difference_unit: shown.difference_unit.to_owned(),
                 higher_is_better: metric.better() == Better::Higher,
+                can_be_negative: metric.can_be_negative(),
                 definition: definition(*metric, cpu_scope),
                 probe: self.probe(*metric).name().to_owned(),
             }
@@ -182,13 +184,14 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Transport, family, framing and size, and every other factor that any cell has, with the levels that occur.
-fn factors(cells: &[&Cell]) -> Vec<(Factor, Vec<String>)> {
+/// Transport, family, framing and size, and every other factor that any cell has, with the levels that occur. Arms
+/// against themselves are not among the cells: their labels would be a factor that readers cannot use.
+fn factors<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Vec<(Factor, Vec<String>)> {
     let first = [Factor::Transport, Factor::Family, Factor::Framing, Factor::Size];
     let others = Factor::ALL.iter().copied().filter(|factor| !first.contains(factor));
     let mut found = Vec::new();
     for factor in first.into_iter().chain(others) {
-        let levels: BTreeSet<String> = cells.iter().map(|cell| cell.level(factor)).collect();
+        let levels: BTreeSet<String> = cells.clone().map(|cell| cell.level(factor)).collect();
         let mut levels: Vec<String> = levels.into_iter().collect();
         if !first.contains(&factor) && levels.iter().all(String::is_empty) {
             continue;
@@ -197,4 +200,29 @@ fn factors(cells: &[&Cell]) -> Vec<(Factor, Vec<String>)> {
         found.push((factor, levels));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::tests::run;
+    use crate::tests::fixtures::findings;
+    use stacklab_model::RunStatus;
+
+    #[test]
+    fn arms_against_themselves_make_no_factor() {
+        let findings = findings();
+        let names = |replica: &str| {
+            let mut run = run(0, RunStatus::Valid);
+            run.trial.cell.replica = replica.to_owned();
+            let runs = [run];
+            let index = Index::new(&findings, &runs);
+            let names: Vec<String> = index.factors().into_iter().map(|factor| factor.name).collect();
+            (names, index.cells().into_iter().any(|cell| cell.label.contains(replica)))
+        };
+        let (plain, is_listed) = names(SELF_ARMS[1]);
+        assert_eq!(plain, ["transport", "family", "framing", "size"]);
+        assert!(is_listed, "the list of runs names the cell");
+        assert!(names("second machine").0.contains(&"replica".to_owned()));
+    }
 }

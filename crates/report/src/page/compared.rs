@@ -3,11 +3,29 @@
 use crate::page::document::{BlockView, Compared};
 use crate::page::rounding::facts;
 use crate::rendering::document::Block;
-use stacklab_model::Between;
+use stacklab_model::{Between, Change};
 
 /// The page's content for the comparison of two records.
 pub fn compared(found: &Between) -> Compared {
-    Compared { blocks: crate::records::document(found).into_iter().map(view).collect() }
+    Compared {
+        headline: headline(found),
+        blocks: crate::records::document(found).into_iter().map(view).collect(),
+    }
+}
+
+/// `B is better in 1 of 42 figures and worse in 2; 3 are equivalent, 36 cannot be told.`
+fn headline(found: &Between) -> String {
+    let count = |is: fn(&Change) -> bool| found.figures.iter().filter(|row| is(&row.change)).count();
+    let [better, worse, alike] = [
+        count(|change| matches!(change, Change::Better)),
+        count(|change| matches!(change, Change::Worse)),
+        count(|change| matches!(change, Change::Equivalent)),
+    ];
+    let all = found.figures.len();
+    let open = all - better - worse - alike;
+    format!(
+        "B is better in {better} of {all} figures and worse in {worse}; {alike} are equivalent, {open} cannot be told."
+    )
 }
 
 fn view(block: Block) -> BlockView {

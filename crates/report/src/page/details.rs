@@ -25,6 +25,10 @@ const PERCENTILES: [(&str, f64); 7] = [
     ("most", 1.0),
 ];
 
+/// What a figure of a run in turns is.
+const LOCATIONS: &str = "The arms took turns. Figures that each slice has (rates, median delays, jitter, round trips, CPU time \
+     per message) are 20 % trimmed means over the slices. A histogram has every message, so its mean and median differ.";
+
 /// The level of detail of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detailed {
@@ -61,6 +65,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
         warmup_ms: spec.probe.warmup_ns as f64 / 1e6,
         remarks,
         figures: told_first.into_iter().map(|(metric, value)| figure(*metric, value)).collect(),
+        about_figures: run.spec.slicing.map(|_| LOCATIONS.to_owned()),
         sides: run.host_reports.iter().map(|side| side_view(side, run, detailed)).collect(),
         slices: slices(run, beside),
         channel: channel(run),

@@ -1,41 +1,144 @@
 //! The differences as a forest plot: each over all cells, with those of single cells, and the margin.
 
 use crate::findings::groups::level_name;
-use crate::page::document::{ForestRow, Span};
+use crate::page::document::{ForestRow, Outcome, Span};
 use crate::page::rounding::rounded;
-use crate::rendering::numbers::DisplayUnit;
-use stacklab_model::{Comparison, Effect, Factor, Findings, Interval, Overall};
+use crate::rendering::numbers::{DisplayUnit, NONE, difference_decimals, signed};
+use stacklab_model::{
+    Better, Comparison, Effect, Factor, Findings, Interval, Metric, Overall, Question, Scale, Verdict,
+    once_each,
+};
 
-/// The rows, in the order of the answer.
-pub(super) fn rows(findings: &Findings) -> Vec<ForestRow> {
-    findings.overall.iter().filter_map(|one| row(findings, one)).collect()
+/// What is compared: factor, baseline and candidate.
+type Pair<'a> = (Factor, &'a str, &'a str);
+
+/// The pairs in the order of the answer.
+pub(super) struct Pairs<'a>(Vec<Pair<'a>>);
+
+impl<'a> Pairs<'a> {
+    pub(super) fn new(findings: &'a Findings) -> Self {
+        let pair = |one: &'a Overall| (one.factor, &one.baseline[..], &one.candidate[..]);
+        Pairs(once_each(findings.overall.iter().map(pair)))
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        // `mtu 1280 against 1500`: the factor once.
+        let name = |(factor, baseline, candidate): &Pair| match factor {
+            factor if factor.is_setting() => {
+                format!("{} {candidate} against {baseline}", factor.name().replace('_', " "))
+            }
+            factor => format!("{} against {}", level_name(*factor, candidate), level_name(*factor, baseline)),
+        };
+        self.0.iter().map(name).collect()
+    }
+
+    /// The pair of a comparison.
+    pub(super) fn of(&self, question: &Question) -> usize {
+        let [baseline, candidate] =
+            [&question.baseline, &question.candidate].map(|cell| cell.level(question.factor));
+        self.number((question.factor, &baseline, &candidate))
+    }
+
+    fn number(&self, pair: Pair) -> usize {
+        self.0.iter().position(|known| *known == pair).unwrap_or_default()
+    }
+
+    /// The rows, in the order of the answer.
+    pub(super) fn rows(&self, findings: &Findings) -> Vec<ForestRow> {
+        findings.overall.iter().map(|one| self.row(findings, one)).collect()
+    }
+
+    fn row(&self, findings: &Findings, one: &Overall) -> ForestRow {
+        let (unit, scale) = (DisplayUnit::of(one.metric), one.metric.scale());
+        let span = |effect: &Effect| {
+            let [middle, low, high] = ends(effect, &unit).map(|figure| rounded(figure, 4));
+            Some(Span { middle: middle?, low: low?, high: high? })
+        };
+        let whole = one.effect.as_ref().and_then(span);
+        let outcome = match &one.verdict {
+            Verdict::Better(level) if *level == one.candidate => Outcome::Candidate,
+            Verdict::Better(_) => Outcome::Baseline,
+            Verdict::Equivalent => Outcome::Equivalent,
+            Verdict::Inconclusive => Outcome::Inconclusive,
+            Verdict::NoneSeen(_) => Outcome::Unseen,
+            Verdict::Nothing(_) => Outcome::Nothing,
+        };
+        ForestRow {
+            pair: self.number((one.factor, &one.baseline, &one.candidate)),
+            metric: one.metric.to_string(),
+            transport: one.transport.map(|transport| transport.to_string()),
+            unit: unit.difference_unit.to_owned(),
+            is_ratio: scale == Scale::Ratio,
+            higher_is_better: one.metric.better() == Better::Higher,
+            strength: match (&one.verdict, &whole) {
+                (Verdict::Better(_), Some(whole)) => {
+                    let (by, margin) = (whole.middle.abs(), unit.margin(scale, one.margin));
+                    if by > margin { strength(by, margin) } else { 0 }
+                }
+                _ => 0,
+            },
+            outcome,
+            words: words(one),
+            shown: one.effect.as_ref().map_or_else(|| NONE.to_owned(), |effect| shown(effect, &unit)),
+            whole,
+            parts: findings
+                .comparisons
+                .iter()
+                .filter(|comparison| is_part(one, comparison))
+                .filter_map(|comparison| span(comparison.effect.as_ref()?))
+                .collect(),
+            margin: margin(one.metric, one.margin),
+        }
+    }
 }
 
-fn row(findings: &Findings, one: &Overall) -> Option<ForestRow> {
-    let unit = DisplayUnit::of(one.metric);
-    let span = |effect: &Effect| {
-        let [middle, low, high] = [effect.estimate, effect.interval95.low, effect.interval95.high]
-            .map(|figure| rounded(unit.difference(effect.scale, figure), 4));
-        Some(Span { middle: middle?, low: low?, high: high? })
-    };
-    let scale = one.metric.scale();
-    let Interval { low, high } = Interval::of_margin(scale, one.margin);
-    let margin = |effect| rounded(unit.difference(scale, effect), 4);
-    let transport = one.transport.map_or_else(String::new, |transport| format!(" {transport}"));
-    let levels = [&one.candidate, &one.baseline].map(|level| level_name(one.factor, level));
-    Some(ForestRow {
-        label: format!("{}{transport}", one.metric),
-        arms: levels.join(" against "),
-        unit: unit.difference_unit.to_owned(),
-        whole: span(one.effect.as_ref()?)?,
-        parts: findings
-            .comparisons
-            .iter()
-            .filter(|comparison| is_part(one, comparison))
-            .filter_map(|comparison| span(comparison.effect.as_ref()?))
-            .collect(),
-        margin: [margin(low)?, margin(high)?],
-    })
+/// How many comparisons have an answer, of how many.
+pub(super) fn answered(findings: &Findings) -> String {
+    let sum = |part: fn(&Overall) -> usize| findings.overall.iter().map(part).sum::<usize>();
+    format!("{} of {} comparisons answered", sum(|one| one.answered), sum(|one| one.comparisons))
+}
+
+/// How large a difference is beside the margin: 1 up to twice, 2 up to five times, 3 more.
+pub(super) fn strength(by: f64, margin: f64) -> u8 {
+    match by {
+        by if by > 5.0 * margin => 3,
+        by if by > 2.0 * margin => 2,
+        _ => 1,
+    }
+}
+
+fn ends(effect: &Effect, unit: &DisplayUnit) -> [f64; 3] {
+    [effect.estimate, effect.interval95.low, effect.interval95.high]
+        .map(|figure| unit.difference(effect.scale, figure))
+}
+
+/// `-2.0 [-3.1, -0.9]`.
+fn shown(effect: &Effect, unit: &DisplayUnit) -> String {
+    let all = ends(effect, unit);
+    let places = difference_decimals([(all[2] - all[1]) / 2.0]);
+    let [middle, low, high] = all.map(|figure| signed(figure, places));
+    format!("{middle} [{low}, {high}]")
+}
+
+/// The answer over all cells; where cells differ, how many have one.
+fn words(one: &Overall) -> String {
+    match &one.verdict {
+        Verdict::Better(level) => format!("{} better", level_name(one.factor, level)),
+        Verdict::Equivalent => "equivalent".to_owned(),
+        Verdict::Inconclusive if one.answered > 0 => {
+            format!("{} of {} answered", one.answered, one.comparisons)
+        }
+        Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::NoneSeen(_) => "none seen".to_owned(),
+        Verdict::Nothing(_) => "nothing to compare".to_owned(),
+    }
+}
+
+/// Ends of the differences that count as none, in the difference's unit.
+pub(super) fn margin(metric: Metric, margin: f64) -> [f64; 2] {
+    let (unit, scale) = (DisplayUnit::of(metric), metric.scale());
+    let Interval { low, high } = Interval::of_margin(scale, margin);
+    [low, high].map(|end| rounded(unit.difference(scale, end), 3).unwrap_or_default())
 }
 
 /// Whether a difference over all cells is over this comparison's, too.
@@ -51,7 +154,7 @@ fn is_part(one: &Overall, comparison: &Comparison) -> bool {
 mod tests {
     use super::*;
     use crate::tests::fixtures::findings;
-    use stacklab_model::{Interval, Metric, Scale, Transport, Verdict};
+    use stacklab_model::Transport;
 
     #[test]
     fn row_has_its_cells_and_the_margin_in_shown_units() {
@@ -83,10 +186,21 @@ mod tests {
         }];
         let (metric, transport) = (of.question.metric, of.question.baseline.transport);
         assert_eq!((metric, transport), (Metric::Throughput, Transport::Tcp), "the fixture is a ratio's");
-        let [row] = &rows(&findings)[..] else { panic!("one row") };
-        assert_eq!((row.label.as_str(), row.arms.as_str()), ("throughput tcp", "ipv6 against ipv4"));
-        assert_eq!((row.whole.middle, row.whole.low, row.unit.as_str()), (-5.0, -6.0, "%"));
+        let pairs = Pairs::new(&findings);
+        assert_eq!((pairs.names(), pairs.of(&of.question)), (vec!["ipv6 against ipv4".to_owned()], 0));
+        let [row] = &pairs.rows(&findings)[..] else { panic!("one row") };
+        assert_eq!((row.metric.as_str(), row.transport.as_deref()), ("throughput", Some("tcp")));
+        let whole = row.whole.as_ref().unwrap();
+        assert_eq!((whole.middle, whole.low, row.unit.as_str()), (-5.0, -6.0, "%"));
+        assert_eq!((row.shown.as_str(), row.words.as_str()), ("-5.0 [-6.0, -4.0]", "1 of 1 answered"));
+        assert!(row.is_ratio && row.higher_is_better && row.strength == 0);
         assert_eq!(row.margin, [-20.0, 25.0]);
         assert!(!row.parts.is_empty(), "{row:?}");
+        // Better by 5 %, within a margin of 20 to 25 %; or beyond one of 2 %.
+        let one = &mut findings.overall[0];
+        (one.verdict, one.margin) = (Verdict::Better(one.baseline.clone()), 0.02);
+        assert_eq!(answered(&findings), "1 of 1 comparisons answered");
+        let row = Pairs::new(&findings).rows(&findings).remove(0);
+        assert_eq!((row.outcome, row.strength, row.words.as_str()), (Outcome::Baseline, 2, "ipv4 better"));
     }
 }

@@ -23,6 +23,7 @@ mod types;
 mod verdicts;
 mod why;
 
+pub(crate) use cells::AS_IT_IS;
 pub use compared::compared;
 pub use details::{Detailed, detail};
 pub use document::*;
@@ -32,13 +33,29 @@ pub use source::{PageSource, Published, TestbedDrawing};
 use crate::findings::{answer, groups, heading, notes};
 use crate::page::cells::Index;
 use crate::page::rounding::facts;
-use stacklab_model::StopReason;
+use stacklab_model::{Findings, StopReason};
+
+/// Longest headline of a list, letters.
+const HEADLINE: usize = 300;
+
+/// What a campaign says, in a line of a list.
+pub fn headline(findings: &Findings) -> Headline {
+    let answer = answer::answer(findings).unwrap_or_default();
+    let is_long = answer.chars().count() > HEADLINE;
+    let text = if is_long { format!("{}.", forest::answered(findings)) } else { answer };
+    Headline { text, finished: is_finished(findings) }
+}
+
+fn is_finished(findings: &Findings) -> bool {
+    findings.comparisons.iter().all(|comparison| comparison.stop_reason != StopReason::Unfinished)
+}
 
 /// Makes the document. The same source always gives the same one.
 pub fn page(source: &PageSource) -> Page {
     let findings = source.findings;
     let index = Index::new(findings, source.runs);
     let groups = groups::groups(findings);
+    let pairs = forest::Pairs::new(findings);
     let comparisons = verdicts::Numbered::new(&groups);
     Page {
         format: PAGE_FORMAT_VERSION,
@@ -46,14 +63,13 @@ pub fn page(source: &PageSource) -> Page {
         answer: answer::answer(findings),
         facts: facts(heading::facts(findings)),
         legend: heading::LEGEND.to_owned(),
-        finished: findings
-            .comparisons
-            .iter()
-            .all(|comparison| comparison.stop_reason != StopReason::Unfinished),
-        forest: forest::rows(findings),
+        finished: is_finished(findings),
+        answered: forest::answered(findings),
+        pairs: pairs.names(),
+        forest: pairs.rows(findings),
         why: why::views(&findings.explanations),
-        sentences: comparisons.sentences(&groups),
-        matrix: comparisons.matrix(&groups),
+        sentences: comparisons.sentences(&groups, &pairs),
+        matrix: comparisons.matrix(&groups, &pairs),
         notes: notes::points(findings),
         metrics: index.metrics(findings.cpu_scope),
         factors: index.factors(),

@@ -49,6 +49,7 @@ fn types() -> String {
         declared::<HostView>(),
         declared::<Listing>(),
         declared::<CampaignRow>(),
+        declared::<Headline>(),
         declared::<Compared>(),
         declared::<BlockView>(),
         declared::<Changed>(),

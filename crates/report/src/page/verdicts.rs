@@ -6,6 +6,7 @@ use crate::findings::matrix::sign;
 use crate::findings::summary::{explain, is_within_margin, magnitude, sentence};
 use crate::page::cells::Index;
 use crate::page::document::{ComparisonView, Matrix, MatrixRow, Outcome, Sentence};
+use crate::page::forest::{self, Pairs, margin};
 use crate::rendering::document::{Footnotes, without_mark};
 use crate::rendering::numbers::{DisplayUnit, NONE, p_value, percent, signed};
 use stacklab_model::{Comparison, Factor, Verdict};
@@ -27,7 +28,7 @@ impl Numbered {
         Numbered { first: first.collect() }
     }
 
-    pub(super) fn sentences(&self, groups: &[Group]) -> Vec<Sentence> {
+    pub(super) fn sentences(&self, groups: &[Group], pairs: &Pairs) -> Vec<Sentence> {
         let of = |(group, first): (&Group, &usize)| {
             let better = |row: &&Comparison| matches!(row.verdict, Verdict::Better(_));
             let shown = group.rows.iter().position(better);
@@ -35,13 +36,14 @@ impl Numbered {
                 text: sentence(group),
                 differs: shown.is_some(),
                 comparison: first + shown.unwrap_or(0),
+                pair: pairs.of(&group.rows[0].question),
             }
         };
         groups.iter().zip(&self.first).map(of).collect()
     }
 
     /// Columns are sizes, rows everything else, as at the end of a text report.
-    pub(super) fn matrix(&self, groups: &[Group]) -> Matrix {
+    pub(super) fn matrix(&self, groups: &[Group], pairs: &Pairs) -> Matrix {
         let placed: Vec<(&Group, usize)> = groups
             .iter()
             .zip(self.first.iter().copied())
@@ -55,13 +57,14 @@ impl Numbered {
             for (place, row) in group.rows.iter().enumerate() {
                 let cell = &row.question.baseline;
                 let others = group.row_factors.iter().filter(|factor| **factor != Factor::Size);
-                let line: String = others.map(|factor| format!(" {}", level(cell, *factor))).collect();
+                let levels = others.map(|factor| level(cell, *factor)).filter(|level| !level.is_empty());
+                let line: String = levels.map(|level| format!(" {level}")).collect();
                 lines.entry(line).or_default().insert(cell.size, first + place);
             }
             for (line, cells) in lines {
-                let label = format!("{} {}{line}: {}", group.metric, group.place, group.arms());
                 rows.push(MatrixRow {
-                    label,
+                    pair: pairs.of(&group.rows[0].question),
+                    label: format!("{} {}{line}", group.metric, group.place),
                     cells: sizes.iter().map(|size| cells.get(size).copied()).collect(),
                 });
             }
@@ -112,6 +115,7 @@ fn view(
         low: of(effect.map(|effect| effect.interval95.low)),
         high: of(effect.map(|effect| effect.interval95.high)),
         shown: differences(&[row], shown, places).remove(0),
+        margin: margin(question.metric, question.margin),
         pairs: effect.map_or(0, |effect| effect.pairs),
         adjusted_p: row
             .tests
@@ -142,10 +146,9 @@ fn strength(group: &Group, row: &Comparison, shown: &DisplayUnit) -> u8 {
     }
     let margin = shown.margin(group.metric.scale(), row.question.margin);
     match magnitude(group, row) {
-        Some(by) if by > 5.0 * margin => 3,
-        Some(by) if by > 2.0 * margin => 2,
         _ if is_within_margin(group, row) => 0,
-        _ => 1,
+        Some(by) => forest::strength(by, margin),
+        None => 1,
     }
 }
 

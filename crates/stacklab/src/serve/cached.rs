@@ -1,6 +1,7 @@
 //! Results of records that are kept while their files do not change.
 
 use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,11 +10,14 @@ use std::time::{Duration, Instant, SystemTime};
 pub(super) struct Stamp {
     pub bytes: u64,
     pub changed: SystemTime,
+    /// Device and inode, as the kernel lists them.
+    pub file: (u64, u64),
 }
 
 impl Stamp {
     pub(super) fn of(data: &Metadata) -> Self {
-        Stamp { bytes: data.len(), changed: data.modified().unwrap_or(SystemTime::UNIX_EPOCH) }
+        let changed = data.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        Stamp { bytes: data.len(), changed, file: (data.dev(), data.ino()) }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::serve::cached::Stamp;
 use crate::serve::json::to_json;
 use crate::serve::library::Library;
+use crate::serve::running::Running;
 use crate::serve::server::Server;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
@@ -20,16 +21,19 @@ struct Follower {
     server: Arc<Server>,
     /// The record; `None` for the folder.
     name: Option<String>,
-    stamps: Option<Vec<(String, Stamp)>>,
+    seen: Option<Seen>,
     _place: OwnedSemaphorePermit,
 }
+
+/// The state of the files: their stamps, and whether a campaign is writing one of them.
+type Seen = (Vec<(String, Stamp)>, bool);
 
 /// How files differ from the reported state.
 enum Change {
     /// Already reported, or unreadable at the moment.
     NothingNew,
     /// A new state of the files, and the current number of runs or records.
-    Changed(Vec<(String, Stamp)>, usize),
+    Changed(Seen, usize),
     /// The record no longer exists.
     Gone,
 }
@@ -41,23 +45,24 @@ pub(super) fn events(
     name: Option<String>,
     place: OwnedSemaphorePermit,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let follower = Follower { server, name, stamps: None, _place: place };
+    let follower = Follower { server, name, seen: None, _place: place };
     let stream = stream::unfold(follower, |mut follower| async move {
-        let mut is_first = follower.stamps.is_none();
+        let mut is_first = follower.seen.is_none();
         loop {
             if !is_first {
                 tokio::time::sleep(LOOK).await;
             }
             is_first = false;
             let (server, name, reported) =
-                (follower.server.clone(), follower.name.clone(), follower.stamps.clone());
+                (follower.server.clone(), follower.name.clone(), follower.seen.clone());
             let change =
                 tokio::task::spawn_blocking(move || look(&server.library, name.as_deref(), reported));
             match change.await {
                 Ok(Change::NothingNew) => {}
-                Ok(Change::Changed(stamps, count)) => {
-                    follower.stamps = Some(stamps);
-                    let event = Event::default().event("changed").data(to_json(&Changed { count }));
+                Ok(Change::Changed(seen, count)) => {
+                    let running = seen.1;
+                    follower.seen = Some(seen);
+                    let event = Event::default().event("changed").data(to_json(&Changed { count, running }));
                     return Some((Ok(event), follower));
                 }
                 Ok(Change::Gone) | Err(_) => return None,
@@ -69,7 +74,7 @@ pub(super) fn events(
 
 /// Compares the files with the reported state. A change that could not be reported counts as new at the next check
 /// too.
-fn look(library: &Library, name: Option<&str>, reported: Option<Vec<(String, Stamp)>>) -> Change {
+fn look(library: &Library, name: Option<&str>, reported: Option<Seen>) -> Change {
     let stamps = match name {
         None => library.files(),
         Some(name) => match library.stamp(name) {
@@ -77,14 +82,17 @@ fn look(library: &Library, name: Option<&str>, reported: Option<Vec<(String, Sta
             None => return Change::Gone,
         },
     };
-    if reported.as_ref() == Some(&stamps) {
+    let running = Running::now();
+    let is_running = stamps.iter().any(|(_, stamp)| running.has(*stamp));
+    let seen = (stamps, is_running);
+    if reported.as_ref() == Some(&seen) {
         return Change::NothingNew;
     }
     let count = match name {
-        None => Some(stamps.len()),
-        Some(name) => library.run_count(name, stamps[0].1),
+        None => Some(seen.0.len()),
+        Some(name) => library.run_count(name, seen.0[0].1),
     };
-    count.map_or(Change::NothingNew, |count| Change::Changed(stamps, count))
+    count.map_or(Change::NothingNew, |count| Change::Changed(seen, count))
 }
 
 #[cfg(test)]
@@ -99,9 +107,9 @@ mod tests {
         let writer = held(&path);
         assert!(matches!(look(None), Change::NothingNew));
         drop(writer);
-        let Change::Changed(stamps, 0) = look(None) else { panic!("it was not told yet") };
-        assert!(matches!(look(Some(stamps.clone())), Change::NothingNew));
+        let Change::Changed(seen, 0) = look(None) else { panic!("it was not told yet") };
+        assert!(matches!(look(Some(seen.clone())), Change::NothingNew));
         std::fs::remove_file(path).unwrap();
-        assert!(matches!(look(Some(stamps)), Change::Gone));
+        assert!(matches!(look(Some(seen)), Change::Gone));
     }
 }

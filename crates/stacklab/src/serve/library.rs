@@ -8,9 +8,10 @@ use crate::failure::Failure;
 use crate::page::{document, run_detail};
 use crate::serve::cached::{Cached, Stamp, locked};
 use crate::serve::json::to_json;
+use crate::serve::running::Running;
 use stacklab_analysis::{between, findings};
 use stacklab_model::Findings;
-use stacklab_report::page::{CampaignRow, Listing, compared};
+use stacklab_report::page::{CampaignRow, Listing, compared, headline};
 use stacklab_store::Record;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub(super) struct Library {
     folder: PathBuf,
     rows: Mutex<HashMap<String, Cached<CampaignRow>>>,
     documents: Mutex<Vec<(String, Cached<String>)>>,
+    headlines: Mutex<HashMap<String, Cached<String>>>,
 }
 
 impl Library {
@@ -40,7 +42,12 @@ impl Library {
         std::fs::read_dir(folder).map_err(|reason| {
             Failure::Usage(format!("the folder {} cannot be read: {reason}", folder.display()))
         })?;
-        Ok(Library { folder: folder.to_owned(), rows: Mutex::default(), documents: Mutex::default() })
+        Ok(Library {
+            folder: folder.to_owned(),
+            rows: Mutex::default(),
+            documents: Mutex::default(),
+            headlines: Mutex::default(),
+        })
     }
 
     /// The existing records, with the stamps of their files, the last changed first.
@@ -68,11 +75,17 @@ impl Library {
         let files = self.files();
         let names: HashSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         locked(&self.rows).retain(|name, _| names.contains(name.as_str()));
+        locked(&self.headlines).retain(|name, _| names.contains(name.as_str()));
+        let running = Running::now();
         let unlisted = files.len().saturating_sub(LISTED);
         let now = SystemTime::now();
         let campaigns = files.iter().take(LISTED).map(|(name, stamp)| {
             let since = now.duration_since(stamp.changed).unwrap_or_default();
-            CampaignRow { changed_s: since.as_secs_f64().round(), ..self.row(name, *stamp).what }
+            CampaignRow {
+                changed_s: since.as_secs_f64().round(),
+                running: running.has(*stamp),
+                ..self.row(name, *stamp).what
+            }
         });
         Listing { folder: self.folder.display().to_string(), campaigns: campaigns.collect(), unlisted }
     }
@@ -97,6 +110,7 @@ impl Library {
                 title: String::new(),
                 started: String::new(),
                 runs: 0,
+                running: false,
                 changed_s: 0.0,
                 error: None,
             };
@@ -128,6 +142,23 @@ impl Library {
     /// What is measured in an existing record.
     pub(super) fn findings(&self, name: &str, stamp: Stamp) -> Result<Findings, Failure> {
         Ok(findings(&Recorded::read(&self.open_record(name, stamp)?)?.campaign()))
+    }
+
+    /// What an existing record says, as JSON; `None` if there is no such record. While the record changes, it may be
+    /// slightly out of date.
+    pub(super) fn headline(&self, name: &str) -> Option<Result<String, Failure>> {
+        let stamp = self.stamp(name)?;
+        let known = locked(&self.headlines).get(name).filter(|known| known.is_fresh(stamp)).cloned();
+        if let Some(known) = known {
+            return Some(Ok(known.what));
+        }
+        let Cached { what, took, at, .. } = Cached::now(stamp, || self.findings(name, stamp));
+        Some(what.map(|findings| {
+            let json = to_json(&headline(&findings));
+            let kept = Cached { what: json.clone(), stamp, took, at };
+            locked(&self.headlines).insert(name.to_owned(), kept);
+            json
+        }))
     }
 
     /// Opens an existing record for reading; one that is too large is refused.

@@ -6,6 +6,7 @@
 //! * `guard`: access control
 //! * `connections`: how many, and for how long they may be silent
 //! * `routes`: the answers
+//! * `running`: which records a campaign is writing
 //! * `events`: changes of records, as server-sent events
 //!
 //! It only reads, and never writes. A campaign can run at the same time: only the requested parts of its record are
@@ -19,6 +20,7 @@ mod json;
 mod library;
 mod metrics;
 mod routes;
+mod running;
 mod server;
 
 use crate::cli::report::ServeOptions;

@@ -8,10 +8,10 @@ use crate::serve::server::Server;
 use axum::Router;
 use axum::extract::{Query, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE,
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -24,6 +24,11 @@ use std::sync::Arc;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// The same for the page that asks for the token.
+const TOKEN_POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+const NO_TOKEN: &str = "this server requires a token: open the address that it printed";
+
 const NOT_THERE: &str = "there is no such record or run in this folder";
 
 type ServerState = State<Arc<Server>>;
@@ -35,6 +40,7 @@ pub(super) fn routes(server: Arc<Server>) -> Router {
         .route("/page.css", get(|| async { text("text/css; charset=utf-8", STYLE) }))
         .route("/api/campaigns", get(campaigns))
         .route("/api/campaign", get(campaign))
+        .route("/api/headline", get(headline))
         .route("/api/run", get(run))
         .route("/api/compare", get(compare))
         .route("/api/events", get(changes))
@@ -50,6 +56,8 @@ async fn guarded(State(server): ServerState, request: Request, next: Next) -> Re
     let mut response = match server.guard.pass(request.headers(), query) {
         Pass::Yes => next.run(request).await,
         Pass::No(why) => refused(StatusCode::FORBIDDEN, why),
+        Pass::Ask if is_for_a_browser(request.headers()) => ask_for_token(),
+        Pass::Ask => refused(StatusCode::FORBIDDEN, NO_TOKEN),
         // Redirects, so that the token does not stay visible in the address. Not to the requested path: a path that
         // begins with two slashes is another host's address.
         Pass::Welcome(cookie) => {
@@ -63,9 +71,27 @@ async fn guarded(State(server): ServerState, request: Request, next: Next) -> Re
         (CACHE_CONTROL, "no-store"),
     ];
     for (name, value) in fixed {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// Whether a person sees the answer.
+fn is_for_a_browser(headers: &HeaderMap) -> bool {
+    headers.get(ACCEPT).and_then(|value| value.to_str().ok()).is_some_and(|kinds| kinds.contains("text/html"))
+}
+
+/// A page with an input for the token, which sends it as the address does that `serve` prints.
+fn ask_for_token() -> Response {
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>stacklab: token</title>\n\
+         </head>\n<body>\n<main>\n<h1>stacklab</h1>\n<p>{NO_TOKEN}, or enter the token here.</p>\n\
+         <form action=\"/\" method=\"get\">\n<label>Token <input name=\"token\" type=\"password\" required \
+         autocomplete=\"off\"></label>\n<button>Open</button>\n</form>\n</main>\n</body>\n</html>\n"
+    );
+    let kind = (CONTENT_TYPE, "text/html; charset=utf-8");
+    (StatusCode::FORBIDDEN, [kind, (CONTENT_SECURITY_POLICY, TOKEN_POLICY)], page).into_response()
 }
 
 fn page() -> Response {
@@ -124,6 +150,10 @@ async fn campaign(State(server): ServerState, Query(Named { name }): Query<Named
     read(server, move |server| server.library.document(&name)).await
 }
 
+async fn headline(State(server): ServerState, Query(Named { name }): Query<Named>) -> Response {
+    read(server, move |server| server.library.headline(&name)).await
+}
+
 #[derive(Deserialize)]
 struct OneRun {
     name: String,
@@ -171,6 +201,16 @@ mod tests {
     use crate::serve::library::tests::folder;
     use crate::serve::server::STREAMS;
     use tokio::sync::Semaphore;
+
+    #[test]
+    fn a_browser_without_the_token_gets_a_page_to_enter_it() {
+        let asked = ask_for_token();
+        assert_eq!(asked.status(), StatusCode::FORBIDDEN);
+        assert!(asked.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().contains("form-action 'self'"));
+        let accepts = |kinds: &str| HeaderMap::from_iter([(ACCEPT, kinds.parse().unwrap())]);
+        assert!(is_for_a_browser(&accepts("text/html,application/xhtml+xml;q=0.9")));
+        assert!(!is_for_a_browser(&accepts("application/json")) && !is_for_a_browser(&HeaderMap::new()));
+    }
 
     #[test]
     fn who_follows_what_is_not_there_takes_no_place() {

@@ -14,10 +14,19 @@ pub struct MetricView {
     pub difference_unit: String,
     /// Whether more is better.
     pub higher_is_better: bool,
+    /// Whether figures below zero mean something: axes of others begin at zero or above.
+    pub can_be_negative: bool,
     /// What it is, with unit and direction.
     pub definition: String,
     /// The probe that takes it.
     pub probe: String,
+}
+
+impl MetricView {
+    /// The end of an interval, as far as the metric reaches.
+    pub(crate) fn physical(&self, end: f64) -> f64 {
+        if self.can_be_negative { end } else { end.max(0.0) }
+    }
 }
 
 /// A factor.
@@ -121,6 +130,8 @@ pub struct ComparisonView {
     pub high: Option<f64>,
     /// The same three, rounded.
     pub shown: String,
+    /// The margin in the same unit: ends of the differences that count as none.
+    pub margin: [f64; 2],
     /// Blocks in which both arms have a figure.
     pub pairs: usize,
     /// Two-sided p of no difference, adjusted for the number of comparisons, as reports write it.

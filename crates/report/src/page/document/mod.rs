@@ -39,6 +39,10 @@ pub struct Page {
     pub legend: String,
     /// Whether every comparison was measured until the stopping rule was content.
     pub finished: bool,
+    /// How many comparisons have an answer.
+    pub answered: String,
+    /// What is compared: `ipv6 against ipv4`.
+    pub pairs: Vec<String>,
     /// Each difference over all cells, as a forest plot.
     pub forest: Vec<ForestRow>,
     /// Why arms differ, where that was asked.
@@ -73,18 +77,32 @@ pub struct Page {
     pub testbed: TestbedView,
 }
 
-/// A difference over all cells in which it was asked.
+/// A metric's difference over all cells in which it was asked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ForestRow {
-    /// The metric, and the transport if it is not what differs.
-    pub label: String,
-    /// The levels: candidate against baseline.
-    pub arms: String,
+    /// The pair that is compared.
+    pub pair: usize,
+    /// The metric.
+    pub metric: String,
+    /// The transport if it is not what differs.
+    pub transport: Option<String>,
     /// Unit of all figures of the row.
     pub unit: String,
-    /// The difference over all cells, with its 95 % interval.
-    pub whole: Span,
+    /// Whether figures are ratios, as per cent more or less: as far down as up on a logarithmic axis.
+    pub is_ratio: bool,
+    /// Whether the metric is better where it is higher.
+    pub higher_is_better: bool,
+    /// The answer over all cells.
+    pub outcome: Outcome,
+    /// How large the difference is beside the margin, as in [`ComparisonView`].
+    pub strength: u8,
+    /// The answer in words.
+    pub words: String,
+    /// The difference over all cells, with its 95 % interval, where each cell has one.
+    pub whole: Option<Span>,
+    /// The same, rounded.
+    pub shown: String,
     /// The difference in each cell.
     pub parts: Vec<Span>,
     /// The margin: ends of the differences that count as none.
@@ -113,6 +131,8 @@ pub struct Sentence {
     pub differs: bool,
     /// The comparison that stands for the group.
     pub comparison: usize,
+    /// The pair that is compared.
+    pub pair: usize,
 }
 
 /// Verdicts by size.
@@ -129,7 +149,9 @@ pub struct Matrix {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MatrixRow {
-    /// What is compared by what.
+    /// The pair that is compared.
+    pub pair: usize,
+    /// By what, and where.
     pub label: String,
     /// The comparison at each size.
     pub cells: Vec<Option<usize>>,

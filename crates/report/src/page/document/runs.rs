@@ -65,6 +65,8 @@ pub struct RunDetail {
     pub remarks: Vec<String>,
     /// Its figures, or why there is none.
     pub figures: Vec<Fact>,
+    /// Why a figure is another one than those of the histograms; none where it is not.
+    pub about_figures: Option<String>,
     /// What each host saw.
     pub sides: Vec<SideView>,
     /// The slices of all arms of its trial; none if it was measured by itself.

@@ -27,16 +27,30 @@ pub struct CampaignRow {
     pub started: String,
     /// Runs in it.
     pub runs: usize,
+    /// Whether a campaign is writing it now.
+    pub running: bool,
     /// Seconds since it last changed.
     pub changed_s: f64,
     /// Why it cannot be read.
     pub error: Option<String>,
 }
 
+/// What a record says, in a line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Headline {
+    /// The answer; empty where nothing is compared.
+    pub text: String,
+    /// Whether every comparison was measured until the stopping rule was content.
+    pub finished: bool,
+}
+
 /// Two records side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Compared {
+    /// How many figures of B are better, worse, and alike.
+    pub headline: String,
     /// The parts of the report, in order.
     pub blocks: Vec<BlockView>,
 }
@@ -90,6 +104,8 @@ pub enum BlockView {
 pub struct Changed {
     /// Runs in it; of a folder, records.
     pub count: usize,
+    /// Whether a campaign is writing it now, or any record of the folder.
+    pub running: bool,
 }
 
 /// Why a request was not answered.

@@ -1,0 +1,82 @@
+// A record that compares many pairs: a row for each pair and a column for each metric, with the details of a pair folded.
+import type { ForestRow, Outcome, Page } from "../document";
+import { columns } from "./columns";
+import { Forest, ForestLegend } from "./Forest";
+import { tone } from "./Sign";
+import { MatrixTable, Sentences } from "./Verdicts";
+
+export function Overview({ page }: { page: Page }) {
+  const { metrics, alike } = columns(page);
+  return (
+    <>
+      <section aria-labelledby="overview-title">
+        <h2 id="overview-title">Verdicts</h2>
+        <p class="quiet">
+          {page.answered}. Each difference over all sizes; blue where the first arm is better, orange where the second one is, grey where
+          they are equivalent (=) or neither had an event (0); ? is inconclusive.
+        </p>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Verdicts of each pair">
+          <table class="matrix overview">
+            <thead>
+              <tr>
+                <th scope="col">compared</th>
+                {metrics.map((metric) => <th scope="col" key={metric}>{printed(metric)}</th>)}
+              </tr>
+            </thead>
+            <tbody>
+              {page.pairs.map((arms, pair) => (
+                <tr key={arms}>
+                  <th scope="row"><a href={`#pair-${pair}`} onClick={(event) => unfold(event, pair)}>{arms}</a></th>
+                  {metrics.map((metric) => (
+                    <td key={metric}>{page.forest.filter((row) => row.pair === pair && row.metric === metric).map((row) => <Short key={row.transport} row={row} />)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+        {alike.length > 0 && <p class="quiet">Equivalent in every pair, or none seen: {alike.map(printed).join(", ")}.</p>}
+        {page.answer && (
+          <details>
+            <summary>In words</summary>
+            <p class="answer">{page.answer}</p>
+          </details>
+        )}
+      </section>
+      <section aria-labelledby="pairs-title">
+        <h2 id="pairs-title">Each pair</h2>
+        <ForestLegend />
+        {page.pairs.map((arms, pair) => (
+          <details key={arms} id={`pair-${pair}`} class="pair">
+            <summary>{arms}</summary>
+            <Forest rows={page.forest.filter((row) => row.pair === pair)} arms={arms} />
+            <MatrixTable page={page} pair={pair} />
+            <Sentences page={page} pair={pair} />
+          </details>
+        ))}
+      </section>
+    </>
+  );
+}
+
+const printed = (metric: string) => metric.replaceAll("_", " ");
+
+/** Transport and difference; the verdict by colour and in the title. */
+function Short({ row }: { row: ForestRow }) {
+  const difference = row.whole === null ? "-" : row.shown.split(" [")[0];
+  const signs: Partial<Record<Outcome, string>> = { inconclusive: "?", equivalent: "=", unseen: "0", nothing: "-" };
+  return (
+    <div class={tone(row)} title={`${row.shown} ${row.unit}: ${row.words}`}>
+      {row.transport} {signs[row.outcome] ?? difference}
+      <span class="hidden">: {row.shown} {row.unit}, {row.words}</span>
+    </div>
+  );
+}
+
+/** The address is the state of the page, so that the link's own way is not taken. */
+function unfold(event: Event, pair: number): void {
+  event.preventDefault();
+  const details = document.getElementById(`pair-${pair}`) as HTMLDetailsElement;
+  details.open = true;
+  details.scrollIntoView();
+}
