@@ -44,6 +44,18 @@ fn address_translation_is_reported_and_not_invalid() {
             assert!(said.is_none_or(|said| said.contains(translated.unwrap())), "{words}: {said:?}");
         }
     }
+    // An agent behind a port forwarding of another address.
+    let forwarded = path.agent("--data-port 5203");
+    path.on_router(
+        "ip address add 10.9.1.100/24 dev near
+         nft add chain ip n d '{ type nat hook prerouting priority -100; }'
+         nft add rule ip n d ip daddr 10.9.1.100 dnat to 10.9.2.2",
+    );
+    for words in ["tcp", "udp -b 1M -R"] {
+        let run = path.measure(&forwarded, &format!("{words} 10.9.1.100 -t 0.3 --json")).expect(code::DONE);
+        let warnings = json(&run)["warnings"].to_string();
+        assert!(warnings.contains("10.9.2.2 -> 10.9.1.100"), "{words}: {warnings}");
+    }
     let both = THERE.join(",");
     for words in ["udp -b 20M", "tcp -R"] {
         let run = path.measure(&there, &format!("{words} {both} -t 2 --against ipv4 --json"));

@@ -225,21 +225,26 @@ fn listen(
     };
     // Behind a translator the receiver has the other family.
     let receiver_spec = Box::new(TrialSpec { family: Family::of(path.receiver.ip()), ..spec.clone() });
-    // The end that does not open may have another address than the one at which it is reached.
-    let unnamed = |address: &ScopedAddr| match path.opener {
-        Some(_) if !address.is_link_local() => Family::of(address.ip()).unspecified().into(),
-        _ => address.clone(),
-    };
+    // An end that does not open may know itself by another address than the one at which it is reached.
+    let mut ask_at =
+        |agent: usize, address: &ScopedAddr, request: &dyn Fn(ScopedAddr) -> Request, asked: &str| {
+            let translates = path.opener.is_some() && !address.is_link_local();
+            match ask(agent, request(address.clone()), asked) {
+                Err(first @ AgentError::Failed { .. }) if translates => {
+                    let unnamed = Family::of(address.ip()).unspecified().into();
+                    ask(agent, request(unnamed), asked).map_err(|_| first)
+                }
+                answered => answered,
+            }
+        };
     // Opening connections is what that probe measures.
     if path.opener != Some(Role::Receiver) || spec.probe.probe == Probe::Connect {
-        let address =
-            if path.opener == Some(Role::Sender) { unnamed(&path.receiver) } else { path.receiver.clone() };
-        let request = Request::Listen { spec: receiver_spec, address };
-        let (id, address) = ask(transfer.to(), request, "listen")?;
+        let request = |address| Request::Listen { spec: receiver_spec.clone(), address };
+        let (id, address) = ask_at(transfer.to(), &path.receiver, &request, "listen")?;
         return Ok(Listening { id, address, waiting: None });
     }
-    let request = Request::Wait { spec: sender_spec(transfer), address: unnamed(&path.sender) };
-    let (waiting, sender) = ask(*from, request, "wait for the receiver")?;
+    let request = |address| Request::Wait { spec: sender_spec(transfer), address };
+    let (waiting, sender) = ask_at(*from, &path.sender, &request, "wait for the receiver")?;
     let to = SocketAddr::new(path.source(), sender.port());
     let request = Request::Open { spec: receiver_spec, address: path.receiver.clone(), to };
     match ask(transfer.to(), request, "open the flows") {
