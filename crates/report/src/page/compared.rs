@@ -13,7 +13,7 @@ pub fn compared(found: &Between) -> Compared {
     }
 }
 
-/// `B is better in 1 of 42 figures and worse in 2; 3 are equivalent, 36 cannot be told.`
+/// `B is better in 1 of 42 figures and worse in 2; 3 are equivalent, 36 are undecided.`
 fn headline(found: &Between) -> String {
     let count = |is: fn(&Change) -> bool| found.figures.iter().filter(|row| is(&row.change)).count();
     let [better, worse, alike] = [
@@ -24,7 +24,7 @@ fn headline(found: &Between) -> String {
     let all = found.figures.len();
     let open = all - better - worse - alike;
     format!(
-        "B is better in {better} of {all} figures and worse in {worse}; {alike} are equivalent, {open} cannot be told."
+        "B is better in {better} of {all} figures and worse in {worse}; {alike} are equivalent, {open} are undecided."
     )
 }
 
@@ -39,5 +39,17 @@ fn view(block: Block) -> BlockView {
             let (columns, figures) = table.columns.into_iter().unzip();
             BlockView::Table { columns, figures, rows: table.rows, notes: table.footnotes.0 }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::tests::found;
+
+    #[test]
+    fn a_headline_counts_every_figure_once() {
+        let said = compared(&found()).headline;
+        assert_eq!(said, "B is better in 0 of 2 figures and worse in 1; 0 are equivalent, 1 are undecided.");
     }
 }

@@ -112,7 +112,7 @@ fn failing(found: &Between) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::WIDTH;
     use crate::tests::fixtures::{cell, estimate as estimated, no_estimate};
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    fn found() -> Between {
+    pub(crate) fn found() -> Between {
         let mut gone = row(Family::Ipv6, [90.0, 90.0], Change::Nothing("B: not measured".to_owned()));
         (gone.effect, gone.b, gone.fails) = (None, no_estimate("not measured"), true);
         Between {
