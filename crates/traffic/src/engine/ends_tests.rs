@@ -65,7 +65,7 @@ fn a_receiver_that_reads_nothing_does_not_lengthen_a_timed_trial() {
 
 #[test]
 fn a_copy_of_a_message_is_counted_and_not_answered() {
-    let mut spec = spec(Transport::Udp, Io::Plain, Probe::Echo, Pacing::Lockstep, Length::Packets(2));
+    let spec = spec(Transport::Udp, Io::Plain, Probe::Echo, Pacing::Lockstep, Length::Packets(2));
     let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(receiver.address).unwrap();
@@ -73,7 +73,7 @@ fn a_copy_of_a_message_is_counted_and_not_answered() {
     for (phase, sequence, copies) in [(1, 0, 1), (1, 1, 3), (2, 2, 1)] {
         message[..4].copy_from_slice(&spec.token.to_be_bytes());
         (message[4], message[15]) = (phase, sequence);
-        (0..copies).for_each(|_| drop(socket.send(&message).unwrap()));
+        (0..copies).for_each(|_| assert_eq!(socket.send(&message).unwrap(), message.len()));
     }
     let report = receiver.collect().unwrap();
     let (received, sent) = (report.received, report.sent);
