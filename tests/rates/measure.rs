@@ -130,8 +130,8 @@ fn json_is_one_run_whose_figures_agree_with_each_other() {
             (&Value::from(300), &Value::from(300 * 65_536))
         );
         let window = received["last_ns"].as_f64().unwrap() - received["first_ns"].as_f64().unwrap();
-        let after_first = 300.0 - received["at_first"].as_f64().unwrap();
-        let expected = after_first * 65_536.0 * 8e3 / window;
+        let after_first = 300.0 * 65_536.0 - received["bytes_at_first"].as_f64().unwrap();
+        let expected = after_first * 8e3 / window;
         let throughput = measured(&run, "throughput");
         assert!((throughput / expected - 1.0).abs() < 1e-9, "{throughput} and {expected}");
         assert_eq!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"], "one machine");

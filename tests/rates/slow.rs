@@ -16,7 +16,7 @@ fn shaped(options: &str) -> (Hosts, Running) {
     if !options.is_empty() {
         hosts.run(0, &format!("tc qdisc replace dev st0 root tbf {options}")).expect(0);
     }
-    let mut agent = hosts.program.started(hosts.command(1, "\"$STACKLAB\" agent --listen --open"));
+    let mut agent = hosts.program.started(hosts.command(1, "\"$STACKLAB\" agent --listen"));
     agent.wait_for("measures to it", Duration::from_secs(10));
     (hosts, agent)
 }

@@ -73,7 +73,7 @@ fn a_copy_of_a_message_is_counted_and_not_answered() {
     for (phase, sequence, copies) in [(1, 0, 1), (1, 1, 3), (2, 2, 1)] {
         message[..4].copy_from_slice(&spec.token.to_be_bytes());
         (message[4], message[15]) = (phase, sequence);
-        (0..copies).for_each(|_| assert!(socket.send(&message).is_ok()));
+        (0..copies).for_each(|_| assert_eq!(socket.send(&message).unwrap(), message.len()));
     }
     let report = receiver.collect().unwrap();
     let (received, sent) = (report.received, report.sent);
