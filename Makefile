@@ -73,9 +73,10 @@ fuzz:
 	scripts/setup fuzz
 	scripts/fuzz --seconds $(TIME) $(ARGS)
 
-# The schema of study files for editors; a test says when it is out of date.
+# The schema of study files for editors, and their reference; tests say when they are out of date.
 schema:
 	cargo run --quiet --locked -p stacklab -- schema > docs/study.schema.json
+	cargo run --quiet --locked -p stacklab -- study reference > docs/study.md
 
 # The types of the page's document for the front end; a test says when they are out of date.
 types:

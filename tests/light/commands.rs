@@ -6,7 +6,7 @@ use crate::support;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::program::{Program, code, count, names};
+use support::program::{Outcome, Program, code, count, names};
 
 /// The repository's folder.
 fn root() -> PathBuf {
@@ -135,4 +135,37 @@ fn a_record_is_reported_in_every_format_and_always_the_same() {
         .run(&["report", "small.stacklab", "--format", "jsno"])
         .expect(code::REQUEST)
         .says(&["jsno", "text", "markdown", "csv", "json"]);
+}
+
+#[test]
+fn built_in_studies_are_printed_and_a_new_one_can_be_planned() {
+    let program = Program::new();
+    let list = program.run(&["study", "list"]).expect(code::DONE).stdout;
+    assert!(list.contains("quickstart  ") && list.contains("IPv4 beside IPv6 on this machine"), "{list}");
+    let shown = program.run(&["study", "show", "quickstart"]).expect(code::DONE).stdout;
+    assert_eq!(shown, fs::read_to_string(root().join("studies/quickstart.toml")).unwrap());
+    program.run(&["study", "show", "quikstart"]).expect(code::REQUEST).says(&["did you mean `quickstart`?"]);
+    program.run(&["study", "new", "mine.toml"]).expect(code::DONE).says(&["stacklab plan mine.toml"]);
+    program.run(&["study", "new", "mine.toml"]).expect(code::REQUEST).says(&["exists already"]);
+    let plan = program.run(&["plan", "mine.toml"]).expect(code::DONE).stdout;
+    assert!(plan.contains("family      ipv4, ipv6"), "{plan}");
+}
+
+#[test]
+fn a_plan_shows_delays_and_a_missing_image_is_said_before_anything_boots() {
+    let program = Program::new();
+    let testbed = "[testbed]\ntopology = \"routed\"\ndelay = \"20ms\"\nnear.loss = 0.01\n";
+    let routed = SMALL.replacen("[testbed]\n", testbed, 1);
+    program.write("routed.toml", routed);
+    let plan = program.run(&["plan", "routed.toml"]).expect(code::DONE).stdout;
+    assert!(
+        plan.contains("middle      delay 20 ms, each way") && plan.contains("near        loss 1 %"),
+        "{plan}"
+    );
+    // A cache without images: namespaces alone can run.
+    let mut command = program.command(&["run", "systems", "--out", "a.stacklab"]);
+    command.env("STACKLAB_CACHE", program.work().join("empty"));
+    let outcome = Outcome::of(command).expect(code::TESTBED).says(&["no image of it", "stacklab image get"]);
+    assert!(!outcome.stderr.contains("booting"), "{outcome}");
+    assert!(!program.work().join("a.stacklab").exists());
 }

@@ -8,7 +8,7 @@ use stacklab_model::{Family, LinkConfig, Metric, Probe, Transport};
 use stacklab_store::Record;
 use stacklab_testbed::{Testbed, enter};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -165,9 +165,22 @@ impl Scene {
                 config += &format!("{option} {}\n", beside.display());
             }
         }
-        if self.path("banner").exists() {
-            config += &format!("Banner {}\nSetEnv PATH={}:/usr/bin:/bin\n", path("banner"), path("there"));
+        // A stacklab that is installed here is not installed there.
+        let tools = self.path("tools");
+        if !tools.exists() {
+            fs::create_dir(&tools).unwrap();
+            for tool in fs::read_dir("/usr/bin").unwrap().flatten() {
+                if !tool.file_name().to_string_lossy().starts_with("stacklab") {
+                    symlink(tool.path(), tools.join(tool.file_name())).unwrap();
+                }
+            }
         }
+        let mut search = tools.display().to_string();
+        if self.path("banner").exists() {
+            config += &format!("Banner {}\n", path("banner"));
+            search = format!("{}:{search}", path("there"));
+        }
+        config += &format!("SetEnv PATH={search}\n");
         self.write("sshd_config", &config);
         let script = format!(
             "mount --bind {} /etc/passwd && mount --bind {} /etc/shadow && mkdir -p /run/sshd && exec {} -D -e -f {}",
@@ -179,19 +192,8 @@ impl Scene {
         let log = fs::File::create(self.path("log")).unwrap();
         let receiver = self.testbed.hosts()[1].pid().to_string();
         let child = Command::new("nsenter")
-            .args([
-                "-t",
-                &receiver,
-                "-n",
-                "unshare",
-                "-m",
-                "setpriv",
-                "--pdeathsig",
-                "KILL",
-                "sh",
-                "-c",
-                &script,
-            ])
+            .args(format!("-t {receiver} -n unshare -m setpriv --pdeathsig KILL sh -c").split(' '))
+            .arg(&script)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

@@ -1,7 +1,6 @@
 //! The agent's command line: `stacklab agent`, and the program `stacklab-agent` for systems on which the rest of
 //! stacklab does not run (Windows).
 
-pub mod advice;
 mod carry;
 pub mod channel;
 pub mod greeting;
@@ -14,6 +13,8 @@ pub mod tls;
 pub mod untrusted;
 
 pub use listen::{ListenAddress, ListenError, PORT, limit_segments, listen, notice_a_dead_peer};
+
+pub use listen::advice;
 
 use key::{Key, KeyError};
 use stacklab_traffic::agent::{DataPorts, Limits, Network, Peers, Permission};

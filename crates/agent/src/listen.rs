@@ -3,7 +3,9 @@
 //! Each coordinator gets a separate process: this program with `--stdio` and the connection as its input and output.
 //! The process ends with the connection, even during a trial, and this frees the trial's memory and sockets.
 
-use crate::advice::{ipv6_is_disabled, listen_advice};
+pub mod advice;
+
+use self::advice::{ipv6_is_disabled, listen_advice};
 use crate::channel::Channel;
 use crate::greeting::{AddressPair, Gate};
 use crate::key::Key;

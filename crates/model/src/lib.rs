@@ -51,7 +51,7 @@ pub use host::tool::ToolReport;
 pub use metrics::histogram::Buckets;
 pub use metrics::metric::Metric;
 pub use metrics::unit::{Better, Scale, Unit};
-pub use names::{UnknownName, nearest, once_each};
+pub use names::{UnknownName, by_distance, nearest, once_each};
 pub use network::address::ScopedAddr;
 pub use network::headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, wire_size};
 pub use network::link_bucket::LinkBucket;

@@ -39,6 +39,15 @@ pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
+/// The names from the nearest to the farthest. Of an untrusted text only the beginning counts.
+pub fn by_distance<'a>(found: &str, valid: &[&'a str]) -> Vec<&'a str> {
+    const BEGINNING: usize = 40;
+    let found: String = found.to_lowercase().chars().take(BEGINNING).collect();
+    let mut names = valid.to_vec();
+    names.sort_by_key(|name| distance(&found, &name.to_lowercase()));
+    names
+}
+
 /// Whether a text of this many characters may be near to a name. An untrusted text may have a megabyte.
 fn has_near_length(length: usize, name: &str) -> bool {
     length.abs_diff(name.chars().count()) <= (name.len() / 3).max(1)

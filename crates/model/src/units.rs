@@ -39,11 +39,12 @@ impl std::str::FromStr for Rate {
             expected: "a rate such as \"100 Mbit/s\" or \"1 Gbit/s\"",
         };
         let (number, unit) = split(text).ok_or_else(error)?;
+        // As iperf3 and data sheets write them, too. `B` is a byte, and not accepted.
         let scale = match unit {
-            "bit/s" => 1.0,
-            "kbit/s" => 1e3,
-            "Mbit/s" => 1e6,
-            "Gbit/s" => 1e9,
+            "bit/s" | "bps" => 1.0,
+            "kbit/s" | "kbps" | "k" | "K" => 1e3,
+            "Mbit/s" | "Mbps" | "M" => 1e6,
+            "Gbit/s" | "Gbps" | "G" => 1e9,
             _ => return Err(error()),
         };
         let bits = number * scale;
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_quantity_is_refused() {
-        for text in ["", "fast", "-1 Mbit/s", "0 Mbit/s", "100 Mbps", "1e300 Gbit/s"] {
+        for text in ["", "fast", "-1 Mbit/s", "0 Mbit/s", "100 MBps", "100 MB/s", "100", "1e300 Gbit/s"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
         for text in ["", "ms", "5", "-5ms", "5 parsecs"] {
@@ -165,6 +166,9 @@ mod tests {
 
     #[test]
     fn quantities_print_so_that_they_read_back() {
+        for spelling in ["100 Mbit/s", "100 Mbps", "100Mbps", "100M", "0.1 G", "100000 k", "100000000 bps"] {
+            assert_eq!(spelling.parse(), Ok(Rate(100_000_000)), "{spelling}");
+        }
         for rate in [Rate(1), Rate(1_500), Rate(100_000_000), Rate(2_500_000_000)] {
             assert_eq!(rate.to_string().parse(), Ok(rate));
         }

@@ -39,6 +39,7 @@ pub fn main() -> ExitCode {
     };
     let done = match cli.command {
         Command::Run(options) => commands::run::run(options),
+        Command::Study(command) => commands::study::study(&command),
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Report(options) => commands::report::report(&options),
         Command::Export(options) => commands::export::export(&options),

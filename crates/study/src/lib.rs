@@ -16,6 +16,7 @@ mod read;
 mod study;
 
 pub use diagnostics::StudyErrors;
+pub use language::reference::reference;
 pub use language::schema::json_schema;
 pub use parse::{Input, parse};
 pub use plan::Plan;

@@ -109,6 +109,13 @@ impl Requirements {
         abilities().into_iter().filter(|a| needs.contains(&a.name) && a.result.is_err()).collect()
     }
 
+    /// Describes everything that this kernel lacks.
+    pub fn describe_all_missing(&self) -> String {
+        let missing: Vec<String> =
+            self.missing_here().iter().map(|ability| self.describe_missing(ability)).collect();
+        missing.join("; ")
+    }
+
     /// Describes an ability that this kernel does not have: what needs it, and what it is.
     pub(crate) fn describe_missing(&self, ability: &Ability) -> String {
         let users = self.rows.iter().filter(|row| kernel_need(row) == Some(ability.name));

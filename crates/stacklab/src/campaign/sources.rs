@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-const PRESETS: [(&str, &str); 10] = [
+pub(crate) const PRESETS: [(&str, &str); 10] = [
     (QUICKSTART, include_str!("../../../../studies/quickstart.toml")),
     ("systems", include_str!("../../../../studies/systems.toml")),
     ("mechanisms", include_str!("../../../../studies/mechanisms.toml")),
@@ -60,10 +60,15 @@ impl StudySource {
     }
 }
 
+/// The names of the built-in studies.
+pub(crate) fn preset_names() -> [&'static str; PRESETS.len()] {
+    PRESETS.map(|(name, _)| name)
+}
+
 /// Presets with similar names, or all of them.
 fn near(path: &Path) -> String {
     let written = path.file_stem().unwrap_or_default().to_string_lossy();
-    let names = PRESETS.map(|(name, _)| name);
+    let names = preset_names();
     match nearest(&written, names) {
         Some(name) => format!("; did you mean the built-in study `{name}`?"),
         None => format!("; the built-in studies are {}", names.join(", ")),

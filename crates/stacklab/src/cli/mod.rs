@@ -12,6 +12,7 @@ mod quantities;
 pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod study;
 pub(crate) mod tools;
 
 use agent::AgentCommand;
@@ -26,6 +27,7 @@ use path::PathOptions;
 use reference::ReferenceCommand;
 use report::{ExportOptions, ReportOptions, ServeOptions};
 use run::{ReplicateOptions, RunOptions, StudyOptions};
+use study::StudyCommand;
 use tools::{CompletionsOptions, GuestOptions, ManOptions, SshCleanOptions};
 
 const EXIT_CODES: &str = "\
@@ -66,6 +68,17 @@ Examples:
   stacklab run --set 'testbed.rate=100 Mbit/s' --set 'factors.size=[64, 1408]'
   stacklab run --resume --out my.stacklab          go on with a campaign that was ended")]
     Run(RunOptions),
+    /// Print built-in studies, begin one of your own, or print the reference of study files
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  stacklab study list
+  stacklab study show quickstart > my.toml         all comments included
+  stacklab study new my.toml                       a small one
+  stacklab study reference                         docs/study.md: every key, level, probe and metric"
+    )]
+    Study(StudyCommand),
     /// Show what a study would measure, in which order, and the time it may take
     #[command(after_help = "\
 Examples:

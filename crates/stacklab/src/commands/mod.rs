@@ -19,3 +19,4 @@ pub(crate) mod replicate;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod ssh_clean;
+pub(crate) mod study;

@@ -3,15 +3,28 @@
 use crate::campaign::sources::{new_seed, study_of};
 use crate::cli::run::StudyOptions;
 use crate::failure::Failure;
+use crate::rig::placement::RoutedPlacement;
 use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
 use stacklab_study::{Plan, Study};
+use stacklab_testbed::Placement;
 use std::fmt::Write;
 
 /// Shows what a study would measure, in which order, and the time it may take.
 pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
     let (_, study) = study_of(options)?;
     let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
-    crate::commands::output::print_text(&describe(&study, &plan))
+    let mut text = describe(&study, &plan);
+    // What this machine lacks is no reason not to show the rest.
+    match RoutedPlacement::of(&study, &Placement::WhereNeeded) {
+        Ok(Some(placement)) => {
+            if let Some(place) = placement.guest_and_why() {
+                text = text.replacen("\nCells ", &format!("\nGuest       {place}\nCells "), 1);
+            }
+        }
+        Ok(None) => {}
+        Err(failure) => eprintln!("stacklab: it cannot run here: {failure}"),
+    }
+    crate::commands::output::print_text(&text)
 }
 
 fn describe(study: &Study, plan: &Plan) -> String {
@@ -31,6 +44,11 @@ fn describe(study: &Study, plan: &Plan) -> String {
         "Testbed     {hosts}: {rate}, MTU {mtu}, offloads {}",
         if *offloads { "on" } else { "off" }
     ));
+    if let Topology::Routed(links) = &study.topology {
+        for (name, link) in links.all().iter().filter(|(_, link)| link.impairs()) {
+            line(format!("{name:<11} {}, each way", link.impairments().join(", ")));
+        }
+    }
     if let Some(bottleneck) = study.topology.bottleneck(&study.link_config) {
         line(format!("Bottleneck  {bottleneck}"));
     }

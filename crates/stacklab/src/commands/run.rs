@@ -16,16 +16,21 @@ use crate::rig::placement::RoutedPlacement;
 use crate::rig::remote_host::reach;
 use crate::rig::rigs::Rigs;
 use stacklab_agent::interrupt;
-use stacklab_model::{CpuScope, Metric, Probe, Systems, Topology};
+use stacklab_model::{CpuScope, Metric, Probe, System, Systems, Topology, once_each};
 use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
+use stacklab_testbed::image::Image;
 use stacklab_testbed::{Privilege, enter, services};
+use stacklab_traffic::host::other_load::{LoadSample, OtherLoad};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// A share of the processors that others have, from which on a campaign begins with a warning.
+const BUSY: f64 = 0.25;
 
 /// Runs or resumes a study, and prints its report.
 pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
@@ -81,6 +86,8 @@ fn campaign_until(
     // All errors of the request are detected before anything is built.
     let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };
     request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
+    images_are_here(&request.study)?;
+    let load_before = LoadSample::now();
     let programs = Programs::of(&request.study)?;
     let copying = if options.copy_agent { Copying::Allowed } else { Copying::Asked };
     let reached = reach(&request.study, copying)?;
@@ -89,6 +96,10 @@ fn campaign_until(
         eprintln!("stacklab: not root: working in a user namespace of its own");
     }
     let routed = RoutedPlacement::of(&request.study, &options.placement.in_vm)?;
+    if let Some(place) = routed.as_ref().and_then(RoutedPlacement::guest_and_why) {
+        eprintln!("stacklab: {place}");
+    }
+    say_what_boots(&request.study);
     let mut rigs = Rigs::build(&request.study, request.campaign.seed, reached, routed, interrupted)?;
     let testbed_description = rigs.describe(&request.study) + &programs.describe();
     let mut record = match request.record.take() {
@@ -116,6 +127,9 @@ fn campaign_until(
         plan.seed(),
         record.path().display()
     );
+    if let Some(warning) = busy(&load_before.until(&LoadSample::now())) {
+        eprintln!("stacklab: {warning}");
+    }
     let mut progress = Progress::new();
     let measured = measure(
         &request.study,
@@ -139,6 +153,46 @@ fn campaign_until(
         }
         measured => Ok((record, measured)),
     }
+}
+
+/// Checks that the images of all systems are here, before the first one boots.
+fn images_are_here(study: &Study) -> Result<(), Failure> {
+    let guests = guests(study);
+    let fetched = guests.iter().filter(|system| !matches!(system, System::Disk(_)));
+    fetched.map(Image::find).try_for_each(|image| image.map(drop)).map_err(Failure::Testbed)
+}
+
+/// Guests take seconds to boot, in which nothing else is said.
+fn say_what_boots(study: &Study) {
+    let guests = guests(study);
+    if !guests.is_empty() {
+        let names: Vec<String> = guests.iter().map(System::to_string).collect();
+        eprintln!("stacklab: booting guests: {} ..", names.join(", "));
+    }
+}
+
+/// The systems of hosts that boot, each once.
+fn guests(study: &Study) -> Vec<System> {
+    let hosts = study.systems().into_iter().flat_map(|systems| systems.0);
+    once_each(hosts.filter(|system| system.is_built() && *system != System::Namespace))
+}
+
+/// A warning before the start, where other programs have much of the processors.
+fn busy(load: &OtherLoad) -> Option<String> {
+    if load.taken() < BUSY {
+        return None;
+    }
+    let most: Vec<String> = load
+        .processes
+        .iter()
+        .take(3)
+        .map(|process| format!("{} (pid {})", process.name, process.pid))
+        .collect();
+    Some(format!(
+        "other programs use {:.0} % of the processors: expect wide intervals and few verdicts ({})",
+        100.0 * load.taken(),
+        if most.is_empty() { "the machine below".to_owned() } else { most.join(", ") }
+    ))
 }
 
 /// What the CPU time of hosts is of, in the trials that it is asked of.
@@ -252,4 +306,27 @@ fn refuse_changes(options: &RunOptions, campaign: &Campaign, path: &Path) -> Res
         path.display(),
         changed.join(", ")
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_traffic::host::other_load::OtherProcess;
+
+    #[test]
+    fn a_busy_machine_is_said_before_the_start() {
+        let load = |share: f64| OtherLoad {
+            seconds: 1.0,
+            processors: 2,
+            busy: 0.9,
+            stolen: 0.0,
+            processes: vec![OtherProcess { pid: 7, name: "compiler".to_owned(), share, ran_before: true }],
+        };
+        let warning = busy(&load(1.2)).unwrap();
+        assert!(
+            warning.contains("60 % of the processors") && warning.contains("compiler (pid 7)"),
+            "{warning}"
+        );
+        assert_eq!(busy(&load(0.2)), None);
+    }
 }

@@ -14,6 +14,8 @@ pub(crate) struct RoutedPlacement {
     needs: Requirements,
     /// The guest that holds them, if they are not on this kernel.
     system: Option<System>,
+    /// Why they are in a guest.
+    why: Option<String>,
 }
 
 impl RoutedPlacement {
@@ -46,12 +48,20 @@ impl RoutedPlacement {
                  (see: stacklab doctor)"
             )));
         }
-        if let Some(system) = &system {
-            let why =
-                if asked { "as --in-vm asks" } else { "because this kernel does not support all mechanisms" };
-            eprintln!("stacklab: the whole testbed is built inside a guest ({system}), {why}");
-        }
-        Ok(Some(RoutedPlacement { needs, system }))
+        let why = system.as_ref().map(|_| {
+            if asked {
+                "as --in-vm asks".to_owned()
+            } else {
+                format!("because {}", needs.describe_all_missing())
+            }
+        });
+        Ok(Some(RoutedPlacement { needs, system, why }))
+    }
+
+    /// The guest that holds the testbeds, and why, in a sentence.
+    pub(crate) fn guest_and_why(&self) -> Option<String> {
+        let (system, why) = self.system.as_ref().zip(self.why.as_ref())?;
+        Some(format!("the whole testbed is built inside a guest ({system}), {why}"))
     }
 
     /// Whether the testbeds are inside a guest.
@@ -86,6 +96,7 @@ impl RoutedPlacement {
             }
             return Ok((rigs, None));
         };
+        eprintln!("stacklab: booting {system} ..");
         let (booted, testbeds, _) = GuestHosted::boot(system, &self.needs, &program, 0)?;
         let version = booted.version().to_owned();
         let process = (!system.counts_cpu()).then(|| booted.process());

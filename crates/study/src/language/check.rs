@@ -96,7 +96,7 @@ fn repetitions(items: &[Node], path: &str, problems: &mut Problems) {
 /// A key that a table does not have: lists the table's keys, and the nearest of them.
 fn unknown_key(place: Location, name: &str, keys: &[Key], path: &str) -> Problem {
     let known = || keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))).map(|key| key.name);
-    let expected = format!("expected one of {}", known().collect::<Vec<_>>().join(", "));
+    let expected = leaf::expected_one_of(name, &known().collect::<Vec<_>>());
     Problem::at(place, format!("there is no key `{path}`"), expected).nearest(name, known())
 }
 

@@ -137,8 +137,27 @@ pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Node) -> Result<T, Valu
     T::from_str(found).map_err(|unknown| unknown_name(node, unknown.set, unknown.valid))
 }
 
+/// So many names are listed in full.
+const FEW: usize = 12;
+/// So many of more names are listed: those nearest to what was written.
+const NEAREST: usize = 5;
+
+/// The names that are possible, or the nearest of them.
+pub(crate) fn expected_one_of(found: &str, valid: &[&str]) -> String {
+    if valid.len() <= FEW {
+        return format!("expected one of {}", valid.join(", "));
+    }
+    let near = stacklab_model::by_distance(found, valid);
+    let more = valid.len() - NEAREST;
+    format!("expected one of {} and {more} more: stacklab study reference", near[..NEAREST].join(", "))
+}
+
+fn node_text(node: &Node) -> String {
+    if let Value::Text(text) = &node.value { text.clone() } else { String::new() }
+}
+
 fn unknown_name(node: &Node, set: &str, valid: &[&str]) -> ValueError {
-    let mut misfit = ValueError::expected(format!("expected one of {}", valid.join(", ")));
+    let mut misfit = ValueError::expected(expected_one_of(&node_text(node), valid));
     if let Value::Text(found) = &node.value {
         misfit.title = Some(format!("there is no {set} `{found}`"));
         misfit.help = stacklab_model::nearest(found, valid.iter().copied())
@@ -153,7 +172,7 @@ pub(crate) fn metric(node: &Node, probe: Option<Probe>) -> Result<Metric, ValueE
     match (found.parse::<Metric>(), probe) {
         (Ok(metric), Some(probe)) if !metric.is_of(probe) => Err(ValueError {
             title: Some(format!("probe {probe} does not take `{metric}`")),
-            expected: format!("expected one of {}", metrics_of(Some(probe)).join(", ")),
+            expected: expected_one_of(found, &metrics_of(Some(probe))),
             help: Some(format!(
                 "`{metric}` is taken by probe {}: write it under [probe.{}]",
                 metric.probe(),

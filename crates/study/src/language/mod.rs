@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod key;
 pub(crate) mod leaf;
+pub(crate) mod reference;
 pub(crate) mod schema;
 mod sentences;
 pub(crate) mod table;

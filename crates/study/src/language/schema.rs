@@ -49,9 +49,31 @@ fn property(key: &Key, whole: bool) -> Value {
     schema.into()
 }
 
-/// A default, written in TOML, as JSON. The defaults in use are JSON as they stand.
+/// A default, written in TOML, as JSON.
 fn default(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok()
+    let text = format!("default = {text}");
+    let table = toml::de::DeTable::parse(&text).ok()?.into_inner();
+    json_of(table.get("default")?.get_ref())
+}
+
+fn json_of(value: &toml::de::DeValue<'_>) -> Option<Value> {
+    use toml::de::DeValue;
+    Some(match value {
+        DeValue::String(text) => json!(text),
+        DeValue::Boolean(boolean) => json!(boolean),
+        DeValue::Integer(number) => json!(number.as_str().parse::<i64>().ok()?),
+        DeValue::Float(number) => json!(number.as_str().parse::<f64>().ok()?),
+        DeValue::Array(items) => {
+            items.iter().map(|item| json_of(item.get_ref())).collect::<Option<Vec<_>>>()?.into()
+        }
+        DeValue::Table(table) => {
+            let entries = table
+                .iter()
+                .map(|(name, value)| Some((name.get_ref().to_string(), json_of(value.get_ref())?)));
+            Value::Object(entries.collect::<Option<Map<String, Value>>>()?)
+        }
+        DeValue::Datetime(_) => return None,
+    })
 }
 
 fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
@@ -66,7 +88,9 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
             json!({ "anyOf": [self::kind(&PACKET_RATE, whole), { "const": "link" }, { "type": "string", "pattern": quantity("%") }] })
         }
         Kind::PacketRate => json!({ "anyOf": [self::kind(&PACKET_RATE, whole), { "const": "link" }] }),
-        Kind::Rate => json!({ "type": "string", "pattern": quantity("(bit|kbit|Mbit|Gbit)/s") }),
+        Kind::Rate => {
+            json!({ "type": "string", "pattern": quantity("((bit|kbit|Mbit|Gbit)/s|bps|[kMG]bps|[kKMG])") })
+        }
         Kind::Duration { .. } => json!({ "type": "string", "pattern": quantity("(ns|us|ms|s|min|h)") }),
         Kind::Share => json!({ "anyOf": [
             { "type": "string", "pattern": quantity("%?") },
@@ -206,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn every_default_is_json_too() {
+    fn every_default_has_a_json_form() {
         fn visit(keys: &[Key], seen: &mut usize) {
             for key in keys {
                 if let Presence::Default(text) = key.presence {

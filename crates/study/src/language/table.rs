@@ -368,12 +368,13 @@ const PROBES: &[Key] = &[
         "echo_loaded",
         Kind::Table(&[
             metrics(Probe::EchoLoaded),
-            required(
+            default(
                 "length",
                 Kind::OneOf(&[
                     optional("packets", Kind::Refused("the load stream needs a duration: use time"), ""),
                     optional("time", Kind::Duration { least: "1ms", most: "24h" }, "Duration of one run."),
                 ]),
+                ONE_SECOND,
                 "When the measured part of a run ends: after some time.",
             ),
             WARMUP,
@@ -419,7 +420,10 @@ const fn metrics(probe: Probe) -> Key {
     required("metrics", Kind::List(list), "The metrics taken from it.")
 }
 
-const LENGTH: Key = required(
+/// The default length of a run.
+const ONE_SECOND: &str = "{ time = \"1s\" }";
+
+const LENGTH: Key = default(
     "length",
     Kind::OneOf(&[
         optional(
@@ -429,6 +433,7 @@ const LENGTH: Key = required(
         ),
         optional("time", Kind::Duration { least: "1ms", most: "24h" }, "Duration of one run."),
     ]),
+    ONE_SECOND,
     "When the measured part of a run ends: after some packets or some time.",
 );
 

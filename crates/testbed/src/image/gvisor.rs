@@ -3,7 +3,7 @@
 use crate::error::TestbedError;
 use crate::host::program::program_in_path;
 use crate::image::cache::cache;
-use crate::image::command::{ImageInfo, Step, run};
+use crate::image::command::{ImageInfo, Step, run, run_slowly};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +28,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, Testbe
     build.args(["install", MODULE]).env("CGO_ENABLED", "0").env("GOBIN", into);
     // A toolchain that is too old fetches the version that the module requires.
     build.env("GOTOOLCHAIN", "auto").env("GOFLAGS", "-modcacherw").env("GOPATH", cache().join("go"));
-    run(build, &format!("build {MODULE}"), advice)?;
+    run_slowly(build, &format!("build {MODULE}"), advice, "building runsc", step)?;
     Ok(ImageInfo { version: version_of(&own)?, source: MODULE.to_owned(), jool: None })
 }
 

@@ -156,7 +156,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, mechanism, routers, translator, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing, width, mcs, guard, channel, security, aggregation_frames, aggregation_bytes, aggregation_time, dtim, basic_rate, multicast_to_unicast, neighbour_lifetime, power_save, receiver, stations, snr, time, engine
+      | ^^^^^^ expected one of flows, os, routers, io, mtu and 38 more: stacklab study reference
 
     error: cannot use this value for `runs.min`
       --> study.toml:14:7

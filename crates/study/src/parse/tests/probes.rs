@@ -79,14 +79,13 @@ fn a_mistake_in_a_probe_is_named() {
         (with("[\"throughput\"]", "[\"rtt\"]"), &["probe stream does not take `rtt`", "under [probe.echo]"]),
         (
             with("[\"throughput\"]", "[\"goodput\"]"),
-            &["no metric `goodput`", "one of throughput, packet_rate"],
+            &["no metric `goodput`", "and 49 more: stacklab study reference"],
         ),
         (
             with("[\"throughput\"]", "[\"loss\", \"loss\"]"),
             &["`loss` stands twice in `probe.stream.metrics`"],
         ),
         (with("metrics = [\"throughput\"]\n", ""), &["`probe.stream.metrics` is missing"]),
-        (with("length = { time = \"200ms\" }\n", ""), &["`probe.stream.length` is missing"]),
         (
             with("{ time = \"200ms\" }", "{ time = \"0ms\" }"),
             &["`probe.stream.length.time`", "from 1ms to 24h"],
@@ -135,4 +134,12 @@ fn a_mistake_in_a_probe_is_named() {
             &["probe connect needs TCP", "the only transport"],
         ),
     ]);
+}
+
+#[test]
+fn a_run_lasts_a_second_where_nothing_is_said() {
+    let of = |length: &str| study(&with("length = { time = \"200ms\" }\n", length));
+    assert_eq!(of("").probes[0].length, stacklab_model::Length::Time(1_000_000_000));
+    // One of two choices is not merged with the default's.
+    assert_eq!(of("length = { packets = 7 }\n").probes[0].length, stacklab_model::Length::Packets(7));
 }

@@ -43,7 +43,7 @@ fn a_value_of_another_kind_is_named() {
         (with("\"A study\"", "\"\""), &["for `title`", "text in quotes, not empty"]),
         (with("mtu = 1500", "mtu = 1279"), &["for `testbed.mtu`", "a whole number from 1280 to 65535"]),
         (with("mtu = 1500", "mtu = 99999999999999999999999999999999999999999"), &["from 1280 to 65535"]),
-        (with("mtu = 1500", "rate = \"1 Gbps\""), &["for `testbed.rate`", "a rate such as"]),
+        (with("mtu = 1500", "rate = \"1 GBps\""), &["for `testbed.rate`", "a rate such as"]),
         (with("mtu = 1500", "rate = 1000"), &["for `testbed.rate`", "a rate such as"]),
         (with("mtu = 1500", "offloads = \"no\""), &["for `testbed.offloads`", "true or false"]),
         (with("[testbed]\nmtu = 1500", "testbed = 3"), &["for `testbed`", "a table: [testbed]"]),
