@@ -34,10 +34,14 @@ pub use rendering::json::versioned_json;
 pub use stage_costs::{STAGE_COSTS_FORMAT_VERSION, stage_costs};
 pub use tidy::{TidyFormat, tidy, tidy_slices};
 
-use crate::findings::{bias, comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};
+use crate::findings::groups::Group;
+use crate::findings::{
+    bias, comparisons, csv, estimates, groups, heading, json, levels, matrix, notes, properties, summary,
+};
 use crate::rendering::csv_cells::Cells;
+use crate::rendering::numbers::DisplayUnit;
 use crate::rendering::{columns, markdown, text};
-use stacklab_model::Findings;
+use stacklab_model::{Findings, Metric};
 
 /// Default text width if the terminal does not report one.
 pub const WIDTH: usize = 110;
@@ -54,21 +58,30 @@ pub fn render(findings: &Findings, format: Format, width: usize) -> String {
     }
 }
 
+/// A figure in a unit that fits it: `9.12 us`, `2.38 Gbit/s`.
+pub fn figure_text(metric: Metric, figure: f64) -> String {
+    DisplayUnit::figure(metric, figure)
+}
+
 /// Renders any document as text for a terminal of so many columns.
 pub fn text(blocks: &[Block], width: usize) -> String {
     text::render(blocks, width)
 }
 
 fn document(findings: &Findings, width: usize) -> Vec<Block> {
-    let groups = groups::groups(findings);
+    let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merged(findings).into_iter().unzip();
+    let of =
+        |many: bool| groups.iter().zip(&is_many).filter(move |(_, is)| **is == many).map(|(group, _)| group);
     let mut blocks = heading::blocks(findings);
-    blocks.extend(groups.iter().flat_map(|group| comparisons::blocks(group, findings.cpu_scope)));
+    blocks.extend(comparisons::all(&groups, findings.cpu_scope));
+    blocks.extend(properties::blocks(findings));
     blocks.extend(estimates::blocks(findings));
     blocks.extend(stage_costs::blocks(&findings.explanations, false));
     blocks.extend(bias::blocks(findings));
     blocks.extend(notes::blocks(findings));
     blocks.extend(summary::blocks(&groups));
-    blocks.extend(matrix::blocks(&groups, width));
+    blocks.extend(matrix::blocks(&of(false).collect::<Vec<_>>(), width));
+    blocks.extend(levels::blocks(&of(true).collect::<Vec<_>>()));
     blocks
 }
 

@@ -61,7 +61,8 @@ fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
     ];
     for group in groups(findings) {
         let unit = DisplayUnit::of(group.metric).unit;
-        let heading = |what: &str| Block::Heading(format!("{}{what}, {unit}, {}", group.metric, group.place));
+        let heading =
+            |what: &str| Block::Heading(format!("{}{what}, {unit}, {}", group.metric.label(), group.place));
         blocks.extend([heading(""), Block::Table(means(&group, difference))]);
         blocks.extend([heading(": standard deviation"), Block::Table(spreads(&group))]);
     }

@@ -1,17 +1,19 @@
 //! The table of a group of comparisons.
 
-use crate::findings::groups::{Group, is_number, level, level_alone};
+use crate::findings::groups::{Group, is_number, level};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
-    DisplayUnit, NONE, aligned, decimals, difference_decimals, fixed, percent, signed,
+    DisplayUnit, NONE, aligned, decimals, difference_decimals, difference_parts, fixed, is_factor, percent,
+    signed,
 };
 use stacklab_model::{
     Better, Comparison, CpuScope, Estimate, Explained, Interval, Metric, Scale, StopReason, Verdict,
 };
+use std::collections::BTreeSet;
 
-/// Heading, definition and table of a group.
-pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
-    let shown = DisplayUnit::of(group.metric);
+/// Heading, definition and table of a group; the definition only where it is `defined` for the first time.
+pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<Block> {
+    let shown = group.shown();
     let margins: Vec<f64> = group.rows.iter().map(|row| row.question.margin).collect();
     let margin = match margins[..] {
         [first, ..] if margins.iter().all(|margin| *margin == first) => {
@@ -20,19 +22,32 @@ pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
         }
         _ => String::new(),
     };
+    let meaning = match defined {
+        true => format!("in {}, {} is better", shown.unit, better(group.metric)),
+        false => format!("in {}", definition(group.metric, &shown, cpu_scope)),
+    };
     vec![
-        Block::Heading(format!("{}, {}: {}", group.metric, group.place, group.arms())),
-        Block::Text(format!("{}{margin}", definition(group.metric, cpu_scope))),
+        Block::Heading(format!("{}: {}", group.subject(), group.arms())),
+        Block::Text(format!("{meaning}{margin}")),
         Block::Table(table(group, &shown)),
     ]
 }
 
-/// Unit, direction and definition of a metric in a line.
-pub(crate) fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
-    let better = match metric.better() {
+/// A group's tables of all metrics: each metric is defined once.
+pub(crate) fn all(groups: &[Group], cpu_scope: CpuScope) -> Vec<Block> {
+    let mut defined = BTreeSet::new();
+    groups.iter().flat_map(|group| blocks(group, cpu_scope, !defined.insert(group.metric))).collect()
+}
+
+fn better(metric: Metric) -> &'static str {
+    match metric.better() {
         Better::Higher => "higher",
         Better::Lower => "lower",
-    };
+    }
+}
+
+/// Unit, direction and definition of a metric in a line.
+pub(crate) fn definition(metric: Metric, shown: &DisplayUnit, cpu_scope: CpuScope) -> String {
     let scope = match cpu_scope {
         _ if !metric.is_host_cpu() => "",
         // What the ends run says nothing of them.
@@ -54,7 +69,8 @@ pub(crate) fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
             " (CPU scope various: it differs by system, so compare it within one system only)"
         }
     };
-    format!("in {}, {better} is better: {}{scope}", DisplayUnit::of(metric).unit, metric.definition())
+    let better = if metric.is_property() { String::new() } else { format!(", {} is better", better(metric)) };
+    format!("{}{better}: {}{scope}", shown.unit, metric.definition())
 }
 
 fn table(group: &Group, shown: &DisplayUnit) -> Table {
@@ -62,9 +78,8 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
     let mut notes = Footnotes::default();
     let mut table = Table::default();
     for factor in &group.row_factors {
-        let cells: Vec<String> =
-            rows.iter().map(|row| level_alone(&row.question.baseline, *factor)).collect();
-        table.push(factor.name(), is_number(&cells), cells);
+        let cells: Vec<String> = rows.iter().map(|row| group.level_below(row, *factor)).collect();
+        table.push(factor.label(), is_number(&cells), cells);
     }
     let estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fitted(row)).collect();
     let places = mean_decimals(estimates.iter().flatten(), shown);
@@ -83,12 +98,12 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
         let column = |figure: fn(&Explained) -> Option<f64>, notes: &mut Footnotes| {
             rows.iter().map(|row| explained(row, figure, places, notes)).collect()
         };
-        table.push(format!("{by}, %"), true, column(|explained| explained.ratio, &mut notes));
-        table.push("left, %", true, column(|explained| explained.left, &mut notes));
+        table.push_optional(format!("{by}, %"), column(|explained| explained.ratio, &mut notes));
+        table.push_optional("left, %", column(|explained| explained.left, &mut notes));
     }
     let pairs =
         |row: &&Comparison| row.effect.as_ref().map_or(NONE.into(), |effect| effect.pairs.to_string());
-    table.push("n", true, rows.iter().map(pairs).collect());
+    table.push_optional("n", rows.iter().map(pairs).collect());
     table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
     table.footnotes = notes;
     table
@@ -157,9 +172,10 @@ pub(crate) fn means(
     cells
 }
 
-/// Decimals for the differences of a group's rows.
+/// Decimals for the differences of a group's rows, without those that are said as factors.
 pub(crate) fn difference_places(rows: &[&Comparison], shown: &DisplayUnit) -> usize {
-    difference_decimals(rows.iter().filter_map(|row| row.effect.as_ref()).map(|effect| {
+    let effects = rows.iter().filter_map(|row| row.effect.as_ref());
+    difference_decimals(effects.filter(|effect| !is_factor(effect.scale, effect.estimate)).map(|effect| {
         let [low, high] =
             [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
         (high - low) / 2.0
@@ -172,9 +188,8 @@ pub(crate) fn differences(rows: &[&Comparison], shown: &DisplayUnit, places: usi
         .iter()
         .map(|row| {
             let effect = row.effect.as_ref()?;
-            let [estimate, low, high] = [effect.estimate, effect.interval95.low, effect.interval95.high]
-                .map(|figure| signed(shown.difference(effect.scale, figure), places));
-            Some([estimate, format!(" [{low}, "), format!("{high}]")])
+            let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
+            Some(difference_parts(shown, effect.scale, ends, places))
         })
         .collect();
     aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
@@ -212,8 +227,8 @@ pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
     };
     match row.stop_reason {
         StopReason::Precise | StopReason::Decided => verdict,
-        StopReason::Cap => format!("{verdict} (cap)"),
-        StopReason::Budget => format!("{verdict} (budget)"),
+        StopReason::Cap => format!("{verdict} (most blocks)"),
+        StopReason::Budget => format!("{verdict} (time was up)"),
         StopReason::Unfinished => format!("{verdict} (unfinished)"),
     }
 }
@@ -232,7 +247,7 @@ mod tests {
 
     #[test]
     fn what_the_ends_run_says_nothing_of_routers() {
-        let of = |metric| definition(metric, CpuScope::Host);
+        let of = |metric| definition(metric, &DisplayUnit::of(metric), CpuScope::Host);
         assert!(of(Metric::CpuReceiver).contains("scope host"), "{}", of(Metric::CpuReceiver));
         let router = of(Metric::CpuRouter2);
         assert!(router.contains("one kind of router") && !router.contains("scope host"), "{router}");

@@ -26,24 +26,25 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
 /// What was measured, when, where and how often.
 pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
-    let mut facts = vec![
-        (
-            "measured",
-            format!(
-                "{} by stacklab {}, seed {}",
-                time(findings.started_unix_ns),
-                findings.version,
-                findings.seed
-            ),
+    let mut facts = vec![(
+        "measured",
+        format!(
+            "{} by stacklab {}, seed {}",
+            time(findings.started_unix_ns),
+            findings.version,
+            findings.seed
         ),
-        ("testbed", findings.testbed_description.clone()),
-    ];
+    )];
+    // A study of many testbeds has a line for each.
+    let mut testbeds = findings.testbed_description.lines();
+    facts.push(("testbed", testbeds.next().unwrap_or_default().to_owned()));
+    facts.extend(testbeds.map(|line| ("", line.to_owned())));
     let fixed = fixed_settings(findings);
     if !fixed.is_empty() {
         facts.push(("settings", fixed.join(", ")));
     }
-    facts.extend(findings.hosts.iter().map(|host| ("host", host.clone())));
-    facts.extend(findings.instruments.iter().map(|floor| ("instrument", floor.clone())));
+    facts.extend(once(&findings.hosts).into_iter().map(|host| ("host", host)));
+    facts.extend(once(&findings.instruments).into_iter().map(|floor| ("instrument", floor)));
     facts.push((
         "runs",
         format!(
@@ -54,6 +55,23 @@ pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     ));
     facts.extend(disturbed(findings).map(|said| ("other load", said)));
     facts
+}
+
+/// Sentences `NAME: WHAT`, each said once with the names of all that it holds for: `sender, receiver: WHAT`.
+fn once(sentences: &[String]) -> Vec<String> {
+    let mut said: Vec<(Vec<&str>, &str)> = Vec::new();
+    for (name, what) in sentences.iter().map(|sentence| sentence.split_once(": ").unwrap_or(("", sentence))) {
+        match said.iter_mut().find(|(_, known)| *known == what) {
+            Some((names, _)) if names.contains(&name) => {}
+            Some((names, _)) => names.push(name),
+            None => said.push((vec![name], what)),
+        }
+    }
+    let join = |(names, what): (Vec<&str>, &str)| match names.join(", ") {
+        names if names.is_empty() => what.to_owned(),
+        names => format!("{names}: {what}"),
+    };
+    said.into_iter().map(join).collect()
 }
 
 /// How many runs others disturbed, if these are more than a tenth.
@@ -79,6 +97,19 @@ pub fn time(unix_ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_hosts_have_one_line() {
+        let of = |lines: &[&str]| once(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        let hosts = [
+            "sender: Linux 6.1, 2 cores",
+            "router1: Linux 6.6",
+            "receiver: Linux 6.1, 2 cores",
+            "sender: Linux 6.1, 2 cores",
+        ];
+        assert_eq!(of(&hosts), ["sender, receiver: Linux 6.1, 2 cores", "router1: Linux 6.6"]);
+        assert_eq!(of(&["a host"]), ["a host"]);
+    }
 
     #[test]
     fn time_is_utc_in_whole_seconds() {

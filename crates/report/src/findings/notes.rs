@@ -4,7 +4,7 @@ use crate::findings::heading::count;
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, fixed, signed};
 use stacklab_model::{Effect, Findings, Metric, SameArm, StopReason, Transport, Warning};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
 const LISTED: usize = 10;
@@ -97,11 +97,10 @@ impl<'a> Check<'a> {
     }
 }
 
-/// `rtt tcp -0.2 ± 0.6 %; 0 of 1 have p below 0.05, and one in twenty is expected` of the metrics that are compared.
+/// `RTT TCP -0.2 ± 0.6 %; 0 of 1 have p below 0.05, and one in twenty is expected` of the metrics that are compared.
 fn checks<'a>(findings: &Findings, all: impl Iterator<Item = Check<'a>>) -> Option<String> {
-    let is_compared = |check: &Check| {
-        findings.comparisons.iter().any(|comparison| comparison.question.metric == check.metric)
-    };
+    let compared: BTreeSet<Metric> = findings.comparisons.iter().map(|one| one.question.metric).collect();
+    let is_compared = |check: &Check| compared.contains(&check.metric);
     let (mut said, mut low) = (Vec::new(), 0);
     for Check { metric, transport, effect, p } in all.filter(is_compared) {
         let unit = DisplayUnit::of(metric);
@@ -110,7 +109,12 @@ fn checks<'a>(findings: &Findings, all: impl Iterator<Item = Check<'a>>) -> Opti
         let half = (upper - lower) / 2.0;
         let decimals = if half < 0.1 { 2 } else { 1 };
         let [estimate, half] = [signed(estimate, decimals), fixed(half, decimals)];
-        said.push(format!("{metric} {transport} {estimate} ± {half} {}", unit.difference_unit));
+        said.push(format!(
+            "{} {} {estimate} ± {half} {}",
+            metric.label(),
+            transport.name().to_uppercase(),
+            unit.difference_unit
+        ));
         low += usize::from(p < 0.05);
     }
     (!said.is_empty()).then(|| {
@@ -183,9 +187,9 @@ mod tests {
             ..findings()
         };
         let expected = [
-            "A/A check, one arm against itself: throughput udp +0.1 ± 0.2 %; 0 of 1 have p below 0.05, and one in \
+            "A/A check, one arm against itself: throughput UDP +0.1 ± 0.2 %; 0 of 1 have p below 0.05, and one in \
              twenty is expected",
-            "A/A check by order, the arm that is set up second against the first: throughput udp -0.3 ± 0.2 %; 1 of 1 \
+            "A/A check by order, the arm that is set up second against the first: throughput UDP -0.3 ± 0.2 %; 1 of 1 \
              have p below 0.05, and one in twenty is expected",
         ];
         assert_eq!(same_arm(&findings), expected);

@@ -85,7 +85,7 @@ impl<'a> Index<'a> {
                 unit: shown.unit.to_owned(),
                 difference_unit: shown.difference_unit.to_owned(),
                 higher_is_better: metric.better() == Better::Higher,
-                definition: definition(*metric, cpu_scope),
+                definition: format!("in {}", definition(*metric, &shown, cpu_scope)),
                 probe: self.probe(*metric).name().to_owned(),
             }
         };

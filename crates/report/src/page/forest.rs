@@ -1,6 +1,5 @@
 //! The differences as a forest plot: each over all cells, with those of single cells, and the margin.
 
-use crate::findings::groups::level_name;
 use crate::page::document::{ForestRow, Span};
 use crate::page::rounding::rounded;
 use crate::rendering::numbers::DisplayUnit;
@@ -21,11 +20,12 @@ fn row(findings: &Findings, one: &Overall) -> Option<ForestRow> {
     let scale = one.metric.scale();
     let Interval { low, high } = Interval::of_margin(scale, one.margin);
     let margin = |effect| rounded(unit.difference(scale, effect), 4);
-    let transport = one.transport.map_or_else(String::new, |transport| format!(" {transport}"));
-    let levels = [&one.candidate, &one.baseline].map(|level| level_name(one.factor, level));
+    let transport =
+        one.transport.map_or_else(String::new, |transport| format!(", {}", transport.name().to_uppercase()));
+    let levels = [&one.candidate, &one.baseline].map(|level| one.factor.level_label(level));
     Some(ForestRow {
-        label: format!("{}{transport}", one.metric),
-        arms: levels.join(" against "),
+        label: format!("{}{transport}", one.metric.label()),
+        arms: levels.join(" vs "),
         unit: unit.difference_unit.to_owned(),
         whole: span(one.effect.as_ref()?)?,
         parts: findings
@@ -84,7 +84,7 @@ mod tests {
         let (metric, transport) = (of.question.metric, of.question.baseline.transport);
         assert_eq!((metric, transport), (Metric::Throughput, Transport::Tcp), "the fixture is a ratio's");
         let [row] = &rows(&findings)[..] else { panic!("one row") };
-        assert_eq!((row.label.as_str(), row.arms.as_str()), ("throughput tcp", "ipv6 against ipv4"));
+        assert_eq!((row.label.as_str(), row.arms.as_str()), ("throughput, TCP", "IPv6 vs IPv4"));
         assert_eq!((row.whole.middle, row.whole.low, row.unit.as_str()), (-5.0, -6.0, "%"));
         assert_eq!(row.margin, [-20.0, 25.0]);
         assert!(!row.parts.is_empty(), "{row:?}");

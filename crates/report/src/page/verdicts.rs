@@ -59,7 +59,7 @@ impl Numbered {
                 lines.entry(line).or_default().insert(cell.size, first + place);
             }
             for (line, cells) in lines {
-                let label = format!("{} {}{line}: {}", group.metric, group.place, group.arms());
+                let label = format!("{}{line}: {}", group.subject(), group.arms());
                 rows.push(MatrixRow {
                     label,
                     cells: sizes.iter().map(|size| cells.get(size).copied()).collect(),

@@ -10,7 +10,7 @@ use crate::rendering::document::Block;
 use crate::rendering::format::Format;
 use crate::rendering::json::versioned_json;
 use crate::rendering::{markdown, text};
-use stacklab_model::{Alone, Apart, Between, Recorded};
+use stacklab_model::{Alone, Apart, Between, Cell, Recorded};
 
 /// Version of the JSON of two compared records.
 pub const BETWEEN_FORMAT_VERSION: u32 = 1;
@@ -80,11 +80,11 @@ fn alone(found: &Between) -> Vec<String> {
     let mut points = Vec::new();
     for (name, Alone { cells, metrics }) in [("A", &found.only_a), ("B", &found.only_b)] {
         if !cells.is_empty() {
-            let named = cells.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let named = cells.iter().map(Cell::label).collect::<Vec<_>>().join(", ");
             points.push(format!("only {name} has {}: {named}", count(cells.len(), "cell")));
         }
         if !metrics.is_empty() {
-            let named = metrics.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
+            let named = metrics.iter().map(|metric| metric.label()).collect::<Vec<_>>().join(", ");
             points.push(format!("only {name} has {}: {named}", count(metrics.len(), "metric")));
         }
     }
@@ -99,7 +99,7 @@ fn failing(found: &Between) -> Option<String> {
         .figures
         .iter()
         .filter(|row| row.fails)
-        .map(|row| format!("{} {}", row.metric, row.cell))
+        .map(|row| format!("{} {}", row.metric.label(), row.cell.label()))
         .collect();
     Some(match failing.len() {
         0 => format!("no figure of B is worse by more than {allowed} %"),
@@ -187,9 +187,9 @@ mod tests {
             "B worse (not allowed)",
             "nothing [",
             "B: not measured",
-            "only A has 1 cell: ipv4 tcp segment 64 B",
+            "only A has 1 cell: IPv4 TCP 64 B",
             "only B has 1 metric: jitter",
-            "throughput, udp segment: B worse at 1 of 2 (by 49.2 to 50.8 %), nothing to compare at 1 of 2",
+            "throughput, UDP: B worse at 1 of 2 (by 49.2 to 50.8 %), nothing to compare at 1 of 2",
             "margin 2 %",
             "< 0.001",
         ] {
@@ -197,7 +197,7 @@ mod tests {
             assert!(markdown.contains(part), "no `{part}` in\n{markdown}");
         }
         assert!(
-            text.contains("2 figures of B worse by more than 5 %, or gone: throughput ipv4 udp"),
+            text.contains("2 figures of B worse by more than 5 %, or gone: throughput IPv4 UDP"),
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");

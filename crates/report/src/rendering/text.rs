@@ -30,7 +30,10 @@ pub(crate) fn render(blocks: &[Block], width: usize) -> String {
                 }
             }
             Block::Table(table) => {
-                text += &lines(table);
+                for (i, part) in table.within(width).iter().enumerate() {
+                    text += if i > 0 { "\n" } else { "" };
+                    text += &lines(part);
+                }
                 for (i, note) in table.footnotes.0.iter().enumerate() {
                     text += &wrap(&plain(note), width, &format!(" [{}] ", i + 1), "     ");
                 }

@@ -109,13 +109,37 @@ fn what_was_cut_short_is_said_plainly() {
 }
 
 #[test]
+fn many_levels_are_rows_of_one_table() {
+    let of = |mechanism: &str, transport, size, verdict: Verdict| {
+        let mut row = throughput(transport, size);
+        let question = &mut row.question;
+        question.factor = Factor::Mechanism;
+        question.candidate = question.baseline.clone();
+        question.baseline.set(Factor::Mechanism, "native").unwrap();
+        question.candidate.set(Factor::Mechanism, mechanism).unwrap();
+        row.verdict = verdict;
+        row
+    };
+    let worse = || Verdict::Better("native".into());
+    let mut rows = Vec::new();
+    for mechanism in ["6in4", "gre4", "nat64", "siit"] {
+        for transport in [Transport::Tcp, Transport::Udp] {
+            let second = if mechanism == "siit" { Verdict::Inconclusive } else { worse() };
+            rows.push(of(mechanism, transport, 128, worse()));
+            rows.push(of(mechanism, transport, 1408, second));
+        }
+    }
+    assert_snapshot!("many_levels", text(&with(rows)));
+}
+
+#[test]
 fn a_wide_matrix_leaves_out_the_magnitudes() {
     let sizes = (1..=13).map(|i| throughput(Transport::Tcp, 100 * i));
     let text = text(&with(sizes.collect()));
     let matrix = text.split("Verdicts\n").nth(1).unwrap();
     assert!(matrix.starts_with("the better arm, in parentheses where"), "{matrix}");
     assert!(matrix.lines().all(|line| line.chars().count() <= WIDTH), "{matrix}");
-    assert!(text.contains("ipv4 better at all 13 sizes (by 8.4 to 8.5 %)"), "{text}");
+    assert!(text.contains("IPv4 better at all 13 sizes (by 8.4 to 8.5 %)"), "{text}");
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl ImportedStudy {
         let cells: Vec<Cell> = once_each(runs.iter().filter(own).map(|run| run.trial.cell.clone()));
         let families: BTreeSet<Family> = cells.iter().map(|cell| cell.family).collect();
         let measured: BTreeSet<Metric> = runs.iter().flat_map(figures).collect();
-        let compared = measured.into_iter().filter(|metric| !metric.is_bias()).collect();
+        let compared = measured.into_iter().filter(|metric| metric.is_compared()).collect();
         let comparison = ComparisonSpec {
             factor: Factor::Family,
             baseline: Family::Ipv4.to_string(),
