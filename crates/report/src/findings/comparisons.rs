@@ -39,6 +39,41 @@ pub(crate) fn all(groups: &[Group], cpu_scope: CpuScope) -> Vec<Block> {
     groups.iter().flat_map(|group| blocks(group, cpu_scope, !defined.insert(group.metric))).collect()
 }
 
+/// One table of all groups, each of few rows: metric, both figures with their units, difference, verdict.
+pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
+    let Some(first) = groups.first() else { return Vec::new() };
+    let mut notes = Footnotes::default();
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    for group in groups {
+        let shown = group.shown();
+        let places = difference_places(&group.rows, &shown);
+        let unit = |cell: String| match cell.split_once(" [") {
+            _ if cell.starts_with(NONE) => cell,
+            Some((figure, mark)) => format!("{figure} {} [{mark}", shown.unit),
+            None => format!("{cell} {}", shown.unit),
+        };
+        for row in &group.rows {
+            let estimates = fitted(row);
+            let decimals = mean_decimals(estimates.iter(), &shown);
+            let [baseline, candidate] =
+                estimates.each_ref().map(|arm| unit(means(&[arm], &shown, decimals, &mut notes).remove(0)));
+            let difference = differences(&[row], &shown, places).remove(0);
+            let is_percent = !difference.contains('x') && difference != NONE;
+            let difference =
+                if is_percent { format!("{difference} {}", shown.difference_unit) } else { difference };
+            rows.push([group.metric.label(), baseline, candidate, difference, answered(row, &mut notes)]);
+        }
+    }
+    let mut table = Table::default();
+    let titles = ["", &first.baseline, &first.candidate, "difference [95 %]", "verdict"];
+    for (place, title) in titles.into_iter().enumerate() {
+        let column = rows.iter().map(|row| row[place].clone()).collect();
+        table.push(title, (1..4).contains(&place), column);
+    }
+    table.footnotes = notes;
+    vec![Block::Table(table)]
+}
+
 fn better(metric: Metric) -> &'static str {
     match metric.better() {
         Better::Higher => "higher",
@@ -79,13 +114,15 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
     let mut table = Table::default();
     for factor in &group.row_factors {
         let cells: Vec<String> = rows.iter().map(|row| group.level_below(row, *factor)).collect();
-        table.push(factor.label(), is_number(&cells), cells);
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            table.push(factor.label(), is_number(&cells), cells);
+        }
     }
     let estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fitted(row)).collect();
     let places = mean_decimals(estimates.iter().flatten(), shown);
     for (arm, title) in [&group.baseline, &group.candidate].into_iter().enumerate() {
         let column: Vec<&Estimate> = estimates.iter().map(|pair| &pair[arm]).collect();
-        table.push(title, true, means(&column, shown, places, &mut notes));
+        table.push_optional(title, means(&column, shown, places, &mut notes));
     }
     let places = difference_places(rows, shown);
     table.push(
@@ -106,6 +143,8 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
     table.push_optional("n", rows.iter().map(pairs).collect());
     table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
     table.footnotes = notes;
+    // The figures of both arms are the last to be left out.
+    table.optional.rotate_left(2);
     table
 }
 
@@ -113,11 +152,16 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
 /// trials were disturbed.
 pub(crate) fn fitted(row: &Comparison) -> [Estimate; 2] {
     let estimates = [row.baseline_estimate.clone(), row.candidate_estimate.clone()];
-    let Some(fitted) = row.fitted else { return estimates };
+    at(estimates, row.fitted, row.question.metric.scale())
+}
+
+/// Estimates at other figures, if there are any.
+pub(crate) fn at(estimates: [Estimate; 2], figures: Option<[f64; 2]>, scale: Scale) -> [Estimate; 2] {
+    let Some(figures) = figures else { return estimates };
     let [baseline, candidate] = estimates;
-    [(baseline, fitted[0]), (candidate, fitted[1])].map(|(estimate, figure)| {
+    [(baseline, figures[0]), (candidate, figures[1])].map(|(estimate, figure)| {
         // An interval of a rate or a time is as wide in relation to its figure.
-        let times = match (row.question.metric.scale(), estimate.mean) {
+        let times = match (scale, estimate.mean) {
             (Scale::Ratio, Some(mean)) if mean > 0.0 => figure / mean,
             _ => 1.0,
         };
@@ -216,15 +260,20 @@ fn explained(
     }
 }
 
-/// The verdict, and why the measurement ended if the interval was not the reason.
-pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
-    let verdict = match &row.verdict {
+/// The verdict alone.
+fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
+    match &row.verdict {
         Verdict::Better(level) => format!("{} better", arm(row, level)),
         Verdict::Equivalent => "equivalent".to_owned(),
         Verdict::Inconclusive => "inconclusive".to_owned(),
         Verdict::NoneSeen(bounds) => format!("none seen {}", notes.mark(bounds)),
         Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
-    };
+    }
+}
+
+/// The verdict, and why the measurement ended if the interval was not the reason.
+pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
+    let verdict = answered(row, notes);
     match row.stop_reason {
         StopReason::Precise | StopReason::Decided => verdict,
         StopReason::Cap => format!("{verdict} (most blocks)"),

@@ -11,6 +11,13 @@ pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over run
      its 95 % interval. The figures of both arms fit that difference. At most one in twenty of the claims of \
      this report (better, equivalent) is expected to be false, whenever it was stopped.";
 
+/// Words of tables and notes.
+pub(crate) const TERMS: &str = "arm: one side of a comparison. block: each arm measured once, in random order. n: blocks in which both arms have \
+     a figure. margin: the largest difference that counts as none. equivalent: surely within the margin. inconclusive: \
+     neither a difference nor equivalence is sure yet; (time was up), (most blocks) and (unfinished) say what ended \
+     the measurement first. headers, left: the difference that header sizes explain, and the rest. A/A check: an arm \
+     against itself, which shows the method's own error.";
+
 /// The warning of a run with much other load.
 const OTHER_LOAD: &str = "other_load";
 /// The largest share of such runs that the heading does not tell.
@@ -21,6 +28,20 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let answer = answer(findings).map(Block::Text);
     let rest = [Block::Facts(facts(findings)), Block::Text(LEGEND.to_owned())];
     std::iter::once(Block::Title(findings.title.clone())).chain(answer).chain(rest).collect()
+}
+
+/// The answer alone.
+pub(crate) fn answer_text(findings: &Findings) -> Vec<Block> {
+    answer(findings).map(Block::Text).into_iter().collect()
+}
+
+/// Title, answer, and the facts that a reader needs beside it.
+pub(crate) fn short(findings: &Findings) -> Vec<Block> {
+    let answer = answer(findings).map(Block::Text);
+    let testbed = findings.testbed_description.lines().next().unwrap_or_default().to_owned();
+    let runs = facts(findings).into_iter().filter(|(name, _)| matches!(*name, "runs" | "other load"));
+    let facts = Block::Facts(std::iter::once(("testbed", testbed)).chain(runs).collect());
+    std::iter::once(Block::Title(findings.title.clone())).chain(answer).chain([facts]).collect()
 }
 
 /// What was measured, when, where and how often.

@@ -20,7 +20,11 @@ pub(crate) fn blocks(groups: &[&Group]) -> Vec<Block> {
     }
     let legend = "over all sizes; = equivalent, 0 none seen, ? undecided, - nothing to compare";
     let block = |(title, groups): (String, Vec<&Group>)| {
-        [Block::Heading(title), Block::Text(legend.to_owned()), Block::Table(table(&groups))]
+        let (table, alike) = table(&groups);
+        let alike = alike.map_or_else(String::new, |alike| format!("; {alike}"));
+        let text = [Block::Heading(title), Block::Text(format!("{legend}{alike}"))];
+        let table = (table.columns.len() > 1).then_some(Block::Table(table));
+        text.into_iter().chain(table).collect::<Vec<_>>()
     };
     tables.into_iter().flat_map(block).collect()
 }
@@ -33,7 +37,8 @@ fn capital(text: &str) -> String {
 /// The comparisons of a level by each metric.
 type Level<'a> = BTreeMap<Metric, Vec<&'a Comparison>>;
 
-fn table(groups: &[&Group]) -> Table {
+/// The table, and the metrics that have the same outcome with all levels.
+fn table(groups: &[&Group]) -> (Table, Option<String>) {
     let mut levels: Vec<(Vec<String>, Level)> = Vec::new();
     let factors: Vec<Factor> = once_each(groups.iter().flat_map(|group| &group.row_factors).copied());
     let factors: Vec<Factor> = factors.into_iter().filter(|factor| *factor != Factor::Size).collect();
@@ -55,12 +60,28 @@ fn table(groups: &[&Group]) -> Table {
         false,
         levels.iter().map(|(label, _)| label.join(" ").trim_end().to_owned()).collect(),
     );
+    let mut alike: Vec<(&str, Vec<String>)> = Vec::new();
     for metric in once_each(groups.iter().map(|group| group.metric)) {
         let cells =
             levels.iter().map(|(_, level)| level.get(&metric).map_or_else(String::new, |rows| cell(rows)));
-        table.push(metric.label(), false, cells.collect());
+        let cells: Vec<String> = cells.collect();
+        let outcome = match cells[0].as_str() {
+            "?" => "undecided with all",
+            "0" => "none seen with any",
+            "=" => "equivalent with all",
+            _ => "",
+        };
+        if outcome.is_empty() || cells.iter().any(|cell| *cell != cells[0]) {
+            table.push(metric.label(), false, cells);
+        } else if let Some((_, metrics)) = alike.iter_mut().find(|(known, _)| *known == outcome) {
+            metrics.push(metric.label());
+        } else {
+            alike.push((outcome, vec![metric.label()]));
+        }
     }
-    table
+    let alike: Vec<String> =
+        alike.into_iter().map(|(outcome, metrics)| format!("{outcome}: {}", metrics.join(", "))).collect();
+    (table, (!alike.is_empty()).then(|| alike.join("; ")))
 }
 
 /// `worse 3.1 to 8.4 %`, `worse 0.9 to 8.7 % (2 of 3)`, `better at 1, worse at 1 of 3`, `=`, `?`.

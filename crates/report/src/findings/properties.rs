@@ -110,6 +110,7 @@ fn telling(estimates: &[&&CellEstimate], label: impl Fn(&Cell) -> Vec<String>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::WIDTH;
     use crate::rendering::text;
     use crate::tests::fixtures::{estimate, findings};
     use stacklab_model::{Family, Framing, Metric, Transport};
@@ -131,7 +132,7 @@ mod tests {
                 }
             }
         }
-        let shown = text::render(&blocks(&Findings { cells, ..findings() }), 110);
+        let shown = text::render(&blocks(&Findings { cells, ..findings() }), WIDTH);
         assert!(shown.contains("mechanism  path MTU, B  IP fragments UDP 1440 B, per message\n"), "{shown}");
         let row = shown.lines().find(|line| line.starts_with("6in4")).unwrap();
         assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["6in4", "1480", "2"]);

@@ -1,7 +1,7 @@
 //! The tables of two compared records: one for each metric, transport and framing.
 
 use crate::findings::claims::{Claimed, of_figure};
-use crate::findings::comparisons::{definition, mean_decimals, means};
+use crate::findings::comparisons::{at, definition, mean_decimals, means};
 use crate::findings::groups::{is_number, level_alone, place, row_factors, sort_key, varied};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
@@ -66,8 +66,12 @@ impl Group<'_> {
             let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, *factor)).collect();
             table.push(factor.label(), is_number(&cells), cells);
         }
+        let fitted: Vec<[Estimate; 2]> = rows
+            .iter()
+            .map(|row| at([row.a.clone(), row.b.clone()], row.fitted, self.metric.scale()))
+            .collect();
         let [a, b]: [Vec<&Estimate>; 2] =
-            [rows.iter().map(|row| &row.a).collect(), rows.iter().map(|row| &row.b).collect()];
+            [0, 1].map(|place| fitted.iter().map(|pair| &pair[place]).collect());
         let places = mean_decimals(a.iter().chain(&b).copied(), shown);
         table.push("A", true, means(&a, shown, places, &mut notes));
         table.push("B", true, means(&b, shown, places, &mut notes));

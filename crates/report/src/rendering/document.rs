@@ -189,7 +189,8 @@ mod tests {
         let lists = [Block::Facts(vec![("fact", hostile())]), Block::List(vec![hostile()])];
         let last = [Block::Table(table), Block::Heading(hostile())];
         let blocks: Vec<Block> = texts.into_iter().chain(lists).chain(last).collect();
-        let formats = [text::render(&blocks, 80), markdown::render(&blocks), latex::render(&blocks)];
+        let formats =
+            [text::render(&blocks, crate::WIDTH), markdown::render(&blocks), latex::render(&blocks)];
         for rendered in formats.into_iter().chain([csv_tables::render(&blocks)]) {
             assert!(rendered.contains("[2J"), "{rendered}");
             assert!(!rendered.contains(|c: char| c.is_control() && c != '\n'), "{rendered:?}");

@@ -1,10 +1,11 @@
 //! The document as plain text for a terminal.
 
 use crate::rendering::document::{Block, Table, plain};
+use crate::rendering::width::Width;
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 
 /// Renders the blocks; prose is wrapped at `width`.
-pub(crate) fn render(blocks: &[Block], width: usize) -> String {
+pub(crate) fn render(blocks: &[Block], Width { prose: width, tables }: Width) -> String {
     let mut text = String::new();
     for block in blocks {
         if matches!(block, Block::Heading(_)) {
@@ -30,7 +31,7 @@ pub(crate) fn render(blocks: &[Block], width: usize) -> String {
                 }
             }
             Block::Table(table) => {
-                for (i, part) in table.within(width).iter().enumerate() {
+                for (i, part) in table.within(tables).iter().enumerate() {
                     text += if i > 0 { "\n" } else { "" };
                     text += &lines(part);
                 }

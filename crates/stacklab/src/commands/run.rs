@@ -17,7 +17,6 @@ use crate::rig::remote_host::reach;
 use crate::rig::rigs::Rigs;
 use stacklab_agent::interrupt;
 use stacklab_model::{CpuScope, Metric, Probe, Systems, Topology};
-use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
@@ -42,7 +41,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
             });
     }
     let findings = conclude(&record)?;
-    report::print(&findings, Format::Text)?;
+    report::print(&findings, record.path())?;
     eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
     measured?;
     if findings.valid_runs == 0 { Err(Failure::NothingValid) } else { Ok(()) }

@@ -5,16 +5,26 @@ use crate::campaign::progress::Progress;
 use crate::campaign::record::conclude;
 use crate::campaign::sources::{StudySource, new_seed};
 use crate::cli::measure::CommonOptions;
-use crate::commands::report;
+use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
-use stacklab_model::{CpuScope, RunRecord, Trial};
-use stacklab_report::Format;
+use stacklab_model::{CpuScope, Findings, RunRecord, Trial};
+use stacklab_report::{Format, WIDTH, compact, render, seconds_needed};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
 use std::path::PathBuf;
 use tempfile::TempDir;
+
+/// How to get the answers that are missing.
+fn advice(findings: &Findings) -> String {
+    seconds_needed(findings).map_or_else(String::new, |seconds| {
+        format!(
+            "Undecided: at the current variance, -t {:.0} would decide half of what is open.\n",
+            seconds.ceil()
+        )
+    })
+}
 
 /// A study of both families to one host, and where its record will be.
 pub(super) struct Comparison {
@@ -84,7 +94,10 @@ impl Comparison {
         let measured = measure(&study, &plan, run, &mut record, &mut progress);
         progress.end();
         let findings = conclude(&record)?;
-        report::print(&findings, if json { Format::Json } else { Format::Text })?;
+        print_text(&match json {
+            true => render(&findings, Format::Json, WIDTH),
+            false => compact(&findings, width()) + &advice(&findings),
+        })?;
         match measured {
             // There is no record to go on with.
             Err(Failure::Interrupted(_)) => Err(AgentError::Interrupted.into()),
