@@ -18,6 +18,9 @@ pub(crate) const TERMS: &str = "arm: one side of a comparison. block: each arm m
      the measurement first. headers, left: the difference that header sizes explain, and the rest. A/A check: an arm \
      against itself, which shows the method's own error.";
 
+/// How the description of an imported record's testbed begins.
+const IMPORTED: &str = "imported, ";
+
 /// The warning of a run with much other load.
 const OTHER_LOAD: &str = "other_load";
 /// The largest share of such runs that the heading does not tell.
@@ -47,15 +50,11 @@ pub(crate) fn short(findings: &Findings) -> Vec<Block> {
 /// What was measured, when, where and how often.
 pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
-    let mut facts = vec![(
-        "measured",
-        format!(
-            "{} by stacklab {}, seed {}",
-            time(findings.started_unix_ns),
-            findings.version,
-            findings.seed
-        ),
-    )];
+    let by = format!("{} by stacklab {}", time(findings.started_unix_ns), findings.version);
+    let mut facts = vec![match findings.testbed_description.starts_with(IMPORTED) {
+        true => ("imported", by),
+        false => ("measured", format!("{by}, seed {}", findings.seed)),
+    }];
     // A study of many testbeds has a line for each.
     let mut testbeds = findings.testbed_description.lines();
     facts.push(("testbed", testbeds.next().unwrap_or_default().to_owned()));
@@ -118,6 +117,18 @@ pub fn time(unix_ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn imported_record_has_no_seed() {
+        let first = |testbed: &str| {
+            let findings =
+                Findings { testbed_description: testbed.to_owned(), ..crate::tests::fixtures::findings() };
+            facts(&findings).remove(0)
+        };
+        assert_eq!(first("two namespaces").1, "2023-11-14T22:13:20Z by stacklab 0.1.0, seed 42");
+        let imported = ("imported", "2023-11-14T22:13:20Z by stacklab 0.1.0".to_owned());
+        assert_eq!(first("imported, not measured by this program: a.json"), imported);
+    }
 
     #[test]
     fn equal_hosts_have_one_line() {
