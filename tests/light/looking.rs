@@ -57,7 +57,14 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
         &["--figure", "throughput-udp-segmnt", "--format", "svg"],
         "did you mean `throughput-udp-segment`?",
     );
-    wrong(&["--figure", "throughput-udp-segment"], "there is no format of figures `text`");
+    let (name, format) = ("throughput-udp-segment", "--format");
+    wrong(&["--figure", name, format, "text"], "there is no format of figures `text`");
+    wrong(&[format, "docx"], "html");
+    // Without a format: by the file's ending, or an svg.
+    let figure = program.run(&["report", "a.stacklab", "--figure", name]).expect(code::DONE).stdout;
+    assert!(figure.starts_with("<?xml"), "{figure}");
+    program.run(&["report", "a.stacklab", "--figure", name, "--out", "by-ending.pdf"]).expect(code::DONE);
+    assert!(std::fs::read(program.work().join("by-ending.pdf")).unwrap().starts_with(b"%PDF"));
     wrong(&["--format", "html", "--difference", "lower"], "there is no format of published tables `html`");
 
     let own = ["report", "a.stacklab", "--format", "html", "--out", "./a.stacklab"];

@@ -55,7 +55,7 @@ fn a_server_answers_in_its_cells_and_every_run_is_proved() {
     let outcome =
         program.run(&RUN).expect(code::DONE).says(&["dns+dhcp+directory on the receiver (dnsmasq 2."]);
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(2));
-    assert!(outcome.stdout.contains("services=dns+dhcp+directory against services=none"), "{outcome}");
+    assert!(outcome.stdout.contains("services dns+dhcp+directory vs services none"), "{outcome}");
     let runs = runs(&program.work().join("x.stacklab"));
     assert_eq!(runs.len(), 2 * 2 * 16);
     let mut answered = 0;

@@ -57,6 +57,7 @@ fn report(label: Effect, order: Effect) -> Findings {
         seed: 1,
         blocks: 10,
         valid_runs: 20,
+        measured_ns: 0,
         invalid_runs: vec![],
         testbed_description: "a link".into(),
         hosts: vec![],

@@ -4,7 +4,8 @@
 //! printing needs (percentages, rounding); every statistic comes with the findings.
 //!
 //! Text and Markdown are two renderings of one document: heading, tables, notes, and the verdicts last, where readers
-//! look first. CSV and JSON contain the figures unrounded. A single run has its own text and JSON ([`measurement`],
+//! look first. [`brief`] is the answer alone, and [`compact`] that of a campaign of few cells. CSV and JSON contain the
+//! figures unrounded. A single run has its own text and JSON ([`measurement`],
 //! [`measurement_json`]); two compared records have theirs too ([`between`]).
 
 mod figure;
@@ -31,20 +32,21 @@ pub use records::{BETWEEN_FORMAT_VERSION, between};
 pub use rendering::document::{Block, Footnotes, Table};
 pub use rendering::format::Format;
 pub use rendering::json::versioned_json;
+pub use rendering::width::{WIDTH, Width};
 pub use stage_costs::{STAGE_COSTS_FORMAT_VERSION, stage_costs};
 pub use tidy::{TidyFormat, tidy, tidy_slices};
 
-use crate::findings::{bias, comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};
+use crate::findings::groups::Group;
+use crate::findings::{
+    bias, comparisons, csv, estimates, groups, heading, json, levels, matrix, notes, properties, summary,
+};
 use crate::rendering::csv_cells::Cells;
+use crate::rendering::numbers::DisplayUnit;
 use crate::rendering::{columns, markdown, text};
-use stacklab_model::Findings;
+use stacklab_model::{Findings, Metric};
 
-/// Default text width if the terminal does not report one.
-pub const WIDTH: usize = 110;
-
-/// Renders findings. `width` is the number of columns for the prose and the closing matrix of text and Markdown;
-/// tables take what they need.
-pub fn render(findings: &Findings, format: Format, width: usize) -> String {
+/// Renders findings. `width` is that of text, and of the closing matrix of Markdown.
+pub fn render(findings: &Findings, format: Format, width: Width) -> String {
     match format {
         Format::Text => text::render(&document(findings, width), width),
         Format::Markdown => markdown::render(&document(findings, width)),
@@ -54,22 +56,67 @@ pub fn render(findings: &Findings, format: Format, width: usize) -> String {
     }
 }
 
+/// A figure in a unit that fits it: `9.12 us`, `2.38 Gbit/s`.
+pub fn figure_text(metric: Metric, figure: f64) -> String {
+    DisplayUnit::figure(metric, figure)
+}
+
 /// Renders any document as text for a terminal of so many columns.
-pub fn text(blocks: &[Block], width: usize) -> String {
+pub fn text(blocks: &[Block], width: Width) -> String {
     text::render(blocks, width)
 }
 
-fn document(findings: &Findings, width: usize) -> Vec<Block> {
-    let groups = groups::groups(findings);
+/// The answer for one screen: the sentence, the verdicts and the notes that change what is made of them. The complete
+/// text has tables, hosts and checks.
+pub fn brief(findings: &Findings, width: Width) -> String {
+    let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merged(findings).into_iter().unzip();
+    let mut blocks = heading::short(findings);
+    blocks.extend(verdicts(&groups, &is_many, width));
+    if groups.is_empty() {
+        blocks.extend(estimates::blocks(findings));
+    }
+    blocks.extend(notes::short(findings));
+    text::render(&blocks, width)
+}
+
+/// The answer of a campaign of one cell for each arm: the sentence, a row for each metric, and what was not counted.
+pub fn compact(findings: &Findings, width: Width) -> String {
+    let answer = heading::answer_text(findings);
+    let rows = comparisons::one_table(&groups::groups(findings));
+    let notes = notes::uncounted(findings);
+    text::render(&[answer, rows, notes].concat(), width)
+}
+
+/// Seconds that a campaign like this needs in all to settle half of its open comparisons, at the current variance.
+pub fn seconds_needed(findings: &Findings) -> Option<f64> {
+    let [half, _] = notes::more_blocks(findings)?;
+    Some(notes::seconds(findings, findings.blocks.saturating_add(half)))
+}
+
+fn document(findings: &Findings, width: Width) -> Vec<Block> {
+    let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merged(findings).into_iter().unzip();
     let mut blocks = heading::blocks(findings);
-    blocks.extend(groups.iter().flat_map(|group| comparisons::blocks(group, findings.cpu_scope)));
+    blocks.extend(comparisons::all(&groups, findings.cpu_scope));
+    blocks.extend(properties::blocks(findings));
     blocks.extend(estimates::blocks(findings));
     blocks.extend(stage_costs::blocks(&findings.explanations, false));
     blocks.extend(bias::blocks(findings));
     blocks.extend(notes::blocks(findings));
     blocks.extend(summary::blocks(&groups));
-    blocks.extend(matrix::blocks(&groups, width));
+    blocks.extend(verdicts(&groups, &is_many, width));
+    if !groups.is_empty() {
+        blocks.extend([Block::Heading("Terms".to_owned()), Block::Text(heading::TERMS.to_owned())]);
+    }
     blocks
+}
+
+/// The matrix of verdicts, and the tables of many levels.
+fn verdicts(groups: &[Group], is_many: &[bool], width: Width) -> Vec<Block> {
+    let of = |many: bool| {
+        let these = groups.iter().zip(is_many).filter(|(_, is)| **is == many);
+        these.map(|(group, _)| group).collect::<Vec<_>>()
+    };
+    [matrix::blocks(&of(false), width.tables.min(WIDTH.prose)), levels::blocks(&of(true))].concat()
 }
 
 /// `docs/columns.md`: the columns of every CSV of figures.

@@ -4,6 +4,7 @@
 use crate::findings::groups::{Group, groups};
 use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::{DisplayUnit, NONE, decimals, fixed};
+use crate::rendering::width::Width;
 use crate::rendering::{csv_tables, latex, markdown, text};
 use stacklab_model::{Difference, Estimate, Findings, UnknownName};
 use std::str::FromStr;
@@ -43,7 +44,7 @@ impl FromStr for PaperFormat {
 }
 
 /// Renders the findings as such tables. `width` is the number of columns for the prose of text.
-pub fn paper(findings: &Findings, difference: Difference, format: PaperFormat, width: usize) -> String {
+pub fn paper(findings: &Findings, difference: Difference, format: PaperFormat, width: Width) -> String {
     let blocks = blocks(findings, difference);
     match format {
         PaperFormat::Text => text::render(&blocks, width),
@@ -61,7 +62,8 @@ fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
     ];
     for group in groups(findings) {
         let unit = DisplayUnit::of(group.metric).unit;
-        let heading = |what: &str| Block::Heading(format!("{}{what}, {unit}, {}", group.metric, group.place));
+        let heading =
+            |what: &str| Block::Heading(format!("{}{what}, {unit}, {}", group.metric.label(), group.place));
         blocks.extend([heading(""), Block::Table(means(&group, difference))]);
         blocks.extend([heading(": standard deviation"), Block::Table(spreads(&group))]);
     }
@@ -119,6 +121,7 @@ fn arms(table: &mut Table, group: &Group, figure: fn(&Estimate) -> Option<f64>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::WIDTH;
     use crate::tests::fixtures::findings;
 
     #[test]
@@ -127,7 +130,7 @@ mod tests {
         let row = &findings.comparisons[0];
         let (a, b) = (row.baseline_estimate.mean.unwrap(), row.candidate_estimate.mean.unwrap());
         for difference in Difference::ALL {
-            let text = paper(&findings, *difference, PaperFormat::Csv, 110);
+            let text = paper(&findings, *difference, PaperFormat::Csv, WIDTH);
             let expected = fixed(difference.of(a, b).unwrap(), 2);
             assert!(text.contains(&format!("difference ({difference})")), "{text}");
             assert!(text.contains(&expected), "{expected} is not in {text}");
@@ -138,7 +141,7 @@ mod tests {
     fn every_format_has_every_table() {
         let findings = findings();
         let tables = 2 * groups(&findings).len();
-        let of = |format| paper(&findings, Difference::Symmetric, format, 110);
+        let of = |format| paper(&findings, Difference::Symmetric, format, WIDTH);
         assert_eq!(of(PaperFormat::Latex).matches("\\begin{tabular}").count(), tables);
         assert_eq!(of(PaperFormat::Markdown).matches("## ").count(), tables);
         assert_eq!(of(PaperFormat::Csv).lines().filter(|line| line.starts_with("# ")).count(), tables);

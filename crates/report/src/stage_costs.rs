@@ -5,6 +5,7 @@ use crate::rendering::csv_cells::Cells;
 use crate::rendering::document::{Block, Table, plain};
 use crate::rendering::format::Format;
 use crate::rendering::json::versioned_json;
+use crate::rendering::width::Width;
 use crate::rendering::{markdown, text};
 use serde::Serialize;
 use stacklab_model::{Explanation, Health, StageCost, StageCosts, Why};
@@ -20,7 +21,7 @@ const LEGEND: &str = "CPU time of both hosts a message, without what sampling co
      stack did in kernel threads and in interrupts of others. Busy is both, and the sum of all lines above `threads`.";
 
 /// Renders explanations; `functions` adds the functions that differ most.
-pub fn stage_costs(all: &[Explanation], format: Format, functions: bool, width: usize) -> String {
+pub fn stage_costs(all: &[Explanation], format: Format, functions: bool, width: Width) -> String {
     let title = || vec![Block::Title("Where the time goes, by stage of the network stack".to_owned())];
     match format {
         Format::Text => text::render(&[title(), blocks(all, functions)].concat(), width),

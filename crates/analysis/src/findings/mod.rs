@@ -54,6 +54,7 @@ fn measured(campaign: &Campaign) -> Findings {
         started_unix_ns: campaign.started_unix_ns,
         seed: campaign.seed,
         blocks: blocks.len() as u32,
+        measured_ns: campaign.runs.iter().map(|run| run.wall_ns).fold(0, u64::saturating_add),
         valid_runs: campaign.runs.iter().filter(|run| run.is_valid()).count(),
         invalid_runs: invalid_runs(campaign.runs),
         testbed_description: campaign.testbed_description.to_owned(),

@@ -3,12 +3,15 @@
 use crate::comparison::distance::{back, interval_back, to_distance};
 use crate::statistics::t_quantile;
 use stacklab_model::{Comparison, Effect, Factor, Interval, Overall, Verdict};
+use std::collections::BTreeMap;
 
 /// The differences over all cells, in the order in which they were first asked.
 pub(super) fn overall(comparisons: &[Comparison]) -> Vec<Overall> {
     let mut groups: Vec<Vec<&Comparison>> = Vec::new();
+    let mut places = BTreeMap::new();
     for comparison in comparisons {
-        match groups.iter_mut().find(|group| key(group[0]) == key(comparison)) {
+        let place = *places.entry(key(comparison)).or_insert(groups.len());
+        match groups.get_mut(place) {
             Some(group) => group.push(comparison),
             None => groups.push(vec![comparison]),
         }
@@ -16,7 +19,7 @@ pub(super) fn overall(comparisons: &[Comparison]) -> Vec<Overall> {
     groups.iter().map(|group| over(group)).collect()
 }
 
-fn key(comparison: &Comparison) -> impl PartialEq + use<> {
+fn key(comparison: &Comparison) -> impl Ord + use<> {
     let question = &comparison.question;
     let levels = [&question.baseline, &question.candidate].map(|cell| cell.level(question.factor));
     let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);

@@ -178,6 +178,20 @@ mod tests {
         between([&a.campaign(), &b.campaign()], ["a.stacklab", "b.stacklab"], &[], allowed).unwrap()
     }
 
+    #[test]
+    fn fitted_figures_have_the_ratio_that_is_said() {
+        // A disturbed run: the means say that B is higher.
+        let found = one(Metric::Rtt, &[1.0, 1.0, 1.1, 1.0], &[0.9, 0.95, 2.5, 0.9, 0.4], None);
+        assert!(found.b.mean > found.a.mean, "{found:?}");
+        let ([a, b], effect) = (found.fitted.unwrap(), found.effect.unwrap());
+        assert!(effect.estimate < 1.0 && (b / a - effect.estimate).abs() < 1e-12, "{a} {b} {effect:?}");
+        let found = one(Metric::Loss, &[0.0, 0.1], &[0.2, 0.3, 0.1], None);
+        assert_eq!(
+            found.fitted.map(|[a, b]| [a - 0.05, b - 0.2].map(|off| off.abs() < 1e-12)),
+            Some([true; 2])
+        );
+    }
+
     fn one(metric: Metric, a: &[f64], b: &[f64], allowed: Option<f64>) -> Against {
         compared(&RecordData::of(metric, a), &RecordData::of(metric, b), allowed).figures.remove(0)
     }

@@ -43,6 +43,7 @@ pub(crate) fn against(
             Ok(_) => Change::Inconclusive,
             Err(reason) => Change::Nothing(reason.clone()),
         },
+        fitted: effect.as_ref().ok().map(|_| [&first, &second].map(|figures| location(scale, figures))),
         effect: effect.ok(),
         cell,
         metric,
@@ -51,6 +52,12 @@ pub(crate) fn against(
         b,
         fails,
     }
+}
+
+/// The middle of a sample on the scale that it is compared by: the geometric mean for ratios.
+fn location(scale: Scale, figures: &[f64]) -> f64 {
+    let sum: f64 = figures.iter().map(|figure| to_distance(scale, *figure)).sum();
+    back(scale, sum / figures.len() as f64)
 }
 
 /// What two arms differ by if their runs are not paired, for a reader. It is no verdict. `None` if one of them has

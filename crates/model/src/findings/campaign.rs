@@ -21,6 +21,9 @@ pub struct Findings {
     pub seed: u64,
     /// Number of blocks with at least one measured run.
     pub blocks: u32,
+    /// Time that the runs took, nanoseconds.
+    #[serde(default)]
+    pub measured_ns: u64,
     /// Number of valid runs.
     pub valid_runs: usize,
     /// Number of invalid runs (not measured as planned), by reason.

@@ -79,6 +79,9 @@ pub struct Against {
     pub b: Estimate,
     /// The difference between both; `None` if there is nothing to compare.
     pub effect: Option<Unpaired>,
+    /// Figures of both records that fit the difference, in the metric's unit: what tables print.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitted: Option<[f64; 2]>,
     /// The answer.
     pub change: Change,
     /// Whether the second record is worse by more than the allowance, or has no figure although the first record has

@@ -2,5 +2,6 @@
 
 mod definition;
 pub(crate) mod histogram;
+mod label;
 pub(crate) mod metric;
 pub(crate) mod unit;

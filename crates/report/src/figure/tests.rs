@@ -133,7 +133,7 @@ fn one_candidate_beside_two_others_has_a_line_for_each() {
     }
     let after = lines(&page);
     let labels: Vec<&str> = after.iter().map(|line| &line.label[..]).collect();
-    assert_eq!(labels, ["ipv6 against ipv4", "ipv6 against other"]);
+    assert_eq!(labels, ["IPv6 vs IPv4", "ipv6 against other"]);
     assert_eq!((&after[0].points, &after[1].points), (&before[0].points, &before[0].points));
 }
 

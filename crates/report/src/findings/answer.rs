@@ -1,33 +1,44 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
 use crate::findings::claims::of_overall;
-use crate::findings::groups::level_name;
+use crate::findings::groups::MANY;
 use crate::findings::why::why;
-use crate::rendering::numbers::{DisplayUnit, fixed, signed};
-use stacklab_model::{Effect, Factor, Findings, Metric, Overall, Scale, Transport, Verdict};
+use crate::rendering::numbers::{DisplayUnit, factor, fixed, is_factor, signed};
+use stacklab_model::{Effect, Factor, Findings, Metric, Overall, Scale, Transport, Verdict, once_each};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// `ipv6 against ipv4 over udp: throughput 3.9 to 4.9 % lower, rtt 0.8 to 1.4 % higher; loss equivalent. 40 of 42
-/// comparisons answered.` After each pair, why it differs, if that is known. Of runs that were sampled only that.
-/// `None` without comparisons.
+/// `IPv6 vs IPv4 over UDP: worse in throughput (3.9 to 4.9 % lower), RTT (0.8 to 1.4 % higher); equivalent: loss. 40 of
+/// 42 comparisons answered.` After each pair, why it differs, if that is known. Of runs that were sampled only that.
+/// Many levels compared with one baseline have a sentence together. `None` without comparisons.
 pub(crate) fn answer(findings: &Findings) -> Option<String> {
     let all = &findings.overall;
-    let mut sentences: Vec<String> = Vec::new();
-    let mut seen: Vec<Key> = Vec::new();
+    let mut candidates: BTreeMap<(Factor, &str), BTreeSet<&str>> = BTreeMap::new();
     for one in all {
-        if seen.contains(&key(one)) {
-            continue;
+        candidates.entry((one.factor, &one.baseline)).or_default().insert(&one.candidate);
+    }
+    let is_many = |one: &Overall| candidates[&(one.factor, one.baseline.as_str())].len() >= MANY;
+    let key = |one: &'_ Overall| {
+        let candidate = (!is_many(one)).then(|| one.candidate.clone());
+        (one.factor, one.baseline.clone(), candidate, one.transport)
+    };
+    let mut groups: Vec<(Key, Vec<&Overall>)> = Vec::new();
+    for one in all {
+        let key = key(one);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((key, vec![one])),
         }
-        seen.push(key(one));
-        let group: Vec<&Overall> = all.iter().filter(|other| key(other) == key(one)).collect();
+    }
+    let mut sentences: Vec<String> = Vec::new();
+    for (_, group) in groups {
+        let first = group[0];
         if !findings.is_sampled {
-            sentences.push(sentence(&group));
+            sentences.push(if is_many(first) { of_many(&group) } else { sentence(&group) });
         }
-        sentences.extend(why(
-            &findings.explanations,
-            one.factor,
-            [&one.baseline, &one.candidate],
-            one.transport,
-        ));
+        for candidate in once_each(group.iter().map(|one| one.candidate.as_str())) {
+            let arms = [first.baseline.as_str(), candidate];
+            sentences.extend(why(&findings.explanations, first.factor, arms, first.transport));
+        }
     }
     if findings.is_sampled {
         return (!sentences.is_empty()).then(|| sentences.join(" "));
@@ -37,54 +48,80 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
     (asked > 0).then(|| format!("{} {answered} of {asked} comparisons answered.", sentences.join(" ")))
 }
 
-/// What a sentence is about. Two factors may have the same levels.
-type Key<'a> = (Factor, &'a str, &'a str, Option<Transport>);
+/// What a sentence is about: factor, baseline, candidate unless they are many, transport. Two factors may have the same
+/// levels.
+type Key = (Factor, String, Option<String>, Option<Transport>);
 
-fn key(one: &Overall) -> Key<'_> {
-    (one.factor, &one.baseline, &one.candidate, one.transport)
+fn over(one: &Overall) -> String {
+    one.transport.map_or_else(String::new, |of| format!(" over {}", Factor::Transport.level_label(of.name())))
 }
 
 fn sentence(group: &[&Overall]) -> String {
     let first = group[0];
-    let over = first.transport.map_or_else(String::new, |transport| format!(" over {transport}"));
-    let arms = format!(
-        "{} against {}{over}",
-        level_name(first.factor, &first.candidate),
-        level_name(first.factor, &first.baseline)
-    );
-    let parts = |of: fn(&Verdict) -> bool, say: fn(&Overall) -> String| -> Option<String> {
-        let said: Vec<String> = group.iter().filter(|one| of(&one.verdict)).map(|one| say(one)).collect();
-        (!said.is_empty()).then(|| said.join(", "))
+    let [candidate, baseline] =
+        [&first.candidate, &first.baseline].map(|level| first.factor.level_label(level));
+    let name = |one: &Overall| one.metric.label();
+    let parts = |words: &str, of: &dyn Fn(&Overall) -> bool, say: fn(&Overall) -> String| {
+        let said: Vec<String> = group.iter().filter(|one| of(one)).map(|one| say(one)).collect();
+        (!said.is_empty()).then(|| format!("{words} {}", said.join(", ")))
     };
-    let name = |one: &Overall| one.metric.to_string();
-    let differs = parts(|verdict| matches!(verdict, Verdict::Better(_)), of_overall);
-    let same = parts(|verdict| matches!(verdict, Verdict::Equivalent), name);
-    let none = parts(|verdict| matches!(verdict, Verdict::Nothing(_)), name);
-    let unseen = parts(|verdict| matches!(verdict, Verdict::NoneSeen(_)), name);
-    let open = |one: &&&Overall| one.verdict == Verdict::Inconclusive;
-    let join = |all: Vec<String>| (!all.is_empty()).then(|| all.join(", "));
-    let mixed =
-        join(group.iter().filter(open).filter(|one| one.answered > 0).map(|one| by_cell(one)).collect());
-    let open = join(group.iter().filter(open).filter(|one| one.answered == 0).map(|one| name(one)).collect());
+    let is_better = |one: &Overall, level: &String| one.verdict == Verdict::Better(level.clone());
+    let is_open = |one: &Overall| one.verdict == Verdict::Inconclusive;
     let said = [
-        differs,
-        mixed,
-        same.map(|names| format!("{names} equivalent")),
-        unseen.map(|names| format!("{names} none seen")),
-        open.map(|names| format!("{names} inconclusive")),
-        none.map(|names| format!("{names} without figures")),
+        parts("worse in", &|one| is_better(one, &one.baseline), of_overall),
+        parts("better in", &|one| is_better(one, &one.candidate), of_overall),
+        parts("differing by case:", &|one| is_open(one) && one.answered > 0, by_cell),
+        parts("equivalent in", &|one| one.verdict == Verdict::Equivalent, name),
+        parts("none seen of", &|one| matches!(one.verdict, Verdict::NoneSeen(_)), name),
+        parts("undecided in", &|one| is_open(one) && one.answered == 0, name),
+        parts("no figures of", &|one| matches!(one.verdict, Verdict::Nothing(_)), name),
     ];
-    format!("{arms}: {}.", said.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    let said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    format!("{candidate} vs {baseline}{}: {said}.", over(first))
 }
 
-/// `throughput -10.0 to +0.1 %, 3 of 6 answered`: what holds at one size does not at another.
+/// `12 mechanisms vs native over UDP: throughput worse with 3, undecided with 9; ..`.
+fn of_many(group: &[&Overall]) -> String {
+    let first = group[0];
+    let levels = once_each(group.iter().map(|one| one.candidate.as_str())).len();
+    let counts = |metric: Metric| {
+        let of = |test: &dyn Fn(&Overall) -> bool| {
+            group.iter().filter(|one| one.metric == metric && test(one)).count()
+        };
+        let better =
+            |level: fn(&Overall) -> &String| of(&|one| one.verdict == Verdict::Better(level(one).clone()));
+        let is_open = |one: &Overall| one.verdict == Verdict::Inconclusive;
+        let said = [
+            ("worse with", better(|one| &one.baseline)),
+            ("better with", better(|one| &one.candidate)),
+            ("differing by case with", of(&|one| is_open(one) && one.answered > 0)),
+            ("equivalent with", of(&|one| one.verdict == Verdict::Equivalent)),
+            ("none seen with", of(&|one| matches!(one.verdict, Verdict::NoneSeen(_)))),
+            ("undecided with", of(&|one| is_open(one) && one.answered == 0)),
+        ];
+        let said: Vec<String> =
+            said.into_iter().filter(|(_, n)| *n > 0).map(|(words, n)| format!("{words} {n}")).collect();
+        (!said.is_empty()).then(|| format!("{} {}", metric.label(), said.join(", ")))
+    };
+    let metrics = once_each(group.iter().map(|one| one.metric));
+    let said: Vec<String> = metrics.into_iter().filter_map(counts).collect();
+    let said = if said.is_empty() { "no figures".to_owned() } else { said.join("; ") };
+    let baseline = first.factor.level_label(&first.baseline);
+    format!("{levels} {} vs {baseline}{}: {said}.", first.factor.plural(), over(first))
+}
+
+/// `throughput (-10.0 to +0.1 %, 3 of 6 answered)`: what holds at one size does not at another.
 fn by_cell(one: &Overall) -> String {
     let unit = DisplayUnit::of(one.metric);
-    let range = one.range.map_or_else(String::new, |range| {
-        let [low, high] = range.map(|figure| signed(unit.difference(one.metric.scale(), figure), 1));
-        format!(" {low} to {high} {}", unit.difference_unit)
+    let range = one.range.map_or_else(String::new, |[low, high]| match is_factor(one.metric.scale(), high) {
+        true => format!("{} to {}, ", factor(low), factor(high)),
+        false => {
+            let [low, high] =
+                [low, high].map(|figure| signed(unit.difference(one.metric.scale(), figure), 1));
+            format!("{low} to {high} {}, ", unit.difference_unit)
+        }
     });
-    format!("{}{range}, {} of {} answered", one.metric, one.answered, one.comparisons)
+    format!("{} ({range}{} of {} answered)", one.metric.label(), one.answered, one.comparisons)
 }
 
 /// `throughput 4.4 ± 0.3 % lower`.
@@ -96,8 +133,16 @@ pub fn difference(metric: Metric, effect: &Effect) -> String {
     let decimals = if half < 0.1 { 2 } else { 1 };
     let than_none = if effect.scale == Scale::Ratio { effect.estimate - 1.0 } else { effect.estimate };
     let way = if than_none > 0.0 { "higher" } else { "lower" };
+    if is_factor(effect.scale, effect.estimate) {
+        return format!(
+            "{} higher by a factor of {}",
+            metric.label(),
+            factor(effect.estimate).trim_end_matches('x')
+        );
+    }
     format!(
-        "{metric} {} ± {} {} {way}",
+        "{} {} ± {} {} {way}",
+        metric.label(),
         fixed(estimate.abs(), decimals),
         fixed(half, decimals),
         unit.difference_unit
@@ -149,11 +194,39 @@ mod tests {
         let said = answer(&Findings { overall, ..findings() }).unwrap();
         assert_eq!(
             said,
-            "ipv6 against ipv4 over udp: throughput 3.9 to 4.9 % lower, rtt 0.6 to 1.6 % higher; loss equivalent. \
-             ipv6 against ipv4 over tcp: throughput -3.0 to 0.0 %, 4 of 6 answered; rtt inconclusive. 22 of 30 comparisons \
-             answered."
+            "IPv6 vs IPv4 over UDP: worse in throughput (3.9 to 4.9 % lower), RTT (0.6 to 1.6 % higher); equivalent in \
+             loss. IPv6 vs IPv4 over TCP: differing by case: throughput (-3.0 to 0.0 %, 4 of 6 answered); undecided in RTT. \
+             22 of 30 comparisons answered."
         );
         assert_eq!(answer(&Findings { overall: vec![], ..findings() }), None);
+    }
+
+    #[test]
+    fn many_levels_have_one_sentence() {
+        let of = |level: &str, verdict| Overall {
+            factor: Factor::Mechanism,
+            baseline: "native".into(),
+            candidate: level.into(),
+            ..overall(Metric::Throughput, Transport::Udp, 0.9, verdict)
+        };
+        let worse = || Verdict::Better("native".into());
+        let nothing = Verdict::Nothing("not carried".into());
+        let overall = vec![
+            of("6in4", worse()),
+            of("gre4", worse()),
+            of("nat64", nothing),
+            of("siit", Verdict::Equivalent),
+            Overall { answered: 0, ..of("ipip", Verdict::Inconclusive) },
+        ];
+        let said = answer(&Findings { overall: overall.clone(), ..findings() }).unwrap();
+        assert_eq!(
+            said,
+            "5 mechanisms vs native over UDP: throughput worse with 2, equivalent with 1, undecided with 1. 24 of \
+             30 comparisons answered."
+        );
+        // As many as tables have room for are named.
+        let few = answer(&Findings { overall: overall[..3].to_vec(), ..findings() }).unwrap();
+        assert!(few.starts_with("6in4 vs native over UDP: worse in throughput"), "{few}");
     }
 
     #[test]
@@ -167,10 +240,10 @@ mod tests {
         let overall = vec![of(Factor::SendBuffer), of(Factor::ReceiveBuffer)];
         let said = answer(&Findings { overall, ..findings() }).unwrap();
         assert!(
-            said.contains("send_buffer=1048576 against send_buffer=65536 over tcp: throughput equiv"),
+            said.contains("send buffer 1048576 vs send buffer 65536 over TCP: equivalent in throughput"),
             "{said}"
         );
-        assert!(said.contains("receive_buffer=1048576 against receive_buffer=65536 over tcp"), "{said}");
+        assert!(said.contains("receive buffer 1048576 vs receive buffer 65536 over TCP"), "{said}");
     }
 
     #[test]
@@ -182,7 +255,7 @@ mod tests {
         assert_eq!(
             answer(&explained).unwrap(),
             format!(
-                "ipv6 against ipv4 over udp: throughput 3.9 to 4.9 % lower. {why} 6 of 6 comparisons answered."
+                "IPv6 vs IPv4 over UDP: worse in throughput (3.9 to 4.9 % lower). {why} 6 of 6 comparisons answered."
             )
         );
         assert_eq!(answer(&Findings { is_sampled: true, ..explained }).unwrap(), why);

@@ -18,11 +18,15 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let mut table = Table::default();
     let mut notes = Footnotes::default();
     if once_each(cells.iter().map(|cell| cell.transport)).len() > 1 {
-        table.push("transport", false, cells.iter().map(|cell| cell.transport.to_string()).collect());
+        table.push(
+            "transport",
+            false,
+            cells.iter().map(|cell| cell.transport.name().to_uppercase()).collect(),
+        );
     }
     for factor in row_factors(cells.iter().copied(), &varied_settings(findings), None) {
         let levels: Vec<String> = cells.iter().map(|cell| level_alone(cell, factor)).collect();
-        table.push(factor.name(), is_number(&levels), levels);
+        table.push(factor.label(), is_number(&levels), levels);
     }
     let of = |cell: &Cell, metric: Metric| {
         findings.cells.iter().find(|found| found.metric == metric && found.cell == *cell)
@@ -32,14 +36,14 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
             Some(found) => bias(&found.estimate, &mut notes),
             None => NONE.to_owned(),
         };
-        table.push(format!("{metric}, %"), true, cells.iter().map(figure).collect());
+        table.push(format!("{}, %", metric.label()), true, cells.iter().map(figure).collect());
     }
     let most = |cell: &&Cell| {
         metrics.iter().filter_map(|metric| of(cell, *metric)).map(|found| found.estimate.n).max()
     };
     table.push("n", true, cells.iter().map(|cell| most(cell).unwrap_or(0).to_string()).collect());
     table.footnotes = notes;
-    let definitions = metrics.iter().map(|metric| format!("{metric}: {}.", metric.definition()));
+    let definitions = metrics.iter().map(|metric| format!("{}: {}.", metric.label(), metric.definition()));
     let about = definitions.chain(["Mean and half of its 95 % interval.".to_owned()]);
     vec![
         Block::Heading("Bias of engines".to_owned()),

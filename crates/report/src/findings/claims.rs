@@ -1,6 +1,6 @@
 //! How large a claimed difference is: the range that allows for the selection of the claims.
 
-use crate::rendering::numbers::{DisplayUnit, fixed, range};
+use crate::rendering::numbers::{DisplayUnit, fixed, range, significant};
 use stacklab_model::{Against, Better, Change, Comparison, Interval, Metric, Overall, Scale, Verdict};
 use std::fmt;
 
@@ -12,31 +12,44 @@ use std::fmt;
 pub(crate) struct Claimed {
     least: f64,
     most: f64,
+    unit: &'static str,
 }
 
 impl Claimed {
     /// `None` if the whole range contradicts the direction.
     fn new(metric: Metric, scale: Scale, range: Interval, is_more: bool) -> Option<Self> {
-        let unit = DisplayUnit::of(metric);
+        let ends = [range.low.abs(), range.high.abs()];
+        let unit = match scale {
+            Scale::Ratio => DisplayUnit::of(metric),
+            Scale::Difference => DisplayUnit::fitting(metric, ends.into_iter()),
+        };
         let [low, high] = [range.low, range.high].map(|end| unit.difference(scale, end));
         let (least, most) = if is_more { (low, high) } else { (-high, -low) };
-        (most > 0.0).then_some(Claimed { least: least.max(0.0), most })
+        (most > 0.0).then_some(Claimed { least: least.max(0.0), most, unit: unit.difference_unit })
     }
 
     /// The range of both.
     pub(crate) fn with(self, other: Claimed) -> Claimed {
-        Claimed { least: self.least.min(other.least), most: self.most.max(other.most) }
+        Claimed { least: self.least.min(other.least), most: self.most.max(other.most), ..self }
     }
 }
 
 impl fmt::Display for Claimed {
-    /// `1.2 to 4.0`, or `up to 4.0` where the least is printed as zero.
+    /// `1.2 to 4.0 %`, or `up to 4.0 %` where the least is printed as zero; `a factor of 3.7 to 7.4` above 100 %.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_zero = |text: &str| text.chars().all(|c| matches!(c, '0' | '.'));
+        if self.unit == "%" && self.most > 100.0 {
+            let [least, most] = [self.least, self.most].map(|percent| significant(1.0 + percent / 100.0, 2));
+            return match least == most || is_zero(least.trim_start_matches('1')) {
+                true if least == most => write!(f, "a factor of {most}"),
+                true => write!(f, "a factor of up to {most}"),
+                false => write!(f, "a factor of {least} to {most}"),
+            };
+        }
         let both = range(&[self.least, self.most], fixed);
         match both.split_once(" to ") {
-            Some((least, most)) if is_zero(least) => write!(f, "up to {most}"),
-            _ => f.write_str(&both),
+            Some((least, most)) if is_zero(least) => write!(f, "up to {most} {}", self.unit),
+            _ => write!(f, "{both} {}", self.unit),
         }
     }
 }
@@ -61,16 +74,21 @@ pub(crate) fn of_figure(row: &Against) -> Option<Claimed> {
     Claimed::new(row.metric, effect.scale, effect.claimed_interval?, is_more(row.metric, is_better))
 }
 
-/// Of a difference over all cells in which one arm is better, as of the candidate: `throughput 1.2 to 4.0 % lower`.
+/// Of a difference over all cells in which one arm is better, as of the candidate: `throughput (1.2 to 4.0 % lower)`.
 pub(crate) fn of_overall(one: &Overall) -> String {
     let is_candidate = one.verdict == Verdict::Better(one.candidate.clone());
     let is_more = is_more(one.metric, is_candidate);
     let claimed = one.claimed_range.and_then(|range| {
         let claimed = Claimed::new(one.metric, one.metric.scale(), range, is_more)?;
-        Some(format!("{claimed} {} ", DisplayUnit::of(one.metric).difference_unit))
+        Some(claimed.to_string())
     });
     let way = if is_more { "higher" } else { "lower" };
-    format!("{} {}{way}", one.metric, claimed.unwrap_or_default())
+    let by = match claimed {
+        Some(factor) if factor.starts_with("a factor") => format!("{way} by {factor}"),
+        Some(percent) => format!("{percent} {way}"),
+        None => way.to_owned(),
+    };
+    format!("{} ({by})", one.metric.label())
 }
 
 /// Whether the candidate's figure is the higher one.
@@ -89,21 +107,24 @@ mod tests {
 
     #[test]
     fn range_is_in_the_claimed_direction() {
-        assert_eq!(said(0.96, 0.988, false).unwrap(), "1.2 to 4.0");
-        assert_eq!(said(1.012, 1.04, true).unwrap(), "1.2 to 4.0");
-        assert_eq!(said(1.04, 1.04, true).unwrap(), "4.0");
+        assert_eq!(said(0.96, 0.988, false).unwrap(), "1.2 to 4.0 %");
+        assert_eq!(said(1.012, 1.04, true).unwrap(), "1.2 to 4.0 %");
+        assert_eq!(said(1.04, 1.04, true).unwrap(), "4.0 %");
+        assert_eq!(said(3.7, 7.44, true).unwrap(), "a factor of 3.7 to 7.4");
+        assert_eq!(said(0.9, 2.5, true).unwrap(), "a factor of up to 2.5");
+        assert_eq!(said(1.0, 1.9, true).unwrap(), "up to 90.0 %");
         let points = Interval { low: -0.031, high: -0.012 };
         let claimed = Claimed::new(Metric::Loss, Scale::Difference, points, false).unwrap();
-        assert_eq!(claimed.to_string(), "1.2 to 3.1");
+        assert_eq!(claimed.to_string(), "1.2 to 3.1 points");
     }
 
     #[test]
     fn range_with_zero_has_an_upper_end_alone() {
         // Settled, and more was measured since.
-        assert_eq!(said(0.96, 1.002, false).unwrap(), "up to 4.0");
+        assert_eq!(said(0.96, 1.002, false).unwrap(), "up to 4.0 %");
         // No digit of the lower end is printed.
-        assert_eq!(said(0.96, 0.9998, false).unwrap(), "up to 4.0");
-        assert_eq!(said(0.9996, 0.9999, false).unwrap(), "0.01 to 0.04");
+        assert_eq!(said(0.96, 0.9998, false).unwrap(), "up to 4.0 %");
+        assert_eq!(said(0.9996, 0.9999, false).unwrap(), "0.01 to 0.04 %");
         // Nothing supports the claim's direction any more.
         assert_eq!(said(1.001, 1.03, false), None);
     }
@@ -114,6 +135,6 @@ mod tests {
             let range = Interval { low, high };
             Claimed::new(Metric::Throughput, Scale::Ratio, range, true).unwrap()
         };
-        assert_eq!(of(1.02, 1.04).with(of(1.01, 1.03)).to_string(), "1.0 to 4.0");
+        assert_eq!(of(1.02, 1.04).with(of(1.01, 1.03)).to_string(), "1.0 to 4.0 %");
     }
 }

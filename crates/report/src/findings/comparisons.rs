@@ -1,17 +1,19 @@
 //! The table of a group of comparisons.
 
-use crate::findings::groups::{Group, is_number, level, level_alone};
+use crate::findings::groups::{Group, is_number, level};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
-    DisplayUnit, NONE, aligned, decimals, difference_decimals, fixed, percent, signed,
+    DisplayUnit, NONE, aligned, decimals, difference_decimals, difference_parts, fixed, is_factor, percent,
+    signed,
 };
 use stacklab_model::{
     Better, Comparison, CpuScope, Estimate, Explained, Interval, Metric, Scale, StopReason, Verdict,
 };
+use std::collections::BTreeSet;
 
-/// Heading, definition and table of a group.
-pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
-    let shown = DisplayUnit::of(group.metric);
+/// Heading, definition and table of a group; the definition only where it is `defined` for the first time.
+pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<Block> {
+    let shown = group.shown();
     let margins: Vec<f64> = group.rows.iter().map(|row| row.question.margin).collect();
     let margin = match margins[..] {
         [first, ..] if margins.iter().all(|margin| *margin == first) => {
@@ -20,19 +22,67 @@ pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
         }
         _ => String::new(),
     };
+    let meaning = match defined {
+        true => format!("in {}, {} is better", shown.unit, better(group.metric)),
+        false => format!("in {}", definition(group.metric, &shown, cpu_scope)),
+    };
     vec![
-        Block::Heading(format!("{}, {}: {}", group.metric, group.place, group.arms())),
-        Block::Text(format!("{}{margin}", definition(group.metric, cpu_scope))),
+        Block::Heading(format!("{}: {}", group.subject(), group.arms())),
+        Block::Text(format!("{meaning}{margin}")),
         Block::Table(table(group, &shown)),
     ]
 }
 
-/// Unit, direction and definition of a metric in a line.
-pub(crate) fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
-    let better = match metric.better() {
+/// A group's tables of all metrics: each metric is defined once.
+pub(crate) fn all(groups: &[Group], cpu_scope: CpuScope) -> Vec<Block> {
+    let mut defined = BTreeSet::new();
+    groups.iter().flat_map(|group| blocks(group, cpu_scope, !defined.insert(group.metric))).collect()
+}
+
+/// One table of all groups, each of few rows: metric, both figures with their units, difference, verdict.
+pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
+    let Some(first) = groups.first() else { return Vec::new() };
+    let mut notes = Footnotes::default();
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    for group in groups {
+        let shown = group.shown();
+        let places = difference_places(&group.rows, &shown);
+        let unit = |cell: String| match cell.split_once(" [") {
+            _ if cell.starts_with(NONE) => cell,
+            Some((figure, mark)) => format!("{figure} {} [{mark}", shown.unit),
+            None => format!("{cell} {}", shown.unit),
+        };
+        for row in &group.rows {
+            let estimates = fitted(row);
+            let decimals = mean_decimals(estimates.iter(), &shown);
+            let [baseline, candidate] =
+                estimates.each_ref().map(|arm| unit(means(&[arm], &shown, decimals, &mut notes).remove(0)));
+            let difference = differences(&[row], &shown, places).remove(0);
+            let is_percent = !difference.contains('x') && difference != NONE;
+            let difference =
+                if is_percent { format!("{difference} {}", shown.difference_unit) } else { difference };
+            rows.push([group.metric.label(), baseline, candidate, difference, answered(row, &mut notes)]);
+        }
+    }
+    let mut table = Table::default();
+    let titles = ["", &first.baseline, &first.candidate, "difference [95 %]", "verdict"];
+    for (place, title) in titles.into_iter().enumerate() {
+        let column = rows.iter().map(|row| row[place].clone()).collect();
+        table.push(title, (1..4).contains(&place), column);
+    }
+    table.footnotes = notes;
+    vec![Block::Table(table)]
+}
+
+fn better(metric: Metric) -> &'static str {
+    match metric.better() {
         Better::Higher => "higher",
         Better::Lower => "lower",
-    };
+    }
+}
+
+/// Unit, direction and definition of a metric in a line.
+pub(crate) fn definition(metric: Metric, shown: &DisplayUnit, cpu_scope: CpuScope) -> String {
     let scope = match cpu_scope {
         _ if !metric.is_host_cpu() => "",
         // What the ends run says nothing of them.
@@ -54,7 +104,8 @@ pub(crate) fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
             " (CPU scope various: it differs by system, so compare it within one system only)"
         }
     };
-    format!("in {}, {better} is better: {}{scope}", DisplayUnit::of(metric).unit, metric.definition())
+    let better = if metric.is_property() { String::new() } else { format!(", {} is better", better(metric)) };
+    format!("{}{better}: {}{scope}", shown.unit, metric.definition())
 }
 
 fn table(group: &Group, shown: &DisplayUnit) -> Table {
@@ -62,15 +113,16 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
     let mut notes = Footnotes::default();
     let mut table = Table::default();
     for factor in &group.row_factors {
-        let cells: Vec<String> =
-            rows.iter().map(|row| level_alone(&row.question.baseline, *factor)).collect();
-        table.push(factor.name(), is_number(&cells), cells);
+        let cells: Vec<String> = rows.iter().map(|row| group.level_below(row, *factor)).collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            table.push(factor.label(), is_number(&cells), cells);
+        }
     }
     let estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fitted(row)).collect();
     let places = mean_decimals(estimates.iter().flatten(), shown);
     for (arm, title) in [&group.baseline, &group.candidate].into_iter().enumerate() {
         let column: Vec<&Estimate> = estimates.iter().map(|pair| &pair[arm]).collect();
-        table.push(title, true, means(&column, shown, places, &mut notes));
+        table.push_optional(title, means(&column, shown, places, &mut notes));
     }
     let places = difference_places(rows, shown);
     table.push(
@@ -83,14 +135,16 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
         let column = |figure: fn(&Explained) -> Option<f64>, notes: &mut Footnotes| {
             rows.iter().map(|row| explained(row, figure, places, notes)).collect()
         };
-        table.push(format!("{by}, %"), true, column(|explained| explained.ratio, &mut notes));
-        table.push("left, %", true, column(|explained| explained.left, &mut notes));
+        table.push_optional(format!("{by}, %"), column(|explained| explained.ratio, &mut notes));
+        table.push_optional("left, %", column(|explained| explained.left, &mut notes));
     }
     let pairs =
         |row: &&Comparison| row.effect.as_ref().map_or(NONE.into(), |effect| effect.pairs.to_string());
-    table.push("n", true, rows.iter().map(pairs).collect());
+    table.push_optional("n", rows.iter().map(pairs).collect());
     table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
     table.footnotes = notes;
+    // The figures of both arms are the last to be left out.
+    table.optional.rotate_left(2);
     table
 }
 
@@ -98,11 +152,16 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
 /// trials were disturbed.
 pub(crate) fn fitted(row: &Comparison) -> [Estimate; 2] {
     let estimates = [row.baseline_estimate.clone(), row.candidate_estimate.clone()];
-    let Some(fitted) = row.fitted else { return estimates };
+    at(estimates, row.fitted, row.question.metric.scale())
+}
+
+/// Estimates at other figures, if there are any.
+pub(crate) fn at(estimates: [Estimate; 2], figures: Option<[f64; 2]>, scale: Scale) -> [Estimate; 2] {
+    let Some(figures) = figures else { return estimates };
     let [baseline, candidate] = estimates;
-    [(baseline, fitted[0]), (candidate, fitted[1])].map(|(estimate, figure)| {
+    [(baseline, figures[0]), (candidate, figures[1])].map(|(estimate, figure)| {
         // An interval of a rate or a time is as wide in relation to its figure.
-        let times = match (row.question.metric.scale(), estimate.mean) {
+        let times = match (scale, estimate.mean) {
             (Scale::Ratio, Some(mean)) if mean > 0.0 => figure / mean,
             _ => 1.0,
         };
@@ -157,9 +216,10 @@ pub(crate) fn means(
     cells
 }
 
-/// Decimals for the differences of a group's rows.
+/// Decimals for the differences of a group's rows, without those that are said as factors.
 pub(crate) fn difference_places(rows: &[&Comparison], shown: &DisplayUnit) -> usize {
-    difference_decimals(rows.iter().filter_map(|row| row.effect.as_ref()).map(|effect| {
+    let effects = rows.iter().filter_map(|row| row.effect.as_ref());
+    difference_decimals(effects.filter(|effect| !is_factor(effect.scale, effect.estimate)).map(|effect| {
         let [low, high] =
             [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
         (high - low) / 2.0
@@ -172,9 +232,8 @@ pub(crate) fn differences(rows: &[&Comparison], shown: &DisplayUnit, places: usi
         .iter()
         .map(|row| {
             let effect = row.effect.as_ref()?;
-            let [estimate, low, high] = [effect.estimate, effect.interval95.low, effect.interval95.high]
-                .map(|figure| signed(shown.difference(effect.scale, figure), places));
-            Some([estimate, format!(" [{low}, "), format!("{high}]")])
+            let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
+            Some(difference_parts(shown, effect.scale, ends, places))
         })
         .collect();
     aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
@@ -201,19 +260,24 @@ fn explained(
     }
 }
 
-/// The verdict, and why the measurement ended if the interval was not the reason.
-pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
-    let verdict = match &row.verdict {
+/// The verdict alone.
+fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
+    match &row.verdict {
         Verdict::Better(level) => format!("{} better", arm(row, level)),
         Verdict::Equivalent => "equivalent".to_owned(),
         Verdict::Inconclusive => "inconclusive".to_owned(),
         Verdict::NoneSeen(bounds) => format!("none seen {}", notes.mark(bounds)),
         Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
-    };
+    }
+}
+
+/// The verdict, and why the measurement ended if the interval was not the reason.
+pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
+    let verdict = answered(row, notes);
     match row.stop_reason {
         StopReason::Precise | StopReason::Decided => verdict,
-        StopReason::Cap => format!("{verdict} (cap)"),
-        StopReason::Budget => format!("{verdict} (budget)"),
+        StopReason::Cap => format!("{verdict} (most blocks)"),
+        StopReason::Budget => format!("{verdict} (time was up)"),
         StopReason::Unfinished => format!("{verdict} (unfinished)"),
     }
 }
@@ -232,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_the_ends_run_says_nothing_of_routers() {
-        let of = |metric| definition(metric, CpuScope::Host);
+        let of = |metric| definition(metric, &DisplayUnit::of(metric), CpuScope::Host);
         assert!(of(Metric::CpuReceiver).contains("scope host"), "{}", of(Metric::CpuReceiver));
         let router = of(Metric::CpuRouter2);
         assert!(router.contains("one kind of router") && !router.contains("scope host"), "{router}");

@@ -1,7 +1,9 @@
 //! The tables of cells that no comparison shows.
 
 use crate::findings::comparisons::{definition, mean_decimals, means};
-use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied_settings};
+use crate::findings::groups::{
+    framings, is_number, level_alone, place, row_factors, sort_key, varied_settings,
+};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{DisplayUnit, NONE, fixed};
 use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, Transport};
@@ -19,16 +21,23 @@ pub(crate) fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstim
 /// A table for each metric, transport and framing.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
-    // The bias of engines has a table of its own.
-    for estimate in uncompared(findings).filter(|estimate| !estimate.metric.is_bias()) {
+    // The bias of engines and properties of paths have their own tables.
+    for estimate in uncompared(findings).filter(|estimate| estimate.metric.is_compared()) {
         let cell = &estimate.cell;
         groups.entry((estimate.metric, cell.transport, cell.framing)).or_default().push(estimate);
     }
     let varied = varied_settings(findings);
+    let framings = framings(findings).len();
     let group =
         |((metric, transport, framing), mut rows): ((Metric, Transport, Framing), Vec<&CellEstimate>)| {
             rows.sort_by_key(|row| sort_key(&row.cell));
-            part(metric, &format!("{transport} {framing}"), &rows, &varied, findings.cpu_scope)
+            part(
+                metric,
+                &place(Some(transport), Some(framing).filter(|_| framings > 1)),
+                &rows,
+                &varied,
+                findings.cpu_scope,
+            )
         };
     groups.into_iter().flat_map(group).collect()
 }
@@ -40,12 +49,12 @@ fn part(
     varied: &[Factor],
     cpu_scope: CpuScope,
 ) -> [Block; 3] {
-    let shown = DisplayUnit::of(metric);
+    let shown = DisplayUnit::fitting(metric, rows.iter().filter_map(|row| row.estimate.mean));
     let mut notes = Footnotes::default();
     let mut table = Table::default();
     for factor in row_factors(rows.iter().map(|row| &row.cell), varied, None) {
         let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, factor)).collect();
-        table.push(factor.name(), is_number(&cells), cells);
+        table.push(factor.label(), is_number(&cells), cells);
     }
     let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
     let places = mean_decimals(estimates.iter().copied(), &shown);
@@ -54,13 +63,13 @@ fn part(
         let write = |figure: f64| fixed(shown.factor * figure, places);
         estimates.iter().map(|estimate| figure(estimate).map_or(NONE.to_owned(), write)).collect()
     };
-    table.push("sd", true, column(|estimate| estimate.sd));
-    table.push("median", true, column(|estimate| estimate.median));
-    table.push("n", true, estimates.iter().map(|estimate| estimate.n.to_string()).collect());
+    table.push_optional("sd", column(|estimate| estimate.sd));
+    table.push_optional("median", column(|estimate| estimate.median));
+    table.push_optional("n", estimates.iter().map(|estimate| estimate.n.to_string()).collect());
     table.footnotes = notes;
     [
-        Block::Heading(format!("{metric}, {place}")),
-        Block::Text(definition(metric, cpu_scope)),
+        Block::Heading(format!("{}, {place}", metric.label())),
+        Block::Text(format!("in {}", definition(metric, &shown, cpu_scope))),
         Block::Table(table),
     ]
 }

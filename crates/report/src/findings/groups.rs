@@ -1,5 +1,6 @@
 //! Comparisons that belong into one table.
 
+use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{Cell, Comparison, Factor, Findings, Framing, Metric, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ pub(crate) struct Group<'a> {
     pub candidate: String,
     /// The metric.
     pub metric: Metric,
-    /// Transport and framing, unless they are the factor compared: `tcp segment`.
+    /// Transport, and the meaning of size if it is not that of a payload, unless they are the factor compared: `TCP`.
     pub place: String,
     /// The comparisons, by family, size and replica.
     pub rows: Vec<&'a Comparison>,
@@ -54,17 +55,23 @@ pub(crate) fn varied_settings(findings: &Findings) -> Vec<Factor> {
     settings(findings).into_iter().filter(|(_, levels)| levels.len() > 1).map(|(factor, _)| factor).collect()
 }
 
-/// The settings that hold in all cells that can have them, as printed: `mss=1200`.
+/// The settings that hold in all cells that can have them, as printed: `MSS 1200`. First what sizes mean, unless that
+/// is the size of a payload or varies.
 pub(crate) fn fixed_settings(findings: &Findings) -> Vec<String> {
     let fixed = settings(findings).into_iter().filter(|(_, levels)| levels.len() == 1);
-    fixed
-        .flat_map(|(factor, levels)| levels.into_iter().map(move |level| format!("{factor}={level}")))
-        .collect()
+    let framings = framings(findings);
+    let framing = framings.first().filter(|framing| framings.len() == 1 && **framing != Framing::Segment);
+    let framing = framing.map(|framing| Factor::Framing.level_label(framing.name()));
+    let fixed = fixed.flat_map(|(factor, levels)| {
+        levels.into_iter().map(move |level| format!("{} {level}", factor.label()))
+    });
+    framing.into_iter().chain(fixed).collect()
 }
 
 /// All comparisons in groups: pairs of levels in the study's order, then by metric, transport and framing.
 pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
     let varied = varied_settings(findings);
+    let framings = framings(findings);
     let mut arms: Vec<(Factor, String, String)> = Vec::new();
     let mut sorted: BTreeMap<Key, Vec<&Comparison>> = BTreeMap::new();
     for comparison in &findings.comparisons {
@@ -84,8 +91,7 @@ pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
         .map(|((arm, metric, transport, framing), mut rows)| {
             let (factor, baseline, candidate) = arms[arm].clone();
             rows.sort_by_key(|row| sort_key(&row.question.baseline));
-            let place = [transport.map(Transport::name), framing.map(Framing::name)];
-            let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let place = place(transport, framing.filter(|_| framings.len() > 1));
             let cells = rows.iter().map(|row| &row.question.baseline);
             let row_factors = row_factors(cells, &varied, Some(factor));
             Group { factor, baseline, candidate, metric, place, rows, row_factors }
@@ -93,17 +99,97 @@ pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
         .collect()
 }
 
+/// Candidates of one factor and baseline from which on a study has many levels: each is a row then, not a table.
+pub(crate) const MANY: usize = 4;
+
+/// The same comparisons, where those of many candidates with one baseline are one group with a row for each of them.
+/// The second part is whether it is one of many levels.
+pub(crate) fn merged<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
+    let all = groups(findings);
+    let key = |group: &Group| (group.factor, group.baseline.clone());
+    let mut candidates: BTreeMap<(Factor, String), BTreeSet<String>> = BTreeMap::new();
+    for group in &all {
+        candidates.entry(key(group)).or_default().insert(group.candidate.clone());
+    }
+    let mut merged: Vec<(Group, bool)> = Vec::new();
+    let mut places: BTreeMap<(Factor, String, Metric, String), usize> = BTreeMap::new();
+    for group in all {
+        if candidates[&key(&group)].len() < MANY {
+            merged.push((group, false));
+            continue;
+        }
+        let whole = (group.factor, group.baseline.clone(), group.metric, group.place.clone());
+        match places.get(&whole) {
+            Some(place) => merged[*place].0.rows.extend(group.rows),
+            None => {
+                places.insert(whole, merged.len());
+                let row_factors = std::iter::once(group.factor).chain(group.row_factors).collect();
+                let candidate = format!("each {}", group.factor.label());
+                merged.push((Group { candidate, row_factors, ..group }, true));
+            }
+        }
+    }
+    for (group, _) in merged.iter_mut().filter(|(_, is_many)| *is_many) {
+        let cells = group.rows.iter().map(|row| &row.question.baseline);
+        let varied = varied(cells.clone()).into_iter().filter(|factor| *factor != group.factor);
+        let families = BTreeSet::from_iter(cells.clone().map(|cell| cell.family)).len();
+        let sizes = BTreeSet::from_iter(cells.map(|cell| cell.size)).len();
+        let named = [(Factor::Family, families > 1), (Factor::Size, sizes > 1)];
+        let named = named.into_iter().filter(|(_, differs)| *differs).map(|(factor, _)| factor);
+        group.row_factors = std::iter::once(group.factor).chain(named).chain(varied).collect();
+    }
+    merged
+}
+
+/// What sizes of a study mean.
+pub(crate) fn framings(findings: &Findings) -> BTreeSet<Framing> {
+    let compared = findings.comparisons.iter().map(|one| &one.question);
+    let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
+    findings.cells.iter().map(|estimate| &estimate.cell).chain(compared).map(|cell| cell.framing).collect()
+}
+
+/// `TCP`, `UDP, size of a write`; the framing only where it varies.
+pub(crate) fn place(transport: Option<Transport>, framing: Option<Framing>) -> String {
+    let transport = transport.map(|transport| Factor::Transport.level_label(transport.name()));
+    let framing = framing.map(|framing| Factor::Framing.level_label(framing.name()));
+    transport.into_iter().chain(framing).collect::<Vec<_>>().join(", ")
+}
+
 impl Group<'_> {
-    /// Both levels of the comparison: `ipv6 against ipv4`.
+    /// Both levels of the comparison: `IPv6 vs IPv4`.
     pub(crate) fn arms(&self) -> String {
-        format!("{} against {}", self.candidate, self.baseline)
+        format!("{} vs {}", self.candidate, self.baseline)
+    }
+
+    /// Metric and place: `RTT, UDP`.
+    pub(crate) fn subject(&self) -> String {
+        let place = if self.place.is_empty() { String::new() } else { format!(", {}", self.place) };
+        format!("{}{place}", self.metric.label())
+    }
+
+    /// The unit that fits the figures of its tables.
+    pub(crate) fn shown(&self) -> DisplayUnit {
+        let figures = self.rows.iter().flat_map(|row| match row.fitted {
+            Some(fitted) => fitted.map(Some),
+            None => [row.baseline_estimate.mean, row.candidate_estimate.mean],
+        });
+        DisplayUnit::fitting(self.metric, figures.flatten())
     }
 
     /// The label of a row: `128 B`.
     pub(crate) fn row_label(&self, row: &Comparison) -> String {
-        let levels: Vec<String> =
-            self.row_factors.iter().map(|factor| level(&row.question.baseline, *factor)).collect();
-        levels.join(" ")
+        let levels = self.row_factors.iter().map(|factor| level(self.cell(row, *factor), *factor));
+        levels.filter(|level| !level.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A row's level of a factor below the factor's label.
+    pub(crate) fn level_below(&self, row: &Comparison, factor: Factor) -> String {
+        level_alone(self.cell(row, factor), factor)
+    }
+
+    /// The cell that names a row: where the factor compared labels rows, they are of its candidates.
+    fn cell<'r>(&self, row: &'r Comparison, factor: Factor) -> &'r Cell {
+        if factor == self.factor { &row.question.candidate } else { &row.question.baseline }
     }
 }
 
@@ -127,29 +213,14 @@ pub(crate) fn sort_key(cell: &Cell) -> impl Ord + use<> {
     (cell.family, cell.transport, cell.framing, cell.size, cell.replica.clone(), settings)
 }
 
-/// A level as printed without its factor's name nearby: sizes with their unit, settings with their name.
+/// A level as printed without its factor's name nearby: `IPv6`, `128 B`, `MTU 1280`.
 pub(crate) fn level(cell: &Cell, factor: Factor) -> String {
-    match cell.settings.get(factor) {
-        Some(level) => format!("{factor}={level}"),
-        None => level_alone(cell, factor),
-    }
-}
-
-/// The same of a level by itself.
-pub(crate) fn level_name(factor: Factor, level: &str) -> String {
-    match factor {
-        Factor::Size => format!("{level} B"),
-        factor if factor.is_setting() => format!("{factor}={level}"),
-        _ => level.to_owned(),
-    }
+    factor.level_label(&cell.level(factor))
 }
 
 /// A level as printed under its factor's name.
 pub(crate) fn level_alone(cell: &Cell, factor: Factor) -> String {
-    match factor {
-        Factor::Size => format!("{} B", cell.size),
-        _ => cell.level(factor),
-    }
+    factor.level_below(&cell.level(factor))
 }
 
 /// Whether a factor's levels are numbers, to be printed flush right.

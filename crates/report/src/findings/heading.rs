@@ -11,6 +11,16 @@ pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over run
      its 95 % interval. The figures of both arms fit that difference. At most one in twenty of the claims of \
      this report (better, equivalent) is expected to be false, whenever it was stopped.";
 
+/// Words of tables and notes.
+pub(crate) const TERMS: &str = "arm: one side of a comparison. block: each arm measured once, in random order. n: blocks in which both arms have \
+     a figure. margin: the largest difference that counts as none. equivalent: surely within the margin. inconclusive: \
+     neither a difference nor equivalence is sure yet; (time was up), (most blocks) and (unfinished) say what ended \
+     the measurement first. headers, left: the difference that header sizes explain, and the rest. A/A check: an arm \
+     against itself, which shows the method's own error.";
+
+/// How the description of an imported record's testbed begins.
+const IMPORTED: &str = "imported, ";
+
 /// The warning of a run with much other load.
 const OTHER_LOAD: &str = "other_load";
 /// The largest share of such runs that the heading does not tell.
@@ -23,27 +33,38 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     std::iter::once(Block::Title(findings.title.clone())).chain(answer).chain(rest).collect()
 }
 
+/// The answer alone.
+pub(crate) fn answer_text(findings: &Findings) -> Vec<Block> {
+    answer(findings).map(Block::Text).into_iter().collect()
+}
+
+/// Title, answer, and the facts that a reader needs beside it.
+pub(crate) fn short(findings: &Findings) -> Vec<Block> {
+    let answer = answer(findings).map(Block::Text);
+    let testbed = findings.testbed_description.lines().next().unwrap_or_default().to_owned();
+    let runs = facts(findings).into_iter().filter(|(name, _)| matches!(*name, "runs" | "other load"));
+    let facts = Block::Facts(std::iter::once(("testbed", testbed)).chain(runs).collect());
+    std::iter::once(Block::Title(findings.title.clone())).chain(answer).chain([facts]).collect()
+}
+
 /// What was measured, when, where and how often.
 pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
-    let mut facts = vec![
-        (
-            "measured",
-            format!(
-                "{} by stacklab {}, seed {}",
-                time(findings.started_unix_ns),
-                findings.version,
-                findings.seed
-            ),
-        ),
-        ("testbed", findings.testbed_description.clone()),
-    ];
+    let by = format!("{} by stacklab {}", time(findings.started_unix_ns), findings.version);
+    let mut facts = vec![match findings.testbed_description.starts_with(IMPORTED) {
+        true => ("imported", by),
+        false => ("measured", format!("{by}, seed {}", findings.seed)),
+    }];
+    // A study of many testbeds has a line for each.
+    let mut testbeds = findings.testbed_description.lines();
+    facts.push(("testbed", testbeds.next().unwrap_or_default().to_owned()));
+    facts.extend(testbeds.map(|line| ("", line.to_owned())));
     let fixed = fixed_settings(findings);
     if !fixed.is_empty() {
         facts.push(("settings", fixed.join(", ")));
     }
-    facts.extend(findings.hosts.iter().map(|host| ("host", host.clone())));
-    facts.extend(findings.instruments.iter().map(|floor| ("instrument", floor.clone())));
+    facts.extend(once(&findings.hosts).into_iter().map(|host| ("host", host)));
+    facts.extend(once(&findings.instruments).into_iter().map(|floor| ("instrument", floor)));
     facts.push((
         "runs",
         format!(
@@ -54,6 +75,23 @@ pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     ));
     facts.extend(disturbed(findings).map(|said| ("other load", said)));
     facts
+}
+
+/// Sentences `NAME: WHAT`, each said once with the names of all that it holds for: `sender, receiver: WHAT`.
+fn once(sentences: &[String]) -> Vec<String> {
+    let mut said: Vec<(Vec<&str>, &str)> = Vec::new();
+    for (name, what) in sentences.iter().map(|sentence| sentence.split_once(": ").unwrap_or(("", sentence))) {
+        match said.iter_mut().find(|(_, known)| *known == what) {
+            Some((names, _)) if names.contains(&name) => {}
+            Some((names, _)) => names.push(name),
+            None => said.push((vec![name], what)),
+        }
+    }
+    let join = |(names, what): (Vec<&str>, &str)| match names.join(", ") {
+        names if names.is_empty() => what.to_owned(),
+        names => format!("{names}: {what}"),
+    };
+    said.into_iter().map(join).collect()
 }
 
 /// How many runs others disturbed, if these are more than a tenth.
@@ -79,6 +117,31 @@ pub fn time(unix_ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn imported_record_has_no_seed() {
+        let first = |testbed: &str| {
+            let findings =
+                Findings { testbed_description: testbed.to_owned(), ..crate::tests::fixtures::findings() };
+            facts(&findings).remove(0)
+        };
+        assert_eq!(first("two namespaces").1, "2023-11-14T22:13:20Z by stacklab 0.1.0, seed 42");
+        let imported = ("imported", "2023-11-14T22:13:20Z by stacklab 0.1.0".to_owned());
+        assert_eq!(first("imported, not measured by this program: a.json"), imported);
+    }
+
+    #[test]
+    fn equal_hosts_have_one_line() {
+        let of = |lines: &[&str]| once(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        let hosts = [
+            "sender: Linux 6.1, 2 cores",
+            "router1: Linux 6.6",
+            "receiver: Linux 6.1, 2 cores",
+            "sender: Linux 6.1, 2 cores",
+        ];
+        assert_eq!(of(&hosts), ["sender, receiver: Linux 6.1, 2 cores", "router1: Linux 6.6"]);
+        assert_eq!(of(&["a host"]), ["a host"]);
+    }
 
     #[test]
     fn time_is_utc_in_whole_seconds() {

@@ -4,13 +4,13 @@ use crate::findings::comparisons::arm;
 use crate::findings::groups::{Group, level};
 use crate::findings::summary::{is_within_margin, magnitude};
 use crate::rendering::document::{Block, Table};
-use crate::rendering::numbers::{DisplayUnit, NONE, fixed, range};
+use crate::rendering::numbers::{DisplayUnit, NONE, factor, fixed, is_factor, range};
 use stacklab_model::{Comparison, Factor, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
-pub(crate) fn blocks(groups: &[Group], width: usize) -> Vec<Block> {
-    let groups: Vec<&Group> = groups.iter().filter(|group| group.factor != Factor::Size).collect();
+pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
+    let groups: Vec<&Group> = groups.iter().copied().filter(|group| group.factor != Factor::Size).collect();
     if groups.is_empty() {
         return vec![];
     }
@@ -43,12 +43,12 @@ fn table(groups: &[&Group], magnitudes: bool) -> Table {
         for row in &group.rows {
             let cell = &row.question.baseline;
             let others = group.row_factors.iter().filter(|factor| **factor != Factor::Size);
-            let line: String = others.map(|factor| format!(" {}", level(cell, *factor))).collect();
+            let line: String = others.map(|factor| format!(", {}", level(cell, *factor))).collect();
             lines.entry(line).or_default().insert(cell.size, sign(group, row, magnitudes));
         }
         for (line, cells) in lines {
             let pair = if arms.len() > 1 { format!(", {}", group.arms()) } else { String::new() };
-            labels.push(format!("{} {}{line}{pair}", group.metric, group.place));
+            labels.push(format!("{}{line}{pair}", group.subject()));
             signs.push(cells);
         }
     }
@@ -61,17 +61,22 @@ fn table(groups: &[&Group], magnitudes: bool) -> Table {
     table
 }
 
-/// A verdict in a few characters: `ipv4 9.8%`, `=`, `?`.
+/// A verdict in a few characters: `IPv4 9.8 %`, `=`, `?`.
 pub(crate) fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String {
     match &row.verdict {
         Verdict::Better(level) => {
             let by = magnitude(group, row).filter(|_| magnitudes).map(|by| {
                 let unit = match DisplayUnit::of(group.metric).difference_unit {
-                    "%" => "%",
-                    "points" => "pt",
-                    _ => "",
+                    "points" => " pt",
+                    "events" => "",
+                    unit => &format!(" {unit}"),
                 };
-                format!(" {}{unit}", range(&[by], fixed))
+                match row.effect.as_ref() {
+                    Some(effect) if is_factor(effect.scale, effect.estimate) => {
+                        format!(" {}", factor(effect.estimate))
+                    }
+                    _ => format!(" {}{unit}", range(&[by], fixed)),
+                }
             });
             let sign = format!("{}{}", arm(row, level), by.unwrap_or_default());
             if is_within_margin(group, row) { format!("({sign})") } else { sign }

@@ -4,7 +4,7 @@ use crate::findings::heading::count;
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, fixed, signed};
 use stacklab_model::{Effect, Findings, Metric, SameArm, StopReason, Transport, Warning};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
 const LISTED: usize = 10;
@@ -15,15 +15,36 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
 }
 
+/// What decides how far the answer goes: what was cut short, what was not counted, and the commonest warnings.
+pub(crate) fn short(findings: &Findings) -> Vec<Block> {
+    const FEW: usize = 3;
+    let mut points = stop_reasons(findings);
+    points.extend(outlook(findings));
+    for kind in [invalid(findings), warnings(findings)] {
+        points.extend(kind.into_iter().take(FEW));
+    }
+    if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
+}
+
+/// Invalid runs and warnings.
+pub(crate) fn uncounted(findings: &Findings) -> Vec<Block> {
+    let points = [invalid(findings), warnings(findings)].concat();
+    if points.is_empty() { vec![] } else { vec![Block::List(points)] }
+}
+
+fn invalid(findings: &Findings) -> Vec<String> {
+    listed(&findings.invalid_runs, |(n, reason)| {
+        format!("{} not counted: {reason}", count(*n, "invalid run"))
+    })
+}
+
 /// The same as sentences.
 pub(crate) fn points(findings: &Findings) -> Vec<String> {
     let mut points = stop_reasons(findings);
     points.extend(outlook(findings));
     points.extend(same_arm(findings));
     points.extend(headers(findings));
-    points.extend(listed(&findings.invalid_runs, |(n, reason)| {
-        format!("{} not counted: {reason}", count(*n, "invalid run"))
-    }));
+    points.extend(invalid(findings));
     points.extend(warnings(findings));
     points
 }
@@ -47,20 +68,50 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
     why.into_iter().filter_map(sentence).collect()
 }
 
-/// How many more blocks would settle what is open.
+/// How much more time would settle what is open: half of it, and all of it.
 fn outlook(findings: &Findings) -> Option<String> {
+    let [half, all] = more_blocks(findings)?;
+    let open = findings.comparisons.iter().filter(|comparison| comparison.more_blocks.is_some()).count();
+    let [half_time, all_time] = [half, all].map(|blocks| more_time(findings, blocks));
+    let what = match open {
+        1 => format!("{half_time} more would settle the open comparison"),
+        _ if half == all => format!("{half_time} more would settle {open} open comparisons"),
+        n => format!("{half_time} more would settle half of {n} open comparisons, {all_time} all of them"),
+    };
+    let how = match findings.comparisons.iter().any(|one| one.stop_reason == StopReason::Unfinished) {
+        true => "; go on with: stacklab run --resume --out RECORD".to_owned(),
+        false => {
+            let seconds = seconds(findings, findings.blocks.saturating_add(half)).ceil();
+            let blocks = findings.blocks.saturating_add(half);
+            format!("; a new run with --set runs.budget={seconds}s --set runs.max={blocks}")
+        }
+    };
+    Some(format!("at the current variance, about {what}{how}"))
+}
+
+/// How many more blocks would settle half of the open comparisons, and all of them; `None` without open ones.
+pub(crate) fn more_blocks(findings: &Findings) -> Option<[u32; 2]> {
     let mut more: Vec<u32> =
         findings.comparisons.iter().filter_map(|comparison| comparison.more_blocks).collect();
     more.sort_unstable();
-    let (half, all) = (*more.get((more.len().max(1) - 1) / 2)?, *more.last()?);
-    let what = match more.len() {
-        1 => "the open comparison".to_owned(),
-        _ if half == all => format!("{} open comparisons", more.len()),
-        n => format!("half of {n} open comparisons, {all} all of them"),
+    Some([*more.get((more.len().max(1) - 1) / 2)?, *more.last()?])
+}
+
+/// Time that so many blocks take, by those that were measured.
+pub(crate) fn seconds(findings: &Findings, blocks: u32) -> f64 {
+    findings.measured_ns as f64 / 1e9 / f64::from(findings.blocks.max(1)) * f64::from(blocks)
+}
+
+/// `6 minutes`: no more precise than a forecast is.
+fn more_time(findings: &Findings, blocks: u32) -> String {
+    let seconds = seconds(findings, blocks);
+    let (number, unit) = match seconds {
+        ..90.0 => (seconds, "second"),
+        ..5400.0 => (seconds / 60.0, "minute"),
+        ..172_800.0 => (seconds / 3600.0, "hour"),
+        _ => (seconds / 86_400.0, "day"),
     };
-    Some(format!(
-        "at the current variance, about {half} more blocks would settle {what} (--set runs.max, runs.budget)"
-    ))
+    count(number.round().max(1.0) as usize, unit)
 }
 
 /// The A/A check: two arms of one cell in each compared metric, by their labels and by their order, and how often p is
@@ -97,11 +148,10 @@ impl<'a> Check<'a> {
     }
 }
 
-/// `rtt tcp -0.2 ± 0.6 %; 0 of 1 have p below 0.05, and one in twenty is expected` of the metrics that are compared.
+/// `RTT TCP -0.2 ± 0.6 %; 0 of 1 have p below 0.05, and one in twenty is expected` of the metrics that are compared.
 fn checks<'a>(findings: &Findings, all: impl Iterator<Item = Check<'a>>) -> Option<String> {
-    let is_compared = |check: &Check| {
-        findings.comparisons.iter().any(|comparison| comparison.question.metric == check.metric)
-    };
+    let compared: BTreeSet<Metric> = findings.comparisons.iter().map(|one| one.question.metric).collect();
+    let is_compared = |check: &Check| compared.contains(&check.metric);
     let (mut said, mut low) = (Vec::new(), 0);
     for Check { metric, transport, effect, p } in all.filter(is_compared) {
         let unit = DisplayUnit::of(metric);
@@ -110,7 +160,12 @@ fn checks<'a>(findings: &Findings, all: impl Iterator<Item = Check<'a>>) -> Opti
         let half = (upper - lower) / 2.0;
         let decimals = if half < 0.1 { 2 } else { 1 };
         let [estimate, half] = [signed(estimate, decimals), fixed(half, decimals)];
-        said.push(format!("{metric} {transport} {estimate} ± {half} {}", unit.difference_unit));
+        said.push(format!(
+            "{} {} {estimate} ± {half} {}",
+            metric.label(),
+            transport.name().to_uppercase(),
+            unit.difference_unit
+        ));
         low += usize::from(p < 0.05);
     }
     (!said.is_empty()).then(|| {
@@ -166,6 +221,25 @@ mod tests {
     use stacklab_model::{ArmOrder, Interval, SameArm, Scale};
 
     #[test]
+    fn outlook_is_in_time() {
+        let mut findings = Findings { measured_ns: 20_000_000_000, blocks: 10, ..findings() };
+        assert_eq!(outlook(&findings), None);
+        findings.comparisons[1].more_blocks = Some(180);
+        assert_eq!(
+            outlook(&findings).unwrap(),
+            "at the current variance, about 6 minutes more would settle the open comparison; a new run with --set \
+             runs.budget=380s --set runs.max=190"
+        );
+        findings.comparisons[6].more_blocks = Some(8073);
+        findings.comparisons[0].stop_reason = StopReason::Unfinished;
+        assert_eq!(
+            outlook(&findings).unwrap(),
+            "at the current variance, about 6 minutes more would settle half of 2 open comparisons, 4 hours all of them; go \
+             on with: stacklab run --resume --out RECORD"
+        );
+    }
+
+    #[test]
     fn like_arms_are_said_by_label_and_by_order() {
         let (metric, transport) = (Metric::Throughput, Transport::Udp);
         let effect = |estimate: f64| Effect {
@@ -183,9 +257,9 @@ mod tests {
             ..findings()
         };
         let expected = [
-            "A/A check, one arm against itself: throughput udp +0.1 ± 0.2 %; 0 of 1 have p below 0.05, and one in \
+            "A/A check, one arm against itself: throughput UDP +0.1 ± 0.2 %; 0 of 1 have p below 0.05, and one in \
              twenty is expected",
-            "A/A check by order, the arm that is set up second against the first: throughput udp -0.3 ± 0.2 %; 1 of 1 \
+            "A/A check by order, the arm that is set up second against the first: throughput UDP -0.3 ± 0.2 %; 1 of 1 \
              have p below 0.05, and one in twenty is expected",
         ];
         assert_eq!(same_arm(&findings), expected);

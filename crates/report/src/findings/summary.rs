@@ -15,7 +15,7 @@ pub(crate) fn blocks(groups: &[Group]) -> Vec<Block> {
     vec![Block::Heading("Summary".to_owned()), Block::List(groups.iter().map(sentence).collect())]
 }
 
-/// `throughput, tcp segment, ipv6 against ipv4: ipv4 better at 5 of 6 sizes (by 1.2 to 4.0 %), equivalent at 1`.
+/// `throughput, TCP, IPv6 vs IPv4: IPv4 better at 5 of 6 sizes (by 1.2 to 4.0 %), equivalent at 1`.
 pub(crate) fn sentence(group: &Group) -> String {
     let mut outcomes: Vec<(String, Vec<&Comparison>)> = Vec::new();
     for row in &group.rows {
@@ -41,10 +41,10 @@ pub(crate) fn sentence(group: &Group) -> String {
                 (n, 0) => format!(" at {n} of {total} {noun}"),
                 (n, _) => format!(" at {n}"),
             };
-            format!("{outcome}{at}{}", by(group, rows))
+            format!("{outcome}{at}{}", by(rows))
         })
         .collect();
-    let label = format!("{}, {}, {}{where_}", group.metric, group.place, group.arms());
+    let label = format!("{}, {}{where_}", group.subject(), group.arms());
     format!("{label}: {}{}", phrases.join(", "), headers(group))
 }
 
@@ -69,11 +69,9 @@ fn rank(row: &Comparison) -> u8 {
 }
 
 /// ` (by 1.2 to 4.0 %)` after a better arm: the ranges that were claimed, together.
-fn by(group: &Group, rows: &[&Comparison]) -> String {
+fn by(rows: &[&Comparison]) -> String {
     let claimed = rows.iter().filter_map(|row| of_row(row)).reduce(Claimed::with);
-    claimed.map_or_else(String::new, |claimed| {
-        format!(" (by {} {})", claimed, DisplayUnit::of(group.metric).difference_unit)
-    })
+    claimed.map_or_else(String::new, |claimed| format!(" (by {claimed})"))
 }
 
 /// How large the effect of a comparison is, either way, in the difference's unit.

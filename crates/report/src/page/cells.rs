@@ -87,7 +87,7 @@ impl<'a> Index<'a> {
                 difference_unit: shown.difference_unit.to_owned(),
                 higher_is_better: metric.better() == Better::Higher,
                 can_be_negative: metric.can_be_negative(),
-                definition: definition(*metric, cpu_scope),
+                definition: format!("in {}", definition(*metric, &shown, cpu_scope)),
                 probe: self.probe(*metric).name().to_owned(),
             }
         };

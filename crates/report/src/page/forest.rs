@@ -1,6 +1,5 @@
 //! The differences as a forest plot: each over all cells, with those of single cells, and the margin.
 
-use crate::findings::groups::level_name;
 use crate::page::document::{ForestRow, Outcome, Span};
 use crate::page::rounding::rounded;
 use crate::rendering::numbers::{DisplayUnit, NONE, difference_decimals, signed};
@@ -22,12 +21,12 @@ impl<'a> Pairs<'a> {
     }
 
     pub(super) fn names(&self) -> Vec<String> {
-        // `mtu 1280 against 1500`: the factor once.
+        // `MTU 1280 vs 1500`: the factor once.
         let name = |(factor, baseline, candidate): &Pair| match factor {
             factor if factor.is_setting() => {
-                format!("{} {candidate} against {baseline}", factor.name().replace('_', " "))
+                format!("{} {candidate} vs {baseline}", factor.label())
             }
-            factor => format!("{} against {}", level_name(*factor, candidate), level_name(*factor, baseline)),
+            factor => format!("{} vs {}", factor.level_label(candidate), factor.level_label(baseline)),
         };
         self.0.iter().map(name).collect()
     }
@@ -65,8 +64,8 @@ impl<'a> Pairs<'a> {
         };
         ForestRow {
             pair: self.number((one.factor, &one.baseline, &one.candidate)),
-            metric: one.metric.to_string(),
-            transport: one.transport.map(|transport| transport.to_string()),
+            metric: one.metric.label(),
+            transport: one.transport.map(|transport| transport.name().to_uppercase()),
             unit: unit.difference_unit.to_owned(),
             is_ratio: scale == Scale::Ratio,
             higher_is_better: one.metric.better() == Better::Higher,
@@ -123,7 +122,7 @@ fn shown(effect: &Effect, unit: &DisplayUnit) -> String {
 /// The answer over all cells; where cells differ, how many have one.
 fn words(one: &Overall) -> String {
     match &one.verdict {
-        Verdict::Better(level) => format!("{} better", level_name(one.factor, level)),
+        Verdict::Better(level) => format!("{} better", one.factor.level_label(level)),
         Verdict::Equivalent => "equivalent".to_owned(),
         Verdict::Inconclusive if one.answered > 0 => {
             format!("{} of {} answered", one.answered, one.comparisons)
@@ -187,9 +186,9 @@ mod tests {
         let (metric, transport) = (of.question.metric, of.question.baseline.transport);
         assert_eq!((metric, transport), (Metric::Throughput, Transport::Tcp), "the fixture is a ratio's");
         let pairs = Pairs::new(&findings);
-        assert_eq!((pairs.names(), pairs.of(&of.question)), (vec!["ipv6 against ipv4".to_owned()], 0));
+        assert_eq!((pairs.names(), pairs.of(&of.question)), (vec!["IPv6 vs IPv4".to_owned()], 0));
         let [row] = &pairs.rows(&findings)[..] else { panic!("one row") };
-        assert_eq!((row.metric.as_str(), row.transport.as_deref()), ("throughput", Some("tcp")));
+        assert_eq!((row.metric.as_str(), row.transport.as_deref()), ("throughput", Some("TCP")));
         let whole = row.whole.as_ref().unwrap();
         assert_eq!((whole.middle, whole.low, row.unit.as_str()), (-5.0, -6.0, "%"));
         assert_eq!((row.shown.as_str(), row.words.as_str()), ("-5.0 [-6.0, -4.0]", "1 of 1 answered"));
@@ -201,6 +200,6 @@ mod tests {
         (one.verdict, one.margin) = (Verdict::Better(one.baseline.clone()), 0.02);
         assert_eq!(answered(&findings), "1 of 1 comparisons answered");
         let row = Pairs::new(&findings).rows(&findings).remove(0);
-        assert_eq!((row.outcome, row.strength, row.words.as_str()), (Outcome::Baseline, 2, "ipv4 better"));
+        assert_eq!((row.outcome, row.strength, row.words.as_str()), (Outcome::Baseline, 2, "IPv4 better"));
     }
 }

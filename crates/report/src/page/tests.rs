@@ -168,8 +168,8 @@ fn a_verdict_is_told_by_arm_strength_and_words() {
         page.comparisons.iter().find(is).unwrap()
     };
     let tcp = of("throughput", 128);
-    assert_eq!((tcp.outcome, tcp.strength, tcp.words.as_str()), (Outcome::Baseline, 2, "ipv4 better"));
-    assert_eq!(tcp.arms, "ipv6 against ipv4");
+    assert_eq!((tcp.outcome, tcp.strength, tcp.words.as_str()), (Outcome::Baseline, 2, "IPv4 better"));
+    assert_eq!(tcp.arms, "IPv6 vs IPv4");
     assert!((tcp.difference.unwrap() + 8.43).abs() < 1e-9, "{tcp:?}");
     assert_eq!((tcp.pairs, tcp.adjusted_p.as_deref()), (8, Some("0.002")));
     assert!(tcp.headers.as_ref().unwrap().starts_with("headers explain -8.4"), "{tcp:?}");
@@ -192,13 +192,15 @@ fn the_matrix_and_the_sentences_name_comparisons_by_their_numbers() {
         for (size, place) in page.matrix.columns.iter().zip(&row.cells) {
             let Some(place) = place else { continue };
             let comparison = &page.comparisons[*place];
-            assert!(row.label.starts_with(&page.metrics[comparison.metric].name), "{}", row.label);
+            let metric: Metric = page.metrics[comparison.metric].name.parse().unwrap();
+            assert!(row.label.starts_with(&metric.label()), "{}", row.label);
             assert!(page.cells[comparison.baseline].label.ends_with(&format!(" {size} B")));
         }
     }
     for sentence in &page.sentences {
         let metric = &page.metrics[page.comparisons[sentence.comparison].metric].name;
-        assert!(sentence.text.starts_with(metric.as_str()), "{}", sentence.text);
+        let metric: Metric = metric.parse().unwrap();
+        assert!(sentence.text.starts_with(&metric.label()), "{}", sentence.text);
     }
 }
 

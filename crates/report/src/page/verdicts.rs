@@ -64,7 +64,7 @@ impl Numbered {
             for (line, cells) in lines {
                 rows.push(MatrixRow {
                     pair: pairs.of(&group.rows[0].question),
-                    label: format!("{} {}{line}", group.metric, group.place),
+                    label: format!("{}{line}", group.subject()),
                     cells: sizes.iter().map(|size| cells.get(size).copied()).collect(),
                 });
             }

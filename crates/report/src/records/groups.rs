@@ -1,14 +1,16 @@
 //! The tables of two compared records: one for each metric, transport and framing.
 
 use crate::findings::claims::{Claimed, of_figure};
-use crate::findings::comparisons::{definition, mean_decimals, means};
-use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied};
+use crate::findings::comparisons::{at, definition, mean_decimals, means};
+use crate::findings::groups::{is_number, level_alone, place, row_factors, sort_key, varied};
 use crate::rendering::document::{Block, Footnotes, Table};
-use crate::rendering::numbers::{DisplayUnit, NONE, aligned, difference_decimals, p_value, signed};
-use stacklab_model::{
-    Against, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Scale, Transport, Unpaired,
+use crate::rendering::numbers::{
+    DisplayUnit, NONE, aligned, difference_decimals, difference_parts, is_factor, p_value,
 };
-use std::collections::BTreeMap;
+use stacklab_model::{
+    Against, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Scale, Transport,
+};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The figures of one table.
 pub(super) struct Group<'a> {
@@ -25,26 +27,33 @@ pub(super) fn groups(found: &Between) -> Vec<Group<'_>> {
     for row in &found.figures {
         sorted.entry((row.metric, row.cell.transport, row.cell.framing)).or_default().push(row);
     }
+    let framings = found.figures.iter().map(|row| row.cell.framing).collect::<BTreeSet<_>>().len();
     let mut groups = Vec::new();
     for ((metric, transport, framing), mut rows) in sorted {
         rows.sort_by_key(|row| sort_key(&row.cell));
         let factors = row_factors(rows.iter().map(|row| &row.cell), &varied, None);
-        groups.push(Group { metric, place: format!("{transport} {framing}"), rows, factors });
+        groups.push(Group {
+            metric,
+            place: place(Some(transport), Some(framing).filter(|_| framings > 1)),
+            rows,
+            factors,
+        });
     }
     groups
 }
 
 impl Group<'_> {
     pub(super) fn blocks(&self, found: &Between) -> [Block; 3] {
-        let shown = DisplayUnit::of(self.metric);
+        let figures = self.rows.iter().flat_map(|row| [row.a.mean, row.b.mean]).flatten();
+        let shown = DisplayUnit::fitting(self.metric, figures);
         let margin = match (self.metric.scale(), self.rows[0].margin) {
             (Scale::Ratio, margin) => 100.0 * margin,
             (Scale::Difference, margin) => shown.factor * margin,
         };
         let margin = format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit);
         [
-            Block::Heading(format!("{}, {}: B against A", self.metric, self.place)),
-            Block::Text(format!("{}{margin}", definition(self.metric, scope(found)))),
+            Block::Heading(format!("{}, {}: B vs A", self.metric.label(), self.place)),
+            Block::Text(format!("in {}{margin}", definition(self.metric, &shown, scope(found)))),
             Block::Table(self.table(&shown)),
         ]
     }
@@ -55,18 +64,22 @@ impl Group<'_> {
         let mut table = Table::default();
         for factor in &self.factors {
             let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, *factor)).collect();
-            table.push(factor.name(), is_number(&cells), cells);
+            table.push(factor.label(), is_number(&cells), cells);
         }
+        let fitted: Vec<[Estimate; 2]> = rows
+            .iter()
+            .map(|row| at([row.a.clone(), row.b.clone()], row.fitted, self.metric.scale()))
+            .collect();
         let [a, b]: [Vec<&Estimate>; 2] =
-            [rows.iter().map(|row| &row.a).collect(), rows.iter().map(|row| &row.b).collect()];
+            [0, 1].map(|place| fitted.iter().map(|pair| &pair[place]).collect());
         let places = mean_decimals(a.iter().chain(&b).copied(), shown);
         table.push("A", true, means(&a, shown, places, &mut notes));
         table.push("B", true, means(&b, shown, places, &mut notes));
         table.push(format!("difference, {} [95 %]", shown.difference_unit), true, distances(rows, shown));
-        table.push("n", true, rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
+        table.push_optional("n", rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
         let p =
             |row: &&Against| row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p));
-        table.push("p", true, rows.iter().map(p).collect());
+        table.push_optional("p", rows.iter().map(p).collect());
         table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
         table.footnotes = notes;
         table
@@ -74,12 +87,11 @@ impl Group<'_> {
 
     /// How often which verdict, and by how much: `throughput, udp segment: B worse at 2 of 4 (by 3.1 to 4.0 %)`.
     pub(super) fn summary(&self) -> String {
-        let shown = DisplayUnit::of(self.metric);
         let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
         let told = verdicts.into_iter().filter_map(|name| {
             let rows: Vec<&&Against> = self.rows.iter().filter(|row| row.change.name() == name).collect();
             let by = rows.iter().filter_map(|row| of_figure(row)).reduce(Claimed::with);
-            let by = by.map_or_else(String::new, |by| format!(" (by {by} {})", shown.difference_unit));
+            let by = by.map_or_else(String::new, |by| format!(" (by {by})"));
             let name = match name {
                 "worse" | "better" => format!("B {name}"),
                 "nothing" => "nothing to compare".to_owned(),
@@ -87,7 +99,7 @@ impl Group<'_> {
             };
             (!rows.is_empty()).then(|| format!("{name} at {} of {}{by}", rows.len(), self.rows.len()))
         });
-        format!("{}, {}: {}", self.metric, self.place, told.collect::<Vec<_>>().join(", "))
+        format!("{}, {}: {}", self.metric.label(), self.place, told.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -98,16 +110,18 @@ fn scope(found: &Between) -> CpuScope {
 
 /// `-8.41 [-8.43, -8.39]`.
 fn distances(rows: &[&Against], shown: &DisplayUnit) -> Vec<String> {
-    let of = |effect: &Unpaired| {
-        let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
-        ends.map(|end| shown.difference(effect.scale, end))
-    };
-    let effects = || rows.iter().map(|row| row.effect.as_ref().map(of));
-    let places = difference_decimals(effects().flatten().map(|[_, low, high]| (high - low) / 2.0));
+    let effects = || rows.iter().map(|row| row.effect.as_ref());
+    let percents = effects().flatten().filter(|effect| !is_factor(effect.scale, effect.estimate));
+    let places = difference_decimals(percents.map(|effect| {
+        let [low, high] =
+            [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
+        (high - low) / 2.0
+    }));
     let parts: Vec<Option<[String; 3]>> = effects()
         .map(|effect| {
-            let [estimate, low, high] = effect?.map(|figure| signed(figure, places));
-            Some([estimate, format!(" [{low}, "), format!("{high}]")])
+            let effect = effect?;
+            let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
+            Some(difference_parts(shown, effect.scale, ends, places))
         })
         .collect();
     aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()

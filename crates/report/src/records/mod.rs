@@ -9,14 +9,15 @@ use crate::rendering::csv_cells::Cells;
 use crate::rendering::document::Block;
 use crate::rendering::format::Format;
 use crate::rendering::json::versioned_json;
+use crate::rendering::width::Width;
 use crate::rendering::{markdown, text};
-use stacklab_model::{Alone, Apart, Between, Recorded};
+use stacklab_model::{Alone, Apart, Between, Cell, Recorded};
 
 /// Version of the JSON of two compared records.
 pub const BETWEEN_FORMAT_VERSION: u32 = 1;
 
 /// Renders the comparison of two records, A being the first one. `width` is the number of columns for prose.
-pub fn between(found: &Between, format: Format, width: usize) -> String {
+pub fn between(found: &Between, format: Format, width: Width) -> String {
     match format {
         Format::Text => text::render(&document(found), width),
         Format::Markdown => markdown::render(&document(found)),
@@ -31,6 +32,7 @@ pub(crate) fn document(found: &Between) -> Vec<Block> {
     let groups = groups(found);
     let mut blocks = vec![
         Block::Title(title(found)),
+        Block::Text(answer(found)),
         Block::Facts(vec![("A", recorded(&found.a)), ("B", recorded(&found.b))]),
         Block::Text(
             "± is half the 95 % interval of a mean over runs. The runs of A and B are not paired: a difference stands with \
@@ -80,15 +82,32 @@ fn alone(found: &Between) -> Vec<String> {
     let mut points = Vec::new();
     for (name, Alone { cells, metrics }) in [("A", &found.only_a), ("B", &found.only_b)] {
         if !cells.is_empty() {
-            let named = cells.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let named = cells.iter().map(Cell::label).collect::<Vec<_>>().join(", ");
             points.push(format!("only {name} has {}: {named}", count(cells.len(), "cell")));
         }
         if !metrics.is_empty() {
-            let named = metrics.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
+            let named = metrics.iter().map(|metric| metric.label()).collect::<Vec<_>>().join(", ");
             points.push(format!("only {name} has {}: {named}", count(metrics.len(), "metric")));
         }
     }
     points
+}
+
+/// What is worse and better in B, and how much could not be told.
+fn answer(found: &Between) -> String {
+    let of = |name: &str| found.figures.iter().filter(|row| row.change.name() == name).count();
+    let all = found.figures.len();
+    let counts = [
+        ("worse", of("worse")),
+        ("better", of("better")),
+        ("equivalent", of("equivalent")),
+        ("too uncertain to tell", of("inconclusive")),
+        ("without figures in one of them", of("nothing")),
+    ];
+    let said: Vec<String> =
+        counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
+    let none = if of("worse") == 0 { "no figure of B is surely worse: " } else { "" };
+    format!("Of {}, {none}{}.", count(all, "figure"), said.join(", "))
 }
 
 /// The allowance, and the figures that fail it.
@@ -99,10 +118,10 @@ fn failing(found: &Between) -> Option<String> {
         .figures
         .iter()
         .filter(|row| row.fails)
-        .map(|row| format!("{} {}", row.metric, row.cell))
+        .map(|row| format!("{} {}", row.metric.label(), row.cell.label()))
         .collect();
     Some(match failing.len() {
-        0 => format!("no figure of B is worse by more than {allowed} %"),
+        0 => format!("no figure of B is surely worse by more than {allowed} %"),
         n => format!(
             "{} of B worse by more than {allowed} %, or gone: {}",
             count(n, "figure"),
@@ -153,6 +172,7 @@ pub(crate) mod tests {
                 equivalence_p: 0.9,
                 adjusted_equivalence_p: 0.95,
             }),
+            fitted: Some(means),
             fails: change == Change::Worse,
             change,
         }
@@ -182,14 +202,15 @@ pub(crate) mod tests {
             [Format::Text, Format::Markdown].map(|format| between(&found(), format, WIDTH));
         for part in [
             "B against A: a small study",
+            "Of 2 figures, 1 worse, 1 without figures in one of them.",
             "testbed.rate: 100 Mbit/s in A, 50 Mbit/s in B",
             "-50.0 [-50.6, -49.4]",
             "B worse (not allowed)",
             "nothing [",
             "B: not measured",
-            "only A has 1 cell: ipv4 tcp segment 64 B",
+            "only A has 1 cell: IPv4 TCP 64 B",
             "only B has 1 metric: jitter",
-            "throughput, udp segment: B worse at 1 of 2 (by 49.2 to 50.8 %), nothing to compare at 1 of 2",
+            "throughput, UDP: B worse at 1 of 2 (by 49.2 to 50.8 %), nothing to compare at 1 of 2",
             "margin 2 %",
             "< 0.001",
         ] {
@@ -197,7 +218,7 @@ pub(crate) mod tests {
             assert!(markdown.contains(part), "no `{part}` in\n{markdown}");
         }
         assert!(
-            text.contains("2 figures of B worse by more than 5 %, or gone: throughput ipv4 udp"),
+            text.contains("2 figures of B worse by more than 5 %, or gone: throughput IPv4 UDP"),
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");

@@ -26,6 +26,8 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Why cells are empty.
     pub footnotes: Footnotes,
+    /// Numbers of the columns that a narrow terminal leaves out, the first one first.
+    pub optional: Vec<usize>,
 }
 
 impl Table {
@@ -35,6 +37,55 @@ impl Table {
         self.rows.resize(cells.len(), Vec::new());
         for (row, cell) in self.rows.iter_mut().zip(cells) {
             row.push(cell);
+        }
+    }
+
+    /// Adds a column of figures that a narrow terminal leaves out.
+    pub fn push_optional(&mut self, title: impl Into<String>, cells: Vec<String>) {
+        self.optional.push(self.columns.len());
+        self.push(title, true, cells);
+    }
+
+    /// The table in this many columns of a terminal, if that can be: without optional columns, then in several parts,
+    /// each with the first column.
+    pub(crate) fn within(&self, width: usize) -> Vec<Table> {
+        let mut kept: Vec<usize> = (0..self.columns.len()).collect();
+        for optional in &self.optional {
+            if self.of(&kept).width() <= width {
+                break;
+            }
+            kept.retain(|column| column != optional);
+        }
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for column in kept {
+            match parts.last_mut() {
+                Some(part)
+                    if part.len() < 2 || self.of(&[&part[..], &[column]].concat()).width() <= width =>
+                {
+                    part.push(column);
+                }
+                Some(_) => parts.push(vec![0, column]),
+                None => parts.push(vec![column]),
+            }
+        }
+        let last = parts.len().saturating_sub(1);
+        let mut parts: Vec<Table> = parts.iter().map(|part| self.of(part)).collect();
+        if let Some(part) = parts.get_mut(last) {
+            part.footnotes = self.footnotes.clone();
+        }
+        parts
+    }
+
+    /// Some of its columns.
+    fn of(&self, columns: &[usize]) -> Table {
+        Table {
+            columns: columns.iter().map(|column| self.columns[*column].clone()).collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|row| columns.iter().map(|column| row[*column].clone()).collect())
+                .collect(),
+            ..Table::default()
         }
     }
 
@@ -90,6 +141,33 @@ mod tests {
     }
 
     #[test]
+    fn a_table_fits_without_optional_columns_or_in_parts() {
+        let mut table = Table::default();
+        for (title, optional) in [("level", false), ("first", false), ("second", true), ("third", false)] {
+            let cells = vec![format!("{title}..")];
+            if optional {
+                table.push_optional(title, cells)
+            } else {
+                table.push(title, false, cells)
+            };
+        }
+        table.footnotes.mark("why");
+        let titles = |width| -> Vec<String> {
+            let parts = table.within(width);
+            assert!(parts.iter().all(|part| part.width() <= width || part.columns.len() == 2), "{width}");
+            assert_eq!(parts.last().unwrap().footnotes.0, ["why"]);
+            let titles =
+                |part: &Table| part.columns.iter().map(|(title, _)| title.clone()).collect::<Vec<_>>();
+            parts.iter().map(|part| titles(part).join(" ")).collect()
+        };
+        assert_eq!(titles(80), ["level first second third"]);
+        assert_eq!(titles(25), ["level first third"]);
+        assert_eq!(titles(20), ["level first", "level third"]);
+        assert_eq!(titles(1), ["level first", "level third"]);
+        assert_eq!(Table::default().within(10), []);
+    }
+
+    #[test]
     fn control_characters_do_not_reach_the_terminal() {
         assert_eq!(plain("a\u{1b}[31m\nb"), "a [31m b");
     }
@@ -111,7 +189,8 @@ mod tests {
         let lists = [Block::Facts(vec![("fact", hostile())]), Block::List(vec![hostile()])];
         let last = [Block::Table(table), Block::Heading(hostile())];
         let blocks: Vec<Block> = texts.into_iter().chain(lists).chain(last).collect();
-        let formats = [text::render(&blocks, 80), markdown::render(&blocks), latex::render(&blocks)];
+        let formats =
+            [text::render(&blocks, crate::WIDTH), markdown::render(&blocks), latex::render(&blocks)];
         for rendered in formats.into_iter().chain([csv_tables::render(&blocks)]) {
             assert!(rendered.contains("[2J"), "{rendered}");
             assert!(!rendered.contains(|c: char| c.is_control() && c != '\n'), "{rendered:?}");

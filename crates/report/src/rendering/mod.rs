@@ -10,3 +10,4 @@ pub(crate) mod latex;
 pub(crate) mod markdown;
 pub(crate) mod numbers;
 pub(crate) mod text;
+pub(crate) mod width;

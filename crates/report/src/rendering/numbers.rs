@@ -33,6 +33,29 @@ impl DisplayUnit {
         DisplayUnit { unit, difference_unit, factor }
     }
 
+    /// Of figures of a metric, given in its unit: microseconds where all are below a millisecond, Gbit/s where most of
+    /// the figures are above 1000 Mbit/s, so that a table has figures of a few digits.
+    pub(crate) fn fitting(metric: Metric, figures: impl Iterator<Item = f64>) -> Self {
+        let usual = DisplayUnit::of(metric);
+        let Some((small, large)) = extent(figures) else { return usual };
+        let (unit, factor) = match metric.unit() {
+            Unit::Millisecond if large < 1.0 => ("us", 1000.0),
+            Unit::Millisecond if small >= 1000.0 => ("s", 0.001),
+            Unit::MegabitPerSecond if large >= 1000.0 && small >= 100.0 => ("Gbit/s", 0.001),
+            Unit::Nanosecond if small >= 10_000.0 => ("us", 0.001),
+            Unit::Kibibyte if small >= 1024.0 => ("MiB", 1.0 / 1024.0),
+            _ => return usual,
+        };
+        let difference_unit = if metric.scale() == Scale::Ratio { "%" } else { unit };
+        DisplayUnit { unit, difference_unit, factor }
+    }
+
+    /// A figure alone, in a unit that fits it: `9.1 us`, `2.38 Gbit/s`.
+    pub(crate) fn figure(metric: Metric, figure: f64) -> String {
+        let shown = DisplayUnit::fitting(metric, std::iter::once(figure));
+        format!("{} {}", significant(shown.factor * figure, 3), shown.unit)
+    }
+
     /// A margin in the difference's unit.
     pub(crate) fn margin(&self, scale: Scale, margin: f64) -> f64 {
         match scale {
@@ -55,15 +78,25 @@ pub(crate) fn percent(ratio: f64) -> f64 {
     100.0 * (ratio - 1.0)
 }
 
-/// Decimals for a column of figures: the smallest gets four significant digits, unless the largest would get more
-/// than six, or the smallest uncertainty more than two.
+/// With this many significant digits, and all digits before the decimal point.
+pub(crate) fn significant(figure: f64, count: i32) -> String {
+    let decimals =
+        if figure == 0.0 || !figure.is_finite() { 0 } else { (count - digits(figure.abs())).clamp(0, 9) };
+    fixed(figure, decimals as usize)
+}
+
+/// Decimals for a column of figures: the smallest gets three significant digits, unless the largest would get more
+/// than five, or the smallest uncertainty more than two. One more where that uncertainty would be printed as zero.
 pub(crate) fn decimals(
     figures: impl Iterator<Item = f64>,
     uncertainties: impl Iterator<Item = f64>,
 ) -> usize {
     let Some((small, large)) = extent(figures) else { return 0 };
-    let uncertain = extent(uncertainties).map_or(i32::MAX, |(small, _)| 2 - digits(small));
-    (4 - digits(small)).min(6 - digits(large)).min(uncertain).clamp(0, 6) as usize
+    let uncertain = extent(uncertainties).map(|(small, _)| digits(small));
+    let places = (3 - digits(small)).min(5 - digits(large)).max(0);
+    let is_zero = uncertain.is_some_and(|digits| -digits == places);
+    let bearing = uncertain.map_or(i32::MAX, |digits| 2 - digits);
+    (places + i32::from(is_zero)).min(bearing).clamp(0, 6) as usize
 }
 
 /// The smallest and the largest figure by magnitude, zeros left out.
@@ -106,6 +139,39 @@ pub(crate) fn signed(figure: f64, decimals: usize) -> String {
     if positive { format!("+{text}") } else { text }
 }
 
+/// A ratio of which the difference is better said as a factor: twice or more.
+const FACTOR_FROM: f64 = 2.0;
+/// Ends of an interval that are so many times apart say nothing.
+const TOO_WIDE: f64 = 100.0;
+
+/// Whether a difference of more than 100 % is said as a factor.
+pub(crate) fn is_factor(scale: Scale, ratio: f64) -> bool {
+    scale == Scale::Ratio && ratio > FACTOR_FROM
+}
+
+/// `15.7x`.
+pub(crate) fn factor(ratio: f64) -> String {
+    format!("{}x", significant(ratio, 3))
+}
+
+/// Estimate and interval of a difference, in three parts: `-8.41`, ` [-8.43, `, `-8.39]`; `15.7x [15.3x, 16.1x]` above
+/// 100 %.
+pub(crate) fn difference_parts(
+    shown: &DisplayUnit,
+    scale: Scale,
+    [estimate, low, high]: [f64; 3],
+    places: usize,
+) -> [String; 3] {
+    let write = |figure: f64| match is_factor(scale, estimate) {
+        true => factor(figure),
+        false => signed(shown.difference(scale, figure), places),
+    };
+    if scale == Scale::Ratio && low > 0.0 && high / low > TOO_WIDE {
+        return [write(estimate), " [too ".to_owned(), "wide]".to_owned()];
+    }
+    [write(estimate), format!(" [{}, ", write(low)), format!("{}]", write(high))]
+}
+
 /// A p-value with no more digits than readers need.
 pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
@@ -144,12 +210,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_figure_gets_four_digits_and_the_largest_no_more_than_six() {
+    fn smallest_figure_gets_three_digits_and_largest_no_more_than_five() {
         let exact = |figures: &[f64]| decimals(figures.iter().copied(), [0.0].into_iter());
-        assert_eq!(exact(&[58.72, 95.1]), 2);
+        assert_eq!(exact(&[58.72, 95.1]), 1);
         assert_eq!(exact(&[81_274.0, 1_488_095.0]), 0);
-        assert_eq!(exact(&[0.0451, 0.12]), 5);
-        assert_eq!(exact(&[0.00031, 40.0]), 4);
+        assert_eq!(exact(&[0.0451, 0.12]), 4);
+        assert_eq!(exact(&[0.00031, 40.0]), 3);
         assert_eq!(exact(&[0.0, 0.0]), 0);
         assert_eq!(exact(&[]), 0);
     }
@@ -161,7 +227,36 @@ mod tests {
         assert_eq!(decimals(2.15, 0.31), 2);
         assert_eq!(decimals(61.2, 4.4), 1);
         assert_eq!(decimals(612.0, 44.0), 0);
-        assert_eq!(decimals(57.31, 0.0004), 2);
+        assert_eq!(decimals(57.31, 0.0004), 1);
+        assert_eq!(decimals(57.31, 0.05), 2);
+        assert_eq!(decimals(57.31, 0.15), 1);
+    }
+
+    #[test]
+    fn units_fit_the_figures() {
+        let of = |metric, figures: &[f64]| DisplayUnit::fitting(metric, figures.iter().copied()).unit;
+        assert_eq!(of(Metric::Rtt, &[0.0091, 0.8]), "us");
+        assert_eq!(of(Metric::Rtt, &[0.0091, 1.8]), "ms");
+        assert_eq!(of(Metric::Throughput, &[784.0, 7179.0]), "Gbit/s");
+        assert_eq!(of(Metric::Throughput, &[12.0, 7179.0]), "Mbit/s");
+        assert_eq!(of(Metric::Throughput, &[]), "Mbit/s");
+        assert_eq!(of(Metric::Loss, &[0.01]), "%");
+        let late = DisplayUnit::fitting(Metric::Lateness, [0.021].into_iter());
+        assert_eq!((late.difference_unit, late.difference(Scale::Difference, 0.01)), ("us", 10.0));
+        assert_eq!(DisplayUnit::figure(Metric::Rtt, 0.00912), "9.12 us");
+        assert_eq!(DisplayUnit::figure(Metric::Throughput, 2379.7308), "2.38 Gbit/s");
+        assert_eq!(DisplayUnit::figure(Metric::Loss, 0.0), "0 %");
+    }
+
+    #[test]
+    fn differences_above_100_per_cent_are_factors() {
+        let of = |ends| difference_parts(&DisplayUnit::of(Metric::Rtt), Scale::Ratio, ends, 1).concat();
+        assert_eq!(of([0.916, 0.914, 0.918]), "-8.4 [-8.6, -8.2]");
+        assert_eq!(of([1.9, 1.8, 2.1]), "+90.0 [+80.0, +110.0]");
+        assert_eq!(of([15.695, 15.28, 16.11]), "15.7x [15.3x, 16.1x]");
+        assert_eq!(of([3.6, 0.022, 598.5]), "3.60x [too wide]");
+        let points = difference_parts(&DisplayUnit::of(Metric::Loss), Scale::Difference, [0.84, 0.8, 0.9], 1);
+        assert_eq!(points.concat(), "+84.0 [+80.0, +90.0]");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The document as plain text for a terminal.
 
 use crate::rendering::document::{Block, Table, plain};
+use crate::rendering::width::Width;
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 
 /// Renders the blocks; prose is wrapped at `width`.
-pub(crate) fn render(blocks: &[Block], width: usize) -> String {
+pub(crate) fn render(blocks: &[Block], Width { prose: width, tables }: Width) -> String {
     let mut text = String::new();
     for block in blocks {
         if matches!(block, Block::Heading(_)) {
@@ -30,7 +31,10 @@ pub(crate) fn render(blocks: &[Block], width: usize) -> String {
                 }
             }
             Block::Table(table) => {
-                text += &lines(table);
+                for (i, part) in table.within(tables).iter().enumerate() {
+                    text += if i > 0 { "\n" } else { "" };
+                    text += &lines(part);
+                }
                 for (i, note) in table.footnotes.0.iter().enumerate() {
                     text += &wrap(&plain(note), width, &format!(" [{}] ", i + 1), "     ");
                 }

@@ -173,6 +173,7 @@ pub(crate) fn findings() -> Findings {
         started_unix_ns: 1_700_000_000_123_456_789,
         seed: 42,
         blocks: 8,
+        measured_ns: 24_000_000_000,
         valid_runs: 110,
         invalid_runs: vec![(2, "planned MTU 1500, observed 1280".to_owned())],
         testbed_description: "two namespaces on this kernel, one link of 100 Mbit/s, MTU 1500, offloads off"

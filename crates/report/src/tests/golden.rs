@@ -2,7 +2,7 @@
 
 use crate::rendering::format::Format;
 use crate::tests::fixtures::{cell, compared, explanations, findings, without_comparisons};
-use crate::{WIDTH, render, stage_costs};
+use crate::{WIDTH, Width, brief, compact, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{
     Comparison, Explained, Factor, Family, Findings, Framing, LimitedBy, Metric, StopReason, Transport,
@@ -24,7 +24,7 @@ fn throughput(transport: Transport, size: u32) -> Comparison {
 }
 
 #[test]
-fn text_ends_in_the_verdicts() {
+fn text_ends_in_verdicts_and_terms() {
     assert_snapshot!("text", text(&findings()));
 }
 
@@ -109,25 +109,78 @@ fn what_was_cut_short_is_said_plainly() {
 }
 
 #[test]
+fn many_levels_are_rows_of_one_table() {
+    let of = |mechanism: &str, transport, size, verdict: Verdict| {
+        let mut row = throughput(transport, size);
+        let question = &mut row.question;
+        question.factor = Factor::Mechanism;
+        question.candidate = question.baseline.clone();
+        question.baseline.set(Factor::Mechanism, "native").unwrap();
+        question.candidate.set(Factor::Mechanism, mechanism).unwrap();
+        row.verdict = verdict;
+        row
+    };
+    let worse = || Verdict::Better("native".into());
+    let mut rows = Vec::new();
+    for mechanism in ["6in4", "gre4", "nat64", "siit"] {
+        for transport in [Transport::Tcp, Transport::Udp] {
+            let second = if mechanism == "siit" { Verdict::Inconclusive } else { worse() };
+            rows.push(of(mechanism, transport, 128, worse()));
+            rows.push(of(mechanism, transport, 1408, second));
+        }
+    }
+    assert_snapshot!("many_levels", text(&with(rows)));
+}
+
+#[test]
 fn a_wide_matrix_leaves_out_the_magnitudes() {
     let sizes = (1..=13).map(|i| throughput(Transport::Tcp, 100 * i));
     let text = text(&with(sizes.collect()));
     let matrix = text.split("Verdicts\n").nth(1).unwrap();
     assert!(matrix.starts_with("the better arm, in parentheses where"), "{matrix}");
-    assert!(matrix.lines().all(|line| line.chars().count() <= WIDTH), "{matrix}");
-    assert!(text.contains("ipv4 better at all 13 sizes (by 8.4 to 8.5 %)"), "{text}");
+    assert!(matrix.lines().all(|line| line.chars().count() <= WIDTH.prose), "{matrix}");
+    assert!(text.contains("IPv4 better at all 13 sizes (by 8.4 to 8.5 %)"), "{text}");
 }
 
 #[test]
 fn every_line_of_text_is_within_the_width() {
     for line in text(&findings()).lines() {
-        assert!(line.chars().count() <= WIDTH, "{line}");
+        assert!(line.chars().count() <= WIDTH.prose, "{line}");
     }
-    let narrow = render(&findings(), Format::Text, 60);
+    let narrow = render(&findings(), Format::Text, Width::of_terminal(60));
     let prose = narrow.split("\nNotes\n").nth(1).and_then(|rest| rest.split("\nVerdicts\n").next());
     for line in prose.expect("notes, summary and verdicts follow each other").lines() {
         assert!(line.chars().count() <= 60, "{line}");
     }
+}
+
+#[test]
+fn text_fits_every_terminal() {
+    for columns in [60, 80, 100, 120, 200] {
+        let width = Width::of_terminal(columns);
+        for text in [render(&findings(), Format::Text, width), brief(&findings(), width)] {
+            let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
+            // Below 80 columns a table may need more: its first and one other column.
+            let allowed = columns.max(80).min(if widest.contains("─") { columns.max(80) } else { 110 });
+            assert!(widest.chars().count() <= allowed, "{columns}: {widest}");
+        }
+    }
+}
+
+#[test]
+fn compact_is_a_row_for_each_metric() {
+    let rows = findings().comparisons.into_iter().filter(|one| one.question.baseline.size == 128);
+    assert_snapshot!("compact", compact(&with(rows.collect()), Width::of_terminal(100)));
+}
+
+#[test]
+fn brief_is_the_answer_within_a_screen() {
+    let text = brief(&findings(), Width::of_terminal(100));
+    assert_snapshot!("brief", text);
+    assert!(text.lines().count() <= 40, "{text}");
+    // Without comparisons the figures are the answer.
+    let cells = brief(&without_comparisons(), Width::of_terminal(100));
+    assert!(cells.contains("median") && !cells.contains("Verdicts"), "{cells}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A small chart of a campaign's results so far: one line per arm, one bar per size.
 
 use stacklab_model::{Cell, Factor, Metric, RunRecord};
+use stacklab_report::figure_text;
 use std::collections::BTreeMap;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -36,18 +37,13 @@ impl LiveChart {
         (*sum, *n) = (*sum + figure, *n + 1);
     }
 
-    /// `tcp ipv4 os=gvisor`.
+    /// `TCP IPv4 gvisor`.
     fn line(&self, cell: &Cell) -> String {
-        let told = self.factors.iter().map(|factor| (factor, cell.level(*factor)));
-        let told =
-            told.filter(|(_, level)| !level.is_empty()).map(|(factor, level)| match factor.is_setting() {
-                true => format!("{factor}={level}"),
-                false => level,
-            });
-        told.collect::<Vec<_>>().join(" ")
+        let levels = self.factors.iter().map(|factor| factor.level_label(&cell.level(*factor)));
+        levels.filter(|level| !level.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The lines: `throughput  tcp ipv4  ▁▃▅█  12.3 to 92.8 Mbit/s`, all bars on one scale from zero.
+    /// The lines: `throughput  TCP IPv4  ▁▃▅█  12.3 to 92.8 Mbit/s at 128 to 1408 B`, all bars on one scale from zero.
     pub(crate) fn draw(&self) -> String {
         let mean = |(sum, n): &(f64, u32)| sum / f64::from((*n).max(1));
         let most = self.lines.values().flat_map(BTreeMap::values).map(mean).fold(0.0, f64::max);
@@ -56,10 +52,13 @@ impl LiveChart {
             let means: Vec<f64> = sizes.values().map(mean).collect();
             let bars: String = means.iter().map(|mean| bar(*mean, most)).collect();
             let (low, high) = means.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), m| (l.min(*m), h.max(*m)));
-            let unit = self.metric.unit().symbol();
-            let (low, high) = (short(low), short(high));
+            let [low, high] = [low, high].map(|figure| figure_text(self.metric, figure));
             let range = if low == high { low } else { format!("{low} to {high}") };
-            format!("{}  {name:<widest$}  {bars}  {range} {unit}", self.metric)
+            let sizes = match (sizes.keys().min(), sizes.keys().max()) {
+                (Some(small), Some(large)) if small < large => format!(" at {small} to {large} B"),
+                _ => String::new(),
+            };
+            format!("{}  {name:<widest$}  {bars}  {range}{sizes}", self.metric.label())
         };
         let mut drawn: Vec<String> = self.lines.iter().take(LINES).map(draw).collect();
         if self.lines.len() > LINES {
@@ -72,19 +71,6 @@ impl LiveChart {
 fn bar(figure: f64, most: f64) -> char {
     let share = if most > 0.0 { (figure / most).clamp(0.0, 1.0) } else { 0.0 };
     BARS[(share * (BARS.len() - 1) as f64).round() as usize]
-}
-
-/// Formats three significant digits.
-fn short(figure: f64) -> String {
-    if figure >= 100.0 {
-        format!("{figure:.0}")
-    } else if figure >= 10.0 {
-        format!("{figure:.1}")
-    } else if figure >= 1.0 || figure == 0.0 {
-        format!("{figure:.2}")
-    } else {
-        format!("{figure:.4}")
-    }
 }
 
 #[cfg(test)]
@@ -114,7 +100,7 @@ mod tests {
             .collect();
         let mut chart = LiveChart::new(&cells, Metric::Throughput);
         let lines: Vec<String> = cells.iter().map(|cell| chart.line(cell)).collect();
-        assert_eq!(lines[..2], ["tcp ipv4 os=namespace", "udp ipv4 os=namespace"]);
+        assert_eq!(lines[..2], ["TCP IPv4 namespace", "UDP IPv4 namespace"]);
         chart.lines = lines.into_iter().map(|line| (line, [(128, (10.0, 1))].into())).collect();
         // Eight lines, but the terminal has room for six.
         let drawn = chart.draw();
@@ -122,7 +108,7 @@ mod tests {
         assert!(drawn.ends_with("\nand 2 more"), "{drawn}");
         // A factor with one level is not part of a line's name.
         let alike = LiveChart::new(&cells[..4], Metric::Throughput);
-        assert_eq!(alike.line(&cells[0]), "tcp ipv4");
+        assert_eq!(alike.line(&cells[0]), "TCP IPv4");
     }
 
     #[test]
@@ -130,14 +116,15 @@ mod tests {
         let mut chart = LiveChart::new(&[], Metric::Throughput);
         assert_eq!(chart.draw(), "");
         for (name, sizes) in
-            [("tcp ipv4", [(128, 20.0), (1408, 80.0)]), ("tcp ipv6", [(128, 10.0), (1408, 70.0)])]
+            [("TCP IPv4", [(128, 20.0), (1408, 80.0)]), ("TCP IPv6", [(128, 10.0), (1408, 70.0)])]
         {
             let means = sizes.into_iter().map(|(size, mean)| (size, (2.0 * mean, 2))).collect();
             chart.lines.insert(name.to_owned(), means);
         }
         assert_eq!(
             chart.draw(),
-            "throughput  tcp ipv4  ▃█  20.0 to 80.0 Mbit/s\nthroughput  tcp ipv6  ▂▇  10.0 to 70.0 Mbit/s"
+            "throughput  TCP IPv4  ▃█  20.0 Mbit/s to 80.0 Mbit/s at 128 to 1408 B\n\
+             throughput  TCP IPv6  ▂▇  10.0 Mbit/s to 70.0 Mbit/s at 128 to 1408 B"
         );
     }
 }

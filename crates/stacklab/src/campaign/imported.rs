@@ -70,7 +70,7 @@ impl ImportedStudy {
         let cells: Vec<Cell> = once_each(runs.iter().filter(own).map(|run| run.trial.cell.clone()));
         let families: BTreeSet<Family> = cells.iter().map(|cell| cell.family).collect();
         let measured: BTreeSet<Metric> = runs.iter().flat_map(figures).collect();
-        let compared = measured.into_iter().filter(|metric| !metric.is_bias()).collect();
+        let compared = measured.into_iter().filter(|metric| metric.is_compared()).collect();
         let comparison = ComparisonSpec {
             factor: Factor::Family,
             baseline: Family::Ipv4.to_string(),
@@ -101,13 +101,13 @@ fn figures(run: &RunRecord) -> impl Iterator<Item = Metric> {
     run.values.iter().filter(|(_, value)| matches!(value, Value::Measured(_))).map(|(metric, _)| *metric)
 }
 
-/// Each probe, with the metrics of all of its runs.
+/// Each probe, with the metrics of which any of its runs has a figure.
 fn probes(runs: &[RunRecord]) -> Vec<ProbeSpec> {
     let mut probes: BTreeMap<Probe, (ProbeSpec, BTreeSet<Metric>)> = BTreeMap::new();
     for run in runs {
         let probe = run.trial.probe;
         let first = || (ProbeSpec { probe, ..run.spec.probe.clone() }, BTreeSet::new());
-        probes.entry(probe).or_insert_with(first).1.extend(run.values.keys().copied());
+        probes.entry(probe).or_insert_with(first).1.extend(figures(run));
     }
     probes
         .into_values()

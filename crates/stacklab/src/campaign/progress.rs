@@ -5,10 +5,19 @@ use crate::campaign::chart::LiveChart;
 use crate::campaign::schedule::Schedule;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stacklab_model::{RunRecord, RunStatus, Trial, print_duration};
-use stacklab_report::difference;
+use stacklab_report::{difference, figure_text};
 use stacklab_study::Study;
 use std::io::IsTerminal;
 use std::time::Instant;
+
+/// Parts of the bar.
+const PARTS: f64 = 1000.0;
+
+/// How much of a campaign is over, 0 to 1: by trials or by the budget, whichever ends it sooner.
+fn share(passed: u64, at_most: u64, spent_ns: u64, budget_ns: Option<u64>) -> f64 {
+    let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    of(passed, at_most).max(budget_ns.map_or(0.0, |budget| of(spent_ns, budget))).min(1.0)
+}
 
 /// Shows the progress of a campaign.
 pub(crate) struct Progress {
@@ -36,7 +45,7 @@ impl Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:20.cyan/blue} {wide_msg}\n{prefix}")
                 .expect("a constant template");
-            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+            let bar = ProgressBar::with_draw_target(Some(PARTS as u64), ProgressDrawTarget::stderr());
             bar.with_style(style)
         });
         Progress {
@@ -69,7 +78,6 @@ impl Progress {
         }
         match &self.bar {
             Some(bar) => {
-                bar.set_length(self.at_most);
                 self.verdicts = match schedule.differences() {
                     [] => format!("{settled} of {questions} comparisons settled{}", self.verdicts),
                     few => few
@@ -96,7 +104,7 @@ impl Progress {
         let left = self.left_ns().map_or_else(String::new, |ns| {
             format!(", {} left", print_duration(ns.div_ceil(1_000_000_000) * 1_000_000_000))
         });
-        bar.set_message(format!("{}{left}  {}{}", self.block, trial.cell, self.latest));
+        bar.set_message(format!("{}{left}  now {}{}", self.block, trial.cell.label(), self.latest));
     }
 
     /// Called when a trial's run was already in the record.
@@ -118,7 +126,8 @@ impl Progress {
         let mut asked = run.spec.probe.metrics.iter();
         let first = asked.find_map(|metric| Some((metric, run.values.get(metric)?.measured()?)));
         if let Some((metric, figure)) = first {
-            self.latest = format!("  ({metric} {figure:.4} {})", metric.unit().symbol());
+            let figure = figure_text(*metric, figure);
+            self.latest = format!("; last {}: {} {figure}", run.trial.cell.label(), metric.label());
         }
         if let (Some(bar), Some(chart)) = (&self.bar, &mut self.chart) {
             chart.add(run);
@@ -150,7 +159,9 @@ impl Progress {
     fn pass(&mut self) {
         self.passed += 1;
         if let Some(bar) = &self.bar {
-            bar.set_position(self.passed);
+            bar.set_position(
+                (PARTS * share(self.passed, self.at_most, self.spent_ns, self.budget_ns)) as u64,
+            );
         }
     }
 
@@ -159,5 +170,20 @@ impl Progress {
         let each = self.spent_ns.checked_div(self.runs)?;
         let by_count = each * (self.at_most - self.passed.min(self.at_most));
         Some(self.budget_ns.map_or(by_count, |budget| by_count.min(budget.saturating_sub(self.spent_ns))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bar_is_full_when_the_sooner_limit_ends_the_campaign() {
+        // A budget of a minute ends it after 4 of 40 blocks.
+        assert_eq!(share(20, 400, 30_000_000_000, Some(60_000_000_000)), 0.5);
+        assert_eq!(share(40, 400, 61_000_000_000, Some(60_000_000_000)), 1.0);
+        assert_eq!(share(200, 400, 1, Some(60_000_000_000)), 0.5);
+        assert_eq!(share(100, 400, 1, None), 0.25);
+        assert_eq!(share(0, 0, 0, None), 0.0);
     }
 }

@@ -10,11 +10,14 @@ pub(crate) struct ReportOptions {
     /// The record
     #[arg(value_name = "RESULT")]
     pub record: PathBuf,
-    /// text, markdown, csv (raw-csv: texts as they are, which spreadsheets may take for formulas) or json; html (one
-    /// self-contained file); latex (only tables of --difference)
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: String,
-    /// One figure as svg or pdf, for a paper; `list` prints the names
+    /// text (the default), markdown, csv (raw-csv: texts as they are, which spreadsheets may take for formulas) or
+    /// json; html (one self-contained file); latex (only tables of --difference)
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Everything on a terminal, too: tables, hosts, checks, terms. Files and other programs always get everything
+    #[arg(long, conflicts_with_all = ["figure", "difference", "stages"])]
+    pub full: bool,
+    /// One figure for a paper, as svg or pdf (by --format or the ending of --out; else svg); `list` prints the names
     #[arg(long, value_name = "NAME", conflicts_with = "difference")]
     pub figure: Option<String>,
     /// Write into this file, and not on standard output

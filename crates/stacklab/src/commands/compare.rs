@@ -2,11 +2,11 @@
 
 use crate::campaign::record::Recorded;
 use crate::cli::compare::CompareOptions;
-use crate::commands::output::print_text;
+use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
 use stacklab_analysis::{NothingInCommon, between};
 use stacklab_model::Metric;
-use stacklab_report::{WIDTH, between as render};
+use stacklab_report::between as render;
 use stacklab_store::Record;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let campaigns = [&a.campaign(), &b.campaign()];
     let found = between(campaigns, [&names[0], &names[1]], &options.metrics, allowed)
         .map_err(|nothing| nothing_in_common(nothing, paths.map(|path| path.as_path()), &options.metrics))?;
-    print_text(&render(&found, options.format, WIDTH))?;
+    print_text(&render(&found, options.format, width()))?;
     let failing: Vec<String> = found
         .figures
         .iter()

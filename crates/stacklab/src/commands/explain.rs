@@ -6,15 +6,15 @@
 use crate::campaign::sources::{new_seed, study_of};
 use crate::cli::explain::ExplainOptions;
 use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
-use crate::commands::output::{print_bytes, print_text};
+use crate::commands::output::{print_bytes, print_text, width};
 use crate::commands::run::campaign;
 use crate::explaining::{ARM_NS, ARMS, SLICE_NS, WARMUP_NS, explanations, possible};
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
 use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
 use stacklab_profile::{Sampler, Timing};
+use stacklab_report::Format;
 use stacklab_report::page::html;
-use stacklab_report::{Format, WIDTH};
 use stacklab_study::Study;
 use stacklab_testbed::Placement;
 use std::path::Path;
@@ -68,7 +68,9 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let found = explanations(&record, &profile, factor, &pairs)?;
     record.put_explanations(&found)?;
     match format {
-        Some(format) => print_text(&stacklab_report::stage_costs(&found, format, options.functions, WIDTH))?,
+        Some(format) => {
+            print_text(&stacklab_report::stage_costs(&found, format, options.functions, width()))?
+        }
         None => print_bytes(html(&document(&record, ROOM)?)?.as_bytes())?,
     }
     if found.iter().all(|explanation| explanation.costs().is_none()) {

@@ -49,6 +49,10 @@ fn list() -> Result<(), Failure> {
             }
         };
     }
+    if !every().iter().any(|system| system.to_string() == "uml-full") {
+        text += "  uml-full     not here: stacklab image build uml-full\n";
+    }
+    text += "  uml-NAME     of a kernel tree: stacklab image build uml-NAME --tree DIR\n";
     print_text(&text)
 }
 

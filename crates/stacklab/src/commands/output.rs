@@ -1,9 +1,10 @@
 //! Writes the output of a command: into a file, or on standard output.
 
 use crate::failure::Failure;
+use stacklab_report::{WIDTH, Width};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,6 +74,16 @@ fn asks_for_json(words: &[String]) -> bool {
     let words = &words[..end];
     words.iter().any(|word| word == "--json" || word == "--format=json")
         || words.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
+}
+
+/// The width of text on standard output: the terminal's, if it is one.
+pub(crate) fn width() -> Width {
+    match terminal_size::terminal_size_of(io::stdout()) {
+        Some((terminal_size::Width(columns), _)) if io::stdout().is_terminal() => {
+            Width::of_terminal(columns.into())
+        }
+        _ => WIDTH,
+    }
 }
 
 /// Prints text on standard output. A reader that closes early (`| head`) is not a failure.

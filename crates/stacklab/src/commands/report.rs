@@ -2,15 +2,27 @@
 
 use crate::campaign::record::{conclude, latest};
 use crate::cli::report::ReportOptions;
-use crate::commands::output::{output, print_text};
+use crate::commands::output::{output, print_text, width};
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
 use stacklab_model::{Difference, Findings, UnknownName, nearest};
 use stacklab_report::page::html;
 use stacklab_report::{
-    FigureFormat, Format, PaperFormat, WIDTH, figure, figures, paper, render, stage_costs,
+    FigureFormat, Format, PaperFormat, WIDTH, brief, figure, figures, paper, render, stage_costs,
 };
 use stacklab_store::Record;
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// The formats of a report, for an error.
+const FORMATS: &[&str] = &["text", "markdown", "csv", "raw-csv", "json", "html", "latex"];
+
+/// The format with this name.
+fn format(name: &str) -> Result<Format, Failure> {
+    name.parse()
+        .map_err(|error: UnknownName| Failure::Usage(UnknownName { valid: FORMATS, ..error }.to_string()))
+}
 
 /// Prints the findings of a record.
 pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
@@ -19,33 +31,49 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
     if options.stages {
         return stages(options);
     }
-    if options.format == "html" && options.difference.is_none() && options.figure.is_none() {
-        let page = document(&Record::read(&options.record)?, ROOM)?;
-        return output(&options.record, options.out.as_deref(), html(&page)?.as_bytes());
-    }
     if let Some(name) = &options.figure {
         return a_figure(options, name);
     }
-    let render: Box<dyn Fn(&Findings) -> String> = match (&options.difference, options.format.as_str()) {
-        (None, format) if format != "latex" => {
-            let format: Format = format.parse().map_err(wrong)?;
-            Box::new(move |findings| render(findings, format, WIDTH))
+    let named = options.format.as_deref();
+    if named == Some("html") && options.difference.is_none() {
+        let page = document(&Record::read(&options.record)?, ROOM)?;
+        return output(&options.record, options.out.as_deref(), html(&page)?.as_bytes());
+    }
+    let width = if options.out.is_some() { WIDTH } else { width() };
+    let render: Box<dyn Fn(&Findings) -> String> = match (&options.difference, named.unwrap_or("text")) {
+        (None, _) if is_brief(options) => Box::new(|findings| brief_with_hint(findings, &options.record)),
+        (None, name) if name != "latex" => {
+            let format = format(name)?;
+            Box::new(move |findings| render(findings, format, width))
         }
-        (difference, format) => {
+        (difference, name) => {
             let difference = difference.as_deref().unwrap_or(Difference::Symmetric.name());
             let difference: Difference = difference.parse().map_err(wrong)?;
-            let format: PaperFormat = format.parse().map_err(wrong)?;
-            Box::new(move |findings| paper(findings, difference, format, WIDTH))
+            let format: PaperFormat = name.parse().map_err(wrong)?;
+            Box::new(move |findings| paper(findings, difference, format, width))
         }
     };
     let text = render(&conclude(&Record::read(&options.record)?)?);
     output(&options.record, options.out.as_deref(), text.as_bytes())
 }
 
+/// Whether a person asks at a terminal, and for nothing in particular.
+fn is_brief(options: &ReportOptions) -> bool {
+    let ReportOptions { format, out, full, .. } = options;
+    format.is_none() && out.is_none() && !full && std::io::stdout().is_terminal()
+}
+
+fn brief_with_hint(findings: &Findings, record: &Path) -> String {
+    format!(
+        "{}\nTables, hosts, checks and terms: stacklab report --full {}\n",
+        brief(findings, width()),
+        record.display()
+    )
+}
+
 /// Writes what explains the record's differences.
 fn stages(options: &ReportOptions) -> Result<(), Failure> {
-    let format: Format =
-        options.format.parse().map_err(|error: UnknownName| Failure::Usage(error.to_string()))?;
+    let format = format(options.format.as_deref().unwrap_or("text"))?;
     let all = latest(Record::read(&options.record)?.explanations()?);
     if all.is_empty() {
         return Err(Failure::Usage(format!(
@@ -53,7 +81,7 @@ fn stages(options: &ReportOptions) -> Result<(), Failure> {
             options.record.display()
         )));
     }
-    let text = stage_costs(&all, format, true, WIDTH);
+    let text = stage_costs(&all, format, true, width());
     output(&options.record, options.out.as_deref(), text.as_bytes())
 }
 
@@ -65,7 +93,10 @@ fn a_figure(options: &ReportOptions, name: &str) -> Result<(), Failure> {
         let lines = figures(&page).into_iter().map(|(name, title)| format!("{name}  {title}\n"));
         return output(&options.record, options.out.as_deref(), lines.collect::<String>().as_bytes());
     }
-    let format: FigureFormat = options.format.parse().map_err(wrong)?;
+    let ending = options.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
+    let ending = ending.filter(|ending| ending.parse::<FigureFormat>().is_ok());
+    let format: FigureFormat =
+        options.format.as_deref().or(ending).unwrap_or("svg").parse().map_err(wrong)?;
     let page = document(&Record::read(&options.record)?, 0)?;
     let bytes = figure(&page, name, format).ok_or_else(|| {
         let known = figures(&page);
@@ -78,7 +109,10 @@ fn a_figure(options: &ReportOptions, name: &str) -> Result<(), Failure> {
     output(&options.record, options.out.as_deref(), &bytes)
 }
 
-/// Prints findings on standard output.
-pub(crate) fn print(findings: &Findings, format: Format) -> Result<(), Failure> {
-    print_text(&render(findings, format, WIDTH))
+/// Prints findings on standard output: on a terminal the answer, elsewhere everything.
+pub(crate) fn print(findings: &Findings, record: &Path) -> Result<(), Failure> {
+    match std::io::stdout().is_terminal() {
+        true => print_text(&brief_with_hint(findings, record)),
+        false => print_text(&render(findings, Format::Text, width())),
+    }
 }

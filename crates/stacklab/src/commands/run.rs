@@ -17,7 +17,6 @@ use crate::rig::remote_host::reach;
 use crate::rig::rigs::Rigs;
 use stacklab_agent::interrupt;
 use stacklab_model::{CpuScope, Metric, Probe, System, Systems, Topology, once_each};
-use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::image::Image;
@@ -48,12 +47,12 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     }
     let findings = conclude(&record)?;
     if measured.is_ok() || has_a_block(&record)? {
-        report::print(&findings, Format::Text)?;
+        report::print(&findings, record.path())?;
     } else {
         eprintln!("stacklab: no block is complete: there is nothing to compare yet");
     }
     eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
-    if let Err(Failure::Agent(_) | Failure::Testbed(_)) = measured {
+    if let Err(Failure::Testbed(_)) = measured {
         eprintln!(
             "What was measured is kept: go on with `stacklab run --resume --out {}`",
             record.path().display()

@@ -32,7 +32,7 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
             let labels = vec![target(), ("family", family.to_string())];
             works.samples.push((labels, f64::from(u8::from(look.state(family).works()))));
         }
-        for Compared { metric, families, effect, verdict: found } in look.compare(margin, false) {
+        for Compared { metric, families, effect, verdict: found, .. } in look.compare(margin, false) {
             let of_metric = || {
                 let transport = ("transport", transport(metric).to_owned());
                 vec![

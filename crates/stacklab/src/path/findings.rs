@@ -72,6 +72,8 @@ pub(crate) struct Compared {
     pub families: BTreeMap<Family, OfFamily>,
     /// IPv6 against IPv4, pair by pair.
     pub effect: Option<Effect>,
+    /// Figures of IPv4 and IPv6 that fit the effect: what people read.
+    pub fitted: Option<[f64; 2]>,
     /// What follows.
     pub verdict: PathVerdict,
 }
@@ -191,7 +193,7 @@ impl Rounds {
         PathMetric::ALL
             .into_iter()
             .zip(judged)
-            .map(|(metric, (effect, verdict))| self.compared(metric, effect, verdict))
+            .map(|(metric, (found, verdict))| self.compared(metric, found.as_ref(), verdict))
             .collect()
     }
 
@@ -200,7 +202,7 @@ impl Rounds {
         rounds.into_iter().filter_map(|round| pair(round, metric)).collect()
     }
 
-    fn compared(&self, metric: PathMetric, effect: Option<Effect>, verdict: PathVerdict) -> Compared {
+    fn compared(&self, metric: PathMetric, found: Option<&Paired>, verdict: PathVerdict) -> Compared {
         let families: BTreeMap<Family, OfFamily> = Family::ALL
             .iter()
             .map(|family| {
@@ -218,7 +220,13 @@ impl Rounds {
             }
             (verdict, _) => verdict,
         };
-        Compared { metric, families, effect, verdict }
+        Compared {
+            metric,
+            families,
+            effect: found.map(Paired::effect),
+            fitted: found.map(Paired::arms),
+            verdict,
+        }
     }
 }
 
@@ -228,9 +236,9 @@ fn pair(figures: &Figures, metric: PathMetric) -> Option<(f64, f64)> {
     Some((figure(Family::Ipv4)?, figure(Family::Ipv6)?))
 }
 
-/// Effect and verdict of each metric, in the order of [`PathMetric::ALL`]. Facts have one pair, and are
+/// Pairs and verdict of each metric, in the order of [`PathMetric::ALL`]. Facts have one pair, and are
 /// compared as they are.
-fn judge_all(pairs: &[Vec<(f64, f64)>], margin: f64, is_planned: bool) -> Vec<(Option<Effect>, PathVerdict)> {
+fn judge_all(pairs: &[Vec<(f64, f64)>], margin: f64, is_planned: bool) -> Vec<(Option<Paired>, PathVerdict)> {
     let found: Vec<Result<Paired, String>> = PathMetric::ALL
         .into_iter()
         .zip(pairs)
@@ -250,7 +258,7 @@ fn judge(
     pairs: &[(f64, f64)],
     found: Result<Paired, String>,
     claim: Option<Claim>,
-) -> (Option<Effect>, PathVerdict) {
+) -> (Option<Paired>, PathVerdict) {
     let better = |more: bool| {
         let candidate = more == (metric.better() == Better::Higher);
         PathVerdict::Better(if candidate { Family::Ipv6 } else { Family::Ipv4 })
@@ -263,16 +271,16 @@ fn judge(
         };
         return (None, verdict);
     }
-    let effect = match found {
-        Ok(paired) => paired.effect(),
+    let paired = match found {
+        Ok(paired) => paired,
         Err(reason) => return (None, PathVerdict::Nothing(reason)),
     };
     let verdict = match claim {
-        Some(Claim::Different) => better(effect.estimate > 1.0),
+        Some(Claim::Different) => better(paired.estimate() > 1.0),
         Some(Claim::Equivalent) => PathVerdict::Equivalent,
         None => PathVerdict::Inconclusive,
     };
-    (Some(effect), verdict)
+    (Some(paired), verdict)
 }
 
 #[cfg(test)]

@@ -44,6 +44,32 @@ impl PathMetric {
         }
     }
 
+    /// What people read.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            IcmpRtt => "ping RTT",
+            TcpConnect => "TCP connect",
+            TlsHandshake => "TLS handshake",
+            FirstByte => "HTTP first byte",
+            Goodput => "HTTP goodput",
+            Dns => "DNS lookup",
+            PathMtu => "path MTU",
+            Hops => "hops",
+        }
+    }
+
+    /// The unit that fits some figures, with the factor for figures in the metric's unit.
+    pub(crate) fn shown(self, figures: impl Iterator<Item = f64>) -> (&'static str, f64) {
+        let (low, high) =
+            figures.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
+        match self.unit() {
+            "ms" if high < 1.0 => ("us", 1000.0),
+            "Mbit/s" if low >= 1000.0 => ("Gbit/s", 0.001),
+            "hops" => ("", 1.0),
+            unit => (unit, 1.0),
+        }
+    }
+
     /// Its unit.
     pub(crate) fn unit(self) -> &'static str {
         match self {

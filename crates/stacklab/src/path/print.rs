@@ -20,20 +20,24 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
         "", "", "IPv4", "IPv6"
     );
     let all = rounds.compare(margin, rounds.is_planned);
-    for Compared { metric, families, effect, verdict } in &all {
-        let [four, six] = [Family::Ipv4, Family::Ipv6].map(|family| figure_text(&families[&family]));
+    for Compared { metric, families, effect, fitted, verdict } in &all {
+        let medians = [Family::Ipv4, Family::Ipv6].map(|family| families[&family].median);
+        let figures = fitted.map_or(medians, |fitted| fitted.map(Some));
+        let (unit, factor) = metric.shown(figures.into_iter().flatten());
+        let [four, six] = figures.map(|figure| figure_text(*metric, figure.map(|figure| factor * figure)));
+        let verdict = match verdict {
+            // The reason is below, once.
+            _ if families.values().any(|of| of.count == 0) => "-".to_owned(),
+            PathVerdict::Better(_) if metric.is_fact() => "differs".to_owned(),
+            PathVerdict::Equivalent if metric.is_fact() => "the same".to_owned(),
+            verdict => verdict.text(),
+        };
         let ratio = effect.as_ref().map_or_else(String::new, |effect| {
             let interval = effect.interval95;
             format!("{:.3} ({:.3} to {:.3})", effect.estimate, interval.low, interval.high)
         });
-        let _ = writeln!(
-            text,
-            "  {:<16}{:>8}{four:>12}{six:>12}   {ratio:<24}{}",
-            metric.name(),
-            metric.unit(),
-            // The reason is below, once.
-            if families.values().any(|of| of.count == 0) { "-".to_owned() } else { verdict.text() }
-        );
+        let _ =
+            writeln!(text, "  {:<16}{:>8}{four:>12}{six:>12}   {ratio:<24}{}", metric.label(), unit, verdict);
     }
     text.push_str(&missing_text(rounds, &all));
     let _ = writeln!(
@@ -62,7 +66,7 @@ fn missing_text(rounds: &Rounds, all: &[Compared]) -> String {
             });
             let (_, of, metrics) = &mut reasons[place];
             of.push(*family);
-            metrics.push(metric.name());
+            metrics.push(metric.label());
         }
     }
     let mut text = String::new();
@@ -76,10 +80,12 @@ fn missing_text(rounds: &Rounds, all: &[Compared]) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-fn figure_text(of: &OfFamily) -> String {
-    match of.median {
-        Some(median) if median >= 100.0 => format!("{median:.0}"),
-        Some(median) => format!("{median:.3}"),
+/// Three significant digits, or a whole number of hops and bytes.
+fn figure_text(metric: PathMetric, figure: Option<f64>) -> String {
+    match figure {
+        Some(figure) if metric.is_fact() || figure >= 100.0 => format!("{figure:.0}"),
+        Some(figure) if figure >= 10.0 => format!("{figure:.1}"),
+        Some(figure) => format!("{figure:.2}"),
         None => "-".to_owned(),
     }
 }
@@ -123,7 +129,7 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
     let metrics: Vec<Value> = rounds
         .compare(margin, rounds.is_planned)
         .iter()
-        .map(|Compared { metric, families, effect, verdict }| {
+        .map(|Compared { metric, families, effect, verdict, .. }| {
             let of = |family: Family| {
                 let OfFamily { median, count, missing } = &families[&family];
                 json!({ "median": median, "count": count, "missing": missing })

@@ -1,10 +1,11 @@
 //! A replication as text.
 
+use crate::commands::output::width;
 use crate::replication::Replication;
 use crate::replication::judge::{Judged, JudgedPart};
 use crate::replication::precision::{Answers, CellPrecision, Precision};
 use stacklab_model::{Effect, Interval, Metric, Scale};
-use stacklab_report::{Block, Table, WIDTH, text};
+use stacklab_report::{Block, Table, text};
 
 /// Parts of the study that are not replicated here, listed before measuring.
 pub(crate) fn limits(limits: &[stacklab_reference::Limit]) -> String {
@@ -13,7 +14,7 @@ pub(crate) fn limits(limits: &[stacklab_reference::Limit]) -> String {
         format!("{original}. Here: {stand_in}. To have it: {needs}")
     };
     let lines = limits.iter().map(line).collect();
-    text(&[Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)], WIDTH)
+    text(&[Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)], width())
 }
 
 /// Findings with their verdicts, the published figures, and the time it took.
@@ -42,7 +43,7 @@ pub(crate) fn render(replication: &Replication) -> String {
     }
     blocks.push(Block::Heading("Verdicts".to_owned()));
     blocks.push(Block::Table(verdicts(&replication.findings)));
-    let mut text = text(&blocks, WIDTH);
+    let mut text = text(&blocks, width());
     text += &limits(&replication.limits);
     text
 }

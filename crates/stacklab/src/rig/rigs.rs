@@ -9,7 +9,7 @@ use crate::rig::remote::RemoteRig;
 use crate::rig::remote_host::Reached;
 use crate::rig::wifi::WifiRig;
 use crate::trial::run::run;
-use stacklab_model::{Cell, CpuScope, Probe, RunRecord, System, Systems, Topology, Trial};
+use stacklab_model::{Cell, CpuScope, Probe, RunRecord, System, Systems, Topology, Trial, once_each};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::GuestHosted;
@@ -81,7 +81,19 @@ impl Rigs {
     /// A description of each rig in a sentence.
     pub(crate) fn describe(&self, study: &Study) -> String {
         let said: Vec<String> = self.rigs.iter().map(|rig| rig.describe(&study.link_config)).collect();
-        said.join(if study.topology == Topology::Link { "; " } else { "\n" })
+        // Where the MTU is a factor, the testbed's own is not that of all runs.
+        let mtu = format!("MTU {}", study.link_config.mtu);
+        let is_factor =
+            study.cells.iter().any(|cell| cell.settings.mtu.is_some_and(|mtu| mtu != study.link_config.mtu));
+        let said: Vec<String> = match is_factor {
+            true => said.into_iter().map(|text| text.replacen(&mtu, "MTU by factor", 1)).collect(),
+            false => said,
+        };
+        match study.topology {
+            Topology::Link => said.join("; "),
+            // What all have in common is said once.
+            _ => once_each(said.iter().flat_map(|testbed| testbed.lines())).join("\n"),
+        }
     }
 
     /// Each host's facts.

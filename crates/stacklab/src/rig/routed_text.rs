@@ -4,7 +4,7 @@ use crate::rig::routed_source::RoutedSource;
 use stacklab_model::{LinkConfig, OwnLink, RoutedKind, System, Topology, once_each};
 use stacklab_testbed::RoutedSpec;
 
-/// Describes a routed testbed in a sentence.
+/// Describes a routed testbed in a line for what it has in common with others, and one for its mechanism.
 pub(crate) fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let RoutedSource { plan, carried, guest, .. } = source;
     let (mechanism, links) = (plan.kind.mechanism, &plan.links);
@@ -25,8 +25,8 @@ pub(crate) fn describe(source: &RoutedSource, link_config: &LinkConfig) -> Strin
     let bottleneck = bottleneck.map_or_else(String::new, |link| format!("; bottleneck: {link}"));
     let offloads = if link_config.offloads { "on" } else { "off" };
     format!(
-        "client - router - router - client{hosts}, {mechanism}{by} between the routers, \
-             MTU {}, {rate}, offloads {offloads}{}{bottleneck}; seen on the middle link{seen_by}: {}",
+        "client - router - router - client{hosts}, MTU {}, {rate}, offloads {offloads}{}{bottleneck}\n\
+         {mechanism}{by}, seen on the middle link{seen_by}: {}",
         link_config.mtu,
         own.collect::<String>(),
         seen.collect::<Vec<_>>().join("; ")

@@ -114,17 +114,21 @@ fn example(factor: Factor) -> &'static str {
     }
 }
 
-/// The metrics compared, all of which a probe must take; by default all that are taken.
+/// The metrics compared, all of which a probe must take; by default all taken that can be better or worse.
 fn metrics(node: &Node, taken: &[Metric], problems: &mut Problems) -> Vec<Metric> {
     let Some(list) = node.get("metrics") else {
-        return taken.iter().copied().filter(|metric| !metric.is_bias()).collect();
+        return taken.iter().copied().filter(|metric| metric.is_compared()).collect();
     };
     let asked = items(Some(list), |node| leaf::metric(node, None), problems);
-    for metric in asked.iter().filter(|metric| metric.value.is_bias()) {
+    for metric in asked.iter().filter(|metric| !metric.value.is_compared()) {
+        let why = match metric.value.is_property() {
+            true => "it describes the path, and neither more nor less is better; the report has it",
+            false => "it says how far an engine is from the interface, and neither more nor less is better",
+        };
         problems.add(Problem::at(
             metric.place.clone(),
             format!("nothing is compared by `{}`", metric.value),
-            "it says how far an engine is from the interface, and neither more nor less is better",
+            why,
         ));
     }
     for metric in asked.iter().filter(|metric| !taken.contains(&metric.value)) {

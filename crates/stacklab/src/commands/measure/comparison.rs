@@ -5,16 +5,28 @@ use crate::campaign::progress::Progress;
 use crate::campaign::record::{conclude, has_a_block};
 use crate::campaign::sources::{StudySource, new_seed};
 use crate::cli::measure::CommonOptions;
-use crate::commands::report;
+use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
-use stacklab_model::{Comparison as Compared, CpuScope, Metric, Question, RunRecord, Trial, Verdict};
-use stacklab_report::Format;
+use stacklab_model::{
+    Comparison as Compared, CpuScope, Findings, Metric, Question, RunRecord, Trial, Verdict,
+};
+use stacklab_report::{Format, WIDTH, compact, render, seconds_needed};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
 use std::path::PathBuf;
 use tempfile::TempDir;
+
+/// How to get the answers that are missing.
+fn advice(findings: &Findings) -> String {
+    seconds_needed(findings).map_or_else(String::new, |seconds| {
+        format!(
+            "Undecided: at the current variance, -t {:.0} would decide half of what is open.\n",
+            seconds.ceil()
+        )
+    })
+}
 
 /// A study of both families to one host, and where its record will be.
 pub(super) struct Comparison {
@@ -85,7 +97,10 @@ impl Comparison {
         progress.end();
         let findings = conclude(&record)?;
         if measured.is_ok() || has_a_block(&record)? {
-            report::print(&findings, if json { Format::Json } else { Format::Text })?;
+            print_text(&match json {
+                true => render(&findings, Format::Json, WIDTH),
+                false => compact(&findings, width()) + &advice(&findings),
+            })?;
         } else {
             eprintln!("stacklab: no block is complete: there is nothing to compare");
         }

@@ -3,7 +3,7 @@
 mod airtime;
 
 use crate::cli::reference::{ReferenceCommand, TextOrJson};
-use crate::commands::output::print_text;
+use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
 use stacklab_model::{Difference, nearest};
 use stacklab_reference::{
@@ -15,16 +15,16 @@ use stacklab_report::{Block, Footnotes, Table, WIDTH, text};
 pub(crate) fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
     let all = Reference::built_in()?;
     print_text(&match command {
-        ReferenceCommand::List => text(&list(&all), WIDTH),
-        ReferenceCommand::Show(options) => text(&show(named(&options.study)?, &all), WIDTH),
+        ReferenceCommand::List => text(&list(&all), width()),
+        ReferenceCommand::Show(options) => text(&show(named(&options.study)?, &all), width()),
         ReferenceCommand::Audit(options) => {
             let audited = audit(&all.claims);
             match options.format {
-                TextOrJson::Text => text(&audit_blocks(&audited), WIDTH),
+                TextOrJson::Text => text(&audit_blocks(&audited), width()),
                 TextOrJson::Json => audit_json(&audited),
             }
         }
-        ReferenceCommand::Airtime(options) => text(&airtime::airtime(options)?, WIDTH),
+        ReferenceCommand::Airtime(options) => text(&airtime::airtime(options)?, width()),
     })
 }
 
@@ -92,7 +92,7 @@ fn published(published: &PublishedTable) -> Table {
         table
     };
     let full = with_systems(&|_, os| os.to_owned());
-    if full.width() <= WIDTH { full } else { with_systems(&|notes, os| notes.mark(os)) }
+    if full.width() <= WIDTH.prose { full } else { with_systems(&|notes, os| notes.mark(os)) }
 }
 
 fn audit_blocks(audited: &[Audited<'_>]) -> Vec<Block> {

@@ -1,0 +1,197 @@
+//! The words that people read for metrics and levels. Files and flags have their keys.
+
+use crate::factors::cell::Cell;
+use crate::factors::factor::Factor;
+use crate::factors::family::Framing;
+use crate::metrics::metric::Metric;
+
+impl Metric {
+    /// What sentences, tables and figures call it: `sender CPU per message`.
+    pub fn label(self) -> String {
+        use Metric::*;
+        let label = match self {
+            ThroughputReverse => "reverse throughput",
+            PacketRate => "message rate",
+            Duplicate => "duplicates",
+            Reorder => "reordering",
+            OneWayDelay => "one-way delay",
+            OneWayDelayMean => "mean one-way delay",
+            JitterRfc3550 => "jitter (RFC 3550)",
+            Pdv => "delay variation",
+            TcpSrtt => "TCP smoothed RTT",
+            CpuSender => "sender CPU",
+            CpuReceiver => "receiver CPU",
+            CpuSystem => "sender kernel CPU",
+            CpuSenderUser => "sender user CPU",
+            CpuSenderSoftirq => "sender softirq CPU",
+            CpuReceiverUser => "receiver user CPU",
+            CpuReceiverSystem => "receiver kernel CPU",
+            CpuReceiverSoftirq => "receiver softirq CPU",
+            CpuEngineSender => "generator CPU, sender",
+            CpuEngineReceiver => "generator CPU, receiver",
+            CpuPerPacket => "receiver CPU per message",
+            CpuPerPacketSender => "sender CPU per message",
+            CpuPerGbitSender => "sender CPU per Gbit/s",
+            CpuPerGbitReceiver => "receiver CPU per Gbit/s",
+            MemorySockets => "socket memory",
+            Ttr => "transfer time ratio",
+            TcpEfficiency => "TCP efficiency",
+            Fragments => "IP fragments",
+            Reassembled => "reassembled datagrams",
+            PathMtu => "path MTU",
+            CpuRouter1 => "router 1 CPU",
+            CpuRouter2 => "router 2 CPU",
+            FragmentsRouters => "routers' IP fragments",
+            ReassembledRouters => "routers' reassembled datagrams",
+            LinkBytes => "bytes on the link",
+            LinkBytesBeyond => "bytes beyond headers",
+            LatenessP99 => "lateness p99",
+            BiasSent => "generator error, sent",
+            BiasReceived => "generator error, received",
+            Rtt => "RTT",
+            RttMean => "mean RTT",
+            RttP99 => "RTT p99",
+            RttP999 => "RTT p99.9",
+            RttInterface => "interface RTT",
+            RttInterfaceP99 => "interface RTT p99",
+            RttOpen => "open-loop RTT",
+            RttOpenMean => "mean open-loop RTT",
+            RttOpenP99 => "open-loop RTT p99",
+            RttOpenP999 => "open-loop RTT p99.9",
+            LatenessOpen => "open-loop lateness",
+            LatenessOpenP99 => "open-loop lateness p99",
+            RttLoaded => "RTT under load",
+            RttLoadedMean => "mean RTT under load",
+            RttLoadedP99 => "RTT p99 under load",
+            ThroughputLoad => "load throughput",
+            QueueDropsAccessPoint => "access point queue drops",
+            QueueDropsSender => "sender queue drops",
+            QueueDropsReceiver => "receiver queue drops",
+            other => return other.name().replace('_', " "),
+        };
+        label.to_owned()
+    }
+
+    /// Whether its figures describe a path and follow from its headers: neither more nor less is an advantage, and
+    /// nothing is compared by it.
+    pub fn is_property(self) -> bool {
+        use Metric::*;
+        matches!(
+            self,
+            PathMtu
+                | Fragments
+                | Reassembled
+                | FragmentsRouters
+                | ReassembledRouters
+                | LinkBytes
+                | LinkBytesBeyond
+        )
+    }
+
+    /// Whether one arm can be better by it.
+    pub fn is_compared(self) -> bool {
+        !self.is_bias() && !self.is_property()
+    }
+}
+
+impl Factor {
+    /// What tables call it: `receive buffer`.
+    pub fn label(self) -> String {
+        match self {
+            Factor::Os
+            | Factor::Mtu
+            | Factor::Mss
+            | Factor::Mcs
+            | Factor::Dscp
+            | Factor::Dtim
+            | Factor::Snr => self.name().to_uppercase(),
+            _ => self.name().replace('_', " "),
+        }
+    }
+
+    /// What several of its levels are called: `mechanisms`.
+    pub fn plural(self) -> String {
+        let label = self.label();
+        match label.strip_suffix('y') {
+            Some(stem) if !label.ends_with("lay") => format!("{stem}ies"),
+            _ if label.ends_with('s') => label,
+            _ => format!("{label}s"),
+        }
+    }
+
+    /// Whether its levels are names that say what they are.
+    fn has_names(self) -> bool {
+        use Factor::*;
+        matches!(self, Replica | Os | Mechanism | Translator | CongestionControl | Engine)
+    }
+
+    /// A level by itself: `IPv6`, `128 B`, `6in4`, `MTU 1280`.
+    pub fn level_label(self, level: &str) -> String {
+        match self {
+            factor if factor.is_setting() && !factor.has_names() && !level.is_empty() => {
+                format!("{} {level}", factor.label())
+            }
+            factor => factor.level_below(level),
+        }
+    }
+
+    /// A level below its factor's label: `IPv6`, `128 B`, `1280`.
+    pub fn level_below(self, level: &str) -> String {
+        match (self, level) {
+            (Factor::Family, "ipv4") => "IPv4".to_owned(),
+            (Factor::Family, "ipv6") => "IPv6".to_owned(),
+            (Factor::Transport, transport) => transport.to_uppercase(),
+            (Factor::Framing, framing) => match framing.parse() {
+                Ok(Framing::Segment) => "size of a payload".to_owned(),
+                Ok(Framing::Message) => "size of a write".to_owned(),
+                Ok(Framing::Frame) => "size of a frame".to_owned(),
+                Err(_) => framing.to_owned(),
+            },
+            (Factor::Size, size) => format!("{size} B"),
+            (_, level) => level.to_owned(),
+        }
+    }
+}
+
+impl Cell {
+    /// The whole cell: `IPv6 TCP 128 B 6in4`. Sizes are of payloads unless it says so.
+    pub fn label(&self) -> String {
+        let framing = (self.framing != Framing::Segment).then_some(Factor::Framing);
+        let factors = [Factor::Family, Factor::Transport, Factor::Size].into_iter().chain(framing);
+        let levels = factors.chain([Factor::Replica]).map(|factor| factor.level_label(&self.level(factor)));
+        let settings = self.settings.levels().map(|(factor, level)| factor.level_label(&level));
+        levels.chain(settings).filter(|level| !level.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::factors::family::{Family, Transport};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_label_is_a_key_and_none_is_used_twice() {
+        let labels: BTreeSet<String> = Metric::ALL.iter().map(|metric| metric.label()).collect();
+        assert_eq!(labels.len(), Metric::ALL.len());
+        assert!(labels.iter().all(|label| !label.contains('_')), "{labels:?}");
+        let factors: BTreeSet<String> = Factor::ALL.iter().map(|factor| factor.label()).collect();
+        assert_eq!(factors.len(), Factor::ALL.len());
+        assert!(factors.iter().all(|label| !label.contains('_')), "{factors:?}");
+    }
+
+    #[test]
+    fn levels_say_what_they_are() {
+        assert_eq!(Factor::Family.level_label("ipv6"), "IPv6");
+        assert_eq!(Factor::Size.level_label("128"), "128 B");
+        assert_eq!(Factor::Mechanism.level_label("6in4"), "6in4");
+        assert_eq!(Factor::Mtu.level_label("1280"), "MTU 1280");
+        assert_eq!(Factor::ReceiveBuffer.level_label("65536"), "receive buffer 65536");
+        assert_eq!(Factor::Framing.level_label("message"), "size of a write");
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 128);
+        assert_eq!(cell.label(), "IPv4 UDP 128 B");
+        cell.set(Factor::Os, "gvisor").unwrap();
+        cell.framing = Framing::Frame;
+        assert_eq!(cell.label(), "IPv4 UDP 128 B size of a frame gvisor");
+    }
+}
