@@ -2,6 +2,7 @@
 
 use crate::engine::count::{ArrivalCounter, SharedState};
 use crate::engine::header::{Header, Phase};
+use crate::engine::open_socket;
 use crate::engine::receive_loop::receive;
 use crate::engine::reflect::Reflect;
 use crate::engine::rx::RxBatch;
@@ -23,7 +24,7 @@ const MANY: u64 = 100_000;
 /// Memory that the loops allocated: by the sender since the warm-up, by the receiver since before the first message.
 fn asked(spec: &TrialSpec) -> [u64; 2] {
     let address = std::net::SocketAddr::new(spec.family.loopback(), 0);
-    let socket = socket::open(spec, address).unwrap();
+    let socket = open_socket::open(spec, address).unwrap();
     if spec.transport == Transport::Tcp {
         socket.listen(64).unwrap();
     }

@@ -1,9 +1,9 @@
 //! The connect probe: TCP connections opened one after another.
 
 use crate::engine::endpoint;
+use crate::engine::open_socket::{self, unreached};
 use crate::engine::pacer::Pacer;
 use crate::engine::peers::Peers;
-use crate::engine::socket::{self, unreached};
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
@@ -77,7 +77,7 @@ fn open_phase(
     let mut pacer = Pacer::start(Pacing::Flood, length).stopped_by(stop);
     let (mut opened, mut order) = (0, Variation::default());
     while pacer.next_slot(opened, 1).is_some() {
-        let socket = socket::open(spec, from)?;
+        let socket = open_socket::open(spec, from)?;
         let connected = || -> io::Result<u64> {
             // Closing resets the connection, so that ports waiting in TIME_WAIT do not run out.
             socket.set_linger(Some(Duration::ZERO))?;

@@ -2,7 +2,7 @@
 
 use crate::engine::coalesce;
 use crate::engine::header::{Header, Phase};
-use crate::engine::receive_loop::Sink;
+use crate::engine::receive_loop::{Sink, stop_if};
 use crate::host::cpu::CpuWindow;
 use crate::stats::delay::{DelayRecorder, Variation};
 use crate::stats::sequence::{Arrival, SequenceWindow};
@@ -396,8 +396,4 @@ impl Sink for ArrivalCounter<'_> {
         let is_silent = ended && quiet >= silence;
         stop_if(marked && quiet >= LOSS_THRESHOLD_NS || is_silent || self.is_over())
     }
-}
-
-fn stop_if(stop: bool) -> ControlFlow<()> {
-    if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }

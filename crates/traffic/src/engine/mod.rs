@@ -16,6 +16,7 @@ mod ends_tests;
 pub(crate) mod format;
 pub(crate) mod header;
 pub(crate) mod interface_rtt;
+pub(crate) mod open_socket;
 pub(crate) mod opening;
 pub(crate) mod pacer;
 pub(crate) mod peers;

@@ -7,9 +7,10 @@ use crate::engine::announce::{connect_all, is_nothing};
 use crate::engine::data_ports::DataPorts;
 use crate::engine::endpoint;
 use crate::engine::header::{Header, Phase};
+use crate::engine::open_socket;
 use crate::engine::peers::Peers;
 use crate::engine::receiver::{Receiver, take};
-use crate::engine::socket::{self, Channel};
+use crate::engine::socket::Channel;
 use crate::engine::socket_options;
 use crate::engine::stamp_clock::StampClock;
 use crate::error::{Attempt, EngineError};
@@ -58,7 +59,7 @@ impl WaitingSender {
     ) -> Result<Self, EngineError> {
         let own = zone::socket_addr(address, 0).attempt(|| format!("listen on {address}"))?;
         sys::raise_file_limit(spec.flows.into()).attempt(|| format!("admit {} flows", spec.flows))?;
-        let (socket, listening) = socket::listen(&spec, own, ports)?;
+        let (socket, listening) = open_socket::listen(&spec, own, ports)?;
         let ended = Arc::new(AtomicBool::new(false));
         let thread = thread::spawn({
             let (spec, ended) = (spec.clone(), Arc::clone(&ended));
@@ -84,7 +85,7 @@ impl WaitingSender {
                     "the other host opened {opened} of {} flows to {}; {}",
                     spec.flows,
                     self.address,
-                    socket::firewall_hint(spec.transport, port)
+                    open_socket::firewall_hint(spec.transport, port)
                 ),
             ),
         };
@@ -169,7 +170,7 @@ fn datagrams(
 
 /// A socket at the sender's port, connected to the receiver's of one flow.
 fn connected(spec: &TrialSpec, own: SocketAddr, to: SocketAddr) -> io::Result<Channel> {
-    let socket = socket::open_shared(spec, own)?;
+    let socket = open_socket::open_shared(spec, own)?;
     let to = match (own, to) {
         // A link-local receiver is in the zone of this address.
         (SocketAddr::V6(own), SocketAddr::V6(mut to)) if to.ip().is_unicast_link_local() => {

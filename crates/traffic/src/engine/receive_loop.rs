@@ -80,3 +80,7 @@ pub(crate) fn deliver<H>(
         None => Ok(sink.stray()),
     }
 }
+
+pub(crate) fn stop_if(stop: bool) -> ControlFlow<()> {
+    if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}

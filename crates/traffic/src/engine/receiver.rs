@@ -5,11 +5,12 @@ use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::data_ports::DataPorts;
 use crate::engine::endpoint;
+use crate::engine::open_socket;
 use crate::engine::peers::Peers;
 use crate::engine::receive_loop::receive;
 use crate::engine::reflect::Reflect;
 use crate::engine::rx::RxBatch;
-use crate::engine::socket::{self, Channel, tcp_total};
+use crate::engine::socket::{Channel, tcp_total};
 use crate::engine::stamp_clock::StampClock;
 use crate::engine::threads;
 use crate::error::{Attempt, EngineError};
@@ -68,7 +69,7 @@ impl Receiver {
         let (before, clock) = (Snapshot::take(&endpoint::interface_of(address)?), StampClock::new());
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
         sys::raise_file_limit(sockets.into()).attempt(|| format!("admit {} flows", spec.flows))?;
-        let (socket, listening) = socket::listen(&spec, address, ports)?;
+        let (socket, listening) = open_socket::listen(&spec, address, ports)?;
         Ok(Self::start(listening, move |ended| {
             attend(&spec, peers.as_ref(), socket, listening, &before, clock, ended)
         }))

@@ -2,13 +2,13 @@
 //! [`RxBatch`](crate::engine::rx::RxBatch).
 
 use crate::engine::coalesce;
-use crate::engine::data_ports::DataPorts;
 use crate::engine::format::ForeignFormat;
 use crate::engine::header::Header;
+use crate::engine::open_socket;
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::sys::{self, Batch, Nanos, SEND_LIMIT};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::Socket;
 use stacklab_model::{Framing, Io, Pacing, Probe, ScopedAddr, TcpInfo, Transport, TrialSpec};
 use std::ffi::c_int;
 use std::io;
@@ -17,8 +17,6 @@ use std::time::Duration;
 
 /// How long one connection may take to open.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 1024;
 /// Maximum messages per call.
 const MOST_AT_ONCE: usize = 32;
 /// The same in a GSO batch: what each kernel with UDP_SEGMENT takes (UDP_MAX_SEGMENTS was 64 before Linux 6.9).
@@ -60,97 +58,6 @@ pub(crate) struct Channel {
     opening: TcpInfo,
 }
 
-/// Opens a socket of the trial's family and transport, bound to the host's own address with port 0, never IPv4-mapped.
-pub(crate) fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, EngineError> {
-    bound(spec, address, false).attempt(|| format!("open a {} socket on {address}", spec.transport))
-}
-
-/// The same at a port that other sockets of the trial have too.
-pub(crate) fn open_shared(spec: &TrialSpec, address: SocketAddr) -> io::Result<Socket> {
-    bound(spec, address, true)
-}
-
-fn bound(spec: &TrialSpec, address: SocketAddr, shared: bool) -> io::Result<Socket> {
-    let (kind, protocol) = match spec.transport {
-        Transport::Tcp => (Type::STREAM, Protocol::TCP),
-        Transport::Udp => (Type::DGRAM, Protocol::UDP),
-    };
-    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-    }
-    socket_options::set(&socket, spec)?;
-    if shared {
-        socket.set_reuse_address(true)?;
-    }
-    socket.bind(&address.into())?;
-    Ok(socket)
-}
-
-/// A socket that listens on this address for a trial's flows, at one of the ports, and its address with the port.
-pub(crate) fn listen(
-    spec: &TrialSpec,
-    address: SocketAddr,
-    ports: &DataPorts,
-) -> Result<(Socket, SocketAddr), EngineError> {
-    let listening = |port: u16| -> io::Result<(Socket, SocketAddr)> {
-        let at = SocketAddr::new(address.ip(), port);
-        let at = match (address, at) {
-            (SocketAddr::V6(address), SocketAddr::V6(mut at)) => {
-                at.set_scope_id(address.scope_id());
-                at.into()
-            }
-            _ => at,
-        };
-        // Connections of the trial before may still be closing at a fixed port.
-        let shared = cfg!(unix) && port != 0 && spec.transport == Transport::Tcp;
-        let socket = bound(spec, at, shared)?;
-        sys::set_timeouts(&socket)?;
-        if spec.transport == Transport::Tcp {
-            socket_options::set_listening(&socket, spec)?;
-            socket.listen(BACKLOG)?;
-        }
-        let address = socket.local_addr()?.as_socket();
-        Ok((socket, address.ok_or_else(|| io::Error::other("the socket has no IP address"))?))
-    };
-    ports
-        .first_free(listening)
-        .attempt(|| format!("listen for {} on {}", spec.transport, ScopedAddr::from(address)))
-}
-
-/// What to do where nothing reaches a port.
-pub(crate) fn firewall_hint(transport: Transport, port: u16) -> String {
-    format!(
-        "does a firewall on the way drop {transport} to port {port}? Let it through, or have the agent listen on an open one: `stacklab agent --listen --data-port PORT`"
-    )
-}
-
-/// The error of a connection that did not open, with what may be in its way.
-pub(crate) fn unreached(error: io::Error, to: SocketAddr) -> io::Error {
-    // How Linux says that the limit of a blocking call has passed.
-    const EINPROGRESS: i32 = 115;
-    let kind = match error.raw_os_error() {
-        Some(EINPROGRESS) if cfg!(target_os = "linux") => io::ErrorKind::TimedOut,
-        _ => error.kind(),
-    };
-    match kind {
-        io::ErrorKind::TimedOut
-        | io::ErrorKind::WouldBlock
-        | io::ErrorKind::HostUnreachable
-        | io::ErrorKind::NetworkUnreachable
-        | io::ErrorKind::PermissionDenied
-        | io::ErrorKind::ConnectionRefused => {
-            let what = match kind {
-                io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer".to_owned(),
-                _ => error.to_string(),
-            };
-            let hint = firewall_hint(Transport::Tcp, to.port());
-            io::Error::new(kind, format!("{what}; {hint}"))
-        }
-        _ => error,
-    }
-}
-
 impl Channel {
     /// Connects to the receiver within this time. `from` has port 0.
     pub(crate) fn connect(
@@ -159,11 +66,13 @@ impl Channel {
         to: SocketAddr,
         limit: Duration,
     ) -> Result<Self, EngineError> {
-        let socket = open(spec, from)?;
+        let socket = open_socket::open(spec, from)?;
         // No time at all would be a wrong argument.
         let limit = limit.max(Duration::from_millis(1));
         socket_options::destination(&socket, spec, to)
-            .and_then(|at| socket.connect_timeout(&at, limit).map_err(|error| unreached(error, to)))
+            .and_then(|at| {
+                socket.connect_timeout(&at, limit).map_err(|error| open_socket::unreached(error, to))
+            })
             .and_then(|()| socket_options::set_pacing(&socket, spec))
             .attempt(|| format!("connect {} from {} to {to}", spec.transport, ScopedAddr::from(from)))?;
         Channel::new(spec, socket)

@@ -1,0 +1,76 @@
+//! Limits of a trial.
+
+use super::*;
+use crate::engine::announce::OPEN_LIMIT;
+use crate::engine::phases::END_LIMIT;
+use crate::sys::SEND_LIMIT;
+use crate::trial::fixtures;
+use stacklab_model::{Direction, Probe, Transport};
+use std::io;
+use std::sync::atomic::AtomicBool;
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// An agent that answers nothing, and does not end.
+fn frozen(host: &str) -> AgentClient {
+    let (input, output) = io::pipe().unwrap();
+    // Kept open for as long as the test runs.
+    std::mem::forget(output);
+    AgentClient::new(host, input, io::sink(), &NEVER)
+}
+
+#[test]
+fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
+    let path = fixtures::path(Family::Ipv4);
+    let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+    (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
+    let limit = |length: Duration| Progress::new(length, 1).time.limit;
+    let one = crate::trial::transfers::of(&path, &spec, Direction::Forward);
+    assert_eq!(limit(length(&one)), Duration::from_millis(32_500));
+    // Transfers at the same time share it, too.
+    let both = crate::trial::transfers::of(&path, &spec, Direction::Both);
+    assert_eq!(limit(length(&both)), Duration::from_millis(32_500));
+    // Arms in turns and the pauses between their slices.
+    let arms = [one, both].concat();
+    assert_eq!(limit(length_in_turns(&arms)), Duration::from_millis(30_000 + 2 * 3 * 2_500));
+    // A sender gives up earlier, with a reason of its own.
+    assert!(SEND_LIMIT < SLACK && OPEN_LIMIT + 2 * END_LIMIT < SLACK);
+    // A stranger's schedule is no reason to panic.
+    let odd = |per_second| {
+        let mut spec = spec.clone();
+        (spec.probe.length, spec.probe.pacing) = (Length::Packets(10), Pacing::Schedule(per_second));
+        longest(&spec)
+    };
+    for per_second in [-1.0, 0.0, f64::NAN] {
+        assert_eq!(odd(per_second), LONGEST + Duration::from_millis(500));
+    }
+    spec.probe.probe = Probe::EchoLoaded;
+    assert!(length(&crate::trial::transfers::of(&path, &spec, Direction::Forward)) < Duration::from_secs(4));
+}
+
+#[test]
+fn all_steps_of_a_trial_share_its_time_and_a_frozen_host_is_named() {
+    let path = fixtures::path(Family::Ipv4);
+    let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+    let transfer = crate::trial::transfers::of(&path, &spec, Direction::Forward).remove(0);
+    let mut progress = Progress::new(Duration::ZERO, 1);
+    progress.time.limit = Duration::from_millis(200);
+    let time = progress.time;
+    let (mut sender, mut receiver) = (frozen("the sender"), frozen("the receiver"));
+    let error = progress.listen(&mut [&mut sender, &mut receiver], &transfer).unwrap_err();
+    assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the receiver"), "{error:?}");
+    let taken = time.began.elapsed();
+    assert!((Duration::from_millis(200)..Duration::from_secs(2)).contains(&taken), "{taken:?}");
+    // Nothing is left for what would come next.
+    assert_eq!(time.left(), Duration::ZERO);
+    let pending = sender.start(Request::Facts, "send").unwrap();
+    // A patient one is waited for longer.
+    let (mut patient, began) = (frozen("the patient"), Instant::now());
+    patient.be_patient(10);
+    assert!(patient.ask(Request::Facts, "wait", Duration::from_millis(20)).is_err());
+    assert!(began.elapsed() >= Duration::from_millis(200));
+    progress.time.patience = 1_000_000;
+    assert!(progress.time.left() > Duration::from_millis(190));
+    let error = finish(&mut sender, pending, "send", time).unwrap_err();
+    assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the sender"), "{error:?}");
+}
