@@ -128,7 +128,7 @@ fn ended_by(name: &str) {
     println!("SIG{name}: ended after {:?}", sent.elapsed());
     let kept = measured(&path);
     assert!((16..32).contains(&kept.len()), "{} runs are kept: {outcome}", kept.len());
-    for text in ["survival", "throughput", "rtt", "ipv4", "ipv6"] {
+    for text in ["survival", "throughput", "RTT", "IPv4", "IPv6"] {
         assert!(outcome.stdout.contains(text), "`{text}` is not among the findings of {outcome}");
     }
     let outcome = outcome.says(&["interrupted", "what was measured is in x.stacklab", "--resume"]);
@@ -201,7 +201,7 @@ fn host_killed(number: usize, name: &str) {
     let outcome = running.end(Duration::from_secs(5)).expect(code::HOST);
     println!("{name} killed: noticed after {:?}", killed.elapsed());
     let outcome = outcome.says(&[
-        &format!("the agent on {name} is gone"),
+        &format!("{name} is gone"),
         "The record: x.stacklab",
         "run --resume --out x.stacklab",
     ]);

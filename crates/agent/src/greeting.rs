@@ -40,7 +40,7 @@ const REFUSAL_LIMIT: Duration = Duration::from_millis(500);
 const TICKET_SECONDS: u64 = 60;
 const NO_COORDINATOR: &str = "this is an agent of stacklab: it is asked by `stacklab measure`";
 /// To a coordinator whose lines did not come in time.
-const LATE: &str = "the greeting did not arrive in time: the path loses packets or is too slow";
+const LATE: &str = "this is an agent of stacklab: the greeting did not arrive in time: the path loses packets or is too slow";
 
 /// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own. Link-local ones are in a
 /// zone of the agent's host, as its kernel says it; for a coordinator that means nothing.

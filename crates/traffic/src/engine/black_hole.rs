@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How often a sender looks whether anything was acknowledged.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(500);
 /// After so many looks in a row at data without an acknowledgement a sender gives up. A kernel that probes for the path
 /// MTU (net.ipv4.tcp_mtu_probing) has done so by then.
 const MOST_LOOKS: u32 = 8;
@@ -60,7 +60,7 @@ pub(crate) fn guarded<T>(
     }
     let text = format!(
         "nothing was acknowledged for {} s, though the connection opened: large packets do not arrive; a path MTU black hole? Smaller segments (-M 1220) may pass",
-        MOST_LOOKS * LOOK.as_secs() as u32
+        (MOST_LOOKS * LOOK).as_secs()
     );
     Err(EngineError {
         attempted: format!("send over {} to {to}", spec.transport),

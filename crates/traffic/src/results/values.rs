@@ -42,7 +42,8 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         Some(_) => interleaved::arrivals(spec, &receiver.slices),
         None => throughput::arrivals(spec, sent, received),
     };
-    let rate = |amount: f64| match received.measured {
+    // Of long messages over a slow path, only parts may have arrived.
+    let rate = |amount: f64| match received.measured + received.cut_bytes {
         0 => Value::Missing("no message arrived".to_owned()),
         _ => throughput::rate(amount, seconds),
     };

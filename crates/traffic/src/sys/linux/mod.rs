@@ -200,8 +200,9 @@ pub(crate) fn is_unacknowledged(socket: &Socket) -> bool {
     let info = unsafe { value.assume_init() };
     let counts =
         filled >= offset_of!(libc::tcp_info, tcpi_data_segs_out) + size_of_val(&info.tcpi_data_segs_out);
-    // The opening counts as a byte.
-    counts && info.tcpi_data_segs_out > 0 && info.tcpi_total_retrans > 0 && info.tcpi_bytes_acked <= 1
+    // The opening counts as a byte, and the header that follows it shows only that small packets arrive.
+    let opened = 1 + u64::from(stacklab_model::HEADER_BYTES);
+    counts && info.tcpi_data_segs_out > 0 && info.tcpi_total_retrans > 0 && info.tcpi_bytes_acked <= opened
 }
 
 /// An `ifreq` for an interface: its name, followed by the union.
