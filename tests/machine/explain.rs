@@ -126,6 +126,10 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
         let has =
             |name: &str| functions.iter().any(|function| function["name"].as_str().unwrap().contains(name));
         assert!(has("6"), "{probe}: no function of IPv6: {functions:?}");
+        // A function of IPv6 is beside the one of IPv4 that does the same.
+        let alone = ["udpv6_sendmsg", "tcp_v6_rcv", "ipv6_rcv"];
+        let is_alone = |function: &Value| alone.iter().any(|name| function["name"] == *name);
+        assert!(!functions.iter().any(is_alone), "{probe}: {functions:?}");
         assert_eq!(found["arms"], serde_json::json!(["ipv4", "ipv6"]));
     }
     // A translator is a process: its own code is a stage, and its time is busy time outside the arms' threads.
@@ -144,8 +148,16 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
     let short = program.run(&["explain", "udp", "--seconds", "200ms"]).expect(code::NOTHING_VALID);
     let said = short.stdout.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("Not explained: too few samples") && said.contains("--seconds"), "{short}");
-    let text = program.run(&["explain", "udp", "--seconds", "3s"]).expect(code::DONE).stdout;
-    assert!(text.contains("ns of CPU time") && text.contains("route lookup"), "{text}");
+    let outcome = program.run(&["explain", "udp", "--seconds", "3s"]).expect(code::DONE);
+    let text = &outcome.stdout;
+    let answer = text.find("ns of CPU time").unwrap_or_else(|| panic!("no answer: {text}"));
+    assert!(
+        text.find("stage ").is_some_and(|table| answer < table) && text.contains("route lookup"),
+        "{text}"
+    );
+    // A record that is not kept is not named, and there are no verdicts to count.
+    assert!(!outcome.stderr.contains(".stacklab") && !outcome.stderr.contains("settled"), "{outcome}");
+    assert!(outcome.stderr.contains(" left"), "{outcome}");
     assert!(text.contains("samples (cpu-clock)") || text.contains("samples (cycles)"), "{text}");
 }
 

@@ -16,7 +16,7 @@ pub const STAGE_COSTS_FORMAT_VERSION: u32 = 2;
 const NAMED: usize = 4;
 
 /// What the tables' columns and rows are.
-const LEGEND: &str = "CPU time of both hosts a message, without what sampling costs. +- is half of the 95 % interval of the \
+const LEGEND: &str = "CPU time of both hosts a message, without what sampling costs. ± is half of the 95 % interval of the \
      difference, by trials (Student's t); * marks p < 0.05, adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: what the \
      stack did in kernel threads and in interrupts of others. Busy is both, and the sum of all lines above `threads`.";
 
@@ -61,7 +61,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// A table, the answer and what says whether it can be believed, for each explanation.
+/// The answer, a table and what says whether it can be believed, for each explanation.
 pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     for explanation in all {
@@ -71,11 +71,11 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
         match &explanation.why {
             Why::Unknown(reason) => blocks.push(Block::Text(plain(&format!("Not explained: {reason}.")))),
             Why::Costs(costs) => {
+                blocks.push(Block::Text(answer(costs)));
                 blocks.push(Block::Table(table(costs, "stage", costs.stages.iter().chain(costs.sums()))));
                 if functions {
                     blocks.push(Block::Table(table(costs, "function", costs.functions.iter())));
                 }
-                blocks.push(Block::Text(answer(costs)));
                 blocks.push(Block::Text(health(&costs.health)));
                 blocks.push(Block::List(costs.complaints().iter().map(|text| plain(text)).collect()));
             }
@@ -96,7 +96,7 @@ fn table<'a>(costs: &StageCosts, what: &str, rows: impl Iterator<Item = &'a Stag
         table.push(format!("{}, ns", plain(level)), true, column(&|row| format!("{:.0}", row.ns[arm])));
     }
     table.push("difference", true, column(&|row| format!("{:+.0}", row.difference_ns)));
-    table.push("+-", true, column(&|row| format!("{:.0}", costs.half_width_ns(row))));
+    table.push("±", true, column(&|row| format!("{:.0}", costs.half_width_ns(row))));
     table.push("", false, column(&|row| if row.differs() { "*".to_owned() } else { String::new() }));
     table
 }
@@ -106,13 +106,12 @@ pub(crate) fn answer(costs: &StageCosts) -> String {
     let [baseline, candidate] = &costs.arms;
     let busy = &costs.busy;
     let more = |ns: f64| if ns < 0.0 { "less" } else { "more" };
-    let part = |row: &StageCost| {
-        format!("{} {:+.0} +- {:.0}", row.name, row.difference_ns, costs.half_width_ns(row))
-    };
+    let part =
+        |row: &StageCost| format!("{} {:+.0} ± {:.0}", row.name, row.difference_ns, costs.half_width_ns(row));
     let differing: Vec<String> =
         costs.stages.iter().filter(|row| row.differs()).take(NAMED).map(part).collect();
     let sentence = format!(
-        "{}: {candidate} takes {:.0} +- {:.0} ns of CPU time {} than {baseline} a message",
+        "{}: {candidate} takes {:.0} ± {:.0} ns of CPU time {} than {baseline} a message",
         costs.cell,
         busy.difference_ns.abs(),
         costs.half_width_ns(busy),

@@ -38,6 +38,14 @@ pub(crate) enum Failure {
     /// The testbed cannot be made.
     #[error("{0}")]
     Testbed(#[from] TestbedError),
+    /// A system of a study has no image here, and the study can be run without it.
+    #[error("{error}, or run the study without it: {without}")]
+    NoImage {
+        /// Which system, and how to get it.
+        error: TestbedError,
+        /// The options that leave it out.
+        without: String,
+    },
     /// A record cannot be used.
     #[error("{0}")]
     Store(#[from] StoreError),
@@ -191,6 +199,7 @@ impl Failure {
             | Failure::Serve { .. } => 1,
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
             Failure::Testbed(_)
+            | Failure::NoImage { .. }
             | Failure::Unable
             | Failure::ManualTestbed { .. }
             | Failure::NotSampled { .. }

@@ -10,12 +10,13 @@ mod lock;
 mod stacks;
 #[cfg(test)]
 mod tests;
+mod twins;
 
 use crate::stage_costs::lock::Lock;
 use crate::stage_costs::stacks::{Sampled, folded};
 use crate::statistics::moments::{Moments, mean};
 use crate::statistics::{holm, t_quantile, two_sided};
-use stacklab_model::{Health, Profile, StageCost, StageCosts, StageKind};
+use stacklab_model::{Family, Health, Profile, StageCost, StageCosts, StageKind};
 use std::collections::BTreeMap;
 
 /// How far a slice is from the ends of its window, nanoseconds: clocks start and stop one after the other.
@@ -125,10 +126,10 @@ pub fn stage_costs(
     let sum = |name: &str, stages: Vec<usize>| {
         cost(name, &|arm: &Arm| stages.iter().map(|stage| arm.ns[*stage]).sum())
     };
-    let listed = |all: Vec<(String, usize)>| {
+    let listed = |all: Vec<(String, Vec<usize>)>| {
         let mut rows: Vec<StageCost> = all
             .into_iter()
-            .map(|(name, place)| cost(&name, &|arm: &Arm| arm.ns[place]))
+            .map(|(name, places)| sum(&name, places))
             .filter(|row| row.ns != [0.0, 0.0])
             .collect();
         adjust(&mut rows, degrees);
@@ -138,11 +139,17 @@ pub fn stage_costs(
     let stages = listed(
         numbers(StageKind::Stack)
             .into_iter()
-            .map(|stage| (profile.stages[stage].name.clone(), stage))
+            .map(|stage| (profile.stages[stage].name.clone(), vec![stage]))
             .collect(),
     );
-    let named = functions.iter().map(|(function, place)| (profile.functions[function].clone(), *place));
-    let mut functions = listed(named.collect());
+    let named: Vec<(String, usize)> =
+        functions.iter().map(|(function, place)| (profile.functions[function].clone(), *place)).collect();
+    // Which family's function runs is no difference in cost: between families, the two of a pair are one row.
+    let families = [Family::Ipv4, Family::Ipv6].map(|family| family.to_string());
+    let mut functions = listed(match arms.iter().all(|level| families.contains(level)) {
+        true => twins::paired(named),
+        false => named.into_iter().map(|(name, place)| (name, vec![place])).collect(),
+    });
     functions.truncate(FUNCTIONS);
     let unmapped = sum("unmapped", numbers(StageKind::Unmapped));
     let busy = cost("busy", &|arm: &Arm| arm.clock + arm.outside);

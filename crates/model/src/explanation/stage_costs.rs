@@ -51,7 +51,7 @@ impl StageCosts {
         let surely_ns = difference_ns.abs() - half_width_ns;
         if surely_ns > StageCosts::MOST_NOT_SAMPLED * busy_ns {
             all.push(format!(
-                "what was not sampled differs by {difference_ns:+.0} +- {half_width_ns:.0} ns, more than {:.0} % of the busy time: the stages do \
+                "what was not sampled differs by {difference_ns:+.0} ± {half_width_ns:.0} ns, more than {:.0} % of the busy time: the stages do \
                  not add up to the difference",
                 100.0 * StageCosts::MOST_NOT_SAMPLED
             ));

@@ -1,6 +1,7 @@
 //! The plots of a campaign and their data.
 
-use crate::page::{AS_IT_IS, EstimateView, FactorView, Page};
+use crate::page::{AS_IT_IS, EstimateView, FactorView, MetricView, Page};
+use stacklab_model::Metric;
 use std::collections::BTreeMap;
 
 /// A figure of lines over levels.
@@ -108,7 +109,7 @@ fn arms(page: &Page, metric: usize, place: &str, across: usize, estimates: &[&Es
             limit: limit(estimate.cell),
         });
     }
-    let name = view.name.replace('_', " ");
+    let name = metric_label(view);
     let plot = plot(
         format!("{}-{place}", view.name),
         format!("{name}, {place}: means with 95 % intervals"),
@@ -155,7 +156,7 @@ fn apart(
         return None;
     }
     let view = &page.metrics[metric];
-    let name = view.name.replace('_', " ");
+    let name = metric_label(view);
     let plot = plot(
         format!("{}-{place}-difference", view.name),
         format!("{name}, {place}: differences with 95 % intervals"),
@@ -211,6 +212,11 @@ fn plot(
         higher_is_better: false,
         limited_by: String::new(),
     }
+}
+
+/// What the axis calls a metric.
+fn metric_label(view: &MetricView) -> String {
+    view.name.parse().map_or_else(|_| view.name.replace('_', " "), Metric::label)
 }
 
 /// The key of a line: the levels of all factors except some.

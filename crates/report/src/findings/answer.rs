@@ -74,7 +74,7 @@ fn sentence(group: &[&Overall]) -> String {
         parts("equivalent in", &|one| one.verdict == Verdict::Equivalent, name),
         parts("none seen of", &|one| matches!(one.verdict, Verdict::NoneSeen(_)), name),
         parts("undecided in", &|one| is_open(one) && one.answered == 0, name),
-        parts("no figures of", &|one| matches!(one.verdict, Verdict::Nothing(_)), name),
+        parts("nothing to compare in", &|one| matches!(one.verdict, Verdict::Nothing(_)), name),
     ];
     let said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
     format!("{candidate} vs {baseline}{}: {said}.", over(first))
@@ -105,7 +105,7 @@ fn of_many(group: &[&Overall]) -> String {
     };
     let metrics = once_each(group.iter().map(|one| one.metric));
     let said: Vec<String> = metrics.into_iter().filter_map(counts).collect();
-    let said = if said.is_empty() { "no figures".to_owned() } else { said.join("; ") };
+    let said = if said.is_empty() { "nothing to compare".to_owned() } else { said.join("; ") };
     let baseline = first.factor.level_label(&first.baseline);
     format!("{levels} {} vs {baseline}{}: {said}.", first.factor.plural(), over(first))
 }

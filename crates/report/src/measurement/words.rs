@@ -29,9 +29,13 @@ pub(super) fn both(
     }
 }
 
+/// In the unit that leaves digits before the point: `870 ns`, `4.475 us`, `54.69 ms`.
 pub(super) fn milliseconds(ms: f64) -> String {
-    // Less than a microsecond.
-    if ms > 0.0 && ms < 0.001 { format!("{:.0} ns", ms * 1e6) } else { format!("{} ms", figure(ms)) }
+    match ms {
+        0.001..1.0 => format!("{} us", figure(ms * 1e3)),
+        _ if ms > 0.0 && ms < 0.001 => format!("{:.0} ns", ms * 1e6),
+        _ => format!("{} ms", figure(ms)),
+    }
 }
 
 /// With about four significant digits.

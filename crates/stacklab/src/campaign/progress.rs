@@ -37,6 +37,8 @@ pub(crate) struct Progress {
     /// Verdicts that are already settled.
     verdicts: String,
     chart: Option<LiveChart>,
+    /// Whether only the time is shown: runs that are sampled give no verdicts.
+    is_by_time: bool,
 }
 
 impl Progress {
@@ -60,7 +62,13 @@ impl Progress {
             latest: String::new(),
             verdicts: String::new(),
             chart: None,
+            is_by_time: false,
         }
+    }
+
+    /// Shows the time instead of verdicts.
+    pub(crate) fn by_time() -> Self {
+        Progress { is_by_time: true, ..Progress::new() }
     }
 
     /// Called when a block begins.
@@ -68,8 +76,14 @@ impl Progress {
         let blocks_left = u64::from(study.rule.max - schedule.block());
         self.at_most = self.passed + blocks_left * trials.len() as u64;
         self.budget_ns = study.rule.budget_ns;
-        let (questions, settled) = schedule.answered();
         self.block = format!("block {}/{}", schedule.block() + 1, study.rule.max);
+        if self.is_by_time {
+            if self.bar.is_none() {
+                eprintln!("{:>5} s  {}{}", self.started.elapsed().as_secs(), self.block, self.left());
+            }
+            return;
+        }
+        let (questions, settled) = schedule.answered();
         let told: Vec<String> =
             schedule.verdicts().into_iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
         self.verdicts = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
@@ -101,9 +115,7 @@ impl Progress {
     /// Called when a trial begins.
     pub(crate) fn trial(&mut self, trial: &Trial) {
         let Some(bar) = &self.bar else { return };
-        let left = self.left_ns().map_or_else(String::new, |ns| {
-            format!(", {} left", print_duration(ns.div_ceil(1_000_000_000) * 1_000_000_000))
-        });
+        let left = self.left();
         bar.set_message(format!("{}{left}  now {}{}", self.block, trial.cell.label(), self.latest));
     }
 
@@ -163,6 +175,13 @@ impl Progress {
                 (PARTS * share(self.passed, self.at_most, self.spent_ns, self.budget_ns)) as u64,
             );
         }
+    }
+
+    /// `, 12 s left`; empty before the first run.
+    fn left(&self) -> String {
+        self.left_ns().map_or_else(String::new, |ns| {
+            format!(", {} left", print_duration(ns.div_ceil(1_000_000_000) * 1_000_000_000))
+        })
     }
 
     /// Maximum remaining nanoseconds, estimated from the runs so far.

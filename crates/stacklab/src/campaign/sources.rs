@@ -78,7 +78,7 @@ fn near(path: &Path) -> String {
 /// The study that the options name, checked.
 pub(crate) fn study_of(options: &StudyOptions) -> Result<(StudySource, Study), Failure> {
     let source = StudySource::read(options.study.as_deref())?;
-    let study = source.check(options.scale.as_deref(), &options.settings)?;
+    let study = source.check(options.scale.as_deref(), &options.all_settings())?;
     Ok((source, study))
 }
 

@@ -22,6 +22,17 @@ pub(crate) struct StudyOptions {
     /// Change one key of the study, for example runs.min=20; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
+    /// Leave this level out of its factor, with the comparisons that need it, such as linux-6.12; may be given again
+    #[arg(long, value_name = "LEVEL")]
+    pub without: Vec<String>,
+}
+
+impl StudyOptions {
+    /// The settings, with the one that leaves levels out.
+    pub(crate) fn all_settings(&self) -> Vec<String> {
+        let without = (!self.without.is_empty()).then(|| format!("without={:?}", self.without));
+        self.settings.iter().cloned().chain(without).collect()
+    }
 }
 
 /// Options of `run`.
@@ -49,6 +60,9 @@ pub(crate) struct RunOptions {
     /// Mean time between samples of a processor, nanoseconds, if something samples them meanwhile.
     #[arg(skip)]
     pub sample_period_ns: Option<u64>,
+    /// Whether the record is there afterwards.
+    #[arg(skip = true)]
+    pub is_record_kept: bool,
 }
 
 /// Where the testbeds of a study with routers are.

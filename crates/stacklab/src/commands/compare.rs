@@ -5,7 +5,7 @@ use crate::cli::compare::CompareOptions;
 use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
 use stacklab_analysis::{NothingInCommon, between};
-use stacklab_model::Metric;
+use stacklab_model::{Change, Metric};
 use stacklab_report::between as render;
 use stacklab_store::Record;
 use std::path::Path;
@@ -21,6 +21,15 @@ pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let found = between(campaigns, [&names[0], &names[1]], &options.metrics, allowed)
         .map_err(|nothing| nothing_in_common(nothing, paths.map(|path| path.as_path()), &options.metrics))?;
     print_text(&render(&found, options.format, width()))?;
+    let uncertain = found.figures.iter().filter(|figure| figure.change == Change::Inconclusive).count();
+    let seen = found
+        .figures
+        .iter()
+        .filter(|figure| !matches!(figure.change, Change::Inconclusive | Change::Nothing(_)))
+        .count();
+    if let Some(warning) = unseen(uncertain, seen, allowed.is_some()) {
+        eprintln!("stacklab: warning: {warning}");
+    }
     let failing: Vec<String> = found
         .figures
         .iter()
@@ -38,6 +47,18 @@ pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     }
 }
 
+/// A warning where nothing could be seen, or where figures that are not sure cannot fail.
+fn unseen(uncertain: usize, seen: usize, may_fail: bool) -> Option<String> {
+    let all = uncertain + seen;
+    if uncertain == 0 || (seen > 0 && !may_fail) {
+        return None;
+    }
+    let which = if seen == 0 { "nothing could be seen: all".to_owned() } else { format!("{uncertain} of") };
+    Some(format!(
+        "{which} {all} figures are too uncertain to tell whether B is worse: measure more blocks (--set runs.min) in both"
+    ))
+}
+
 fn nothing_in_common(nothing: NothingInCommon, [a, b]: [&Path; 2], metrics: &[Metric]) -> Failure {
     let (a, b) = (a.display(), b.display());
     Failure::Usage(match (nothing, metrics) {
@@ -53,4 +74,19 @@ fn nothing_in_common(nothing: NothingInCommon, [a, b]: [&Path; 2], metrics: &[Me
             format!("{a} and {b} do not both have {names}: leave --metric out to see what they have")
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warns_where_nothing_could_be_seen() {
+        assert!(unseen(42, 0, false).unwrap().starts_with("nothing could be seen: all 42 figures"));
+        assert!(unseen(41, 1, true).unwrap().starts_with("41 of 42 figures"));
+        assert_eq!(unseen(41, 1, false), None);
+        assert_eq!(unseen(0, 3, true), None);
+        // Where there are no figures, the exit code says so.
+        assert_eq!(unseen(0, 0, true), None);
+    }
 }

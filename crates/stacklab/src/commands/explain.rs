@@ -17,6 +17,7 @@ use stacklab_report::Format;
 use stacklab_report::page::html;
 use stacklab_study::Study;
 use stacklab_testbed::Placement;
+use stacklab_traffic::protocol::AgentError;
 use std::path::Path;
 
 /// The probes that can be named in place of a study.
@@ -45,8 +46,13 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
         options.study.clone()
     };
     let seed = options.seed.unwrap_or_else(new_seed);
-    let asked =
-        StudyOptions { study: Some(path), scale: None, seed: Some(seed), settings: options.settings.clone() };
+    let asked = StudyOptions {
+        study: Some(path),
+        scale: None,
+        seed: Some(seed),
+        settings: options.settings.clone(),
+        without: Vec::new(),
+    };
     let (source, study) = study_of(&asked)?;
     possible(&study, &source.name, &Placement::WhereNeeded)?;
     let (factor, pairs) = pairs(&study, if own { None } else { options.factor })?;
@@ -61,10 +67,16 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
         resume: false,
         explain: None,
         sample_period_ns: Some(options.period),
+        is_record_kept: options.out.is_some(),
     });
     let profile = sampler.finish()?;
     let (mut record, measured) = ran?;
-    measured?;
+    // A sampled campaign cannot be resumed.
+    measured.map_err(|failure| match failure {
+        Failure::Interrupted(_) => Failure::Agent(AgentError::Interrupted),
+        Failure::Campaign { error, .. } => Failure::Agent(error),
+        failure => failure,
+    })?;
     let found = explanations(&record, &profile, factor, &pairs)?;
     record.put_explanations(&found)?;
     match format {

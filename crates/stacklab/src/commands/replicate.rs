@@ -24,6 +24,7 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
                     scale: Some(options.scale),
                     seed: options.seed,
                     settings: options.settings,
+                    without: Vec::new(),
                 },
                 out: options.out,
                 copy_agent: false,
@@ -31,6 +32,7 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
                 resume: false,
                 explain: None,
                 sample_period_ns: None,
+                is_record_kept: true,
             })?
         }
     };

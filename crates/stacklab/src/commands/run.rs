@@ -16,7 +16,7 @@ use crate::rig::placement::RoutedPlacement;
 use crate::rig::remote_host::reach;
 use crate::rig::rigs::Rigs;
 use stacklab_agent::interrupt;
-use stacklab_model::{CpuScope, Metric, Probe, System, Systems, Topology, once_each};
+use stacklab_model::{Cell, CpuScope, Factor, Metric, Probe, System, Systems, Topology, once_each};
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::image::Image;
@@ -119,17 +119,14 @@ fn campaign_until(
         record.put_host(&host)?;
     }
     let plan = Plan::new(&request.study, request.campaign.seed);
-    eprintln!(
-        "{}\n{}\nseed {}, record {}",
-        request.study.title,
-        testbed_description,
-        plan.seed(),
-        record.path().display()
-    );
+    let kept =
+        if options.is_record_kept { format!(", record {}", record.path().display()) } else { String::new() };
+    eprintln!("{}\n{}\nseed {}{kept}", request.study.title, testbed_description, plan.seed());
     if let Some(warning) = busy(&load_before.until(&LoadSample::now())) {
         eprintln!("stacklab: {warning}");
     }
-    let mut progress = Progress::new();
+    let is_sampled = options.sample_period_ns.is_some();
+    let mut progress = if is_sampled { Progress::by_time() } else { Progress::new() };
     let measured = measure(
         &request.study,
         &plan,
@@ -140,7 +137,12 @@ fn campaign_until(
     progress.end();
     if interrupted.load(Ordering::Relaxed) {
         // Ending the testbed may take a while, and a second signal ends this program at once.
-        eprintln!("stacklab: interrupted: ending the testbed; the record: {}", record.path().display());
+        let named = if options.is_record_kept {
+            format!("; the record: {}", record.path().display())
+        } else {
+            String::new()
+        };
+        eprintln!("stacklab: interrupted: ending the testbed{named}");
     }
     drop(rigs);
     // Without a record there is nothing to report; what there is of one is reported, and why it ended.
@@ -157,8 +159,26 @@ fn campaign_until(
 /// Checks that the images of all systems are here, before the first one boots.
 fn images_are_here(study: &Study) -> Result<(), Failure> {
     let guests = guests(study);
-    let fetched = guests.iter().filter(|system| !matches!(system, System::Disk(_)));
-    fetched.map(Image::find).try_for_each(|image| image.map(drop)).map_err(Failure::Testbed)
+    let mut fetched = guests.iter().filter(|system| !matches!(system, System::Disk(_)));
+    fetched.try_for_each(|system| match Image::find(system) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(match without(study, system) {
+            Some(without) => Failure::NoImage { error, without },
+            None => Failure::Testbed(error),
+        }),
+    })
+}
+
+/// The options that leave out all cells with a system; `None` where nothing would be left.
+fn without(study: &Study, system: &System) -> Option<String> {
+    let has = |cell: &Cell| Systems::of(cell).0.contains(system);
+    let levels = |with: bool| {
+        once_each(study.cells.iter().filter(|cell| has(cell) == with).map(|cell| cell.level(Factor::Os)))
+    };
+    let quoted = |level: String| if level.contains(' ') { format!("{level:?}") } else { level };
+    let options: Vec<String> =
+        levels(true).into_iter().map(|level| format!("--without {}", quoted(level))).collect();
+    (!levels(false).is_empty()).then(|| options.join(" "))
 }
 
 /// Guests take seconds to boot, in which nothing else is said.
@@ -229,7 +249,7 @@ impl Request {
             study_name: source.name,
             study_text: source.text,
             scale: options.study.scale.clone(),
-            settings: options.study.settings.clone(),
+            settings: options.study.all_settings(),
             seed: options.study.seed.unwrap_or_else(new_seed),
             testbed_description: String::new(),
             // Set when the testbed is up, together with its description.
@@ -291,8 +311,9 @@ fn refuse_changes(options: &RunOptions, campaign: &Campaign, path: &Path) -> Res
     if asked.scale.is_some() && asked.scale != campaign.scale {
         changed.push("--scale".to_owned());
     }
-    if !asked.settings.is_empty() && asked.settings != campaign.settings {
-        changed.push("--set".to_owned());
+    let settings = asked.all_settings();
+    if !settings.is_empty() && settings != campaign.settings {
+        changed.push(if asked.without.is_empty() { "--set" } else { "--set or --without" }.to_owned());
     }
     if asked.seed.is_some_and(|seed| seed != campaign.seed) {
         changed.push("--seed".to_owned());
@@ -327,5 +348,18 @@ mod tests {
             "{warning}"
         );
         assert_eq!(busy(&load(0.2)), None);
+    }
+
+    #[test]
+    fn a_missing_image_names_the_way_without_it() {
+        let source = StudySource::read(Some(Path::new("systems"))).unwrap();
+        let of = |settings: &[&str]| {
+            let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+            without(&source.check(None, &settings).unwrap(), &System::Linux("6.12".to_owned()))
+        };
+        assert_eq!(of(&[]).unwrap(), "--without linux-6.12");
+        let pair = "factors.os=[\"namespace\", \"namespace -> linux-6.12\"]";
+        assert_eq!(of(&[pair, "comparison=[]"]).unwrap(), "--without \"namespace -> linux-6.12\"");
+        assert_eq!(of(&["factors.os=[\"linux-6.12\"]", "comparison=[]"]), None);
     }
 }

@@ -6,7 +6,7 @@ use crate::replication::verdict::{Claim, Outcome, PartData, judge_parts};
 use serde::Serialize;
 use stacklab_analysis::{Paired, Runs};
 use stacklab_model::{Cell, Effect, Factor, Metric, Scale, Value};
-use stacklab_reference::{Finding, Reference, Sizes, Systems};
+use stacklab_reference::{Finding, Reference, Scope, Sizes, Systems};
 use stacklab_study::Study;
 use std::collections::BTreeMap;
 
@@ -52,7 +52,11 @@ pub(crate) struct Judged {
 
 /// Judges a finding by the runs of a study.
 pub(super) fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Runs) -> Judged {
-    let (outcome, because, judged, instead) = match parts(finding, &own.limits, study) {
+    let cells = match contradicting(finding, &own.findings) {
+        Some(other) => Err(differs_by_system(finding, other)),
+        None => parts(finding, &own.limits, study),
+    };
+    let (outcome, because, judged, instead) = match cells {
         Err(reason) => (Outcome::CannotTell, reason, Vec::new(), String::new()),
         Ok(parts) => {
             let data: Vec<_> = parts.iter().map(|part| part_data(finding, part, study, runs)).collect();
@@ -83,6 +87,50 @@ pub(super) fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Ru
         parts: judged,
         published: published_pairs(finding, &own.figures),
     }
+}
+
+/// Another finding of the study that states something else of the same cells on another system. Here both systems are
+/// one kernel, on which at most one of the two can hold.
+fn contradicting<'a>(finding: &Finding, all: &'a [Finding]) -> Option<&'a Finding> {
+    let Systems::Named(system) = &finding.scope.systems else { return None };
+    all.iter().find(|other| {
+        let Systems::Named(another) = &other.scope.systems else { return false };
+        let scope = Scope { systems: finding.scope.systems.clone(), ..other.scope.clone() };
+        another != system
+            && other.source == finding.source
+            && other.metric == finding.metric
+            && scope == finding.scope
+            && states_otherwise(finding, other)
+    })
+}
+
+/// Whether two findings state different directions of the same arms.
+fn states_otherwise(finding: &Finding, other: &Finding) -> bool {
+    use stacklab_reference::FindingDirection::{Equal, Higher, Lower};
+    let mirrored = match other.direction {
+        Higher => Lower,
+        Lower => Higher,
+        Equal => Equal,
+    };
+    match ((other.a, other.b) == (finding.a, finding.b), (other.b, other.a) == (finding.a, finding.b)) {
+        (true, _) => other.direction != finding.direction,
+        (_, true) => mirrored != finding.direction,
+        _ => false,
+    }
+}
+
+fn differs_by_system(finding: &Finding, other: &Finding) -> String {
+    let name = |finding: &Finding| match &finding.scope.systems {
+        Systems::Named(system) => system.clone(),
+        _ => "another system".to_owned(),
+    };
+    format!(
+        "the study found otherwise on {} ({}): a difference between {} and {}, which are one kernel here",
+        name(other),
+        other.id,
+        name(finding),
+        name(other)
+    )
 }
 
 /// States what was judged instead of the finding's subject.
@@ -171,5 +219,28 @@ fn margin(finding: &Finding, part: &ComparedCells, study: &Study) -> f64 {
     match metric.scale() {
         Scale::Ratio => asked.map_or(0.02, |comparison| comparison.margin),
         Scale::Difference => metric.difference_margin(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systems_that_differ_are_not_told_apart_on_one_kernel() {
+        let all = Reference::built_in().unwrap().findings;
+        let of = |id: &str| all.iter().find(|finding| finding.id == id).unwrap();
+        let contradicted: Vec<(&str, &str)> = all
+            .iter()
+            .filter_map(|finding| Some((finding.id.as_str(), contradicting(finding, &all)?.id.as_str())))
+            .collect();
+        assert_eq!(contradicted, [("S3", "S4"), ("S4", "S3")]);
+        let reason = differs_by_system(of("S3"), of("S4"));
+        assert!(reason.contains("on Ubuntu 10.04 (S4)") && reason.contains("RHES 5.5"), "{reason}");
+        // The same direction on another system is no contradiction, however it is written.
+        let same = Finding { a: of("S3").a, b: of("S3").b, ..of("S4").clone() };
+        assert_eq!(contradicting(of("S3"), &[same]), None);
+        let swapped = Finding { direction: stacklab_reference::FindingDirection::Lower, ..of("S4").clone() };
+        assert_eq!(contradicting(of("S3"), &[swapped]), None);
     }
 }

@@ -45,11 +45,18 @@ const SCALE: Key = optional(
     "Variants of the study by effort. The one named by --scale is merged over the study.",
 );
 
+const WITHOUT: Key = optional(
+    "without",
+    Kind::List(&Kind::Level),
+    "Levels that are left out of every factor that has them, with the comparisons that need them; what --without sets.",
+);
+
 /// A whole study file.
-pub(crate) const STUDY: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON, SCALE];
+pub(crate) const STUDY: &[Key] =
+    &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON, WITHOUT, SCALE];
 
 /// What a scale or `--set` may change: everything but scales.
-pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON];
+pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON, WITHOUT];
 
 const SCALES: &[Key] = &[
     optional("quick", Kind::Part, "Minutes."),

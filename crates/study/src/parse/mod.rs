@@ -3,6 +3,7 @@
 pub(crate) mod layers;
 pub(crate) mod setting;
 pub(crate) mod tree;
+mod without;
 
 use crate::diagnostics::{Location, Problem, Problems, StudyErrors};
 use crate::language::check;
@@ -64,6 +65,7 @@ pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     for setting in settings {
         layers::merge(&mut tree, setting, PARTIAL);
     }
+    without::apply(&mut tree, &mut problems);
     layers::complete(&mut tree, PARTIAL, "", &Location::whole(file), &mut problems);
 
     match read::study(&tree, &mut problems) {

@@ -8,7 +8,8 @@ use crate::parse::tree::{self, Node, Table, Value};
 /// Reads a setting as a tree with that one key. KEY is a dotted path, VALUE is TOML; a bare word that is not (`ipv4`,
 /// `1 Gbit/s`) is taken as text. What is wrong with it is added to the problems.
 pub(crate) fn parse(setting: &str, problems: &mut Problems) -> Option<Table> {
-    let source = problems.source("--set", setting);
+    let option = if setting.starts_with("without=") { "--without" } else { "--set" };
+    let source = problems.source(option, setting);
     let Some(equals) = setting.find('=') else {
         let all = Location { source, span: 0..setting.len() };
         problems.add(Problem::at(all, "this sets nothing", "expected KEY=VALUE, such as runs.min=10"));

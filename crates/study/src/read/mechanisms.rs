@@ -140,6 +140,21 @@ fn translating() -> String {
     }
 }
 
+/// What to write for a key that needs routers in a study without them.
+fn with_routers(key: &str, topology: &Topology) -> String {
+    if matches!(topology, Topology::Wifi(_)) {
+        return "leave it out, or write topology = \"routed\" in place of \"wifi\"".to_owned();
+    }
+    let meaning = match key {
+        "testbed.delay" => "packets are then delayed on the link between its two routers, each way",
+        "testbed.loss" => "packets are then lost on the link between its two routers, each way",
+        "testbed.near" => "this is then the link between the sender and its router",
+        "testbed.far" => "this is then the link between the receiver and its router",
+        _ => "or leave this out",
+    };
+    format!("write topology = \"routed\" in [testbed] (--set testbed.topology=routed): {meaning}")
+}
+
 /// Adds what does not go together.
 pub(super) fn check(
     topology: Option<&At<Topology>>,
@@ -160,7 +175,7 @@ pub(super) fn check(
         for (what, place) in factors.into_iter().chain(keys).flatten() {
             problems.add(
                 Problem::at(place, format!("`{what}` needs two routers"), "not possible without them")
-                    .help("add topology = \"routed\" to [testbed], or leave it out"),
+                    .help(with_routers(&what, &topology.value)),
             );
         }
         return;

@@ -54,9 +54,8 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     // The holder must not keep this program's output open: a caller that waits for the output to end must not wait
     // for the testbed to end.
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    for (name, values) in
-        [("--scale", options.study.scale.as_slice()), ("--set", options.study.settings.as_slice())]
-    {
+    let settings = options.study.all_settings();
+    for (name, values) in [("--scale", options.study.scale.as_slice()), ("--set", settings.as_slice())] {
         for value in values {
             command.args([name, value]);
         }

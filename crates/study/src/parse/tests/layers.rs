@@ -1,6 +1,7 @@
 //! `[scale.*]` and `--set`, merged over the file.
 
 use crate::parse::tests::{QUICKSTART, STUDY, adjusted, assert_mistakes, study};
+use crate::study::Study;
 use insta::assert_snapshot;
 use stacklab_model::{Family, Length, Probe, Rate};
 
@@ -106,4 +107,40 @@ fn scales_are_checked_even_where_none_is_asked_for() {
         (format!("{STUDY}[scale.quick.runs]\nmin = 1\n"), &["for `scale.quick.runs.min`", "from 2 to 10000"]),
         (format!("{STUDY}[scale.quick.scale]\n"), &["no key `scale.quick.scale`"]),
     ]);
+}
+
+#[test]
+fn leaves_out_levels_and_their_comparisons() {
+    let systems = include_str!("../../../../../studies/systems.toml");
+    let without = adjusted(systems, None, &["without=['linux-6.12', '128']"]).unwrap();
+    let all = adjusted(systems, None, &[]).unwrap();
+    assert_eq!((all.cells.len(), without.cells.len()), (32, 12));
+    assert!(without.cells.iter().all(|cell| cell.size == 1408));
+    let candidates = |study: &Study| -> Vec<String> {
+        study.comparisons.iter().map(|comparison| comparison.candidate.clone()).collect()
+    };
+    assert_eq!(candidates(&all), ["ipv6", "gvisor", "linux-6.1", "linux-6.12"]);
+    assert_eq!(candidates(&without), ["ipv6", "gvisor", "linux-6.1"]);
+    // Without a baseline, what is compared with it is left out too.
+    assert_eq!(candidates(&adjusted(systems, None, &["without=['namespace']"]).unwrap()), ["ipv6"]);
+}
+
+#[test]
+fn also_without_its_levels_is_left_out() {
+    let text = format!("{STUDY}[[also]]\nsize = [64]\n");
+    assert_eq!(adjusted(&text, None, &[]).unwrap().cells.len(), 12);
+    assert_eq!(adjusted(&text, None, &["without=[64]"]).unwrap().cells.len(), 8);
+}
+
+#[test]
+fn something_must_be_left_and_levels_must_exist() {
+    for (setting, expected) in [
+        ("without=['ipv6']", "nothing is left to compare"),
+        ("without=[128, 1408]", "factor size has no level left"),
+        ("without=['ipv5']", "the study has no level `ipv5`"),
+        ("without=['ipv5']", "did you mean `ipv"),
+    ] {
+        let errors = adjusted(STUDY, None, &[setting]).unwrap_err().to_string();
+        assert!(errors.contains(expected), "{setting}: {errors}");
+    }
 }

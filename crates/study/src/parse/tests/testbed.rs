@@ -129,7 +129,18 @@ fn what_routers_exclude_is_named() {
                 .replace("size = [128, 1408]", "size = [128]\nservices = [\"none\", \"dns\"]"),
             &["`services` cannot be set behind routers"],
         ),
-        (with("mtu = 1500", "near = { delay = \"1ms\" }"), &["`testbed.near` needs two routers"]),
+        (
+            with("mtu = 1500", "near = { delay = \"1ms\" }"),
+            &["`testbed.near` needs two routers", "the link between the sender and its router"],
+        ),
+        (
+            with("mtu = 1500", "delay = \"1ms\""),
+            &["`testbed.delay` needs two routers", "write topology = \"routed\"", "packets are then delayed"],
+        ),
+        (
+            with("mtu = 1500", "loss = \"1 %\""),
+            &["`testbed.loss` needs two routers", "write topology = \"routed\"", "packets are then lost"],
+        ),
         (
             with("mtu = 1500", "topology = \"routed\"\nmtu = 1500\nfar = { mtu = 1400 }"),
             &[

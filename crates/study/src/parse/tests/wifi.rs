@@ -113,7 +113,7 @@ fn what_cannot_be_had_on_wifi_is_refused_where_it_is_written() {
             &["`testbed.rate` cannot be set on Wi-Fi", "width, mcs and guard"],
         ),
         (wifi("offloads = true", ""), &["Wi-Fi has no offloads"]),
-        (wifi("delay = \"5ms\"", ""), &["`testbed.delay` needs two routers"]),
+        (wifi("delay = \"5ms\"", ""), &["`testbed.delay` needs two routers", "in place of"]),
         (wifi("", "mechanism = [\"6in4\"]"), &["`factors.mechanism` needs two routers"]),
         (wifi("", "services = [\"dns\"]"), &["`factors.services` cannot be set on Wi-Fi"]),
         (wifi("", "mtu = [1500]"), &["`factors.mtu` cannot be set on Wi-Fi", "testbed.mtu"]),

@@ -1,0 +1,103 @@
+//! `without`: levels of factors that are left out, with the comparisons that need them.
+
+use crate::diagnostics::{Location, Problem, Problems};
+use crate::parse::tree::{Node, Table, Value};
+
+/// Removes the levels that `without` lists from a merged study.
+pub(crate) fn apply(tree: &mut Table, problems: &mut Problems) {
+    let Some(without) = tree.take("without") else { return };
+    let compared = tables(tree, "comparison").len();
+    for node in without.items() {
+        // What is not a level has been reported.
+        let Some(level) = text(node) else { continue };
+        leave_out(tree, &level, &node.place, problems);
+    }
+    if compared > 0 && tables(tree, "comparison").is_empty() {
+        problems.add(
+            Problem::at(without.place, "nothing is left to compare", "every comparison needs one of these")
+                .help("leave out fewer levels, or add --set comparison=[]"),
+        );
+    }
+}
+
+fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Problems) {
+    let mut factors = Vec::new();
+    let known = levels(tree);
+    if let Some(Value::Table(table)) = value(tree, "factors") {
+        for entry in &mut table.0 {
+            if !remove(&mut entry.node, level) {
+                continue;
+            }
+            if entry.node.items().is_empty() {
+                let title = format!("factor {} has no level left", entry.name);
+                problems.add(Problem::at(place.clone(), title, "its last one"));
+            }
+            factors.push(entry.name.clone());
+        }
+    }
+    if let Some(Value::List(also)) = value(tree, "also") {
+        also.retain_mut(|set| {
+            let Value::Table(table) = &mut set.value else { return true };
+            let mut is_empty = false;
+            for entry in &mut table.0 {
+                if remove(&mut entry.node, level) {
+                    factors.push(entry.name.clone());
+                    is_empty |= entry.node.items().is_empty();
+                }
+            }
+            !is_empty
+        });
+    }
+    if factors.is_empty() {
+        let problem = Problem::at(
+            place.clone(),
+            format!("the study has no level `{level}`"),
+            format!("expected one of {}", known.join(", ")),
+        );
+        problems.add(problem.nearest(level, known.iter().map(String::as_str)));
+    }
+    if let Some(Value::List(comparisons)) = value(tree, "comparison") {
+        comparisons.retain(|comparison| {
+            let is =
+                |key, wanted: &str| comparison.get(key).and_then(text).is_some_and(|found| found == wanted);
+            !(factors.iter().any(|factor| is("factor", factor))
+                && (is("baseline", level) || is("candidate", level)))
+        });
+    }
+}
+
+/// Removes a level from a list. Returns whether the list had it.
+fn remove(levels: &mut Node, level: &str) -> bool {
+    let Value::List(items) = &mut levels.value else { return false };
+    let before = items.len();
+    items.retain(|item| text(item).is_none_or(|item| item != level));
+    items.len() < before
+}
+
+/// All levels of all factors, each once.
+fn levels(tree: &Table) -> Vec<String> {
+    let sets = tree.get("factors").into_iter().chain(tables(tree, "also"));
+    let entries = sets.filter_map(Node::table).flat_map(|table| &table.0);
+    let mut levels: Vec<String> = entries.flat_map(|entry| entry.node.items()).filter_map(text).collect();
+    levels.sort();
+    levels.dedup();
+    levels
+}
+
+fn tables<'a>(tree: &'a Table, name: &str) -> &'a [Node] {
+    tree.get(name).map_or(&[], Node::items)
+}
+
+fn value<'a>(tree: &'a mut Table, name: &str) -> Option<&'a mut Value> {
+    tree.0.iter_mut().find(|entry| entry.name == name).map(|entry| &mut entry.node.value)
+}
+
+/// A level as text: sizes are numbers, switches are booleans.
+fn text(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Boolean(switch) => Some(switch.to_string()),
+        _ => None,
+    }
+}
