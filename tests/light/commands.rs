@@ -35,15 +35,15 @@ fn completions_and_manual_pages_are_made_from_the_program() {
         let script = program.run(&["completions", shell]).expect(code::DONE).stdout;
         assert!(script.contains(word) && script.contains("resume"), "{shell}: {script}");
     }
-    fs::create_dir(program.work().join("man")).unwrap();
-    program.run(&["man", "man"]).expect(code::DONE);
-    let pages = names(&program.work().join("man"));
+    program.run(&["man", "pages/man"]).expect(code::DONE);
+    let pages = names(&program.work().join("pages/man"));
     for page in ["stacklab.1", "stacklab-run.1", "stacklab-report.1"] {
         assert!(pages.contains(&page.to_owned()), "no {page} among {pages:?}");
-        let text = fs::read_to_string(program.work().join("man").join(page)).unwrap();
+        let text = fs::read_to_string(program.work().join("pages/man").join(page)).unwrap();
         assert!(text.contains(".TH"), "{page} is no manual page: {text}");
     }
-    program.run(&["man", "nowhere"]).expect(code::ELSE).says(&["the manual pages into nowhere"]);
+    program.write("file", "");
+    program.run(&["man", "file"]).expect(code::ELSE).says(&["the manual pages into file"]);
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
     assert!(figure.starts_with("<?xml"), "{figure}");
     program.run(&["report", "a.stacklab", "--figure", name, "--out", "by-ending.pdf"]).expect(code::DONE);
     assert!(std::fs::read(program.work().join("by-ending.pdf")).unwrap().starts_with(b"%PDF"));
+    wrong(&["--figure", name, "--out", "by-ending.png"], "there is no format of figures `png`");
     wrong(&["--format", "html", "--difference", "lower"], "there is no format of published tables `html`");
 
     let own = ["report", "a.stacklab", "--format", "html", "--out", "./a.stacklab"];

@@ -315,11 +315,14 @@ fn where_no_agent_is_it_says_how_to_start_one() {
         .run(&["measure", "udp", "nowhere.invalid"])
         .expect(code::HOST)
         .says(&["`nowhere.invalid`", "check its name"]);
+    for host in ["127.0.0.1:5999", "[::1]:5999", "somewhere.invalid:5999"] {
+        program.run(&["measure", "udp", host]).expect(code::REQUEST).says(&[host, "--port"]);
+    }
     program.run(&["measure", "udp", "127.0.0.1", "-6"]).expect(code::HOST).says(&["no ipv6 address"]);
     let link_local = program.run(&["measure", "udp", "fe80::1"]);
     link_local.expect(code::REQUEST).says(&["link-local"]);
     let elsewhere = program.run(&["measure", "udp", "127.0.0.1", "--from", "192.0.2.9", "-p", &free]);
-    elsewhere.expect(code::REQUEST).says(&["192.0.2.9", "an address of this host"]);
+    elsewhere.expect(code::REQUEST).says(&["--from 192.0.2.9", "an address of this host"]);
 }
 
 #[test]

@@ -14,8 +14,9 @@ pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over run
 /// Words of tables and notes.
 pub(crate) const TERMS: &str = "arm: one side of a comparison. block: each arm measured once, in random order. n: blocks in which both arms have \
      a figure. margin: the largest difference that counts as none. equivalent: surely within the margin. inconclusive: \
-     neither a difference nor equivalence is sure yet; (time was up), (most blocks) and (unfinished) say what ended \
-     the measurement first. headers, left: the difference that header sizes explain, and the rest. A/A check: an arm \
+     neither a difference nor equivalence is sure yet, with all comparisons of the report taken together: a single \
+     interval without zero is not enough; (time was up), (most blocks) and (unfinished) say what ended the \
+     measurement first. headers, left: the difference that header sizes explain, and the rest. A/A check: an arm \
      against itself, which shows the method's own error.";
 
 /// How the description of an imported record's testbed begins.

@@ -5,7 +5,7 @@ use crate::findings::groups::{Group, level};
 use crate::findings::summary::{is_within_margin, magnitude};
 use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::{DisplayUnit, NONE, factor, fixed, is_factor, range};
-use stacklab_model::{Comparison, Factor, Verdict};
+use stacklab_model::{Cell, Comparison, Factor, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
@@ -42,9 +42,10 @@ fn table(groups: &[&Group], magnitudes: bool) -> Table {
         let mut lines: BTreeMap<String, BTreeMap<u32, String>> = BTreeMap::new();
         for row in &group.rows {
             let cell = &row.question.baseline;
-            let others = group.row_factors.iter().filter(|factor| **factor != Factor::Size);
-            let line: String = others.map(|factor| format!(", {}", level(cell, *factor))).collect();
-            lines.entry(line).or_default().insert(cell.size, sign(group, row, magnitudes));
+            lines
+                .entry(beside_size(cell, &group.row_factors))
+                .or_default()
+                .insert(cell.size, sign(group, row, magnitudes));
         }
         for (line, cells) in lines {
             let pair = if arms.len() > 1 { format!(", {}", group.arms()) } else { String::new() };
@@ -59,6 +60,12 @@ fn table(groups: &[&Group], magnitudes: bool) -> Table {
         table.push(size.to_string(), false, column);
     }
     table
+}
+
+/// The levels of a row besides its size, each behind a comma. A factor that the cell does not set has no level.
+fn beside_size(cell: &Cell, factors: &[Factor]) -> String {
+    let levels = factors.iter().filter(|factor| **factor != Factor::Size).map(|factor| level(cell, *factor));
+    levels.filter(|level| !level.is_empty()).map(|level| format!(", {level}")).collect()
 }
 
 /// A verdict in a few characters: `IPv4 9.8 %`, `=`, `?`.
@@ -85,5 +92,19 @@ pub(crate) fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String 
         Verdict::Inconclusive => "?".to_owned(),
         Verdict::NoneSeen(_) => "0".to_owned(),
         Verdict::Nothing(_) => NONE.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::{Family, Framing, Transport};
+
+    #[test]
+    fn a_factor_without_a_level_leaves_no_gap() {
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 128);
+        cell.set(Factor::Stations, "2").unwrap();
+        let factors = [Factor::Family, Factor::NeighbourLifetime, Factor::Size, Factor::Stations];
+        assert_eq!(beside_size(&cell, &factors), ", IPv4, stations 2");
     }
 }

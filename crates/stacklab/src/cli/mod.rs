@@ -38,8 +38,8 @@ Exit codes:
   3    the testbed cannot be made on this machine, nor an image, or its processors not be sampled (see: stacklab doctor)
   4    a record cannot be made, read or written
   5    a host failed in the middle of a campaign, or no agent can be reached there, nor a server or reflector
-  6    the campaign ended without a valid run, what was asked of its figures has none, or a family does not get
-       through (measure --against)
+  6    the campaign ended without a valid run, what was asked of its figures has none, or a family does not get \
+through (measure --against)
   7    the single measurement (stacklab measure) is not valid
   8    compare --fail-on found a worse figure
   9    a host does not work over each family without a failed request (stacklab path)
@@ -111,8 +111,8 @@ Examples:
   stacklab import v4.csv --family ipv4 --transport tcp --size 128K --out v4.stacklab
   stacklab import runs.csv --out again.stacklab    rows of stacklab export
 
-What a file does not tell is missing. Tests of other tools are not paired: there is no verdict on them, and unpaired differences
-are told. docs/import.md says what is read of each format.")]
+What a file does not tell is missing. Tests of other tools are not paired: there is no verdict on them, and unpaired \
+differences are told. docs/import.md says what is read of each format.")]
     Import(ImportOptions),
     /// Put two records side by side: two kernels, two machines, before and after
     #[command(after_help = "\
@@ -122,8 +122,8 @@ Examples:
   stacklab compare main.stacklab change.stacklab --fail-on worse=5%
   stacklab compare a.stacklab b.stacklab --format csv > ab.csv
 
-What both records measured is compared: the same cells by the same metrics. Runs are not paired. With --fail-on the exit
-code is 8 where the whole 95 % interval of a figure is worse than that.")]
+What both records measured is compared: the same cells by the same metrics. Runs are not paired. With --fail-on the \
+exit code is 8 where the whole 95 % interval of a figure is worse than that.")]
     Compare(CompareOptions),
     /// Say where in the network stack two arms differ, in nanoseconds a message
     #[command(after_help = "\
@@ -136,8 +136,8 @@ Examples:
   stacklab explain tcp --format html > why.html    waterfall and flame graph
   stacklab explain my.toml --format json           the first comparison of a study of your own
 
-The processors are sampled while a campaign runs. That needs root, or CAP_PERFMON and CAP_SYSLOG, and hosts that are namespaces of
-this kernel. docs/explain.md says how it works and what the columns mean.")]
+The processors are sampled while a campaign runs. That needs root, or CAP_PERFMON and CAP_SYSLOG, and hosts that are \
+namespaces of this kernel. docs/explain.md says how it works and what the columns mean.")]
     Explain(ExplainOptions),
     /// Look up what published studies print, check the differences that they state, and print the airtime model
     #[command(
@@ -158,8 +158,8 @@ Examples:
   stacklab replicate kolahi2009lan --scale standard --out lan.stacklab
   stacklab replicate kolahi2009lan --from lan.stacklab --format json
 
-A finding `holds`, goes `the other way`, is `larger than stated`, or has one of the weaker outcomes of docs/published.md; the
-exit code is 0 in each case. Differences from the study's testbed are printed first.")]
+A finding `holds`, goes `the other way`, is `larger than stated`, or has one of the weaker outcomes of \
+docs/published.md; the exit code is 0 in each case. Differences from the study's testbed are printed first.")]
     Replicate(ReplicateOptions),
     /// Measure once, by hand, to a host where `stacklab agent --listen` runs
     #[command(
@@ -190,8 +190,8 @@ Examples:
   stacklab serve records --port 9000
   stacklab serve records --address ::              for others too: they need the token that is printed
 
-It reads records and changes none. It asks for the token of the address that it prints; it does not encrypt, so let it
-listen on networks that you trust.")]
+It reads records and changes none. It asks for the token of the address that it prints; it does not encrypt, so let \
+it listen on networks that you trust.")]
     Serve(ServeOptions),
     /// Say what this machine can do, and how to get what is missing
     Doctor,
@@ -221,9 +221,9 @@ Examples:
   stacklab lab enter receiver                      a shell there
   stacklab lab down
 
-Its hosts are namespaces of this kernel, or of a guest's with --in-vm or where this kernel lacks a module. It has no
-Wi-Fi and no other systems. `enter` ends with the command's own exit code. One testbed is up at a time; it is removed
-when its background process ends."
+Its hosts are namespaces of this kernel, or of a guest's with --in-vm or where this kernel lacks a module. It has no \
+Wi-Fi and no other systems. `enter` ends with the command's own exit code. One testbed is up at a time; it is \
+removed when its background process ends."
     )]
     Lab(LabCommand),
     /// Run as the agent in a guest: wait for the coordinator at a port (used by stacklab itself, and in disk images)
@@ -241,9 +241,9 @@ Examples:
   stacklab agent --stamp                           a STAMP reflector: docs/stamp.md
   stacklab agent --listen --iperf3                 a server for clients of iperf3, port 5201
 
-An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or STACKLAB_KEY. It sends to
-the coordinator's own addresses only, for at most --longest seconds a trial. Without --tls the connection is not encrypted:
-SECURITY.md says what that means. Ctrl-C ends it.")]
+An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or \
+STACKLAB_KEY. It sends to the coordinator's own addresses only, for at most --longest seconds a trial. Without --tls \
+the connection is not encrypted: SECURITY.md says what that means. Ctrl-C ends it.")]
     Agent(AgentCommand),
     /// Remove the program that `run --copy-agent` put on machines that ssh reaches
     #[command(after_help = "\
@@ -271,5 +271,21 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    fn all(command: &clap::Command) -> Vec<&clap::Command> {
+        std::iter::once(command).chain(command.get_subcommands().flat_map(all)).collect()
+    }
+
+    #[test]
+    fn paragraphs_of_help_are_wrapped_by_the_terminal_only() {
+        for command in all(&Cli::command()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                assert!(!pair.iter().all(|line| is_prose(line)), "{}: {pair:?}", command.get_name());
+            }
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::explaining::can_sample;
 use crate::failure::Failure;
-use stacklab_model::{NoiseFloor, Spread, print_duration};
-use stacklab_testbed::{Ability, Privilege, abilities, enter, kinds, services};
+use stacklab_model::{NoiseFloor, Spread, System, print_duration};
+use stacklab_testbed::{Ability, Privilege, abilities, enter, image, kinds, services};
 use std::fmt::Write;
 
 /// What every study requires.
@@ -32,6 +32,10 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     );
     let found = abilities();
     text += &listed(&found);
+    let is_missing = |ability: &&Ability| ability.result.is_err() && !NEEDED.contains(&ability.name);
+    if found.iter().any(|ability| is_missing(&ability)) {
+        text += &guest(&image::built());
+    }
     text += "\nOther kinds of hosts (factors.os, factors.routers)\n";
     text += &listed(&kinds());
     text += "\nServices on a host (factors.services)\n";
@@ -43,7 +47,7 @@ pub(crate) fn doctor() -> Result<(), Failure> {
         }
         Err(reason) => writeln!(text, "  no   kernel functions: {reason}"),
     };
-    text.push('\n');
+    text += "\nSockets and clocks of this host\n";
     for (name, result) in &facts.abilities {
         let _ = match result.as_str() {
             "yes" => writeln!(text, "  yes  {name}"),
@@ -59,6 +63,16 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     }
     crate::commands::output::print_text(&text)?;
     if unable { Err(Failure::Unable) } else { Ok(()) }
+}
+
+/// Where a testbed with routers runs if this kernel lacks what it needs.
+fn guest(built: &[System]) -> String {
+    let is_here = built.contains(&System::OwnUml("full".to_owned()));
+    let place = if is_here { "which is here" } else { "to be had by: stacklab image build uml-full" };
+    format!(
+        "What is missing for routed testbeds (mechanisms, delay, loss) is in the guest uml-full, {place}.\n\
+         `run` and `lab up` use it where this kernel lacks a module.\n"
+    )
 }
 
 fn listed(abilities: &[Ability]) -> String {
@@ -104,6 +118,13 @@ fn noise(floor: &NoiseFloor) -> String {
 mod tests {
     use super::*;
     use stacklab_model::{EchoFloor, Family, Transport};
+
+    #[test]
+    fn a_kernel_without_modules_has_a_guest() {
+        assert!(guest(&[]).contains("to be had by: stacklab image build uml-full"));
+        assert!(guest(&[System::OwnUml("full".to_owned())]).contains("uml-full, which is here."));
+        assert!(guest(&[System::OwnUml("mine".to_owned())]).contains("image build"));
+    }
 
     #[test]
     fn the_noise_floor_is_a_table_with_units() {

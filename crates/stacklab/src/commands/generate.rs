@@ -18,9 +18,11 @@ pub(crate) fn completions(options: &CompletionsOptions) -> Result<(), Failure> {
     print_text(&String::from_utf8_lossy(&script))
 }
 
-/// Writes the manual pages into a folder.
+/// Writes the manual pages into a folder, which is made if it is missing.
 pub(crate) fn man(options: &ManOptions) -> Result<(), Failure> {
-    clap_mangen::generate_to(Cli::command(), &options.folder).map_err(|reason| Failure::Output {
+    let written = std::fs::create_dir_all(&options.folder)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), &options.folder));
+    written.map_err(|reason| Failure::Output {
         what: format!("the manual pages into {}", options.folder.display()),
         reason,
     })

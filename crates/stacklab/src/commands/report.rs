@@ -90,11 +90,12 @@ fn a_figure(options: &ReportOptions, name: &str) -> Result<(), Failure> {
     let wrong = |error: UnknownName| Failure::Usage(error.to_string());
     if name == "list" {
         let page = document(&Record::read(&options.record)?, 0)?;
-        let lines = figures(&page).into_iter().map(|(name, title)| format!("{name}  {title}\n"));
+        let all = figures(&page);
+        let widest = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let lines = all.into_iter().map(|(name, title)| format!("{name:<widest$}  {title}\n"));
         return output(&options.record, options.out.as_deref(), lines.collect::<String>().as_bytes());
     }
     let ending = options.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
-    let ending = ending.filter(|ending| ending.parse::<FigureFormat>().is_ok());
     let format: FigureFormat =
         options.format.as_deref().or(ending).unwrap_or("svg").parse().map_err(wrong)?;
     let page = document(&Record::read(&options.record)?, 0)?;

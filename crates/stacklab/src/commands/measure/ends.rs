@@ -210,6 +210,10 @@ pub(super) fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Fa
         let name = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
         if name.contains('%') || name.parse::<IpAddr>().is_ok() {
             all.push(written_here(name).map_err(Failure::Usage)?);
+        } else if name.contains(':') {
+            return Err(Failure::Usage(format!(
+                "`{name}` is neither a host name nor an address: name the agent's port with --port"
+            )));
         } else {
             let found = (name, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
             all.extend(found.map(ScopedAddr::from));
