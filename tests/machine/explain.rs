@@ -199,7 +199,7 @@ fn an_explanation_is_kept_and_reported_and_its_runs_give_no_verdict() {
     assert!(calls("udp_sendmsg") && calls("udpv6_sendmsg"), "{chains:?}");
     for format in ["text", "markdown"] {
         let text = report(&["--format", format]);
-        assert!(text.contains("Why: stream udp segment 128 B") && text.contains("route lookup"), "{text}");
+        assert!(text.contains("Why: stream UDP 128 B") && text.contains("route lookup"), "{text}");
     }
     assert!(
         report(&["--stages", "--format", "csv"]).lines().any(|line| line.contains(",ipv4,ipv6,whole,busy,"))
@@ -239,7 +239,7 @@ fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
     let text = program.run(&["report", "better.stacklab"]).expect(code::DONE).stdout;
     // The answer may break anywhere between two words.
     let answer = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(answer.contains("Why, stream ipv4 udp segment 128 B: mostly user (stacklab), +"), "{text}");
+    assert!(answer.contains("Why, stream IPv4 UDP 128 B: mostly user (stacklab), +"), "{text}");
 }
 
 #[test]

@@ -26,8 +26,20 @@ afterAll(async () => {
 
 const opened = (hash = "", width = 1280, scheme: "light" | "dark" = "light") => Watched.page(chromium, url + hash, "#explorer table", width, scheme);
 
-/** Shares are shown in per cent. */
-const factor = (metric: string) => (metric === "loss" ? 100 : 1);
+/** What people read for the study's metrics. */
+const LABELS: Record<string, string> = { throughput: "throughput", loss: "loss", one_way_delay: "one-way delay", cpu_sender: "sender CPU", rtt: "RTT" };
+
+/** Shares are shown in per cent, and times below a millisecond in microseconds. */
+function shownAs(metric: string): { unit: string; factor: number } {
+  const means = findings.cells.flatMap((row) => (row.metric === metric && row.estimate.mean !== null ? [row.estimate.mean] : []));
+  if (metric === "loss") return { unit: "%", factor: 100 };
+  if (metric === "throughput") return { unit: "Mbit/s", factor: 1 };
+  if (metric === "cpu_sender") return { unit: "% of a core", factor: 1 };
+  return Math.max(...means) < 1 ? { unit: "us", factor: 1000 } : { unit: "ms", factor: 1 };
+}
+
+/** Whether two figures are the same but for the rounding of a factor. */
+const same = (shown: number, exact: number) => Math.abs(shown - exact) <= 1e-9 * Math.abs(exact);
 
 test("it opens from a file with the verdict first, asks nothing of the network and takes no text for more", async () => {
   const page = await opened();
@@ -35,7 +47,7 @@ test("it opens from a file with the verdict first, asks nothing of the network a
   expect(await page.tab.textContent("h1")).toBe(TITLE);
   expect(await page.tab.$$eval("h2", (all) => all.slice(0, 2).map((one) => one.textContent))).toEqual(["Verdicts", "Differences"]);
   const sentences = await page.tab.$$eval(".sentences li", (all) => all.map((one) => one.textContent));
-  const groups = new Set(findings.comparisons.map(({ metric, baseline }) => `${metric}, ${baseline.transport} ${baseline.framing}, ipv6 against ipv4`));
+  const groups = new Set(findings.comparisons.map(({ metric, baseline }) => `${LABELS[metric]}, ${baseline.transport.toUpperCase()}, IPv6 vs IPv4`));
   expect(sentences).toHaveLength(groups.size);
   for (const sentence of sentences) expect(groups).toContain(sentence!.split(":")[0]);
   expect(page.asked.filter((asked) => !/^(file|data|blob):/.test(asked))).toEqual([]);
@@ -50,9 +62,9 @@ test("the matrix has every verdict in words and signs, and leads to its graph", 
   const better = findings.comparisons.filter(({ verdict }) => typeof verdict === "object" && "better" in verdict).length;
   const told = await page.tab.$$eval(".matrix tbody button", (all) => all.map((one) => one.textContent!));
   // In parentheses where the difference is within the margin.
-  expect(told.filter((text) => /^\s*(?:[▲▼]+\s*|\()ipv[46]/.test(text))).toHaveLength(better);
+  expect(told.filter((text) => /^\s*(?:[▲▼]+\s*|\()IPv[46]/.test(text))).toHaveLength(better);
   expect(told.every((text) => text.trim() !== "")).toBe(true);
-  await page.tab.click('.matrix tbody tr:has-text("rtt udp") button >> nth=1');
+  await page.tab.click('.matrix tbody tr:has-text("RTT, UDP") button >> nth=1');
   expect(await page.tab.inputValue('select[name="metric"]')).toBe("rtt");
   expect(await page.tab.inputValue('select[name="transport"]')).toBe("udp");
   await page.fine();
@@ -89,7 +101,7 @@ test("a legend names arms by their family, though a run in turns has arms agains
   folder.run("run", "study.toml", "--out", "self.stacklab", "--seed", "1", "--set", "runs.arms='interleaved'", "--set", "runs.max=2", "--set", "runs.min=2");
   folder.run("report", "self.stacklab", "--format", "html", "--out", "self.html");
   const page = await Watched.page(chromium, "file://" + folder.at("self.html"), "#explorer table");
-  expect(await page.tab.locator(".legend:not(.forest) li").allTextContents()).toEqual([" ipv4", " ipv6", "dashed: limit by headers"]);
+  expect(await page.tab.locator(".legend:not(.forest) li").allTextContents()).toEqual([" IPv4", " IPv6", "dashed: limit by headers"]);
   expect(await page.tab.$('select[name="replica"]')).toBeNull();
   expect(await page.tab.textContent("#runs tbody")).toContain("self 1");
   await page.close();
@@ -115,14 +127,15 @@ test("every metric and transport that is chosen shows the figures of the JSON re
       const wanted = findings.cells.filter((row) => row.metric === metric && row.cell.transport === transport);
       if (wanted.length === 0) continue;
       const table = page.tab.locator("#explorer table");
+      expect(await table.locator("caption").textContent()).toContain(`${LABELS[metric]} in ${shownAs(metric).unit}:`);
       const arms = await table.locator("thead th").allTextContents();
       for (const { cell, estimate } of wanted) {
-        const column = arms.findIndex((arm) => arm.trim() === cell.family);
+        const column = arms.findIndex((arm) => arm.trim().toLowerCase() === cell.family);
         const row = table.locator("tbody tr").filter({ has: page.tab.locator(`th:text-is("${cell.size} B")`) });
         const text = (await row.locator("th, td").nth(column).textContent())!;
         expect(text, `${metric} ${transport}`).toContain(`(${estimate.n})`);
         const shown = first(text);
-        const exact = factor(metric) * estimate.mean!;
+        const exact = shownAs(metric).factor * estimate.mean!;
         const decimals = /\.(\d+)/.exec(text.split("±")[0]!)?.[1]?.length ?? 0;
         expect(Math.abs(shown - exact), `${text} is not ${exact}`).toBeLessThanOrEqual(0.5 * 10 ** -decimals + 1e-9);
         compared += 1;
@@ -141,11 +154,11 @@ test("of many mechanisms a summary fits a screen, details are folded, and the ex
     const page = JSON.parse(json) as Page;
     const names = Array.from({ length: 13 }, (_, place) => `m${place}`);
     const [cells, { length }] = [page.cells, page.cells];
-    page.factors.push({ name: "mechanism", levels: names, labels: names, numbers: null });
+    page.factors.push({ name: "mechanism", label: "mechanism", levels: names, labels: names, alone: names, numbers: null });
     page.cells = names.flatMap((_, level) => cells.map((cell) => ({ ...cell, levels: [...cell.levels, level] })));
     page.estimates = names.flatMap((_, level) => page.estimates.map((one) => ({ ...one, cell: one.cell + level * length })));
     const { comparisons, forest } = page;
-    page.pairs = names.slice(1).map((name) => `mechanism ${name} against m0`);
+    page.pairs = names.slice(1).map((name) => `${name} vs m0`);
     page.comparisons = names.slice(1).flatMap((_, level) =>
       comparisons.map((one) => ({ ...one, factor: page.factors.length - 1, candidate: one.baseline + (level + 1) * length })),
     );
@@ -196,7 +209,7 @@ test("pointer and keys tell a point's exact figure, its runs and its interval", 
   await page.tab.keyboard.press("ArrowRight");
   const told = (await page.tab.textContent("[data-tip]"))!;
   const row = findings.cells.find(({ metric, cell }) => metric === "throughput" && cell.transport === "tcp" && cell.family === "ipv4" && cell.size === 128)!;
-  expect(told).toContain(`ipv4, 128 B: ${row.estimate.mean} Mbit/s`);
+  expect(told).toContain(`IPv4, 128 B: ${row.estimate.mean} Mbit/s`);
   expect(told).toContain(`n ${row.estimate.n}, 95 % interval ${row.estimate.interval!.low} to ${row.estimate.interval!.high}`);
   expect(told).toContain("limit by headers 58.7");
   const spot = (await page.tab.locator(".frame svg > circle").boundingBox())!;
@@ -228,7 +241,7 @@ test("what is shown is downloaded as CSV, SVG and PNG", async () => {
   const page = await opened("#metric=rtt&f.transport=udp");
   const download = async (name: string) => {
     const [file] = await Promise.all([page.tab.waitForEvent("download"), page.tab.click(`.downloads button:text-is("${name}")`)]);
-    expect(file.suggestedFilename()).toMatch(new RegExp(`^rtt-transport-udp[a-z-]*\\.${name.toLowerCase()}$`));
+    expect(file.suggestedFilename()).toMatch(new RegExp(`^RTT-UDP[a-z-]*\\.${name.toLowerCase()}$`));
     return readFileSync(await file.path());
   };
   const [header, ...rows] = (await download("CSV")).toString().trimEnd().split("\r\n").map((line) => line.split(","));
@@ -237,8 +250,10 @@ test("what is shown is downloaded as CSV, SVG and PNG", async () => {
   const column = (name: string) => header!.indexOf(name);
   for (const { cell, estimate } of wanted) {
     const row = rows.find((fields) => fields[column("size")] === String(cell.size) && fields[column("line")] === cell.family)!;
-    expect(Number(row[column("mean")])).toBe(estimate.mean);
-    expect(Number(row[column("low95")])).toBe(estimate.interval!.low);
+    const { unit, factor } = shownAs("rtt");
+    expect([row[column("metric")], row[column("unit")]]).toEqual(["rtt", unit]);
+    expect(same(Number(row[column("mean")]), factor * estimate.mean!), row.join()).toBe(true);
+    expect(same(Number(row[column("low95")]), factor * estimate.interval!.low), row.join()).toBe(true);
     expect(Number(row[column("n")])).toBe(estimate.n);
   }
   const svg = (await download("SVG")).toString();
@@ -247,7 +262,7 @@ test("what is shown is downloaded as CSV, SVG and PNG", async () => {
     return { error: made.querySelector("parsererror")?.textContent, texts: [...made.querySelectorAll("text")].map((one) => one.textContent) };
   }, svg);
   expect(parsed.error).toBeUndefined();
-  for (const text of ["ipv4", "ipv6", "rtt, ms", "size, bytes (log scale)", "128", "1024"]) expect(parsed.texts).toContain(text);
+  for (const text of ["IPv4", "IPv6", `RTT, ${shownAs("rtt").unit}`, "size, bytes (log scale)", "128", "1024"]) expect(parsed.texts).toContain(text);
   const png = await download("PNG");
   expect(png.subarray(1, 4).toString()).toBe("PNG");
   expect(png.readUInt32BE(16)).toBe(1520);

@@ -34,8 +34,8 @@ test("the waterfall has each stage with its figure, from one arm's cost to the o
   const page = await opened();
   const rows = await page.tab.$$eval("svg.waterfall > g[class]", (all) => all.map((one) => [...one.querySelectorAll("text")].map((text) => text.textContent!)));
   const named = new Map(rows.map(([name, shown]) => [name, shown]));
-  expect(rows[0]).toEqual(["ipv4", `${costs.busy.ns[0].toFixed(0)} ns`]);
-  expect(rows.at(-1)).toEqual(["ipv6", `${costs.busy.ns[1].toFixed(0)} ns`]);
+  expect(rows[0]).toEqual(["IPv4", `${costs.busy.ns[0].toFixed(0)} ns`]);
+  expect(rows.at(-1)).toEqual(["IPv6", `${costs.busy.ns[1].toFixed(0)} ns`]);
   expect(costs.stages.length).toBeGreaterThan(5);
   for (const stage of costs.stages) expect(Number(/^[+-]\d+/.exec(named.get(stage.name)!)![0]), stage.name).toBe(Math.round(stage.difference_ns));
   expect(page.asked.filter((asked) => !/^(file|data|blob):/.test(asked))).toEqual([]);
@@ -53,7 +53,7 @@ test("the flame graph is searched and zoomed, and the address says what is shown
   await page.tab.fill('figure.flame input[type="search"]', "udp_sendmsg");
   expect(await page.tab.locator("figure.flame g.hit").count()).toBeGreaterThan(0);
   await page.tab.click('figure.flame .hits button:has-text("udp_sendmsg: ")');
-  expect(await page.tab.textContent("figure.flame .chosen")).toContain("udp_sendmsg: ipv4 ");
+  expect(await page.tab.textContent("figure.flame .chosen")).toContain("udp_sendmsg: IPv4 ");
   const below = await names();
   expect(below.length).toBeLessThan(all.length);
   expect(below).not.toContain("udpv6_sendmsg");

@@ -32,7 +32,7 @@ finished: boolean,
  */
 answered: string, 
 /**
- * What is compared: `ipv6 against ipv4`.
+ * What is compared: `IPv6 vs IPv4`.
  */
 pairs: Array<string>, 
 /**
@@ -152,7 +152,7 @@ words: string,
  */
 whole: Span | null, 
 /**
- * The same, rounded.
+ * The same, rounded, with its unit; above 100 % as a factor.
  */
 shown: string, 
 /**
@@ -308,11 +308,15 @@ cells: Array<number | null>, };
 
 export type MetricView = { 
 /**
- * Its name.
+ * Its key.
  */
 name: string, 
 /**
- * Unit of its figures.
+ * What people call it: `sender CPU per message`.
+ */
+label: string, 
+/**
+ * Unit of all its figures in the document.
  */
 unit: string, 
 /**
@@ -338,17 +342,25 @@ probe: string, };
 
 export type FactorView = { 
 /**
- * Its name.
+ * Its key.
  */
 name: string, 
+/**
+ * What people call it: `receive buffer`.
+ */
+label: string, 
 /**
  * Its levels, as written in study files, in order.
  */
 levels: Array<string>, 
 /**
- * The levels as printed.
+ * The levels as printed below the factor's label: `IPv6`, `1280`.
  */
 labels: Array<string>, 
+/**
+ * The levels as printed alone: `IPv6`, `MTU 1280`.
+ */
+alone: Array<string>, 
 /**
  * The levels as numbers, where all are.
  */
@@ -426,7 +438,7 @@ baseline: number,
  */
 candidate: number, 
 /**
- * `ipv6 against ipv4`.
+ * `IPv6 vs IPv4`.
  */
 arms: string, 
 /**
@@ -438,7 +450,7 @@ outcome: Outcome,
  */
 strength: number, 
 /**
- * The answer in a few characters: `ipv4 9.8%`, `=`, `?`.
+ * The answer in a few characters: `IPv4 9.8%`, `=`, `?`.
  */
 sign: string, 
 /**
@@ -462,7 +474,7 @@ low: number | null,
  */
 high: number | null, 
 /**
- * The same three, rounded.
+ * The same three, rounded; above 100 % as factors.
  */
 shown: string, 
 /**
@@ -710,13 +722,21 @@ export type SeriesView = {
  */
 start_ms: Array<number>, 
 /**
- * Payload, Mbit/s.
+ * Payload.
  */
 rate: Array<number>, 
 /**
- * Mean delay, milliseconds.
+ * Unit of the rates.
  */
-delay_ms: Array<number | null>, 
+rate_unit: string, 
+/**
+ * Mean delay.
+ */
+delay: Array<number | null>, 
+/**
+ * Unit of the delays.
+ */
+delay_unit: string, 
 /**
  * Rows of the record in one row here.
  */
@@ -728,9 +748,13 @@ export type HistogramView = {
  */
 what: string, 
 /**
- * Lower end of each bar, and the upper end of the last one, milliseconds.
+ * Unit of all delays.
  */
-edges_ms: Array<number>, 
+unit: string, 
+/**
+ * Lower end of each bar, and the upper end of the last one.
+ */
+edges: Array<number>, 
 /**
  * How many delays are in each.
  */
@@ -740,13 +764,13 @@ counts: Array<number>,
  */
 n: number, 
 /**
- * Percentiles of the record's own buckets: name, milliseconds.
+ * Percentiles of the record's own buckets, by name.
  */
 percentiles: Array<[string, number]>, 
 /**
- * Exact mean, milliseconds.
+ * Exact mean.
  */
-mean_ms: number, };
+mean: number, };
 
 export type CpuView = { 
 /**

@@ -8,7 +8,7 @@ function row(middle: number, half: number, some: Partial<ForestRow> = {}): Fores
   return {
     pair: 0,
     metric: "throughput",
-    transport: "tcp",
+    transport: "TCP",
     unit: "%",
     is_ratio: true,
     higher_is_better: true,
@@ -64,7 +64,7 @@ test("ticks stand at their figures, on both sides, and apart", () => {
 
 test("a long record has a column for each metric by which a pair may differ, and names the others", () => {
   const made = page();
-  made.pairs = ["6in4 against native", "siit against native"];
+  made.pairs = ["6in4 vs native", "siit vs native"];
   const of = (metric: string, pair: number, outcome: ForestRow["outcome"]) => row(0, 1, { metric, pair, outcome });
   made.forest = [of("throughput", 0, "equivalent"), of("throughput", 1, "baseline"), of("loss", 0, "unseen"), of("loss", 1, "equivalent")];
   expect(columns(made)).toEqual({ metrics: ["throughput"], alike: ["loss"] });

@@ -10,7 +10,8 @@ const plain: Options = { logX: true, logY: false, intervals: true, limits: true,
 function many(levels: number): ReturnType<typeof page> {
   const made = page();
   const names = Array.from({ length: levels }, (_, level) => (level === 0 ? "" : `m${level}`));
-  made.factors.push({ name: "flow_label", levels: names, labels: names.map((name) => name || "as it is"), numbers: null });
+  const labels = names.map((name) => name || "as it is");
+  made.factors.push({ name: "flow_label", label: "flow label", levels: names, labels, alone: labels.map((level) => `flow label ${level}`), numbers: null });
   made.cells = names.flatMap((_, level) => page().cells.map((cell) => ({ ...cell, levels: [...cell.levels, level] })));
   made.estimates = made.cells.map((_, cell) => estimate(cell, 0, 50 + cell));
   return made;
@@ -18,8 +19,8 @@ function many(levels: number): ReturnType<typeof page> {
 
 test("a line is named by what its cell sets", () => {
   const labels = select(many(3), { "f.flow_label": "all" })!.lines.map((line) => line.label);
-  expect([...labels].sort()).toEqual(["ipv4", "ipv4, flow label m1", "ipv4, flow label m2", "ipv6", "ipv6, flow label m1", "ipv6, flow label m2"]);
-  expect(select(many(3), { "f.flow_label": "all", "f.family": "ipv4" })!.lines.map((line) => line.label)).toEqual(["as it is", "m1", "m2"]);
+  expect([...labels].sort()).toEqual(["IPv4", "IPv4, flow label m1", "IPv4, flow label m2", "IPv6", "IPv6, flow label m1", "IPv6, flow label m2"]);
+  expect(select(many(3), { "f.flow_label": "all", "f.family": "ipv4" })!.lines.map((line) => line.label)).toEqual(["as it is", "flow label m1", "flow label m2"]);
 });
 
 test("of many lines six are in colour: those that others are compared with first, or those that are chosen", () => {

@@ -65,16 +65,21 @@ impl<'a> Content<'a> {
 pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     for explanation in all {
-        let [baseline, candidate] = explanation.arms();
-        let heading = format!("Why: {}: {candidate} against {baseline}", explanation.context());
+        let arms = explanation.arm_labels();
+        let heading = format!("Why: {}: {} vs {}", explanation.context_label(), arms[1], arms[0]);
         blocks.push(Block::Heading(plain(&heading)));
         match &explanation.why {
             Why::Unknown(reason) => blocks.push(Block::Text(plain(&format!("Not explained: {reason}.")))),
             Why::Costs(costs) => {
-                blocks.push(Block::Text(answer(costs)));
-                blocks.push(Block::Table(table(costs, "stage", costs.stages.iter().chain(costs.sums()))));
+                blocks.push(Block::Text(answer(explanation, costs)));
+                blocks.push(Block::Table(table(
+                    costs,
+                    &arms,
+                    "stage",
+                    costs.stages.iter().chain(costs.sums()),
+                )));
                 if functions {
-                    blocks.push(Block::Table(table(costs, "function", costs.functions.iter())));
+                    blocks.push(Block::Table(table(costs, &arms, "function", costs.functions.iter())));
                 }
                 blocks.push(Block::Text(health(&costs.health)));
                 blocks.push(Block::List(costs.complaints().iter().map(|text| plain(text)).collect()));
@@ -87,12 +92,17 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
     blocks
 }
 
-fn table<'a>(costs: &StageCosts, what: &str, rows: impl Iterator<Item = &'a StageCost>) -> Table {
+fn table<'a>(
+    costs: &StageCosts,
+    arms: &[String; 2],
+    what: &str,
+    rows: impl Iterator<Item = &'a StageCost>,
+) -> Table {
     let rows: Vec<&StageCost> = rows.collect();
     let column = |of: &dyn Fn(&StageCost) -> String| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
     let mut table = Table::default();
     table.push(what, false, column(&|row| plain(&row.name)));
-    for (arm, level) in costs.arms.iter().enumerate() {
+    for (arm, level) in arms.iter().enumerate() {
         table.push(format!("{}, ns", plain(level)), true, column(&|row| format!("{:.0}", row.ns[arm])));
     }
     table.push("difference", true, column(&|row| format!("{:+.0}", row.difference_ns)));
@@ -102,8 +112,8 @@ fn table<'a>(costs: &StageCosts, what: &str, rows: impl Iterator<Item = &'a Stag
 }
 
 /// The answer in a sentence: by how much the arms differ, and in which stages.
-pub(crate) fn answer(costs: &StageCosts) -> String {
-    let [baseline, candidate] = &costs.arms;
+pub(crate) fn answer(explanation: &Explanation, costs: &StageCosts) -> String {
+    let [baseline, candidate] = explanation.arm_labels();
     let busy = &costs.busy;
     let more = |ns: f64| if ns < 0.0 { "less" } else { "more" };
     let part =
@@ -112,7 +122,7 @@ pub(crate) fn answer(costs: &StageCosts) -> String {
         costs.stages.iter().filter(|row| row.differs()).take(NAMED).map(part).collect();
     let sentence = format!(
         "{}: {candidate} takes {:.0} ± {:.0} ns of CPU time {} than {baseline} a message",
-        costs.cell,
+        explanation.context_label(),
         busy.difference_ns.abs(),
         costs.half_width_ns(busy),
         more(busy.difference_ns)

@@ -110,11 +110,11 @@ function reached(shown: Shown, low: number | null): number | null {
 const LOG = " (log scale)";
 
 export function yTitle(shown: Shown, isLog: boolean): string {
-  return `${shown.metric.name.replaceAll("_", " ")}, ${shown.metric.unit}${isLog ? LOG : ""}`;
+  return `${shown.metric.label}, ${shown.metric.unit}${isLog ? LOG : ""}`;
 }
 
 export function xTitle(shown: Shown, isLog: boolean): string {
-  const name = shown.axis.name === "size" ? "size, bytes" : shown.axis.name.replaceAll("_", " ");
+  const name = shown.axis.name === "size" ? "size, bytes" : shown.axis.label;
   return `${name}${isLog ? LOG : ""}`;
 }
 
@@ -142,7 +142,7 @@ export function Chart({ shown, options, theme, plan, alone = false, children }: 
       font-size="12"
       role={alone ? "img" : "presentation"}
     >
-      {alone && <title>{`${yTitle(shown, options.logY)} against ${xTitle(shown, plan.isLogX)}; ${shown.common}`}</title>}
+      {alone && <title>{`${yTitle(shown, options.logY)} by ${xTitle(shown, plan.isLogX)}; ${shown.common}`}</title>}
       {alone && <rect width={plan.width} height={height} fill={ground} />}
       <g stroke={grid} fill="none">
         {plan.ticksY.map((tick) => <path key={tick.at} d={`M${plan.left} ${tick.at.toFixed(1)}H${plan.right}`} />)}

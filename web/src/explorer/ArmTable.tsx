@@ -11,7 +11,7 @@ export function ArmTable({ page, shown }: { page: Page; shown: Shown }) {
   return (
     <table class="figures arms">
       <caption>
-        {shown.metric.name.replaceAll("_", " ")} in {shown.metric.unit}: mean ± half its 95 % interval, (runs); below it the
+        {shown.metric.label} in {shown.metric.unit}: mean ± half its 95 % interval, (runs); below it the
         difference in {shown.metric.difference_unit} [95 %] from another arm
         {many && <>. {LIT} arms at most are in colour; an arm's button puts it in colour or takes it out</>}
       </caption>
@@ -52,7 +52,7 @@ export function ArmTable({ page, shown }: { page: Page; shown: Shown }) {
 
 function Against({ page, comparison }: { page: Page; comparison: ComparisonView }) {
   const factor = page.factors[comparison.factor]!;
-  const other = factor.labels[page.cells[comparison.baseline]!.levels[comparison.factor]!]!;
+  const other = factor.alone[page.cells[comparison.baseline]!.levels[comparison.factor]!]!;
   return (
     <div class={`against ${tone(comparison)}`} title={comparison.words}>
       <span class="quiet">vs {other}</span> {comparison.shown} {comparison.sign}

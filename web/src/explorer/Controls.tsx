@@ -11,13 +11,14 @@ export function Controls({ page, shown }: { page: Page; shown: Shown }) {
       <Choice
         name="metric"
         value={shown.metric.name}
-        choices={page.metrics.map((metric) => [metric.name, metric.name.replaceAll("_", " ")])}
+        choices={page.metrics.map((metric) => [metric.name, metric.label])}
         onChoice={(metric) => change({ metric })}
       />
       {shown.choices.map(({ factor, chosen }) => (
         <Choice
           key={factor.name}
-          name={factor.name.replaceAll("_", " ")}
+          name={factor.name}
+          label={factor.label}
           value={chosen === undefined ? ALL : factor.levels[chosen]!}
           choices={[[ALL, "all"], ...factor.levels.map((level, place): [string, string] => [level, factor.labels[place]!])]}
           onChoice={(level) => change({ ["f." + factor.name]: level })}
@@ -27,7 +28,7 @@ export function Controls({ page, shown }: { page: Page; shown: Shown }) {
         <Choice
           name="across"
           value={shown.axis.name}
-          choices={axes.map((factor) => [factor.name, factor.name.replaceAll("_", " ")])}
+          choices={axes.map((factor) => [factor.name, factor.label])}
           onChoice={(x) => change({ x })}
         />
       )}
@@ -37,7 +38,7 @@ export function Controls({ page, shown }: { page: Page; shown: Shown }) {
         <Switch name="runs" label="single runs" initially={false} />
         {limited && <Switch name="limits" label={`limit by ${page.limited_by}`} initially={true} />}
         {shown.overlays.length > 0 && <Switch name="published" label="published figures" initially={true} />}
-        {shown.numeric && <Switch name="logx" label={`log ${shown.axis.name}`} initially={true} />}
+        {shown.numeric && <Switch name="logx" label={`log ${shown.axis.label}`} initially={true} />}
         <Switch name="logy" label="log figure" initially={false} />
         <Switch name="zero" label="from zero" initially={false} />
       </fieldset>
@@ -47,18 +48,20 @@ export function Controls({ page, shown }: { page: Page; shown: Shown }) {
 
 interface ChoiceProps {
   name: string;
+  /** What people read, where that is not the name. */
+  label?: string;
   value: string;
   choices: readonly (readonly [string, string])[];
   onChoice: (value: string) => void;
 }
 
-export function Choice({ name, value, choices, onChoice }: ChoiceProps) {
+export function Choice({ name, label = name, value, choices, onChoice }: ChoiceProps) {
   return (
     <label>
-      <span>{name}</span>
+      <span>{label}</span>
       <select name={name} value={value} onChange={(event) => onChoice(event.currentTarget.value)}>
-        {choices.map(([level, label]) => (
-          <option key={level} value={level} selected={level === value}>{label}</option>
+        {choices.map(([level, words]) => (
+          <option key={level} value={level} selected={level === value}>{words}</option>
         ))}
       </select>
     </label>

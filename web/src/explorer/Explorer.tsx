@@ -37,7 +37,7 @@ export function Explorer({ page }: { page: Page }) {
       <h2 id="explorer-title">Explorer</h2>
       <Controls page={page} shown={shown} />
       <p class="definition">
-        <strong>{shown.metric.name}</strong> {shown.metric.definition}. <span class="quiet">{shown.common}</span>
+        <strong>{shown.metric.label}</strong> {shown.metric.definition}. <span class="quiet">{shown.common}</span>
       </p>
       <div class={isWide(shown) ? "above" : "beside"}>
         <Graph shown={shown} />
@@ -100,7 +100,7 @@ function Graph({ shown }: { shown: Shown }) {
         class="frame"
         tabIndex={0}
         role="img"
-        aria-label={`Graph of ${shown.metric.name} against ${shown.axis.name}: ${shown.lines.length} lines. The table beside it has the figures; arrow keys go from point to point.`}
+        aria-label={`Graph of ${shown.metric.label} by ${shown.axis.label}: ${shown.lines.length} lines. The table beside it has the figures; arrow keys go from point to point.`}
         onPointerMove={point}
         onPointerDown={point}
         onPointerLeave={() => (near.value = undefined)}

@@ -9,7 +9,7 @@ import { isWide, settings, type Shown } from "./select";
 
 export function FigureTable({ page, shown }: { page: Page; shown: Shown }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`Figures of ${shown.metric.name}`}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`Figures of ${shown.metric.label}`}>
       {isWide(shown) ? <ArmTable page={page} shown={shown} /> : <LevelTable page={page} shown={shown} />}
       {shown.between.length > 0 && (
         <ul class="between">
@@ -32,11 +32,11 @@ function LevelTable({ page, shown }: { page: Page; shown: Shown }) {
   return (
     <table class="figures">
       <caption>
-        {shown.metric.name.replaceAll("_", " ")} in {shown.metric.unit}: mean ± half its 95 % interval, (runs)
+        {shown.metric.label} in {shown.metric.unit}: mean ± half its 95 % interval, (runs)
       </caption>
       <thead>
         <tr>
-          <th scope="col">{shown.axis.name.replaceAll("_", " ")}</th>
+          <th scope="col">{shown.axis.label}</th>
           {shown.lines.map((line) => (
             <th scope="col" key={line.label}>
               <Swatch number={line.look} theme={theme.value} /> {line.label}

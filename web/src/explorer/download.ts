@@ -11,7 +11,7 @@ export function save(name: string, blob: Blob): void {
 
 /** A file's name: letters, digits, dots and dashes only. */
 export function fileName(shown: Shown, ending: string): string {
-  const words = [shown.metric.name, shown.common].join(" ").replace(/[^A-Za-z0-9]+/g, "-");
+  const words = [shown.metric.label, shown.common].join(" ").replace(/[^A-Za-z0-9]+/g, "-");
   return `${words.replace(/^-+|-+$/g, "").slice(0, 80)}.${ending}`;
 }
 
@@ -32,7 +32,7 @@ export function csv(shown: Shown): string {
   const rows = shown.lines.flatMap((line) =>
     line.points.map(({ x, estimate, limit }) => [
       shown.axis.levels[x]!,
-      line.label,
+      line.key,
       shown.metric.name,
       shown.metric.unit,
       String(estimate.n),

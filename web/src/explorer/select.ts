@@ -16,6 +16,8 @@ export interface Point {
 
 export interface Line {
   label: string;
+  /** The same for files: `ipv6`, or `family=ipv6 mtu=1280`. */
+  key: string;
   points: readonly Point[];
   /** Number of its colour and marker; undefined where it is drawn in grey. */
   look: number | undefined;
@@ -50,7 +52,7 @@ export interface Shown {
   overlays: readonly Overlay[];
   /** The model that limits are of. */
   limitedBy: string;
-  /** `transport tcp, framing segment`: what all lines have in common. */
+  /** `TCP, size of a payload`: what all lines have in common. */
   common: string;
 }
 
@@ -122,13 +124,13 @@ export function select(page: Page, state: State): Shown | undefined {
     page.limits.filter((limit) => limit.metric === metricNumber).map((limit) => [limit.cell, limit.value]),
   );
   const runs = runsByCell(page, metricNumber);
-  const lines = new Map<string, { label: string; order: readonly number[]; points: Point[] }>();
+  const lines = new Map<string, { label: string; key: string; order: readonly number[]; points: Point[] }>();
   for (const estimate of page.estimates) {
     const levels = page.cells[estimate.cell]!.levels;
     if (estimate.metric !== metricNumber || !matches(levels)) continue;
     const key = keyOf(levels);
     const order = apart.map((factor) => levels[factor]!);
-    const line = lines.get(key) ?? { label: labelOf(levels), order, points: [] };
+    const line = lines.get(key) ?? { label: labelOf(levels), key: keyed(page, levels, apart), order, points: [] };
     lines.set(key, line);
     line.points.push({
       x: levels[axisNumber]!,
@@ -141,7 +143,7 @@ export function select(page: Page, state: State): Shown | undefined {
   for (const line of ordered) line.points.sort((a, b) => a.x - b.x);
   const baselines = page.comparisons.filter((c) => c.metric === metricNumber).map((c) => keyOf(page.cells[c.baseline]!.levels));
   const lit = litLines(ordered.map(({ order }) => baselines.filter((key) => key === order.join(".")).length), state["lit"]);
-  const sorted: Line[] = ordered.map(({ label, points }, place) => ({ label, points, look: number(lit, place) }));
+  const sorted: Line[] = ordered.map(({ label, key, points }, place) => ({ label, key, points, look: number(lit, place) }));
 
   const here = page.comparisons.filter(
     (c) => c.metric === metricNumber && matches(page.cells[c.baseline]!.levels) && matches(page.cells[c.candidate]!.levels),
@@ -159,6 +161,7 @@ export function select(page: Page, state: State): Shown | undefined {
   const overlays =
     axis.name === "size"
       ? named(
+          page.factors[transport]!,
           page.published.filter(
             (series) =>
               series.metric === metricNumber &&
@@ -168,7 +171,7 @@ export function select(page: Page, state: State): Shown | undefined {
       : [];
   const common = page.factors
     .filter((factor, place) => place !== axisNumber && (factor.levels.length === 1 || chosen.get(place) !== undefined))
-    .map((factor) => `${factor.name} ${factor.labels[chosen.get(page.factors.indexOf(factor)) ?? 0]}`)
+    .map((factor) => factor.alone[chosen.get(page.factors.indexOf(factor)) ?? 0])
     .join(", ");
   return {
     metric,
@@ -202,24 +205,23 @@ export function isWide(shown: Shown): boolean {
 }
 
 /** Published series, each with its transport where another has the same label. */
-function named(published: readonly PublishedSeries[]): Overlay[] {
+function named({ levels, alone }: FactorView, published: readonly PublishedSeries[]): Overlay[] {
   return published.map((series) => {
     const alike = published.filter(({ label }) => label === series.label).length > 1;
-    return { label: alike ? `${series.label}, ${series.transport ?? "any transport"}` : series.label, points: series.points };
+    const transport = series.transport === null ? "any transport" : (alone[levels.indexOf(series.transport)] ?? series.transport);
+    return { label: alike ? `${series.label}, ${transport}` : series.label, points: series.points };
   });
 }
 
 /** The levels of some factors in words, without those that a cell leaves as they are. */
 export function settings(page: Page, levels: readonly number[], factors: readonly number[]): string {
   const set = factors.filter((factor) => page.factors[factor]!.levels[levels[factor]!] !== "");
-  return set.map((factor) => printed(page.factors[factor]!, levels[factor]!, factors.length > 1)).join(", ");
+  return set.map((factor) => page.factors[factor]!.alone[levels[factor]!]!).join(", ");
 }
 
-/** A level where nothing else says whose it is. */
-function printed(factor: FactorView, level: number, named: boolean): string {
-  const label = factor.labels[level]!;
-  const known = ["family", "transport", "framing", "size"].includes(factor.name);
-  return known || !named ? label : `${factor.name.replaceAll("_", " ")} ${label}`;
+function keyed(page: Page, levels: readonly number[], factors: readonly number[]): string {
+  const keys = factors.map((factor) => [page.factors[factor]!.name, page.factors[factor]!.levels[levels[factor]!]!] as const);
+  return keys.length === 1 ? keys[0]![1] : keys.map(([name, level]) => `${name}=${level}`).join(" ");
 }
 
 function compare(a: readonly number[], b: readonly number[]): number {

@@ -65,12 +65,12 @@ function Series({ series, warmup }: { series: SeriesView; warmup: number }) {
   const joined = series.joined > 1 && `; rows joined by ${series.joined}`;
   return (
     <figure>
-      <OverTime series={series} warmup={warmup} name="Payload in Mbit/s" figures={series.rate} />
-      <figcaption>Payload, Mbit/s{joined}</figcaption>
-      {series.delay_ms.some((delay) => delay !== null) && (
+      <OverTime series={series} warmup={warmup} name={`Payload in ${series.rate_unit}`} figures={series.rate} />
+      <figcaption>Payload, {series.rate_unit}{joined}</figcaption>
+      {series.delay.some((delay) => delay !== null) && (
         <>
-          <OverTime series={series} warmup={warmup} name="Mean delay in ms" figures={series.delay_ms} />
-          <figcaption>Mean delay, ms{joined}</figcaption>
+          <OverTime series={series} warmup={warmup} name={`Mean delay in ${series.delay_unit}`} figures={series.delay} />
+          <figcaption>Mean delay, {series.delay_unit}{joined}</figcaption>
         </>
       )}
     </figure>
@@ -118,34 +118,34 @@ function OverTime({ series, warmup, name, figures }: OverTimeProps) {
 
 /** Delays on a logarithmic axis with their percentiles. */
 function Histogram({ delays }: { delays: HistogramView }) {
-  const range = extent(delays.edges_ms, true);
+  const range = extent(delays.edges, true);
   const x = scale(range, true, LEFT, RIGHT, 8, false);
   const y = scale(extent([0, ...delays.counts], false), false, BOTTOM, TOP, 4, true);
   const bars = delays.counts.map((count, i) => {
-    const [a, b] = [x.at(delays.edges_ms[i]!), x.at(delays.edges_ms[i + 1]!)];
+    const [a, b] = [x.at(delays.edges[i]!), x.at(delays.edges[i + 1]!)];
     return count > 0 ? `M${a.toFixed(1)} ${BOTTOM}V${y.at(count).toFixed(1)}H${b.toFixed(1)}V${BOTTOM}z` : "";
   });
   const marked = delays.percentiles.filter(([name]) => ["median", "99 %", "99.9 %"].includes(name));
   return (
     <figure>
-      <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`Histogram of ${delays.n} ${delays.what}, milliseconds on a logarithmic axis`}>
+      <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`Histogram of ${delays.n} ${delays.what}, ${delays.unit} on a logarithmic axis`}>
         {y.ticks.map((tick) => <g key={tick.at}><path class="grid" d={`M${LEFT} ${tick.at}H${RIGHT}`} /><text class="tick end" x={LEFT - 6} y={tick.at + 4}>{tick.label}</text></g>)}
         {thinned(x, (label) => 12 + 7 * label.length).ticks.map((tick) => <text key={tick.at} class="tick middle" x={tick.at} y={BOTTOM + 16}>{tick.label}</text>)}
         <path class="bars" d={bars.join("")} />
-        {marked.map(([name, ms], i) => (
+        {marked.map(([name, delay], i) => (
           <g key={name}>
-            <path class="percentile" d={`M${x.at(ms).toFixed(1)} ${TOP - 4}V${BOTTOM}`} />
-            <text class="tick" x={Math.min(x.at(ms) + 3, RIGHT - 44)} y={TOP + 4 + 13 * i}>{name}</text>
+            <path class="percentile" d={`M${x.at(delay).toFixed(1)} ${TOP - 4}V${BOTTOM}`} />
+            <text class="tick" x={Math.min(x.at(delay) + 3, RIGHT - 44)} y={TOP + 4 + 13 * i}>{name}</text>
           </g>
         ))}
-        <text class="tick middle" x={(LEFT + RIGHT) / 2} y={BOTTOM + 33}>{delays.what}, ms</text>
+        <text class="tick middle" x={(LEFT + RIGHT) / 2} y={BOTTOM + 33}>{delays.what}, {delays.unit}</text>
       </svg>
       <figcaption>
-        All {delays.n} {delays.what} of the measured window, mean {delays.mean_ms} ms
-        <div class="scroll" tabIndex={0} role="region" aria-label={`Percentiles of ${delays.what}, ms`}>
+        All {delays.n} {delays.what} of the measured window, mean {delays.mean} {delays.unit}
+        <div class="scroll" tabIndex={0} role="region" aria-label={`Percentiles of ${delays.what}, ${delays.unit}`}>
         <table class="percentiles">
           <thead><tr>{delays.percentiles.map(([name]) => <th scope="col" key={name}>{name}</th>)}</tr></thead>
-          <tbody><tr>{delays.percentiles.map(([name, ms]) => <td key={name} class="number">{ms}</td>)}</tr></tbody>
+          <tbody><tr>{delays.percentiles.map(([name, delay]) => <td key={name} class="number">{delay}</td>)}</tr></tbody>
         </table>
         </div>
       </figcaption>

@@ -36,7 +36,7 @@ function Panel({ unit, arms, rows }: { unit: string; arms: string; rows: readonl
               <span class="direction">{row.higher_is_better ? "higher is better" : "lower is better"}</span>
             </th>
             <td class="drawn"><Marks row={row} plan={plan} /></td>
-            <td class="number">{row.shown} {unit}</td>
+            <td class="number">{row.shown}</td>
             <td><span class={`sign ${tone(row)}`}>{row.words}</span></td>
           </tr>
         ))}

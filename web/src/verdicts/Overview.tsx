@@ -20,7 +20,7 @@ export function Overview({ page }: { page: Page }) {
             <thead>
               <tr>
                 <th scope="col">compared</th>
-                {metrics.map((metric) => <th scope="col" key={metric}>{printed(metric)}</th>)}
+                {metrics.map((metric) => <th scope="col" key={metric}>{metric}</th>)}
               </tr>
             </thead>
             <tbody>
@@ -35,7 +35,7 @@ export function Overview({ page }: { page: Page }) {
             </tbody>
           </table>
         </div>
-        {alike.length > 0 && <p class="quiet">Equivalent in every pair, or none seen: {alike.map(printed).join(", ")}.</p>}
+        {alike.length > 0 && <p class="quiet">Equivalent in every pair, or none seen: {alike.join(", ")}.</p>}
         {page.answer && (
           <details>
             <summary>In words</summary>
@@ -59,16 +59,14 @@ export function Overview({ page }: { page: Page }) {
   );
 }
 
-const printed = (metric: string) => metric.replaceAll("_", " ");
-
 /** Transport and difference; the verdict by colour and in the title. */
 function Short({ row }: { row: ForestRow }) {
   const difference = row.whole === null ? "-" : row.shown.split(" [")[0];
   const signs: Partial<Record<Outcome, string>> = { inconclusive: "?", equivalent: "=", unseen: "0", nothing: "-" };
   return (
-    <div class={tone(row)} title={`${row.shown} ${row.unit}: ${row.words}`}>
+    <div class={tone(row)} title={`${row.shown}: ${row.words}`}>
       {row.transport} {signs[row.outcome] ?? difference}
-      <span class="hidden">: {row.shown} {row.unit}, {row.words}</span>
+      <span class="hidden">: {row.shown}, {row.words}</span>
     </div>
   );
 }

@@ -42,7 +42,7 @@ export function Flame({ flame, place, arms }: { flame: FlameView; place: number;
           </ul>
         </>
       )}
-      <svg class="plot" viewBox={`0 0 ${WIDTH} ${rows * ROW}`} role="img" aria-label={`Call chains of ${arms[1]} against ${arms[0]}, ${shown.length} functions`}>
+      <svg class="plot" viewBox={`0 0 ${WIDTH} ${rows * ROW}`} role="img" aria-label={`Call chains of ${arms[1]} vs ${arms[0]}, ${shown.length} functions`}>
         {shown.map(({ node, left, width, depth }) => {
           const tone = flame.tone[node]!;
           const name = flame.names[flame.name[node]!]!;

@@ -19,7 +19,7 @@ export function Why({ page }: { page: Page }) {
 }
 
 function Explanation({ why, place, isOpen }: { why: WhyView; place: number; isOpen: boolean }) {
-  const label = `${why.label}: ${why.arms[1]} against ${why.arms[0]}`;
+  const label = `${why.label}: ${why.arms[1]} vs ${why.arms[0]}`;
   if (why.waterfall.length === 0) return <p><strong>{label}.</strong> {why.sentence}</p>;
   return (
     <details open={isOpen}>

@@ -22,14 +22,24 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// What both cells have in common: `stream udp segment 128 B`.
+    /// What both cells have in common, as keys: `stream udp segment 128 B`.
     pub fn context(&self) -> String {
         format!("{} {}", self.probe, self.baseline.context(self.factor))
     }
 
-    /// The levels that differ: baseline, candidate.
+    /// The levels that differ, as keys: baseline, candidate.
     pub fn arms(&self) -> [String; 2] {
         [&self.baseline, &self.candidate].map(|cell| cell.level(self.factor))
+    }
+
+    /// The same in words: `stream UDP 128 B`.
+    pub fn context_label(&self) -> String {
+        format!("{} {}", self.probe, self.baseline.label_without(Some(self.factor)))
+    }
+
+    /// The levels in words: `IPv4`, `IPv6`.
+    pub fn arm_labels(&self) -> [String; 2] {
+        self.arms().map(|level| self.factor.level_label(&level))
     }
 
     /// The costs, if they are known.

@@ -156,11 +156,17 @@ impl Factor {
 impl Cell {
     /// The whole cell: `IPv6 TCP 128 B 6in4`. Sizes are of payloads unless it says so.
     pub fn label(&self) -> String {
+        self.label_without(None)
+    }
+
+    /// The same without a factor's level.
+    pub(crate) fn label_without(&self, without: Option<Factor>) -> String {
         let framing = (self.framing != Framing::Segment).then_some(Factor::Framing);
         let factors = [Factor::Family, Factor::Transport, Factor::Size].into_iter().chain(framing);
-        let levels = factors.chain([Factor::Replica]).map(|factor| factor.level_label(&self.level(factor)));
-        let settings = self.settings.levels().map(|(factor, level)| factor.level_label(&level));
-        levels.chain(settings).filter(|level| !level.is_empty()).collect::<Vec<_>>().join(" ")
+        let levels = factors.chain([Factor::Replica]).map(|factor| (factor, self.level(factor)));
+        let all = levels.chain(self.settings.levels()).filter(|(factor, _)| Some(*factor) != without);
+        let labels = all.map(|(factor, level)| factor.level_label(&level));
+        labels.filter(|level| !level.is_empty()).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -191,6 +197,7 @@ mod tests {
         let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 128);
         assert_eq!(cell.label(), "IPv4 UDP 128 B");
         cell.set(Factor::Os, "gvisor").unwrap();
+        assert_eq!(cell.label_without(Some(Factor::Family)), "UDP 128 B gvisor");
         cell.framing = Framing::Frame;
         assert_eq!(cell.label(), "IPv4 UDP 128 B size of a frame gvisor");
     }

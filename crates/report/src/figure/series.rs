@@ -51,6 +51,14 @@ pub(super) struct Point {
     pub limit: Option<f64>,
 }
 
+/// What all points of a figure have in common.
+struct Place {
+    /// `tcp-segment`.
+    key: String,
+    /// `TCP`; what sizes mean only where that varies.
+    label: String,
+}
+
 /// Every figure: for each metric, transport and framing, the arms, and how far they are apart.
 pub(super) fn all(page: &Page) -> Vec<Plot> {
     let factor = |name: &str| page.factors.iter().position(|factor| factor.name == name);
@@ -63,10 +71,12 @@ pub(super) fn all(page: &Page) -> Vec<Plot> {
     }
     let mut plots = Vec::new();
     for (key @ (metric, of_transport, of_framing), estimates) in groups {
-        let place = format!(
-            "{}-{}",
-            page.factors[transport].levels[of_transport], page.factors[framing].levels[of_framing]
-        );
+        let (transports, framings) = (&page.factors[transport], &page.factors[framing]);
+        let framed = (framings.levels.len() > 1).then(|| format!(", {}", framings.alone[of_framing]));
+        let place = Place {
+            key: format!("{}-{}", transports.levels[of_transport], framings.levels[of_framing]),
+            label: format!("{}{}", transports.alone[of_transport], framed.unwrap_or_default()),
+        };
         let same = |cell: usize| {
             let levels = &page.cells[cell].levels;
             (metric, levels[transport], levels[framing]) == key
@@ -90,7 +100,7 @@ fn across(page: &Page) -> Option<usize> {
     Some(if several.contains(&size) { size } else { other.unwrap_or(size) })
 }
 
-fn arms(page: &Page, metric: usize, place: &str, across: usize, estimates: &[&EstimateView]) -> Plot {
+fn arms(page: &Page, metric: usize, place: &Place, across: usize, estimates: &[&EstimateView]) -> Plot {
     let limit = |cell: usize| {
         let of = page.limits.iter().find(|limit| (limit.cell, limit.metric) == (cell, metric));
         of.map(|limit| limit.value)
@@ -109,11 +119,10 @@ fn arms(page: &Page, metric: usize, place: &str, across: usize, estimates: &[&Es
             limit: limit(estimate.cell),
         });
     }
-    let name = metric_label(view);
     let plot = plot(
-        format!("{}-{place}", view.name),
-        format!("{name}, {place}: means with 95 % intervals"),
-        format!("{name}, {}", view.unit),
+        format!("{}-{}", view.name, place.key),
+        format!("{}, {}: means with 95 % intervals", view.label, place.label),
+        format!("{}, {}", view.label, view.unit),
         &page.factors[across],
         lines,
         None,
@@ -124,7 +133,7 @@ fn arms(page: &Page, metric: usize, place: &str, across: usize, estimates: &[&Es
 fn apart(
     page: &Page,
     metric: usize,
-    place: &str,
+    place: &Place,
     across: usize,
     same: impl Fn(usize) -> bool,
 ) -> Option<Plot> {
@@ -156,11 +165,10 @@ fn apart(
         return None;
     }
     let view = &page.metrics[metric];
-    let name = metric_label(view);
     let plot = plot(
-        format!("{}-{place}-difference", view.name),
-        format!("{name}, {place}: differences with 95 % intervals"),
-        format!("difference of {name}, {}", view.difference_unit),
+        format!("{}-{}-difference", view.name, place.key),
+        format!("{}, {}: differences with 95 % intervals", view.label, place.label),
+        format!("difference of {}, {}", view.label, view.difference_unit),
         &page.factors[across],
         lines,
         Some(0.0),
@@ -198,8 +206,7 @@ fn plot(
         Some(numbers) => Levels::Numbers(used.iter().map(|level| numbers[*level]).collect()),
         None => Levels::Names(used.iter().map(|level| across.labels[*level].clone()).collect()),
     };
-    let x_title =
-        if across.name == "size" { "size, bytes".to_owned() } else { across.name.replace('_', " ") };
+    let x_title = if across.name == "size" { "size, bytes".to_owned() } else { across.label.clone() };
     Plot {
         name,
         title,
@@ -212,11 +219,6 @@ fn plot(
         higher_is_better: false,
         limited_by: String::new(),
     }
-}
-
-/// What the axis calls a metric.
-fn metric_label(view: &MetricView) -> String {
-    view.name.parse().map_or_else(|_| view.name.replace('_', " "), Metric::label)
 }
 
 /// The key of a line: the levels of all factors except some.
@@ -232,11 +234,5 @@ fn label(page: &Page, levels: &[usize], without: &[usize]) -> String {
             && !factor.levels[levels[*place]].is_empty()
             && !["transport", "framing"].contains(&factor.name.as_str())
     });
-    let words: Vec<String> = told
-        .map(|(place, factor)| match factor.name.as_str() {
-            "family" | "size" => factor.labels[levels[place]].clone(),
-            name => format!("{} {}", name.replace('_', " "), factor.labels[levels[place]]),
-        })
-        .collect();
-    words.join(", ")
+    told.map(|(place, factor)| &factor.alone[levels[place]][..]).collect::<Vec<_>>().join(", ")
 }

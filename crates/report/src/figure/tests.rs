@@ -26,7 +26,7 @@ fn a_figure_has_arms_units_sizes_and_a_limit() {
     let svg =
         String::from_utf8(figure(&document(), "throughput-tcp-segment", FigureFormat::Svg).unwrap()).unwrap();
     for text in
-        ["throughput, Mbit/s", "size, bytes", ">ipv4<", ">ipv6<", ">64<", ">1408<", "limit by headers"]
+        ["throughput, Mbit/s", "size, bytes", ">IPv4<", ">IPv6<", ">64<", ">1408<", "limit by headers"]
     {
         assert!(svg.contains(text), "{text}: {svg}");
     }
@@ -67,10 +67,10 @@ fn every_text_is_inside_the_picture_however_long_names_are() {
         comparison.arms = "mechanism=6in4 against mechanism=native, flow label 1048575".to_owned();
     }
     for metric in &mut page.metrics {
-        metric.name = format!("{}_of_all_processors_of_the_sending_host", metric.name);
+        metric.label = format!("{} of all processors of the sending host", metric.label);
     }
     let family = page.factors.iter().position(|factor| factor.name == "family").unwrap();
-    page.factors[family].labels[1] =
+    page.factors[family].alone[1] =
         "namespace_->_ssh:somebody@a-machine-with-a-long-name.example.org".to_owned();
     let plots = series::all(&page);
     assert!(plots.iter().any(|plot| plot.name.ends_with("difference")), "{plots:?}");
@@ -123,7 +123,7 @@ fn one_candidate_beside_two_others_has_a_line_for_each() {
     };
     let before = lines(&page);
     page.factors[family].levels.push("other".to_owned());
-    page.factors[family].labels.push("other".to_owned());
+    page.factors[family].alone.push("other".to_owned());
     let level = page.factors[family].levels.len() - 1;
     for mut comparison in page.comparisons.clone() {
         let mut cell = page.cells[comparison.baseline].clone();
@@ -152,7 +152,7 @@ fn a_pdf_is_one_page_of_outlines() {
 #[test]
 fn names_from_files_stay_text() {
     let mut page = document();
-    page.factors.iter_mut().find(|factor| factor.name == "family").unwrap().labels[0] =
+    page.factors.iter_mut().find(|factor| factor.name == "family").unwrap().alone[0] =
         "</text><script>&".to_owned();
     let svg = String::from_utf8(figure(&page, "throughput-tcp-segment", FigureFormat::Svg).unwrap()).unwrap();
     assert!(svg.contains("&lt;/text&gt;&lt;script&gt;&amp;") && !svg.contains("<script"), "{svg}");
@@ -165,8 +165,10 @@ fn lines_name_the_settings_that_their_cells_have() {
     let mut page = document();
     let mtu = crate::page::FactorView {
         name: "mtu".to_owned(),
+        label: "MTU".to_owned(),
         levels: vec![String::new(), "1280".to_owned()],
         labels: vec!["as it is".to_owned(), "1280".to_owned()],
+        alone: vec!["MTU as it is".to_owned(), "MTU 1280".to_owned()],
         numbers: None,
     };
     page.factors.push(mtu);
@@ -176,7 +178,7 @@ fn lines_name_the_settings_that_their_cells_have() {
     let plots = series::all(&page);
     let lines = &plots.iter().find(|plot| plot.name == "throughput-tcp-segment").unwrap().lines;
     let labels: Vec<&str> = lines.iter().map(|line| &line.label[..]).collect();
-    assert_eq!(labels, ["ipv4", "ipv6, mtu 1280"]);
+    assert_eq!(labels, ["IPv4", "IPv6, MTU 1280"]);
 }
 
 #[test]

@@ -251,7 +251,7 @@ mod tests {
         let overall =
             vec![overall(Metric::Throughput, Transport::Udp, 0.956, Verdict::Better("ipv4".into()))];
         let explained = Findings { overall, explanations: explanations(), ..findings() };
-        let why = "Why, stream udp segment 128 B: mostly route lookup, +74 ± 12 of +122 ns per message.";
+        let why = "Why, stream UDP 128 B: mostly route lookup, +74 ± 12 of +122 ns per message.";
         assert_eq!(
             answer(&explained).unwrap(),
             format!(

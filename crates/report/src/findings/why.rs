@@ -8,7 +8,7 @@ const NAMED: usize = 3;
 /// Shares of a difference that are about half of it.
 const ABOUT_HALF: RangeInclusive<f64> = 1.0 / 3.0..=2.0 / 3.0;
 
-/// `Why, stream udp segment 128 B: mostly route lookup, +74 ± 12 of +122 ns per message.` of all explanations of two
+/// `Why, stream UDP 128 B: mostly route lookup, +74 ± 12 of +122 ns per message.` of all explanations of two
 /// levels of a factor, and of a transport if it is not the factor. `None` without any.
 pub(crate) fn why(
     all: &[Explanation],
@@ -24,7 +24,9 @@ pub(crate) fn why(
     let mut said: Vec<String> = all
         .iter()
         .filter(is_meant)
-        .filter_map(|explanation| Some(format!("{}: {}", explanation.context(), most(explanation.costs()?))))
+        .filter_map(|explanation| {
+            Some(format!("{}: {}", explanation.context_label(), most(explanation.costs()?)))
+        })
         .collect();
     let more = said.len().saturating_sub(NAMED);
     said.truncate(NAMED);
@@ -158,7 +160,7 @@ mod tests {
         let arms = ["ipv4", "ipv6"];
         assert_eq!(
             of(&all, arms, Transport::Udp).unwrap(),
-            "Why, stream udp segment 128 B: mostly route lookup, +74 ± 12 of +122 ns per message."
+            "Why, stream UDP 128 B: mostly route lookup, +74 ± 12 of +122 ns per message."
         );
         assert_eq!(of(&all, arms, Transport::Tcp), None);
         assert_eq!(of(&all, ["ipv6", "ipv4"], Transport::Udp), None);

@@ -20,6 +20,8 @@ pub(super) struct Index<'a> {
     cells: Vec<&'a Cell>,
     cell_numbers: HashMap<&'a Cell, usize>,
     metrics: Vec<Metric>,
+    /// The unit of each metric.
+    units: Vec<DisplayUnit>,
     /// Metrics that a paced stream measured.
     paced: BTreeSet<Metric>,
     factors: Vec<(Factor, Vec<String>)>,
@@ -46,11 +48,16 @@ impl<'a> Index<'a> {
                 metrics.push(metric);
             }
         }
+        let unit = |metric: &Metric| {
+            let of_metric = findings.cells.iter().filter(|estimate| estimate.metric == *metric);
+            DisplayUnit::fitting(*metric, of_metric.filter_map(|estimate| estimate.estimate.mean))
+        };
+        let units = metrics.iter().map(unit).collect();
         let own = |cell: &&&Cell| SELF_ARMS.contains(&cell.replica.as_str());
         let factors = factors(cells.iter().filter(|cell| !own(cell)).copied());
         let is_paced = |metric: &Metric| runs.iter().any(|run| run.paces(*metric));
         let paced = metrics.iter().copied().filter(is_paced).collect();
-        Index { cells, cell_numbers, metrics, paced, factors }
+        Index { cells, cell_numbers, metrics, units, paced, factors }
     }
 
     /// A cell's number.
@@ -61,6 +68,11 @@ impl<'a> Index<'a> {
     /// A metric's number; `None` if the study does not use it.
     pub(super) fn metric(&self, metric: Metric) -> Option<usize> {
         self.metrics.iter().position(|known| *known == metric)
+    }
+
+    /// The unit that fits all figures of a metric.
+    pub(super) fn shown(&self, metric: Metric) -> DisplayUnit {
+        self.metric(metric).map_or_else(|| DisplayUnit::of(metric), |number| self.units[number])
     }
 
     /// A factor's number.
@@ -80,9 +92,10 @@ impl<'a> Index<'a> {
 
     pub(super) fn metrics(&self, cpu_scope: CpuScope) -> Vec<MetricView> {
         let view = |metric: &Metric| {
-            let shown = DisplayUnit::of(*metric);
+            let shown = self.shown(*metric);
             MetricView {
                 name: metric.name().to_owned(),
+                label: metric.label(),
                 unit: shown.unit.to_owned(),
                 difference_unit: shown.difference_unit.to_owned(),
                 higher_is_better: metric.better() == Better::Higher,
@@ -96,14 +109,19 @@ impl<'a> Index<'a> {
 
     pub(super) fn factors(&self) -> Vec<FactorView> {
         let view = |(factor, levels): &(Factor, Vec<String>)| {
-            let label = |level: &String| match (factor, level.as_str()) {
-                (Factor::Size, size) => format!("{size} B"),
-                (_, "") => AS_IT_IS.to_owned(),
-                (_, level) => level.to_owned(),
+            let label = |level: &String| match level.as_str() {
+                "" => AS_IT_IS.to_owned(),
+                level => factor.level_below(level),
+            };
+            let alone = |level: &String| match level.as_str() {
+                "" => format!("{} {AS_IT_IS}", factor.label()),
+                level => factor.level_label(level),
             };
             FactorView {
                 name: factor.name().to_owned(),
+                label: factor.label(),
                 labels: levels.iter().map(label).collect(),
+                alone: levels.iter().map(alone).collect(),
                 numbers: levels
                     .iter()
                     .map(|level| level.parse().ok().filter(|n: &f64| n.is_finite()))
@@ -116,7 +134,7 @@ impl<'a> Index<'a> {
 
     pub(super) fn cells(&self) -> Vec<CellView> {
         let view = |cell: &&Cell| CellView {
-            label: cell.to_string(),
+            label: cell.label(),
             levels: self
                 .factors
                 .iter()
@@ -138,7 +156,7 @@ impl<'a> Index<'a> {
         }
         let mut views = Vec::new();
         for ((metric, ..), rows) in groups {
-            let shown = DisplayUnit::of(metric);
+            let shown = self.shown(metric);
             let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
             let places = mean_decimals(estimates.iter().copied(), &shown);
             for row in rows {
@@ -169,7 +187,7 @@ impl<'a> Index<'a> {
 
     pub(super) fn limits(&self, limits: &[(Cell, Metric, f64)]) -> Vec<LimitView> {
         let view = |(cell, metric, value): &(Cell, Metric, f64)| {
-            let value = rounded(DisplayUnit::of(*metric).factor * value, 9)?;
+            let value = rounded(self.shown(*metric).factor * value, 9)?;
             Some(LimitView { cell: self.cell(cell)?, metric: self.metric(*metric)?, value })
         };
         limits.iter().filter_map(view).collect()
@@ -177,7 +195,10 @@ impl<'a> Index<'a> {
 
     pub(super) fn published(&self, published: &[Published]) -> Vec<PublishedSeries> {
         let view = |series: &Published| {
-            let Published { label, transport, points, .. } = series.clone();
+            let Published { label, transport, mut points, .. } = series.clone();
+            // Published figures are in the metric's usual unit.
+            let times = self.shown(series.metric).factor / DisplayUnit::of(series.metric).factor;
+            points.iter_mut().for_each(|(_, figure)| *figure *= times);
             Some(PublishedSeries { label, metric: self.metric(series.metric)?, transport, points })
         };
         published.iter().filter_map(view).collect()

@@ -6,8 +6,8 @@ use crate::page::rounding::{facts, rounded};
 use crate::page::slices::slices;
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
-    Buckets, CpuScope, CpuTime, Delays, HostReport, IntervalRow, Probe, Role, RunRecord, RunStatus, Value,
-    print_duration,
+    Buckets, CpuScope, CpuTime, Delays, HostReport, IntervalRow, Metric, Probe, Role, RunRecord, RunStatus,
+    Value, print_duration,
 };
 
 /// Maximum rows of a series; more rows are merged.
@@ -51,7 +51,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
     RunDetail {
         block: run.trial.block,
         position: run.trial.position,
-        label: run.trial.to_string(),
+        label: format!("block {} {} {}", run.trial.block + 1, run.trial.probe.name(), run.trial.cell.label()),
         facts: facts([
             ("counts", if run.is_valid() { "yes" } else { "no" }.to_owned()),
             ("message", format!("{} B", spec.message_bytes)),
@@ -72,17 +72,13 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
     }
 }
 
-fn figure(metric: stacklab_model::Metric, value: &Value) -> Fact {
-    let shown = DisplayUnit::of(metric);
+fn figure(metric: Metric, value: &Value) -> Fact {
     let text = match value {
-        Value::Measured(figure) => {
-            let figure = rounded(shown.factor * figure, 6).map_or_else(|| "-".to_owned(), |f| f.to_string());
-            format!("{figure} {}", shown.unit)
-        }
+        Value::Measured(figure) => DisplayUnit::figure(metric, *figure),
         Value::Missing(reason) => format!("missing: {reason}"),
         Value::Invalid(reason) => format!("invalid: {reason}"),
     };
-    Fact { name: metric.name().to_owned(), text }
+    Fact { name: metric.label(), text }
 }
 
 fn lost(run: &RunRecord) -> String {
@@ -159,7 +155,7 @@ fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
     // The series of a long run has rows of more than the interval that was asked for.
     let step_ns = rows.get(1).map_or(interval_ns.max(1), |second| second.start_ns - rows[0].start_ns).max(1);
     let joined = rows.len().div_ceil(ROWS);
-    let mut view = SeriesView { start_ms: vec![], rate: vec![], delay_ms: vec![], joined };
+    let (mut start_ms, mut rates, mut delays) = (vec![], vec![], vec![]);
     for rows in rows.chunks(joined) {
         let (start, end) = (rows[0].start_ns, rows[rows.len() - 1].start_ns.saturating_add(step_ns));
         let bytes = rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.bytes));
@@ -167,14 +163,23 @@ fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
         let messages = delayed().fold(0, |sum: u64, (_, messages)| sum.saturating_add(messages));
         let sum: f64 = delayed().map(|(mean, messages)| mean * messages as f64).sum();
         // The last row ends with the last arrival, not with its interval: its rate would be too low.
-        if rows[rows.len() - 1].start_ns == last.start_ns && view.rate.len() > 1 {
+        if rows[rows.len() - 1].start_ns == last.start_ns && rates.len() > 1 {
             break;
         }
-        view.start_ms.push(rounded(start as f64 / 1e6, 6)?);
-        view.rate.push(rounded(8e3 * bytes as f64 / (end - start) as f64, 5)?);
-        view.delay_ms.push(if messages > 0 { rounded(sum / messages as f64 / 1e6, 5) } else { None });
+        start_ms.push(rounded(start as f64 / 1e6, 6)?);
+        rates.push(8e3 * bytes as f64 / (end - start) as f64);
+        delays.push((messages > 0).then(|| sum / messages as f64 / 1e6));
     }
-    Some(view)
+    let shown_rate = DisplayUnit::fitting(Metric::Throughput, rates.iter().copied());
+    let shown_delay = DisplayUnit::fitting(Metric::OneWayDelay, delays.iter().copied().flatten());
+    Some(SeriesView {
+        start_ms,
+        rate: rates.iter().map(|rate| rounded(shown_rate.factor * rate, 5)).collect::<Option<_>>()?,
+        rate_unit: shown_rate.unit.to_owned(),
+        delay: delays.iter().map(|delay| rounded(shown_delay.factor * (*delay)?, 5)).collect(),
+        delay_unit: shown_delay.unit.to_owned(),
+        joined,
+    })
 }
 
 /// Bars of equal width on a logarithmic axis from the minimum to the maximum delay. `None` if the delays are out of
@@ -193,17 +198,22 @@ fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
     for (ns, count) in buckets {
         counts[(bar((*ns).max(1) as f64) - first) as usize] += *count as f64;
     }
-    let edge = |place: i64| rounded(10f64.powf(place as f64 / BARS_PER_DECADE) / 1e6, 5);
+    // The unit fits almost all delays: a few are often much longer.
+    let usual = delays.buckets.percentile(0.99).map(|ns| ns as f64 / 1e6);
+    let shown = DisplayUnit::fitting(Metric::OneWayDelay, usual.into_iter());
+    let in_unit = |ns: f64, digits: i32| rounded(shown.factor * ns / 1e6, digits);
+    let edge = |place: i64| in_unit(10f64.powf(place as f64 / BARS_PER_DECADE), 5);
     let percentile = |(name, p): &(&str, f64)| {
-        Some(((*name).to_owned(), rounded(delays.buckets.percentile(*p)? as f64 / 1e6, 6)?))
+        Some(((*name).to_owned(), in_unit(delays.buckets.percentile(*p)? as f64, 6)?))
     };
     Some(HistogramView {
         what: what.to_owned(),
-        edges_ms: (first..=last + 1).map(edge).collect::<Option<_>>()?,
+        unit: shown.unit.to_owned(),
+        edges: (first..=last + 1).map(edge).collect::<Option<_>>()?,
         n: counts.iter().sum(),
         counts,
         percentiles: PERCENTILES.iter().filter_map(percentile).collect(),
-        mean_ms: rounded(delays.mean_ns / 1e6, 6)?,
+        mean: in_unit(delays.mean_ns, 6)?,
     })
 }
 

@@ -1,8 +1,9 @@
 //! The differences as a forest plot: each over all cells, with those of single cells, and the margin.
 
+use crate::page::cells::Index;
 use crate::page::document::{ForestRow, Outcome, Span};
 use crate::page::rounding::rounded;
-use crate::rendering::numbers::{DisplayUnit, NONE, difference_decimals, signed};
+use crate::rendering::numbers::{DisplayUnit, NONE, difference_decimals, difference_parts, is_factor};
 use stacklab_model::{
     Better, Comparison, Effect, Factor, Findings, Interval, Metric, Overall, Question, Scale, Verdict,
     once_each,
@@ -43,12 +44,12 @@ impl<'a> Pairs<'a> {
     }
 
     /// The rows, in the order of the answer.
-    pub(super) fn rows(&self, findings: &Findings) -> Vec<ForestRow> {
-        findings.overall.iter().map(|one| self.row(findings, one)).collect()
+    pub(super) fn rows(&self, findings: &Findings, index: &Index) -> Vec<ForestRow> {
+        findings.overall.iter().map(|one| self.row(findings, one, index.shown(one.metric))).collect()
     }
 
-    fn row(&self, findings: &Findings, one: &Overall) -> ForestRow {
-        let (unit, scale) = (DisplayUnit::of(one.metric), one.metric.scale());
+    fn row(&self, findings: &Findings, one: &Overall, unit: DisplayUnit) -> ForestRow {
+        let scale = one.metric.scale();
         let span = |effect: &Effect| {
             let [middle, low, high] = ends(effect, &unit).map(|figure| rounded(figure, 4));
             Some(Span { middle: middle?, low: low?, high: high? })
@@ -65,7 +66,7 @@ impl<'a> Pairs<'a> {
         ForestRow {
             pair: self.number((one.factor, &one.baseline, &one.candidate)),
             metric: one.metric.label(),
-            transport: one.transport.map(|transport| transport.name().to_uppercase()),
+            transport: one.transport.map(|transport| Factor::Transport.level_label(transport.name())),
             unit: unit.difference_unit.to_owned(),
             is_ratio: scale == Scale::Ratio,
             higher_is_better: one.metric.better() == Better::Higher,
@@ -86,7 +87,7 @@ impl<'a> Pairs<'a> {
                 .filter(|comparison| is_part(one, comparison))
                 .filter_map(|comparison| span(comparison.effect.as_ref()?))
                 .collect(),
-            margin: margin(one.metric, one.margin),
+            margin: margin(one.metric, one.margin, &unit),
         }
     }
 }
@@ -111,12 +112,13 @@ fn ends(effect: &Effect, unit: &DisplayUnit) -> [f64; 3] {
         .map(|figure| unit.difference(effect.scale, figure))
 }
 
-/// `-2.0 [-3.1, -0.9]`.
+/// `-2.0 [-3.1, -0.9] %`, or `15.7x [15.3x, 16.1x]`.
 fn shown(effect: &Effect, unit: &DisplayUnit) -> String {
-    let all = ends(effect, unit);
-    let places = difference_decimals([(all[2] - all[1]) / 2.0]);
-    let [middle, low, high] = all.map(|figure| signed(figure, places));
-    format!("{middle} [{low}, {high}]")
+    let [_, low, high] = ends(effect, unit);
+    let places = difference_decimals([(high - low) / 2.0]);
+    let all = [effect.estimate, effect.interval95.low, effect.interval95.high];
+    let text = difference_parts(unit, effect.scale, all, places).concat();
+    if is_factor(effect.scale, effect.estimate) { text } else { format!("{text} {}", unit.difference_unit) }
 }
 
 /// The answer over all cells; where cells differ, how many have one.
@@ -134,8 +136,8 @@ fn words(one: &Overall) -> String {
 }
 
 /// Ends of the differences that count as none, in the difference's unit.
-pub(super) fn margin(metric: Metric, margin: f64) -> [f64; 2] {
-    let (unit, scale) = (DisplayUnit::of(metric), metric.scale());
+pub(super) fn margin(metric: Metric, margin: f64, unit: &DisplayUnit) -> [f64; 2] {
+    let scale = metric.scale();
     let Interval { low, high } = Interval::of_margin(scale, margin);
     [low, high].map(|end| rounded(unit.difference(scale, end), 3).unwrap_or_default())
 }
@@ -187,11 +189,12 @@ mod tests {
         assert_eq!((metric, transport), (Metric::Throughput, Transport::Tcp), "the fixture is a ratio's");
         let pairs = Pairs::new(&findings);
         assert_eq!((pairs.names(), pairs.of(&of.question)), (vec!["IPv6 vs IPv4".to_owned()], 0));
-        let [row] = &pairs.rows(&findings)[..] else { panic!("one row") };
+        let index = Index::new(&findings, &[]);
+        let [row] = &pairs.rows(&findings, &index)[..] else { panic!("one row") };
         assert_eq!((row.metric.as_str(), row.transport.as_deref()), ("throughput", Some("TCP")));
         let whole = row.whole.as_ref().unwrap();
         assert_eq!((whole.middle, whole.low, row.unit.as_str()), (-5.0, -6.0, "%"));
-        assert_eq!((row.shown.as_str(), row.words.as_str()), ("-5.0 [-6.0, -4.0]", "1 of 1 answered"));
+        assert_eq!((row.shown.as_str(), row.words.as_str()), ("-5.0 [-6.0, -4.0] %", "1 of 1 answered"));
         assert!(row.is_ratio && row.higher_is_better && row.strength == 0);
         assert_eq!(row.margin, [-20.0, 25.0]);
         assert!(!row.parts.is_empty(), "{row:?}");
@@ -199,7 +202,29 @@ mod tests {
         let one = &mut findings.overall[0];
         (one.verdict, one.margin) = (Verdict::Better(one.baseline.clone()), 0.02);
         assert_eq!(answered(&findings), "1 of 1 comparisons answered");
-        let row = Pairs::new(&findings).rows(&findings).remove(0);
+        let index = Index::new(&findings, &[]);
+        let row = Pairs::new(&findings).rows(&findings, &index).remove(0);
         assert_eq!((row.outcome, row.strength, row.words.as_str()), (Outcome::Baseline, 2, "IPv4 better"));
+    }
+    #[test]
+    fn differences_have_the_text_reports_figures() {
+        let effect = |scale, estimate, low, high| {
+            let interval = Interval { low, high };
+            let (pairs, error, degrees_of_freedom) = (9, 0.1, 8.0);
+            Effect {
+                scale,
+                pairs,
+                estimate,
+                error,
+                degrees_of_freedom,
+                interval90: interval,
+                interval95: interval,
+            }
+        };
+        let rtt = DisplayUnit::of(Metric::Rtt);
+        assert_eq!(shown(&effect(Scale::Ratio, 15.7, 15.28, 16.1), &rtt), "15.7x [15.3x, 16.1x]");
+        assert_eq!(shown(&effect(Scale::Ratio, 1.2, 0.02, 9.0), &rtt), "+20.0 [too wide] %");
+        let late = DisplayUnit::fitting(Metric::Lateness, [0.02].into_iter());
+        assert_eq!(shown(&effect(Scale::Difference, 0.01, 0.0, 0.02), &late), "+10.0 [0.0, +20.0] us");
     }
 }

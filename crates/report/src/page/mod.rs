@@ -66,7 +66,7 @@ pub fn page(source: &PageSource) -> Page {
         finished: is_finished(findings),
         answered: forest::answered(findings),
         pairs: pairs.names(),
-        forest: pairs.rows(findings),
+        forest: pairs.rows(findings, &index),
         why: why::views(&findings.explanations),
         sentences: comparisons.sentences(&groups, &pairs),
         matrix: comparisons.matrix(&groups, &pairs),

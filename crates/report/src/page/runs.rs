@@ -3,7 +3,6 @@
 use crate::page::cells::Index;
 use crate::page::document::{FigureColumn, Remark, RunsView};
 use crate::page::rounding::rounded;
-use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{RunRecord, RunStatus, Value};
 use std::collections::BTreeMap;
 
@@ -45,7 +44,7 @@ pub(super) fn runs(runs: &[RunRecord], started_unix_ns: u64, index: &Index) -> R
         let of_probe = runs.iter().filter(|run| run.trial.probe == index.probe(metric));
         let figure = |run: &RunRecord| {
             let figure = run.values.get(&metric).and_then(Value::measured).filter(|_| run.is_valid())?;
-            rounded(DisplayUnit::of(metric).factor * figure, DIGITS)
+            rounded(index.shown(metric).factor * figure, DIGITS)
         };
         view.figures.push(FigureColumn { metric: number, values: of_probe.map(figure).collect() });
     }

@@ -18,7 +18,6 @@ pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView
         return None;
     }
     let echo = run.spec.probe.probe == Probe::Echo;
-    let shown = DisplayUnit::of(if echo { Metric::Rtt } else { Metric::Throughput });
     let mut all: Vec<&RunRecord> = std::iter::once(run).chain(beside).collect();
     all.sort_by_key(|run| run.trial.position);
     // Arms with senders of their own have clocks of their own: each begins with its first slice.
@@ -37,14 +36,14 @@ pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView
                     .arrival_rate(run.spec.bucket)
                     .map(|rate| rate * f64::from(run.spec.message_bytes) * 8.0 / 1e6)
             };
-            rounded(shown.factor * figure?, 5)
+            figure
         };
         let held_up = |slice: &Slice| {
             let arrived = received.iter().find(|arrived| arrived.round == slice.round);
             [Some(slice), arrived].into_iter().flatten().any(|slice| slice.held_up() == Some(true))
         };
         ArmSlices {
-            label: run.trial.cell.to_string(),
+            label: run.trial.cell.label(),
             start_ms: sent
                 .iter()
                 .filter_map(|slice| rounded(slice.first_ns.saturating_sub(begin_ns) as f64 / 1e6, 6))
@@ -53,10 +52,13 @@ pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView
             held_up: sent.iter().map(held_up).collect(),
         }
     };
-    let what = if echo { "median round trip" } else { "payload received" };
-    Some(SlicesView {
-        what: what.to_owned(),
-        unit: shown.unit.to_owned(),
-        arms: all.iter().map(arm).collect(),
-    })
+    let mut arms: Vec<ArmSlices> = all.iter().map(arm).collect();
+    let (what, metric) =
+        if echo { ("median round trip", Metric::Rtt) } else { ("payload received", Metric::Throughput) };
+    let figures = arms.iter().flat_map(|arm| &arm.figures);
+    let shown = DisplayUnit::fitting(metric, figures.flatten().copied());
+    for figure in arms.iter_mut().flat_map(|arm| &mut arm.figures) {
+        *figure = figure.and_then(|figure| rounded(shown.factor * figure, 5));
+    }
+    Some(SlicesView { what: what.to_owned(), unit: shown.unit.to_owned(), arms })
 }

@@ -146,9 +146,15 @@ fn every_estimate_and_comparison_is_there_in_the_units_that_are_shown() {
     assert_eq!(page.comparisons.len(), found.comparisons.len());
     for estimate in &found.cells {
         let metric = page.metrics.iter().position(|view| view.name == estimate.metric.name()).unwrap();
-        let cell = page.cells.iter().position(|view| view.label == estimate.cell.to_string()).unwrap();
+        let cell = page.cells.iter().position(|view| view.label == estimate.cell.label()).unwrap();
         let view = page.estimates.iter().find(|view| (view.metric, view.cell) == (metric, cell)).unwrap();
-        let factor = if estimate.metric == Metric::Loss { 100.0 } else { 1.0 };
+        let (unit, factor) = match estimate.metric {
+            Metric::Loss => ("%", 100.0),
+            Metric::Rtt => ("us", 1000.0),
+            Metric::Throughput => ("Mbit/s", 1.0),
+            _ => (&page.metrics[metric].unit[..], 1.0),
+        };
+        assert_eq!(page.metrics[metric].unit, unit);
         assert_eq!(view.mean, estimate.estimate.mean.map(|mean| factor * mean));
         assert_eq!(view.low, estimate.estimate.interval.map(|interval| factor * interval.low));
         assert_eq!((view.n, &view.missing), (estimate.estimate.n, &estimate.estimate.missing));
@@ -221,7 +227,7 @@ fn a_runs_detail_keeps_what_the_record_says() {
     let side = &document().details[0].sides[0];
     let delays = side.delays.as_ref().unwrap();
     assert_eq!(delays.counts.iter().sum::<f64>(), 100.0);
-    assert_eq!(delays.edges_ms.len(), delays.counts.len() + 1);
+    assert_eq!(delays.edges.len(), delays.counts.len() + 1);
     let percentile = |name: &str| delays.percentiles.iter().find(|(known, _)| known == name).unwrap().1;
     assert_eq!(
         (percentile("median"), percentile("90 %"), percentile("99 %"), percentile("most")),
@@ -305,7 +311,7 @@ fn a_long_series_is_joined_without_losing_bytes() {
     let detail = detail(&run, &[], Detailed::Briefly);
     let series = detail.sides[0].series.as_ref().unwrap();
     assert!(series.rate.len() <= 120 && series.joined == 9, "{series:?}");
-    assert!(series.rate.iter().all(|rate| *rate == 10.0) && series.delay_ms.iter().all(Option::is_none));
+    assert!(series.rate.iter().all(|rate| *rate == 10.0) && series.delay.iter().all(Option::is_none));
     assert!(detail.sides[0].counters.is_empty());
 }
 

@@ -78,7 +78,7 @@ impl Numbered {
 }
 
 fn views(group: &Group, index: &Index) -> Vec<ComparisonView> {
-    let shown = DisplayUnit::of(group.metric);
+    let shown = index.shown(group.metric);
     let places = difference_places(&group.rows, &shown);
     group.rows.iter().map(|row| view(group, row, &shown, places, index)).collect()
 }
@@ -104,7 +104,7 @@ fn view(
         candidate: index.cell(&question.candidate).unwrap_or_default(),
         arms: group.arms(),
         outcome: outcome(row),
-        strength: strength(group, row, shown),
+        strength: strength(group, row),
         sign: sign(group, row, true),
         words: without_mark(&words),
         reason: match &row.verdict {
@@ -115,7 +115,7 @@ fn view(
         low: of(effect.map(|effect| effect.interval95.low)),
         high: of(effect.map(|effect| effect.interval95.high)),
         shown: differences(&[row], shown, places).remove(0),
-        margin: margin(question.metric, question.margin),
+        margin: margin(question.metric, question.margin, shown),
         pairs: effect.map_or(0, |effect| effect.pairs),
         adjusted_p: row
             .tests
@@ -140,11 +140,11 @@ fn outcome(row: &Comparison) -> Outcome {
     }
 }
 
-fn strength(group: &Group, row: &Comparison, shown: &DisplayUnit) -> u8 {
+fn strength(group: &Group, row: &Comparison) -> u8 {
     if !matches!(row.verdict, Verdict::Better(_)) {
         return 0;
     }
-    let margin = shown.margin(group.metric.scale(), row.question.margin);
+    let margin = DisplayUnit::of(group.metric).margin(group.metric.scale(), row.question.margin);
     match magnitude(group, row) {
         _ if is_within_margin(group, row) => 0,
         Some(by) => forest::strength(by, margin),

@@ -18,8 +18,8 @@ pub(super) fn views(all: &[Explanation]) -> Vec<WhyView> {
 
 fn view(explanation: &Explanation, room: &mut usize) -> WhyView {
     let mut view = WhyView {
-        label: explanation.context(),
-        arms: explanation.arms(),
+        label: explanation.context_label(),
+        arms: explanation.arm_labels(),
         sentence: String::new(),
         remarks: Vec::new(),
         health: String::new(),
@@ -29,10 +29,10 @@ fn view(explanation: &Explanation, room: &mut usize) -> WhyView {
     match &explanation.why {
         Why::Unknown(reason) => view.sentence = format!("Not explained: {reason}."),
         Why::Costs(costs) => {
-            view.sentence = stage_costs::answer(costs);
+            view.sentence = stage_costs::answer(explanation, costs);
             view.health = stage_costs::health(&costs.health);
             view.remarks = costs.complaints();
-            view.waterfall = waterfall(costs);
+            view.waterfall = waterfall(costs, &view.arms);
             let flame = flame(&costs.stacks);
             if flame.name.len() <= *room {
                 *room -= flame.name.len();
@@ -45,12 +45,12 @@ fn view(explanation: &Explanation, room: &mut usize) -> WhyView {
     view
 }
 
-fn waterfall(costs: &StageCosts) -> Vec<WaterfallRow> {
+fn waterfall(costs: &StageCosts, arms: &[String; 2]) -> Vec<WaterfallRow> {
     let whole = |arm: usize| {
         let to = rounded(costs.busy.ns[arm]);
         let shown = format!("{to:.0} ns");
         WaterfallRow {
-            name: costs.arms[arm].clone(),
+            name: arms[arm].clone(),
             is_whole: true,
             from: 0.0,
             to,
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_waterfall_goes_from_one_arms_cost_to_the_others_without_a_gap() {
-        let rows = waterfall(&costs());
+        let rows = waterfall(&costs(), &["IPv4".to_owned(), "IPv6".to_owned()]);
         assert_eq!((rows[0].to, rows[rows.len() - 1].to), (900.0, 1022.0));
         for pair in rows.windows(2).take(rows.len() - 2) {
             assert!((pair[0].to - pair[1].from).abs() < 1e-9, "{pair:?}");

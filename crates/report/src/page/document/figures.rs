@@ -6,9 +6,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MetricView {
-    /// Its name.
+    /// Its key.
     pub name: String,
-    /// Unit of its figures.
+    /// What people call it: `sender CPU per message`.
+    pub label: String,
+    /// Unit of all its figures in the document.
     pub unit: String,
     /// Unit of differences.
     pub difference_unit: String,
@@ -33,12 +35,16 @@ impl MetricView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FactorView {
-    /// Its name.
+    /// Its key.
     pub name: String,
+    /// What people call it: `receive buffer`.
+    pub label: String,
     /// Its levels, as written in study files, in order.
     pub levels: Vec<String>,
-    /// The levels as printed.
+    /// The levels as printed below the factor's label: `IPv6`, `1280`.
     pub labels: Vec<String>,
+    /// The levels as printed alone: `IPv6`, `MTU 1280`.
+    pub alone: Vec<String>,
     /// The levels as numbers, where all are.
     pub numbers: Option<Vec<f64>>,
 }
@@ -110,13 +116,13 @@ pub struct ComparisonView {
     pub baseline: usize,
     /// The cell compared.
     pub candidate: usize,
-    /// `ipv6 against ipv4`.
+    /// `IPv6 vs IPv4`.
     pub arms: String,
     /// The answer.
     pub outcome: Outcome,
     /// How large a difference is beside the margin: 1 up to twice, 2 up to five times, 3 more; 0 without a better arm.
     pub strength: u8,
-    /// The answer in a few characters: `ipv4 9.8%`, `=`, `?`.
+    /// The answer in a few characters: `IPv4 9.8%`, `=`, `?`.
     pub sign: String,
     /// The answer in words, with why no more was measured where that was not the interval's doing.
     pub words: String,
@@ -128,7 +134,7 @@ pub struct ComparisonView {
     pub low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub high: Option<f64>,
-    /// The same three, rounded.
+    /// The same three, rounded; above 100 % as factors.
     pub shown: String,
     /// The margin in the same unit: ends of the differences that count as none.
     pub margin: [f64; 2],

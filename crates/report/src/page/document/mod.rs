@@ -41,7 +41,7 @@ pub struct Page {
     pub finished: bool,
     /// How many comparisons have an answer.
     pub answered: String,
-    /// What is compared: `ipv6 against ipv4`.
+    /// What is compared: `IPv6 vs IPv4`.
     pub pairs: Vec<String>,
     /// Each difference over all cells, as a forest plot.
     pub forest: Vec<ForestRow>,
@@ -101,7 +101,7 @@ pub struct ForestRow {
     pub words: String,
     /// The difference over all cells, with its 95 % interval, where each cell has one.
     pub whole: Option<Span>,
-    /// The same, rounded.
+    /// The same, rounded, with its unit; above 100 % as a factor.
     pub shown: String,
     /// The difference in each cell.
     pub parts: Vec<Span>,

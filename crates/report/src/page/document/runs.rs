@@ -149,10 +149,14 @@ pub struct SideView {
 pub struct SeriesView {
     /// Start of each row, milliseconds after the first measured arrival.
     pub start_ms: Vec<f64>,
-    /// Payload, Mbit/s.
+    /// Payload.
     pub rate: Vec<f64>,
-    /// Mean delay, milliseconds.
-    pub delay_ms: Vec<Option<f64>>,
+    /// Unit of the rates.
+    pub rate_unit: String,
+    /// Mean delay.
+    pub delay: Vec<Option<f64>>,
+    /// Unit of the delays.
+    pub delay_unit: String,
     /// Rows of the record in one row here.
     pub joined: usize,
 }
@@ -163,16 +167,18 @@ pub struct SeriesView {
 pub struct HistogramView {
     /// What the delays are.
     pub what: String,
-    /// Lower end of each bar, and the upper end of the last one, milliseconds.
-    pub edges_ms: Vec<f64>,
+    /// Unit of all delays.
+    pub unit: String,
+    /// Lower end of each bar, and the upper end of the last one.
+    pub edges: Vec<f64>,
     /// How many delays are in each.
     pub counts: Vec<f64>,
     /// How many there are in all.
     pub n: f64,
-    /// Percentiles of the record's own buckets: name, milliseconds.
+    /// Percentiles of the record's own buckets, by name.
     pub percentiles: Vec<(String, f64)>,
-    /// Exact mean, milliseconds.
-    pub mean_ms: f64,
+    /// Exact mean.
+    pub mean: f64,
 }
 
 /// Parts of a host's CPU time in the measured window, per cent of one core.
