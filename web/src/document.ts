@@ -610,9 +610,13 @@ warmup_ms: number,
  */
 remarks: Array<string>, 
 /**
- * Its figures, or why there is none.
+ * Its figures.
  */
 figures: Array<Fact>, 
+/**
+ * Why there is no figure of other metrics.
+ */
+missing: Array<Fact>, 
 /**
  * Why a figure is another one than those of the histograms; none where it is not.
  */

@@ -50,6 +50,9 @@ test("a row alone is shown whole, and the margin always", () => {
   }
 });
 
+/** The per cent that a tick says. */
+const figureOf = (label: string) => (label.endsWith("x") ? 100 * (Number(label.slice(0, -1)) - 1) : Number(label));
+
 test("ticks stand at their figures, on both sides, and apart", () => {
   for (const half of [0.5, 4, 30, 90]) {
     for (const is_ratio of [true, false]) {
@@ -57,9 +60,15 @@ test("ticks stand at their figures, on both sides, and apart", () => {
       const places = plan.ticks.map((tick) => tick.at);
       expect(places.some((at) => at < 50) && places.some((at) => at > 50)).toBe(true);
       places.slice(1).forEach((at, i) => expect(at - places[i]!).toBeGreaterThan(9));
-      for (const { at, label } of plan.ticks) expect(plan.at(Number(label)), label).toBeCloseTo(at, 6);
+      for (const { at, label } of plan.ticks) expect(plan.at(figureOf(label)), label).toBeCloseTo(at, 6);
     }
   }
+});
+
+test("ticks above 100 % are factors, as the figures beside them", () => {
+  const plan = axis([row(1470, 400)]);
+  expect(plan.ticks.map(({ label }) => label)).toContain("10x");
+  expect(plan.at(900)).toBe(plan.ticks.find(({ label }) => label === "10x")!.at);
 });
 
 test("a long record has a column for each metric by which a pair may differ, and names the others", () => {

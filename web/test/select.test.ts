@@ -9,7 +9,7 @@ test("without a word in the URL the first metric is shown over size, arms apart,
   expect(shown.axis.name).toBe("size");
   expect(shown.lines.map((line) => line.label)).toEqual(["IPv4", "IPv6"]);
   expect(shown.lines[0]!.points.map((point) => point.estimate.mean)).toEqual([50, 51]);
-  expect(shown.common).toBe("TCP, size of a payload");
+  expect(shown.common).toBe("TCP");
 });
 
 test("a metric that a transport does not have is shown of the one that has it", () => {

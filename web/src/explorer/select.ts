@@ -52,7 +52,7 @@ export interface Shown {
   overlays: readonly Overlay[];
   /** The model that limits are of. */
   limitedBy: string;
-  /** `TCP, size of a payload`: what all lines have in common. */
+  /** `TCP, MTU 1280`: what all lines have in common. */
   common: string;
 }
 
@@ -170,7 +170,7 @@ export function select(page: Page, state: State): Shown | undefined {
         )
       : [];
   const common = page.factors
-    .filter((factor, place) => place !== axisNumber && (factor.levels.length === 1 || chosen.get(place) !== undefined))
+    .filter((factor, place) => place !== axisNumber && !isPayload(factor) && (factor.levels.length === 1 || chosen.get(place) !== undefined))
     .map((factor) => factor.alone[chosen.get(page.factors.indexOf(factor)) ?? 0])
     .join(", ");
   return {
@@ -202,6 +202,11 @@ export function litLines(compared: readonly number[], named: string | undefined)
 /** Whether arms are too many for columns, or a level has too many comparisons for one cell. */
 export function isWide(shown: Shown): boolean {
   return shown.lines.length > 3 || shown.rows.some((row) => row.comparisons.length > 2);
+}
+
+/** Sizes are of payloads unless it is said. */
+function isPayload({ name, levels }: FactorView): boolean {
+  return name === "framing" && levels.join() === "segment";
 }
 
 /** Published series, each with its transport where another has the same label. */

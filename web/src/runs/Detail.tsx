@@ -23,6 +23,12 @@ export function Detail({ detail, theme }: { detail: RunDetail; theme: Theme }) {
           <h4>Figures</h4>
           {detail.about_figures && <p class="quiet">{detail.about_figures}</p>}
           <Facts facts={detail.figures} />
+          {detail.missing.length > 0 && (
+            <details>
+              <summary>{detail.missing.length} metrics without a figure</summary>
+              <Facts facts={detail.missing} />
+            </details>
+          )}
         </div>
         <div>
           <h4>How it was run</h4>

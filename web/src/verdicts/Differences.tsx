@@ -20,7 +20,7 @@ export function Differences({ page }: { page: Page }) {
       {page.forest.some((row) => row.whole !== null) && (
         <section aria-labelledby="forest-title">
           <h2 id="forest-title">Differences</h2>
-          <ForestLegend />
+          <ForestLegend pairs={page.pairs} />
           {page.pairs.map((arms, pair) => <Forest key={arms} rows={page.forest.filter((row) => row.pair === pair)} arms={arms} />)}
         </section>
       )}

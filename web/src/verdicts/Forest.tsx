@@ -16,7 +16,7 @@ export function Forest({ rows, arms }: { rows: readonly ForestRow[]; arms: strin
 }
 
 export function named(row: ForestRow): string {
-  return `${row.metric}${row.transport === null ? "" : ` ${row.transport}`}`;
+  return `${row.metric}${row.transport === null ? "" : `, ${row.transport}`}`;
 }
 
 function Panel({ unit, arms, rows }: { unit: string; arms: string; rows: readonly ForestRow[] }) {
@@ -78,17 +78,18 @@ function Marks({ row, plan }: { row: ForestRow; plan: ForestAxis }) {
 }
 
 /** What the marks mean, each with its sign. */
-export function ForestLegend() {
+export function ForestLegend({ pairs }: { pairs: readonly string[] }) {
+  const [first, second] = pairs.length === 1 ? pairs[0]!.split(" vs ") : ["the first arm", "the second arm"];
   const sign = (marks: preact.JSX.Element) => <svg width="34" height="16" viewBox="0 0 34 16" aria-hidden="true">{marks}</svg>;
   const whole = (outcome: string) => sign(<g class={outcome}><path class="whole" d="M2 8H32M17 3V13" /></g>);
   return (
     <ul class="legend forest">
-      <li>{whole("candidate")} the first arm is better</li>
-      <li>{whole("baseline")} the second arm is better</li>
+      <li>{whole("candidate")} {first} is better</li>
+      <li>{whole("baseline")} {second} is better</li>
       <li>{whole("equivalent")} neither, or not yet known: over all cells, with its 95 % interval</li>
       <li>{sign(<circle class="part" cx="17" cy="8" r="2.5" />)} one cell</li>
       <li>{sign(<rect class="margin" x="2" y="1" width="30" height="14" />)} the margin: a smaller difference counts as none</li>
-      <li>{sign(<text class="cut" x="12" y="13">{"\u25b6"}</text>)} goes on beyond the axis</li>
+      <li>{sign(<text class="cut" x="12" y="13">{"\u25b6"}</text>)} continues beyond the axis</li>
     </ul>
   );
 }

@@ -12,7 +12,7 @@ export function Overview({ page }: { page: Page }) {
       <section aria-labelledby="overview-title">
         <h2 id="overview-title">Verdicts</h2>
         <p class="quiet">
-          {page.answered}. Each difference over all sizes; blue where the first arm is better, orange where the second one is, grey where
+          {page.answered}. Each difference over all sizes; orange where the first arm is better, blue where the second one is, grey where
           they are equivalent (=) or neither had an event (0); ? is inconclusive.
         </p>
         <div class="scroll" tabIndex={0} role="region" aria-label="Verdicts of each pair">
@@ -45,7 +45,7 @@ export function Overview({ page }: { page: Page }) {
       </section>
       <section aria-labelledby="pairs-title">
         <h2 id="pairs-title">Each pair</h2>
-        <ForestLegend />
+        <ForestLegend pairs={page.pairs} />
         {page.pairs.map((arms, pair) => (
           <details key={arms} id={`pair-${pair}`} class="pair">
             <summary>{arms}</summary>

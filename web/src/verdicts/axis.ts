@@ -27,7 +27,7 @@ export function reach(rows: readonly ForestRow[]): number {
   return Math.max(Math.min(wide.at(-1) ?? 0, 4 * middle), 1.5 * Math.max(...margins, 0), 1e-9) * 1.08;
 }
 
-/** Ticks of ratios, per cent more or less. */
+/** Ticks of ratios, per cent more or less; above 100 % they are labelled as factors, as figures are. */
 const RATIOS = [-99, -90, -75, -50, -30, -20, -10, -5, -2, -1, -0.5, 0, 0.5, 1, 2, 5, 10, 25, 50, 100, 300, 900, 9900];
 
 /** Ticks closer than this many per cent of the width run into each other on a phone. */
@@ -45,7 +45,7 @@ export function axis(rows: readonly ForestRow[]): ForestAxis {
     for (const figure of figures.filter((one) => one * side > 0).sort((a, b) => side * (a - b))) {
       const place = at(figure);
       if (place < 4 || place > 96 || Math.abs(place - last) < APART) continue;
-      ticks.push({ at: place, label: (figure > 0 ? "+" : "") + Number(figure.toPrecision(6)) });
+      ticks.push({ at: place, label: isLog && figure > 100 ? `${1 + figure / 100}x` : (figure > 0 ? "+" : "") + Number(figure.toPrecision(6)) });
       last = place;
     }
   }

@@ -41,8 +41,8 @@ pub enum Detailed {
 /// A run with its host reports, and the runs that took turns with it.
 pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunDetail {
     let spec = &run.spec;
-    let mut told_first: Vec<_> = run.values.iter().collect();
-    told_first.sort_by_key(|(_, value)| value.measured().is_none());
+    let (measured, missing): (Vec<_>, Vec<_>) =
+        run.values.iter().partition(|(_, value)| value.measured().is_some());
     let mut remarks: Vec<String> = match &run.status {
         RunStatus::Valid => vec![],
         RunStatus::Invalid(reasons) => reasons.iter().map(|reason| format!("invalid: {reason}")).collect(),
@@ -64,7 +64,8 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
         ]),
         warmup_ms: spec.probe.warmup_ns as f64 / 1e6,
         remarks,
-        figures: told_first.into_iter().map(|(metric, value)| figure(*metric, value)).collect(),
+        figures: measured.iter().map(|(metric, value)| figure(**metric, value)).collect(),
+        missing: missing.iter().map(|(metric, value)| figure(**metric, value)).collect(),
         about_figures: run.spec.slicing.map(|_| LOCATIONS.to_owned()),
         sides: run.host_reports.iter().map(|side| side_view(side, run, detailed)).collect(),
         slices: slices(run, beside),
@@ -204,7 +205,7 @@ fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
     let in_unit = |ns: f64, digits: i32| rounded(shown.factor * ns / 1e6, digits);
     let edge = |place: i64| in_unit(10f64.powf(place as f64 / BARS_PER_DECADE), 5);
     let percentile = |(name, p): &(&str, f64)| {
-        Some(((*name).to_owned(), in_unit(delays.buckets.percentile(*p)? as f64, 6)?))
+        Some(((*name).to_owned(), in_unit(delays.buckets.percentile(*p)? as f64, 4)?))
     };
     Some(HistogramView {
         what: what.to_owned(),
@@ -213,7 +214,7 @@ fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
         n: counts.iter().sum(),
         counts,
         percentiles: PERCENTILES.iter().filter_map(percentile).collect(),
-        mean: in_unit(delays.mean_ns, 6)?,
+        mean: in_unit(delays.mean_ns, 4)?,
     })
 }
 

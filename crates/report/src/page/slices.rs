@@ -28,15 +28,14 @@ pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView
         let begin_ns = if own_clocks { first_ns(run).unwrap_or(begin_ns) } else { begin_ns };
         let [sent, received] = [Role::Sender, Role::Receiver].map(|role| of(run, role));
         let figure = |slice: &Slice| {
-            let figure = if echo {
+            if echo {
                 slice.delay_ns.map(|ns| ns as f64 / 1e6)
             } else {
                 let arrived = received.iter().find(|arrived| arrived.round == slice.round)?;
                 arrived
                     .arrival_rate(run.spec.bucket)
                     .map(|rate| rate * f64::from(run.spec.message_bytes) * 8.0 / 1e6)
-            };
-            figure
+            }
         };
         let held_up = |slice: &Slice| {
             let arrived = received.iter().find(|arrived| arrived.round == slice.round);

@@ -240,7 +240,7 @@ fn a_runs_detail_keeps_what_the_record_says() {
     assert_eq!((cpu.busy, cpu.whole), (60.0, 200.0));
     let detail = &document().details[0];
     assert_eq!(detail.warmup_ms, 20.0);
-    assert!(detail.figures.iter().any(|fact| fact.text == "missing: no TCP_INFO"));
+    assert!(detail.missing.iter().any(|fact| fact.text == "missing: no TCP_INFO"));
 }
 
 #[test]

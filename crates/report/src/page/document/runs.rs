@@ -63,8 +63,10 @@ pub struct RunDetail {
     pub warmup_ms: f64,
     /// What is to be said of it.
     pub remarks: Vec<String>,
-    /// Its figures, or why there is none.
+    /// Its figures.
     pub figures: Vec<Fact>,
+    /// Why there is no figure of other metrics.
+    pub missing: Vec<Fact>,
     /// Why a figure is another one than those of the histograms; none where it is not.
     pub about_figures: Option<String>,
     /// What each host saw.
