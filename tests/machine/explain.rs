@@ -152,7 +152,7 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
     let text = &outcome.stdout;
     let answer = text.find("ns of CPU time").unwrap_or_else(|| panic!("no answer: {text}"));
     assert!(
-        text.find("stage ").is_some_and(|table| answer < table) && text.contains("route lookup"),
+        text.find("\nbusy ").is_some_and(|table| answer < table) && text.contains("route lookup"),
         "{text}"
     );
     // A record that is not kept is not named, and there are no verdicts to count.
