@@ -32,7 +32,7 @@ fn a_figure_has_arms_units_sizes_and_a_limit() {
     }
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     let rtt = String::from_utf8(figure(&document(), "rtt-udp-segment", FigureFormat::Svg).unwrap()).unwrap();
-    assert!(rtt.contains(">RTT, ms<"), "{rtt}");
+    assert!(rtt.contains(">RTT, us<"), "{rtt}");
     assert_eq!(
         svg,
         String::from_utf8(figure(&document(), "throughput-tcp-segment", FigureFormat::Svg).unwrap()).unwrap()
