@@ -6,8 +6,8 @@ use crate::page::rounding::{facts, rounded};
 use crate::page::slices::slices;
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
-    Buckets, CpuScope, CpuTime, Delays, HostReport, IntervalRow, Metric, Probe, Role, RunRecord, RunStatus,
-    Value, print_duration,
+    Buckets, CpuScope, CpuTime, Delays, Factor, HostReport, IntervalRow, Metric, Probe, Role, RunRecord,
+    RunStatus, Value, print_duration,
 };
 
 /// Maximum rows of a series; more rows are merged.
@@ -97,8 +97,10 @@ fn lost(run: &RunRecord) -> String {
 
 fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView {
     let endpoint = &side.endpoint;
+    let family = Factor::Family.level_label(endpoint.family.name());
+    let transport = Factor::Transport.level_label(endpoint.transport.name());
     let mut told = vec![
-        ("socket", format!("{} {} {}", endpoint.family, endpoint.transport, endpoint.local)),
+        ("socket", format!("{family} {transport} {}", endpoint.local)),
         ("peer", endpoint.peer.to_string()),
         ("interface", format!("{}, MTU {}", endpoint.interface, endpoint.interface_mtu)),
         ("sent", format!("{} measured, {} in the warm-up", side.sent.measured, side.sent.warmup)),
