@@ -1,7 +1,6 @@
 //! The plots of a campaign and their data.
 
-use crate::page::{AS_IT_IS, EstimateView, FactorView, MetricView, Page};
-use stacklab_model::Metric;
+use crate::page::{AS_IT_IS, EstimateView, FactorView, Page};
 use std::collections::BTreeMap;
 
 /// A figure of lines over levels.
