@@ -66,7 +66,7 @@ test("a run's detail is asked of the server, whichever run it is", async () => {
   await page.tab.goto(url + "#c=a.stacklab&run=2.1");
   await page.tab.waitForSelector("article.detail h4");
   expect(await page.tab.textContent("article.detail h3")).toContain("block 3");
-  expect(await page.tab.$$eval("article.detail details", (all) => all.length)).toBe(2);
+  expect(await page.tab.$$eval("article.detail section details", (all) => all.length)).toBe(2);
   await page.fine();
   await page.close();
 });
