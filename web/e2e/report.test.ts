@@ -293,8 +293,8 @@ test("a run is shown with its series, delays and CPU, in a file small enough to 
   await page.tab.click('#runs tbody tr:has-text("stream") button');
   const detail = page.tab.locator("article.detail");
   await detail.locator('svg[aria-label^="Histogram of"]').first().waitFor();
-  expect(await detail.locator('svg[aria-label^="Payload in Mbit/s"]').count()).toBeGreaterThan(0);
-  expect(await detail.locator('svg[aria-label^="Mean delay in ms"]').count()).toBeGreaterThan(0);
+  expect(await detail.locator('svg[aria-label^="Payload in "]').count()).toBeGreaterThan(0);
+  expect(await detail.locator('svg[aria-label^="Mean delay in "]').count()).toBeGreaterThan(0);
   expect(await detail.locator('svg[aria-label^="CPU:"]').count()).toBe(2);
   expect(await detail.textContent()).toContain("warm-up 30 ms, not counted");
   expect(await page.tab.$$eval(".testbed rect.host", (all) => all.length)).toBe(2);
