@@ -51,7 +51,7 @@ pub fn between(
     if figures.is_empty() {
         return Err(NothingInCommon::Metrics);
     }
-    judge(&mut figures);
+    judge(&mut figures, allowed);
     let only = |campaign: &Campaign, other: &Campaign, taken: &[Metric]| Alone {
         cells: campaign.cells.iter().filter(|cell| !other.cells.contains(cell)).cloned().collect(),
         metrics: taken.iter().filter(|metric| !shared.contains(metric)).copied().collect(),
@@ -270,6 +270,27 @@ mod tests {
         assert!(!fails(Stalls, &[100.0; 4], &[104.0; 4], 0.05));
         assert!(!fails(Stalls, &[0.0; 4], &[0.4; 4], 0.05));
         assert!(!one(Throughput, &at(100.0), &at(10.0), None).fails, "nothing was said of what is allowed");
+    }
+
+    #[test]
+    fn a_figure_fails_only_if_it_is_claimed_to_be_worse() {
+        // Of many figures without a difference, some intervals lie beyond anything; none is a claim.
+        let noise = [100.0, 100.4, 99.8, 100.1];
+        let mut a = RecordData::of(Metric::Throughput, &noise);
+        let mut b = RecordData::of(Metric::Throughput, &[98.9, 99.2, 99.1, 98.6]);
+        assert!(compared(&a, &b, Some(0.001)).figures[0].fails);
+        for size in 200..260 {
+            let cell = cell(Family::Ipv4, size);
+            for data in [&mut a, &mut b] {
+                data.cells.push(cell.clone());
+                let runs = (0..).zip(noise);
+                data.runs.extend(runs.map(|(block, figure)| run(block, &cell, Metric::Throughput, figure)));
+            }
+        }
+        let found = compared(&a, &b, Some(0.001));
+        let first = &found.figures[0];
+        assert!(first.effect.as_ref().unwrap().interval95.high < 0.999, "{first:?}");
+        assert_eq!((first.change.clone(), first.fails), (Change::Inconclusive, false));
     }
 
     #[test]

@@ -32,11 +32,8 @@ pub(crate) fn against(
         (_, Some(unlike)) => Err(unlike),
         ([Err(reason), _] | [_, Err(reason)], None) => Err(reason.clone()),
     };
-    // A cell that is no longer measured fails the comparison.
-    let vanished = fit[0].is_ok() && fit[1].is_err();
-    let fails = allowed.is_some_and(|allowed| {
-        vanished || effect.as_ref().is_ok_and(|effect| is_beyond(metric, effect, &a, margin, allowed))
-    });
+    // A cell that is no longer measured fails the comparison. Others fail when all are judged.
+    let fails = allowed.is_some() && fit[0].is_ok() && fit[1].is_err();
     Against {
         change: match &effect {
             // Until `judge` has seen all.
@@ -130,11 +127,14 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
     })
 }
 
-/// Whether the whole 95 % interval is worse than what is allowed. Of rates and times that is a ratio; of shares and per
-/// cents so many points; of other differences so many per cent of the first record's mean, and the margin at least.
-fn is_beyond(metric: Metric, effect: &Unpaired, first: &Estimate, margin: f64, allowed: f64) -> bool {
-    let Interval { low, high } = effect.interval95;
-    let most = match effect.scale {
+/// Whether the whole range of a claim is worse than what is allowed. Of rates and times that is a ratio; of shares and
+/// per cents so many points; of other differences so many per cent of the first record's mean, and the margin at least.
+fn is_beyond(figure: &Against, allowed: f64) -> bool {
+    let Against { metric, margin, a: first, .. } = figure;
+    let Some(Interval { low, high }) = figure.effect.as_ref().and_then(|effect| effect.claimed_interval) else {
+        return false;
+    };
+    let most = match metric.scale() {
         Scale::Ratio => {
             return match metric.better() {
                 Better::Higher => high < 1.0 - allowed,
@@ -147,7 +147,7 @@ fn is_beyond(metric: Metric, effect: &Unpaired, first: &Estimate, margin: f64, a
             _ => allowed * first.mean.unwrap_or(0.0).abs(),
         },
     };
-    let most = most.max(margin);
+    let most = most.max(*margin);
     match metric.better() {
         Better::Higher => high < -most,
         Better::Lower => low > most,
@@ -156,8 +156,9 @@ fn is_beyond(metric: Metric, effect: &Unpaired, first: &Estimate, margin: f64, a
 
 /// Judges all figures of two records together: differences and equality are each claimed by Benjamini and Hochberg at
 /// 2.5 %, so that at most one in twenty of all claims is expected to be false. A difference that is sure is said, also
-/// where it is inside the margin. Each claim has a range that allows for the selection, as in a campaign.
-pub(crate) fn judge(figures: &mut [Against]) {
+/// where it is inside the margin. Each claim has a range that allows for the selection, as in a campaign. A figure that
+/// is claimed to be worse fails if its whole range is worse than what is allowed.
+pub(crate) fn judge(figures: &mut [Against], allowed: Option<f64>) {
     let members: Vec<&Unpaired> = figures.iter().filter_map(|figure| figure.effect.as_ref()).collect();
     let adjusted = |of: fn(&Unpaired) -> f64| {
         benjamini_hochberg(&members.iter().map(|effect| of(effect)).collect::<Vec<f64>>())
@@ -177,6 +178,9 @@ pub(crate) fn judge(figures: &mut [Against]) {
         };
     }
     claim_ranges(figures);
+    for figure in figures.iter_mut().filter(|figure| figure.change == Change::Worse) {
+        figure.fails = allowed.is_some_and(|allowed| is_beyond(figure, allowed));
+    }
 }
 
 /// The ranges of what is claimed, with differences and equality counted separately.
