@@ -290,7 +290,7 @@ mod tests {
         let found = compared(&a, &b, Some(0.001));
         let first = &found.figures[0];
         assert!(first.effect.as_ref().unwrap().interval95.high < 0.999, "{first:?}");
-        assert_eq!((first.change.clone(), first.fails), (Change::Inconclusive, false));
+        assert!(first.change != Change::Worse && !first.fails, "{first:?}");
     }
 
     #[test]

@@ -131,7 +131,8 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
 /// per cents so many points; of other differences so many per cent of the first record's mean, and the margin at least.
 fn is_beyond(figure: &Against, allowed: f64) -> bool {
     let Against { metric, margin, a: first, .. } = figure;
-    let Some(Interval { low, high }) = figure.effect.as_ref().and_then(|effect| effect.claimed_interval) else {
+    let Some(Interval { low, high }) = figure.effect.as_ref().and_then(|effect| effect.claimed_interval)
+    else {
         return false;
     };
     let most = match metric.scale() {
