@@ -218,9 +218,11 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
                 let is_unicast = cell.settings.multicast_to_unicast == Some(to_unicast);
                 cell.family == family && is_unicast && lives.as_deref() == Some(lifetime)
             };
-            let run = all.iter().find(of_cell).unwrap();
-            assert_eq!(figure(run, Metric::Loss), 0.0, "{}", run.trial);
-            figure(run, Metric::GroupAirtime)
+            let runs = all.iter().filter(of_cell).inspect(|run| {
+                assert_eq!(figure(run, Metric::Loss), 0.0, "{}", run.trial);
+            });
+            // Reports of group membership may fall into a run, and only add to it.
+            runs.map(|run| figure(run, Metric::GroupAirtime)).reduce(f64::min).unwrap()
         });
         let (share, expected) = (often - never, 50.0 * asked_us / 1e6);
         println!(

@@ -203,6 +203,7 @@ fn connections(
     drop(unknown);
     if found.len() == flows {
         announce::admit_all(&found).attempt(&attempt)?;
+        found.iter_mut().for_each(Channel::opened);
     }
     Ok((found, strays))
 }
