@@ -1,6 +1,6 @@
-//! Opening the flows of a trial. A TCP flow begins with a bare header, which shows whose it is, and the sender waits
-//! for an answer on each: nothing is sent before the receiver reads all flows. Otherwise the first flows would fill
-//! buffers that nobody reads, and a rate would count them as if they had just arrived.
+//! Opening the flows of a trial. A TCP flow begins with a bare header, which shows whose it is, and whoever connects
+//! waits for an answer on each: nothing is sent before the other end reads all flows. Otherwise the first flows would
+//! fill buffers that nobody reads, and a rate would count them as if they had just arrived.
 
 use crate::engine::header::{Header, Phase};
 use crate::engine::socket::Channel;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// How long all flows together may take to open. A lost SYN costs 1, 3 or 7 seconds.
 pub(crate) const OPEN_LIMIT: Duration = Duration::from_secs(15);
 
-/// Connects all flows to a listening receiver. Returns when the receiver has admitted them.
+/// Connects all flows to a listening host, of a receiver or a waiting sender. Returns when it has admitted them.
 pub(crate) fn connect_all(
     spec: &TrialSpec,
     from: SocketAddr,
@@ -35,12 +35,8 @@ pub(crate) fn connect_all(
 /// Says on each flow whose it is, and waits until the receiver has admitted all.
 fn announce(spec: &TrialSpec, channels: &mut [Channel], end: Instant) -> io::Result<()> {
     for (flow, channel) in channels.iter().enumerate() {
-        let mut bare = [0; HEADER_BYTES as usize];
-        let (token, flow, sent_ns) = (spec.token, flow as u16, sys::now_ns());
-        Header { token, phase: Phase::Warmup, markers_left: 0, slice: 0, flow, sequence: 0, sent_ns }
-            .write(&mut bare);
         // A new connection has room for it.
-        sys::send(&channel.socket, &bare, sys::SEND_PLAIN)?;
+        sys::send(&channel.socket, &bare_header(spec.token, flow as u16, Phase::Warmup), sys::SEND_PLAIN)?;
     }
     for channel in channels {
         loop {
@@ -57,6 +53,14 @@ fn announce(spec: &TrialSpec, channels: &mut [Channel], end: Instant) -> io::Res
         channel.opened();
     }
     Ok(())
+}
+
+/// A header without a message behind it, which shows whose a flow is.
+pub(crate) fn bare_header(token: u32, flow: u16, phase: Phase) -> [u8; HEADER_BYTES as usize] {
+    let mut header = [0; HEADER_BYTES as usize];
+    Header { token, phase, markers_left: 0, slice: 0, flow, sequence: 0, sent_ns: sys::now_ns() }
+        .write(&mut header);
+    header
 }
 
 /// Whether a call only found nothing yet.

@@ -3,7 +3,7 @@
 //! datagrams; so the firewalls of both hosts know the flow before the first message of the trial.
 
 use crate::engine::admit::{admit, is_peer, peeked};
-use crate::engine::announce::{connect_all, is_nothing};
+use crate::engine::announce::{bare_header, connect_all, is_nothing};
 use crate::engine::data_ports::DataPorts;
 use crate::engine::endpoint;
 use crate::engine::header::{Header, Phase};
@@ -245,10 +245,7 @@ fn until_answered(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) ->
 
 /// The opening message of a flow.
 fn opening(token: u32, flow: u16) -> [u8; OPENING_BYTES] {
-    let mut message = [0; OPENING_BYTES];
-    let (phase, sent_ns) = (Phase::Open, sys::now_ns());
-    Header { token, phase, markers_left: 0, slice: 0, flow, sequence: 0, sent_ns }.write(&mut message);
-    message
+    bare_header(token, flow, Phase::Open)
 }
 
 #[cfg(test)]
