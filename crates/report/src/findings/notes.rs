@@ -97,7 +97,7 @@ pub(crate) fn more_blocks(findings: &Findings) -> Option<[u32; 2]> {
     Some([*more.get((more.len().max(1) - 1) / 2)?, *more.last()?])
 }
 
-/// Time that so many blocks take, by those that were measured.
+/// Time that a number of blocks takes, at the pace of those measured.
 pub(crate) fn seconds(findings: &Findings, blocks: u32) -> f64 {
     findings.measured_ns as f64 / 1e9 / f64::from(findings.blocks.max(1)) * f64::from(blocks)
 }

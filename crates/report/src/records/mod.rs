@@ -93,7 +93,7 @@ fn alone(found: &Between) -> Vec<String> {
     points
 }
 
-/// What is worse and better in B, and how much could not be told.
+/// What is worse and better in B, and how much is uncertain.
 fn answer(found: &Between) -> String {
     let of = |name: &str| found.figures.iter().filter(|row| row.change.name() == name).count();
     let all = found.figures.len();

@@ -141,7 +141,7 @@ pub(crate) fn signed(figure: f64, decimals: usize) -> String {
 
 /// A ratio of which the difference is better said as a factor: twice or more.
 const FACTOR_FROM: f64 = 2.0;
-/// Ends of an interval that are so many times apart say nothing.
+/// An interval whose ends differ by this factor says nothing.
 const TOO_WIDE: f64 = 100.0;
 
 /// Whether a difference of more than 100 % is said as a factor.

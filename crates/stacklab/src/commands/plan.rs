@@ -14,7 +14,7 @@ pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
     let (_, study) = study_of(options)?;
     let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
     let mut text = describe(&study, &plan);
-    // What this machine lacks is no reason not to show the rest.
+    // Show the rest even if this machine lacks something.
     match RoutedPlacement::of(&study, &Placement::WhereNeeded) {
         Ok(Some(placement)) => {
             if let Some(place) = placement.guest_and_why() {

@@ -67,7 +67,7 @@ fn place(text: &str) -> Result<Place, Failure> {
         None => (true, text),
     };
     let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-    // An IPv6 address has colons of its own, and brackets where a port may follow.
+    // An IPv6 address contains colons, and has brackets where a port may follow.
     let bracketed = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let (host, port) = match (bracketed, authority.matches(':').count()) {
         (Some((host, "")), _) => (host, None),

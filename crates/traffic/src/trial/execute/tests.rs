@@ -33,9 +33,9 @@ fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
     // Arms in turns and the pauses between their slices.
     let arms = [one, both].concat();
     assert_eq!(limit(length_in_turns(&arms)), Duration::from_millis(30_000 + 2 * 3 * 2_500));
-    // A sender gives up earlier, with a reason of its own.
+    // A sender gives up earlier, with its own reason.
     assert!(SEND_LIMIT < SLACK && OPEN_LIMIT + 2 * END_LIMIT < SLACK);
-    // A stranger's schedule is no reason to panic.
+    // An untrusted schedule must not cause a panic.
     let odd = |per_second| {
         let mut spec = spec.clone();
         (spec.probe.length, spec.probe.pacing) = (Length::Packets(10), Pacing::Schedule(per_second));
