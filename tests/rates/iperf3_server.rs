@@ -87,11 +87,16 @@ fn bytes_are_those_of_the_interface() {
             let before = hosts.arrived(receiver);
             let json = hosts.client(family, &format!("{options} -t 2 -l 1200"));
             let counted = before.payload_until(hosts.arrived(receiver), header_bytes(family, is_udp));
-            let told =
+            let reported =
                 if is_udp { sum(&json, &["udp", "bytes"]) } else { sum(&json, &["receiver", "bytes"]) };
-            let ratio = told / counted as f64;
-            // Beside the streams there are the control connection and its parameters and results.
-            assert!((ratio - 1.0).abs() < 0.001, "{family} {options}: {told} told, {counted} counted");
+            let counted = counted as f64;
+            // A client that receives TCP stops counting when its time is over; the server has queued some
+            // milliseconds by then. Beside the streams there are the control connection, its parameters and results.
+            let queued = if !is_udp && options.contains("-R") { 0.02 * 60e6 / 8.0 } else { 0.0 };
+            assert!(
+                (-0.001 * counted..queued + 0.001 * counted).contains(&(counted - reported)),
+                "{family} {options}: {reported} reported, {counted} counted"
+            );
         }
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Channel {
     pub(crate) coalesces: bool,
     /// Whether messages may share segments.
     pub(crate) shares_segments: bool,
+    /// Whether one call sends several messages as one piece, because sendmmsg would skip bytes.
+    joins: bool,
     /// Whether UDP_GRO is on.
     pub(crate) gro: bool,
     /// Flags of sends; end markers use plain or MSG_EOR flags.
@@ -92,6 +94,7 @@ impl Channel {
             stamped: false,
             coalesces: false,
             shares_segments: false,
+            joins: false,
             gro: false,
             flags: sys::SEND_PLAIN,
             poll_ns: spec.poll_ns,
@@ -138,6 +141,11 @@ impl Channel {
         }
         if self.io == Io::Batch && !sys::BATCHED_CALLS {
             self.io = Io::Plain;
+        }
+        self.joins = spec.transport == Transport::Tcp && sys::skips_bytes();
+        if self.joins && spec.framing == Framing::Segment {
+            // In one piece they would share segments.
+            (self.io, self.at_once) = (Io::Plain, 1);
         }
         self.shares_segments = socket_options::shares_segments(spec);
         if self.shares_segments && self.at_once > 1 {
@@ -247,7 +255,7 @@ impl Channel {
         while all.messages < count && all.left == 0 {
             let (mut messages, mut bytes) = (0, 0);
             let is_taken = self.until_taken(until, &mut all.refused, || {
-                (messages, bytes) = room.send(&self.socket, all.messages, count, self.flags)?;
+                (messages, bytes) = self.send_some(room, all.messages, count, self.flags)?;
                 Ok(())
             })?;
             if !is_taken {
@@ -264,6 +272,22 @@ impl Channel {
             }
         }
         Ok(all)
+    }
+
+    /// One call for the messages `from..to`. Returns how many were accepted, and how many bytes of the last one.
+    pub(crate) fn send_some(
+        &self,
+        room: &mut Batch,
+        from: usize,
+        to: usize,
+        flags: c_int,
+    ) -> io::Result<(usize, usize)> {
+        if !self.joins {
+            return room.send(&self.socket, from, to, flags);
+        }
+        let bytes = sys::send(&self.socket, room.slots(from, to), flags)?;
+        let messages = bytes.div_ceil(self.message_bytes);
+        Ok((messages, bytes - messages.saturating_sub(1) * self.message_bytes))
     }
 
     /// Whether this many messages are sent as one GSO batch. A batch that fits one packet is not segmented: the

@@ -318,7 +318,7 @@ impl Flow<'_> {
                 None => (0, 0),
             }
         } else {
-            match room.send(socket, 0, count, flags | sys::DONTWAIT) {
+            match self.channel.send_some(room, 0, count, flags | sys::DONTWAIT) {
                 Err(error) if sys::is_out_of_buffers(&error) => {
                     taken.refused += 1;
                     return Ok((taken, true));

@@ -15,6 +15,11 @@ use std::time::Duration;
 
 /// Whether one call can send or receive several messages.
 pub(crate) const BATCHED_CALLS: bool = false;
+
+/// Without batched calls, nothing follows a partly sent message.
+pub(crate) fn skips_bytes() -> bool {
+    false
+}
 /// Flags of a send whose message must not share a packet with the next one: no such flag here.
 pub(crate) const SEND_EOR: c_int = os::SEND_PLAIN;
 /// Flags of a send that is followed at once by another one: no such flag here.

@@ -3,15 +3,34 @@
 use super::cmsg::parse_cmsg;
 use crate::sys::cmsg::RecvMeta;
 use crate::sys::unix::DONTWAIT;
-use socket2::Socket;
+use socket2::{Domain, Socket, Type};
 use std::ffi::c_int;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::AsRawFd;
+use std::sync::OnceLock;
 
 /// Space for the control messages of one datagram: a receive timestamp (software and hardware, if sends are
 /// timestamped too) and the GRO segment size.
 const CONTROL_WORDS: usize = 16;
+
+/// Whether sendmmsg sends further messages after one that it sent partly, as gVisor does; Linux stops there. On a
+/// stream the missing bytes could not be sent any more. A message without bytes always has room, so it shows the
+/// difference.
+pub(crate) fn skips_bytes() -> bool {
+    static SKIPS: OnceLock<bool> = OnceLock::new();
+    *SKIPS.get_or_init(|| {
+        let Ok((socket, _peer)) = Socket::pair(Domain::UNIX, Type::STREAM, None) else { return false };
+        let _ = socket.set_send_buffer_size(PROBE_BUFFER);
+        let mut probe = Batch::new(2, PROBE_MESSAGE);
+        probe.vectors[1].iov_len = 0;
+        matches!(probe.send(&socket, 0, 2, libc::MSG_NOSIGNAL | DONTWAIT), Ok((2, _)))
+    })
+}
+
+const PROBE_BUFFER: usize = 16 << 10;
+/// More than any socket holds after that.
+const PROBE_MESSAGE: usize = 1 << 20;
 
 /// Contiguous message buffers, with the headers that the calls need.
 pub(crate) struct Batch {
@@ -19,7 +38,7 @@ pub(crate) struct Batch {
     each: usize,
     headers: Box<[libc::mmsghdr]>,
     // The headers point into these.
-    _vectors: Box<[libc::iovec]>,
+    vectors: Box<[libc::iovec]>,
     controls: Box<[[u64; CONTROL_WORDS]]>,
     /// Whether the first message is received by a separate call, because the stack does not support MSG_WAITFORONE.
     waits_singly: bool,
@@ -42,7 +61,7 @@ impl Batch {
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
             header
         });
-        Batch { headers: headers.collect(), room, each, _vectors: vectors, controls, waits_singly: false }
+        Batch { headers: headers.collect(), room, each, vectors, controls, waits_singly: false }
     }
 
     /// How many messages there is room for.
@@ -149,6 +168,11 @@ mod tests {
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
         (sender.into(), receiver.into())
+    }
+
+    #[test]
+    fn linux_stops_at_a_partly_sent_message() {
+        assert!(!skips_bytes());
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod stamps;
 mod synchronisation;
 mod unconnected;
 
-pub(crate) use batch::Batch;
+pub(crate) use batch::{Batch, skips_bytes};
 pub(crate) use counters::counters;
 pub(crate) use cpu::{CpuReader, RunDelay, processors_online, tick_ns};
 pub(crate) use host::host;
