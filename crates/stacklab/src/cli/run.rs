@@ -3,7 +3,7 @@
 use crate::cli::quantities::some_time;
 use crate::cli::reference::TextOrJson;
 use clap::Args;
-use stacklab_testbed::Placement;
+use stacklab_guests::Placement;
 use std::path::PathBuf;
 
 /// Which study, and how it is changed.

@@ -4,9 +4,9 @@ use crate::campaign::sources::study_of;
 use crate::cli::lab::LabUpOptions;
 use crate::failure::Failure;
 use crate::rig::placement::without_routers;
+use stacklab_guests::Placement;
 use stacklab_model::{RoutedKind, Systems};
 use stacklab_study::Study;
-use stacklab_testbed::Placement;
 
 /// What to build: the study, and one of its routed testbeds if it has routers.
 pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind>), Failure> {
