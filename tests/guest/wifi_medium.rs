@@ -11,7 +11,8 @@ use stacklab_model::wifi::{
     mpdu_bytes,
 };
 use stacklab_model::{Cell, Family, Framing, HostReport, Transport};
-use stacklab_testbed::{MediumReport, Passphrase, Security, WifiSpec, enter};
+use stacklab_testbed::enter;
+use stacklab_wifi::{MediumReport, Passphrase, Security, WifiSpec};
 use std::process::{Child, Command};
 use support::program::{Program, require_root};
 

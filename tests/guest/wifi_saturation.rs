@@ -12,9 +12,10 @@ use stacklab_model::{
     Cell, Direction, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, RunStatus,
     Transport, Trial, TrialSpec, Value,
 };
-use stacklab_testbed::{Security, Streams, WifiSpec};
+use stacklab_testbed::Streams;
 use stacklab_traffic::protocol::AgentClient;
 use stacklab_traffic::trial::{Path, run_trial};
+use stacklab_wifi::{Security, WifiSpec};
 use std::sync::atomic::AtomicBool;
 use support::program::Program;
 

@@ -5,7 +5,7 @@
 
 use stacklab_guests::WifiHosted;
 use stacklab_guests::shell::{listen, run_in_guest};
-use stacklab_testbed::{Passphrase, Security, WifiSpec};
+use stacklab_wifi::{Passphrase, Security, WifiSpec};
 use std::error::Error;
 use std::path::Path;
 use std::time::Instant;

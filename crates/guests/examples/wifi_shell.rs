@@ -8,7 +8,7 @@
 use stacklab_guests::WifiHosted;
 use stacklab_guests::shell::{MOST_COMMANDS, enter_guest, listen};
 use stacklab_model::wifi::{Clock, WifiSettings};
-use stacklab_testbed::{Passphrase, Security, WifiSpec};
+use stacklab_wifi::{Passphrase, Security, WifiSpec};
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::Path;

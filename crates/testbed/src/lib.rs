@@ -17,7 +17,6 @@
 //! | `host` | a host process, and the trait of guests that can replace it |
 //! | `mechanism` | the parts of each transition mechanism on a router |
 //! | `testbed` | two hosts and a link, four hosts and three links |
-//! | `wifi` | a Wi-Fi network inside a guest: simulated radios, the medium between them, access point and stations |
 //! | `services` | daemons on the receiver that the sender queries |
 //! | [`untrusted`] | what reads others' bytes, for fuzz targets |
 //! | `topology`, `error` | the hosts' places on the path, and what can go wrong |
@@ -31,7 +30,6 @@ pub mod services;
 pub mod testbed;
 pub mod topology;
 pub mod untrusted;
-pub mod wifi;
 
 pub use error::TestbedError;
 pub use host::launch::Host;
@@ -51,8 +49,3 @@ pub use testbed::path_check::PathCheck;
 pub use testbed::routed::{MIDDLE_INTERFACE, Routed};
 pub use testbed::spec::RoutedSpec;
 pub use topology::Node;
-pub use wifi::nl80211::Channel;
-pub use wifi::report::{FrameCounts, Lateness, MediumReport};
-pub use wifi::spec::{
-    Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec, WifiState,
-};

@@ -4,10 +4,6 @@
 use crate::host::{console, ticks};
 use crate::mechanism::layers::{are_of, layers};
 use crate::services::ask::{dhcp, directory, dns};
-use crate::wifi::hwsim::command::Frame;
-use crate::wifi::hwsim::genl;
-use crate::wifi::spec::{Passphrase, Security};
-use crate::wifi::{nl80211, station};
 use stacklab_model::{Family, Mechanism};
 
 /// Whether a DNS server's answer to the query of this id is the receiver's address of a family.
@@ -43,30 +39,6 @@ pub fn carried_by(frame: &[u8]) -> Vec<(Mechanism, Family)> {
     let all =
         Mechanism::ALL.iter().flat_map(|mechanism| Family::ALL.iter().map(|family| (*mechanism, *family)));
     all.filter(|(mechanism, family)| are_of(*mechanism, *family, &layers)).collect()
-}
-
-/// The lengths of the frames in a datagram of simulated radios. Also reads each message as a channel.
-pub fn radio_frames(datagram: &[u8]) -> Vec<usize> {
-    let commands = genl::messages(datagram).flatten().filter_map(|message| match message {
-        genl::Message::Command { attributes, .. } => Some(attributes),
-        _ => None,
-    });
-    commands
-        .filter_map(|attributes| {
-            let _ = nl80211::read_channel(attributes);
-            Some(Frame::read(attributes)?.bytes.len())
-        })
-        .collect()
-}
-
-/// Why a station is not associated, by what it says: an event, or a list of networks.
-pub fn station_says(text: &str) -> Vec<String> {
-    let events: Vec<String> = text.lines().map(str::to_owned).collect();
-    let passphrase = Passphrase::try_from("sixteen bytes ok".to_owned()).ok();
-    let with = |of: fn(Passphrase) -> Security| passphrase.clone().map(of);
-    let securities = [Some(Security::Open), with(Security::Wpa2), with(Security::Wpa3)];
-    let unfound = securities.iter().flatten().filter_map(|security| station::unfound(text, security));
-    station::refusal(&events).into_iter().chain(unfound).collect()
 }
 
 /// Whether this is a line of /proc/PID/stat, of which the processor time is read.

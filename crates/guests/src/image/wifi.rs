@@ -7,7 +7,7 @@ use crate::image::cpio::Archive;
 use crate::image::elf::without_symbols;
 use stacklab_testbed::error::TestbedError;
 use stacklab_testbed::host::program::LOADER;
-use stacklab_testbed::wifi::daemon::{FOLDER, VERSIONS};
+use stacklab_wifi::{FOLDER, VERSIONS};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

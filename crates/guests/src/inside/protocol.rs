@@ -6,7 +6,7 @@ use stacklab_model::wifi::Clock;
 use stacklab_model::{LinkConfig, Links, Mechanism, Translator};
 use stacklab_testbed::PathCheck;
 use stacklab_testbed::host::path_role::{Interface, PathRole};
-use stacklab_testbed::wifi::spec::{WifiSpec, WifiState};
+use stacklab_wifi::{WifiSpec, WifiState};
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ pub(crate) struct WifiLook {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MediumQuestion {
-    /// What it has counted: a [`stacklab_testbed::MediumReport`].
+    /// What it has counted: a [`stacklab_wifi::MediumReport`].
     Report,
     /// The use of the channel in several sets of windows, nanoseconds of the guest's monotonic clock: a
     /// [`stacklab_model::wifi::ChannelUse`] for each.

@@ -4,8 +4,8 @@ use crate::trial::evidence::{ReportSource, WifiEvidence};
 use stacklab_model::{
     HostReport, Metric, RunStatus, Station, StationFrame, StationReport, Transport, Unit, Value, Warning,
 };
-use stacklab_testbed::{Lateness, WifiState};
 use stacklab_traffic::trial::Figures;
+use stacklab_wifi::{Lateness, WifiState};
 
 /// Why there are no CPU figures in virtual time.
 const NO_CPU: &str =
@@ -164,7 +164,7 @@ mod tests {
     use stacklab_guests::WifiSeen;
     use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
     use stacklab_model::{Direction, Metric};
-    use stacklab_testbed::{Association, Channel, MediumReport};
+    use stacklab_wifi::{Association, Channel, MediumReport};
 
     fn state(width: u32) -> WifiState {
         let association = Association {

@@ -37,7 +37,7 @@ impl Host {
     /// Starts the program in a new network namespace. Its standard input and output are pipes; its standard error is
     /// inherited. It leads its own process group, which keeps interrupts from the terminal away from it. It runs on
     /// the given processors only (empty: on any). The addresses are those that its interface will have.
-    pub(crate) fn start(
+    pub fn start(
         node: Node,
         addresses: [IpAddr; 2],
         program: &Path,
@@ -76,7 +76,7 @@ impl Host {
     }
 
     /// Its addresses on that interface, IPv4 first.
-    pub(crate) fn addresses(&self) -> [IpAddr; 2] {
+    pub fn addresses(&self) -> [IpAddr; 2] {
         self.addresses
     }
 
@@ -175,10 +175,7 @@ impl Host {
     }
 
     /// Runs one step of building the testbed in the host's namespace.
-    pub(crate) fn inside<T: Send>(
-        &self,
-        step: impl FnOnce() -> Result<T, Fault> + Send,
-    ) -> Result<T, TestbedError> {
+    pub fn inside<T: Send>(&self, step: impl FnOnce() -> Result<T, Fault> + Send) -> Result<T, TestbedError> {
         let entered = in_namespace(self.pid(), step);
         let done = entered.unwrap_or_else(|reason| {
             Err(Fault { attempted: "enter the network namespace".to_owned(), reason })

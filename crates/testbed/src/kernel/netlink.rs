@@ -15,7 +15,7 @@ pub struct Netlink {
 
 impl Netlink {
     /// A socket in the calling thread's namespace.
-    pub(crate) fn open() -> Result<Self, Fault> {
+    pub fn open() -> Result<Self, Fault> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.attempt("start the netlink runtime")?;
         let handle = runtime.block_on(async {
@@ -27,7 +27,7 @@ impl Netlink {
     }
 
     /// Runs `work` with it.
-    pub(crate) fn run<T>(&self, work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
+    pub fn run<T>(&self, work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
         self.runtime.block_on(work(self.handle.clone()))
     }
 }
