@@ -10,7 +10,6 @@ mod engine;
 mod explaining;
 mod failure;
 mod iperf3;
-mod otlp;
 mod page;
 mod path;
 mod replication;

@@ -3,7 +3,6 @@
 use crate::cli::path::{PathFormat, PathOptions};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
-use crate::otlp::Collector;
 use crate::path::export::{Exporter, gauges};
 use crate::path::findings::Rounds;
 use crate::path::metric::PathMetric;
@@ -18,7 +17,6 @@ use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 /// Rounds where nothing is said.
 const ROUNDS: u64 = 10;
@@ -27,8 +25,6 @@ const LEAST_REQUEST: u64 = 16 << 10;
 /// What a request may read with --watch.
 const WATCH_REQUEST: u64 = 256 << 10;
 const HOUR_NS: u64 = 3_600_000_000_000;
-/// A collector is given figures after a round, if it was given none for so long.
-const GIVE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Looks at hosts over each family and prints what differs.
 ///
@@ -49,22 +45,9 @@ pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
     let pace = |interrupted: &'static AtomicBool| Pace::new(options.pps, most_bytes, interrupted);
     let mut prober =
         Prober { pace: pace(interrupted), tls: http::tls(), resolvers: &resolvers, request_bytes };
-    let mut collector = options.otlp.as_ref().map(Collector::new).transpose()?;
-    let mut given: Option<Instant> = None;
-    let mut after_round = |looks: &[Rounds], is_last: bool| {
-        if let Some(collector) = &mut collector
-            && (is_last || given.is_none_or(|at| at.elapsed() >= GIVE_PERIOD))
-        {
-            collector.give(&gauges(looks, margin(options)));
-            given = Some(Instant::now());
-        }
-    };
     let mut looks = Vec::new();
     let renewed = || pace(interrupted);
-    let drifted = measure(options, targets, rounds, &mut prober, &mut looks, renewed, |looks| {
-        after_round(looks, false);
-    })?;
-    after_round(&looks, true);
+    let drifted = measure(options, targets, rounds, &mut prober, &mut looks, renewed)?;
     conclude(options, &looks, drifted)
 }
 
@@ -97,7 +80,6 @@ fn measure(
     prober: &mut Prober<'_>,
     looks: &mut Vec<Rounds>,
     renewed: impl Fn() -> Pace,
-    mut after_round: impl FnMut(&[Rounds]),
 ) -> Result<u64, Failure> {
     let exporter = options.metrics.map(exporter).transpose()?;
     let over = |_: Interrupted| Failure::Agent(AgentError::Interrupted);
@@ -139,7 +121,6 @@ fn measure(
         if let Some(exporter) = &exporter {
             exporter.show(&gauges(looks, margin(options)));
         }
-        after_round(looks);
     }
     Ok(drifted)
 }
