@@ -11,7 +11,6 @@ mod explaining;
 mod failure;
 mod iperf3;
 mod page;
-mod path;
 mod replication;
 mod rig;
 mod serve;

@@ -2,8 +2,8 @@
 
 use crate::serve::cached::{Cached, locked};
 use crate::serve::library::Library;
-use stacklab_interop::metrics::{Gauge, Labels, exposition};
 use stacklab_model::{Cell, Comparison, Factor, Findings, Interval, Scale, Verdict};
+use stacklab_report::prometheus::{Gauge, Labels, exposition};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
