@@ -100,7 +100,7 @@ fn measure(
     mut after_round: impl FnMut(&[Rounds]),
 ) -> Result<u64, Failure> {
     let exporter = options.metrics.map(exporter).transpose()?;
-    let over = |_: Interrupted| Failure::Agent(AgentError::Interrupted);
+    let over = |_: Interrupted| Failure::from(AgentError::Interrupted);
     for target in targets {
         let facts = prober.facts(&target).map_err(over)?;
         looks.push(Rounds::new(target, facts, !options.watch));
