@@ -161,9 +161,10 @@ mod tests {
     use super::*;
     use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
+    use stacklab_guests::WifiSeen;
     use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
     use stacklab_model::{Direction, Metric};
-    use stacklab_testbed::{Association, Channel, MediumReport, WifiSeen};
+    use stacklab_testbed::{Association, Channel, MediumReport};
 
     fn state(width: u32) -> WifiState {
         let association = Association {

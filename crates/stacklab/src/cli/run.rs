@@ -6,7 +6,7 @@ use clap::Args;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::sources::StudySource;
 use stacklab_study::Study;
-use stacklab_testbed::Placement;
+use stacklab_guests::Placement;
 use std::path::PathBuf;
 
 /// Which study, and how it is changed.

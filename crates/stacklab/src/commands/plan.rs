@@ -4,9 +4,9 @@ use crate::cli::run::StudyOptions;
 use crate::failure::Failure;
 use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::sources::new_seed;
+use stacklab_guests::Placement;
 use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::Placement;
 use std::fmt::Write;
 
 /// Shows what a study would measure, in which order, and the time it may take.

@@ -12,6 +12,7 @@ use stacklab_campaign::record::Recorded;
 use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::sources::new_seed;
+use stacklab_guests::Placement;
 use stacklab_model::{
     Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
     ProbeSpec, Slicing, StoppingRule, Transport, Verdict, Why,
@@ -19,7 +20,6 @@ use stacklab_model::{
 use stacklab_profile::{Sampler, Timing};
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::Placement;
 use stacklab_traffic::protocol::AgentError;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
