@@ -9,7 +9,6 @@ mod commands;
 mod engine;
 mod explaining;
 mod failure;
-mod iperf3;
 mod page;
 mod replication;
 mod rig;
