@@ -2,12 +2,12 @@
 //! servers answer to `path`.
 
 use crate::{Bytes, is_plain};
-use stacklab_interop::engines::{Output, Traffic, tool};
-use stacklab_interop::import::{Content, Format, read, runs};
-use stacklab_interop::iperf3::datagram::{Header, answer_to, is_answer};
-use stacklab_interop::iperf3::{MOST_STREAMS, Parameters, Results, State};
+use stacklab_import::{Content, Format, read, runs};
 use stacklab_model::{Engine, Family, Length, Transport, Tuning, Value};
 use stacklab_path::untrusted::{dns_addresses, http_status};
+use stacklab_protocols::engines::{Output, Traffic, tool};
+use stacklab_protocols::iperf3::datagram::{Header, answer_to, is_answer};
+use stacklab_protocols::iperf3::{MOST_STREAMS, Parameters, Results, State};
 
 /// The first byte chooses a format, or that it is found from the content.
 pub fn import(data: &[u8]) {

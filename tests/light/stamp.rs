@@ -5,8 +5,8 @@
 use crate::support;
 
 use serde_json::Value;
-use stacklab_interop::stamp::{Arrived, Codec, ErrorEstimate, Reflector, TimeFormat};
 use stacklab_model::{Family, LinkConfig};
+use stacklab_protocols::stamp::{Arrived, Codec, ErrorEstimate, Reflector, TimeFormat};
 use stacklab_testbed::{Testbed, enter};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;

@@ -3,8 +3,8 @@
 use crate::support;
 
 use serde_json::{Value, json};
-use stacklab_interop::iperf3::{MOST_PARAMETER_BYTES, Parameters, State, framed, text_bytes};
 use stacklab_model::Family;
+use stacklab_protocols::iperf3::{MOST_PARAMETER_BYTES, Parameters, State, framed, text_bytes};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;

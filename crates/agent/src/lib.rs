@@ -7,17 +7,18 @@ pub mod greeting;
 pub mod interrupt;
 pub mod key;
 mod listen;
-pub mod stamp;
 mod sys;
 pub mod tls;
 pub mod untrusted;
 
-pub use listen::{ListenAddress, ListenError, PORT, limit_segments, listen, notice_a_dead_peer};
+pub use listen::{ListenError, PORT, listen};
 
 pub use listen::advice;
 
 use key::{Key, KeyError};
+use stacklab_protocols::stamp;
 use stacklab_traffic::agent::{DataPorts, Limits, Network, Peers, Permission};
+use stacklab_traffic::host::listen_address::ListenAddress;
 use stacklab_traffic::host::zone::ScopedAddr;
 use std::io::{self, BufReader, stdin, stdout};
 use std::path::PathBuf;

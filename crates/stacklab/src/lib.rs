@@ -6,7 +6,6 @@ mod cli;
 mod commands;
 mod explaining;
 mod failure;
-mod iperf3;
 mod page;
 mod replication;
 mod serve;

@@ -2,8 +2,8 @@
 //! longer than it may take.
 
 use crate::CampaignError;
-use stacklab_interop::engines::{CommandLine, Figures, Output, Tool, Traffic};
 use stacklab_model::{Engine, Length, ToolReport, printable_lines, printable_text};
+use stacklab_protocols::engines::{CommandLine, Figures, Output, Tool, Traffic};
 use stacklab_testbed::{Host, ToolFolder};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};

@@ -3,10 +3,10 @@
 use crate::engine::bias::drops_of;
 use crate::engine::contradictions::contradictions;
 use crate::engine::drive::Driven;
-use stacklab_interop::engines::{Figures as Told, Tool};
 use stacklab_model::{
     Counters, Drops, Endpoint, Engine, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
 };
+use stacklab_protocols::engines::{Figures as Told, Tool};
 use stacklab_traffic::trial::{Figures, Path};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

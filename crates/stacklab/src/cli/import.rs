@@ -2,7 +2,7 @@
 
 use crate::cli::quantities::{bytes, compared};
 use clap::{Args, builder::PossibleValuesParser, builder::TypedValueParser};
-use stacklab_interop::import::Format;
+use stacklab_import::Format;
 use stacklab_model::{Family, Metric, Transport};
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use crate::factors::factor::Factor;
 use crate::factors::family::Probe;
 
 /// A program that drives the traffic of a trial. Each has one file with one such definition, and one line in the table
-/// ([`crate::Engine`]). Its command lines and the reading of its output are in `crates/interop`.
+/// ([`crate::Engine`]). Its command lines and the reading of its output are in `crates/protocols`.
 #[derive(Debug)]
 pub struct EngineDef {
     /// Name in study files, records and reports.

@@ -2,7 +2,7 @@
 
 use crate::cli::quantities::time;
 use clap::{Args, ValueEnum};
-use stacklab_interop::stamp::TimeFormat;
+use stacklab_protocols::stamp::TimeFormat;
 
 /// What runs on the other host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -20,8 +20,8 @@ impl Peer {
     pub(crate) fn port(self) -> u16 {
         match self {
             Peer::Agent => stacklab_agent::PORT,
-            Peer::Iperf3 => stacklab_interop::iperf3::PORT,
-            Peer::Stamp => stacklab_interop::stamp::PORT,
+            Peer::Iperf3 => stacklab_protocols::iperf3::PORT,
+            Peer::Stamp => stacklab_protocols::stamp::PORT,
         }
     }
 }

@@ -10,6 +10,7 @@ use stacklab_agent::key::Key;
 use stacklab_agent::tls;
 use stacklab_campaign::rig::agent_process::AgentProcess;
 use stacklab_model::{Family, HostFacts, ScopedAddr};
+use stacklab_traffic::host::control_socket::{limit_segments, notice_a_dead_peer};
 use stacklab_traffic::host::route::{self, Route};
 use stacklab_traffic::host::zone::{self, written_here};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
@@ -288,10 +289,10 @@ fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream
     if let Some(from) = from {
         socket.bind(&zone::socket_addr(from, 0)?.into())?;
     }
-    stacklab_agent::limit_segments(&socket);
+    limit_segments(&socket);
     socket.connect_timeout(&SockAddr::from(to.socket), CONNECT_LIMIT)?;
     socket.set_tcp_nodelay(true)?;
-    stacklab_agent::notice_a_dead_peer(&socket)?;
+    notice_a_dead_peer(&socket)?;
     Ok(socket.into())
 }
 

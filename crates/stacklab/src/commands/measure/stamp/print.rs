@@ -1,8 +1,8 @@
 //! The output of a measurement with a STAMP reflector.
 
 use serde_json::{Value, json};
-use stacklab_interop::stamp::{Extensions, SENDER_TTL};
 use stacklab_model::{Delays, printable_lines};
+use stacklab_protocols::stamp::{Extensions, SENDER_TTL};
 use stacklab_traffic::peer::{Clock, ExchangeReport, LossByDirection, Ways};
 use std::fmt::Write;
 
