@@ -97,7 +97,7 @@ fn held_back(mut made: Figures, transport: Transport, lateness: Lateness) -> Fig
 fn takes_time(metric: Metric, transport: Transport) -> bool {
     let of_tcp = matches!(
         metric.unit(),
-        Unit::MegabitPerSecond | Unit::PacketPerSecond | Unit::ConnectionPerSecond | Unit::Times
+        Unit::MegabitPerSecond | Unit::MessagePerSecond | Unit::ConnectionPerSecond | Unit::Times
     );
     metric.unit() == Unit::Millisecond
         || metric == Metric::BufferDelay

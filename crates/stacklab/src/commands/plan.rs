@@ -105,7 +105,7 @@ fn describe_probe(probe: &ProbeSpec) -> String {
     let pacing = match probe.pacing {
         Pacing::Flood => "flood".to_owned(),
         Pacing::Lockstep => "one outstanding".to_owned(),
-        Pacing::Schedule(per_second) => format!("{per_second} packet/s"),
+        Pacing::Schedule(per_second) => format!("{per_second} message/s"),
         pacing @ (Pacing::Link | Pacing::Share(_)) => pacing.to_string(),
     };
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
