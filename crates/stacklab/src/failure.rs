@@ -53,7 +53,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Agent(#[from] AgentError),
     /// The same, where the campaign can be resumed.
-    #[error("{error}; what was measured is in {}: go on with `stacklab run --resume --out {}`", path.display(), path.display())]
+    #[error("{error}; results so far are in {}. Resume with: stacklab run --resume --out {}", path.display(), path.display())]
     Campaign {
         /// What failed.
         error: AgentError,
@@ -61,7 +61,7 @@ pub(crate) enum Failure {
         path: PathBuf,
     },
     /// This machine cannot run the quickstart.
-    #[error("this machine cannot run a study as it is: see what is missing above")]
+    #[error("this machine cannot run a study yet: the list above says what is missing")]
     Unable,
     /// No run is valid.
     #[error("no run was valid: nothing can be compared (the reasons are in the report above)")]
@@ -74,7 +74,7 @@ pub(crate) enum Failure {
     InvalidRun,
     /// A record is worse than permitted.
     #[error(
-        "B is worse than A by more than {percent} %, or has no figure where A has: {first}{}",
+        "B is worse than A by more than {percent} %, or lacks a figure that A has: {first}{}",
         and_more(*.others)
     )]
     Worse {
@@ -93,13 +93,13 @@ pub(crate) enum Failure {
         /// Where in it, and why.
         reason: String,
     },
-    /// Files of other tools have no test, with what was left out.
-    #[error("{0}there is nothing to import: nothing was written")]
+    /// No importable test; lists what was skipped.
+    #[error("{0}no test to import: nothing was written")]
     NothingToImport(String),
     /// A host does not work over each family.
     #[error("not every family works: {0}")]
     FamilyFails(String),
-    /// The families of a host drift apart, so many times.
+    /// The families of a host have drifted apart this many times.
     #[error("the ratio of the families has drifted ({0} times; see above)")]
     Drifted(u64),
     /// No agent serves at the other end of a measurement.
@@ -139,7 +139,7 @@ pub(crate) enum Failure {
         reason: io::Error,
     },
     /// The user interrupted.
-    #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
+    #[error("interrupted; results so far are in {}. Resume with: stacklab run --resume --out {}", .0.display(), .0.display())]
     Interrupted(PathBuf),
     /// A step on this machine failed.
     #[error("could not {attempted}: {reason}")]
@@ -157,7 +157,7 @@ pub(crate) enum Failure {
     },
     /// This kernel hangs when it is sampled.
     #[error(
-        "cannot sample what the processors do: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
+        "cannot sample the CPUs: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
     )]
     Hangs {
         /// The kernel's version.

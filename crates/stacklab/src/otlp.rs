@@ -35,7 +35,7 @@ impl FromStr for Endpoint {
 
     /// Without a path, it is the one of metrics.
     fn from_str(text: &str) -> Result<Self, String> {
-        let uri: Uri = text.parse().map_err(|error| format!("it is no URL: {error}"))?;
+        let uri: Uri = text.parse().map_err(|error| format!("it is not a URL: {error}"))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             return Err("it begins with http:// or https://, as in http://localhost:4318".to_owned());
         }
@@ -52,7 +52,7 @@ impl FromStr for Endpoint {
         let authority = authority.map_or("", |authority| authority.as_str());
         let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
         let whole = format!("{scheme}://{authority}{OTLP_METRICS_PATH}{query}");
-        whole.parse().map(Endpoint).map_err(|error| format!("it is no URL: {error}"))
+        whole.parse().map(Endpoint).map_err(|error| format!("it is not a URL: {error}"))
     }
 }
 
@@ -116,7 +116,7 @@ impl Collector {
             Err(reason) if !self.fails => {
                 let to = &self.endpoint;
                 eprintln!(
-                    "stacklab: figures did not reach {to}: {reason}; measuring goes on, and so do attempts"
+                    "stacklab: figures did not reach {to}: {reason}; measuring continues, and the next figures are sent again"
                 );
             }
             _ => {}
@@ -162,8 +162,8 @@ fn reason(error: &ureq::Error) -> String {
 fn advice(status: u16) -> &'static str {
     match status {
         401 | 403 => " (headers are in the variable OTEL_EXPORTER_OTLP_HEADERS)",
-        404 | 405 => " (the collector's own path of metrics may be another one: name it in the URL)",
-        415 => " (it takes no JSON)",
+        404 | 405 => " (the collector may use another path for metrics: name it in the URL)",
+        415 => " (it does not accept JSON)",
         _ => "",
     }
 }
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(send(&to), Ok(()));
         assert_eq!(send(&to), Err("it refused 1 figures: late".to_owned()));
         assert_eq!(send(&to), Err("it answered 503 Service Unavailable: b\u{fffd}usy".to_owned()));
-        assert!(send(&to).unwrap_err().contains("path of metrics"));
+        assert!(send(&to).unwrap_err().contains("another path for metrics"));
         for (head, body) in asked.join().unwrap() {
             assert!(head.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{head}");
             assert!(head.to_lowercase().contains("content-type: application/json\r\n"), "{head}");

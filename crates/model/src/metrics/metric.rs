@@ -290,7 +290,7 @@ impl Metric {
             )
     }
 
-    /// Whether it says how far an engine's own count is from the interface's: it is no advantage of an arm, and nothing
+    /// Whether it says how far an engine's own count is from the interface's: it is not an advantage of an arm, and nothing
     /// is compared by it.
     pub fn is_bias(self) -> bool {
         matches!(self, Metric::BiasSent | Metric::BiasReceived)

@@ -27,7 +27,7 @@ const LEAST_REQUEST: u64 = 16 << 10;
 /// What a request may read with --watch.
 const WATCH_REQUEST: u64 = 256 << 10;
 const HOUR_NS: u64 = 3_600_000_000_000;
-/// A collector is given figures after a round, if it was given none for so long.
+/// A collector is given figures after a round, if it has none for so long.
 const GIVE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Looks at hosts over each family and prints what differs.

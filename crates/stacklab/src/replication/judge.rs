@@ -147,7 +147,7 @@ fn instead(finding: &Finding, own: &Reference) -> String {
         words.push("all hosts on one kernel".to_owned());
     }
     if has(Wifi) {
-        words.push("over simulated Wi-Fi, which is no radio".to_owned());
+        words.push("over simulated Wi-Fi, without a real radio".to_owned());
     }
     words.join(", ")
 }

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-/// So many records have gauges: those that changed last.
+/// Maximum number of records with gauges: those that changed last.
 const MOST: usize = 20;
 /// How often a collector is given gauges.
 const PERIOD: Duration = Duration::from_secs(60);
@@ -60,7 +60,7 @@ impl Exporter {
     }
 }
 
-/// Gives a collector the gauges of then, at once and every minute, on a thread of its own.
+/// Sends the current gauges to a collector, at once and every minute, on a separate thread.
 pub(super) fn give(gauges: impl Fn() -> Vec<Gauge> + Send + 'static, mut collector: Collector) {
     thread::spawn(move || {
         loop {

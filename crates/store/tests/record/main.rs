@@ -243,7 +243,7 @@ fn a_newer_format_is_refused_with_a_sentence() {
     let newer = format!("PRAGMA user_version = {}", FORMAT + 1);
     rusqlite::Connection::open(&path).unwrap().execute_batch(&newer).unwrap();
     let text = refusal(Record::read(&path));
-    assert!(text.contains("has record format 5, and this stacklab knows formats up to 4"), "{text}");
+    assert!(text.contains("has record format 5, and this version reads formats up to 4"), "{text}");
 }
 
 #[test]

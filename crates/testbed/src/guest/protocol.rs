@@ -70,7 +70,7 @@ pub(crate) enum GuestRole {
 
 impl GuestRole {
     /// The role of a Wi-Fi network's guest. Such a guest finds it in its folder when it boots: a message would come at
-    /// a time of its own in each run.
+    /// a different time in each run.
     pub(crate) fn wifi(&self) -> Option<&WifiRole> {
         match self {
             GuestRole::Wifi(role) => Some(role),
@@ -113,7 +113,7 @@ pub(crate) struct ClientRole {
     pub site: Site,
     /// The mechanism between the routers.
     pub mechanism: Mechanism,
-    /// MTU of its own link, bytes.
+    /// MTU of the host's link, bytes.
     pub mtu: u32,
     /// MTU of the link between the routers, bytes.
     pub middle_mtu: u32,

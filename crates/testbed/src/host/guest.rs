@@ -20,7 +20,7 @@ const BUILDING: Duration = Duration::from_secs(30);
 /// A kind of guest. Its network stack replaces its namespace's end of the link.
 pub(crate) trait Guest: fmt::Debug {
     /// Whether the link's end is bridged to a tap device for the guest. If not, the guest takes over the namespace's
-    /// own interface.
+    /// tree interface.
     fn wants_a_tap(&self) -> bool;
 
     /// Starts the guest. Does not wait until it accepts messages.

@@ -5,7 +5,7 @@ use crate::kernel::netlink::{interface, with_netlink};
 use rtnetlink::LinkUnspec;
 use std::fs;
 
-/// Writes a setting below `/proc/sys/net`. This directory shows each thread the settings of its own namespace, so the
+/// Writes a setting below `/proc/sys/net`. This directory shows each thread the settings of that thread's namespace, so the
 /// machine's settings are out of reach.
 pub(crate) fn write(name: &str, value: &str) -> Result<(), Fault> {
     let path = format!("/proc/sys/net/{name}");

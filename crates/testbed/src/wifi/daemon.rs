@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-/// A running daemon with a folder of its own. Dropping it kills it.
+/// A running daemon with a separate folder. Dropping it kills it.
 #[derive(Debug)]
 pub(super) struct Daemon {
     name: &'static str,

@@ -92,7 +92,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         Fairness => throughput::jain(&receiver.flow_bytes),
         Stalls => Value::Missing("the trial has no slices: set runs.arms = \"interleaved\"".to_owned()),
         Lateness | LatenessP99 if spec.kernel_paced().is_some() => {
-            Value::Missing("with kernel pacing, lateness is not known".to_owned())
+            Value::Missing("with kernel pacing, the send times are unknown".to_owned())
         }
         Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99 if sender.lateness.is_none() => {
             Value::Missing("the stream had no schedule".to_owned())
@@ -118,16 +118,16 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         }
         // Figures of the radio channel, which the coordinator asks for.
         Airtime | GroupAirtime | AggregateSize | FrameRetries | Collisions | QueueDropsSender
-        | QueueDropsAccessPoint | QueueDropsReceiver => Value::Missing("the path is no Wi-Fi network".to_owned()),
+        | QueueDropsAccessPoint | QueueDropsReceiver => Value::Missing("the path is not a Wi-Fi network".to_owned()),
         // The coordinator compares the engine's counts with the interfaces'.
-        BiasSent | BiasReceived => Value::Missing("it is taken where the study has factors.engine".to_owned()),
+        BiasSent | BiasReceived => Value::Missing("it needs a study with factors.engine".to_owned()),
         ConnectTime => delay::percentile(&sender.delays, 0.5),
         Rtt | RttOpen | RttLoaded => delay::of_answers(&sender.delays, unanswered, 0.5),
         RttP99 | RttOpenP99 | RttLoadedP99 => delay::of_answers(&sender.delays, unanswered, 0.99),
         EchoLoss => of_sent(unanswered),
         RttInterface | RttInterfaceP99 if sender.interface_delays.is_none() => {
             if spec.probe.metrics.contains(&metric) {
-                Value::Missing("the sending host's kernel does not say when a datagram left".to_owned())
+                Value::Missing("the sending host's kernel has no transmit timestamps".to_owned())
             } else {
                 not_sampled(metric)
             }

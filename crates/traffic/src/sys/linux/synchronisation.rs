@@ -3,7 +3,7 @@
 use crate::sys::types::Nanos;
 use std::mem::MaybeUninit;
 
-/// The largest error of the realtime clock, nanoseconds, as its synchronisation told the kernel; `None` if nothing
+/// The largest error of the realtime clock, nanoseconds, as its synchronisation reports it to the kernel; `None` if nothing
 /// synchronises it.
 pub fn clock_error_ns() -> Option<Nanos> {
     // SAFETY: `timex` is plain data, for which all zeros is valid; with no modes nothing is changed.
