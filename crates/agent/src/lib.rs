@@ -43,8 +43,8 @@ pub struct AgentOptions {
     /// Answer only authenticated STAMP packets, by the key in this file: 32 hexadecimal digits or more
     #[arg(long, value_name = "FILE", requires = "stamp")]
     pub stamp_key_file: Option<PathBuf>,
-    /// Copy the sender's sequence numbers instead of counting the packets of each session: senders then cannot find in which
-    /// direction packets are lost
+    /// Copy the sender's sequence numbers instead of counting the packets of each session; senders then cannot
+    /// separate loss by direction
     #[arg(long, requires = "stamp")]
     pub stamp_stateless: bool,
     /// Maximum STAMP packets per second answered for each client: an IPv4 address, or an IPv6 /64

@@ -200,7 +200,9 @@ mod tests {
         let question = with(Metric::PacketRate, Transport::Udp, Framing::Segment, 128);
         let explained = explain(&question, None, [Some(1.0), Some(1.0)], &link_config(None)).unwrap();
         assert_eq!((explained.ratio, explained.left), (None, None));
-        assert!(explained.because.starts_with("no rate limit on the link: header sizes cannot explain the difference in packet rate"));
+        assert!(explained.because.starts_with(
+            "no rate limit on the link: header sizes cannot explain the difference in packet rate"
+        ));
     }
 
     #[test]

@@ -146,10 +146,7 @@ mod tests {
                 "X1,kolahi2009lan,IV,rtt,ipv4,size 64,equal,tcp,same",
                 "`arm_a` and `arm_b` are not of one kind",
             ),
-            (
-                "X1,kolahi2009lan,IV,rtt,ipv4,ipv9,equal,tcp,same",
-                "`arm_b`: `ipv9` cannot be compared",
-            ),
+            ("X1,kolahi2009lan,IV,rtt,ipv4,ipv9,equal,tcp,same", "`arm_b`: `ipv9` cannot be compared"),
             (
                 "X1,kolahi2009lan,IV,rtt,ipv4,ipv6,same,tcp,same",
                 "`direction`: `same` is none of a_higher, a_lower and equal",

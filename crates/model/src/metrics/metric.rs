@@ -290,8 +290,8 @@ impl Metric {
             )
     }
 
-    /// Whether it says how far an engine's own count is from the interface's: it is not an advantage of an arm, and nothing
-    /// is compared by it.
+    /// Whether it says how far an engine's own count is from the interface's: it is not an advantage of an arm, and has
+    /// no verdict.
     pub fn is_bias(self) -> bool {
         matches!(self, Metric::BiasSent | Metric::BiasReceived)
     }

@@ -9,10 +9,13 @@ mod words;
 use crate::measurement::summary::summary;
 use crate::measurement::words::{dash, milliseconds, number, scaled};
 use stacklab_model::{
-    Direction, HostReport, IntervalRow, Length, Pacing, Probe, RunRecord, RunStatus, print_duration,
+    Direction, HostReport, IntervalRow, Length, Metric, Pacing, Probe, RunRecord, RunStatus, Transport,
+    Value, print_duration,
 };
 use std::fmt::Write;
 
+/// A TCP row this many times the mean rate is explained if segments were lost.
+const HIGH_ROW: f64 = 1.2;
 /// A last row shorter than this part of the others is not printed by itself.
 const SHORT_ROW: u64 = 5;
 
@@ -160,5 +163,20 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
         }
         text.push('\n');
     }
+    if !echoes && run.spec.transport == Transport::Tcp && shows_held_data(run, &rows, end_ns) {
+        text += "After a lost segment, TCP delivers the data behind it all at once: a row can exceed the link's rate.\n";
+    }
     text
+}
+
+/// Whether segments were retransmitted and a row stands out. Rows count the data that TCP has delivered to the
+/// receiver. When data behind a gap has arrived is not known: TCP reports segments, copies included, and not bytes.
+fn shows_held_data(run: &RunRecord, rows: &[IntervalRow], end_ns: u64) -> bool {
+    let lost = matches!(run.values.get(&Metric::Retransmits), Some(Value::Measured(each)) if *each > 0.0);
+    let mean = rows.iter().map(|row| row.bytes).sum::<u64>() as f64 / end_ns as f64;
+    let ends = rows.iter().skip(1).map(|row| row.start_ns).chain([end_ns]);
+    let high = |(row, end): (&IntervalRow, u64)| {
+        row.bytes as f64 > HIGH_ROW * mean * end.saturating_sub(row.start_ns) as f64
+    };
+    lost && rows.len() > 1 && rows.iter().zip(ends).any(high)
 }

@@ -1,8 +1,8 @@
 //! `[testbed]`: topology, routers and their links.
 
-use crate::parse::tests::{STUDY, assert_mistakes, errors, routed, study, with};
+use crate::parse::tests::{STUDY, adjusted, assert_mistakes, errors, routed, study, with};
 use insta::assert_snapshot;
-use stacklab_model::{Family, RoutedKind, Translator};
+use stacklab_model::{Family, RoutedKind, Topology, Translator};
 
 #[test]
 fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
@@ -161,4 +161,16 @@ fn what_routers_exclude_is_named() {
             &["`testbed.near.rate` makes this link narrower"],
         ),
     ]);
+}
+
+#[test]
+fn option_named_for_a_delayed_link_works() {
+    let delayed = with("mtu = 1500", "delay = \"10ms\"");
+    let said = errors(&delayed).to_string();
+    let (_, option) = said.split_once("(--set ").unwrap_or_else(|| panic!("{said}"));
+    let (option, _) = option.split_once(')').unwrap_or_else(|| panic!("{said}"));
+    let Topology::Routed(links) = adjusted(&delayed, None, &[option]).unwrap().topology else {
+        panic!("{option}")
+    };
+    assert_eq!(links.middle.delay_ns, 10_000_000);
 }
