@@ -54,7 +54,9 @@ impl Adapter {
         let told = ask(reached, &["printenv", "SSH_CONNECTION"], "read how it is reached")?;
         let Some(Control { client, server }) = control(&told) else {
             let said = printable_text(told.trim());
-            return Err(Failure::Unreachable(format!("{reached} does not say how it is reached: {said:?}")));
+            return Err(Failure::Unreachable(format!(
+                "{reached} does not report its ssh connection: {said:?}"
+            )));
         };
         let to = if is_here { server } else { client }.to_string();
         let route =
