@@ -139,7 +139,7 @@ fn files_of_real_tools_become_a_record() {
     );
     let otherwise =
         program.run(&["import", "v6.txt", "--family", "ipv4", "--out", "b.stacklab"]).expect(code::REQUEST);
-    assert!(otherwise.stderr.contains("v6.txt tells otherwise than --family"), "{otherwise}");
+    assert!(otherwise.stderr.contains("v6.txt contradicts --family"), "{otherwise}");
     let mut expected = Vec::new();
     for file in all {
         let record = format!("{file}.stacklab");

@@ -262,7 +262,7 @@ fn what_cannot_be_sampled_is_refused_before_anything_is_built() {
     refused(&["explain", "none.toml"], code::REQUEST, "[[comparison]]");
     let guest = STUDY.replace("family =", "os = [\"uml\"]\nfamily =").replace("dscp = [0, CANDIDATE]\n", "");
     program.write("guest.toml", guest);
-    refused(&["explain", "guest.toml"], code::REQUEST, "a kernel of its own");
+    refused(&["explain", "guest.toml"], code::REQUEST, "a separate kernel");
     refused(&["explain", "wifi"], code::REQUEST, "inside a guest");
     refused(&["explain", "udp", "--factor", "dscp"], code::REQUEST, "--levels A,B");
     refused(

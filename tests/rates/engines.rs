@@ -111,7 +111,7 @@ fn a_program_that_dies_or_prints_nonsense_makes_the_run_invalid_with_the_reason(
     require_root();
     require_tool("iperf", "iperf");
     for (script, reason) in [
-        ("echo all is well", "iperf: the sender's end tells no figures"),
+        ("echo all is well", "iperf: the sender's end prints no figures"),
         (
             "echo no route >&2; exit 3",
             "iperf on sender ended with an error (exit status: 3); it printed: no route",

@@ -339,7 +339,7 @@ fn what_listens_but_is_no_agent_is_told_from_one() {
             let _ = stream.write_all(answer.as_bytes());
         });
         let outcome = program.run(&["measure", "tcp", "127.0.0.1", "-p", &port]);
-        outcome.expect(code::HOST).says(&["does not speak as an agent", &port]);
+        outcome.expect(code::HOST).says(&["is not a stacklab agent", &port]);
         serving.join().unwrap();
     }
 }

@@ -66,7 +66,7 @@ pub fn listen(
     })?;
     if key.is_none() {
         eprintln!(
-            "stacklab: open: whoever reaches this port can have traffic sent to its own address and received here"
+            "stacklab: open: everyone who reaches this port can send and receive traffic here, from and to its own address"
         );
     }
     eprintln!("{}", announcement(place, bound, identity.is_some()));
@@ -150,7 +150,7 @@ struct Agent {
     gate: Gate,
     /// Its TLS key, without which it speaks in plain.
     identity: Option<Identity>,
-    /// Whether it has told its operator of a coordinator without TLS.
+    /// Whether it has warned its operator of a coordinator without TLS.
     warned: AtomicBool,
     /// The command line of a coordinator's process.
     command: Vec<String>,
@@ -235,8 +235,7 @@ impl Agent {
                         stream.peer_addr()?
                     );
                 }
-                let reason =
-                    "it speaks TLS only: give --tls with the fingerprint that it printed when it was started";
+                let reason = "it requires TLS: use --tls with the fingerprint that it printed at its start";
                 Gate::refuse(&stream.into(), reason.to_owned()).map(|()| None)
             }
         }

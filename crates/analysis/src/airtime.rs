@@ -49,7 +49,7 @@ fn full_channel(
     let limits = [limit(&baseline), limit(&candidate)];
     if !reach(means, limits, FULL_CHANNEL) {
         return Err(format!(
-            "the channel was not full (an arm below {:.0} % of what airtime allows): something else set the pace",
+            "the channel was not full (an arm below {:.0} % the airtime limit): another bottleneck set the pace",
             100.0 * FULL_CHANNEL
         ));
     }

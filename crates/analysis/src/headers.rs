@@ -62,7 +62,7 @@ fn full_link(
     let Some(rate) = link_config.rate else {
         let name = metric.name().replace('_', " ");
         return Err(format!(
-            "no link rate: headers explain nothing of the {name}, the difference is the stacks' own"
+            "no rate limit on the link: header sizes cannot explain the difference in {name}"
         ));
     };
     let arms =
@@ -70,7 +70,7 @@ fn full_link(
     let limits = arms.each_ref().map(|arm| limit_of(arm, metric, rate));
     if !reach(means, limits, FULL_LINK) {
         return Err(format!(
-            "the link was not full (an arm below {:.0} % of what its headers allow): something else set the pace",
+            "the link was not full (an arm below {:.0} % of its goodput limit): another bottleneck set the pace",
             100.0 * FULL_LINK
         ));
     }
@@ -200,7 +200,9 @@ mod tests {
         let question = with(Metric::MessageRate, Transport::Udp, Framing::Segment, 128);
         let explained = explain(&question, None, [Some(1.0), Some(1.0)], &link_config(None)).unwrap();
         assert_eq!((explained.ratio, explained.left), (None, None));
-        assert!(explained.because.starts_with("no link rate: headers explain nothing of the message rate"));
+        assert!(explained.because.starts_with(
+            "no rate limit on the link: header sizes cannot explain the difference in packet rate"
+        ));
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl ImportedStudy {
         (study.imported.margin > 0.0 && study.imported.margin < 1.0).then_some(study)
     }
 
-    /// Refuses to go on with an imported campaign.
+    /// Refuses to resume an imported campaign.
     ///
     /// # Errors
     /// Always, if it was imported.

@@ -10,7 +10,7 @@ use stacklab_model::{
 use stacklab_study::{Plan, Study, is_over, may_look};
 use std::collections::{BTreeMap, HashSet};
 
-/// So many questions have their differences shown while they are measured.
+/// Maximum number of comparisons whose differences are shown while they are measured.
 const FEW: usize = 6;
 
 /// A campaign's progress through its blocks.

@@ -6,7 +6,7 @@ use crate::test::ToolTest;
 use stacklab_model::{Cell, Drops, RunRecord, RunStatus, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The runs of files, each with the number of its file. A test of another tool has a block of its own: nothing tells
+/// The runs of files, each with the number of its file. A test of another tool has a separate block: nothing says
 /// what it would be paired with. Runs of stacklab stay together in their blocks. Tests of one cell that differ in the
 /// tool or in the rate that was asked for are kept apart by the label `replica`.
 ///

@@ -82,7 +82,7 @@ pub(super) struct Documents {
 /// with `skipped`.
 ///
 /// # Errors
-/// Where it is no JSON.
+/// Where it is not JSON.
 pub(super) fn documents(
     text: &str,
     dropped: &'static [&'static str],
@@ -181,7 +181,7 @@ fn placed(error: serde_json::Error, before: usize) -> ImportError {
     // It says the place itself, after the reason.
     let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
     let reason = match error.classify() {
-        serde_json::error::Category::Eof => "the file ends here in the middle of its JSON".to_owned(),
+        serde_json::error::Category::Eof => "the JSON is cut short here".to_owned(),
         _ => reason.to_owned(),
     };
     ImportError::new(At::Column(before + error.line(), error.column()), reason)

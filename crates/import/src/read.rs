@@ -24,7 +24,7 @@ pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError
     let unknown = || {
         let names = Format::ALL.map(Format::name).join(", ");
         let kind = known_elsewhere(text);
-        let kind = kind.unwrap_or_else(|| format!("its format is not known: name one by --format ({names})"));
+        let kind = kind.unwrap_or_else(|| format!("unknown format: name one with --format ({names})"));
         ImportError::of_file(kind)
     };
     match format.or_else(|| format_of(text)).ok_or_else(unknown)? {
@@ -49,7 +49,7 @@ fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
             .enumerate()
             .map(|(at, unit)| {
                 unit.map_err(|_| {
-                    ImportError::new(At::Byte(2 * at + 2), "here is no text (UTF-16)".to_owned())
+                    ImportError::new(At::Byte(2 * at + 2), "this is not text (UTF-16)".to_owned())
                 })
             })
             .collect::<Result<String, ImportError>>()
@@ -64,7 +64,7 @@ fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
     std::str::from_utf8(text).map(Cow::Borrowed).map_err(|error| {
         ImportError::new(
             At::Byte(error.valid_up_to()),
-            "here is no text (UTF-8, or UTF-16 with a byte order mark)".to_owned(),
+            "this is not text (UTF-8, or UTF-16 with a byte order mark)".to_owned(),
         )
     })
 }
@@ -78,7 +78,7 @@ fn known_elsewhere(text: &str) -> Option<String> {
         () if has("\"prb_id\"") => "a result of RIPE Atlas other than its pings",
         () => return None,
     };
-    Some(format!("this is {what}, which is not read yet"))
+    Some(format!("this is {what}, which is not supported"))
 }
 
 /// The content of a file that gzip compressed; `None` of another one.

@@ -36,7 +36,7 @@ pub struct ToolTest {
     pub(super) is_of_client: bool,
 }
 
-/// What has to be told of a test, for it to belong to a cell.
+/// The properties of a test that determine its cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Untold {
     /// Address family.
@@ -114,9 +114,10 @@ impl ToolTest {
             (Some(_), None) => {
                 untold("the file", "the size of messages, over which retransmissions are counted")
             }
-            (Some(segments), Some(size)) => {
-                Value::finite(segments * f64::from(size) / sent_bytes, "the file does not tell what was sent")
-            }
+            (Some(segments), Some(size)) => Value::finite(
+                segments * f64::from(size) / sent_bytes,
+                "the file has no count of what was sent",
+            ),
         };
         self.set(Metric::Retransmits, value);
     }
@@ -130,7 +131,7 @@ impl ToolTest {
         if late > 0.0 {
             self.warn(
                 "tool_loss",
-                format!("{tool} takes late datagrams off its losses, and {late} were late"),
+                format!("{tool} subtracts late datagrams from its losses, and {late} were late"),
                 "the share of losses may be larger than the figure",
             );
         }
@@ -139,7 +140,7 @@ impl ToolTest {
     /// The cell of the test.
     ///
     /// # Errors
-    /// What is not told and would be needed.
+    /// Required properties that are missing.
     pub fn cell(&self) -> Result<Cell, Vec<Untold>> {
         let ToolTest { family: Some(family), transport: Some(transport), size: Some(size), .. } = *self
         else {
@@ -166,7 +167,7 @@ pub(super) fn family(local: &str, peer: &str) -> Option<Family> {
     of(peer).filter(|peer| of(local).is_none_or(|local| local == *peer))
 }
 
-/// Nanoseconds of so many seconds; 0 of a negative number.
+/// Seconds in nanoseconds; 0 of a negative number.
 pub(super) fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }

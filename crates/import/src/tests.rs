@@ -65,7 +65,7 @@ fn iperf3_tells_what_arrived_of_udp_in_new_versions_only() {
     is_near(&new, Metric::Loss, 241.0 / 2107.0);
     is_near(&new, Metric::CpuEngineSender, 0.420887050297236);
     let old = one(sample!("iperf3-3.1.3-udp4.json"));
-    is_missing(&old, Metric::Throughput, "not those that arrived");
+    is_missing(&old, Metric::Throughput, "not those received");
     is_near(&old, Metric::Loss, 256.0 / 1781.0);
     is_near(&old, Metric::JitterRfc3550, 0.005);
     let middle = one(sample!("iperf3-3.12-udp6.json"));
@@ -84,8 +84,8 @@ fn names_that_are_there_twice_are_both_read() {
     is_near(&test, Metric::ThroughputReverse, 514_981_888.0 * 8.0 / 1e6 / 1.081421);
     is_near(&test, Metric::Retransmits, 2.0 * 131_072.0 / 698_610_688.0);
     let test = one(sample!("iperf3-3.7-udp4-bidir.json"));
-    is_missing(&test, Metric::Throughput, "not those that arrived");
-    is_missing(&test, Metric::ThroughputReverse, "not those that arrived");
+    is_missing(&test, Metric::Throughput, "not those received");
+    is_missing(&test, Metric::ThroughputReverse, "not those received");
     is_near(&test, Metric::JitterRfc3550, 0.6849781850412813);
 }
 
@@ -256,7 +256,7 @@ fn itgdec_tells_neither_transport_nor_which_delay() {
     let test = one(sample!("ditg-2.8.1-tcp6.txt"));
     assert_eq!(told(&test), (V6, None, Some(512), 1, Direction::Forward));
     is_near(&test, Metric::Throughput, 3.630375642);
-    is_missing(&test, Metric::OneWayDelayMean, "one way or of both (it says 0.066 ms)");
+    is_missing(&test, Metric::OneWayDelayMean, "one-way or round-trip (it says 0.066 ms)");
     let four = one(sample!("ditg-2.8.1-udp4.txt"));
     assert_eq!((four.family, four.cell()), (V4, Err(vec![Untold::Transport])));
     assert_eq!(file(sample!("ditg-2.8.1-udp4.txt")).version.as_deref(), Some("2.8.1"));
@@ -309,12 +309,12 @@ fn what_is_cut_short_or_damaged_is_refused_with_its_place() {
     let refused = |bytes: &[u8]| read(bytes, None).unwrap_err().to_string();
     let cut = |bytes: &'static [u8], part: usize| &bytes[..bytes.len() * part / 100];
     for (bytes, part, words) in [
-        (sample!("iperf3-3.12-udp6.json"), 60, "line 90, column 21: the file ends here"),
-        (sample!("iperf3-3.21-stream.json"), 50, "in the middle of its JSON"),
+        (sample!("iperf3-3.12-udp6.json"), 60, "line 90, column 21: the JSON is cut short"),
+        (sample!("iperf3-3.21-stream.json"), 50, "the JSON is cut short here"),
         (sample!("iperf-2.1.8-tcp4-P2.csv"), 40, "line 3: it has"),
         (sample!("iperf-2.1.8-tcp4-P2.csv"), 67, "cut short"),
         (sample!("iperf-2.1.8-tcp4-P2.txt"), 70, "cut short"),
-        (sample!("netperf-2.7.1-tcp4.txt"), 30, "line 1: the figures of this test are not there"),
+        (sample!("netperf-2.7.1-tcp4.txt"), 30, "line 1: the figures of this test are missing"),
         (sample!("ditg-2.8.1-udp4.txt"), 40, "cut short"),
         (sample!("flent-2.1.1-ping4.flent.gz"), 60, "of the content: gzip cannot be read on"),
     ] {
@@ -323,18 +323,18 @@ fn what_is_cut_short_or_damaged_is_refused_with_its_place() {
     }
     for (text, words) in [
         ("", "it is empty"),
-        ("hello\n", "its format is not known: name one by --format (iperf3, "),
+        ("hello\n", "unknown format: name one with --format (iperf3, "),
         ("{\"start\": {}, \"intervals\": [1}", "line 1, column 30"),
         ("20261124192232,::1,1,::1,2,x,0-1,1\n", "line 1: it has 8 fields"),
-        ("20261124192232,::1,1,::1,2,3,0-1,1,many\n", "line 1: `many` is no number"),
+        ("20261124192232,::1,1,::1,2,3,0-1,1,many\n", "line 1: `many` is not a number"),
         ("block,position\n1,2\n", "line 1: there is no column `started_unix_ns`"),
         ("{\"version\": 5, \"metadata\": {}, \"results\": {}}", "its format is 5, and up to 4 are known"),
-        ("\u{0}\n", "its format is not known"),
+        ("\u{0}\n", "unknown format"),
     ] {
         let said = refused(text.as_bytes());
         assert!(said.contains(words), "{text}: {said}");
     }
-    assert!(refused(b"{\"start\": \"\xff").contains("byte 11: here is no text"));
+    assert!(refused(b"{\"start\": \"\xff").contains("byte 11: this is not text"));
 }
 
 #[test]
@@ -388,10 +388,10 @@ fn rows_of_an_export_are_runs_in_their_blocks() {
     assert_eq!(both[1].1.values[&Metric::Throughput], Value::Missing("no arrivals".to_owned()));
     assert_eq!(both[2].1.status, stacklab_model::RunStatus::Invalid(vec!["=a".to_owned(), "b".to_owned()]));
     for (from, to, words) in [
-        ("57.3", "many", "line 2: `figure` is no number"),
+        ("57.3", "many", "line 2: `figure` is not a number"),
         ("ipv6", "ipx", "line 3: `ipx` is no family"),
         ("0,1,5", "0,0,5", "line 3: block 0 has two runs at position 0"),
-        (",2\n0,1", ",none\n0,1", "line 2: `none` is no level of flows"),
+        (",2\n0,1", ",none\n0,1", "line 2: `none` is not a level of flows"),
         ("ratio,0.5,,\n", "ratio", "line 4: it has 14 fields, and the first line 17"),
     ] {
         let said =

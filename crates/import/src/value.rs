@@ -9,7 +9,7 @@ pub(super) const MOST_TESTS: usize = 200_000;
 
 /// What a tool does not tell.
 pub(super) fn untold(tool: &str, what: &str) -> Value {
-    Value::Missing(format!("{tool} does not tell {what}"))
+    Value::Missing(format!("{tool} does not report {what}"))
 }
 
 /// A number that is finite and that sums stay exact with.

@@ -10,7 +10,7 @@ use stacklab_model::{Explanation, StackCost, StageCost, StageCosts, Why};
 const MOST_EXPLANATIONS: usize = 1 << 12;
 const MOST_ROWS: usize = 1 << 12;
 const LONGEST_TEXT: usize = 1 << 16;
-/// Most functions of a call chain: the kernel gives at most 127, unless it is told otherwise.
+/// Most functions of a call chain: the kernel gives at most 127 by default.
 const MOST_FUNCTIONS: usize = 512;
 /// Between the functions of a call chain.
 const CALLS: &str = ";";

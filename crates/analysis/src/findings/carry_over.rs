@@ -1,4 +1,4 @@
-//! Carry-over: whether a slice that follows one of its own arm differs from one that follows the other arm's.
+//! Carry-over: whether a slice behind a slice of the same arm differs from one behind the other arm's.
 
 use crate::comparison::paired::Paired;
 use crate::findings::same_arm::p;

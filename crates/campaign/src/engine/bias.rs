@@ -37,7 +37,7 @@ pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Fig
             Some(told) => {
                 Value::finite(100.0 * (told as f64 / counted - 1.0), "the interface counted no payload")
             }
-            None => Value::Missing("the engine does not tell its bytes".to_owned()),
+            None => Value::Missing("the generator does not report its bytes".to_owned()),
         };
         made.values.insert(metric, value);
     }

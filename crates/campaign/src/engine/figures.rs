@@ -11,7 +11,7 @@ use stacklab_traffic::trial::{Figures, Path};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// What another program told of a trial.
+/// The output of another program in a trial.
 #[derive(Debug)]
 pub(crate) struct EngineEvidence {
     /// The engine.
@@ -118,7 +118,7 @@ fn values(
             Value::Missing(format!("{metric} does not apply to {}", spec.transport))
         }
         Some(figure) => Value::Measured(figure),
-        None => Value::Missing(format!("engine {engine} does not tell it")),
+        None => Value::Missing(format!("{engine} does not report it")),
     };
     metrics.map(|metric| (metric, value(metric))).collect()
 }

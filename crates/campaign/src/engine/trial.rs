@@ -59,7 +59,7 @@ pub(crate) fn run(
 fn not_here(engine: Engine) -> CampaignError {
     CampaignError::Usage(format!(
         "engine {engine} runs between namespaces of this kernel, and this testbed is inside a guest, where its program is not \
-         installed: leave the engine out, or give this kernel what the study needs (stacklab doctor)"
+         installed: leave the engine out, or add the missing modules to this kernel (stacklab doctor)"
     ))
 }
 

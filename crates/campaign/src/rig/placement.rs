@@ -45,8 +45,7 @@ impl RoutedPlacement {
         {
             return Err(CampaignError::Usage(format!(
                 "engine {engine} runs between namespaces of this kernel, and the study's testbeds would be in {system}, where \
-                 its program is not installed: set factors.engine = [\"stacklab\"], or give this kernel what the study needs \
-                 (see: stacklab doctor)"
+                 its program is not installed: set factors.engine = [\"stacklab\"], or add the missing modules to this kernel (see: stacklab doctor)"
             )));
         }
         let why = system.as_ref().map(|_| {

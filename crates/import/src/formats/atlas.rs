@@ -19,7 +19,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         (documents, beside)
     };
     let mut left_out: Vec<String> =
-        beside.into_iter().map(|(_, line)| format!("a line beside the JSON: {line}")).collect();
+        beside.into_iter().map(|(_, line)| format!("a line outside the JSON: {line}")).collect();
     if found.len() > MOST_TESTS {
         return Err(ImportError::of_file("it has too many tests".to_owned()));
     }
@@ -48,7 +48,7 @@ fn test(result: &Node) -> ToolTest {
         test.warn(
             "tool_icmp",
             "these are echo requests of ICMP, which a record keeps as datagrams".to_owned(),
-            "routers and hosts may treat ICMP otherwise than UDP",
+            "routers and hosts may treat ICMP and UDP differently",
         );
     }
     let is_size = |size: &f64| (1.0..65_536.0).contains(size);

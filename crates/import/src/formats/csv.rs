@@ -35,7 +35,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let place: HashMap<&str, usize> = header.iter().enumerate().map(|(place, name)| (name, place)).collect();
     if let Some(name) = NEEDED.iter().find(|name| !place.contains_key(**name)) {
         let reason = format!(
-            "there is no column `{name}`: this is no output of `stacklab export` (--slices is not read)"
+            "there is no column `{name}`: this is not output of `stacklab export` (--slices is not read)"
         );
         return Err(ImportError::new(At::Line(1), reason));
     }
@@ -51,10 +51,10 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         let run = run(&field).map_err(failed)?;
         let metric: Metric = parsed("metric", field("metric")).map_err(failed)?;
         let value = match (field("figure"), unguarded(field("missing"))) {
-            ("", reason) => Value::Missing(if reason.is_empty() { "not told" } else { reason }.to_owned()),
+            ("", reason) => Value::Missing(if reason.is_empty() { "not stated" } else { reason }.to_owned()),
             (figure, _) => {
                 let figure = crate::value::number(figure);
-                Value::Measured(figure.ok_or_else(|| failed("`figure` is no number".to_owned()))?)
+                Value::Measured(figure.ok_or_else(|| failed("`figure` is not a number".to_owned()))?)
             }
         };
         let known = runs.entry((run.trial.block, run.trial.position)).or_insert_with(|| run.clone());
@@ -66,7 +66,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         }
         known.spec.probe.metrics.push(metric);
         if known.values.insert(metric, value).is_some() {
-            return Err(failed(format!("{metric} is there twice")));
+            return Err(failed(format!("{metric} occurs twice")));
         }
     }
     let mut runs: Vec<RunRecord> = runs.into_values().collect();
@@ -95,7 +95,7 @@ fn broken(error: ::csv::Error) -> ImportError {
 }
 
 fn parsed<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("`{}` is no {name}", text.escape_debug()))
+    text.parse().map_err(|_| format!("`{}` is not a valid {name}", text.escape_debug()))
 }
 
 /// A text without the apostrophe that keeps spreadsheets from taking it for a formula.
@@ -122,13 +122,13 @@ fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
         let level = unguarded(field(factor.name()));
         if !level.is_empty() {
             cell.set(factor, level)
-                .map_err(|_| format!("`{}` is no level of {factor}", level.escape_debug()))?;
+                .map_err(|_| format!("`{}` is not a level of {factor}", level.escape_debug()))?;
         }
     }
     let status = match (field("status"), unguarded(field("reasons"))) {
         ("valid", _) => RunStatus::Valid,
         ("invalid", reasons) => RunStatus::Invalid(reasons.split("; ").map(str::to_owned).collect()),
-        (other, _) => return Err(format!("`{}` is no status", other.escape_debug())),
+        (other, _) => return Err(format!("`{}` is not a status", other.escape_debug())),
     };
     // An imported run may have neither.
     let time = |name| if field(name).is_empty() { Ok(0) } else { read::<u64>(name, field(name)) };

@@ -36,8 +36,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         }
     }
     if !totals {
-        let reason =
-            "the total results, which end the file, are not there: it is cut short, or none of ITGDec";
+        let reason = "the total results at the end are missing: the file is cut short, or not from ITGDec";
         return Err(ImportError::of_file(reason.to_owned()));
     }
     let read = |(place, ends, figures): &(usize, Vec<&str>, BTreeMap<&str, &str>)| {
@@ -51,7 +50,7 @@ fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, Strin
     let figure = |name: &str| -> Result<f64, String> {
         let text = figures.get(name).ok_or_else(|| format!("this flow has no `{name}`"))?;
         let first = text.split_whitespace().next().unwrap_or_default();
-        number(first).ok_or_else(|| format!("`{name}` of this flow is no number"))
+        number(first).ok_or_else(|| format!("`{name}` of this flow is not a number"))
     };
     let mut found = [0.0; NEEDED.len()];
     for (place, name) in NEEDED.iter().enumerate() {
@@ -72,10 +71,10 @@ fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, Strin
     test.set(Metric::MessageRate, Value::finite(packets / seconds, "it took no time"));
     for (metric, name) in [(Metric::OneWayDelayMean, "Average delay"), (Metric::Jitter, "Average jitter")] {
         let said =
-            figure(name).map_or_else(|_| "not told".to_owned(), |seconds| format!("{} ms", seconds * 1e3));
+            figure(name).map_or_else(|_| "not stated".to_owned(), |seconds| format!("{} ms", seconds * 1e3));
         test.set(
             metric,
-            untold("ITGDec", &format!("whether delays are of one way or of both (it says {said})")),
+            untold("ITGDec", &format!("whether delays are one-way or round-trip (it says {said})")),
         );
     }
     Ok(test)

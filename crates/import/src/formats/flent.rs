@@ -1,4 +1,4 @@
-//! Data files of flent (`.flent.gz`), format 1 to 4. Sizes are not told, and ICMP is no transport of stacklab's.
+//! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
 use crate::error::ImportError;
 use crate::file::{Content, Format, ToolFile};
@@ -17,7 +17,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     };
     let (Some(meta), Some(results)) = (document.get("metadata"), document.get("results")) else {
         return Err(ImportError::of_file(
-            "it has no metadata and results: this is no file of flent".to_owned(),
+            "it has no metadata and results: this is not a file of flent".to_owned(),
         ));
     };
     match document.number("version") {
@@ -31,7 +31,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     let version = meta.text("FLENT_VERSION").map(str::to_owned);
     let mut left_out: Vec<String> =
-        beside.into_iter().map(|(_, line)| format!("a line beside the JSON: {line}")).collect();
+        beside.into_iter().map(|(_, line)| format!("a line outside the JSON: {line}")).collect();
     let mut streams: [Vec<Stream<'_>>; 2] = [Vec::new(), Vec::new()];
     let of =
         |name: &str, series| Stream { series, meta: meta.get("SERIES_META").and_then(|all| all.get(name)) };
@@ -47,7 +47,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             name if name.contains("ICMP") => {
                 left_out.push(format!("{name}: stacklab has no such transport"));
             }
-            name => left_out.push(format!("{name}: stacklab has no metric that is like it")),
+            name => left_out.push(format!("{name}: stacklab has no such metric")),
         }
     }
     for (name, series) in pings {
@@ -55,7 +55,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         if streams.iter().all(Vec::is_empty) {
             tests.push(round_trips(meta, name, series));
         } else {
-            left_out.push(format!("{name}: round trips beside these streams are no metric of stacklab's"));
+            left_out.push(format!("{name}: stacklab has no metric for round trips during these streams"));
         }
     }
     match streams.each_ref().map(|series| !series.is_empty()) {
@@ -112,7 +112,7 @@ fn round_trips(meta: &Node, name: &str, series: &Node) -> ToolTest {
     test.set(median, Value::finite(middle, "the series has no figures"));
     test.warn(
         "tool_interpolated",
-        "flent's series are interpolated between what was measured".to_owned(),
+        "flent's series are interpolated between measurements".to_owned(),
         "extremes and medians are smoothed",
     );
     test

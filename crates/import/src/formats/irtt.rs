@@ -20,7 +20,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         tests.push(test(config, stats, of("round_trips").map_or(&[][..], Node::items)));
     }
     let version = found.iter().find_map(|document| document.get("version")?.text("irtt")).map(str::to_owned);
-    let left_out = beside.into_iter().map(|(_, line)| format!("a line beside the JSON: {line}")).collect();
+    let left_out = beside.into_iter().map(|(_, line)| format!("a line outside the JSON: {line}")).collect();
     Ok(ToolFile { format: Format::Irtt, version, content: Content::Tests(tests), left_out })
 }
 
@@ -58,6 +58,6 @@ fn test(config: &Node, stats: &Node, round_trips: &[Node]) -> ToolTest {
     }
     let lost = stats.count("packets_sent").zip(stats.count("packets_received"));
     let lost = lost.map_or(f64::NAN, |(sent, received)| (1.0 - received / sent).max(0.0));
-    test.set(Metric::EchoLoss, Value::finite(lost, "the file does not tell what was sent and answered"));
+    test.set(Metric::EchoLoss, Value::finite(lost, "the file has no counts of requests and answers"));
     test
 }

@@ -194,11 +194,11 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
     let name = test_name(banner);
     let (transport, kind) = match (transport(name), name.split_once(' ')) {
         (Some(transport), Some((_, kind))) => (transport, kind),
-        _ => return Ok(Err(format!("{}: stacklab has no test like it", name.escape_debug()))),
+        _ => return Ok(Err(format!("{}: stacklab has no such test", name.escape_debug()))),
     };
     let row = |place: usize, least: usize| {
         let row = lines.rows.get(place).filter(|row| row.len() >= least);
-        row.ok_or_else(|| "the figures of this test are not there: the file is cut short".to_owned())
+        row.ok_or_else(|| "the figures of this test are missing: the file is cut short".to_owned())
     };
     let rate = |rate: f64| {
         if lines.headings.iter().any(|line| line.contains("10^6bits/s")) {
@@ -210,7 +210,7 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
     let mut test = match kind {
         "STREAM" | "MAERTS" => ToolTest::new(Probe::Stream),
         "REQUEST/RESPONSE" => ToolTest::new(Probe::Echo),
-        _ => return Ok(Err(format!("{}: stacklab has no test like it", name.escape_debug()))),
+        _ => return Ok(Err(format!("{}: stacklab has no such test", name.escape_debug()))),
     };
     (test.transport, test.family) = (Some(transport), banner_family(banner));
     if kind == "MAERTS" {
@@ -223,7 +223,7 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
             test.duration_ns = nanoseconds(row[4]);
             if row[2] != row[3] {
                 return Ok(Err(
-                    "requests and answers differ in length: no probe of stacklab is like it".to_owned()
+                    "requests and answers differ in length: stacklab has no such probe".to_owned()
                 ));
             }
             // -v 2: alignments and offsets, then the round trip in microseconds, the rate, and both ways' throughput.
@@ -257,7 +257,7 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     // Where -k names no keys, only the banner tells both.
     let name = lines.banner.map_or("", test_name);
     let direction = text("DIRECTION").or_else(|| direction(name));
-    let direction = direction.ok_or("DIRECTION is not there: name it with -k")?;
+    let direction = direction.ok_or("DIRECTION is missing: name it with -k")?;
     let is_echo = direction.contains('|');
     let mut test = ToolTest::new(if is_echo { Probe::Echo } else { Probe::Stream });
     test.transport = match text("PROTOCOL") {
@@ -274,9 +274,7 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     if is_echo {
         test.size = figure("REQUEST_SIZE").and_then(size);
         if figure("REQUEST_SIZE") != figure("RESPONSE_SIZE") {
-            return Ok(Err(
-                "requests and answers differ in length: no probe of stacklab is like it".to_owned()
-            ));
+            return Ok(Err("requests and answers differ in length: stacklab has no such probe".to_owned()));
         }
         let has_burst = has_burst(lines.banner) || figure("BURST_SIZE").is_some_and(|burst| burst > 0.0);
         set_round_trip(&mut test, figure("RT_LATENCY").or(figure("MEAN_LATENCY")), has_burst);
@@ -296,9 +294,8 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     test.size = figure(&format!("{near}_SEND_SIZE")).and_then(size);
     let is_megabits = text("THROUGHPUT_UNITS").is_some_and(|unit| unit.starts_with("10^6bits/s"));
     let arrived = figure(&format!("{far}_RECV_THROUGHPUT")).or(figure("THROUGHPUT")).filter(|_| is_megabits);
-    let no_rate = || {
-        Value::Missing("THROUGHPUT and THROUGHPUT_UNITS=10^6bits/s are not there: name them with -k".into())
-    };
+    let no_rate =
+        || Value::Missing("THROUGHPUT and THROUGHPUT_UNITS=10^6bits/s are missing: name them with -k".into());
     test.set(Metric::Throughput, arrived.map_or_else(no_rate, Value::Measured));
     let retransmits = figure(&format!("{near}_TRANSPORT_RETRANS"));
     let sent = figure(&format!("{near}_BYTES_SENT"));
@@ -307,7 +304,7 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     if test.transport == Some(Transport::Udp) {
         match (figure(&format!("{near}_BYTES_SENT")), figure(&format!("{far}_BYTES_RECVD"))) {
             (Some(sent), Some(received)) => set_loss(&mut test, sent, received),
-            _ => test.set(Metric::Loss, untold("the file", "what was sent and what arrived")),
+            _ => test.set(Metric::Loss, untold("the file", "the bytes sent and received")),
         }
     }
     Ok(Ok(test))

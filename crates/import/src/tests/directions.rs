@@ -28,7 +28,7 @@ fn an_old_iperf_and_one_of_both_directions_are_read_as_they_are() {
     is_near(&found[1], Metric::Throughput, 469.0);
     // -d: both at once.
     let refused = read([listening, head, there, back, up, down].concat().as_bytes(), None).unwrap_err();
-    assert!(refused.to_string().contains("both directions are measured at once"), "{refused}");
+    assert!(refused.to_string().contains("both directions were measured at once"), "{refused}");
     // Of a server's CSV, flows have the server's port in common.
     let row = |port: u16, id: u8| {
         format!("20261125101010,10.0.0.2,5001,10.0.0.1,{port},{id},0.0-2.0,250000000,1000000000\n")

@@ -31,7 +31,7 @@ fn a_client_has_the_words_of_both_ends() {
 fn a_server_knows_what_it_received() {
     let [reverse, forward] = tests(sample!("iperf3-3.12-server.txt")).try_into().expect("two tests");
     assert_eq!((reverse.direction, reverse.transport), (Direction::Reverse, TCP));
-    is_missing(&reverse, Metric::Throughput, "what the receiver counted");
+    is_missing(&reverse, Metric::Throughput, "the receiver's counts");
     assert_eq!((forward.direction, forward.transport), (Direction::Forward, UDP));
     is_near(&forward, Metric::Throughput, 10.2);
 }
@@ -42,7 +42,7 @@ fn old_versions_have_one_row_of_udp_and_errors_are_named() {
     let table = "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n";
     let row = "[  4]   0.00-1.00   sec  2.32 MBytes  19.5 Mbits/sec  0.005 ms  256/1781 (14%)  \n";
     let old = one(format!("{head}- - - - -\n{table}{row}[  4] Sent 1781 datagrams\n").as_bytes());
-    is_missing(&old, Metric::Throughput, "not those that arrived");
+    is_missing(&old, Metric::Throughput, "not those received");
     is_near(&old, Metric::Loss, 256.0 / 1781.0);
     let cut = read(format!("{head}{table}").as_bytes(), None).expect_err("cut").to_string();
     assert!(cut.starts_with("line 1: ") && cut.contains("cut short"), "{cut}");

@@ -62,7 +62,7 @@ fn text_with_a_byte_order_mark_and_in_utf_16_is_read() {
         read(&cut, Some(super::Format::Iperf3))
             .unwrap_err()
             .to_string()
-            .contains("in the middle of its JSON")
+            .contains("the JSON is cut short here")
     );
 }
 
@@ -71,7 +71,7 @@ fn lines_beside_the_json_are_told_and_an_error_is_its_tests() {
     let json = format!("{:#}", tcp(1_250_000_000, 0, 10.0));
     let warned = format!("warning: Ignoring nonsense TCP MSS 0\n{json}\n");
     let found = file(warned.as_bytes());
-    assert_eq!(found.left_out, ["a line beside the JSON: warning: Ignoring nonsense TCP MSS 0"]);
+    assert_eq!(found.left_out, ["a line outside the JSON: warning: Ignoring nonsense TCP MSS 0"]);
     is_near(&one(warned.as_bytes()), Metric::Throughput, 1000.0);
     let failed = format!("{json}\niperf3: error - unable to send control message: Broken pipe\n{json}\n");
     let found = tests(failed.as_bytes());
@@ -117,8 +117,8 @@ fn what_iperf3_does_not_know_of_datagrams_is_missing_or_warned_of() {
     // A server that sends.
     let server = one(udp(true, 1).to_string().as_bytes());
     assert_eq!(server.direction, Direction::Reverse);
-    is_missing(&server, Metric::Loss, "does not know what arrived");
-    is_missing(&server, Metric::JitterRfc3550, "does not know what arrived");
+    is_missing(&server, Metric::Loss, "does not know the received bytes");
+    is_missing(&server, Metric::JitterRfc3550, "does not know the received bytes");
     // All after the 500th was lost, and is not counted.
     let client = one(udp(false, 0).to_string().as_bytes());
     is_near(&client, Metric::Loss, 0.04);

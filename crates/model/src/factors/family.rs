@@ -105,7 +105,7 @@ named! {
         /// A stream on a schedule below what the path carries, for delays: each message is sent and stamped by its own
         /// call.
         Paced = "paced",
-        /// Closed loop: a message goes out and comes back before the next one is sent.
+        /// Closed loop: each message returns before the next one is sent.
         Echo = "echo",
         /// Open loop: messages go out on a schedule; round trips count from the intended send time.
         EchoOpenLoop = "echo_open_loop",

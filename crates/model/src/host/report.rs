@@ -73,7 +73,7 @@ pub struct HostReport {
     /// Peak resident set of the agent so far, KiB.
     pub peak_rss_kib: Option<u64>,
     /// The program that drove the traffic here, if it was not stacklab. The report's counts are then its own, and the
-    /// endpoint is the plan's: port 0 is one that nobody told.
+    /// endpoint is the plan's: port 0 is an unknown one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolReport>,
     /// The host's station, if its network is Wi-Fi.

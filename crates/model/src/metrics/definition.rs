@@ -36,13 +36,11 @@ impl Metric {
             SenderCpuSystem => {
                 "kernel time (system, irq, softirq) of the sending host over the measured window"
             }
-            CpuSenderUser => "user time of the sending host over the measured window, whichever process's",
+            CpuSenderUser => "user time of the sending host over the measured window, all processes",
             CpuSenderSoftirq => {
                 "software interrupts of the sending host over the measured window, a part of its kernel time"
             }
-            CpuReceiverUser => {
-                "user time of the receiving host over the measured window, whichever process's"
-            }
+            CpuReceiverUser => "user time of the receiving host over the measured window, all processes",
             ReceiverCpuSystem => {
                 "kernel time (system, irq, softirq) of the receiving host over the measured window"
             }
@@ -65,14 +63,14 @@ impl Metric {
             CpuPerGbitSender => "busy time of the sending host over the rate of payload sent",
             CpuPerGbitReceiver => "busy time of the receiving host over the rate of payload received",
             MemorySockets => {
-                "most memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
+                "maximum memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
                  every 10 ms), the larger of both hosts'"
             }
             TransferTimeRatio => {
-                "time that the payload took over the time it takes in full segments at the link's rate (RFC 6349)"
+                "transfer time of the payload over its time in full segments at the link's rate (RFC 6349)"
             }
             TcpEfficiency => {
-                "payload bytes sent without those sent again, over all bytes sent, whole connection (RFC 6349)"
+                "bytes sent without retransmissions, over all bytes sent, whole connection (RFC 6349)"
             }
             BufferDelay => {
                 "mean smoothed round-trip time during the stream beyond the connection's least, over the least (RFC 6349)"
@@ -81,18 +79,18 @@ impl Metric {
             Stalls => {
                 "slices whose rate is below half of the median slice of their arm, interleaved trials only"
             }
-            PacingError => "median time that messages left after their schedule",
-            PacingErrorP99 => "99th percentile of the time that messages left after their schedule",
-            Retransmits => "TCP segments sent again over messages sent, whole connection (TCP_INFO)",
+            PacingError => "median time from the scheduled send of a message to its actual send",
+            PacingErrorP99 => {
+                "99th percentile of the time from the scheduled send of a message to its actual send"
+            }
+            Retransmits => "TCP segments retransmitted over messages sent, whole connection (TCP_INFO)",
             IpFragCreates => {
-                "IP fragments made by the sending host (FragCreates) over messages sent, whole trial"
+                "IP fragments created by the sending host (FragCreates) over messages sent, whole trial"
             }
             IpReasmOks => {
-                "IP datagrams put together from fragments by the receiving host (ReasmOKs) over messages sent, whole trial"
+                "IP datagrams reassembled by the receiving host (ReasmOKs) over messages sent, whole trial"
             }
-            PathMtu => {
-                "largest IP packet to the receiver that the sending host's kernel has found to fit the path"
-            }
+            PathMtu => "path MTU to the receiver that the sending host's kernel has found",
             CpuRouter1 => {
                 "busy time (user, system, irq, softirq) of the router next to the sender in the measured window"
             }
@@ -100,16 +98,16 @@ impl Metric {
                 "busy time (user, system, irq, softirq) of the router next to the receiver in the measured window"
             }
             IpFragCreatesRouters => {
-                "IP fragments made by both routers (FragCreates) over messages sent, whole trial"
+                "IP fragments created by both routers (FragCreates) over messages sent, whole trial"
             }
             IpReasmOksRouters => {
-                "IP datagrams put together from fragments by both routers (ReasmOKs) over messages sent, whole trial"
+                "IP datagrams reassembled by both routers (ReasmOKs) over messages sent, whole trial"
             }
             LinkBytes => {
                 "bytes of IP packets on the middle link for each UDP message: per packet there, times its packets by the header model"
             }
             LinkBytesBeyond => {
-                "the same beyond what the header model makes of a message and its mechanism, over that, whole trial"
+                "the deviation of the same from the header model of the message and its mechanism, whole trial"
             }
             Airtime => {
                 "time of exchanges (PPDUs, responses, waits for missing ones, collisions) over the time of the radio \
@@ -125,13 +123,13 @@ impl Metric {
             FrameRetries => "frames on air that had to be sent again, over all of them, of all nodes",
             Collisions => "PPDUs that collided with another node's, over PPDUs, of all nodes",
             QueueDropsSender => {
-                "frames that the full queue of the sending station dropped, over those that it was to send"
+                "frames dropped by the full queue of the sending station, over the frames queued there"
             }
             QueueDropsAccessPoint => {
-                "frames that the full queue of the access point dropped, over those that it was to send"
+                "frames dropped by the full queue of the access point, over the frames queued there"
             }
             QueueDropsReceiver => {
-                "frames that the full queue of the receiving station dropped, over those that it was to send"
+                "frames dropped by the full queue of the receiving station, over the frames queued there"
             }
             GeneratorTxError => {
                 "payload bytes that the engine says it sent, beyond what the sender's interface counted less the model's \
@@ -146,8 +144,7 @@ impl Metric {
             RttP99 => "99th percentile of the round trip, one outstanding",
             RttP999 => "99.9th percentile of the round trip, one outstanding",
             RttInterface => {
-                "median round trip from when the sending host's kernel handed the message to the interface to when it \
-                 took the answer from it (by the interface's own clock where it stamps both), one outstanding"
+                "median round trip between the kernel's transmit timestamp of the message and its receive timestamp of the answer (hardware timestamps if the interface has both), one outstanding"
             }
             RttInterfaceP99 => "99th percentile of the round trip at the sending host's interface",
             EchoLoss => "messages sent in the measured window whose answer never came, over messages sent",
@@ -159,18 +156,18 @@ impl Metric {
             RttOpenP999 => {
                 "99.9th percentile of the round trip on a fixed schedule, from the intended send time"
             }
-            PacingErrorOpen => "median time that messages left after their schedule, open loop",
+            PacingErrorOpen => {
+                "median time from the scheduled send of a message to its actual send, open loop"
+            }
             PacingErrorOpenP99 => {
-                "99th percentile of the time that messages left after their schedule, open loop"
+                "99th percentile of the time from the scheduled send of a message to its actual send, open loop"
             }
             RttUnderLoad => {
                 "median round trip of a message out and back while a stream flows, one outstanding"
             }
             RttUnderLoadMean => "mean round trip while a stream flows, one outstanding",
             RttUnderLoadP99 => "99th percentile of the round trip while a stream flows, one outstanding",
-            LoadThroughput => {
-                "throughput of the stream that the echo ran beside, over the stream's own window"
-            }
+            LoadThroughput => "throughput of the echo's concurrent stream, over the stream's window",
             ConnectTime => "median time from connect() to the connection being established",
             ConnectRate => "TCP connections opened one after another, over the measured window",
         }

@@ -301,8 +301,8 @@ impl Metric {
             )
     }
 
-    /// Whether it says how far an engine's own count is from the interface's: it is no advantage of an arm, and nothing
-    /// is compared by it.
+    /// Whether it says how far an engine's own count is from the interface's: it is not an advantage of an arm, and has
+    /// no verdict.
     pub fn is_generator_error(self) -> bool {
         matches!(self, Metric::GeneratorTxError | Metric::GeneratorRxError)
     }

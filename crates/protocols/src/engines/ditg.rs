@@ -41,10 +41,10 @@ fn sender(traffic: &Traffic) -> CommandLine {
 }
 
 fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
-    let (_, total) = output.decoded.split_once("TOTAL RESULTS").ok_or("ITGDec tells no figures")?;
+    let (_, total) = output.decoded.split_once("TOTAL RESULTS").ok_or("ITGDec prints no figures")?;
     let told = |key: &str| {
         let line = total.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
-        line.and_then(|line| line.split_whitespace().next()).ok_or_else(|| format!("ITGDec tells no {key}"))
+        line.and_then(|line| line.split_whitespace().next()).ok_or_else(|| format!("ITGDec prints no {key}"))
     };
     let of = |key: &str| number(key, told(key)?);
     let (messages, bytes) =
@@ -54,7 +54,7 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     }
     let each = bytes as f64 / messages as f64;
     if (each - f64::from(traffic.message_bytes)).abs() > 0.5 {
-        return Err(format!("it sent {each} bytes a message, planned are {}", traffic.message_bytes));
+        return Err(format!("it sent {each} bytes per message, planned are {}", traffic.message_bytes));
     }
     let lost = count("Packets dropped", told("Packets dropped")?)?;
     Ok(Figures {

@@ -21,7 +21,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
 };
 
-/// What both ends are told alike, but for the address that is theirs.
+/// The arguments of both ends, but for the address that is theirs.
 fn common(traffic: &Traffic, own: IpAddr) -> CommandLine {
     let line = CommandLine::new("iperf").with(format!("-p {PORT} -e -f b"));
     let line = if own.is_ipv6() { line.with("-V") } else { line };
@@ -65,13 +65,13 @@ fn words<'a>(said: &'a str, whose: &str) -> Result<Vec<&'a str>, String> {
         |line: &&str| line.contains(" sec ") && line.contains(" Bytes ") && line.contains(" bits/sec");
     // The sender's end repeats what the receiver's end says, below its own figures.
     let line = said.lines().find(is_figures);
-    Ok(line.ok_or_else(|| format!("the {whose}'s end tells no figures"))?.split_whitespace().collect())
+    Ok(line.ok_or_else(|| format!("the {whose}'s end prints no figures"))?.split_whitespace().collect())
 }
 
 /// The word before one.
 fn before<'a>(words: &[&'a str], unit: &str) -> Result<&'a str, String> {
     let place = words.iter().position(|word| *word == unit).filter(|place| *place > 0);
-    place.map(|place| words[place - 1]).ok_or_else(|| format!("it tells no {unit}"))
+    place.map(|place| words[place - 1]).ok_or_else(|| format!("it prints no {unit}"))
 }
 
 fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
@@ -88,7 +88,7 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     match traffic.transport {
         Transport::Tcp => {
             // Write/Err, then Rtry.
-            let again = sent.get(behind(&sent) + 1).ok_or("the sender's end tells no retransmissions")?;
+            let again = sent.get(behind(&sent) + 1).ok_or("the sender's end prints no retransmissions")?;
             figures.retransmits = Some(count("retransmissions", again)?);
         }
         Transport::Udp => {
@@ -97,7 +97,7 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
             let (lost, total) = rest
                 .get(2)
                 .and_then(|word| word.split_once('/'))
-                .ok_or("the receiver's end tells no losses")?;
+                .ok_or("the receiver's end prints no losses")?;
             let (lost, total) = (count("datagrams lost", lost)?, count("datagrams", total)?);
             figures.sent_messages = Some(total);
             figures.received_messages = Some(total.saturating_sub(lost));

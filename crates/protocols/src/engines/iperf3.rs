@@ -31,7 +31,7 @@ fn sender(traffic: &Traffic) -> CommandLine {
         Length::Packets(messages) => line.with(format!("-k {messages}")),
         Length::Time(_) => line.maybe("-t", traffic.seconds()),
     };
-    // A rate is that of each stream, and of UDP 1 Mbit/s where it is not told.
+    // The rate is per stream; for UDP the default is 1 Mbit/s.
     let rate = traffic.bits_per_second().map(|bits| bits / u64::from((*flows).max(1)));
     let line = match traffic.transport {
         Transport::Udp => line.with(format!("-u -b {}", rate.unwrap_or(0))),
@@ -45,18 +45,18 @@ fn sender(traffic: &Traffic) -> CommandLine {
 
 fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     let said: Value = serde_json::from_str(output.sender)
-        .map_err(|error| format!("what the sender's end printed is no JSON: {error}"))?;
+        .map_err(|error| format!("the output of the sender's end is not JSON: {error}"))?;
     if let Some(error) = said["error"].as_str() {
         return Err(format!("it says: {error}"));
     }
     let block = &said["start"]["test_start"]["blksize"];
     if block.as_u64() != Some(u64::from(traffic.message_bytes)) {
-        return Err(format!("it sent {block} bytes a message, planned are {}", traffic.message_bytes));
+        return Err(format!("it sent {block} bytes per message, planned are {}", traffic.message_bytes));
     }
     let end = &said["end"];
     let of = |sum: &str, name: &str| end[sum][name].as_f64().filter(|figure| (0.0..=1e18).contains(figure));
     let count = |sum: &str, name: &str| end[sum][name].as_u64();
-    let received_bytes = count("sum_received", "bytes").ok_or("it tells no bytes that were received")?;
+    let received_bytes = count("sum_received", "bytes").ok_or("it reports no received bytes")?;
     let mut figures = Figures {
         sent_bytes: count("sum_sent", "bytes"),
         received_bytes: Some(received_bytes),

@@ -1,7 +1,7 @@
 //! Other programs as engines of a trial: the command lines of both ends, and the figures in what they print. Each
 //! engine is one file of this folder and one line of the table ([`tool`]).
 //!
-//! Each program is told the size of its messages, the same in both families: left to themselves, iperf and iperf3 send
+//! Each program gets the size of its messages, the same in both families: by default, iperf and iperf3 send
 //! other sizes over IPv6.
 
 mod ditg;

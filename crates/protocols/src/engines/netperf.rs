@@ -13,7 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     receiver: |traffic| {
         let listen = traffic.listen;
         let version = ip_version(listen);
-        // In the foreground, and without a process of its own for each test.
+        // In the foreground, and without a new process for each test.
         CommandLine::new("netserver").with(format!("-D -f -{version} -L {listen} -p {PORT}"))
     },
     decoder: None,
@@ -49,11 +49,11 @@ fn sender(traffic: &Traffic) -> CommandLine {
 
 fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     let said = |key: &str| output.sender.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
-    let told = |key: &str| said(key).ok_or_else(|| format!("it tells no {key}"));
+    let told = |key: &str| said(key).ok_or_else(|| format!("it prints no {key}"));
     let size = if traffic.round_trips { "REQUEST_SIZE" } else { "LOCAL_SEND_SIZE" };
     let bytes = count(size, told(size)?)?;
     if bytes != u64::from(traffic.message_bytes) {
-        return Err(format!("it sent {bytes} bytes a message, planned are {}", traffic.message_bytes));
+        return Err(format!("it sent {bytes} bytes per message, planned are {}", traffic.message_bytes));
     }
     let mut figures = Figures {
         sent_bytes: Some(count("LOCAL_BYTES_SENT", told("LOCAL_BYTES_SENT")?)?),

@@ -1,4 +1,4 @@
-//! What the programs of an engine are told, and what is read from them.
+//! The arguments of an engine's programs, and the parsers of their output.
 
 use stacklab_model::{Length, Transport, Tuning, printable_text};
 use std::net::IpAddr;

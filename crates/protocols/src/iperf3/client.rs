@@ -20,7 +20,7 @@ const STEP_LIMIT: Duration = Duration::from_secs(10);
 /// How long the server may take to answer a UDP stream's greeting: one that was lost is not repeated, for the server
 /// would take it for data.
 const GREETING_LIMIT: Duration = Duration::from_secs(3);
-/// How long the server has to read what has arrived before it is told the end: it counts what it has read by then.
+/// Time for the server to read what has arrived before the end of the test: it counts what it has read by then.
 const READ_PAUSE: Duration = Duration::from_millis(50);
 /// How long nothing arrives of a count of messages before the rest is taken for lost.
 const SILENCE: Duration = Duration::from_millis(500);
@@ -33,7 +33,7 @@ pub struct Test<'a> {
     pub from: ScopedAddr,
     /// The server.
     pub to: SocketAddr,
-    /// What the server is told.
+    /// The parameters for the server.
     pub parameters: Parameters,
     /// The measured part; messages are those of all streams.
     pub length: Length,
@@ -281,7 +281,7 @@ impl<'a> Session<'a> {
                 let _ = self.control.tell(State::ClientTerminate);
                 return Err(ClientError::Interrupted);
             }
-            match self.control.look().step(test, "go on")? {
+            match self.control.look().step(test, "continue")? {
                 None => {}
                 Some(State::ServerTerminate) => {
                     return Err(ClientError::Refused(test.to.to_string(), "it ended the test".to_owned()));
@@ -306,10 +306,10 @@ impl<'a> Session<'a> {
                 let mut reason = [0; 8];
                 match self.control.fill(&mut reason, Instant::now() + STEP_LIMIT) {
                     Ok(()) => ClientError::Refused(at, Refusal::explained(reason)),
-                    Err(_) => ClientError::Refused(at, "it does not say why".to_owned()),
+                    Err(_) => ClientError::Refused(at, "no reason given".to_owned()),
                 }
             }
-            state => ClientError::Refused(at, format!("it said {state:?} where it should not")),
+            state => ClientError::Refused(at, format!("it sent {state:?} out of sequence")),
         }
     }
 }

@@ -100,7 +100,7 @@ impl Control {
     /// The next state, if one comes soon.
     ///
     /// # Errors
-    /// When the peer has closed, or says what is no state.
+    /// When the peer has closed, or sends an unknown state.
     pub(super) fn look(&mut self) -> io::Result<Option<State>> {
         let mut byte = [0];
         match self.stream.read(&mut byte) {
@@ -128,30 +128,30 @@ impl Control {
     /// The next state, until a deadline.
     ///
     /// # Errors
-    /// When the peer has closed, says what is no state, or says nothing.
+    /// When the peer has closed, sends an unknown state, or sends nothing.
     pub(super) fn state(&mut self, deadline: Instant) -> io::Result<State> {
         let mut byte = [0];
         self.fill(&mut byte, deadline)?;
         state_of(byte[0])
     }
 
-    /// A JSON text of at most so many bytes, until a deadline.
+    /// A JSON text of at most this many bytes, until a deadline.
     ///
     /// # Errors
-    /// When it is longer, is no text, or does not come.
+    /// When it is longer, is not text, or does not arrive.
     pub(super) fn text(&mut self, most: usize, deadline: Instant) -> io::Result<String> {
         let mut prefix = [0; 4];
         self.fill(&mut prefix, deadline)?;
         let length = text_bytes(prefix, most).map_err(io::Error::other)?;
         let mut bytes = vec![0; length];
         self.fill(&mut bytes, deadline)?;
-        String::from_utf8(bytes).map_err(|_| io::Error::other("its text is no UTF-8"))
+        String::from_utf8(bytes).map_err(|_| io::Error::other("its text is not UTF-8"))
     }
 }
 
 fn state_of(byte: u8) -> io::Result<State> {
     State::of(byte)
-        .ok_or_else(|| io::Error::other(format!("it said {}, which is no state of iperf3", byte as i8)))
+        .ok_or_else(|| io::Error::other(format!("it sent {}, which is not a state of iperf3", byte as i8)))
 }
 
 /// Whether a read only found nothing yet.

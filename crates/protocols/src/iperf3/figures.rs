@@ -47,7 +47,7 @@ pub fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &Outcome) ->
 }
 
 fn unknown(what: &str) -> Value {
-    Value::Missing(format!("iperf3 does not tell {what}"))
+    Value::Missing(format!("iperf3 does not report {what}"))
 }
 
 /// The streams of one direction.
@@ -101,7 +101,7 @@ impl Transfer<'_> {
         for (place, (theirs, counted)) in self.pairs().enumerate() {
             let stream = place + 1;
             let Some(theirs) = theirs else {
-                check(false, &|| format!("the peer tells nothing of stream {stream}"));
+                check(false, &|| format!("the peer reports nothing about stream {stream}"));
                 continue;
             };
             let (failed, what) = match counted {
@@ -110,11 +110,11 @@ impl Transfer<'_> {
                     let most = messages.saturating_mul(self.block());
                     check(counts.measured > 0, &|| format!("nothing was sent in stream {stream}"));
                     check(theirs.bytes > 0, &|| {
-                        format!("the peer says that nothing arrived of stream {stream}")
+                        format!("the peer reports that nothing of stream {stream} arrived")
                     });
                     check(theirs.bytes <= most, &|| {
                         format!(
-                            "the peer says that it received {} bytes of stream {stream}; this host sent {most}",
+                            "the peer reports {} bytes received of stream {stream}; this host sent {most}",
                             theirs.bytes
                         )
                     });
@@ -133,13 +133,13 @@ impl Transfer<'_> {
                     let arrived = counts.bytes;
                     check(self.spec.probe.warmup_ns > 0 || arrived <= most, &|| {
                         format!(
-                            "{arrived} bytes of stream {stream} arrived here; the peer says that it sent {}",
+                            "{arrived} bytes of stream {stream} arrived here; the peer reports {} sent",
                             theirs.bytes
                         )
                     });
                     check(!udp || counts.next <= theirs.packets.saturating_add(1), &|| {
                         format!(
-                            "datagram {} of stream {stream} arrived here; the peer says that it sent {}",
+                            "datagram {} of stream {stream} arrived here; the peer reports {} sent",
                             counts.next, theirs.packets
                         )
                     });
@@ -234,7 +234,7 @@ impl Transfer<'_> {
             Metric::MessageRate,
             match self.spec.transport {
                 Transport::Udp => per_second(receiver.received.measured as f64, window_ns),
-                Transport::Tcp => unknown("where a message ends: TCP has none"),
+                Transport::Tcp => unknown("message boundaries: TCP has none"),
             },
         );
         let jitters: Vec<f64> = match self.way {
@@ -242,7 +242,7 @@ impl Transfer<'_> {
             Way::Receive => self.received().map(|counts| counts.jitter_ns / 1e6).collect(),
         };
         let jitter = jitters.iter().sum::<f64>() / jitters.len() as f64;
-        let smoothed = format!("iperf3 tells the smoothed one only (RFC 3550): {jitter:.4} ms");
+        let smoothed = format!("iperf3 reports only the smoothed jitter (RFC 3550): {jitter:.4} ms");
         set(Metric::Jitter, Value::Missing(smoothed));
         for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv] {
             set(metric, unknown("delays"));
@@ -303,8 +303,7 @@ impl Transfer<'_> {
         Warning {
             code: "peer_word".to_owned(),
             text: format!(
-                "the iperf3 server says that it {did} {theirs} bytes; {own}, and its interface counted {counted} bytes, \
-                 headers and all else included"
+                "the iperf3 server reports that it {did} {theirs} bytes; {own}, and its interface counted {counted} bytes with headers and other traffic"
             ),
             advice: match self.way {
                 Way::Send => "the figures of the receiver are the server's word".to_owned(),

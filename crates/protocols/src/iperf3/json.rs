@@ -11,8 +11,8 @@ const UNSIGNED_MINUS_ONE: f64 = u64::MAX as f64;
 pub(super) fn object(text: &str) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err("it is no JSON object".to_owned()),
-        Err(error) => Err(format!("it is no JSON: {error}")),
+        Ok(_) => Err("it is not a JSON object".to_owned()),
+        Err(error) => Err(format!("it is not JSON: {error}")),
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn number(fields: &Map<String, Value>, name: &str) -> Result<Option<f
             _ => Err(format!("{name} is {number}, which is too large")),
         },
         Some(Value::Bool(on)) => Ok(Some(f64::from(u8::from(*on)))),
-        Some(_) => Err(format!("{name} is no number")),
+        Some(_) => Err(format!("{name} is not a number")),
     }
 }
 

@@ -35,7 +35,7 @@ pub use state::{Refusal, State};
 pub fn text_bytes(prefix: [u8; 4], most: usize) -> Result<usize, String> {
     let length = u32::from_be_bytes(prefix) as usize;
     if length > most {
-        return Err(format!("a text of {length} bytes was announced, {most} is the most"));
+        return Err(format!("a text of {length} bytes was announced, the maximum is {most}"));
     }
     Ok(length)
 }

@@ -87,7 +87,7 @@ impl Parameters {
     /// Reads parameters.
     ///
     /// # Errors
-    /// What the client may be told, and the reason in words.
+    /// The error code for the client, and the reason in words.
     pub fn parse(json: &str) -> Result<Self, (Refusal, String)> {
         let unreadable = |reason: String| (Refusal::Parameters, reason);
         let fields = object(json).map_err(unreadable)?;
@@ -98,7 +98,7 @@ impl Parameters {
             (true, false) => Transport::Tcp,
             (false, true) => Transport::Udp,
             _ => {
-                return Err((Refusal::Unsupported, "it names neither TCP nor UDP, or both".to_owned()));
+                return Err((Refusal::Unsupported, "it must name either TCP or UDP".to_owned()));
             }
         };
         let block = if transport == Transport::Tcp { TCP_BLOCK } else { UDP_BLOCK };

@@ -55,7 +55,7 @@ impl Results {
         }
         let mut streams = Vec::new();
         for item in items {
-            let Value::Object(stream) = item else { return Err("a stream is no JSON object".to_owned()) };
+            let Value::Object(stream) = item else { return Err("a stream is not a JSON object".to_owned()) };
             let of = |name| count(stream, name);
             let seconds = |name| number(stream, name);
             let id = of("id")?.ok_or_else(|| "a stream has no number".to_owned())?;

@@ -116,7 +116,7 @@ impl Refusal {
             10 => "it cannot have this segment size",
             13 => "it does not speak this",
             27 => "faster than it allows",
-            22 | 23 => "it wants a user's name and password (--rsa-private-key-path of iperf3)",
+            22 | 23 => "it requires a user name and password (--rsa-private-key-path of iperf3)",
             _ => "see iperf_api.h of its version",
         };
         if system == 0 {

@@ -35,7 +35,7 @@ fn numbered(header: Header) -> Numbered {
     Numbered { sequence: header.number - 1, sent_ns: header.sent_ns }
 }
 
-/// What the engine is told of one stream: a block a call, as iperf3 sends them.
+/// The engine's parameters of one stream: a block per call, as iperf3 sends them.
 pub(super) fn stream_spec(parameters: &Parameters, family: Family, length: Length) -> TrialSpec {
     let Parameters { transport, block_bytes, bandwidth, omit_s, .. } = *parameters;
     let pacing = if bandwidth > 0 {
@@ -65,7 +65,7 @@ pub(super) fn stream_spec(parameters: &Parameters, family: Family, length: Lengt
     spec
 }
 
-/// What a stream counted, as the peer is told it. The measured part begins at `begin_ns`.
+/// The counts of a stream for the peer. The measured part begins at `begin_ns`.
 pub(super) fn result_of(
     place: usize,
     stream: &Stream,

@@ -12,7 +12,7 @@ const LEAST_BYTES: usize = 16;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Vec<u8>);
 
-/// A text that is no key.
+/// A text that is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a STAMP key is at least 32 hexadecimal digits (16 bytes)")]
 pub struct KeyError;

@@ -123,7 +123,7 @@ impl Codec {
         self.base_bytes() + extensions.bytes(self.key.is_some())
     }
 
-    /// These TLVs with padding, for a packet of so many octets; `None` if there is no such packet.
+    /// These TLVs with padding, for a packet of this many octets; `None` if there is no such packet.
     pub fn padded(&self, extensions: Extensions, octets: usize) -> Option<Extensions> {
         extensions.padded(octets, self.base_bytes(), self.key.is_some())
     }

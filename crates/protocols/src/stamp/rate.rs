@@ -24,7 +24,7 @@ pub(super) struct RateLimit {
 }
 
 impl RateLimit {
-    /// So many packets a second of each client.
+    /// At most this many packets per second for each client.
     pub(super) fn new(per_second: u32) -> Self {
         RateLimit { gap_ns: 1_000_000_000 / u64::from(per_second.max(1)), clients: HashMap::new() }
     }

@@ -44,7 +44,7 @@ impl Reflector {
         Reflector { codec, error, info: TimestampInfo::SOFTWARE, sessions, limit: None }
     }
 
-    /// The same, which answers each client at most so many packets a second, and a second's packets beyond.
+    /// The same, which answers each client at most this many packets per second, and a burst of one second.
     pub fn limited(self, per_second: u32) -> Self {
         Reflector { limit: Some(RateLimit::new(per_second)), ..self }
     }

@@ -29,7 +29,7 @@ pub enum StampError {
         /// What is wrong.
         reason: KeyError,
     },
-    /// It cannot wait for packets, or not go on.
+    /// It cannot wait for packets, or a socket failed.
     #[error("{0}; port 862 needs privileges: without them name another one, as in --stamp :8620")]
     Socket(String),
 }
@@ -66,7 +66,7 @@ mod linux {
     pub struct Reflectors(Vec<JoinHandle<Result<(), StampError>>>);
 
     impl Reflectors {
-        /// Binds a socket for each family and begins to answer, each client at most so many packets a second.
+        /// Binds a socket for each family and begins to answer, at most this many packets per second for each client.
         ///
         /// # Errors
         /// When no socket can be bound there.

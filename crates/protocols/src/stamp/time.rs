@@ -56,7 +56,7 @@ pub struct ErrorEstimate {
 }
 
 impl ErrorEstimate {
-    /// Of a clock that is at most so many nanoseconds wrong; `None` of one that nothing synchronises.
+    /// For a clock with this maximum error in nanoseconds; `None` for one that nothing synchronises.
     pub fn new(format: TimeFormat, error_ns: Option<u64>) -> Self {
         let units = (u128::from(error_ns.unwrap_or(BILLION)) << 32).div_ceil(u128::from(BILLION)).max(1);
         let scale = (0_u8..63).find(|scale| units.div_ceil(1 << scale) <= 255).unwrap_or(63);

@@ -78,7 +78,7 @@ pub struct Extensions {
 }
 
 impl Extensions {
-    /// Padding that makes a packet of so many octets from a base without other TLVs. `None` where there is no room for
+    /// Padding that makes a packet of this many octets from a base without other TLVs. `None` if there is no room for
     /// the TLV's head, or too much.
     pub fn padded(self, octets: usize, base: usize, authenticated: bool) -> Option<Self> {
         let without = Extensions { padding: None, ..self };

@@ -64,7 +64,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
             table.push(format!("{}, {unit}", title.trim()), true, column);
         }
     }
-    let about = "means; they follow from headers and packet sizes, so neither more nor less is better";
+    let about = "means; they follow from headers and packet sizes, so they get no verdict";
     let shared = once_each(shared.into_iter());
     let shared = if shared.is_empty() {
         String::new()

@@ -76,7 +76,9 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
             ));
             lines.push((
                 "smoothed rtt",
-                shown(value(Metric::TcpSrtt), |ms| format!("{}, mean of what TCP keeps", milliseconds(ms))),
+                shown(value(Metric::TcpSrtt), |ms| {
+                    format!("{}, mean of TCP's smoothed RTT", milliseconds(ms))
+                }),
             ));
             lines.extend(sender.endpoint.congestion_control.clone().map(|name| ("congestion", name)));
         }
@@ -248,14 +250,14 @@ fn points(side: &HostReport) -> Option<(&'static str, String)> {
             format!("; the receiver's is {apart} {}", if offset_ns < 0 { "behind" } else { "ahead" });
         match skew_ns_per_s {
             0 => offset,
-            skew => format!("{offset}, and gained {:.2} us a second, taken out", skew as f64 / 1e3),
+            skew => format!("{offset}, and gained {:.2} us per second (corrected)", skew as f64 / 1e3),
         }
     });
     Some(("  taken from", format!("{from} to {to}, {clocks}{compared}")))
 }
 
 fn nothing_came() -> String {
-    "missing: none was measured".to_owned()
+    "missing: not measured".to_owned()
 }
 
 /// The pacing error of the sender.

@@ -188,7 +188,7 @@ fn delays_between_two_clocks_stand_with_what_they_may_be_wrong_by() {
         assert!(behind.contains(words), "{behind}");
     }
     let faster = said(2_500_000, 20_100);
-    let words = "; the receiver's is 2.500 ms ahead, and gained 20.10 us a second, taken out\n";
+    let words = "; the receiver's is 2.500 ms ahead, and gained 20.10 us per second (corrected)\n";
     assert!(faster.contains(words), "{faster}");
 }
 

@@ -106,7 +106,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
         ([], Factor::Mechanism) => [Mechanism::Native.to_string(), Mechanism::Nat64.to_string()],
         _ => {
             return Err(Failure::Usage(format!(
-                "--factor {factor} wants two levels: --levels A,B; or name a study that compares them in place of {}",
+                "--factor {factor} needs two levels: --levels A,B; or name a study that compares them instead of {}",
                 options.study.display()
             )));
         }
@@ -135,7 +135,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
     let is_routed = [Factor::Mechanism, Factor::Routers, Factor::Translator].contains(&factor);
     let topology = if is_routed { "topology = \"routed\"\n" } else { "" };
     Ok(format!(
-        "title = \"Where the time of {} goes\"\n[testbed]\n{topology}offloads = false\n\
+        "title = \"CPU time of {}\"\n[testbed]\n{topology}offloads = false\n\
          [factors]\n{factor} = [{baseline}, {candidate}]\n{others}\
          [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"{}us\"\n\
          [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"{}us\"\n\

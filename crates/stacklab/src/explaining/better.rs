@@ -1,6 +1,6 @@
-//! `run --explain`: why the arms of a campaign that are better are, by samples of the processors in a time of its own.
+//! `run --explain`: samples the processors, in separate runs, to explain why arms of a campaign are better.
 //!
-//! Each pair of cells is measured anew, in a record of its own that is not kept: sampled runs give no verdicts, and
+//! Each pair of cells is measured anew, in a record that is not kept: sampled runs give no verdicts, and
 //! the campaign's runs were not sampled.
 
 use crate::explaining::{ARM_NS, ARMS, SEPARATE, SLICE_NS, WARMUP_NS, explanations as explained, possible};

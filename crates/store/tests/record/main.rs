@@ -166,7 +166,7 @@ fn another_programs_database_is_refused() {
 fn refuses_other_formats() {
     let (_folder, path) = record();
     for (format, text) in [
-        (FORMAT + 1, "has record format 6, and this stacklab knows formats up to 5"),
+        (FORMAT + 1, "has record format 6, and this version reads formats up to 5"),
         (
             FORMAT - 1,
             "has record format 4 of an unreleased version, and this stacklab reads format 5: measure again",

@@ -88,7 +88,7 @@ fn repetitions(items: &[Node], path: &str, problems: &mut Problems) {
             Entry::Occupied(first) => problems.add(
                 Problem::at(
                     item.place.clone(),
-                    format!("`{}` stands twice in `{path}`", first.key()),
+                    format!("`{}` occurs twice in `{path}`", first.key()),
                     "again here",
                 )
                 .related(first.get().place.clone(), "first here"),

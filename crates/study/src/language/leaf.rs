@@ -137,9 +137,9 @@ pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Node) -> Result<T, Valu
     T::from_str(found).map_err(|unknown| unknown_name(node, &unknown, unknown.valid))
 }
 
-/// So many names are listed in full.
+/// Up to this many names are listed in full.
 const FEW: usize = 12;
-/// So many of more names are listed: those nearest to what was written.
+/// Of more names, this many are listed: the nearest to the one written.
 const NEAREST: usize = 5;
 
 /// The names that are possible, or the nearest of them.

@@ -9,13 +9,13 @@ use std::fmt::Write;
 const INTRODUCTION: &str = "\
 # Study files
 
-This page is made from the table that studies are checked with (`make schema`). [study.schema.json](study.schema.json) is the same for
-editors, and [method.md](method.md) says how metrics are computed and verdicts made.
+This page is generated from the table that checks studies (`make schema`). [study.schema.json](study.schema.json) is the same for
+editors, and [method.md](method.md) defines metrics and verdicts.
 
     stacklab study list                  the built-in studies
     stacklab study show quickstart       one of them, with comments
     stacklab study new my.toml           a file to change
-    stacklab plan my.toml                checks it, and shows what it would measure
+    stacklab plan my.toml                checks it, and prints its runs
     stacklab run my.toml
 
 A study is a TOML file. `--set testbed.mtu=9000` changes a key of any table for one campaign. A factor's levels are a list.

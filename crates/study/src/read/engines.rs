@@ -92,7 +92,7 @@ fn check_traffic(engine: Engine, place: &Location, factors: &Factors, problems: 
         problems.add(
             Problem::at(
                 place.clone(),
-                format!("engine `{engine}` cannot keep each message in a segment of its own"),
+                format!("engine `{engine}` cannot keep each message in a separate segment"),
                 "TCP joins what it writes",
             )
             .related(framing.place.clone(), "together with this and tcp")

@@ -157,7 +157,7 @@ impl<'a> Sending<'a> {
             return self.mark_end();
         };
         self.in_turns(turn, &mut after_each)?;
-        // In a turn of its own: end markers are no load of another arm's slice.
+        // In a separate turn: end markers do not load another arm's slice.
         turn.wait()?;
         self.mark_end()?;
         turn.pass();

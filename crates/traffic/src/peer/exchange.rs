@@ -161,7 +161,7 @@ fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
 fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<Channel, EngineError> {
     let mut channel = Channel::connect(trial, from, to, CONNECT_LIMIT)?;
     channel.stamped = sys::enable_rx_timestamps(&channel.socket).is_ok();
-    // Where it is not told, it is missing.
+    // Where it is not reported, it is missing.
     let _ = sys::enable_rx_ttl(&channel.socket, Family::of(to.ip()));
     let set = match to {
         SocketAddr::V4(_) => channel.socket.set_ttl_v4(ttl.into()),

@@ -27,7 +27,7 @@ pub struct JointFigures {
 /// The joint figures of the arms, in their order.
 ///
 /// For each metric that slices have, the log ratio of two arms is the 20 % trimmed mean of their log ratios within
-/// rounds: what slows a whole round is no difference, and a slice that was disturbed spoils neither another round nor
+/// rounds: a slow round affects all arms, and a slice that was disturbed spoils neither another round nor
 /// another pair of arms. An arm's effect is the mean of its log ratios to all arms, itself included (least squares:
 /// with two arms, exactly their trimmed mean). The level is the 20 % trimmed mean over rounds of the median arm
 /// without its effect.
@@ -120,7 +120,7 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     let datagrams = arms.iter().all(|(_, spec, _)| {
         spec.transport == Transport::Udp && spec.framing != stacklab_model::Framing::Message
     });
-    // Arms with testbeds of their own are validated one by one.
+    // Arms with separate testbeds are validated one by one.
     let own = arms.iter().any(|(_, spec, _)| spec.slicing.is_some_and(|slicing| slicing.slots));
     if !datagrams || own || arms.iter().any(|(path, ..)| path.shared) {
         return Vec::new();

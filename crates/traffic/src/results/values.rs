@@ -92,7 +92,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         Fairness => throughput::jain(&receiver.flow_bytes),
         Stalls => Value::Missing("the trial has no slices: set runs.arms = \"interleaved\"".to_owned()),
         PacingError | PacingErrorP99 if spec.kernel_paced().is_some() => {
-            Value::Missing("with kernel pacing, the pacing error is not known".to_owned())
+            Value::Missing("with kernel pacing, the send times are unknown".to_owned())
         }
         PacingError | PacingErrorP99 | PacingErrorOpen | PacingErrorOpenP99 if sender.pacing_error.is_none() => {
             Value::Missing("the stream had no schedule".to_owned())
@@ -118,16 +118,16 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         }
         // Figures of the radio channel, which the coordinator asks for.
         Airtime | GroupAirtime | AggregateSize | FrameRetries | Collisions | QueueDropsSender
-        | QueueDropsAccessPoint | QueueDropsReceiver => Value::Missing("the path is no Wi-Fi network".to_owned()),
+        | QueueDropsAccessPoint | QueueDropsReceiver => Value::Missing("the path is not a Wi-Fi network".to_owned()),
         // The coordinator compares the engine's counts with the interfaces'.
-        GeneratorTxError | GeneratorRxError => Value::Missing("it is taken where the study has factors.engine".to_owned()),
+        GeneratorTxError | GeneratorRxError => Value::Missing("it needs a study with factors.engine".to_owned()),
         ConnectTime => delay::percentile(&sender.delays, 0.5),
         Rtt | RttOpen | RttUnderLoad => delay::of_answers(&sender.delays, unanswered, 0.5),
         RttP99 | RttOpenP99 | RttUnderLoadP99 => delay::of_answers(&sender.delays, unanswered, 0.99),
         EchoLoss => of_sent(unanswered),
         RttInterface | RttInterfaceP99 if sender.interface_delays.is_none() => {
             if spec.probe.metrics.contains(&metric) {
-                Value::Missing("the sending host's kernel does not say when a datagram left".to_owned())
+                Value::Missing("the sending host's kernel has no transmit timestamps".to_owned())
             } else {
                 not_sampled(metric)
             }

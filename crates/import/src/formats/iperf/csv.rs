@@ -9,7 +9,7 @@ use crate::value::{MOST_TESTS, number};
 use stacklab_model::{Metric, Probe, Transport, Value};
 use std::collections::HashMap;
 
-/// Lines without figures that are told, at most.
+/// Maximum number of lines without figures in messages.
 const MOST_LEFT_OUT: usize = 10;
 
 /// Whether a field is a time as iperf writes it: fourteen digits.
@@ -78,7 +78,7 @@ pub(crate) fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
             format!("connection {} has no line of the whole test: the file is cut short", part.connection[4]);
         return Err(ImportError::of_file(reason));
     }
-    // Flows of one test end together, and have numbers of their own.
+    // Flows of one test end together, and each has a number.
     let mut tests: Vec<Vec<Row>> = Vec::new();
     for row in rows {
         let beside = |test: &Vec<Row>| {
@@ -111,7 +111,7 @@ fn row(line: &str) -> Result<Row<'_>, String> {
     if !is_csv_time(time) {
         return Err("it does not begin with a time of fourteen digits".to_owned());
     }
-    let read = |text: &str| number(text).ok_or_else(|| format!("`{}` is no number", text.escape_debug()));
+    let read = |text: &str| number(text).ok_or_else(|| format!("`{}` is not a number", text.escape_debug()));
     let (from, to) = interval.split_once('-').ok_or("its interval is none")?;
     let udp = match udp {
         [] => None,
@@ -149,12 +149,12 @@ fn test(rows: &[Row]) -> ToolTest {
     let Some(udp) = udp else {
         // Of TCP, or of a client of UDP in old versions.
         test.is_of_client = true;
-        test.set(Metric::Throughput, Value::finite(rate, "it is no number"));
+        test.set(Metric::Throughput, Value::finite(rate, "it is not a number"));
         test.warn(
             "tool_side",
-            "iperf's CSV does not tell which end counted: a client counts what it wrote, some of which may be in its buffer"
+            "iperf's CSV does not state which end counted: a client counts what it wrote, some of which may be in its buffer"
                 .to_owned(),
-            "take the server's file, or long tests",
+            "use the server's file, or longer tests",
         );
         return test;
     };
@@ -171,7 +171,7 @@ fn test(rows: &[Row]) -> ToolTest {
     let bytes = rows.iter().map(|row| row.bytes).sum::<f64>();
     let size = bytes / (sent - lost);
     test.size = (size >= 1.0 && size.fract() == 0.0 && size < 65_536.0).then_some(size as u32);
-    test.set(Metric::Throughput, Value::finite(rate, "it is no number"));
+    test.set(Metric::Throughput, Value::finite(rate, "it is not a number"));
     test.set(Metric::Loss, Value::finite(lost / sent, "nothing was sent"));
     test.set(Metric::JitterRfc3550, Value::finite(sum(0) / udp.len() as f64, "there was no flow"));
     test

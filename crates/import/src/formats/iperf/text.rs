@@ -35,7 +35,7 @@ struct Connection {
     own: Option<Outcome>,
     /// Whether its last line was of an interval that does not begin with the test: the whole test's line comes last.
     is_open: bool,
-    /// By the server, told to the client.
+    /// By the server, which sends it to the client.
     server: Option<Outcome>,
     /// When it began, nanoseconds since the Unix epoch.
     began_unix_ns: Option<u64>,
@@ -70,7 +70,7 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
         if let Some(rest) =
             line.strip_prefix("Client connecting to ").or(line.strip_prefix("Server listening on "))
         {
-            // Connections may be told before what is said of them all.
+            // Connections may be listed before their sum.
             if group.has_results {
                 groups.push(std::mem::take(&mut group));
             }
@@ -102,7 +102,7 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
                 }
                 group.head = head;
                 let (ends, ports) =
-                    ends_of(ends).ok_or_else(|| failed("this is no pair of addresses".to_owned()))?;
+                    ends_of(ends).ok_or_else(|| failed("this is not a pair of addresses".to_owned()))?;
                 is_served |= !is_client;
                 // Of a client that listens: what comes to its port. Of a server: what it begins to the client's.
                 let came_back = listening.as_deref() == Some(ports[usize::from(is_served)]);
@@ -118,7 +118,7 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
                     began_unix_ns,
                 };
                 if group.connections.insert(id, connection).is_some() {
-                    return Err(failed("its number is taken".to_owned()));
+                    return Err(failed("its number is used twice".to_owned()));
                 }
             } else if rest.starts_with("Server Report") {
                 of_server = true;
@@ -127,7 +127,7 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
                 of_server = false;
             } else if rest.contains(" sec ") && !rest.contains("-PDF:") {
                 let (from, outcome) =
-                    outcome(rest).ok_or_else(|| failed("these are no results of iperf".to_owned()))?;
+                    outcome(rest).ok_or_else(|| failed("these are not results of iperf".to_owned()))?;
                 if !group.has_results {
                     group.head = head;
                 }
@@ -242,7 +242,7 @@ fn close(group: Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
     test.family = family(&first.ends[0], &first.ends[1]);
     (test.transport, test.size, test.flows) = (head.transport, head.size, connections.len() as u32);
     if let Some(other) = connections.values().find(|connection| connection.is_reverse != first.is_reverse) {
-        let reason = "both directions are measured at once (-d, --full-duplex), which the figures do not tell apart: test one after the other (-r)";
+        let reason = "both directions were measured at once (-d, --full-duplex) and cannot be separated: test one after the other (-r)";
         return Err(ImportError::of_line(other.line, reason.to_owned()));
     }
     if first.is_reverse {
@@ -275,7 +275,7 @@ fn close(group: Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
     }
     if !arrived && head.transport == Some(Transport::Tcp) {
         let said = "a client of iperf counts what it wrote, some of which may be in its buffer";
-        test.warn("tool_side", said.to_owned(), "take the server's file, or long tests");
+        test.warn("tool_side", said.to_owned(), "use the server's file, or longer tests");
     }
     test.started_unix_ns = connections.values().filter_map(|connection| connection.began_unix_ns).min();
     if !outcomes.iter().all(|(outcome, _)| outcome.is_exact) {

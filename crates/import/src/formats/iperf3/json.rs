@@ -1,8 +1,8 @@
 //! JSON of iperf3, versions 3.0 to 3.21. What differs between versions:
 //!
 //! - to 3.10: names are there twice with `--bidir`;
-//! - before 3.11: of UDP, bytes and rate are what was sent, beside losses and jitter of what arrived, and nothing else
-//!   is told. Such bytes are not taken for received ones;
+//! - before 3.11: of UDP, bytes and rate are what was sent, beside losses and jitter of what arrived, and nothing
+//!   more. Such bytes are not taken for received ones;
 //! - from 3.2: of TCP, `seconds` of a receiver are the sender's; `end` is its own;
 //! - with `-R`, round trips of TCP are not known, and are 0.
 
@@ -27,7 +27,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     for (number, document) in found.iter().enumerate() {
         if document.get("start").is_none() {
             return Err(ImportError::of_file(format!(
-                "test {} has no start: this is no JSON of iperf3",
+                "test {} has no start: this is not JSON of iperf3",
                 number + 1
             )));
         }
@@ -55,8 +55,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             before.checked_sub(1).and_then(|at| tests.get_mut(at))
         };
         match test.filter(|_| line.contains("error")) {
-            Some(test) => test.invalid.push(format!("beside its JSON stands: {line}")),
-            None => left_out.push(format!("a line beside the JSON: {line}")),
+            Some(test) => test.invalid.push(format!("a line outside the JSON: {line}")),
+            None => left_out.push(format!("a line outside the JSON: {line}")),
         }
     }
     Ok(ToolFile { format: Format::Iperf3, version, content: Content::Tests(tests), left_out })
@@ -221,8 +221,7 @@ fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Valu
             let name = if second { "sum_received_bidir_reverse" } else { "sum_received" };
             let Some(sum) = end.get(name) else {
                 return Value::Missing(
-                    "this version of iperf3 tells the bytes that were sent, and not those that arrived"
-                        .to_owned(),
+                    "this version of iperf3 reports the bytes sent, not those received".to_owned(),
                 );
             };
             (
@@ -236,10 +235,10 @@ fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Valu
         (true, true) => Value::Measured(bytes * 8.0 / 1e6 / seconds),
         (false, true) if is_known && !is_counted => Value::Measured(0.0),
         (false, true) if is_known => Value::Missing(
-            "with -n and -k, versions of iperf3 write 0 for the receiver though everything arrived"
+            "with -n and -k, some versions of iperf3 write 0 for the receiver although everything arrived"
                 .to_owned(),
         ),
-        _ => untold("the file", "what the receiver counted"),
+        _ => untold("the file", "the receiver's counts"),
     }
 }
 
@@ -257,7 +256,7 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
         test.set(Metric::CpuEngineReceiver, user(!way.sends));
     }
     for metric in [Metric::CpuSender, Metric::CpuReceiver] {
-        test.set(metric, untold("iperf3", "the host's CPU time, only that of its own process"));
+        test.set(metric, untold("iperf3", "the host's CPU time, only that of iperf3"));
     }
     test.set_retransmits(way.retransmits, way.sent);
     let mean = |figures: &[f64]| figures.iter().sum::<f64>() / figures.len() as f64;
@@ -274,16 +273,20 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
         for metric in [Metric::JitterRfc3550, Metric::Loss] {
             test.set(
                 metric,
-                Value::Missing("a server that sends does not know what arrived, and writes 0".to_owned()),
+                Value::Missing("a sending server does not know the received bytes, and writes 0".to_owned()),
             );
         }
     } else {
-        test.set(Metric::JitterRfc3550, Value::finite(mean(&way.jitters), "the file does not tell jitter"));
-        test.set(Metric::Loss, Value::finite(way.lost / way.packets, "the file does not tell datagrams"));
+        test.set(Metric::JitterRfc3550, Value::finite(mean(&way.jitters), "the file has no jitter"));
+        test.set(Metric::Loss, Value::finite(way.lost / way.packets, "the file has no datagrams"));
         late_losses(test, end, way);
     }
     for metric in [Metric::OneWayDelay, Metric::Jitter] {
-        let what = if metric == Metric::Jitter { "jitter but the smoothed one (RFC 3550)" } else { "delays" };
+        let what = if metric == Metric::Jitter {
+            "any any any any any jitter but the smoothed one (RFC 3550)"
+        } else {
+            "delays"
+        };
         test.set(metric, untold("iperf3", what));
     }
     test.warn_late("iperf3", way.late);

@@ -11,7 +11,7 @@ pub struct EngineDef {
     pub name: &'static str,
     /// What the engine is, in a sentence without its period. The study language's description includes it.
     pub doc: &'static str,
-    /// Its programs: the sender's end, the receiver's end, and what else it needs. None: stacklab's own.
+    /// Its programs: the sender's end, the receiver's end, and others that it needs. None: stacklab's own.
     pub programs: &'static [&'static str],
     /// How to get them.
     pub remedy: &'static str,

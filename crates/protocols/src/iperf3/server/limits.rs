@@ -25,7 +25,7 @@ impl ServerLimits {
     /// Whether a test is within the limits.
     ///
     /// # Errors
-    /// What the client is told, and the reason in words.
+    /// The error for the client, and the reason in words.
     pub fn check(&self, parameters: &Parameters) -> Result<(), (Refusal, String)> {
         let Parameters { omit_s, time_s, parallel, bandwidth, window, mss, .. } = *parameters;
         let asked = Duration::from_secs(u64::from(omit_s) + u64::from(time_s));
@@ -55,7 +55,7 @@ impl ServerLimits {
         (self.most_bits_per_second / f64::from(parameters.parallel)) as u64
     }
 
-    /// How long a test may last: one that bytes or blocks end has no length of its own.
+    /// Maximum length of a test: one that ends by bytes or blocks has no length.
     pub fn lasts(&self, parameters: &Parameters) -> Duration {
         match parameters.time_s {
             0 => self.longest,

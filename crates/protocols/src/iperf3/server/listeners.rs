@@ -73,7 +73,7 @@ impl Listeners {
         let port = self.bound[0].port();
         let option = if port == PORT { String::new() } else { format!(" -p {port}") };
         format!(
-            "stacklab: open: whoever reaches this port can have traffic sent to its own address and received here\n\
+            "stacklab: open: everyone who reaches this port can send and receive traffic here, from and to its own address\n\
              stacklab: an iperf3 server on {}: `iperf3 -c HOST{option}` measures to it",
             at.join(" and ")
         )

@@ -81,7 +81,7 @@ pub fn listen(
     Ok(())
 }
 
-/// Handles a connection on a thread of its own: one that says nothing holds up nobody.
+/// Handles each connection on a separate thread, so that a silent one delays no others.
 fn meet(registry: &Arc<Registry>, stream: TcpStream, interrupted: &'static AtomicBool) {
     let Some(place) = registry.connection() else { return };
     let order = registry.next_order();

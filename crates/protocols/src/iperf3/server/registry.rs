@@ -128,7 +128,7 @@ impl Registry {
         Awaited::register(&self.greeting, from)
     }
 
-    /// Gives a greeting to the test that waits for it. What is no greeting, or nobody's, is not answered.
+    /// Gives a greeting to the test that waits for it. Other packets are not answered.
     pub(super) fn greeted(&self, from: SocketAddr, bytes: &[u8]) {
         if let Some(answer) = datagram::answer_to(bytes)
             && let Some(test) = lock(&self.greeting).get(&from.ip())

@@ -187,7 +187,7 @@ impl Session<'_> {
                 Some(State::TestEnd) => return Ok(()),
                 Some(State::ClientTerminate) => return Err(io::Error::other("the client ended it")),
                 Some(state) => {
-                    return Err(io::Error::other(format!("it said {state:?} while traffic was under way")));
+                    return Err(io::Error::other(format!("it sent {state:?} during the test")));
                 }
                 None => {}
             }

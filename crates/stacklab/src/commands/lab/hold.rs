@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// What is attempted when the testbed is up.
-const TOLD: &str = "tell of the testbed";
+const TOLD: &str = "announce the testbed";
 
 /// A testbed of any kind, which is removed when this is dropped.
 type Held = Box<dyn Any>;

@@ -168,7 +168,7 @@ fn asking<T>(
     let spoken = match once(key.as_ref()) {
         Err(GreetingError::NoKey) if std::io::stdin().is_terminal() => {
             let typed = rpassword::prompt_password(format!("Key of the agent on {there}: "))
-                .map_err(|reason| Failure::System { attempted: "ask for the agent's key", reason })?;
+                .map_err(|reason| Failure::System { attempted: "prompt for the agent's key", reason })?;
             *key = Some(Key::of(&typed, "the answer").map_err(|error| Failure::Usage(error.to_string()))?);
             once(key.as_ref())
         }
@@ -310,6 +310,6 @@ fn not_an_agent(error: AgentError, there: &AgentAddress) -> Failure {
 
 fn no_agent(there: &AgentAddress) -> Failure {
     Failure::Unreachable(format!(
-        "something listens on {there}, but it does not speak as an agent of stacklab, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
+        "something listens on {there}, but it is not a stacklab agent, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
     ))
 }

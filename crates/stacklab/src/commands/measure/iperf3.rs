@@ -190,7 +190,7 @@ impl Way {
     }
 }
 
-/// What the server is told of a trial.
+/// The parameters of a trial for the server.
 fn parameters(spec: &TrialSpec, direction: Direction) -> Parameters {
     let seconds = |ns: u64| ns.div_ceil(SECOND_NS) as u32;
     let (time_s, blocks) = match spec.probe.length {

@@ -83,7 +83,7 @@ fn a_mistake_in_a_probe_is_named() {
         ),
         (
             with("[\"throughput\"]", "[\"loss\", \"loss\"]"),
-            &["`loss` stands twice in `probe.stream.metrics`"],
+            &["`loss` occurs twice in `probe.stream.metrics`"],
         ),
         (with("metrics = [\"throughput\"]\n", ""), &["`probe.stream.metrics` is missing"]),
         (
