@@ -283,7 +283,7 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
     }
     for metric in [Metric::OneWayDelay, Metric::Jitter] {
         let what = if metric == Metric::Jitter {
-            "any any any any any jitter but the smoothed one (RFC 3550)"
+            "any any any any any any any jitter but the smoothed one (RFC 3550)"
         } else {
             "delays"
         };
