@@ -3,6 +3,9 @@
 use crate::cli::quantities::some_time;
 use crate::cli::reference::TextOrJson;
 use clap::Args;
+use stacklab_campaign::CampaignError;
+use stacklab_campaign::sources::StudySource;
+use stacklab_study::Study;
 use stacklab_testbed::Placement;
 use std::path::PathBuf;
 
@@ -32,6 +35,13 @@ impl StudyOptions {
     pub(crate) fn all_settings(&self) -> Vec<String> {
         let without = (!self.without.is_empty()).then(|| format!("without={:?}", self.without));
         self.settings.iter().cloned().chain(without).collect()
+    }
+
+    /// The study that they name, checked.
+    pub(crate) fn check(&self) -> Result<(StudySource, Study), CampaignError> {
+        let source = StudySource::read(self.study.as_deref())?;
+        let study = source.check(self.scale.as_deref(), &self.all_settings())?;
+        Ok((source, study))
     }
 }
 

@@ -1,10 +1,10 @@
 //! `stacklab compare`.
 
-use crate::campaign::record::Recorded;
 use crate::cli::compare::CompareOptions;
 use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
 use stacklab_analysis::{NothingInCommon, between};
+use stacklab_campaign::record::Recorded;
 use stacklab_model::{Change, Metric};
 use stacklab_report::between as render;
 use stacklab_store::Record;

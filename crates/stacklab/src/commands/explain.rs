@@ -3,7 +3,6 @@
 //! A campaign is run while the processors are sampled. Samples and slices have one clock, so the samples of each arm
 //! are those of the times of its slices. Runs that were sampled give no verdicts: sampling costs time.
 
-use crate::campaign::sources::{new_seed, study_of};
 use crate::cli::explain::ExplainOptions;
 use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
 use crate::commands::output::{print_bytes, print_text, width};
@@ -11,6 +10,7 @@ use crate::commands::run::campaign;
 use crate::explaining::{ARM_NS, ARMS, SLICE_NS, WARMUP_NS, explanations, possible};
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
+use stacklab_campaign::sources::new_seed;
 use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
 use stacklab_profile::{Sampler, Timing};
 use stacklab_report::Format;
@@ -53,7 +53,7 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
         settings: options.settings.clone(),
         without: Vec::new(),
     };
-    let (source, study) = study_of(&asked)?;
+    let (source, study) = asked.check()?;
     possible(&study, &source.name, &Placement::WhereNeeded)?;
     let (factor, pairs) = pairs(&study, if own { None } else { options.factor })?;
     let out = options.out.clone().unwrap_or_else(|| folder.path().join("explain.stacklab"));
@@ -73,8 +73,8 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let (mut record, measured) = ran?;
     // A sampled campaign cannot be resumed.
     measured.map_err(|failure| match failure {
-        Failure::Interrupted(_) => Failure::Agent(AgentError::Interrupted),
-        Failure::Campaign { error, .. } => Failure::Agent(error),
+        failure if failure.is_interruption() => AgentError::Interrupted.into(),
+        Failure::Resumable { error, .. } => error.into(),
         failure => failure,
     })?;
     let found = explanations(&record, &profile, factor, &pairs)?;

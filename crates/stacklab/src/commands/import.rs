@@ -1,10 +1,10 @@
 //! `stacklab import`: result files of other tools as a record.
 
-use crate::campaign::imported::{ImportedStudy, NAME};
 use crate::cli::import::ImportOptions;
 use crate::commands::output::print_text;
 use crate::failure::Failure;
 use sha2::{Digest, Sha256};
+use stacklab_campaign::imported::{ImportedStudy, NAME};
 use stacklab_import::{Content, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
 use stacklab_model::{CpuScope, RunRecord, Transport, printable_text};
 use stacklab_store::{Campaign, Origin, Record, StoreError};

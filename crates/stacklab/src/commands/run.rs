@@ -1,21 +1,22 @@
 //! `stacklab run`.
 
-use crate::campaign::imported::ImportedStudy;
-use crate::campaign::measure;
-use crate::campaign::progress::Progress;
-use crate::campaign::record::{conclude, has_a_block};
-use crate::campaign::schedule::as_it_began;
-use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, study_of};
 use crate::cli::run::RunOptions;
 use crate::commands::report;
-use crate::engine::Programs;
 use crate::explaining::better::explain;
 use crate::failure::Failure;
-use crate::rig::agent_copy::Copying;
-use crate::rig::placement::RoutedPlacement;
-use crate::rig::remote_host::reach;
-use crate::rig::rigs::Rigs;
 use stacklab_agent::interrupt;
+use stacklab_campaign::CampaignError;
+use stacklab_campaign::engine::Programs;
+use stacklab_campaign::imported::ImportedStudy;
+use stacklab_campaign::measure;
+use stacklab_campaign::progress::Progress;
+use stacklab_campaign::record::{conclude, has_a_block};
+use stacklab_campaign::rig::agent_copy::Copying;
+use stacklab_campaign::rig::placement::RoutedPlacement;
+use stacklab_campaign::rig::remote_host::reach;
+use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::schedule::as_it_began;
+use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
 use stacklab_model::{Cell, CpuScope, Factor, Metric, Probe, System, Systems, Topology, once_each};
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -39,9 +40,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
         let path = record.path().to_owned();
         measured = explain(&mut record, &options.placement.in_vm, Duration::from_nanos(ns), interrupted)
             .map_err(|failure| match failure {
-                Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => {
-                    Failure::Interrupted(path)
-                }
+                failure if failure.is_interruption() => CampaignError::Interrupted(path).into(),
                 failure => failure,
             });
     }
@@ -52,7 +51,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
         eprintln!("stacklab: no block is complete: there is nothing to compare yet");
     }
     eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
-    if let Err(Failure::Testbed(_)) = measured {
+    if let Err(Failure::Campaign(CampaignError::Testbed(_))) = measured {
         eprintln!(
             "What was measured is kept: go on with `stacklab run --resume --out {}`",
             record.path().display()
@@ -147,12 +146,12 @@ fn campaign_until(
     drop(rigs);
     // Without a record there is nothing to report; what there is of one is reported, and why it ended.
     match measured {
-        Err(failure @ Failure::Store(_)) => Err(failure),
-        Err(Failure::Agent(error)) if !matches!(error, AgentError::Interrupted) => {
+        Err(error @ CampaignError::Store(_)) => Err(error.into()),
+        Err(CampaignError::Agent(error)) if !matches!(error, AgentError::Interrupted) => {
             let path = record.path().to_owned();
-            Ok((record, Err(Failure::Campaign { error, path })))
+            Ok((record, Err(Failure::Resumable { error, path })))
         }
-        measured => Ok((record, measured)),
+        measured => Ok((record, measured.map_err(Failure::from))),
     }
 }
 
@@ -164,7 +163,7 @@ fn images_are_here(study: &Study) -> Result<(), Failure> {
         Ok(_) => Ok(()),
         Err(error) => Err(match without(study, system) {
             Some(without) => Failure::NoImage { error, without },
-            None => Failure::Testbed(error),
+            None => error.into(),
         }),
     })
 }
@@ -238,7 +237,7 @@ struct Request {
 
 impl Request {
     fn new(options: &RunOptions) -> Result<Self, Failure> {
-        let (source, study) = study_of(&options.study)?;
+        let (source, study) = options.study.check()?;
         let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
         if path.exists() {
             return Err(stacklab_store::StoreError::Exists { path }.into());

@@ -3,7 +3,7 @@
 use crate::cli::tools::SshCleanOptions;
 use crate::commands::output::print_text;
 use crate::failure::Failure;
-use crate::rig::agent_copy::remove;
+use stacklab_campaign::rig::agent_copy::remove;
 use stacklab_model::System;
 
 /// Removes this program's copies from machines.

@@ -3,15 +3,15 @@
 //! Each pair of cells is measured anew, in a record of its own that is not kept: sampled runs give no verdicts, and
 //! the campaign's runs were not sampled.
 
-use crate::campaign::measure;
-use crate::campaign::progress::Progress;
-use crate::campaign::record::Recorded;
-use crate::campaign::sources::new_seed;
 use crate::explaining::{ARM_NS, ARMS, SEPARATE, SLICE_NS, WARMUP_NS, explanations as explained, possible};
 use crate::failure::Failure;
-use crate::rig::placement::RoutedPlacement;
-use crate::rig::rigs::Rigs;
 use stacklab_analysis::findings;
+use stacklab_campaign::measure;
+use stacklab_campaign::progress::Progress;
+use stacklab_campaign::record::Recorded;
+use stacklab_campaign::rig::placement::RoutedPlacement;
+use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::sources::new_seed;
 use stacklab_model::{
     Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
     ProbeSpec, Slicing, StoppingRule, Transport, Verdict, Why,
@@ -74,8 +74,7 @@ pub(crate) fn explain(
                 false => sampled(&part, pair, inside, interrupted),
             });
         let why = match why {
-            Err(Failure::Interrupted(_)) => return Err(AgentError::Interrupted.into()),
-            Err(interruption @ Failure::Agent(AgentError::Interrupted)) => return Err(interruption),
+            Err(reason) if reason.is_interruption() => return Err(AgentError::Interrupted.into()),
             Err(reason) => Why::Unknown(reason.to_string()),
             Ok(why) => why,
         };
@@ -203,7 +202,7 @@ fn sampled(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::sources::StudySource;
+    use stacklab_campaign::sources::StudySource;
     use stacklab_model::{Effect, Estimate, Family, Framing, Interval, Question, Scale, StopReason};
     use std::path::Path;
 

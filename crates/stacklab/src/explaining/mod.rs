@@ -3,8 +3,8 @@
 pub(crate) mod better;
 
 use crate::failure::Failure;
-use crate::rig::placement::RoutedPlacement;
 use stacklab_analysis::{ArmSlice, stage_costs};
+use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_model::{
     Cell, Explanation, Factor, HostReport, Probe, Profile, Role, SELF_ARMS, SampleEvent, Slice, Systems,
     Topology, Why,

@@ -164,9 +164,17 @@ fn label(cell: &Cell, finding: &Finding, factor: Factor) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::sources::StudySource;
+    use stacklab_campaign::sources::StudySource;
     use stacklab_reference::Reference;
     use std::path::Path;
+
+    #[test]
+    fn every_published_study_has_a_preset_with_its_title() {
+        for name in stacklab_reference::STUDIES.map(|study| study.name) {
+            let study = StudySource::read(Some(Path::new(name))).unwrap().check(None, &[]).unwrap();
+            assert!(study.title.starts_with(name), "{}", study.title);
+        }
+    }
 
     fn of(id: &str, settings: &[&str]) -> Result<Vec<ComparedCells>, String> {
         let all = Reference::built_in().unwrap();

@@ -19,15 +19,15 @@ mod verdict;
 
 pub(crate) use published::name as published_name;
 
-use crate::campaign::imported::ImportedStudy;
-use crate::campaign::schedule::as_it_began;
-use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
 use fragments::FragmentedCell;
 use judge::Judged;
 use precision::{Answers, Precision};
 use serde::Serialize;
 use stacklab_analysis::Runs;
+use stacklab_campaign::imported::ImportedStudy;
+use stacklab_campaign::schedule::as_it_began;
+use stacklab_campaign::sources::StudySource;
 use stacklab_reference::{Limit, Reference, StudyName};
 use stacklab_store::Record;
 

@@ -6,8 +6,8 @@ use crate::commands::lab::state::{
 };
 use crate::commands::lab::wanted::wanted;
 use crate::failure::Failure;
-use crate::rig::routed_text::translators;
 use stacklab_agent::interrupt;
+use stacklab_campaign::rig::routed_text::translators;
 use stacklab_model::{Family, Mechanism, System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::{AGENT, GuestHosted, Requirements, Testbed, clear, enter, find_placement, shell};

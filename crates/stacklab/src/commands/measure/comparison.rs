@@ -1,12 +1,13 @@
 //! The campaign behind `stacklab measure .. --against FAMILY`.
 
-use crate::campaign::measure;
-use crate::campaign::progress::Progress;
-use crate::campaign::record::{conclude, has_a_block};
-use crate::campaign::sources::{StudySource, new_seed};
 use crate::cli::measure::CommonOptions;
 use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
+use stacklab_campaign::CampaignError;
+use stacklab_campaign::measure;
+use stacklab_campaign::progress::Progress;
+use stacklab_campaign::record::{conclude, has_a_block};
+use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_model::{
     Comparison as Compared, CpuScope, Findings, Metric, Question, RunRecord, Trial, Verdict,
 };
@@ -71,7 +72,7 @@ impl Comparison {
         testbed_description: String,
         cpu_scope: CpuScope,
         hosts: Vec<HostRow>,
-        mut run: impl FnMut(&Study, u64, &[Trial]) -> Result<Vec<RunRecord>, Failure>,
+        mut run: impl FnMut(&Study, u64, &[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
     ) -> Result<(), Failure> {
         let Comparison { study, source, path, json, _folder } = self;
         let campaign = Campaign {
@@ -109,12 +110,12 @@ impl Comparison {
         }
         match measured {
             // There is no record to go on with.
-            Err(Failure::Interrupted(_)) => Err(AgentError::Interrupted.into()),
+            Err(CampaignError::Interrupted(_)) => Err(AgentError::Interrupted.into()),
             Ok(()) if findings.valid_runs == 0 => Err(Failure::NothingValid),
             Ok(()) => {
                 unanswered(&findings.comparisons).map_or(Ok(()), |why| Err(Failure::NothingToCompare(why)))
             }
-            measured => measured,
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::cli::measure::CommonOptions;
 use crate::failure::Failure;
-use crate::rig::agent_process::AgentProcess;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_agent::advice::connect_advice;
 use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::{GreetingError, greet, show_address};
 use stacklab_agent::key::Key;
 use stacklab_agent::tls;
+use stacklab_campaign::rig::agent_process::AgentProcess;
 use stacklab_model::{Family, HostFacts, ScopedAddr};
 use stacklab_traffic::host::control_socket::{limit_segments, notice_a_dead_peer};
 use stacklab_traffic::host::route::{self, Route};

@@ -7,6 +7,7 @@ use crate::commands::measure::plan::plan;
 use crate::commands::measure::study::{Arms, study_text};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
+use stacklab_campaign::CampaignError;
 use stacklab_model::{
     CpuScope, Direction, Family, Framing, Io, Length, Pacing, Probe, RunRecord, Transport, Trial, TrialSpec,
 };
@@ -77,10 +78,15 @@ pub(super) fn measure_iperf3(
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        match error {
-            ClientError::Interrupted => AgentError::Interrupted.into(),
-            error => Failure::Unreachable(error.to_string()),
-        }
+        campaign_error(error).into()
+    }
+}
+
+/// How a campaign ends by an error of the client.
+fn campaign_error(error: ClientError) -> CampaignError {
+    match error {
+        ClientError::Interrupted => AgentError::Interrupted.into(),
+        error => CampaignError::Unreachable(error.to_string()),
     }
 }
 
@@ -261,7 +267,8 @@ fn against(
             let (_, mut spec) = plan(request, trial.cell.family, direction, false, 0)?;
             spec.probe = study.probe(trial.probe).cloned().unwrap_or(spec.probe);
             let way = &ways[&trial.cell.family];
-            Ok(patiently(trial.block > 0, || way.run(trial, spec.clone(), direction, interrupted, false))?)
+            patiently(trial.block > 0, || way.run(trial, spec.clone(), direction, interrupted, false))
+                .map_err(campaign_error)
         });
         runs.collect()
     })

@@ -1,7 +1,7 @@
 //! Builds a trial and its specification from a request.
 
 use crate::cli::measure::{MeasureRequest, Pace};
-use crate::failure::Failure;
+use stacklab_campaign::CampaignError;
 use stacklab_model::{
     Cell, CellSettings, CpuScope, Direction, Family, Framing, HEADER_BYTES, Io, IoChoice, Metric, Pacing,
     Probe, ProbeSpec, Transport, Trial, TrialSpec, Tuning,
@@ -20,8 +20,8 @@ const PACKET_SIZE: u32 = 1400;
 ///
 /// # Errors
 /// With a sentence on the conflicting options.
-pub(crate) fn check(request: &MeasureRequest) -> Result<(), Failure> {
-    let refuse = |text: String| Err(Failure::Usage(text));
+pub(crate) fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
+    let refuse = |text: String| Err(CampaignError::Usage(text));
     if let Some(size) = request.size {
         if size < HEADER_BYTES {
             return refuse(format!(
@@ -67,12 +67,12 @@ pub(crate) fn plan(
     direction: Direction,
     shared: bool,
     token: u32,
-) -> Result<(Trial, TrialSpec), Failure> {
+) -> Result<(Trial, TrialSpec), CampaignError> {
     let MeasureRequest { probe, transport, framing, flows, .. } = *request;
     let size = request.size.unwrap_or(default_size(probe, transport, framing));
     let most = family.largest_packet_bytes() - family.header_bytes() - transport.header_bytes();
     if transport == Transport::Udp && size > most {
-        return Err(Failure::Usage(format!(
+        return Err(CampaignError::Usage(format!(
             "a datagram of {size} bytes is too long over {family}: -l {most} is the most"
         )));
     }
@@ -83,7 +83,7 @@ pub(crate) fn plan(
     if let Pacing::Schedule(per_second) = pacing
         && per_second < SLOWEST
     {
-        return Err(Failure::Usage(format!(
+        return Err(CampaignError::Usage(format!(
             "at this rate a message of {size} bytes leaves every {:.0} s: choose shorter messages (-l) or a higher rate (-b)",
             1.0 / per_second
         )));

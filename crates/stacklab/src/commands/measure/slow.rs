@@ -1,11 +1,11 @@
 //! Paths that are too slow for slices of milliseconds: what they show in a short trial decides how their families are
 //! compared.
 
-use crate::campaign::sources::{StudySource, new_seed};
 use crate::cli::measure::{CommonOptions, MeasureRequest};
 use crate::commands::measure::study::{Arms, LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS, study_text, trial_ns};
 use crate::failure::Failure;
-use crate::rig::rigs::Rigs;
+use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_model::{Family, Length, Probe, RunRecord, Transport, Trial};
 use std::slice::from_ref;
 use std::time::Instant;

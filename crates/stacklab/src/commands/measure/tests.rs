@@ -3,9 +3,9 @@
 use crate::cli::measure::{MeasureOptions, MeasureRequest};
 use crate::cli::{Cli, Command};
 use crate::commands::measure::plan::{check, plan};
-use crate::failure::Failure;
 use clap::Parser;
 use stacklab_agent::PORT;
+use stacklab_campaign::CampaignError;
 use stacklab_model::{
     CpuScope, Direction, Factor, Family, Framing, Io, Length, Metric, Pacing, Probe, Transport, TrialSpec,
 };
@@ -34,7 +34,7 @@ fn refused(line: &str) -> String {
     let request = request(line);
     match check(&request).and_then(|()| plan(&request, Family::Ipv4, Direction::Forward, false, 7).map(drop))
     {
-        Err(Failure::Usage(reason)) => reason,
+        Err(CampaignError::Usage(reason)) => reason,
         other => panic!("{line}: {other:?}"),
     }
 }
