@@ -216,7 +216,7 @@ fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
     let library = library(&program);
     let study = STUDY.replace("CANDIDATE", "32");
     let study =
-        study.replace("\"500ms\"", "\"200ms\"").replace("[\"throughput\"]", "[\"cpu_per_packet_sender\"]");
+        study.replace("\"500ms\"", "\"200ms\"").replace("[\"throughput\"]", "[\"sender_cpu_per_message\"]");
     program.write("study.toml", study + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 32\n");
     let run = |words: &[&str]| {
         let mut command = program.command(&[&["run", "--out", "better.stacklab"], words].concat());

@@ -89,7 +89,7 @@ fn both_families_alternate_on_one_server_with_a_verdict() {
     let hosts = Hosts::new();
     let _server = hosts.their_server();
     let both = format!("{},{}", hosts.address(1, Family::Ipv4), hosts.address(1, Family::Ipv6));
-    for (what, metric) in [("udp -b 20M", "loss"), ("tcp -b 20M -R", "cpu_per_packet")] {
+    for (what, metric) in [("udp -b 20M", "loss"), ("tcp -b 20M -R", "receiver_cpu_per_message")] {
         let (what, options) = what.split_once(' ').unwrap();
         let line =
             format!("\"$STACKLAB\" measure {what} {both} {options} --peer iperf3 --against ipv4 -t 8 --json");

@@ -39,6 +39,16 @@ pub enum StoreError {
         /// The newest known.
         known: i64,
     },
+    /// It was written by a version before the first release.
+    #[error("{} has record format {found} of an unreleased version, and this stacklab reads format {known}: measure again", path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The one that is read.
+        known: i64,
+    },
     /// Its content contradicts itself, or a part is missing.
     #[error("the record {} is damaged ({reason}): restore it from a copy, or start anew with another --out", path.display())]
     Damaged {

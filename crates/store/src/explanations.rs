@@ -29,11 +29,8 @@ impl Record {
         put(&mut self.connection).map_err(|e| StoreError::from_sqlite(&self.path, "store an explanation", e))
     }
 
-    /// Every explanation, in the order they were added. None in a record of format 3 or older.
+    /// Every explanation, in the order they were added.
     pub fn explanations(&self) -> Result<Vec<Explanation>, StoreError> {
-        if self.format < 4 {
-            return Ok(Vec::new());
-        }
         select(&self.connection).map_err(|e| self.error("read the explanations", e))
     }
 }

@@ -191,7 +191,7 @@ fn hint(reason: &io::Error) -> &'static str {
 /// A failed step, before its host is known.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {attempted}: {reason}")]
-pub(crate) struct Fault {
+pub struct Fault {
     /// The step, as text that follows `cannot`.
     pub attempted: String,
     /// The kernel's error, or what was found instead.
@@ -200,13 +200,13 @@ pub(crate) struct Fault {
 
 impl Fault {
     /// Adds the host to the fault.
-    pub(crate) fn at(self, host: Node) -> TestbedError {
+    pub fn at(self, host: Node) -> TestbedError {
         TestbedError::Setup { host, attempted: self.attempted, reason: self.reason }
     }
 }
 
 /// Adds the attempted step to an error.
-pub(crate) trait Attempt<T> {
+pub trait Attempt<T> {
     /// Adds the attempted step, as text that follows `cannot`.
     fn attempt(self, what: impl Into<String>) -> Result<T, Fault>;
 }

@@ -31,7 +31,7 @@ pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Fig
         payload(&receiver.counters, "rx", spec, there, mtu) - dropped,
     ];
     for (metric, (told, counted)) in
-        [Metric::BiasSent, Metric::BiasReceived].into_iter().zip(told.into_iter().zip(counted))
+        [Metric::GeneratorTxError, Metric::GeneratorRxError].into_iter().zip(told.into_iter().zip(counted))
     {
         let value = match told {
             Some(told) => {

@@ -99,14 +99,14 @@ fn values(
         };
         match metric {
             Throughput => told.bits_per_second.map(|bits| bits / 1e6),
-            PacketRate => Some(told.received_messages? as f64 / seconds?),
+            MessageRate => Some(told.received_messages? as f64 / seconds?),
             Loss => told.loss,
             Jitter => told.jitter_ms,
             JitterRfc3550 => told.jitter_rfc3550_ms,
             OneWayDelayMean => told.delay_mean_ms,
             Retransmits => told.retransmits.map(each),
-            Fragments => Some(both(&sent.counters, "FragCreates")),
-            Reassembled => Some(both(&received.counters, "ReasmOKs")),
+            IpFragCreates => Some(both(&sent.counters, "FragCreates")),
+            IpReasmOks => Some(both(&received.counters, "ReasmOKs")),
             Rtt => told.round_trip_ms.map(|[median, ..]| median),
             RttMean => told.round_trip_ms.map(|[_, mean, _]| mean),
             RttP99 => told.round_trip_ms.map(|[.., high]| high),

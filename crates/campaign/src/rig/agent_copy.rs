@@ -2,8 +2,8 @@
 
 use crate::CampaignError;
 use crate::rig::ssh::{ask, ask_with, shown};
+use stacklab_guests::image::sha256;
 use stacklab_model::System;
-use stacklab_testbed::image::sha256;
 use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
 

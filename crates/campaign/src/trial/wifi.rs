@@ -97,7 +97,7 @@ fn held_back(mut made: Figures, transport: Transport, lateness: Lateness) -> Fig
 fn takes_time(metric: Metric, transport: Transport) -> bool {
     let of_tcp = matches!(
         metric.unit(),
-        Unit::MegabitPerSecond | Unit::PacketPerSecond | Unit::ConnectionPerSecond | Unit::Times
+        Unit::MegabitPerSecond | Unit::MessagePerSecond | Unit::ConnectionPerSecond | Unit::Times
     );
     metric.unit() == Unit::Millisecond
         || metric == Metric::BufferDelay
@@ -161,9 +161,10 @@ mod tests {
     use super::*;
     use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
+    use stacklab_guests::WifiSeen;
     use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
     use stacklab_model::{Direction, Metric};
-    use stacklab_testbed::{Association, Channel, MediumReport, WifiSeen};
+    use stacklab_testbed::{Association, Channel, MediumReport};
 
     fn state(width: u32) -> WifiState {
         let association = Association {

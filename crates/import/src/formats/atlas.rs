@@ -37,7 +37,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 }
 
 fn test(result: &Node) -> ToolTest {
-    let mut test = ToolTest::new(Probe::EchoOpen);
+    let mut test = ToolTest::new(Probe::EchoOpenLoop);
     test.family = match result.number("af") {
         Some(4.0) => Some(Family::Ipv4),
         Some(6.0) => Some(Family::Ipv6),

@@ -69,7 +69,7 @@ fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, Strin
     test.size = (size >= 1.0 && size.fract() == 0.0 && size < 65_536.0).then_some(size as u32);
     test.set(Metric::Throughput, Value::Measured(rate / 1e3));
     test.set(Metric::Loss, Value::finite(dropped / (packets + dropped), "nothing was sent"));
-    test.set(Metric::PacketRate, Value::finite(packets / seconds, "it took no time"));
+    test.set(Metric::MessageRate, Value::finite(packets / seconds, "it took no time"));
     for (metric, name) in [(Metric::OneWayDelayMean, "Average delay"), (Metric::Jitter, "Average jitter")] {
         let said =
             figure(name).map_or_else(|_| "not told".to_owned(), |seconds| format!("{} ms", seconds * 1e3));

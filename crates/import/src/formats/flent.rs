@@ -51,7 +51,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         }
     }
     for (name, series) in pings {
-        // Not those of a path without load, and `rtt_loaded` is beside one stream in one direction.
+        // Not those of a path without load, and `rtt_under_load` is beside one stream in one direction.
         if streams.iter().all(Vec::is_empty) {
             tests.push(round_trips(meta, name, series));
         } else {
@@ -97,7 +97,7 @@ fn mean(figures: &[f64]) -> Value {
 fn round_trips(meta: &Node, name: &str, series: &Node) -> ToolTest {
     let runner = meta.get("SERIES_META").and_then(|all| all.get(name)?.text("RUNNER"));
     let (probe, median, average) = match runner {
-        Some("IrttRunner") => (Probe::EchoOpen, Metric::RttOpen, Metric::RttOpenMean),
+        Some("IrttRunner") => (Probe::EchoOpenLoop, Metric::RttOpen, Metric::RttOpenMean),
         _ => (Probe::Echo, Metric::Rtt, Metric::RttMean),
     };
     let mut test = begun(meta, probe, Transport::Udp);

@@ -25,7 +25,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 }
 
 fn test(config: &Node, stats: &Node, round_trips: &[Node]) -> ToolTest {
-    let mut test = ToolTest::new(Probe::EchoOpen);
+    let mut test = ToolTest::new(Probe::EchoOpenLoop);
     test.transport = Some(Transport::Udp);
     let host = |name| config.text(name).map(|end| end.rsplit_once(':').map_or(end, |(host, _)| host));
     let bare = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();

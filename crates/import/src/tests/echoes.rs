@@ -6,7 +6,7 @@ use stacklab_model::{Direction, Metric, Probe};
 #[test]
 fn irtt_has_round_trips_and_what_was_not_answered() {
     let test = one(sample!("irtt-0.9.0-udp6.json"));
-    assert_eq!((test.probe, told(&test)), (Probe::EchoOpen, (V6, UDP, Some(60), 1, Direction::Forward)));
+    assert_eq!((test.probe, told(&test)), (Probe::EchoOpenLoop, (V6, UDP, Some(60), 1, Direction::Forward)));
     is_near(&test, Metric::RttOpen, 0.166_649);
     is_near(&test, Metric::RttOpenMean, 0.209_039);
     is_near(&test, Metric::RttOpenP99, 0.366_490);

@@ -222,7 +222,7 @@ pub struct Comparison {
     /// Its tests; `None` if the verdict follows without them.
     #[serde(default)]
     pub tests: Option<Tests>,
-    /// The part that headers or airtime explain, for throughput and packet rate.
+    /// The part that headers or airtime explain, for throughput and message rate.
     pub explained: Option<Explained>,
     /// The answer.
     pub verdict: Verdict,

@@ -13,7 +13,7 @@ impl Metric {
             ThroughputReverse => {
                 "throughput of the stream from the second host to the first, while one flows each way"
             }
-            PacketRate => {
+            MessageRate => {
                 "messages received over first to last arrival in the measured window, at the receiver"
             }
             Loss => "messages sent in the measured window and never received, tail included, over those sent",
@@ -33,7 +33,9 @@ impl Metric {
             CpuReceiver => {
                 "busy time (user, system, irq, softirq) of the receiving host over the measured window"
             }
-            CpuSystem => "kernel time (system, irq, softirq) of the sending host over the measured window",
+            SenderCpuSystem => {
+                "kernel time (system, irq, softirq) of the sending host over the measured window"
+            }
             CpuSenderUser => "user time of the sending host over the measured window, whichever process's",
             CpuSenderSoftirq => {
                 "software interrupts of the sending host over the measured window, a part of its kernel time"
@@ -41,7 +43,7 @@ impl Metric {
             CpuReceiverUser => {
                 "user time of the receiving host over the measured window, whichever process's"
             }
-            CpuReceiverSystem => {
+            ReceiverCpuSystem => {
                 "kernel time (system, irq, softirq) of the receiving host over the measured window"
             }
             CpuReceiverSoftirq => {
@@ -55,8 +57,8 @@ impl Metric {
                 "user time of the receiving agent's own process over the measured window (getrusage): the \
                  instrument's instructions, without the kernel's"
             }
-            CpuPerPacket => "busy time of the receiving host over messages received",
-            CpuPerPacketSender => {
+            ReceiverCpuPerMessage => "busy time of the receiving host over messages received",
+            SenderCpuPerMessage => {
                 "busy time of the sending host over messages sent; on a veth pair without a rate, the sender's thread \
                  also runs the receiving stack up to the socket"
             }
@@ -66,7 +68,7 @@ impl Metric {
                 "most memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
                  every 10 ms), the larger of both hosts'"
             }
-            Ttr => {
+            TransferTimeRatio => {
                 "time that the payload took over the time it takes in full segments at the link's rate (RFC 6349)"
             }
             TcpEfficiency => {
@@ -79,13 +81,13 @@ impl Metric {
             Stalls => {
                 "slices whose rate is below half of the median slice of their arm, interleaved trials only"
             }
-            Lateness => "median time that messages left after their schedule",
-            LatenessP99 => "99th percentile of the time that messages left after their schedule",
+            PacingError => "median time that messages left after their schedule",
+            PacingErrorP99 => "99th percentile of the time that messages left after their schedule",
             Retransmits => "TCP segments sent again over messages sent, whole connection (TCP_INFO)",
-            Fragments => {
+            IpFragCreates => {
                 "IP fragments made by the sending host (FragCreates) over messages sent, whole trial"
             }
-            Reassembled => {
+            IpReasmOks => {
                 "IP datagrams put together from fragments by the receiving host (ReasmOKs) over messages sent, whole trial"
             }
             PathMtu => {
@@ -97,10 +99,10 @@ impl Metric {
             CpuRouter2 => {
                 "busy time (user, system, irq, softirq) of the router next to the receiver in the measured window"
             }
-            FragmentsRouters => {
+            IpFragCreatesRouters => {
                 "IP fragments made by both routers (FragCreates) over messages sent, whole trial"
             }
-            ReassembledRouters => {
+            IpReasmOksRouters => {
                 "IP datagrams put together from fragments by both routers (ReasmOKs) over messages sent, whole trial"
             }
             LinkBytes => {
@@ -131,11 +133,11 @@ impl Metric {
             QueueDropsReceiver => {
                 "frames that the full queue of the receiving station dropped, over those that it was to send"
             }
-            BiasSent => {
+            GeneratorTxError => {
                 "payload bytes that the engine says it sent, beyond what the sender's interface counted less the model's \
                  headers, over the latter, whole trial"
             }
-            BiasReceived => {
+            GeneratorRxError => {
                 "payload bytes that the engine says it received, beyond what the receiver's interface counted less the \
                  model's headers and what no socket had room for, over the latter, whole trial"
             }
@@ -157,14 +159,16 @@ impl Metric {
             RttOpenP999 => {
                 "99.9th percentile of the round trip on a fixed schedule, from the intended send time"
             }
-            LatenessOpen => "median time that messages left after their schedule, open loop",
-            LatenessOpenP99 => {
+            PacingErrorOpen => "median time that messages left after their schedule, open loop",
+            PacingErrorOpenP99 => {
                 "99th percentile of the time that messages left after their schedule, open loop"
             }
-            RttLoaded => "median round trip of a message out and back while a stream flows, one outstanding",
-            RttLoadedMean => "mean round trip while a stream flows, one outstanding",
-            RttLoadedP99 => "99th percentile of the round trip while a stream flows, one outstanding",
-            ThroughputLoad => {
+            RttUnderLoad => {
+                "median round trip of a message out and back while a stream flows, one outstanding"
+            }
+            RttUnderLoadMean => "mean round trip while a stream flows, one outstanding",
+            RttUnderLoadP99 => "99th percentile of the round trip while a stream flows, one outstanding",
+            LoadThroughput => {
                 "throughput of the stream that the echo ran beside, over the stream's own window"
             }
             ConnectTime => "median time from connect() to the connection being established",

@@ -103,8 +103,8 @@ impl Slicing {
         match metric {
             MemorySockets | CpuRouter1 | CpuRouter2 => true,
             metric if metric.is_host_cpu() => self.slots,
-            Fragments | Reassembled | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond
-            | BiasSent | BiasReceived => !self.slots,
+            IpFragCreates | IpReasmOks | IpFragCreatesRouters | IpReasmOksRouters | LinkBytes
+            | LinkBytesBeyond | GeneratorTxError | GeneratorRxError => !self.slots,
             _ => false,
         }
     }

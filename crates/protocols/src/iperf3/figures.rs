@@ -231,7 +231,7 @@ impl Transfer<'_> {
         let window_ns = receiver.received.last_ns.saturating_sub(receiver.received.first_ns);
         set(Metric::Throughput, per_second(receiver.received.bytes as f64 * 8.0 / 1e6, window_ns));
         set(
-            Metric::PacketRate,
+            Metric::MessageRate,
             match self.spec.transport {
                 Transport::Udp => per_second(receiver.received.measured as f64, window_ns),
                 Transport::Tcp => unknown("where a message ends: TCP has none"),
@@ -253,7 +253,7 @@ impl Transfer<'_> {
                 for metric in [Metric::Duplicate, Metric::Reorder] {
                     set(metric, unknown("copies and reordered datagrams apart"));
                 }
-                for metric in [Metric::Fairness, Metric::Reassembled] {
+                for metric in [Metric::Fairness, Metric::IpReasmOks] {
                     set(metric, unknown("it"));
                 }
                 let lost = sender.sent.measured.saturating_sub(receiver.received.measured);
@@ -269,7 +269,7 @@ impl Transfer<'_> {
                 let seen = sum(|counts| counts.next.saturating_sub(counts.omitted_next));
                 let lost = sum(|counts| counts.lost.saturating_sub(counts.omitted_lost));
                 set(Metric::Loss, Value::finite(lost / seen, "nothing arrived"));
-                for metric in [Metric::Fragments, Metric::PathMtu] {
+                for metric in [Metric::IpFragCreates, Metric::PathMtu] {
                     set(metric, unknown("it"));
                 }
                 let retransmits: Option<u64> = self.theirs().map(|stream| stream.retransmits).sum();

@@ -128,7 +128,7 @@ mod tests {
                 for size in [128, 1440] {
                     let fragments = if transport == Transport::Udp && size > 1000 { fragments } else { 0.0 };
                     cells.push(of(mechanism, transport, size, Metric::PathMtu, mtu));
-                    cells.push(of(mechanism, transport, size, Metric::Fragments, fragments));
+                    cells.push(of(mechanism, transport, size, Metric::IpFragCreates, fragments));
                 }
             }
         }

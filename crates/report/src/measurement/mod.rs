@@ -60,7 +60,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     let spec = &run.spec;
     let what = match spec.probe.probe {
         Probe::Stream | Probe::Paced => "stream",
-        Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => "echo",
+        Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => "echo",
         Probe::Connect => "connections",
     };
     let mut text = format!("stacklab {}, {} {what} over {}\n", about.version, spec.transport, spec.family);

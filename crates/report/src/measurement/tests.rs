@@ -74,7 +74,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
     host_reports[counting].delays = Some(delays);
     let (left, arrived) = match (probe, transport) {
         (Probe::Stream, Transport::Udp) => (Point::Call, Point::Kernel),
-        (Probe::EchoOpen, _) => (Point::Schedule, Point::Call),
+        (Probe::EchoOpenLoop, _) => (Point::Schedule, Point::Call),
         _ => (Point::Call, Point::Call),
     };
     host_reports[counting].delay_points = Some(DelayPoints::between(left, arrived));
@@ -93,7 +93,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
     let values: &[(Metric, f64)] = match probe {
         Probe::Stream => &[
             (Metric::Throughput, 5.538),
-            (Metric::PacketRate, 494.5),
+            (Metric::MessageRate, 494.5),
             (Metric::Loss, 0.01),
             (Metric::OneWayDelay, 0.2),
             (Metric::OneWayDelayMean, 0.244),

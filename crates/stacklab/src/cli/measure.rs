@@ -21,7 +21,7 @@ Examples:
   stacklab measure tcp server.example -6 -t 30 -R
   stacklab measure tcp 192.0.2.7 -l 1400 -N -C bbr --json > run.json")]
     Tcp(TcpOptions),
-    /// Throughput, packet rate, loss, jitter and delay of a UDP stream, as fast as it goes or at a rate (-b, --pps)
+    /// Throughput, message rate, loss, jitter and delay of a UDP stream, as fast as it goes or at a rate (-b, --pps)
     #[command(after_help = "\
 Examples:
   stacklab measure udp server.example              as fast as it goes (iperf3 would send 1 Mbit/s)
@@ -319,7 +319,7 @@ impl MeasureOptions {
                 ..
             }) => {
                 let (probe, pacing) = match pps {
-                    Some(pps) => (Probe::EchoOpen, Pacing::Schedule(*pps)),
+                    Some(pps) => (Probe::EchoOpenLoop, Pacing::Schedule(*pps)),
                     None => (Probe::Echo, Pacing::Lockstep),
                 };
                 let transport = if *tcp { Transport::Tcp } else { Transport::Udp };

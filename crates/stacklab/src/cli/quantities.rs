@@ -46,7 +46,7 @@ pub(super) fn per_second(text: &str) -> Result<f64, String> {
 /// A metric to compare by.
 pub(super) fn compared(text: &str) -> Result<Metric, String> {
     let metric: Metric = text.parse().map_err(|error: UnknownName| error.to_string())?;
-    if metric.is_bias() {
+    if metric.is_generator_error() {
         return Err("nothing is compared by it: it says how far an engine is from the interface, and neither more nor \
             less is better; `report` has it"
             .to_owned());

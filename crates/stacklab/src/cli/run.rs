@@ -5,8 +5,8 @@ use crate::cli::reference::TextOrJson;
 use clap::Args;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::sources::StudySource;
+use stacklab_guests::Placement;
 use stacklab_study::Study;
-use stacklab_testbed::Placement;
 use std::path::PathBuf;
 
 /// Which study, and how it is changed.

@@ -2,8 +2,9 @@
 
 use crate::explaining::can_sample;
 use crate::failure::Failure;
+use stacklab_guests::{image, kinds};
 use stacklab_model::{NoiseFloor, Spread, System, print_duration};
-use stacklab_testbed::{Ability, Privilege, abilities, enter, image, kinds, services};
+use stacklab_testbed::{Ability, Privilege, abilities, enter, services};
 use std::fmt::Write;
 
 /// What every study requires.

@@ -11,12 +11,12 @@ use crate::explaining::{ARM_NS, ARMS, SLICE_NS, WARMUP_NS, explanations, possibl
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
 use stacklab_campaign::sources::new_seed;
+use stacklab_guests::Placement;
 use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
 use stacklab_profile::{Sampler, Timing};
 use stacklab_report::Format;
 use stacklab_report::page::html;
 use stacklab_study::Study;
-use stacklab_testbed::Placement;
 use stacklab_traffic::protocol::AgentError;
 use std::path::Path;
 

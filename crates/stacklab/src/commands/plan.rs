@@ -4,9 +4,9 @@ use crate::cli::run::StudyOptions;
 use crate::failure::Failure;
 use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::sources::new_seed;
+use stacklab_guests::Placement;
 use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::Placement;
 use std::fmt::Write;
 
 /// Shows what a study would measure, in which order, and the time it may take.
@@ -105,7 +105,7 @@ fn describe_probe(probe: &ProbeSpec) -> String {
     let pacing = match probe.pacing {
         Pacing::Flood => "flood".to_owned(),
         Pacing::Lockstep => "one outstanding".to_owned(),
-        Pacing::Schedule(per_second) => format!("{per_second} packet/s"),
+        Pacing::Schedule(per_second) => format!("{per_second} message/s"),
         pacing @ (Pacing::Link | Pacing::Share(_)) => pacing.to_string(),
     };
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();

@@ -5,13 +5,13 @@ pub(crate) mod better;
 use crate::failure::Failure;
 use stacklab_analysis::{ArmSlice, stage_costs};
 use stacklab_campaign::rig::placement::RoutedPlacement;
+use stacklab_guests::Placement;
 use stacklab_model::{
     Cell, Explanation, Factor, HostReport, Probe, Profile, Role, SELF_ARMS, SampleEvent, Slice, Systems,
     Topology, Why,
 };
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::Placement;
 use std::collections::HashMap;
 
 /// Arms of a sampled trial: two, and one of them as two more.

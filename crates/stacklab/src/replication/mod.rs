@@ -3,7 +3,7 @@
 //! * `arms`: which cells of the record represent a finding's two arms, or why none do
 //! * `judge`: the runs of a finding's parts
 //! * `verdict`: the rule that judges them
-//! * `fragments`: messages that do not fit a packet
+//! * `ip_frag_creates`: messages that do not fit a packet
 //! * `published`: the published figures for the same arms
 //! * `precision`: how many runs the study's precision took
 //! * `text`, `json`: the output formats

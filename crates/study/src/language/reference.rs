@@ -2,7 +2,7 @@
 
 use crate::language::key::{Key, Kind, Presence};
 use crate::language::leaf::metrics_of;
-use crate::language::table::{PACKET_RATES, STUDY};
+use crate::language::table::{MESSAGE_RATES, STUDY};
 use stacklab_model::{Better, Metric, Probe};
 use std::fmt::Write;
 
@@ -92,8 +92,8 @@ fn value(kind: &Kind) -> String {
             numbers.iter().map(|number| format!("`{number}`")).collect::<Vec<_>>().join(", ")
         }
         Kind::Number { least, most } => format!("{least} to {most}"),
-        Kind::PacketRate => format!("{} to {}, or `\"link\"`", PACKET_RATES.0, PACKET_RATES.1),
-        Kind::PacedRate => format!("{} to {}, `\"link\"`, or `\"50 %\"`", PACKET_RATES.0, PACKET_RATES.1),
+        Kind::MessageRate => format!("{} to {}, or `\"link\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
+        Kind::PacedRate => format!("{} to {}, `\"link\"`, or `\"50 %\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
         Kind::Rate => "rate: `\"100 Mbit/s\"`".to_owned(),
         Kind::Duration { least, most } => format!("duration: {least} to {most}"),
         Kind::Share => "share: `\"2 %\"` or `0.02`".to_owned(),

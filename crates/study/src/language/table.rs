@@ -269,7 +269,7 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "kernel_pacing",
         Kind::List(&Kind::Boolean),
-        "Whether the kernel spaces the messages of probe.stream's packet_rate (SO_MAX_PACING_RATE), and not the program. Absent: false. TCP only.",
+        "Whether the kernel spaces the messages of probe.stream's message_rate (SO_MAX_PACING_RATE), and not the program. Absent: false. TCP only.",
     ),
     varied("width", &wifi::WIDTH),
     varied("mcs", &wifi::MCS),
@@ -320,8 +320,8 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             optional(
-                "packet_rate",
-                Kind::PacketRate,
+                "message_rate",
+                Kind::MessageRate,
                 "Messages per second on a fixed schedule, or \"link\": as many as the headers leave of testbed.rate, the greatest load that can be carried without loss. Absent: flood.",
             ),
         ]),
@@ -335,7 +335,7 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             default(
-                "packet_rate",
+                "message_rate",
                 Kind::PacedRate,
                 "\"50 %\"",
                 "Messages per second on a fixed schedule; or \"link\"; or a share of the rate at which the slowest arm of an interleaved trial floods during the warm-up, the same schedule for all arms.",
@@ -351,9 +351,9 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             optional(
-                "packet_rate",
+                "message_rate",
                 Kind::Refused(
-                    "echo sends a message when the answer to the one before has arrived; echo_open keeps a schedule",
+                    "echo sends a message when the answer to the one before has arrived; echo_open_loop keeps a schedule",
                 ),
                 "",
             ),
@@ -361,20 +361,20 @@ const PROBES: &[Key] = &[
         "Closed loop: a message goes out and comes back before the next one is sent.",
     ),
     optional(
-        "echo_open",
+        "echo_open_loop",
         Kind::Table(&[
-            metrics(Probe::EchoOpen),
+            metrics(Probe::EchoOpenLoop),
             LENGTH,
             WARMUP,
             INTERVAL,
-            required("packet_rate", PACKET_RATE, "Messages per second on a fixed schedule."),
+            required("message_rate", MESSAGE_RATE, "Messages per second on a fixed schedule."),
         ]),
         "Open loop: messages go out on a schedule; round trips count from the intended send time.",
     ),
     optional(
-        "echo_loaded",
+        "echo_under_load",
         Kind::Table(&[
-            metrics(Probe::EchoLoaded),
+            metrics(Probe::EchoUnderLoad),
             default(
                 "length",
                 Kind::OneOf(&[
@@ -387,8 +387,8 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             optional(
-                "packet_rate",
-                Kind::PacketRate,
+                "message_rate",
+                Kind::MessageRate,
                 "Messages per second of the stream, on a fixed schedule, or \"link\": as many as the headers leave of testbed.rate. Absent: flood.",
             ),
         ]),
@@ -402,7 +402,7 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             optional(
-                "packet_rate",
+                "message_rate",
                 Kind::Refused("connect opens a connection when the one before is established"),
                 "",
             ),
@@ -412,16 +412,16 @@ const PROBES: &[Key] = &[
 ];
 
 /// Messages per second, least and most.
-pub(crate) const PACKET_RATES: (f64, f64) = (0.001, 1e9);
-pub(crate) const PACKET_RATE: Kind = Kind::Number { least: PACKET_RATES.0, most: PACKET_RATES.1 };
+pub(crate) const MESSAGE_RATES: (f64, f64) = (0.001, 1e9);
+pub(crate) const MESSAGE_RATE: Kind = Kind::Number { least: MESSAGE_RATES.0, most: MESSAGE_RATES.1 };
 
 const fn metrics(probe: Probe) -> Key {
     let list = match probe {
         Probe::Stream => &Kind::Metric(Some(Probe::Stream)),
         Probe::Paced => &Kind::Metric(Some(Probe::Paced)),
         Probe::Echo => &Kind::Metric(Some(Probe::Echo)),
-        Probe::EchoOpen => &Kind::Metric(Some(Probe::EchoOpen)),
-        Probe::EchoLoaded => &Kind::Metric(Some(Probe::EchoLoaded)),
+        Probe::EchoOpenLoop => &Kind::Metric(Some(Probe::EchoOpenLoop)),
+        Probe::EchoUnderLoad => &Kind::Metric(Some(Probe::EchoUnderLoad)),
         Probe::Connect => &Kind::Metric(Some(Probe::Connect)),
     };
     required("metrics", Kind::List(list), "The metrics taken from it.")

@@ -161,7 +161,7 @@ fn check_probes(
         }
         let paces = about.probes.contains(&Probe::Paced);
         if let (Pacing::Schedule(_) | Pacing::Link, false, Some(rate)) =
-            (spec.pacing, paces, key("packet_rate"))
+            (spec.pacing, paces, key("message_rate"))
         {
             problems.add(
                 Problem::at(rate.place.clone(), format!("engine `{engine}` has no rate"), "expected none")

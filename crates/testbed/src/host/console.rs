@@ -7,7 +7,7 @@ use std::path::Path;
 const LINES: usize = 8;
 
 /// The last lines of the guest's console, to append to an error message. Empty if the console is empty.
-pub(crate) fn last_words(console: &Path) -> String {
+pub fn last_words(console: &Path) -> String {
     last_lines(&fs::read(console).unwrap_or_default())
 }
 

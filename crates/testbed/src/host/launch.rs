@@ -2,7 +2,8 @@
 //! takes the namespace's end of the link.
 
 use crate::error::{Fault, TestbedError};
-use crate::host::guest::{Guest, GuestSpec, Running};
+use crate::host::guest::{Guest, GuestSpec, RunningGuest};
+use crate::host::path_role::PathRole;
 use crate::host::streams::{Streams, streams_of};
 use crate::host::ticks::Ticks;
 use crate::kernel::namespace::{in_namespace, spawn_in_namespace};
@@ -29,7 +30,7 @@ pub struct Host {
     status: Option<ExitStatus>,
     companions: Vec<Child>,
     /// The guest and its version.
-    guest: Option<(Running, String)>,
+    guest: Option<(Box<dyn RunningGuest>, String)>,
 }
 
 impl Host {
@@ -102,8 +103,9 @@ impl Host {
         &mut self,
         guest: &dyn Guest,
         spec: &GuestSpec<'_>,
+        role: PathRole,
     ) -> Result<(), TestbedError> {
-        let running = guest.start(spec).map_err(|fault| fault.at(self.node))?;
+        let running = guest.start(spec, role).map_err(|fault| fault.at(self.node))?;
         self.guest = Some((running, guest.version()));
         Ok(())
     }

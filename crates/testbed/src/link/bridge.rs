@@ -12,7 +12,7 @@ use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::{LinkBridge, LinkUnspec};
 
 /// The name of the tap device for a link's interface.
-pub(crate) fn tap_of(link: &str) -> String {
+pub fn tap_of(link: &str) -> String {
     format!("tap-{link}")
 }
 

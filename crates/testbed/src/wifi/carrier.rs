@@ -45,7 +45,7 @@ pub(crate) struct Carrier {
 
 /// A look at a running medium.
 #[derive(Debug, Clone)]
-pub(crate) struct Watch {
+pub struct Watch {
     /// The monotonic clock at the medium's beginning, nanoseconds.
     start_ns: u64,
     shared: Arc<Mutex<Shared>>,
@@ -153,7 +153,7 @@ fn monotonic_ns() -> u64 {
 
 impl Watch {
     /// What has been counted so far.
-    pub(crate) fn report(&self) -> MediumReport {
+    pub fn report(&self) -> MediumReport {
         let shared = self.lock();
         let elapsed_ns = self.now_ns();
         let nodes = (0..shared.nodes).map(|node| shared.medium.node(NodeId(node))).collect();
@@ -168,7 +168,7 @@ impl Watch {
     }
 
     /// The use of the channel in windows, nanoseconds of the monotonic clock.
-    pub(crate) fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
+    pub fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
         let of_medium = |ns: u64| ns.saturating_sub(self.start_ns);
         let windows: Vec<_> = windows.iter().map(|ends| ends.map(of_medium)).collect();
         self.lock().medium.used(&windows)

@@ -3,7 +3,6 @@
 use crate::error::{Attempt, Fault};
 use crate::host::console::last_words;
 use crate::host::program::bundled;
-use crate::image::wifi::FOLDER;
 use crate::kernel::namespace::spawn_in_namespace;
 use crate::kernel::sys::kill_group;
 use std::ffi::OsStr;
@@ -11,6 +10,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+
+/// The folder of the programs in a guest, below the root.
+pub const FOLDER: &str = "wifi";
+/// The file in the folder with the versions of the programs' packages, a line each.
+pub const VERSIONS: &str = "versions";
 
 /// A running daemon with a folder of its own. Dropping it kills it.
 #[derive(Debug)]

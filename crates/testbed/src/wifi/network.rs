@@ -4,14 +4,13 @@ use super::access_point;
 use super::background::{self, Background};
 use super::carrier::{Carrier, Radio, Watch};
 use super::check::check;
-use super::daemon::Daemon;
+use super::daemon::{Daemon, FOLDER, VERSIONS};
 use super::neighbours::{Entries, Neighbours};
 use super::nl80211::move_radio;
 use super::spec::{Association, SSID, Security, WifiSpec, WifiState};
 use super::station::{self, NotAssociated, Station};
 use crate::error::{Attempt, TestbedError};
 use crate::host::launch::Host;
-use crate::image::wifi::{FOLDER, VERSIONS};
 use crate::kernel::sysctl;
 use crate::link::addressing::{
     BRIDGE, BSSID, INTERFACE, MIDDLE, access_point_addresses, addresses, bridged_address, hardware_address,
@@ -32,7 +31,7 @@ use std::time::Duration;
 
 /// A Wi-Fi network. Dropping it ends its hosts and daemons, and removes its radios.
 #[derive(Debug)]
-pub(crate) struct WifiNetwork {
+pub struct WifiNetwork {
     /// The network's state after it was built.
     pub state: WifiState,
     /// The sender's, the receiver's unless it is on a wire, and the other stations'.
@@ -55,7 +54,7 @@ impl WifiNetwork {
     ///
     /// # Errors
     /// The step that failed, and its host; or why a station is not associated.
-    pub(crate) fn build(
+    pub fn build(
         spec: &WifiSpec,
         program: &Path,
         args: &[impl AsRef<OsStr>],
@@ -131,7 +130,7 @@ impl WifiNetwork {
     ///
     /// # Errors
     /// What is not as planned.
-    pub(crate) fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
+    pub fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
         let WifiNetwork { stations, background, neighbours, access_point, hosts, others, carrier, state } =
             self;
         let [sender, at, receiver] = &*hosts;
@@ -156,12 +155,12 @@ impl WifiNetwork {
     }
 
     /// The network's medium, to look at.
-    pub(crate) fn medium(&self) -> &Watch {
+    pub fn medium(&self) -> &Watch {
         self.carrier.watch()
     }
 
     /// The hosts: sender, access point, receiver.
-    pub(crate) fn hosts_mut(&mut self) -> &mut [Host; 3] {
+    pub fn hosts_mut(&mut self) -> &mut [Host; 3] {
         &mut self.hosts
     }
 }

@@ -171,8 +171,10 @@ impl Permission {
         let Some(most) = limits.most_bits_per_second else { return Ok(()) };
         match (spec.probe.probe, bits_per_second(spec)) {
             // As fast as the coordinator answers, and no faster.
-            (Probe::Echo | Probe::EchoLoaded, None) if spec.probe.pacing == Pacing::Lockstep => Ok(()),
-            (Probe::Stream | Probe::Paced | Probe::EchoOpen, Some(own)) if sending + own <= most => Ok(()),
+            (Probe::Echo | Probe::EchoUnderLoad, None) if spec.probe.pacing == Pacing::Lockstep => Ok(()),
+            (Probe::Stream | Probe::Paced | Probe::EchoOpenLoop, Some(own)) if sending + own <= most => {
+                Ok(())
+            }
             _ => {
                 let others = if sending > 0.0 {
                     format!(", of which {} are taken by other streams", sending / 1e6)

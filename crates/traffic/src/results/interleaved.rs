@@ -81,9 +81,9 @@ fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<
             let rates = rates(spec, &sender.slices, &receiver.slices);
             Some(rates.into_iter().map(|rate| rate.map(|rate| rate * megabits)).collect())
         }
-        Metric::PacketRate => Some(rates(spec, &sender.slices, &receiver.slices)),
-        Metric::CpuPerPacketSender => of(&sender.slices, &Slice::cpu_per_message),
-        Metric::CpuPerPacket => of(&receiver.slices, &Slice::cpu_per_message),
+        Metric::MessageRate => Some(rates(spec, &sender.slices, &receiver.slices)),
+        Metric::SenderCpuPerMessage => of(&sender.slices, &Slice::cpu_per_message),
+        Metric::ReceiverCpuPerMessage => of(&receiver.slices, &Slice::cpu_per_message),
         Metric::OneWayDelay if timed => {
             of(&receiver.slices, &|slice| slice.delay_ns.map(|ns| milliseconds(ns as f64)))
         }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn rate(found: &JointFigures) -> f64 {
-        found.values[&Metric::PacketRate].measured().unwrap()
+        found.values[&Metric::MessageRate].measured().unwrap()
     }
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
         assert!((rate(&three[0]) / 1e5 - 1.0).abs() < 1e-3, "{three:?}");
         let missing = Value::Missing("nothing arrived in 3 of 10 slices".to_owned());
         assert_eq!(
-            [Metric::PacketRate, Metric::Throughput].map(|metric| three[1].values[&metric].clone()),
+            [Metric::MessageRate, Metric::Throughput].map(|metric| three[1].values[&metric].clone()),
             [missing.clone(), missing]
         );
     }
@@ -302,7 +302,8 @@ mod tests {
         // A coarse clock saw nothing of four slices.
         some[1].2[1].slices[..4].iter_mut().for_each(|slice| slice.cpu_ns = Some(0));
         let found = found(&some);
-        let cpu = found.iter().map(|arm| arm.values[&Metric::CpuPerPacket].measured().unwrap().round());
+        let cpu =
+            found.iter().map(|arm| arm.values[&Metric::ReceiverCpuPerMessage].measured().unwrap().round());
         assert_eq!(cpu.collect::<Vec<_>>(), [500.0; 2]);
     }
 

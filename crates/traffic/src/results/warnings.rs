@@ -6,7 +6,7 @@ use stacklab_model::{
     CpuScope, CpuSource, HostReport, Pacing, Probe, Transport, TrialSpec, Warning, wire_size,
 };
 
-/// Lateness against a schedule beyond which a run is flagged, nanoseconds.
+/// Pacing error against a schedule beyond which a run is flagged, nanoseconds.
 const LATE_NS: u64 = 5_000_000;
 /// Ticks of CPU time below which a run's CPU figure is flagged as coarse.
 const FEW_TICKS: u64 = 100;
@@ -63,7 +63,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
         warn(
             "late",
             format!("messages left more than {} ms after their schedule", LATE_NS / 1_000_000),
-            "lower packet_rate, or give the sender a processor of its own",
+            "lower message_rate, or give the sender a processor of its own",
         );
     }
     if let Some(cpu) = &sender.cpu

@@ -3,9 +3,9 @@
 use crate::cli::lab::LabUpOptions;
 use crate::failure::Failure;
 use stacklab_campaign::rig::placement::without_routers;
+use stacklab_guests::Placement;
 use stacklab_model::{RoutedKind, Systems};
 use stacklab_study::Study;
-use stacklab_testbed::Placement;
 
 /// What to build: the study, and one of its routed testbeds if it has routers.
 pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind>), Failure> {

@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(said(&[nothing(Metric::Throughput), loss(0.99)]), None);
         let dead = said(&[nothing(Metric::Throughput), loss(1.0)]).unwrap();
         assert_eq!(dead, "ipv6 does not get through: all of its datagrams were lost");
-        let none = said(&[nothing(Metric::Throughput), nothing(Metric::CpuPerPacket)]).unwrap();
+        let none = said(&[nothing(Metric::Throughput), nothing(Metric::ReceiverCpuPerMessage)]).unwrap();
         assert_eq!(none, "nothing can be compared: ipv6: none arrived");
     }
 }

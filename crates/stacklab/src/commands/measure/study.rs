@@ -136,7 +136,7 @@ pub(super) fn study_text(
         duration(warmup_ns)
     );
     if let Pacing::Schedule(per_second) = pacing {
-        let _ = writeln!(text, "packet_rate = {per_second:?}");
+        let _ = writeln!(text, "message_rate = {per_second:?}");
     }
     let _ = write!(
         text,
@@ -156,12 +156,14 @@ fn duration(ns: u64) -> String {
 fn metrics(common: &CommonOptions, request: &MeasureRequest, pacing: Pacing, arms: Arms) -> String {
     let mut names = match (request.probe, request.transport) {
         (Probe::Echo, _) => vec!["rtt"],
-        (_, Transport::Tcp) => vec!["throughput", "cpu_per_packet_sender", "cpu_per_packet"],
-        (_, Transport::Udp) => vec!["throughput", "loss", "cpu_per_packet_sender", "cpu_per_packet"],
+        (_, Transport::Tcp) => vec!["throughput", "sender_cpu_per_message", "receiver_cpu_per_message"],
+        (_, Transport::Udp) => {
+            vec!["throughput", "loss", "sender_cpu_per_message", "receiver_cpu_per_message"]
+        }
     };
     if arms == Arms::Alternating {
         // The peer tells no CPU time of its own, and no delays.
-        let unknown = if common.reverse { "cpu_per_packet_sender" } else { "cpu_per_packet" };
+        let unknown = if common.reverse { "sender_cpu_per_message" } else { "receiver_cpu_per_message" };
         names.retain(|name| *name != unknown);
     } else if request.probe == Probe::Stream && pacing != Pacing::Flood {
         names.extend(["one_way_delay", "jitter"]);

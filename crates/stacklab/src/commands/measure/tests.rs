@@ -55,7 +55,7 @@ fn what_nobody_says_is_as_users_of_iperf3_expect() {
     for (line, probe, transport) in [
         ("echo host", Probe::Echo, Transport::Udp),
         ("echo host --tcp", Probe::Echo, Transport::Tcp),
-        ("echo host --pps 100", Probe::EchoOpen, Transport::Udp),
+        ("echo host --pps 100", Probe::EchoOpenLoop, Transport::Udp),
         ("connect host", Probe::Connect, Transport::Tcp),
     ] {
         assert_eq!((spec(line).probe.probe, spec(line).transport), (probe, transport), "{line}");

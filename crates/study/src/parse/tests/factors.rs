@@ -100,7 +100,7 @@ fn a_mistake_in_a_setting_is_named() {
         ),
         (
             with("size =", "kernel_pacing = [true]\nsize ="),
-            &["no schedule for the kernel to keep", "add packet_rate to probe.stream"],
+            &["no schedule for the kernel to keep", "add message_rate to probe.stream"],
         ),
         (
             with("size =", "nodelay = [true, false]\nsize ="),

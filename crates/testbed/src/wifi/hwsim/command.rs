@@ -33,7 +33,7 @@ const NO_ACK: u32 = 1 << 1;
 const ACKNOWLEDGED: u32 = 1 << 2;
 
 /// The rates that a transmitter tries in turn (IEEE80211_TX_MAX_RATES).
-pub(crate) const MOST_RATES: usize = 4;
+pub const MOST_RATES: usize = 4;
 /// The longest frame that the kernel takes, bytes (IEEE80211_MAX_DATA_LEN), and the shortest: a header with three
 /// addresses.
 pub(crate) const LONGEST_FRAME: usize = 2304;
@@ -44,7 +44,7 @@ pub(crate) type Address = [u8; 6];
 
 /// A rate that a transmitter tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rate {
+pub struct Rate {
     /// Its place in the table of legacy rates, or its MCS, as the flags say. Below zero: there is none.
     pub index: i8,
     /// How often it is tried.

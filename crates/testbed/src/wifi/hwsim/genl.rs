@@ -30,7 +30,7 @@ pub(crate) const FAMILY_NAME: u16 = 2;
 
 /// What a request is for, and whether it is to be acknowledged.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Request {
+pub struct Request {
     /// The family's number.
     pub family: u16,
     /// The family's command.
@@ -42,7 +42,7 @@ pub(crate) struct Request {
 }
 
 /// Appends a request to a buffer. `fill` adds its attributes. A buffer with several requests is sent in one call.
-pub(crate) fn write(out: &mut Vec<u8>, request: Request, fill: impl FnOnce(&mut Attributes<'_>)) {
+pub fn write(out: &mut Vec<u8>, request: Request, fill: impl FnOnce(&mut Attributes<'_>)) {
     let begin = out.len();
     let flags = NLM_F_REQUEST | if request.acknowledge { NLM_F_ACK } else { 0 };
     out.extend([0; 4]);
@@ -58,7 +58,7 @@ pub(crate) fn write(out: &mut Vec<u8>, request: Request, fill: impl FnOnce(&mut 
 }
 
 /// The attributes of a request that is being written.
-pub(crate) struct Attributes<'a>(&'a mut Vec<u8>);
+pub struct Attributes<'a>(&'a mut Vec<u8>);
 
 impl Attributes<'_> {
     /// Adds an attribute.
@@ -91,7 +91,7 @@ impl Attributes<'_> {
 
 /// A received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Message<'a> {
+pub enum Message<'a> {
     /// The answer to a request: zero or a result of its own, or an error number below zero.
     Answer {
         /// The request's number.
@@ -116,7 +116,7 @@ pub(crate) enum Message<'a> {
 
 /// What is no netlink message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub struct Malformed;
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,7 +127,7 @@ impl fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 /// The messages in a datagram, in order. Ends after one that is malformed.
-pub(crate) fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
+pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         if rest.is_empty() {
