@@ -15,7 +15,7 @@ use support::routed::model;
 
 /// The offered load: a flood, or the rate that the headers leave.
 const FLOOD: &str = "";
-const PACED: &str = "packet_rate = \"link\"";
+const PACED: &str = "message_rate = \"link\"";
 /// Allowed deviation from the header model on a link of known rate.
 const TOLERANCE: f64 = 0.01;
 /// The share of what the headers leave that the best run of a cell carries at least. No run carries more than all of
@@ -53,7 +53,7 @@ transport = ["udp"]
 framing = ["message"]
 size = {sizes:?}
 [probe.stream]
-metrics = ["throughput", "loss", "path_mtu", "fragments", "reassembled", "link_bytes", "link_bytes_beyond", "cpu_router1"]
+metrics = ["throughput", "loss", "path_mtu", "ip_frag_creates", "ip_reasm_oks", "link_bytes", "link_bytes_beyond", "cpu_router1"]
 length = {{ time = "400ms" }}
 warmup = "200ms"
 interval = "100ms"
@@ -134,7 +134,7 @@ fn unfilled(rate: f64, runs: &[RunRecord], last: usize) -> BTreeMap<String, f64>
 /// Checks that each message left in two fragments.
 fn check_fragments(runs: &[RunRecord]) {
     for run in runs {
-        let fragments = figure(run, Metric::Fragments);
+        let fragments = figure(run, Metric::IpFragCreates);
         assert!((fragments - 2.0).abs() < 0.01, "{}: {fragments} a message", run.trial.cell);
     }
 }
@@ -301,7 +301,7 @@ framing = ["message"]
 size = [512]
 [probe.stream]
 metrics = ["loss", "one_way_delay"]
-packet_rate = 1000
+message_rate = 1000
 length = { time = "2s" }
 warmup = "100ms"
 interval = "100ms"

@@ -198,7 +198,7 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     // Slow enough that each message finds the entries removed.
     let study = format!(
-        "{begin}[probe.stream]\nmetrics = [\"group_airtime\", \"loss\"]\npacket_rate = 50\n\
+        "{begin}[probe.stream]\nmetrics = [\"group_airtime\", \"loss\"]\nmessage_rate = 50\n\
          length = {{ time = \"400ms\" }}\nwarmup = \"100ms\"\n[runs]\narms = \"separate\"\nmin = 2\nmax = 2\n"
     );
     let (all, described) = measure(&study);

@@ -106,7 +106,7 @@ fn a_size_that_is_none_or_cannot_be_sent_is_shown_with_the_bounds() {
 fn a_size_below_the_probes_own_header_is_refused() {
     let line = "size = [31, 1024]";
     let texts = [
-        "a message of 31 bytes does not hold the probe's own header",
+        "a message of 31 bytes is smaller than the probe's header",
         "study.toml:7:9",
         &pointed_at(line, "31"),
         "expected at least 32",
@@ -200,10 +200,10 @@ fn the_help_lists_the_exit_codes_that_are_tested_here() {
         (code::ELSE, "something else failed"),
         (code::REQUEST, "the command line or the study file is wrong"),
         (code::TESTBED, "the testbed cannot be made"),
-        (code::RECORD, "a record cannot be made, read or written"),
-        (code::HOST, "a host failed in the middle of a campaign, or no agent can be reached there"),
+        (code::RECORD, "cannot create, read or write a record"),
+        (code::HOST, "a host failed during a campaign, or its agent"),
         (code::INVALID, "the single measurement (stacklab measure) is not valid"),
-        (code::WORSE, "compare --fail-on found a worse figure"),
+        (code::WORSE, "the second record is worse (compare --fail-on)"),
         (code::INTERRUPTED, "interrupted"),
     ] {
         let listed = help.lines().any(|line| {

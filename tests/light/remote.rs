@@ -317,7 +317,7 @@ fn a_study_runs_on_a_machine_behind_ssh() {
     assert!(!agent.exists() && folder.join("own").exists());
     fs::remove_file(folder.join("own")).unwrap();
     let cleaned = scene.run(&["ssh-clean", "ssh:lab"]).expect(code::DONE).stdout;
-    assert_eq!(cleaned, "ssh:lab: no stacklab was put there\n");
+    assert_eq!(cleaned, "ssh:lab: no copy of stacklab found\n");
     assert!(!scene.path("home/.cache/stacklab").exists());
     let outcome = scene.run(&["ssh-clean", "-oProxyCommand=id"]).expect(code::REQUEST);
     assert!(outcome.stdout.is_empty(), "{}", outcome.stdout);

@@ -131,7 +131,7 @@ fn ended_by(name: &str) {
     for text in ["survival", "throughput", "RTT", "IPv4", "IPv6"] {
         assert!(outcome.stdout.contains(text), "`{text}` is not among the findings of {outcome}");
     }
-    let outcome = outcome.says(&["interrupted", "what was measured is in x.stacklab", "--resume"]);
+    let outcome = outcome.says(&["interrupted", "results so far are in x.stacklab", "--resume"]);
     assert!(
         outcome.stdout.contains(&format!("{} valid runs", count(&path, "status = 'valid'"))),
         "{outcome}"

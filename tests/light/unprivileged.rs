@@ -78,7 +78,7 @@ fn measures(user: u32, prefix: &[&str], words: &[&str]) -> Outcome {
 
 #[test]
 fn an_ordinary_user_measures_in_a_user_namespace() {
-    measures(NOBODY, &AS_NOBODY, &["not root: working in a user namespace of its own"]);
+    measures(NOBODY, &AS_NOBODY, &["not root: building the testbed in a user namespace"]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ size = [128, 1408]
 [probe.stream]
 metrics = ["throughput", "loss"]
 length = { packets = 2000 }
-packet_rate = 5000
+message_rate = 5000
 warmup = "50ms"
 interval = "100ms"
 [probe.echo]

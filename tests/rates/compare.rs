@@ -15,7 +15,7 @@ family = ["ipv4", "ipv6"]
 transport = ["udp"]
 size = [512]
 [probe.stream]
-metrics = ["throughput", "packet_rate"]
+metrics = ["throughput", "message_rate"]
 length = { time = "60ms" }
 warmup = "20ms"
 [runs]

@@ -71,5 +71,5 @@ fn size(text: &str) -> Result<String, String> {
     if matches!(text, "all" | "min" | "max") || text.parse::<u32>().is_ok() {
         return Ok(text.to_owned());
     }
-    Err(format!("`{text}` is no number of bytes, nor all, min or max"))
+    Err(format!("`{text}` is not a number of bytes, nor all, min or max"))
 }

@@ -115,7 +115,7 @@ fn arm(text: &str) -> Result<Arm, String> {
         "no WPA2" => Arm::Wpa2(false),
         "client-server" => Arm::ClientServer(true),
         "peer-to-peer" => Arm::ClientServer(false),
-        _ => return Err(format!("`{text}` is nothing that can be compared")),
+        _ => return Err(format!("`{text}` cannot be compared")),
     })
 }
 
@@ -146,10 +146,7 @@ mod tests {
                 "X1,kolahi2009lan,IV,rtt,ipv4,size 64,equal,tcp,same",
                 "`arm_a` and `arm_b` are not of one kind",
             ),
-            (
-                "X1,kolahi2009lan,IV,rtt,ipv4,ipv9,equal,tcp,same",
-                "`arm_b`: `ipv9` is nothing that can be compared",
-            ),
+            ("X1,kolahi2009lan,IV,rtt,ipv4,ipv9,equal,tcp,same", "`arm_b`: `ipv9` cannot be compared"),
             (
                 "X1,kolahi2009lan,IV,rtt,ipv4,ipv6,same,tcp,same",
                 "`direction`: `same` is none of a_higher, a_lower and equal",

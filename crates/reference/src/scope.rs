@@ -138,7 +138,7 @@ impl Scope {
                 } else if let Some(points) = number(points) {
                     self.within_points = Some(f64::from(points));
                 } else {
-                    return Err(format!("the condition `{condition}` is not understood"));
+                    return Err(format!("unknown condition `{condition}`"));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use stacklab_agent::AgentFailure;
 use stacklab_agent::advice::listen_advice;
+use stacklab_campaign::CampaignError;
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;
 use stacklab_testbed::TestbedError;
@@ -13,19 +14,9 @@ use std::process::ExitCode;
 /// Everything that ends a command early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// A study file is invalid, with the location of the error.
-    #[error("the study cannot be run\n\n{0}")]
-    Study(#[from] StudyErrors),
-    /// A study file cannot be read.
-    #[error("could not read the study {}: {reason}{advice}", path.display())]
-    StudyFile {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-        /// Advice after a semicolon; empty if there is none.
-        advice: String,
-    },
+    /// A study cannot be measured, or its record not be used.
+    #[error("{0}")]
+    Campaign(#[from] CampaignError),
     /// Conflicting options, or names that do not exist.
     #[error("{0}")]
     Usage(String),
@@ -35,9 +26,6 @@ pub(crate) enum Failure {
     /// The program was built without its web page.
     #[error("{0}")]
     NoPage(#[from] stacklab_report::page::NoPage),
-    /// The testbed cannot be made.
-    #[error("{0}")]
-    Testbed(#[from] TestbedError),
     /// A system of a study has no image here, and the study can be run without it.
     #[error("{error}, or run the study without it: {without}")]
     NoImage {
@@ -46,22 +34,16 @@ pub(crate) enum Failure {
         /// The options that leave it out.
         without: String,
     },
-    /// A record cannot be used.
-    #[error("{0}")]
-    Store(#[from] StoreError),
-    /// A host failed in the middle of a campaign.
-    #[error("{0}")]
-    Agent(#[from] AgentError),
-    /// The same, where the campaign can be resumed.
-    #[error("{error}; what was measured is in {}: go on with `stacklab run --resume --out {}`", path.display(), path.display())]
-    Campaign {
+    /// A host failed in the middle of a campaign that can be resumed.
+    #[error("{error}; results so far are in {}. Resume with: stacklab run --resume --out {}", path.display(), path.display())]
+    Resumable {
         /// What failed.
         error: AgentError,
         /// The record.
         path: PathBuf,
     },
     /// This machine cannot run the quickstart.
-    #[error("this machine cannot run a study as it is: see what is missing above")]
+    #[error("this machine cannot run a study yet: the list above says what is missing")]
     Unable,
     /// No run is valid.
     #[error("no run was valid: nothing can be compared (the reasons are in the report above)")]
@@ -74,7 +56,7 @@ pub(crate) enum Failure {
     InvalidRun,
     /// A record is worse than permitted.
     #[error(
-        "B is worse than A by more than {percent} %, or has no figure where A has: {first}{}",
+        "B is worse than A by more than {percent} %, or lacks a figure that A has: {first}{}",
         and_more(*.others)
     )]
     Worse {
@@ -93,13 +75,13 @@ pub(crate) enum Failure {
         /// Where in it, and why.
         reason: String,
     },
-    /// Files of other tools have no test, with what was left out.
-    #[error("{0}there is nothing to import: nothing was written")]
+    /// No importable test; lists what was skipped.
+    #[error("{0}no test to import: nothing was written")]
     NothingToImport(String),
     /// A host does not work over each family.
     #[error("not every family works: {0}")]
     FamilyFails(String),
-    /// The families of a host drift apart, so many times.
+    /// The families of a host have drifted apart this many times.
     #[error("the ratio of the families has drifted ({0} times; see above)")]
     Drifted(u64),
     /// No agent serves at the other end of a measurement.
@@ -138,9 +120,6 @@ pub(crate) enum Failure {
         /// The system's reason.
         reason: io::Error,
     },
-    /// The user interrupted.
-    #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
-    Interrupted(PathBuf),
     /// A step on this machine failed.
     #[error("could not {attempted}: {reason}")]
     System {
@@ -157,7 +136,7 @@ pub(crate) enum Failure {
     },
     /// This kernel hangs when it is sampled.
     #[error(
-        "cannot sample what the processors do: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
+        "cannot sample the CPUs: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
     )]
     Hangs {
         /// The kernel's version.
@@ -182,6 +161,14 @@ impl Failure {
         stacklab_model::printable_lines(&self.to_string())
     }
 
+    /// Whether the user interrupted.
+    pub(crate) fn is_interruption(&self) -> bool {
+        let interrupted = |error: &CampaignError| {
+            matches!(error, CampaignError::Interrupted(_) | CampaignError::Agent(AgentError::Interrupted))
+        };
+        matches!(self, Failure::Campaign(error) if interrupted(error))
+    }
+
     /// The program's exit code; `stacklab --help` lists them.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code())
@@ -190,6 +177,7 @@ impl Failure {
     /// The same, as a number.
     pub(crate) fn code(&self) -> u8 {
         match self {
+            Failure::Campaign(error) => campaign_code(error),
             Failure::Output { .. }
             | Failure::System { .. }
             | Failure::OwnAgent(_)
@@ -197,18 +185,14 @@ impl Failure {
             | Failure::NoPage(_)
             | Failure::Iperf3Server { .. }
             | Failure::Serve { .. } => 1,
-            Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
-            Failure::Testbed(_)
-            | Failure::NoImage { .. }
+            Failure::Usage(_) => 2,
+            Failure::NoImage { .. }
             | Failure::Unable
             | Failure::ManualTestbed { .. }
             | Failure::NotSampled { .. }
             | Failure::Hangs { .. }
             | Failure::Sampling(_) => 3,
-            Failure::Store(_) => 4,
-            // Before the first trial nothing was kept, but the exit code is the same: the user has interrupted.
-            Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,
-            Failure::Agent(_) | Failure::Campaign { .. } | Failure::Unreachable(_) => 5,
+            Failure::Resumable { .. } | Failure::Unreachable(_) => 5,
             Failure::NothingValid | Failure::NothingToCompare(_) => 6,
             Failure::InvalidRun => 7,
             Failure::Worse { .. } => 8,
@@ -218,6 +202,32 @@ impl Failure {
         }
     }
 }
+
+/// The exit code of a campaign's error.
+fn campaign_code(error: &CampaignError) -> u8 {
+    match error {
+        CampaignError::System { .. } => 1,
+        CampaignError::Study(_) | CampaignError::StudyFile { .. } | CampaignError::Usage(_) => 2,
+        CampaignError::Testbed(_) => 3,
+        CampaignError::Store(_) => 4,
+        CampaignError::Unreachable(_) => 5,
+        // Before the first trial nothing was kept, but the exit code is the same: the user has interrupted.
+        CampaignError::Interrupted(_) | CampaignError::Agent(AgentError::Interrupted) => 130,
+        CampaignError::Agent(_) => 5,
+    }
+}
+
+/// Errors of a campaign's parts are the campaign's.
+macro_rules! of_a_campaign {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                CampaignError::from(error).into()
+            }
+        })*
+    };
+}
+of_a_campaign!(AgentError, StoreError, StudyErrors, TestbedError);
 
 fn and_more(others: usize) -> String {
     if others == 0 { String::new() } else { format!(" and {others} more") }

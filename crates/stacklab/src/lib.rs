@@ -1,22 +1,14 @@
 //! stacklab: what IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
 //!
-//! Study, testbed, traffic, record, analysis and report are separate crates (`stacklab-*`) that do not depend on each
-//! other. This program passes the result of each one to the next.
+//! Each step is a crate (`stacklab-*`). This program reads the command line and prints the results.
 
-mod campaign;
 mod cli;
 mod commands;
-mod engine;
 mod explaining;
 mod failure;
-mod iperf3;
-mod otlp;
 mod page;
-mod path;
 mod replication;
-mod rig;
 mod serve;
-mod trial;
 pub mod untrusted;
 
 use clap::Parser;

@@ -1,15 +1,13 @@
 //! What reads strangers' records, requests and answers, as functions of bytes. The program calls the same by other
 //! ways; this module is for the fuzz targets (`fuzz/`), which give it any bytes.
 
-pub use crate::path::dns::read as dns_addresses;
-pub use crate::path::http::head as http_status;
-pub use crate::rig::remote_host::read_list;
+pub use stacklab_campaign::rig::remote_host::read_list;
 
-use crate::campaign::record::conclude;
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
 use crate::serve::guard::{Guard, Pass};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use stacklab_campaign::record::conclude;
 use stacklab_model::{Difference, RunRecord};
 use stacklab_report::page::{Page, html};
 use stacklab_report::{

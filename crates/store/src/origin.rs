@@ -50,10 +50,6 @@ impl Record {
 
     /// The origins of imported runs, each once. Empty of a record that was measured.
     pub fn origins(&self) -> Result<Vec<Origin>, StoreError> {
-        // Records of before have no such table.
-        if self.format < 4 {
-            return Ok(Vec::new());
-        }
         let read = || -> rusqlite::Result<Vec<Origin>> {
             let mut query = self.connection.prepare(
                 "SELECT tool, version, file, sha256, told FROM origin GROUP BY file, sha256 ORDER BY min(run)",

@@ -94,7 +94,7 @@ impl Apt {
         let newest = listed.lines().filter(fits).max_by(|one, other| by_numbers(one, other));
         newest.map(str::to_owned).ok_or_else(|| TestbedError::Get {
             attempted: format!("find a package {begins}*{ends}"),
-            reason: "the suites that had it have none".to_owned(),
+            reason: "its suites have none".to_owned(),
             advice: "; its series may have left the archive".to_owned(),
         })
     }
@@ -124,7 +124,7 @@ impl Apt {
         let archives = self.folder.join("archives");
         let mut download = self.command("apt-get");
         download.args(["download", "-qq", package]).current_dir(&archives);
-        run(download, &attempted, "; run the same again: what has arrived is kept")?;
+        run(download, &attempted, "; run it again: downloads so far are kept")?;
         step(&format!("unpacking {package}"));
         let archive = archives.join(name);
         let mut unpack = Command::new("dpkg-deb");

@@ -32,7 +32,7 @@ pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path, others: &[P
             files.extend(libraries(program)?);
         }
         for file in files {
-            let text = file.to_str().ok_or_else(|| io::Error::other("a file's path is no text"))?;
+            let text = file.to_str().ok_or_else(|| io::Error::other("a file's path is not text"))?;
             archive.file(text.trim_start_matches('/'), &without_symbols(fs::read(&file)?))?;
         }
         archive.file(PROGRAM, &without_symbols(fs::read(program)?))?;

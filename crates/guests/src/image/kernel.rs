@@ -26,7 +26,7 @@ pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<Ima
         TestbedError::Get {
             attempted: format!("get Linux {series}"),
             reason: format!("the series whose suites are known are {}", known.join(", ")),
-            advice: "; a kernel of your own can run from a disk image (disk:PATH)".to_owned(),
+            advice: "; your kernel can run from a disk image (disk:PATH)".to_owned(),
         }
     })?;
     let apt = Apt::open(cache().join("apt").join(format!("linux-{series}")), suites, step)?;

@@ -1,5 +1,5 @@
 //! The folder on the machine outside in which a user-mode Linux guest was started. What a guest finds there takes no
-//! time of its own, unlike a message.
+//! virtual time, unlike a message.
 
 use crate::inside::protocol::GuestRole;
 use nix::fcntl::readlink;

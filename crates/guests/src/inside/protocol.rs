@@ -59,7 +59,7 @@ pub(crate) enum GuestRole {
 
 impl GuestRole {
     /// The role of a Wi-Fi network's guest. Such a guest finds it in its folder when it boots: a message would come at
-    /// a time of its own in each run.
+    /// a different time in each run.
     pub(crate) fn wifi(&self) -> Option<&WifiRole> {
         match self {
             GuestRole::Wifi(role) => Some(role),

@@ -25,7 +25,7 @@ pub(crate) const CAPTURE: &str = "capture.pcapng";
 /// those of looks at the network, and those of the commands. The network ends with the stream of looks.
 pub(crate) fn build(role: &WifiRole) -> Result<(WifiState, Vec<Streams>), TestbedError> {
     let at = |fault: Fault| fault.at(Node::AccessPoint);
-    // A kernel without this setting has none reserved, or has late exchanges, which are told.
+    // A kernel without this setting has none reserved, or has late exchanges, which are reported.
     reserve_nothing().attempt("have the medium always run first").map_err(at)?;
     let capture = role.spec.is_captured().then(|| outside::file(CAPTURE));
     let mut network =

@@ -76,7 +76,7 @@ pub fn run_in_guest(socket: &Path, host: usize, command: &[&str]) -> io::Result<
     let folder = env::current_dir().unwrap_or_else(|_| "/".into());
     let order = Order { host, command, folder, environment: environment().collect(), terminal: None };
     say(&holder, &Ask::Run(order))?;
-    // A holder that refuses the command closes the connection. It has told the reason before.
+    // A holder that refuses the command states the reason and closes the connection.
     let _ = say(&holder, &Ask::InputEnds);
     let from = holder.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?;
     let (mut output, mut errors) = (Vec::new(), Vec::new());

@@ -28,7 +28,7 @@ pub fn become_command(host: u32, folder: &Path, command: &[String]) -> io::Error
 fn go_there(host: u32, folder: &Path) -> Result<(), Fault> {
     join(host).attempt("enter the host's network namespace")?;
     // Mounts from here on are visible to no other process.
-    unshare(CloneFlags::CLONE_NEWNS).map_err(io::Error::from).attempt("have mounts of its own")?;
+    unshare(CloneFlags::CLONE_NEWNS).map_err(io::Error::from).attempt("enter a mount namespace")?;
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     put("none", "/", None, private, None)?;
     let files = shows_files();
@@ -45,7 +45,7 @@ fn go_there(host: u32, folder: &Path) -> Result<(), Fault> {
     if files {
         chroot(FILES).map_err(io::Error::from).attempt("go among this machine's files")?;
     }
-    // A missing folder is no reason to fail.
+    // A missing folder is not an error.
     let there = chdir(folder).or_else(|_| chdir("/"));
     there.map_err(io::Error::from).attempt(format!("enter {}", folder.display()))
 }

@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The limit of unread input for a command, bytes.
 const UNREAD: usize = 64 << 10;
 
-/// How much of a line is told that cannot be understood, characters.
+/// Maximum length of a malformed line in an error, characters.
 const SHOWN: usize = 80;
 
 type Out = Arc<Mutex<UnixStream>>;
@@ -91,7 +91,7 @@ fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Answers a line that is no message of this version, and ends the command. The client is told no more than the line's
+/// Answers a line that is not a message of this version, and ends the command. The client gets only the line's
 /// beginning.
 fn refuse(out: &Out, line: &[u8], running: Option<Running>) -> io::Result<()> {
     let line = String::from_utf8_lossy(line);

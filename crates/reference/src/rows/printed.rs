@@ -44,7 +44,7 @@ impl FromStr for Printed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no decimal figure, such as 12.50");
+        let wrong = || format!("`{text}` is not a decimal figure, such as 12.50");
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
         if whole.is_empty() || !digits(whole) || !digits(fraction) || text.ends_with('.') {

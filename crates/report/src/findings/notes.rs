@@ -79,7 +79,7 @@ fn outlook(findings: &Findings) -> Option<String> {
         n => format!("{half_time} more would settle half of {n} open comparisons, {all_time} all of them"),
     };
     let how = match findings.comparisons.iter().any(|one| one.stop_reason == StopReason::Unfinished) {
-        true => "; go on with: stacklab run --resume --out RECORD".to_owned(),
+        true => "; resume with: stacklab run --resume --out RECORD".to_owned(),
         false => {
             let seconds = seconds(findings, findings.blocks.saturating_add(half)).ceil();
             let blocks = findings.blocks.saturating_add(half);
@@ -127,7 +127,7 @@ fn same_arm(findings: &Findings) -> Vec<String> {
         ("A/A check, one arm against itself", checks(findings, findings.same_arm.iter().map(Check::of))),
         ("A/A check by order, the arm that is set up second against the first", checks(findings, by_order)),
         (
-            "A/A check by slices, a slice after one of its own arm against one after the other's",
+            "A/A check by slices, a slice behind one of the same arm against one behind the other's",
             checks(findings, findings.carry_over.iter().map(Check::of)),
         ),
     ];
@@ -234,8 +234,7 @@ mod tests {
         findings.comparisons[0].stop_reason = StopReason::Unfinished;
         assert_eq!(
             outlook(&findings).unwrap(),
-            "at the current variance, about 6 minutes more would settle half of 2 open comparisons, 4 hours all of them; go \
-             on with: stacklab run --resume --out RECORD"
+            "at the current variance, about 6 minutes more would settle half of 2 open comparisons, 4 hours all of them; resume with: stacklab run --resume --out RECORD"
         );
     }
 

@@ -9,10 +9,13 @@ mod words;
 use crate::measurement::summary::summary;
 use crate::measurement::words::{dash, milliseconds, number, scaled};
 use stacklab_model::{
-    Direction, HostReport, IntervalRow, Length, Pacing, Probe, RunRecord, RunStatus, print_duration,
+    Direction, HostReport, IntervalRow, Length, Metric, Pacing, Probe, RunRecord, RunStatus, Transport,
+    Value, print_duration,
 };
 use std::fmt::Write;
 
+/// A TCP row this many times the mean rate is explained if segments were lost.
+const HIGH_ROW: f64 = 1.2;
 /// A last row shorter than this part of the others is not printed by itself.
 const SHORT_ROW: u64 = 5;
 
@@ -45,7 +48,7 @@ pub fn measurement(run: &RunRecord, about: &MeasurementText<'_>) -> String {
         let _ = writeln!(text, "\nwarning `{}`: {}; {}", warning.code, warning.text, warning.advice);
     }
     if let RunStatus::Invalid(reasons) = &run.status {
-        text += "\nINVALID: what was observed is not what was asked for, and no figure counts\n";
+        text += "\nINVALID: the observations contradict the request, and no figure counts\n";
         for reason in reasons {
             let _ = writeln!(text, "- {reason}");
         }
@@ -57,7 +60,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     let spec = &run.spec;
     let what = match spec.probe.probe {
         Probe::Stream | Probe::Paced => "stream",
-        Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => "echo",
+        Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => "echo",
         Probe::Connect => "connections",
     };
     let mut text = format!("stacklab {}, {} {what} over {}\n", about.version, spec.transport, spec.family);
@@ -82,7 +85,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
         if spec.probe.probe != Probe::Connect {
             parts.push(format!("{} bytes a message ({} framing)", spec.message_bytes, spec.framing));
             parts.push(match spec.probe.pacing {
-                Pacing::Flood => "as fast as it goes".to_owned(),
+                Pacing::Flood => "flood".to_owned(),
                 Pacing::Lockstep => "one after another".to_owned(),
                 Pacing::Schedule(per_second) => format!("{} a second", number(per_second)),
                 pacing @ (Pacing::Link | Pacing::Share(_)) => format!("at {pacing}"),
@@ -160,5 +163,20 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
         }
         text.push('\n');
     }
+    if !echoes && run.spec.transport == Transport::Tcp && shows_held_data(run, &rows, end_ns) {
+        text += "After a lost segment, TCP delivers the data behind it all at once: a row can exceed the link's rate.\n";
+    }
     text
+}
+
+/// Whether segments were retransmitted and a row stands out. Rows count the data that TCP has delivered to the
+/// receiver. When data behind a gap has arrived is not known: TCP reports segments, copies included, and not bytes.
+fn shows_held_data(run: &RunRecord, rows: &[IntervalRow], end_ns: u64) -> bool {
+    let lost = matches!(run.values.get(&Metric::Retransmits), Some(Value::Measured(each)) if *each > 0.0);
+    let mean = rows.iter().map(|row| row.bytes).sum::<u64>() as f64 / end_ns as f64;
+    let ends = rows.iter().skip(1).map(|row| row.start_ns).chain([end_ns]);
+    let high = |(row, end): (&IntervalRow, u64)| {
+        row.bytes as f64 > HIGH_ROW * mean * end.saturating_sub(row.start_ns) as f64
+    };
+    lost && rows.len() > 1 && rows.iter().zip(ends).any(high)
 }

@@ -74,7 +74,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
     host_reports[counting].delays = Some(delays);
     let (left, arrived) = match (probe, transport) {
         (Probe::Stream, Transport::Udp) => (Point::Call, Point::Kernel),
-        (Probe::EchoOpen, _) => (Point::Schedule, Point::Call),
+        (Probe::EchoOpenLoop, _) => (Point::Schedule, Point::Call),
         _ => (Point::Call, Point::Call),
     };
     host_reports[counting].delay_points = Some(DelayPoints::between(left, arrived));
@@ -93,7 +93,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
     let values: &[(Metric, f64)] = match probe {
         Probe::Stream => &[
             (Metric::Throughput, 5.538),
-            (Metric::PacketRate, 494.5),
+            (Metric::MessageRate, 494.5),
             (Metric::Loss, 0.01),
             (Metric::OneWayDelay, 0.2),
             (Metric::OneWayDelayMean, 0.244),
@@ -163,6 +163,19 @@ fn a_tcp_stream_the_other_way_between_unlike_clocks() {
 }
 
 #[test]
+fn high_tcp_rows_are_explained_after_losses_only() {
+    let explained = |retransmits: f64, rows: [u64; 3]| {
+        let mut run = run(Probe::Stream, Transport::Tcp, Pacing::Flood);
+        run.values.insert(Metric::Retransmits, Value::Measured(retransmits));
+        run.host_reports[1].series.iter_mut().zip(rows).for_each(|(row, bytes)| row.bytes = bytes);
+        text(&run).contains("a row can exceed the link's rate")
+    };
+    assert!(explained(0.003, [600_000, 0, 700_000]));
+    assert!(!explained(0.0, [600_000, 0, 700_000]), "nothing was lost");
+    assert!(!explained(0.003, [660_000, 320_000, 330_000]), "the rows are alike");
+}
+
+#[test]
 fn delays_between_two_clocks_stand_with_what_they_may_be_wrong_by() {
     let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
     let mut said = |offset_ns, skew_ns_per_s| {
@@ -175,7 +188,7 @@ fn delays_between_two_clocks_stand_with_what_they_may_be_wrong_by() {
         assert!(behind.contains(words), "{behind}");
     }
     let faster = said(2_500_000, 20_100);
-    let words = "; the receiver's is 2.500 ms ahead, and gained 20.10 us a second, taken out\n";
+    let words = "; the receiver's is 2.500 ms ahead, and gained 20.10 us per second (corrected)\n";
     assert!(faster.contains(words), "{faster}");
 }
 

@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(of(Metric::Throughput, &[12.0, 7179.0]), "Mbit/s");
         assert_eq!(of(Metric::Throughput, &[]), "Mbit/s");
         assert_eq!(of(Metric::Loss, &[0.01]), "%");
-        let late = DisplayUnit::fitting(Metric::Lateness, [0.021].into_iter());
+        let late = DisplayUnit::fitting(Metric::PacingError, [0.021].into_iter());
         assert_eq!((late.difference_unit, late.difference(Scale::Difference, 0.01)), ("us", 10.0));
         assert_eq!(DisplayUnit::figure(Metric::Rtt, 0.00912), "9.12 us");
         assert_eq!(DisplayUnit::figure(Metric::Throughput, 2379.7308), "2.38 Gbit/s");
@@ -302,6 +302,6 @@ mod tests {
         assert_eq!((efficiency.unit, efficiency.difference_unit, efficiency.factor), ("%", "points", 1.0));
         let engine = DisplayUnit::of(Metric::CpuEngineSender);
         assert_eq!((engine.unit, engine.difference_unit), ("% of a core", "% of a core"));
-        assert_eq!(DisplayUnit::of(Metric::Ttr).difference_unit, "%");
+        assert_eq!(DisplayUnit::of(Metric::TransferTimeRatio).difference_unit, "%");
     }
 }

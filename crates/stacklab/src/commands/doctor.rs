@@ -14,10 +14,8 @@ const NEEDED: [&str; 4] = ["network namespace", "ipv6", "veth", "offload control
 pub(crate) fn doctor() -> Result<(), Failure> {
     let privilege = enter()?;
     let mut text = match privilege {
-        Privilege::Root => "Root: testbeds are made directly.\n".to_owned(),
-        Privilege::UserNamespace => {
-            "Not root: testbeds are made in a user namespace of their own.\n".to_owned()
-        }
+        Privilege::Root => "Root: testbeds are built directly.\n".to_owned(),
+        Privilege::UserNamespace => "Not root: testbeds are built in a user namespace.\n".to_owned(),
     };
     let facts = stacklab_traffic::agent::facts();
     let _ = writeln!(
@@ -69,7 +67,7 @@ pub(crate) fn doctor() -> Result<(), Failure> {
 /// Where a testbed with routers runs if this kernel lacks what it needs.
 fn guest(built: &[System]) -> String {
     let is_here = built.contains(&System::OwnUml("full".to_owned()));
-    let place = if is_here { "which is here" } else { "to be had by: stacklab image build uml-full" };
+    let place = if is_here { "which is here" } else { "to get it: stacklab image build uml-full" };
     format!(
         "What is missing for routed testbeds (mechanisms, delay, loss) is in the guest uml-full, {place}.\n\
          `run` and `lab up` use it where this kernel lacks a module.\n"
@@ -122,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_kernel_without_modules_has_a_guest() {
-        assert!(guest(&[]).contains("to be had by: stacklab image build uml-full"));
+        assert!(guest(&[]).contains("to get it: stacklab image build uml-full"));
         assert!(guest(&[System::OwnUml("full".to_owned())]).contains("uml-full, which is here."));
         assert!(guest(&[System::OwnUml("mine".to_owned())]).contains("image build"));
     }

@@ -3,7 +3,6 @@
 //! A campaign is run while the processors are sampled. Samples and slices have one clock, so the samples of each arm
 //! are those of the times of its slices. Runs that were sampled give no verdicts: sampling costs time.
 
-use crate::campaign::sources::{new_seed, study_of};
 use crate::cli::explain::ExplainOptions;
 use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
 use crate::commands::output::{print_bytes, print_text, width};
@@ -11,6 +10,7 @@ use crate::commands::run::campaign;
 use crate::explaining::{ARM_NS, ARMS, SLICE_NS, WARMUP_NS, explanations, possible};
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
+use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
 use stacklab_profile::{Sampler, Timing};
@@ -53,7 +53,7 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
         settings: options.settings.clone(),
         without: Vec::new(),
     };
-    let (source, study) = study_of(&asked)?;
+    let (source, study) = asked.check()?;
     possible(&study, &source.name, &Placement::WhereNeeded)?;
     let (factor, pairs) = pairs(&study, if own { None } else { options.factor })?;
     let out = options.out.clone().unwrap_or_else(|| folder.path().join("explain.stacklab"));
@@ -73,8 +73,8 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let (mut record, measured) = ran?;
     // A sampled campaign cannot be resumed.
     measured.map_err(|failure| match failure {
-        Failure::Interrupted(_) => Failure::Agent(AgentError::Interrupted),
-        Failure::Campaign { error, .. } => Failure::Agent(error),
+        failure if failure.is_interruption() => AgentError::Interrupted.into(),
+        Failure::Resumable { error, .. } => error.into(),
         failure => failure,
     })?;
     let found = explanations(&record, &profile, factor, &pairs)?;
@@ -106,7 +106,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
         ([], Factor::Mechanism) => [Mechanism::Native.to_string(), Mechanism::Nat64.to_string()],
         _ => {
             return Err(Failure::Usage(format!(
-                "--factor {factor} wants two levels: --levels A,B; or name a study that compares them in place of {}",
+                "--factor {factor} needs two levels: --levels A,B; or name a study that compares them instead of {}",
                 options.study.display()
             )));
         }
@@ -135,7 +135,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
     let is_routed = [Factor::Mechanism, Factor::Routers, Factor::Translator].contains(&factor);
     let topology = if is_routed { "topology = \"routed\"\n" } else { "" };
     Ok(format!(
-        "title = \"Where the time of {} goes\"\n[testbed]\n{topology}offloads = false\n\
+        "title = \"CPU time of {}\"\n[testbed]\n{topology}offloads = false\n\
          [factors]\n{factor} = [{baseline}, {candidate}]\n{others}\
          [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"{}us\"\n\
          [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"{}us\"\n\

@@ -1,11 +1,11 @@
 //! `stacklab import`: result files of other tools as a record.
 
-use crate::campaign::imported::{ImportedStudy, NAME};
 use crate::cli::import::ImportOptions;
 use crate::commands::output::print_text;
 use crate::failure::Failure;
 use sha2::{Digest, Sha256};
-use stacklab_interop::import::{Content, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
+use stacklab_campaign::imported::{ImportedStudy, NAME};
+use stacklab_import::{Content, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
 use stacklab_model::{CpuScope, RunRecord, Transport, printable_text};
 use stacklab_store::{Campaign, Origin, Record, StoreError};
 use stacklab_traffic::host::unix_time::now_unix_ns;
@@ -107,9 +107,8 @@ fn tell(tests: &mut [ToolTest], options: &ImportOptions, name: &str) -> Result<V
     let mut needed: BTreeMap<Untold, String> = BTreeMap::new();
     for test in tests {
         let untold = test.cell().err().unwrap_or_default();
-        test.tell(family, transport, size).map_err(|what| {
-            Failure::Usage(format!("{name} tells otherwise than {}: leave it out", option(what)))
-        })?;
+        test.tell(family, transport, size)
+            .map_err(|what| Failure::Usage(format!("{name} contradicts {}: leave it out", option(what))))?;
         fits(test, size, name)?;
         let words = words.iter().filter(|(_, what)| untold.contains(what));
         needed.extend(words.filter_map(|(word, what)| Some((*what, word.clone()?))));
@@ -145,7 +144,7 @@ fn untold(path: &Path, file: &ToolFile, number: usize) -> Failure {
     let missing = tests[number].cell().err().unwrap_or_default();
     let options = missing.iter().map(|what| option(*what)).collect::<Vec<_>>().join(" and ");
     Failure::Usage(format!(
-        "{}, test {}: the file does not tell all that a run needs: say it by {options}",
+        "{}, test {}: the file does not state everything that a run needs: add {options}",
         path.display(),
         number + 1
     ))

@@ -1,9 +1,9 @@
 //! `stacklab plan`.
 
-use crate::campaign::sources::{new_seed, study_of};
 use crate::cli::run::StudyOptions;
 use crate::failure::Failure;
-use crate::rig::placement::RoutedPlacement;
+use stacklab_campaign::rig::placement::RoutedPlacement;
+use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
 use stacklab_study::{Plan, Study};
@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// Shows what a study would measure, in which order, and the time it may take.
 pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
-    let (_, study) = study_of(options)?;
+    let (_, study) = options.check()?;
     let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
     let mut text = describe(&study, &plan);
     // Show the rest even if this machine lacks something.
@@ -105,7 +105,7 @@ fn describe_probe(probe: &ProbeSpec) -> String {
     let pacing = match probe.pacing {
         Pacing::Flood => "flood".to_owned(),
         Pacing::Lockstep => "one outstanding".to_owned(),
-        Pacing::Schedule(per_second) => format!("{per_second} packet/s"),
+        Pacing::Schedule(per_second) => format!("{per_second} message/s"),
         pacing @ (Pacing::Link | Pacing::Share(_)) => pacing.to_string(),
     };
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();

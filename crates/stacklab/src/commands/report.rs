@@ -1,10 +1,10 @@
 //! `stacklab report`.
 
-use crate::campaign::record::{conclude, latest};
 use crate::cli::report::ReportOptions;
 use crate::commands::output::{output, print_text, width};
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
+use stacklab_campaign::record::{conclude, latest};
 use stacklab_model::{Difference, Findings, UnknownName, nearest};
 use stacklab_report::page::html;
 use stacklab_report::{

@@ -1,21 +1,22 @@
 //! `stacklab run`.
 
-use crate::campaign::imported::ImportedStudy;
-use crate::campaign::measure;
-use crate::campaign::progress::Progress;
-use crate::campaign::record::{conclude, has_a_block};
-use crate::campaign::schedule::as_it_began;
-use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, study_of};
 use crate::cli::run::RunOptions;
 use crate::commands::report;
-use crate::engine::Programs;
 use crate::explaining::better::explain;
 use crate::failure::Failure;
-use crate::rig::agent_copy::Copying;
-use crate::rig::placement::RoutedPlacement;
-use crate::rig::remote_host::reach;
-use crate::rig::rigs::Rigs;
 use stacklab_agent::interrupt;
+use stacklab_campaign::CampaignError;
+use stacklab_campaign::engine::Programs;
+use stacklab_campaign::imported::ImportedStudy;
+use stacklab_campaign::measure;
+use stacklab_campaign::progress::Progress;
+use stacklab_campaign::record::{conclude, has_a_block};
+use stacklab_campaign::rig::agent_copy::Copying;
+use stacklab_campaign::rig::placement::RoutedPlacement;
+use stacklab_campaign::rig::remote_host::reach;
+use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::schedule::as_it_began;
+use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
 use stacklab_guests::image::Image;
 use stacklab_model::{Cell, CpuScope, Factor, Metric, Probe, System, Systems, Topology, once_each};
 use stacklab_store::{Campaign, Record};
@@ -39,9 +40,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
         let path = record.path().to_owned();
         measured = explain(&mut record, &options.placement.in_vm, Duration::from_nanos(ns), interrupted)
             .map_err(|failure| match failure {
-                Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => {
-                    Failure::Interrupted(path)
-                }
+                failure if failure.is_interruption() => CampaignError::Interrupted(path).into(),
                 failure => failure,
             });
     }
@@ -51,10 +50,10 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     } else {
         eprintln!("stacklab: no block is complete: there is nothing to compare yet");
     }
-    eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
-    if let Err(Failure::Testbed(_)) = measured {
+    eprintln!("The record: {} (other formats: stacklab report --help)", record.path().display());
+    if let Err(Failure::Campaign(CampaignError::Testbed(_))) = measured {
         eprintln!(
-            "What was measured is kept: go on with `stacklab run --resume --out {}`",
+            "Results so far are kept. Resume with: stacklab run --resume --out {}",
             record.path().display()
         );
     }
@@ -92,7 +91,7 @@ fn campaign_until(
     let reached = reach(&request.study, copying)?;
     let builds = request.study.systems().iter().any(Systems::are_built);
     if builds && enter()? == Privilege::UserNamespace {
-        eprintln!("stacklab: not root: working in a user namespace of its own");
+        eprintln!("stacklab: not root: building the testbed in a user namespace");
     }
     let routed = RoutedPlacement::of(&request.study, &options.placement.in_vm)?;
     if let Some(place) = routed.as_ref().and_then(RoutedPlacement::guest_and_why) {
@@ -147,12 +146,12 @@ fn campaign_until(
     drop(rigs);
     // Without a record there is nothing to report; what there is of one is reported, and why it ended.
     match measured {
-        Err(failure @ Failure::Store(_)) => Err(failure),
-        Err(Failure::Agent(error)) if !matches!(error, AgentError::Interrupted) => {
+        Err(error @ CampaignError::Store(_)) => Err(error.into()),
+        Err(CampaignError::Agent(error)) if !matches!(error, AgentError::Interrupted) => {
             let path = record.path().to_owned();
-            Ok((record, Err(Failure::Campaign { error, path })))
+            Ok((record, Err(Failure::Resumable { error, path })))
         }
-        measured => Ok((record, measured)),
+        measured => Ok((record, measured.map_err(Failure::from))),
     }
 }
 
@@ -164,7 +163,7 @@ fn images_are_here(study: &Study) -> Result<(), Failure> {
         Ok(_) => Ok(()),
         Err(error) => Err(match without(study, system) {
             Some(without) => Failure::NoImage { error, without },
-            None => Failure::Testbed(error),
+            None => error.into(),
         }),
     })
 }
@@ -238,7 +237,7 @@ struct Request {
 
 impl Request {
     fn new(options: &RunOptions) -> Result<Self, Failure> {
-        let (source, study) = study_of(&options.study)?;
+        let (source, study) = options.study.check()?;
         let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
         if path.exists() {
             return Err(stacklab_store::StoreError::Exists { path }.into());
@@ -291,8 +290,7 @@ fn refuse_another_place(request: &Request, testbed_description: &str) -> Result<
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "{} cannot be resumed on another testbed: leave --in-vm out or add it as it was, use programs of \
-         the versions that it was begun with, or start a new record\n\
+        "{} cannot be resumed on another testbed: use the same --in-vm and the same program versions, or start a new record\n\
          it was: {}\nit is:  {testbed_description}",
         request.path.display(),
         request.campaign.testbed_description

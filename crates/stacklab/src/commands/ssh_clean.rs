@@ -3,7 +3,7 @@
 use crate::cli::tools::SshCleanOptions;
 use crate::commands::output::print_text;
 use crate::failure::Failure;
-use crate::rig::agent_copy::remove;
+use stacklab_campaign::rig::agent_copy::remove;
 use stacklab_model::System;
 
 /// Removes this program's copies from machines.
@@ -17,7 +17,7 @@ pub(crate) fn ssh_clean(options: &SshCleanOptions) -> Result<(), Failure> {
     for system in machines {
         let removed = remove(&system)?;
         if removed.is_empty() {
-            print_text(&format!("{system}: no stacklab was put there\n"))?;
+            print_text(&format!("{system}: no copy of stacklab found\n"))?;
         }
         for name in removed {
             print_text(&format!("{system}: removed {name}\n"))?;

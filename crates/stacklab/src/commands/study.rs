@@ -1,9 +1,9 @@
 //! `stacklab study`.
 
-use crate::campaign::sources::{PRESETS, StudySource, preset_names};
 use crate::cli::study::StudyCommand;
 use crate::commands::output::print_text;
 use crate::failure::Failure;
+use stacklab_campaign::sources::{PRESETS, StudySource, preset_names};
 use stacklab_model::nearest;
 use std::fs::File;
 use std::io::{ErrorKind, Write};

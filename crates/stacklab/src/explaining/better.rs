@@ -1,17 +1,17 @@
-//! `run --explain`: why the arms of a campaign that are better are, by samples of the processors in a time of its own.
+//! `run --explain`: samples the processors, in separate runs, to explain why arms of a campaign are better.
 //!
-//! Each pair of cells is measured anew, in a record of its own that is not kept: sampled runs give no verdicts, and
+//! Each pair of cells is measured anew, in a record that is not kept: sampled runs give no verdicts, and
 //! the campaign's runs were not sampled.
 
-use crate::campaign::measure;
-use crate::campaign::progress::Progress;
-use crate::campaign::record::Recorded;
-use crate::campaign::sources::new_seed;
 use crate::explaining::{ARM_NS, ARMS, SEPARATE, SLICE_NS, WARMUP_NS, explanations as explained, possible};
 use crate::failure::Failure;
-use crate::rig::placement::RoutedPlacement;
-use crate::rig::rigs::Rigs;
 use stacklab_analysis::findings;
+use stacklab_campaign::measure;
+use stacklab_campaign::progress::Progress;
+use stacklab_campaign::record::Recorded;
+use stacklab_campaign::rig::placement::RoutedPlacement;
+use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{
     Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
@@ -26,10 +26,10 @@ use std::time::{Duration, Instant};
 
 /// Metrics of what a message costs, and of rates and times that follow from it.
 const METRICS: [Metric; 7] = [
-    Metric::CpuPerPacket,
-    Metric::CpuPerPacketSender,
+    Metric::ReceiverCpuPerMessage,
+    Metric::SenderCpuPerMessage,
     Metric::Throughput,
-    Metric::PacketRate,
+    Metric::MessageRate,
     Metric::Rtt,
     Metric::RttMean,
     Metric::RttInterface,
@@ -74,8 +74,7 @@ pub(crate) fn explain(
                 false => sampled(&part, pair, inside, interrupted),
             });
         let why = match why {
-            Err(Failure::Interrupted(_)) => return Err(AgentError::Interrupted.into()),
-            Err(interruption @ Failure::Agent(AgentError::Interrupted)) => return Err(interruption),
+            Err(reason) if reason.is_interruption() => return Err(AgentError::Interrupted.into()),
             Err(reason) => Why::Unknown(reason.to_string()),
             Ok(why) => why,
         };
@@ -203,7 +202,7 @@ fn sampled(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::sources::StudySource;
+    use stacklab_campaign::sources::StudySource;
     use stacklab_model::{Effect, Estimate, Family, Framing, Interval, Question, Scale, StopReason};
     use std::path::Path;
 
@@ -246,11 +245,11 @@ mod tests {
 
     #[test]
     fn what_differs_most_is_first_one_of_each_kind_before_any_second_and_nothing_twice() {
-        use Metric::{CpuPerPacket, Loss, Rtt, Throughput};
+        use Metric::{Loss, ReceiverCpuPerMessage, Rtt, Throughput};
         use Transport::{Tcp, Udp};
         let comparisons = [
             compared(Throughput, Udp, 128, 0.95, true),
-            compared(CpuPerPacket, Udp, 128, 1.05, true),
+            compared(ReceiverCpuPerMessage, Udp, 128, 1.05, true),
             compared(Throughput, Udp, 512, 0.90, true),
             compared(Throughput, Tcp, 128, 0.98, true),
             compared(Throughput, Tcp, 512, 0.80, false),

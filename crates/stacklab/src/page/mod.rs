@@ -3,10 +3,10 @@
 mod host_rows;
 mod published;
 
-use crate::campaign::record::Recorded;
 use crate::failure::Failure;
 use serde::Serialize;
 use stacklab_analysis::{findings, limit};
+use stacklab_campaign::record::Recorded;
 use stacklab_model::{Cell, LimitedBy, Metric, RunRecord, Trial};
 use stacklab_report::page::{Detailed, Page, PageSource, RunDetail, detail, page};
 use stacklab_store::Record;

@@ -87,7 +87,7 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
         (Arm::Buffers { larger }, _) => {
             let (factor, [low, high]) =
                 extremes(&[Factor::ReceiveBuffer, Factor::SendBuffer], study).ok_or_else(|| {
-                    "the preset leaves the socket buffers to the kernel, which sizes them as it goes; to vary them: --set \
+                    "the preset leaves the socket buffers to the kernel, which adapts their sizes; to vary them: --set \
                      'factors.receive_buffer=[65536, 212992]'"
                         .to_owned()
                 })?;
@@ -95,7 +95,7 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
         }
         (Arm::Mtu { smaller }, _) => {
             let (factor, [low, high]) = extremes(&[Factor::Mtu], study).ok_or_else(|| {
-                "the preset has one MTU: its messages have a packet of their own, so that a smaller MTU would \
+                "the preset has one MTU: each message has a separate packet, so that a smaller MTU would \
                  change nothing but those that no longer fit; to vary it: --set 'factors.mtu=[1280, 1500]' --set \
                  'factors.size=[128, 1152]'"
                     .to_owned()
@@ -164,9 +164,17 @@ fn label(cell: &Cell, finding: &Finding, factor: Factor) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::sources::StudySource;
+    use stacklab_campaign::sources::StudySource;
     use stacklab_reference::Reference;
     use std::path::Path;
+
+    #[test]
+    fn every_published_study_has_a_preset_with_its_title() {
+        for name in stacklab_reference::STUDIES.map(|study| study.name) {
+            let study = StudySource::read(Some(Path::new(name))).unwrap().check(None, &[]).unwrap();
+            assert!(study.title.starts_with(name), "{}", study.title);
+        }
+    }
 
     fn of(id: &str, settings: &[&str]) -> Result<Vec<ComparedCells>, String> {
         let all = Reference::built_in().unwrap();

@@ -138,7 +138,7 @@ fn instead(finding: &Finding, own: &Reference) -> String {
     use stacklab_reference::LimitKind::{Router, System, Wifi};
     let system = match &finding.scope.systems {
         Systems::Named(system) => format!("on this kernel, which is not {system}"),
-        Systems::All => "on this kernel alone, which is none of the study's systems".to_owned(),
+        Systems::All => "on this kernel only, which is not one of the study's systems".to_owned(),
         _ => "on this kernel, which is not the study's".to_owned(),
     };
     let has = |kind| own.limits.iter().any(|limit| limit.kind == kind);
@@ -147,7 +147,7 @@ fn instead(finding: &Finding, own: &Reference) -> String {
         words.push("all hosts on one kernel".to_owned());
     }
     if has(Wifi) {
-        words.push("over simulated Wi-Fi, which is no radio".to_owned());
+        words.push("over simulated Wi-Fi, without a real radio".to_owned());
     }
     words.join(", ")
 }

@@ -3,7 +3,7 @@
 //! * `arms`: which cells of the record represent a finding's two arms, or why none do
 //! * `judge`: the runs of a finding's parts
 //! * `verdict`: the rule that judges them
-//! * `fragments`: messages that do not fit a packet
+//! * `ip_frag_creates`: messages that do not fit a packet
 //! * `published`: the published figures for the same arms
 //! * `precision`: how many runs the study's precision took
 //! * `text`, `json`: the output formats
@@ -19,15 +19,15 @@ mod verdict;
 
 pub(crate) use published::name as published_name;
 
-use crate::campaign::imported::ImportedStudy;
-use crate::campaign::schedule::as_it_began;
-use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
 use fragments::FragmentedCell;
 use judge::Judged;
 use precision::{Answers, Precision};
 use serde::Serialize;
 use stacklab_analysis::Runs;
+use stacklab_campaign::imported::ImportedStudy;
+use stacklab_campaign::schedule::as_it_began;
+use stacklab_campaign::sources::StudySource;
 use stacklab_reference::{Limit, Reference, StudyName};
 use stacklab_store::Record;
 

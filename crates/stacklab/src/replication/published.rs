@@ -41,7 +41,7 @@ pub(super) fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) ->
 pub(crate) fn name(metric: Metric) -> &'static str {
     match metric {
         Metric::OneWayDelay => "delay",
-        Metric::CpuSystem => "cpu-system",
+        Metric::SenderCpuSystem => "cpu-system",
         Metric::CpuSender => "cpu-sender",
         other => other.name(),
     }

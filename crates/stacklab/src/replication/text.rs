@@ -24,7 +24,10 @@ pub(crate) fn render(replication: &Replication) -> String {
         Block::Facts(vec![
             ("measured", replication.measured.clone()),
             ("testbed", replication.testbed.clone()),
-            ("systems", format!("{} at both ends; it is none of the study's systems", replication.stand_in)),
+            (
+                "systems",
+                format!("{} at both ends, which is not one of the study's systems", replication.stand_in),
+            ),
             ("runs", format!("{} valid, {:.1} minutes", replication.runs, replication.minutes)),
         ]),
     ];

@@ -189,7 +189,7 @@ impl PartData {
         } else if self.is_refuted(direction, LEVEL) {
             (Outcome::CannotTell, "refuted alone, but not with Holm's adjustment over the parts")
         } else {
-            (Outcome::CannotTell, "the interval is too wide to tell")
+            (Outcome::CannotTell, "the interval is too wide")
         }
     }
 }

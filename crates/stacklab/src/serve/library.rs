@@ -3,13 +3,14 @@
 //! A request names a file of the folder. The name is compared with the existing names, and never becomes a path.
 //! Symbolic links, folders and other file extensions are ignored.
 
-use crate::campaign::record::Recorded;
 use crate::failure::Failure;
 use crate::page::{document, run_detail};
 use crate::serve::cached::{Cached, Stamp, locked};
 use crate::serve::json::to_json;
 use crate::serve::running::Running;
 use stacklab_analysis::{between, findings};
+use stacklab_campaign::CampaignError;
+use stacklab_campaign::record::Recorded;
 use stacklab_model::Findings;
 use stacklab_report::page::{CampaignRow, Listing, compared, headline};
 use stacklab_store::Record;
@@ -117,7 +118,7 @@ impl Library {
             match self.summary(name, stamp) {
                 Ok((title, started, runs)) => (row.title, row.started, row.runs) = (title, started, runs),
                 Err(failure) => {
-                    is_passing = matches!(&failure, Failure::Store(error) if error.is_passing());
+                    is_passing = matches!(&failure, Failure::Campaign(CampaignError::Store(error)) if error.is_passing());
                     row.error = Some(failure.to_string());
                 }
             }
@@ -207,8 +208,8 @@ impl Library {
     pub(super) fn compare(&self, a: &str, b: &str) -> Option<Result<String, Failure>> {
         let both = [(a, self.stamp(a)?), (b, self.stamp(b)?)];
         let compare = || -> Result<String, Failure> {
-            let [first, second] = both.map(|(name, stamp)| Recorded::read(&self.open_record(name, stamp)?));
-            let (first, second) = (first?, second?);
+            let [first, second] = both.map(|(name, stamp)| self.open_record(name, stamp));
+            let [first, second] = [Recorded::read(&first?)?, Recorded::read(&second?)?];
             let found =
                 between([&first.campaign(), &second.campaign()], [a, b], &[], None).map_err(|_| {
                     Failure::Usage(format!(

@@ -29,7 +29,7 @@ pub(super) fn read(
             problems.add(Problem::at(
                 slice.place,
                 format!("`runs.slice` is set, and {reason}"),
-                "expected no slice, or runs.arms = \"interleaved\" and what it needs",
+                "expected no slice, or runs.arms = \"interleaved\"",
             ));
         }
         return reason.is_none().then_some(slicing);
@@ -114,7 +114,7 @@ fn reason_for_separate(
     let shared = |spec: &ProbeSpec| {
         spec.metrics.iter().copied().find(|metric| Slicing { slots, ..slicing }.shares(*metric))
     };
-    interleaved.find_map(shared).map(|metric| format!("interleaved arms share what {metric} counts"))
+    interleaved.find_map(shared).map(|metric| format!("interleaved arms share the counter of {metric}"))
 }
 
 /// Why arms are separate unless the study says that they are interleaved: what they differ in acts through a TCP
@@ -132,14 +132,14 @@ fn history(comparisons: &[ComparisonSpec], cells: &[Cell], delayed: bool) -> Opt
     Some(format!("{factor} acts through a connection's history, which turns interrupt"))
 }
 
-/// Why arms cannot take turns: those of other engines, and some with testbeds of their own.
+/// Why arms cannot take turns: those of other engines, and some with separate testbeds.
 fn unfit(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<(Factor, String)> {
     let factor = comparisons.first().map(|comparison| comparison.factor)?;
     if let Some(engine) = cells.iter().map(Engine::of).find(|engine| engine.is_other()) {
         return Some((factor, format!("trials of engine {engine} have no slices")));
     }
     if factor.is_of_wifi() {
-        return Some((factor, "each Wi-Fi network has a guest and a clock of its own".to_owned()));
+        return Some((factor, "each Wi-Fi network has a separate guest and clock".to_owned()));
     }
     if !factor.is_of_testbeds() {
         return None;

@@ -23,7 +23,7 @@ pub(crate) fn last_lines(console: &[u8]) -> String {
     let own = lines.iter().rposition(|line| line.contains("stacklab:") || line.contains("Kernel panic"));
     let end = own.map_or(lines.len(), |own| own + 1);
     let last = &lines[end.saturating_sub(LINES)..end];
-    format!("; its console said last:\n    {}", last.join("\n    "))
+    format!("; the end of its console output:\n    {}", last.join("\n    "))
 }
 
 #[cfg(test)]

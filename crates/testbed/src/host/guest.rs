@@ -16,7 +16,7 @@ use std::process::{Child, Command};
 /// A kind of guest. Its network stack replaces its namespace's end of the link.
 pub trait Guest: fmt::Debug {
     /// Whether the link's end is bridged to a tap device for the guest. If not, the guest takes over the namespace's
-    /// own interface.
+    /// tree interface.
     fn wants_a_tap(&self) -> bool;
 
     /// Starts the guest in a role. Does not wait until it accepts messages.

@@ -59,7 +59,7 @@ pub struct ClientRole {
     pub site: Site,
     /// The mechanism between the routers.
     pub mechanism: Mechanism,
-    /// MTU of its own link, bytes.
+    /// MTU of the host's link, bytes.
     pub mtu: u32,
     /// MTU of the link between the routers, bytes.
     pub middle_mtu: u32,

@@ -5,8 +5,8 @@ use crate::kernel::netlink::{interface, with_netlink};
 use rtnetlink::LinkUnspec;
 use std::fs;
 
-/// Writes a setting below `/proc/sys/net`. This directory shows each thread the settings of its own namespace, so the
-/// machine's settings are out of reach.
+/// Writes a setting below `/proc/sys/net`. This directory shows each thread the settings of that thread's namespace, so
+/// the machine's settings are out of reach.
 pub fn write(name: &str, value: &str) -> Result<(), Fault> {
     let path = format!("/proc/sys/net/{name}");
     fs::write(&path, value).attempt(format!("write {value} to {path}"))

@@ -231,7 +231,7 @@ impl Testbed {
                 Some(halves) if divided => &halves[place],
                 None if divided => {
                     let reason = io::Error::new(io::ErrorKind::Unsupported, "there is only one processor");
-                    let attempted = "give each host processors of its own".to_owned();
+                    let attempted = "assign separate processors to each host".to_owned();
                     return Err(TestbedError::Setup { host: host.node(), attempted, reason });
                 }
                 _ => &all,

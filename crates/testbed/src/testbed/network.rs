@@ -90,7 +90,7 @@ impl Chain<4> {
 #[derive(Debug)]
 pub(crate) struct Network<const N: usize> {
     pub hosts: [Host; N],
-    /// Whether each host's interface is bridged to a guest and has no address of its own.
+    /// Whether each host's interface is bridged to a guest and has no address.
     bridged: [bool; N],
     /// The processors of the path's near half and of its far half, if they are divided.
     pub processors: Option<[Vec<usize>; 2]>,

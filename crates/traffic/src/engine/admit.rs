@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const MOST_UNKNOWN: usize = 64;
 /// How long many connections wait for more of them, and one that has begun its header for the rest.
 const LOOK: Duration = Duration::from_millis(1);
-/// For how long a receiver goes on after the trial's end while strays come.
+/// Time for which a receiver still reads after the trial's end while strays arrive.
 const LONG: Duration = Duration::from_secs(1);
 
 /// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of
@@ -79,7 +79,7 @@ fn first_datagram(
     }
 }
 
-/// Whether a trial has ended, and whether long ago: strays that go on coming keep no receiver.
+/// Whether a trial has ended, and whether long ago: later strays do not keep a receiver alive.
 #[derive(PartialEq)]
 enum Ended {
     Not,
@@ -198,7 +198,7 @@ fn connections(
             sys::sleep(LOOK);
         }
     }
-    // What else waits is dropped, and so closed, before the sender begins.
+    // Other waiting connections are dropped, and so closed, before the sender begins.
     strays += unknown.len() as u64;
     drop(unknown);
     if found.len() == flows {
@@ -218,6 +218,7 @@ fn is_readable(socket: &Socket, limit: Duration) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::header::Phase;
     use crate::engine::receiver::Receiver;
     use crate::engine::sender;
     use crate::trial::fixtures;
@@ -265,6 +266,18 @@ mod tests {
             assert_eq!((sender.sent.measured, receiver.received.measured), (2_000, 2_000), "{what}");
             assert_eq!(receiver.received.strays, strays, "{what}");
         }
+    }
+
+    #[test]
+    fn a_stream_that_lost_bytes_is_an_error() {
+        let spec = spec(Transport::Tcp, 1);
+        let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
+        let mut stream = TcpStream::connect(receiver.address).unwrap();
+        stream.write_all(&announce::bare_header(spec.token, 0, Phase::Warmup)).unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+        stream.write_all(&vec![7; spec.message_bytes as usize]).unwrap();
+        let error = receiver.collect().unwrap_err().to_string();
+        assert!(error.contains("has lost bytes"), "{error}");
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl<'a> RxBatch<'a> {
         match filled {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(RxStatus::Timeout),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(RxStatus::Timeout),
-            // ICMP port unreachable: the peer has closed its port. Other flows may go on.
+            // ICMP port unreachable: the peer has closed its port. Other flows may continue.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 Ok(if several { RxStatus::Timeout } else { RxStatus::Closed })
             }
@@ -157,6 +157,11 @@ impl<'a> RxBatch<'a> {
             }
             Arrivals::Datagrams(_) => None,
         }
+    }
+
+    /// Whether messages are parts of a stream. Datagrams may also be strays.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.channels[0].transport == Transport::Tcp
     }
 
     /// The format of the messages, if they are another program's.

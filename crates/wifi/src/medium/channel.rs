@@ -89,7 +89,7 @@ impl Medium {
     /// Its queue is full, and the frame is dropped.
     ///
     /// # Panics
-    /// The transmitter is no node of this medium.
+    /// The transmitter is not a node of this medium.
     pub fn submit(&mut self, now_ns: u64, frame: Frame) -> Result<(), QueueFull> {
         // What begins at this very time does so with the frame.
         while self.access_ns().is_some_and(|at_ns| at_ns < now_ns) {

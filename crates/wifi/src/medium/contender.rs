@@ -108,7 +108,7 @@ impl Contender {
         self.draw();
     }
 
-    /// Notes the end of an exchange of its own, in which this many frames leave the queue.
+    /// Notes the end of an exchange that it began, in which this many frames leave the queue.
     pub(crate) fn sends(&mut self, frames: usize, until_ns: u64) {
         self.in_flight = (frames, until_ns);
     }

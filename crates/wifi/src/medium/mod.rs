@@ -1,6 +1,6 @@
 //! The shared radio medium of IEEE 802.11n: frames and a clock in, deliveries and airtime out.
 //!
-//! A pure core: no I/O, no sockets, no clock of its own. The same frames at the same times with the same seed give the
+//! A pure core: no I/O, no sockets, no clock. The same frames at the same times with the same seed give the
 //! same events to the bit. Durations are those of [`stacklab_model::wifi`]; this module adds who sends when.
 //!
 //! ```text

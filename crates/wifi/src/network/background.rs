@@ -80,7 +80,7 @@ impl Drop for Background {
     }
 }
 
-/// Sends until it is told to stop. It waits where the buffer is full.
+/// Sends until the stop request. It waits while the buffer is full.
 fn send(socket: &UdpSocket, stop: &AtomicBool) {
     let message = [0x5a; PAYLOAD];
     while !stop.load(Ordering::Relaxed) {

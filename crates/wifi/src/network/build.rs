@@ -48,7 +48,7 @@ pub struct WifiNetwork {
 const NODES: [Node; 3] = [Node::Sender, Node::AccessPoint, Node::Receiver];
 
 impl WifiNetwork {
-    /// Starts `program args` as each host in a network namespace of its own, and joins them by Wi-Fi. The daemons'
+    /// Starts `program args` as each host in a separate network namespace, and joins them by Wi-Fi. The daemons'
     /// files are in the folder. What is on air is written to the capture. On return all stations are associated, and
     /// packets of both families have crossed the access point.
     ///

@@ -16,7 +16,7 @@ pub const FOLDER: &str = "wifi";
 /// The file in the folder with the versions of the programs' packages, a line each.
 pub const VERSIONS: &str = "versions";
 
-/// A running daemon with a folder of its own. Dropping it kills it.
+/// A running daemon with a separate folder. Dropping it kills it.
 #[derive(Debug)]
 pub(super) struct Daemon {
     name: &'static str,

@@ -154,7 +154,7 @@ impl From<Passphrase> for String {
     }
 }
 
-/// A text that is no passphrase.
+/// A text that is not a passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a passphrase of Wi-Fi has 8 to 63 printable ASCII characters")]
 pub struct BadPassphrase;

@@ -31,7 +31,7 @@ pub(super) struct Station {
 pub(super) enum NotAssociated {
     /// A step failed.
     Fault(Fault),
-    /// What it was told, or did not find.
+    /// What failed, or was not found.
     Reason(String),
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn refusal(events: &[String]) -> Option<String> {
     })
 }
 
-/// How much of what an access point says of itself is told, characters.
+/// Maximum length of an access point's description, characters.
 const SHOWN: usize = 100;
 
 fn shown(text: &str) -> String {

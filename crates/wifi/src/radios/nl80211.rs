@@ -1,4 +1,4 @@
-//! What the kernel's Wi-Fi is told and asked over nl80211 (linux/nl80211.h).
+//! Requests to the kernel's Wi-Fi over nl80211 (linux/nl80211.h).
 
 use crate::radios::hwsim::genl;
 use crate::radios::hwsim::socket::Socket;
@@ -71,7 +71,7 @@ pub(crate) fn channel(index: u32) -> Result<Channel, Fault> {
 /// Lets an interface of the calling thread's namespace sleep while it is idle, given its index.
 ///
 /// # Errors
-/// The kernel's error: it is no station, or cannot sleep.
+/// The kernel's error: it is not a station, or cannot sleep.
 pub(crate) fn let_sleep(index: u32) -> Result<(), Fault> {
     const ATTEMPTED: &str = "let the station sleep while it is idle";
     let mut socket = Socket::open().attempt(ATTEMPTED)?;

@@ -14,7 +14,7 @@ pub struct MediumReport {
     pub nodes: Vec<NodeAirtime>,
     /// Frames and the kernel.
     pub frames: FrameCounts,
-    /// Whether exchanges were told in time.
+    /// Whether exchanges were reported in time.
     pub lateness: Lateness,
     /// A hash of all events with their times and frames. Two equal courses have the same.
     pub digest: u64,
@@ -36,12 +36,12 @@ pub struct FrameCounts {
     pub overruns: u64,
 }
 
-/// How late the kernel was told of exchanges whose frames were received.
+/// How late the kernel got exchanges whose frames were received.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lateness {
     /// Such exchanges.
     pub exchanges: u64,
-    /// Part of these that were told later than after a tenth of their own time.
+    /// Part of these that were late by more than a tenth of their time.
     pub late: u64,
     /// The sum of all delays.
     pub total_ns: u64,
@@ -50,7 +50,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Notes an exchange of this length that was told so much later than it happened.
+    /// Notes an exchange of this length, and by how much it was late.
     pub(super) fn note(&mut self, exchange_ns: u64, delay_ns: u64) {
         self.exchanges += 1;
         self.late += u64::from(delay_ns > exchange_ns / 10);

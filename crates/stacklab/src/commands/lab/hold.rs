@@ -6,8 +6,8 @@ use crate::commands::lab::state::{
 };
 use crate::commands::lab::wanted::wanted;
 use crate::failure::Failure;
-use crate::rig::routed_text::translators;
 use stacklab_agent::interrupt;
+use stacklab_campaign::rig::routed_text::translators;
 use stacklab_guests::{GuestHosted, Requirements, find_placement, prepare, shell};
 use stacklab_model::{Family, Mechanism, System, Topology};
 use stacklab_study::Study;
@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// What is attempted when the testbed is up.
-const TOLD: &str = "tell of the testbed";
+const TOLD: &str = "announce the testbed";
 
 /// A testbed of any kind, which is removed when this is dropped.
 type Held = Box<dyn Any>;

@@ -1,23 +1,22 @@
 //! The requested testbed.
 
-use crate::campaign::sources::study_of;
 use crate::cli::lab::LabUpOptions;
 use crate::failure::Failure;
-use crate::rig::placement::without_routers;
+use stacklab_campaign::rig::placement::without_routers;
 use stacklab_guests::Placement;
 use stacklab_model::{RoutedKind, Systems};
 use stacklab_study::Study;
 
 /// What to build: the study, and one of its routed testbeds if it has routers.
 pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind>), Failure> {
-    let (_, study) = study_of(&options.study)?;
+    let (_, study) = options.study.check()?;
     let mechanisms = study.mechanisms();
     if options.placement.in_vm != Placement::WhereNeeded && mechanisms.is_empty() {
-        return Err(without_routers());
+        return Err(without_routers().into());
     }
     let routers = study.rows().into_iter().map(|row| row.routers);
     if study.systems().into_iter().chain(routers).any(|systems| systems != Systems::NAMESPACES) {
-        let what = "only testbeds of namespaces can be entered; some of this study's hosts are others";
+        let what = "only testbeds of namespaces can be entered; some hosts of this study are not namespaces";
         return Err(Failure::Usage(format!(
             "{what}: --set 'factors.os=[\"namespace\"]', and factors.routers where the study has it"
         )));

@@ -6,9 +6,9 @@ use crate::commands::measure::ends::{both_families, reach};
 use crate::commands::measure::slow;
 use crate::commands::measure::study::{Arms, study_text};
 use crate::failure::Failure;
-use crate::rig::agent_process::AgentProcess;
-use crate::rig::both_families::{BothFamilies, Way};
-use crate::rig::rigs::Rigs;
+use stacklab_campaign::rig::agent_process::AgentProcess;
+use stacklab_campaign::rig::both_families::{BothFamilies, Way};
+use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_model::{CpuScope, Family};
 use stacklab_traffic::host::route::route_to;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(super) fn against(
     // Wrong options are found before a host is asked.
     study_text(common, request, baseline, Arms::Interleaved)?;
     let (rig, _local) = meet(common, interrupted)?;
-    let mut rigs = Rigs::of_one(Box::new(rig));
+    let mut rigs = Rigs::of_one(rig);
     let arms = slow::arms(common, request, baseline, &mut rigs)?;
     let comparison = Comparison::new(common, study_text(common, request, baseline, arms)?)?;
     let (description, hosts) = (rigs.describe(&comparison.study), rigs.hosts()?);

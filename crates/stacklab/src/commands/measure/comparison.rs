@@ -1,12 +1,13 @@
 //! The campaign behind `stacklab measure .. --against FAMILY`.
 
-use crate::campaign::measure;
-use crate::campaign::progress::Progress;
-use crate::campaign::record::{conclude, has_a_block};
-use crate::campaign::sources::{StudySource, new_seed};
 use crate::cli::measure::CommonOptions;
 use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
+use stacklab_campaign::CampaignError;
+use stacklab_campaign::measure;
+use stacklab_campaign::progress::Progress;
+use stacklab_campaign::record::{conclude, has_a_block};
+use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_model::{
     Comparison as Compared, CpuScope, Findings, Metric, Question, RunRecord, Trial, Verdict,
 };
@@ -22,7 +23,7 @@ use tempfile::TempDir;
 fn advice(findings: &Findings) -> String {
     seconds_needed(findings).map_or_else(String::new, |seconds| {
         format!(
-            "Undecided: at the current variance, -t {:.0} would decide half of what is open.\n",
+            "Undecided: at the current variance, -t {:.0} would decide half of the open comparisons.\n",
             seconds.ceil()
         )
     })
@@ -71,7 +72,7 @@ impl Comparison {
         testbed_description: String,
         cpu_scope: CpuScope,
         hosts: Vec<HostRow>,
-        mut run: impl FnMut(&Study, u64, &[Trial]) -> Result<Vec<RunRecord>, Failure>,
+        mut run: impl FnMut(&Study, u64, &[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
     ) -> Result<(), Failure> {
         let Comparison { study, source, path, json, _folder } = self;
         let campaign = Campaign {
@@ -105,16 +106,16 @@ impl Comparison {
             eprintln!("stacklab: no block is complete: there is nothing to compare");
         }
         if _folder.is_none() {
-            eprintln!("The record: {} (stacklab report --help says what it gives)", path.display());
+            eprintln!("The record: {} (formats: stacklab report --help)", path.display());
         }
         match measured {
-            // There is no record to go on with.
-            Err(Failure::Interrupted(_)) => Err(AgentError::Interrupted.into()),
+            // There is no record to resume.
+            Err(CampaignError::Interrupted(_)) => Err(AgentError::Interrupted.into()),
             Ok(()) if findings.valid_runs == 0 => Err(Failure::NothingValid),
             Ok(()) => {
                 unanswered(&findings.comparisons).map_or(Ok(()), |why| Err(Failure::NothingToCompare(why)))
             }
-            measured => measured,
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(said(&[nothing(Metric::Throughput), loss(0.99)]), None);
         let dead = said(&[nothing(Metric::Throughput), loss(1.0)]).unwrap();
         assert_eq!(dead, "ipv6 does not get through: all of its datagrams were lost");
-        let none = said(&[nothing(Metric::Throughput), nothing(Metric::CpuPerPacket)]).unwrap();
+        let none = said(&[nothing(Metric::Throughput), nothing(Metric::ReceiverCpuPerMessage)]).unwrap();
         assert_eq!(none, "nothing can be compared: ipv6: none arrived");
     }
 }

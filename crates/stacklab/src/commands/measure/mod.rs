@@ -17,10 +17,10 @@ use crate::commands::measure::ends::AgentPair;
 use crate::commands::measure::plan::{check, plan};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
-use crate::trial::clock_offset::{ClockOffset, one_machine};
-use crate::trial::evidence::Evidence;
-use crate::trial::figures::figures;
 use stacklab_agent::interrupt;
+use stacklab_campaign::trial::clock_offset::{ClockOffset, one_machine};
+use stacklab_campaign::trial::evidence::Evidence;
+use stacklab_campaign::trial::figures::figures;
 use stacklab_model::{Direction, Length, Role, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::unix_time::now_unix_ns;
@@ -96,7 +96,7 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     }
     let clocks =
         offset.with_after(|| measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
-    let run = figures(&trial, spec, &path, ways, Evidence { clocks, ..Evidence::of(collected) });
+    let run = figures(&trial, spec, &path, ways, Evidence::of(collected).with_clocks(clocks));
     if !run.is_valid() {
         // A host that is gone is an error, and gives no measurement.
         sender.agent.hello()?;

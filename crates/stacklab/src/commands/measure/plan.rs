@@ -1,7 +1,7 @@
 //! Builds a trial and its specification from a request.
 
 use crate::cli::measure::{MeasureRequest, Pace};
-use crate::failure::Failure;
+use stacklab_campaign::CampaignError;
 use stacklab_model::{
     Cell, CellSettings, CpuScope, Direction, Family, Framing, HEADER_BYTES, Io, IoChoice, Metric, Pacing,
     Probe, ProbeSpec, Transport, Trial, TrialSpec, Tuning,
@@ -20,12 +20,12 @@ const PACKET_SIZE: u32 = 1400;
 ///
 /// # Errors
 /// With a sentence on the conflicting options.
-pub(crate) fn check(request: &MeasureRequest) -> Result<(), Failure> {
-    let refuse = |text: String| Err(Failure::Usage(text));
+pub(crate) fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
+    let refuse = |text: String| Err(CampaignError::Usage(text));
     if let Some(size) = request.size {
         if size < HEADER_BYTES {
             return refuse(format!(
-                "a message of {size} bytes does not hold the probe's own header: -l {HEADER_BYTES} is the least"
+                "a message of {size} bytes is smaller than the probe's header: use -l {HEADER_BYTES} or more"
             ));
         }
         if request.transport == Transport::Tcp && size > LONGEST_TCP {
@@ -51,7 +51,7 @@ pub(crate) fn check(request: &MeasureRequest) -> Result<(), Failure> {
     if request.transport == Transport::Udp
         && (mss.is_some() || nodelay.is_some() || congestion_control.is_some())
     {
-        return refuse("-C, -M and -N tune TCP sockets: say --tcp with them".to_owned());
+        return refuse("-C, -M and -N are options of TCP sockets: add --tcp".to_owned());
     }
     Ok(())
 }
@@ -67,12 +67,12 @@ pub(crate) fn plan(
     direction: Direction,
     shared: bool,
     token: u32,
-) -> Result<(Trial, TrialSpec), Failure> {
+) -> Result<(Trial, TrialSpec), CampaignError> {
     let MeasureRequest { probe, transport, framing, flows, .. } = *request;
     let size = request.size.unwrap_or(default_size(probe, transport, framing));
     let most = family.largest_packet_bytes() - family.header_bytes() - transport.header_bytes();
     if transport == Transport::Udp && size > most {
-        return Err(Failure::Usage(format!(
+        return Err(CampaignError::Usage(format!(
             "a datagram of {size} bytes is too long over {family}: -l {most} is the most"
         )));
     }
@@ -83,7 +83,7 @@ pub(crate) fn plan(
     if let Pacing::Schedule(per_second) = pacing
         && per_second < SLOWEST
     {
-        return Err(Failure::Usage(format!(
+        return Err(CampaignError::Usage(format!(
             "at this rate a message of {size} bytes leaves every {:.0} s: choose shorter messages (-l) or a higher rate (-b)",
             1.0 / per_second
         )));
@@ -92,7 +92,7 @@ pub(crate) fn plan(
         Metric::RttInterface | Metric::RttInterfaceP99 => request.at_interface,
         // The sampler would compete with a sender that spins to keep a schedule.
         Metric::MemorySockets => false,
-        metric if metric.is_bias() => false,
+        metric if metric.is_generator_error() => false,
         // On a schedule, one-way delays cost nothing.
         metric if metric.is_one_way_delay() => request.delays || pacing != Pacing::Flood,
         _ => true,

@@ -1,11 +1,11 @@
 //! Paths that are too slow for slices of milliseconds: what they show in a short trial decides how their families are
 //! compared.
 
-use crate::campaign::sources::{StudySource, new_seed};
 use crate::cli::measure::{CommonOptions, MeasureRequest};
 use crate::commands::measure::study::{Arms, LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS, study_text, trial_ns};
 use crate::failure::Failure;
-use crate::rig::rigs::Rigs;
+use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_model::{Family, Length, Probe, RunRecord, Transport, Trial};
 use std::slice::from_ref;
 use std::time::Instant;
@@ -110,7 +110,7 @@ fn by_turns(transport: Transport, time_ns: u64, looked_ns: u64, shown: &[Shown])
         let seconds = needed_ns.div_ceil(1_000_000_000);
         return Err(Failure::Usage(format!(
             "the path is too slow to compare both families in this time: over {family} it carries {rate:.0} kbit/s, \
-             and takes {:.1} s to empty after each trial; ask for -t {seconds} or more, or measure each family alone",
+             and takes {:.1} s to empty after each trial; use -t {seconds} or more, or measure each family alone",
             slowest.emptying_ns as f64 / 1e9
         )));
     }

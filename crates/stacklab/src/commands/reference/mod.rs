@@ -96,8 +96,7 @@ fn published(published: &PublishedTable) -> Table {
 }
 
 fn audit_blocks(audited: &[Audited<'_>]) -> Vec<Block> {
-    let mut blocks =
-        vec![Block::Title("Stated differences, recomputed from the figures beside them".to_owned())];
+    let mut blocks = vec![Block::Title("Stated differences, recomputed from the printed figures".to_owned())];
     for study in STUDIES {
         let own: Vec<_> =
             audited.iter().filter(|audited| audited.claim.source == study.name).cloned().collect();

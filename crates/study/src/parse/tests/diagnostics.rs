@@ -38,7 +38,7 @@ fn a_missing_table_is_shown_at_the_file() {
     1 | [testbed]
       | ^ expected a key `title` in this file
       |
-      = help: What the study asks, as the heading of its reports.
+      = help: The title of reports.
     "#);
 }
 
@@ -51,7 +51,7 @@ fn an_empty_file_lacks_what_a_study_needs() {
     1 |
       | ^ expected a key `title` in this file
       |
-      = help: What the study asks, as the heading of its reports.
+      = help: The title of reports.
 
     error: `factors` is missing
      --> study.toml:1:1
@@ -59,7 +59,7 @@ fn an_empty_file_lacks_what_a_study_needs() {
     1 |
       | ^ expected a key `factors` in this file
       |
-      = help: What is varied. Every combination of levels is a cell of the study.
+      = help: The factors. Every combination of levels is a cell of the study.
 
     error: `probe` is missing
      --> study.toml:1:1

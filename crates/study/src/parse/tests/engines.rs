@@ -57,7 +57,7 @@ fn what_an_engine_cannot_do_is_said_at_its_place() {
             &["engine `netperf` ends after a time"],
         ),
         (
-            of("\"netperf\"").replace("length", "packet_rate = 1000\nlength"),
+            of("\"netperf\"").replace("length", "message_rate = 1000\nlength"),
             &["engine `netperf` has no rate"],
         ),
         (
@@ -66,9 +66,9 @@ fn what_an_engine_cannot_do_is_said_at_its_place() {
         ),
         (
             of("\"iperf\"")
-                .replace("\"throughput\"", "\"throughput\", \"bias_sent\"")
-                .replace("factor = \"family\"", "factor = \"family\"\nmetrics = [\"bias_sent\"]"),
-            &["nothing is compared by `bias_sent`"],
+                .replace("\"throughput\"", "\"throughput\", \"generator_tx_error\"")
+                .replace("factor = \"family\"", "factor = \"family\"\nmetrics = [\"generator_tx_error\"]"),
+            &["nothing is compared by `generator_tx_error`"],
         ),
         (
             of("\"iperf\"").replace("probe.stream", "probe.echo").replace("\"throughput\"", "\"rtt\""),

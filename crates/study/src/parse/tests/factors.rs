@@ -74,8 +74,8 @@ fn a_mistake_in_factors_is_named() {
         (with("[\"ipv4\", \"ipv6\"]", "\"ipv4\""), &["for `factors.family`", "a list in brackets"]),
         (with("[\"ipv4\", \"ipv6\"]", "[]"), &["for `factors.family`", "at least one item"]),
         (with("[\"segment\"]", "[\"segmnt\"]"), &["no framing `segmnt`", "did you mean `segment`?"]),
-        (with("[\"tcp\", \"udp\"]", "[\"udp\", \"udp\"]"), &["`udp` stands twice in `factors.transport`"]),
-        (with("[128, 1408]", "[128, 1408, 128]"), &["`128` stands twice in `factors.size`", "first here"]),
+        (with("[\"tcp\", \"udp\"]", "[\"udp\", \"udp\"]"), &["`udp` occurs twice in `factors.transport`"]),
+        (with("[128, 1408]", "[128, 1408, 128]"), &["`128` occurs twice in `factors.size`", "first here"]),
         (with("[128, 1408]", "[0]"), &["for `factors.size`", "a whole number from 1 to"]),
         (with("[128, 1408]", "[-128]"), &["for `factors.size`", "a whole number from 1 to"]),
         (with("[128, 1408]", "[2_000_000]"), &["for `factors.size`", "to 1048576"]),
@@ -96,11 +96,11 @@ fn a_mistake_in_a_setting_is_named() {
         (with("size =", "mss = [87]\nsize ="), &["for `factors.mss`", "from 88 to"]),
         (
             with("size =", "nodelay = [true, true]\nsize ="),
-            &["`true` stands twice in `factors.nodelay`", "first here"],
+            &["`true` occurs twice in `factors.nodelay`", "first here"],
         ),
         (
             with("size =", "kernel_pacing = [true]\nsize ="),
-            &["no schedule for the kernel to keep", "add packet_rate to probe.stream"],
+            &["no schedule for the kernel to keep", "add message_rate to probe.stream"],
         ),
         (
             with("size =", "nodelay = [true, false]\nsize ="),

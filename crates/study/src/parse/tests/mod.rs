@@ -8,6 +8,7 @@ mod factors;
 mod fuzz;
 mod layers;
 mod probes;
+mod renamed;
 mod sizes;
 mod testbed;
 mod values;

@@ -1,8 +1,8 @@
 //! `[testbed]`: topology, routers and their links.
 
-use crate::parse::tests::{STUDY, assert_mistakes, errors, routed, study, with};
+use crate::parse::tests::{STUDY, adjusted, assert_mistakes, errors, routed, study, with};
 use insta::assert_snapshot;
-use stacklab_model::{Family, RoutedKind, Translator};
+use stacklab_model::{Family, RoutedKind, Topology, Translator};
 
 #[test]
 fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
@@ -67,7 +67,7 @@ fn a_translator_that_translates_nothing_or_not_that_way_is_refused() {
     11 | translator = ["jool"]
        |               ------ together with this
        |
-       = help: leave this direction out, or take "tayga" in factors.translator
+       = help: leave this direction out, or use "tayga" in factors.translator
     "#);
     // One address to one, and what keeps no state, let everything through.
     assert_eq!(study(&back(all, "\"tayga\"")).rows().len(), 3);
@@ -101,7 +101,7 @@ fn what_routers_exclude_is_named() {
                 .replace("size = [128, 1408]", "size = [128]\nos = [\"namespace\", \"here -> ssh:lab\"]"),
             &[
                 "`here` cannot be a client behind routers",
-                "network of its own",
+                "is on another network",
                 "clients are namespace, gvisor",
             ],
         ),
@@ -118,7 +118,7 @@ fn what_routers_exclude_is_named() {
         (
             with("mtu = 1500", "topology = \"routed\"")
                 .replace("size = [128, 1408]", "size = [128]\nrouters = [\"uml -> ssh:lab\"]"),
-            &["`ssh:lab` cannot be a router", "network of its own"],
+            &["`ssh:lab` cannot be a router", "is on another network"],
         ),
         (
             with("size = [128, 1408]", "size = [128]\nrouters = [\"uml\"]"),
@@ -161,4 +161,16 @@ fn what_routers_exclude_is_named() {
             &["`testbed.near.rate` makes this link narrower"],
         ),
     ]);
+}
+
+#[test]
+fn option_named_for_a_delayed_link_works() {
+    let delayed = with("mtu = 1500", "delay = \"10ms\"");
+    let said = errors(&delayed).to_string();
+    let (_, option) = said.split_once("(--set ").unwrap_or_else(|| panic!("{said}"));
+    let (option, _) = option.split_once(')').unwrap_or_else(|| panic!("{said}"));
+    let Topology::Routed(links) = adjusted(&delayed, None, &[option]).unwrap().topology else {
+        panic!("{option}")
+    };
+    assert_eq!(links.middle.delay_ns, 10_000_000);
 }

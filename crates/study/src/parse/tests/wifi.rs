@@ -155,7 +155,7 @@ fn arms_of_several_networks_do_not_take_turns() {
     assert_mistakes(&[(
         text("security", "baseline = \"open\"\ncandidate = \"wpa2\""),
         &[
-            "differ in security, and each Wi-Fi network has a guest and a clock of its own",
+            "differ in security, and each Wi-Fi network has a separate guest and clock",
             "expected \"separate\"",
         ],
     )]);

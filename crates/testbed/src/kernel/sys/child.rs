@@ -69,7 +69,7 @@ pub(crate) fn limit_open_files(command: &mut Command) {
     };
 }
 
-/// Limits the files that the command writes to a gigabyte each. The kernel kills it if it goes on writing.
+/// Limits the files that the command writes to a gigabyte each. The kernel kills it if it writes more.
 pub(crate) fn limit_file_size(command: &mut Command) {
     const BYTES: libc::rlimit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
     // SAFETY: as for the limit of open files.

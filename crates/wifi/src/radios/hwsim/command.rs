@@ -138,7 +138,7 @@ pub(crate) fn write_radio(attributes: &mut Attributes<'_>, name: &str, address: 
     attributes.flag(DESTROY_RADIO_ON_CLOSE);
 }
 
-/// The place in the table of legacy rates that a reception is told with: generic netlink carries no MCS.
+/// The index in the table of legacy rates for a reception: generic netlink carries no MCS.
 pub(crate) fn legacy_rate(rate: &Rate) -> u32 {
     const MCS: u16 = 1 << 3;
     if rate.flags & MCS == 0 { u32::try_from(rate.index).unwrap_or_default() } else { 0 }

@@ -92,7 +92,7 @@ impl Attributes<'_> {
 /// A received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Message<'a> {
-    /// The answer to a request: zero or a result of its own, or an error number below zero.
+    /// The answer to a request: zero or a positive result, or an error number below zero.
     Answer {
         /// The request's number.
         sequence: u32,
@@ -114,13 +114,13 @@ pub(crate) enum Message<'a> {
     Nothing,
 }
 
-/// What is no netlink message.
+/// Bytes that are not a netlink message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what arrived is no netlink message")
+        f.write_str("malformed netlink message")
     }
 }
 

@@ -1,0 +1,229 @@
+//! Drives an engine's programs in the two hosts of a testbed: the receiver's end first, then the sender's, each no
+//! longer than it may take.
+
+use crate::CampaignError;
+use stacklab_model::{Engine, Length, ToolReport, printable_lines, printable_text};
+use stacklab_protocols::engines::{CommandLine, Figures, Output, Tool, Traffic};
+use stacklab_testbed::{Host, ToolFolder};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+/// How long the receiver's end may take until it listens, and until it has ended when it should.
+const LISTEN_LIMIT: Duration = Duration::from_secs(10);
+const END_LIMIT: Duration = Duration::from_secs(10);
+/// How often it is looked whether it listens.
+const LOOK: Duration = Duration::from_millis(10);
+/// Time for the receiver's end to print its results after the sender's has ended.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// How long the sender's end may take beyond its traffic: connecting, telling, waiting for answers.
+const SENDER_EXTRA: Duration = Duration::from_secs(15);
+/// The slowest messages that are waited for where they are counted, per second.
+const SLOWEST: f64 = 1000.0;
+/// How long the reading of a log may take.
+const DECODE_LIMIT: Duration = Duration::from_secs(120);
+/// Most bytes of output that are read.
+const MOST_OUTPUT_BYTES: usize = 4 << 20;
+/// How much of what a program printed last an error quotes, characters.
+const QUOTED_CHARS: usize = 200;
+
+/// What became of a trial's programs.
+pub(super) struct Driven {
+    /// What each end printed, the sender's first; `None` if it was not started.
+    pub reports: [Option<ToolReport>; 2],
+    /// Their figures, or why there are none.
+    pub figures: Result<Figures, String>,
+}
+
+/// A program of a trial.
+type Running = stacklab_testbed::Tool;
+
+/// Drives an engine's programs. `stop` says whether the user has interrupted.
+///
+/// # Errors
+/// A program cannot be started, or the user interrupts. Failures of the programs are not errors but part of the result.
+/// Nothing of them is left behind in any case.
+pub(super) fn drive(
+    hosts: [&Host; 2],
+    engine: Engine,
+    (tool, version): (&Tool, &str),
+    traffic: &Traffic,
+    stop: impl Fn() -> bool + Copy,
+) -> Result<Driven, CampaignError> {
+    let folder = ToolFolder::create()?;
+    let remedy = engine.definition().remedy;
+    let start = |host: &Host, line: &CommandLine| folder.start(host, line.program, &line.arguments, remedy);
+    let lines = [(tool.sender)(traffic), (tool.receiver)(traffic)];
+    let mut ends = Ends { tool, traffic, stop, decoded: None };
+    let mut receiver = start(hosts[1], &lines[1])?;
+    let listening = ends.await_listening(&mut receiver);
+    let mut sender = None;
+    let driven = listening.and_then(|()| {
+        let sender = sender.insert(start(hosts[0], &lines[0])?);
+        ends.run(sender, &mut receiver)
+    });
+    let driven = driven.and_then(|()| {
+        let Some(decoder) = tool.decoder else { return Ok(()) };
+        let mut decoder = start(hosts[1], &decoder())?;
+        ends.decode(&mut decoder)
+    });
+    if stop() {
+        return Err(CampaignError::Agent(stacklab_traffic::protocol::AgentError::Interrupted));
+    }
+    let printed = |end: &Running| end.printed(MOST_OUTPUT_BYTES);
+    let [sent, received] = [sender.as_ref().map(printed).unwrap_or_default(), printed(&receiver)];
+    let decoded = ends.decoded.unwrap_or_default();
+    let figures = match driven {
+        Ok(()) => tool
+            .figures(traffic, &Output { sender: &sent, receiver: &received, decoded: &decoded })
+            .map_err(|reason| format!("{engine}: {reason}")),
+        Err(Ended::Badly(reason)) => Err(reason),
+        Err(Ended::Failed(failure)) => return Err(failure),
+    };
+    let report = |line: &CommandLine, output: String| ToolReport {
+        version: version.to_owned(),
+        command: format!("{} {}", line.program, line.arguments.join(" ")),
+        output: kept(&output),
+    };
+    let [sent_by, received_by] = &lines;
+    let reports =
+        [sender.is_some().then(|| report(sent_by, sent)), Some(report(received_by, received + &decoded))];
+    Ok(Driven { reports, figures })
+}
+
+/// Why a trial's programs gave no figures.
+enum Ended {
+    /// They did not do what they should.
+    Badly(String),
+    /// One could not be started or looked at.
+    Failed(CampaignError),
+}
+
+impl<E: Into<CampaignError>> From<E> for Ended {
+    fn from(error: E) -> Self {
+        Ended::Failed(error.into())
+    }
+}
+
+/// The ends of a trial.
+struct Ends<'a, S> {
+    tool: &'a Tool,
+    traffic: &'a Traffic,
+    stop: S,
+    decoded: Option<String>,
+}
+
+impl<S: Fn() -> bool + Copy> Ends<'_, S> {
+    fn await_listening(&self, receiver: &mut Running) -> Result<(), Ended> {
+        let (transport, port) = (self.tool.port)(self.traffic);
+        let until = Instant::now() + LISTEN_LIMIT;
+        loop {
+            if receiver.is_listening(transport, port) || (self.stop)() {
+                return Ok(());
+            }
+            if let Some(status) = wait(receiver, Instant::now() + LOOK, self.stop)? {
+                return Err(badly(receiver, &format!("ended ({status}) before it listened")));
+            }
+            if Instant::now() > until {
+                return Err(badly(receiver, &format!("did not listen on {transport} port {port}")));
+            }
+        }
+    }
+
+    /// Waits for the sender's end, then for the receiver's.
+    fn run(&self, sender: &mut Running, receiver: &mut Running) -> Result<(), Ended> {
+        let limit = self.traffic_time() + SENDER_EXTRA;
+        match wait(sender, Instant::now() + limit, self.stop)? {
+            Some(status) if status.success() => {}
+            Some(status) => return Err(badly(sender, &format!("ended with an error ({status})"))),
+            None if (self.stop)() => return Ok(()),
+            None => {
+                return Err(badly(
+                    sender,
+                    &format!("did not end within {} s and was killed", limit.as_secs()),
+                ));
+            }
+        }
+        if !self.tool.ends_itself {
+            let early = wait(receiver, Instant::now() + LAST_WORDS, self.stop)?;
+            if early.is_none() {
+                receiver.interrupt().map_err(failed)?;
+            }
+        }
+        let ended = wait(receiver, Instant::now() + END_LIMIT, self.stop)?;
+        match ended {
+            // Some end with an error when they are interrupted.
+            Some(status) if status.success() || !self.tool.ends_itself => Ok(()),
+            Some(status) => Err(badly(receiver, &format!("ended with an error ({status})"))),
+            None if (self.stop)() => Ok(()),
+            None => Err(badly(receiver, "did not end after the sender's end, and was killed")),
+        }
+    }
+
+    /// Reads the receiver's log.
+    fn decode(&mut self, decoder: &mut Running) -> Result<(), Ended> {
+        match wait(decoder, Instant::now() + DECODE_LIMIT, self.stop)? {
+            Some(status) if status.success() => {
+                self.decoded = Some(decoder.printed(MOST_OUTPUT_BYTES));
+                Ok(())
+            }
+            Some(status) => Err(badly(decoder, &format!("ended with an error ({status})"))),
+            None if (self.stop)() => Ok(()),
+            None => Err(badly(decoder, "did not end, and was killed")),
+        }
+    }
+
+    /// How long the traffic may take.
+    fn traffic_time(&self) -> Duration {
+        match self.traffic.length {
+            Length::Time(ns) => Duration::from_nanos(ns),
+            Length::Packets(messages) => {
+                let rate = self.traffic.per_second.unwrap_or(SLOWEST).min(SLOWEST);
+                Duration::from_secs_f64((messages as f64 / rate).min(24.0 * 3600.0))
+            }
+        }
+    }
+}
+
+fn failed(reason: std::io::Error) -> Ended {
+    Ended::Failed(CampaignError::System { attempted: "wait for another program", reason })
+}
+
+fn wait(end: &mut Running, until: Instant, stop: impl Fn() -> bool) -> Result<Option<ExitStatus>, Ended> {
+    end.wait(until, stop).map_err(failed)
+}
+
+/// The reason that a program gave no figures, with what it printed last. It is killed.
+fn badly(end: &mut Running, what: &str) -> Ended {
+    end.kill();
+    let said = end.printed(MOST_OUTPUT_BYTES) + &end.errors(MOST_OUTPUT_BYTES);
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let words = words.join(" ");
+    let skipped = words.chars().count().saturating_sub(QUOTED_CHARS);
+    let last: String = words.chars().skip(skipped).collect();
+    let said = if last.is_empty() { "it printed nothing".to_owned() } else { format!("it printed: {last}") };
+    Ended::Badly(printable_text(&format!("{} {what}; {said}", end.name())))
+}
+
+/// What the record keeps of an output.
+fn kept(output: &str) -> String {
+    let text = printable_lines(output);
+    let mut most = text.len().min(ToolReport::MOST_OUTPUT_BYTES);
+    while !text.is_char_boundary(most) {
+        most -= 1;
+    }
+    text[..most].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_an_output_is_bounded_and_printable() {
+        assert_eq!(kept("a\u{1b}[2J\nb"), "a\u{fffd}[2J\nb");
+        let long = kept(&"\u{e9}".repeat(ToolReport::MOST_OUTPUT_BYTES));
+        assert_eq!(long.len(), ToolReport::MOST_OUTPUT_BYTES);
+        let odd = kept(&format!("a{}", "\u{e9}".repeat(ToolReport::MOST_OUTPUT_BYTES)));
+        assert_eq!(odd.len(), ToolReport::MOST_OUTPUT_BYTES - 1);
+    }
+}

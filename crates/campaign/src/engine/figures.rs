@@ -1,0 +1,124 @@
+//! Makes the figures of a trial that another program drove: they are its own, and what it does not tell is missing.
+
+use crate::engine::bias::drops_of;
+use crate::engine::contradictions::contradictions;
+use crate::engine::drive::Driven;
+use stacklab_model::{
+    Counters, Drops, Endpoint, Engine, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
+};
+use stacklab_protocols::engines::{Figures as Told, Tool};
+use stacklab_traffic::trial::{Figures, Path};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// The output of another program in a trial.
+#[derive(Debug)]
+pub(crate) struct EngineEvidence {
+    /// The engine.
+    pub engine: Engine,
+    /// Its figures, or why there are none.
+    pub figures: Result<Told, String>,
+}
+
+/// The reports of both hosts: counts by the programs' word, counters by the kernels'.
+pub(super) fn reports(
+    path: &Path,
+    spec: &TrialSpec,
+    tool: &Tool,
+    driven: &Driven,
+    counters: [Counters; 2],
+    [first_ns, last_ns]: [u64; 2],
+) -> [HostReport; 2] {
+    let told = driven.figures.as_ref().ok().cloned().unwrap_or_default();
+    let [own_mtu, other_mtu] = path.own_mtus();
+    let endpoint = |local: SocketAddr, peer: SocketAddr, interface_mtu| Endpoint {
+        family: Family::of(local.ip()),
+        transport: spec.transport,
+        local,
+        peer,
+        interface: stacklab_testbed::INTERFACE.to_owned(),
+        interface_mtu,
+        path_mtu: None,
+        offloads: Default::default(),
+        congestion_control: None,
+        options: Default::default(),
+    };
+    let [here, there] = [path.sender.ip(), path.receiver.ip()];
+    let sender = endpoint((here, 0).into(), (path.destination(), tool.data_port).into(), own_mtu);
+    let receiver = endpoint((there, tool.data_port).into(), (path.source(), 0).into(), other_mtu);
+    let messages = |bytes: Option<u64>| bytes.unwrap_or(0) / u64::from(spec.message_bytes.max(1));
+    let mut sent = HostReport::new(Role::Sender, sender);
+    sent.sent.bytes = told.sent_bytes.unwrap_or(0);
+    sent.sent.measured = told.sent_messages.unwrap_or_else(|| messages(told.sent_bytes));
+    (sent.sent.first_ns, sent.sent.last_ns) = (first_ns, last_ns);
+    let mut received = HostReport::new(Role::Receiver, receiver);
+    received.received.bytes = told.received_bytes.unwrap_or(0);
+    received.received.measured = told.received_messages.unwrap_or_else(|| messages(told.received_bytes));
+    (received.received.first_ns, received.received.last_ns) = (first_ns, last_ns);
+    let [by_sender, by_receiver] = counters;
+    (sent.counters, received.counters) = (by_sender, by_receiver);
+    [sent.tool, received.tool] = driven.reports.clone();
+    [sent, received]
+}
+
+/// The figures of a trial that an engine drove, from its word and from both hosts' counters.
+pub(crate) fn told(
+    spec: &TrialSpec,
+    path: &Path,
+    evidence: EngineEvidence,
+    reports: [HostReport; 2],
+) -> Figures {
+    let EngineEvidence { engine, figures } = evidence;
+    let (values, reasons) = match figures {
+        Ok(told) => {
+            let [sent, received] = &reports;
+            (values(engine, spec, &told, &reports), contradictions(spec, path, [sent, received]))
+        }
+        Err(reason) => (BTreeMap::new(), vec![reason]),
+    };
+    let status = if reasons.is_empty() { RunStatus::Valid } else { RunStatus::Invalid(reasons) };
+    let [sent, received] = reports;
+    let drops = Drops { socket_buffer: drops_of(&received.counters), ..Drops::default() };
+    Figures { status, values, drops, warnings: Vec::new(), host_reports: vec![sent, received] }
+}
+
+fn values(
+    engine: Engine,
+    spec: &TrialSpec,
+    told: &Told,
+    [sent, received]: &[HostReport; 2],
+) -> BTreeMap<Metric, Value> {
+    let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
+    let figure = |metric: Metric| {
+        use Metric::*;
+        let seconds =
+            told.received_bytes.zip(told.bits_per_second).map(|(bytes, rate)| bytes as f64 * 8.0 / rate);
+        let each = |count: u64| count as f64 / sent.sent.of_trial() as f64;
+        let both = |counters: &Counters, name: &str| {
+            each(counters.get(&format!("ip.{name}")) + counters.get(&format!("ip6.{name}")))
+        };
+        match metric {
+            Throughput => told.bits_per_second.map(|bits| bits / 1e6),
+            MessageRate => Some(told.received_messages? as f64 / seconds?),
+            Loss => told.loss,
+            Jitter => told.jitter_ms,
+            JitterRfc3550 => told.jitter_rfc3550_ms,
+            OneWayDelayMean => told.delay_mean_ms,
+            Retransmits => told.retransmits.map(each),
+            IpFragCreates => Some(both(&sent.counters, "FragCreates")),
+            IpReasmOks => Some(both(&received.counters, "ReasmOKs")),
+            Rtt => told.round_trip_ms.map(|[median, ..]| median),
+            RttMean => told.round_trip_ms.map(|[_, mean, _]| mean),
+            RttP99 => told.round_trip_ms.map(|[.., high]| high),
+            _ => None,
+        }
+    };
+    let value = |metric: Metric| match figure(metric).filter(|figure| figure.is_finite()) {
+        _ if !metric.applies_to(spec.transport) => {
+            Value::Missing(format!("{metric} does not apply to {}", spec.transport))
+        }
+        Some(figure) => Value::Measured(figure),
+        None => Value::Missing(format!("{engine} does not report it")),
+    };
+    metrics.map(|metric| (metric, value(metric))).collect()
+}

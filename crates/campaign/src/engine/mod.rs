@@ -1,0 +1,13 @@
+//! Other programs as engines of trials: found, driven in the hosts of a testbed, and their figures made a run's.
+
+mod bias;
+mod contradictions;
+mod drive;
+mod figures;
+mod programs;
+mod trial;
+
+pub(crate) use bias::with_bias;
+pub(crate) use figures::{EngineEvidence, told};
+pub use programs::Programs;
+pub(crate) use trial::run;

@@ -1,0 +1,91 @@
+//! A trial that another program drives.
+
+use crate::CampaignError;
+use crate::engine::drive::drive;
+use crate::engine::figures::{EngineEvidence, reports};
+use crate::engine::programs::version;
+use crate::rig::Rig;
+use crate::trial::evidence::Evidence;
+use stacklab_model::{Cell, Counters, Engine, Pacing, Probe, TrialSpec};
+use stacklab_protocols::engines::{Traffic, tool};
+use stacklab_traffic::foreign::now_ns;
+use stacklab_traffic::host::other_load::LoadSample;
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::trial::{Collected, Path};
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long packets that are under way at the end are waited for.
+const UNDER_WAY: Duration = Duration::from_millis(20);
+
+/// Runs the programs of a cell's engine on a rig that is prepared, and gives what was observed.
+///
+/// # Errors
+/// When a program cannot be started, a host is gone, or the user interrupts.
+pub(crate) fn run(
+    rig: &mut dyn Rig,
+    cell: &Cell,
+    path: &Path,
+    spec: &TrialSpec,
+    seed: u64,
+) -> Result<Evidence, CampaignError> {
+    let engine = Engine::of(cell);
+    let (Some(tool), Some(_)) = (tool(engine), rig.tool_hosts()) else { return Err(not_here(engine)) };
+    let version = version(engine)?;
+    let traffic = traffic(path, spec);
+    rig.begin(seed)?;
+    let before = rig.ends_mut().counters()?;
+    let (started_unix_ns, clock, load, first_ns) =
+        (now_unix_ns(), Instant::now(), LoadSample::now(), now_ns());
+    let ends = rig.ends();
+    let hosts = rig.tool_hosts().ok_or_else(|| not_here(engine))?;
+    let driven = drive(hosts, engine, (tool, &version), &traffic, || ends.is_interrupted())?;
+    thread::sleep(UNDER_WAY);
+    let last_ns = now_ns();
+    let wall_ns = clock.elapsed().as_nanos() as u64;
+    let other_load = load.until(&LoadSample::now());
+    let after = rig.ends_mut().counters()?;
+    let counted = [0, 1].map(|host| increase(&before[host], &after[host]));
+    let reports = reports(path, spec, tool, &driven, counted, [first_ns, last_ns]);
+    let collected = Collected { started_unix_ns, wall_ns, reports: Ok(vec![reports]) };
+    let mut evidence = rig.end(Ok(vec![collected]))?;
+    let mut evidence = evidence.pop().expect("each trial has its evidence");
+    evidence.other_load = Some(other_load);
+    evidence.engine = Some(EngineEvidence { engine, figures: driven.figures });
+    Ok(evidence)
+}
+
+fn not_here(engine: Engine) -> CampaignError {
+    CampaignError::Usage(format!(
+        "engine {engine} runs between namespaces of this kernel, and this testbed is inside a guest, where its program is not \
+         installed: leave the engine out, or add the missing modules to this kernel (stacklab doctor)"
+    ))
+}
+
+/// What the programs are to send, by the plan.
+fn traffic(path: &Path, spec: &TrialSpec) -> Traffic {
+    Traffic {
+        transport: spec.transport,
+        message_bytes: spec.message_bytes,
+        length: spec.probe.length,
+        per_second: match spec.probe.pacing {
+            Pacing::Schedule(per_second) => Some(per_second),
+            _ => None,
+        },
+        round_trips: spec.probe.probe == Probe::Echo,
+        flows: spec.flows,
+        tuning: spec.tuning.clone(),
+        destination: path.destination(),
+        source: path.sender.ip(),
+        listen: path.receiver.ip(),
+    }
+}
+
+fn increase(before: &Counters, after: &Counters) -> Counters {
+    let by = after.0.iter().filter_map(|(name, after)| {
+        let by = after.checked_sub(before.get(name)).filter(|by| *by > 0)?;
+        Some((name.clone(), by))
+    });
+    Counters(by.collect::<BTreeMap<_, _>>())
+}

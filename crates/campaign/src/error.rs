@@ -1,0 +1,52 @@
+//! Errors of a campaign.
+
+use stacklab_store::StoreError;
+use stacklab_study::StudyErrors;
+use stacklab_testbed::TestbedError;
+use stacklab_traffic::protocol::AgentError;
+use std::io;
+use std::path::PathBuf;
+
+/// Everything that ends a campaign early.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// A study file is invalid, with the location of the error.
+    #[error("the study cannot be run\n\n{0}")]
+    Study(#[from] StudyErrors),
+    /// A study file cannot be read.
+    #[error("could not read the study {}: {reason}{advice}", path.display())]
+    StudyFile {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+        /// Advice after a semicolon; empty if there is none.
+        advice: String,
+    },
+    /// Settings that contradict each other, or names that do not exist.
+    #[error("{0}")]
+    Usage(String),
+    /// The testbed cannot be made.
+    #[error("{0}")]
+    Testbed(#[from] TestbedError),
+    /// A record cannot be used.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A host failed.
+    #[error("{0}")]
+    Agent(#[from] AgentError),
+    /// No agent runs on a machine.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The user interrupted.
+    #[error("interrupted; results so far are in {}. Resume with: stacklab run --resume --out {}", .0.display(), .0.display())]
+    Interrupted(PathBuf),
+    /// A step on this machine failed.
+    #[error("could not {attempted}: {reason}")]
+    System {
+        /// The step that failed.
+        attempted: &'static str,
+        /// The system's reason.
+        reason: io::Error,
+    },
+}

@@ -1,0 +1,206 @@
+//! Wi-Fi adapters of real machines: what their kernels say of them, by `iw`.
+
+use crate::CampaignError;
+use crate::rig::ssh::ask;
+use stacklab_model::{Station, System, printable_text};
+use std::fmt;
+use std::net::IpAddr;
+
+/// A machine's Wi-Fi adapter on the network under test.
+pub(crate) struct Adapter {
+    system: System,
+    interface: String,
+}
+
+/// How a study reaches a machine: the address at this end, and the machine's own (SSH_CONNECTION).
+struct Control {
+    client: IpAddr,
+    server: IpAddr,
+}
+
+/// Where iw and wpa_cli are that are not on a user's path.
+const PATHS: &str = "PATH=$PATH:/usr/sbin:/sbin";
+
+impl Adapter {
+    /// The adapter with one of these addresses of a machine; `None` if that is not Wi-Fi, or is unknown.
+    ///
+    /// # Errors
+    /// The interface is Wi-Fi, and the machine has no `iw` that says its state.
+    pub(crate) fn find(system: &System, addresses: &[IpAddr]) -> Result<Option<Self>, CampaignError> {
+        let listed = ask(system, &["ip", "-o", "addr", "show"], "read the addresses");
+        let Some(interface) = listed.ok().and_then(|listed| interface_of(&listed, addresses)) else {
+            return Ok(None);
+        };
+        // It is not Wi-Fi if neither tool nor kernel says so.
+        let script = format!(
+            "{PATHS}; iw dev {interface} info 2>/dev/null || test ! -e /sys/class/net/{interface}/phy80211"
+        );
+        let told = run(system, &script, &format!("read the state of {interface} (is iw installed?)"))?;
+        let adapter = Adapter { system: system.clone(), interface };
+        Ok((!told.trim().is_empty()).then_some(adapter))
+    }
+
+    /// Checks that no machine is controlled over the adapter: requests and answers would contend with the trials.
+    ///
+    /// # Errors
+    /// One is, or a machine does not say how it is reached.
+    pub(crate) fn check_control_path(&self, other: &System) -> Result<(), CampaignError> {
+        // Where the adapter is on this machine, its way to the other one counts.
+        let is_here = !matches!(self.system, System::Ssh(_));
+        let reached = if is_here { other } else { &self.system };
+        if !matches!(reached, System::Ssh(_)) {
+            return Ok(());
+        }
+        let told = ask(reached, &["printenv", "SSH_CONNECTION"], "read how it is reached")?;
+        let Some(Control { client, server }) = control(&told) else {
+            let said = printable_text(told.trim());
+            return Err(CampaignError::Unreachable(format!(
+                "{reached} does not report its ssh connection: {said:?}"
+            )));
+        };
+        let to = if is_here { server } else { client }.to_string();
+        let route =
+            ask(&self.system, &["ip", "-o", "route", "get", &to], &format!("read the route to {to}"))?;
+        let listed = ask(&self.system, &["ip", "-o", "addr", "show"], "read the addresses")?;
+        let own = interface_of(&listed, &[server]).is_some_and(|interface| interface == self.interface);
+        if own || device(&route) == Some(&self.interface) {
+            return Err(CampaignError::Usage(format!(
+                "{} of {} is Wi-Fi that the study measures, and ssh to {reached} goes over it: it would contend with \
+                 the trials. Have ssh reach {reached} over another network (HostName in ~/.ssh/config)",
+                self.interface, self.system
+            )));
+        }
+        Ok(())
+    }
+
+    /// Its state, or a sentence that says why it has none.
+    pub(crate) fn look(&self) -> Result<Station, String> {
+        let interface = &self.interface;
+        let script = format!(
+            "{PATHS}; iw dev {interface} info && iw dev {interface} link && iw dev {interface} get power_save; \
+             wpa_cli -i {interface} status 2>/dev/null || true"
+        );
+        let told = run(&self.system, &script, &format!("read the state of {interface}"));
+        let told = told.map_err(|error| error.to_string())?;
+        read(&told).ok_or_else(|| format!("{interface} of {} is not associated", self.system))
+    }
+}
+
+/// Its interface and its machine.
+impl fmt::Display for Adapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.interface, self.system)
+    }
+}
+
+/// Runs a script without single quotes by a machine's shell.
+fn run(system: &System, script: &str, attempted: &str) -> Result<String, CampaignError> {
+    let quoted = format!("'{script}'");
+    let script = if matches!(system, System::Ssh(_)) { &quoted } else { script };
+    ask(system, &["sh", "-c", script], attempted)
+}
+
+/// The interface with one of these addresses, by lines `2: wlan0    inet 192.0.2.7/24 ..`. `None` also if a shell could
+/// take its name for something else.
+fn interface_of(listed: &str, addresses: &[IpAddr]) -> Option<String> {
+    let name = listed.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let place = words.iter().position(|word| word.starts_with("inet"))?;
+        let address: IpAddr = words.get(place + 1)?.split('/').next()?.parse().ok()?;
+        words.get(1).copied().filter(|_| addresses.contains(&address))
+    })?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    name.bytes().all(plain).then(|| name.to_owned())
+}
+
+/// Reads `CLIENT PORT SERVER PORT`. A link-local address has a zone.
+fn control(told: &str) -> Option<Control> {
+    let words: Vec<&str> = told.split_whitespace().collect();
+    let address = |place: usize| words.get(place)?.split('%').next()?.parse().ok();
+    Some(Control { client: address(0)?, server: address(2)? })
+}
+
+/// The device of a route: `192.0.2.7 dev wlan0 src ..`.
+fn device(route: &str) -> Option<&str> {
+    let mut words = route.split_whitespace().skip_while(|word| *word != "dev");
+    words.nth(1)
+}
+
+/// Reads what `iw dev X info`, `link` and `get power_save` print, and the lines of wpa_cli, if there are any. `None` if
+/// it is not associated.
+fn read(told: &str) -> Option<Station> {
+    let line = |prefix: &str| told.lines().find_map(|line| line.trim().strip_prefix(prefix));
+    let text = |value: &str| printable_text(value.trim()).chars().take(LONGEST).collect::<String>();
+    // channel 1 (2412 MHz), width: 40 MHz, center1: 2422 MHz
+    let channel = line("channel ")?;
+    let after = |name: &str| channel.split_once(name)?.1.split_whitespace().next()?.parse().ok();
+    let unknown = || "unknown".to_owned();
+    Some(Station {
+        ssid: text(line("SSID: ").unwrap_or_default()),
+        bssid: text(line("Connected to ")?.split_whitespace().next()?),
+        cipher: line("pairwise_cipher=").map_or_else(unknown, text),
+        key_management: line("key_mgmt=").map_or_else(unknown, text),
+        management_cipher: line("mgmt_group_cipher=").map(text),
+        power_save: line("Power save: ").map(|state| state.trim() == "on"),
+        frequency: after("(")?,
+        width: after("width: ").unwrap_or(20),
+        center: after("center1: ").unwrap_or(after("(")?),
+        signal_dbm: line("signal: ").and_then(|signal| signal.split_whitespace().next()?.parse().ok()),
+        tx_bitrate: line("tx bitrate: ").map(text),
+        frames: Vec::new(),
+    })
+}
+
+/// How much of a machine's text is kept, characters.
+const LONGEST: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOLD: &str = "Interface wlan0\n\tifindex 3\n\taddr 02:00:00:00:00:01\n\tssid office\n\ttype managed\n\
+        \tchannel 36 (5180 MHz), width: 80 MHz, center1: 5210 MHz\n\ttxpower 20.00 dBm\n\
+        Connected to 02:00:00:00:00:03 (on wlan0)\n\tSSID: office net\n\tfreq: 5180.0\n\tsignal: -50 dBm\n\
+        \ttx bitrate: 866.7 MBit/s VHT-MCS 9 80MHz short GI VHT-NSS 2\nPower save: on\n";
+
+    #[test]
+    fn an_adapter_is_read_as_iw_prints_it() {
+        let station = read(TOLD).unwrap();
+        assert_eq!((station.ssid.as_str(), station.bssid.as_str()), ("office net", "02:00:00:00:00:03"));
+        assert_eq!((station.frequency, station.width, station.center), (5180, 80, 5210));
+        assert_eq!((station.signal_dbm, station.power_save), (Some(-50), Some(true)));
+        assert!(station.tx_bitrate.as_deref().unwrap().starts_with("866.7 MBit/s"));
+        assert_eq!((station.cipher.as_str(), station.key_management.as_str()), ("unknown", "unknown"));
+        let with =
+            read(&format!("{TOLD}pairwise_cipher=CCMP\nkey_mgmt=SAE\nmgmt_group_cipher=BIP\n")).unwrap();
+        assert_eq!((with.cipher.as_str(), with.key_management.as_str()), ("CCMP", "SAE"));
+        assert_eq!(with.management_cipher.as_deref(), Some("BIP"));
+        let narrow = read(&TOLD.replace(", width: 80 MHz, center1: 5210 MHz", "")).unwrap();
+        assert_eq!((narrow.width, narrow.center), (20, 5180));
+        for gone in ["Not connected.\n", "", "channel 1 (x MHz)\nConnected to \n"] {
+            assert_eq!(read(gone), None, "{gone}");
+        }
+        let title = read(&TOLD.replace("office net", "\u{1b}]0;x\u{7}")).unwrap();
+        assert!(!title.ssid.contains('\u{1b}'), "{title:?}");
+    }
+
+    #[test]
+    fn an_interface_is_found_by_its_address() {
+        let listed = "1: lo    inet 127.0.0.1/8 scope host lo\n\
+            3: wlan0    inet 192.0.2.7/24 brd 192.0.2.255 scope global wlan0\\  valid_lft\n\
+            3: wlan0    inet6 fe80::7/64 scope link \\ x\n4: a;b    inet 192.0.2.9/24 scope global a;b\n";
+        let of = |text: &str| interface_of(listed, &[text.parse().unwrap()]);
+        assert_eq!(of("192.0.2.7").as_deref(), Some("wlan0"));
+        assert_eq!(of("fe80::7").as_deref(), Some("wlan0"));
+        assert_eq!((of("192.0.2.8"), of("192.0.2.9")), (None, None));
+    }
+
+    #[test]
+    fn the_way_of_the_control_connection_is_read() {
+        let Control { client, server } = control("fe80::1%eth0 5022 fe80::2%wlan0 22\n").unwrap();
+        assert_eq!((client.to_string(), server.to_string()), ("fe80::1".to_owned(), "fe80::2".to_owned()));
+        assert!(control("").is_none() && control("192.0.2.1 22 x 22").is_none());
+        assert_eq!(device("192.0.2.1 via 192.0.2.254 dev wlan0 src 192.0.2.7 uid 0"), Some("wlan0"));
+        assert_eq!(device("unreachable"), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! Commands on machines: this one, and others through the user's ssh. What another machine writes is a stranger's: it
+//! reaches this terminal in bounded length and without control characters. ssh itself asks on the terminal, if at all.
+
+use crate::CampaignError;
+use stacklab_model::System;
+use stacklab_traffic::protocol::printable_text;
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+
+/// ssh must not ask questions while a campaign starts, and must detect a machine that is gone.
+const SSH: [&str; 13] = [
+    "-T",
+    // Nothing of this user's session is for that host: no agent of keys, no display, no forwarded ports.
+    "-a",
+    "-x",
+    "-o",
+    "ClearAllForwardings=yes",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ServerAliveInterval=5",
+    "-o",
+    "ServerAliveCountMax=3",
+];
+/// How much of a command's output is read, bytes.
+const LONGEST_OUTPUT: u64 = 64 << 10;
+/// How many lines of a machine's errors are shown, and the bytes of each.
+const MOST_LINES: usize = 10;
+const LONGEST_LINE: u64 = 300;
+
+/// Builds a command for a machine. On another machine a shell interprets it.
+pub(crate) fn on(system: &System, words: &[&str]) -> Command {
+    match system {
+        System::Ssh(host) => {
+            let mut ssh = Command::new("ssh");
+            ssh.args(SSH).arg(host).arg("--").args(words);
+            ssh
+        }
+        _ => {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]);
+            command
+        }
+    }
+}
+
+/// The output of a command on a machine, as that machine wrote it: it is to be parsed, or to be shown by [`shown`].
+///
+/// # Errors
+/// What was attempted and what the machine says.
+pub(crate) fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, CampaignError> {
+    ask_with(system, words, Stdio::null(), attempted)
+}
+
+/// The same, with an input.
+///
+/// # Errors
+/// As [`ask`].
+pub(crate) fn ask_with(
+    system: &System,
+    words: &[&str],
+    input: impl Into<Stdio>,
+    attempted: &str,
+) -> Result<String, CampaignError> {
+    let failed =
+        |reason: String| CampaignError::Unreachable(format!("could not {attempted} on {system}: {reason}"));
+    let mut command = on(system, words);
+    command.stdin(input);
+    let (status, output, errors) = run(command).map_err(|error| failed(error.to_string()))?;
+    if status.success() {
+        return Ok(output);
+    }
+    let said = shown(&errors);
+    // ssh's own exit code for errors.
+    let advice = match (system, status.code()) {
+        (System::Ssh(host), Some(255)) => format!("; check that `ssh {host} true` works without a prompt"),
+        _ => String::new(),
+    };
+    Err(failed(format!("{}{advice}", if said.is_empty() { status.to_string() } else { said })))
+}
+
+/// Runs a command. Returns its exit code, and the start of its output and of its errors.
+fn run(mut command: Command) -> io::Result<(ExitStatus, String, String)> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    let errors = thread::spawn(move || start_of(errors));
+    let output = start_of(output);
+    let errors = errors.join().unwrap_or_default();
+    Ok((child.wait()?, output, errors))
+}
+
+/// The start of a stream, which is then closed: whoever writes more has an error.
+fn start_of(stream: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        // What came before an error is shown.
+        let _ = stream.take(LONGEST_OUTPUT).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A machine's text for this terminal: its last lines, each marked as the machine's if there are several.
+pub(crate) fn shown(text: &str) -> String {
+    let line = |line: &str| printable_text(line.trim()).chars().take(LONGEST_LINE as usize).collect();
+    let lines: Vec<String> = text.lines().map(line).filter(|line: &String| !line.is_empty()).collect();
+    match &lines[lines.len().saturating_sub(MOST_LINES)..] {
+        [one] => one.clone(),
+        several => several.iter().map(|line| format!("\n  | {line}")).collect(),
+    }
+}
+
+/// Shows the errors of a running command, each line with its machine's name; after some lines nothing more.
+pub(crate) fn relay(system: &System, errors: impl Read + Send + 'static) {
+    let name = system.to_string();
+    thread::spawn(move || {
+        let mut errors = BufReader::new(errors);
+        let mut line = Vec::new();
+        let mut told = 0;
+        while errors.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+            let text = printable_text(String::from_utf8_lossy(&line).trim());
+            line.clear();
+            // What is not shown is read all the same: the machine need not wait.
+            if !text.is_empty() && told <= MOST_LINES {
+                told += 1;
+                eprintln!("{name}: {}", if told > MOST_LINES { "(more, not shown)" } else { &text });
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_machine_says_has_an_end_and_no_control_characters() {
+        assert_eq!(shown("\n one\u{1b}]0;x\u{7}\r\n"), "one\u{fffd}]0;x\u{fffd}");
+        assert_eq!(shown("a\n\nb\n"), "\n  | a\n  | b");
+        let long = shown(&"x".repeat(1000));
+        assert_eq!(long.len() as u64, LONGEST_LINE);
+        let many: String = (0..1000).map(|number| format!("{number}\n")).collect();
+        assert!(shown(&many).ends_with("\n  | 999") && shown(&many).lines().count() == MOST_LINES + 1);
+        assert_eq!(shown(""), "");
+    }
+
+    #[test]
+    fn nothing_of_this_session_is_forwarded() {
+        let ssh = on(&System::Ssh("lab".to_owned()), &["true"]);
+        let words: Vec<&str> = ssh.get_args().map(|word| word.to_str().unwrap()).collect();
+        let text = words.join(" ");
+        for option in ["-a", "-x", "-o ClearAllForwardings=yes", "-o BatchMode=yes"] {
+            assert!(text.contains(&format!("{option} ")), "{option}: {text}");
+        }
+        assert!(text.ends_with(" lab -- true"), "{text}");
+    }
+
+    #[test]
+    fn a_command_that_writes_without_end_is_ended() {
+        for script in ["yes", "yes >&2"] {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).stdin(Stdio::null());
+            let (status, output, errors) = run(command).unwrap();
+            assert!(!status.success());
+            assert_eq!((output.len() + errors.len()) as u64, LONGEST_OUTPUT);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A Wi-Fi network: station, access point, and station or wired host.
+
+use crate::CampaignError;
+use crate::rig::Rig;
+use crate::rig::host_pair::{HostPair, spans};
+use crate::rig::kernels::Kernels;
+use crate::trial::evidence::{Evidence, WifiEvidence};
+use stacklab_guests::{WifiHosted, WifiSeen};
+use stacklab_model::wifi::{Attachment, Security, WifiConfig};
+use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Systems, Topology};
+use stacklab_store::HostRow;
+use stacklab_study::Study;
+use stacklab_testbed::Ticks;
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::trial::{Collected, Path};
+use stacklab_wifi::{self as network, Passphrase, WifiSpec};
+use std::sync::atomic::AtomicBool;
+
+/// The guest that has the programs of a Wi-Fi network.
+const GUEST: &str = "uml-full";
+/// The passphrase of networks that nobody else can reach.
+const PASSPHRASE: &str = "stacklab stacklab";
+/// How many times as long as elsewhere an answer is waited for in virtual time: a busy machine only makes it slow.
+const PATIENCE: u32 = 20;
+/// The name of the access point, in the record and on the page.
+pub const ACCESS_POINT: &str = "access point";
+
+/// A Wi-Fi network in a guest.
+pub(crate) struct WifiRig {
+    /// The study's network, which cells may change.
+    study: WifiConfig,
+    network: WifiConfig,
+    hosted: WifiHosted,
+    access_point: AgentClient,
+    ends: HostPair,
+    /// The seed, the state and the CPU time of the guest's process when the trial began.
+    before: Option<(u64, WifiSeen, Ticks)>,
+}
+
+impl WifiRig {
+    /// Builds a network of a study. Call it from the main thread.
+    ///
+    /// # Errors
+    /// When this machine cannot build it, or an agent does not answer.
+    pub(crate) fn build(
+        study: &Study,
+        network: WifiConfig,
+        seed: u64,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, CampaignError> {
+        let Topology::Wifi(of_study) = &study.topology else {
+            return Err(CampaignError::Usage("the study has no Wi-Fi network".to_owned()));
+        };
+        let program = std::env::current_exe().map_err(|reason| CampaignError::System {
+            attempted: "find this program's executable",
+            reason,
+        })?;
+        let guest = GUEST.parse().expect("it is the name of a system");
+        let (hosted, [sender, (read, write), receiver], _) =
+            WifiHosted::boot(&guest, &spec(&network, seed)?, &program, 0)?;
+        let mut access_point = AgentClient::new(ACCESS_POINT, read, write, interrupted);
+        access_point.hello()?;
+        let (systems, services) = (Systems::NAMESPACES, Services::default());
+        let mut ends = HostPair::meet(&systems, &services, [sender, receiver], interrupted)?;
+        if network.is_virtual() {
+            access_point.be_patient(PATIENCE);
+            ends.agents().into_iter().for_each(|agent| agent.be_patient(PATIENCE));
+        }
+        let study = of_study.clone();
+        Ok(WifiRig { study, network, hosted, access_point, ends, before: None })
+    }
+
+    /// Notes the use of the channel in the windows of each host that received something.
+    fn note_channel(&mut self, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
+        let reports = evidence.iter_mut().flat_map(|arm| arm.collected.reports.iter_mut());
+        let received = reports.flatten().flatten().filter(|report| report.received.measured > 0);
+        let mut received: Vec<_> = received.collect();
+        let windows = received.iter().map(|report| report.windows()).collect();
+        for (report, used) in received.iter_mut().zip(self.hosted.channel_use(windows)?) {
+            report.channel = Some(used);
+        }
+        Ok(())
+    }
+
+    /// What the receiver is.
+    fn receiver(&self) -> &'static str {
+        match self.network.settings.receiver {
+            Attachment::Station => "station",
+            Attachment::Wired => "wired host",
+        }
+    }
+
+    fn ticks(&self) -> Ticks {
+        Ticks::of(self.hosted.process())
+    }
+}
+
+/// What the guest builds.
+fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, CampaignError> {
+    let passphrase = || Passphrase::try_from(PASSPHRASE.to_owned()).expect("it has 17 characters");
+    let security = match network.security {
+        Security::Open => network::Security::Open,
+        Security::Wpa2 => network::Security::Wpa2(passphrase()),
+        Security::Wpa3 => network::Security::Wpa3(passphrase()),
+    };
+    let mut settings = network.settings.clone();
+    settings.seed = seed;
+    let stations = [security.clone(), security.clone()];
+    WifiSpec::new(settings, security, stations).map_err(|error| CampaignError::Usage(error.to_string()))
+}
+
+impl Rig for WifiRig {
+    fn ends(&self) -> &HostPair {
+        &self.ends
+    }
+
+    fn ends_mut(&mut self) -> &mut HostPair {
+        &mut self.ends
+    }
+
+    fn is_for(&self, cell: &Cell) -> bool {
+        self.study.of(cell) == self.network
+    }
+
+    fn is_here(&self) -> bool {
+        // What takes this machine's time takes none of a virtual clock's.
+        !self.network.is_virtual()
+    }
+
+    fn describe(&self, link_config: &LinkConfig) -> String {
+        let seen = self.hosted.state().checks.iter().map(|check| {
+            let bytes = check.hops.iter().flatten().map(|frame| frame.bytes.to_string());
+            let bytes = bytes.collect::<Vec<_>>().join(" and ");
+            format!("{} of {} bytes in frames of {bytes} bytes", check.family, check.packet)
+        });
+        format!(
+            "station - access point - {} inside {}, {}, MTU {}; seen on the medium: {}",
+            self.receiver(),
+            self.hosted.version(),
+            self.network,
+            link_config.mtu,
+            seen.collect::<Vec<_>>().join("; ")
+        )
+    }
+
+    fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
+        let since_unix_ns = now_unix_ns();
+        let kind = |what: &str| format!("{what} in {}", self.hosted.version());
+        let kinds = [kind("station"), kind(self.receiver())];
+        let access_point = kind("access point");
+        let mut rows = self.ends.hosts(since_unix_ns, kinds, |agent| kernels.facts(agent))?;
+        let (name, facts) = (ACCESS_POINT.to_owned(), kernels.facts(&mut self.access_point)?);
+        rows.insert(1, HostRow { name, kind: access_point, since_unix_ns, facts });
+        Ok(rows)
+    }
+
+    fn cpu_scope(&self, _cell: &Cell) -> CpuScope {
+        CpuScope::Outside
+    }
+
+    fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
+        let addresses = WifiHosted::addresses(cell.family).map(Into::into);
+        let path = self.ends.path(addresses, link_config, cell);
+        // The interfaces count what hosts ask for addresses too.
+        Path { shared: self.network.settings.neighbour_lifetime_ns.is_some(), ..path }
+    }
+
+    fn begin(&mut self, seed: u64) -> Result<(), CampaignError> {
+        self.before = Some((seed, self.hosted.look(Some(seed))?, self.ticks()));
+        Ok(())
+    }
+
+    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, CampaignError> {
+        let mut evidence = Evidence::of_each(collected?);
+        self.note_channel(&mut evidence)?;
+        let (seed, before, ticks) = self.before.take().expect("a trial is begun before it is ended");
+        let ticks = [ticks, self.ticks()];
+        let seen = WifiEvidence {
+            is_virtual: self.network.is_virtual(),
+            seed,
+            before,
+            after: self.hosted.look(None)?,
+        };
+        if let ([only], false) = (&mut evidence[..], seen.is_virtual) {
+            // The medium's work, and that of all three hosts.
+            only.guest_cpu = spans([Some(ticks[0]); 2], [Some(ticks[1]); 2]);
+        }
+        evidence.iter_mut().for_each(|arm| arm.wifi = Some(seen.clone()));
+        Ok(evidence)
+    }
+}

@@ -1,0 +1,298 @@
+//! The state of a campaign, from its study, plan and runs alone.
+//!
+//! The same runs always give the same schedule. So a resumed campaign makes the same decisions as an uninterrupted
+//! one, and a report of a record shows why measuring stopped for each question.
+
+use stacklab_analysis::{Evidence, Paired, Runs, settle};
+use stacklab_model::{
+    Cell, Effect, Metric, Probe, Question, RunRecord, Scale, StopReason, Trial, Until, Verdict,
+};
+use stacklab_study::{Plan, Study, is_over, may_look};
+use std::collections::{BTreeMap, HashSet};
+
+/// Maximum number of comparisons whose differences are shown while they are measured.
+const FEW: usize = 6;
+
+/// A campaign's progress through its blocks.
+pub struct Schedule<'a> {
+    study: &'a Study,
+    plan: &'a Plan,
+    questions: Vec<Question>,
+    stop_reasons: Vec<Option<StopReason>>,
+    /// The verdict of each settled question: a report says the same.
+    settled: Vec<Option<Verdict>>,
+    /// The differences so far, if few are asked for.
+    differences: Vec<(Metric, Effect)>,
+    block: u32,
+}
+
+impl<'a> Schedule<'a> {
+    /// Starts at the first block.
+    pub fn new(study: &'a Study, plan: &'a Plan) -> Self {
+        let questions = study.questions();
+        Schedule {
+            study,
+            plan,
+            stop_reasons: vec![None; questions.len()],
+            settled: vec![None; questions.len()],
+            questions,
+            differences: Vec::new(),
+            block: 0,
+        }
+    }
+
+    /// The current block, from 0.
+    pub(crate) fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// The trials of the current block; none when the campaign has ended.
+    pub(crate) fn trials(&self) -> Vec<Trial> {
+        if self.block >= self.study.rule.max {
+            return Vec::new();
+        }
+        self.plan.active(self.study, self.plan.block(self.block), &self.stop_reasons, &self.questions)
+    }
+
+    /// Goes to the next block, after every trial of the current one has been run, and decides which questions are
+    /// settled, and how.
+    pub(crate) fn advance(&mut self, runs: &[RunRecord]) {
+        let index = self.update_stop_reasons(runs);
+        if self.questions.len() <= FEW {
+            let effect = |question: &Question| Some(Paired::new(question, &index).ok()?.effect());
+            let found =
+                self.questions.iter().filter_map(|question| Some((question.metric, effect(question)?)));
+            self.differences = found.collect();
+        }
+    }
+
+    /// Goes to the next block and decides which questions are settled. Returns the runs before it.
+    fn update_stop_reasons<'r>(&mut self, runs: &'r [RunRecord]) -> Runs<'r> {
+        self.block += 1;
+        let block = self.block;
+        let rule = &self.study.rule;
+        let seen = || runs.iter().filter(move |run| run.trial.block < block);
+        let spent_ns = seen().map(|run| run.wall_ns).fold(0, u64::saturating_add);
+        let index = Runs::new(seen());
+        if may_look(rule, block) {
+            match rule.until {
+                Until::Verdict => self.settle(&index),
+                Until::Precise => self.stop_precise(&index),
+            }
+        }
+        // The rule's limits also apply to trials without a question.
+        if let Some(reason) = is_over(rule, block, spent_ns) {
+            self.stop_reasons.iter_mut().for_each(|stop_reason| *stop_reason = stop_reason.or(Some(reason)));
+            self.block = rule.max;
+        }
+        index
+    }
+
+    /// Settles what is claimed now.
+    fn settle(&mut self, index: &Runs) {
+        let evidence: Vec<Evidence> = self
+            .questions
+            .iter()
+            .zip(&self.settled)
+            .map(|(question, settled)| match settled {
+                Some(verdict) => Evidence::settled(verdict.clone()),
+                None => Evidence::of(question, index),
+            })
+            .collect();
+        for number in settle(&mut self.settled, &self.questions, &evidence) {
+            self.stop_reasons[number] = Some(StopReason::Decided);
+        }
+        self.stop_none_seen(&evidence);
+    }
+
+    /// Stops questions about events of which none was seen, where everything else that their trials measure is settled:
+    /// more trials would only make the bound smaller, and would take the time of what is open.
+    fn stop_none_seen(&mut self, evidence: &[Evidence]) {
+        let arms = |question: &Question| -> [(Cell, Probe); 2] {
+            let probe = self.study.probe_of(question.metric);
+            [&question.baseline, &question.candidate].map(|cell| (cell.clone(), probe))
+        };
+        let (mut open, mut settled) = (HashSet::new(), HashSet::new());
+        let mut none_seen = Vec::new();
+        for (number, question) in self.questions.iter().enumerate() {
+            match (self.stop_reasons[number], &evidence[number].verdict) {
+                (Some(_), _) => settled.extend(arms(question)),
+                (None, Verdict::NoneSeen(_)) => none_seen.push((number, arms(question))),
+                (None, _) => open.extend(arms(question)),
+            }
+        }
+        for (number, arms) in none_seen {
+            if arms.iter().any(|arm| settled.contains(arm)) && !arms.iter().any(|arm| open.contains(arm)) {
+                self.stop_reasons[number] = Some(StopReason::Decided);
+            }
+        }
+    }
+
+    /// Stops questions whose interval is as narrow as the target.
+    fn stop_precise(&mut self, index: &Runs) {
+        let target = self.study.rule.target;
+        for (question, stop_reason) in self.questions.iter().zip(&mut self.stop_reasons) {
+            let Ok(paired) = Paired::new(question, index) else { continue };
+            let half = paired.interval(0.95).half_width();
+            let is_narrow = match question.metric.scale() {
+                Scale::Ratio => half <= target * paired.estimate(),
+                Scale::Difference => half <= question.margin,
+            };
+            if stop_reason.is_none() && is_narrow {
+                *stop_reason = Some(StopReason::Precise);
+            }
+        }
+    }
+
+    /// The number of questions, and how many of them are settled.
+    pub(crate) fn answered(&self) -> (usize, usize) {
+        (self.questions.len(), self.stop_reasons.iter().flatten().count())
+    }
+
+    /// The differences so far, with their metrics; none if many questions are asked.
+    pub(crate) fn differences(&self) -> &[(Metric, Effect)] {
+        &self.differences
+    }
+
+    /// The verdicts of the settled questions with their counts, the most common first.
+    pub(crate) fn verdicts(&self) -> Vec<(String, usize)> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for verdict in self.settled.iter().flatten() {
+            *counts.entry(answer(verdict)).or_default() += 1;
+        }
+        let mut sorted: Vec<(String, usize)> = counts.into_iter().collect();
+        sorted.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        sorted
+    }
+
+    /// Replays the runs.
+    pub fn walk(mut self, runs: &[RunRecord]) -> Replayed {
+        let measured: std::collections::HashSet<(u32, u32)> = runs.iter().map(key).collect();
+        loop {
+            let trials = self.trials();
+            if trials.is_empty()
+                || trials.iter().any(|trial| !measured.contains(&(trial.block, trial.position)))
+            {
+                break;
+            }
+            self.update_stop_reasons(runs);
+        }
+        let stop_reason =
+            self.stop_reasons.into_iter().map(|stop_reason| stop_reason.unwrap_or(StopReason::Unfinished));
+        Replayed { questions: self.questions, stop_reasons: stop_reason.collect(), settled: self.settled }
+    }
+}
+
+/// The questions of a campaign, and what its runs decided while they were measured.
+pub struct Replayed {
+    /// The questions.
+    pub questions: Vec<Question>,
+    /// Why measuring stopped for each.
+    pub stop_reasons: Vec<StopReason>,
+    /// The verdict of each that was settled.
+    pub settled: Vec<Option<Verdict>>,
+}
+
+/// The study of a campaign that has these runs. One from before arms took turns unless the study says otherwise is as
+/// it began: without turns.
+pub fn as_it_began(study: Study, seed: u64, runs: &[RunRecord]) -> Study {
+    let plan = Plan::new(&study, seed);
+    let mut of_arms = runs.iter().filter(|run| plan.takes_turns(&run.trial)).peekable();
+    let began_without = of_arms.peek().is_some() && of_arms.all(|run| run.spec.slicing.is_none());
+    if began_without { Study { slicing: None, ..study } } else { study }
+}
+
+/// A verdict in one or two words.
+fn answer(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Better(level) => format!("{level} better"),
+        Verdict::Equivalent => "equivalent".to_owned(),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::NoneSeen(_) => "none seen".to_owned(),
+        Verdict::Nothing(_) => "nothing to compare".to_owned(),
+    }
+}
+
+/// The key of a run within its campaign.
+pub(crate) fn key(run: &RunRecord) -> (u32, u32) {
+    (run.trial.block, run.trial.position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::StudySource;
+    use crate::trial::fixtures::trial_and_spec;
+    use stacklab_model::{Family, RunStatus, Value};
+    use std::collections::BTreeMap;
+
+    /// A run of so many seconds in a block.
+    fn run(block: u32, seconds: u64) -> RunRecord {
+        let (trial, spec) = trial_and_spec();
+        RunRecord {
+            trial: Trial { block, ..trial },
+            spec,
+            started_unix_ns: 0,
+            wall_ns: seconds * 1_000_000_000,
+            status: RunStatus::Valid,
+            values: BTreeMap::new(),
+            drops: Default::default(),
+            host_reports: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_campaign_ends_with_its_budget_though_nobody_asks_for_some_trials() {
+        for questions in ["[\"throughput\"]", "[]"] {
+            let source = StudySource::read(Some(std::path::Path::new("quickstart"))).unwrap();
+            let mut study = source.check(None, &["runs.budget=\"60s\"".to_owned()]).unwrap();
+            if questions == "[]" {
+                study.comparisons.clear();
+            } else {
+                // Of round trips nobody asks.
+                study.comparisons.iter_mut().for_each(|one| one.metrics = vec![Metric::Throughput]);
+            }
+            let plan = Plan::new(&study, 1);
+            let mut schedule = Schedule::new(&study, &plan);
+            let mut runs = vec![run(0, 61)];
+            schedule.advance(&runs);
+            assert!(!schedule.trials().is_empty(), "an interval needs two blocks: {questions}");
+            runs.push(run(1, 1));
+            schedule.advance(&runs);
+            assert!(schedule.trials().is_empty(), "{questions}: {:?}", schedule.trials());
+        }
+    }
+
+    /// Runs of a study whose families differ by a tenth in each figure but counts, of which there are none.
+    fn measured(trials: Vec<Trial>) -> Vec<RunRecord> {
+        let of = |trial: Trial| {
+            let metrics = Metric::ALL.iter().filter(|metric| metric.probe() == trial.probe);
+            let wanders = 1.0 + 0.001 * f64::from((7 * trial.block + 3 * trial.position) % 5);
+            let six = if trial.cell.family == Family::Ipv6 { 0.9 } else { 1.0 };
+            let figure = |metric: &Metric| match metric.scale() {
+                Scale::Ratio => (*metric, Value::Measured(100.0 * six * wanders)),
+                Scale::Difference => (*metric, Value::Measured(0.0)),
+            };
+            RunRecord { values: metrics.map(figure).collect(), trial, ..run(0, 0) }
+        };
+        trials.into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn counts_without_an_event_end_with_the_other_questions_of_their_trials() {
+        let source = StudySource::read(Some(std::path::Path::new("quickstart"))).unwrap();
+        let settings = ["probe.stream.metrics=[\"throughput\", \"loss\", \"reorder\"]", "runs.budget=\"1h\""];
+        let study = source.check(None, &settings.map(str::to_owned)).unwrap();
+        let plan = Plan::new(&study, 1);
+        let mut schedule = Schedule::new(&study, &plan);
+        let mut runs = Vec::new();
+        while !schedule.trials().is_empty() {
+            runs.extend(measured(schedule.trials()));
+            schedule.advance(&runs);
+        }
+        let blocks = runs.last().map_or(0, |run| run.trial.block + 1);
+        assert!((study.rule.min..study.rule.max / 2).contains(&blocks), "{blocks} blocks");
+        assert!(schedule.stop_reasons.iter().all(|reason| *reason == Some(StopReason::Decided)));
+    }
+}

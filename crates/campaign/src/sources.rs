@@ -1,0 +1,155 @@
+//! Sources of studies and names of records.
+
+use crate::CampaignError;
+use stacklab_model::nearest;
+use stacklab_study::{Input, Study};
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Built-in studies, which run by name from any folder: all files of studies/.
+pub const PRESETS: [(&str, &str); 10] = [
+    (QUICKSTART, include_str!("../../../studies/quickstart.toml")),
+    ("systems", include_str!("../../../studies/systems.toml")),
+    ("mechanisms", include_str!("../../../studies/mechanisms.toml")),
+    ("engines", include_str!("../../../studies/engines.toml")),
+    ("wifi", include_str!("../../../studies/wifi.toml")),
+    ("soorty2013linux", include_str!("../../../studies/soorty2013linux.toml")),
+    ("sarkar2013winlin", include_str!("../../../studies/sarkar2013winlin.toml")),
+    ("ogunleye2016", include_str!("../../../studies/ogunleye2016.toml")),
+    ("kolahi2011wlan", include_str!("../../../studies/kolahi2011wlan.toml")),
+    ("kolahi2009lan", include_str!("../../../studies/kolahi2009lan.toml")),
+];
+/// The default study.
+const QUICKSTART: &str = "quickstart";
+/// The file extension of records.
+const ENDING: &str = "stacklab";
+
+/// A study's text with its name.
+pub struct StudySource {
+    /// The file's name, as errors show it.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+impl StudySource {
+    /// Reads the file, or takes the preset of that name; without a name, the quickstart.
+    ///
+    /// # Errors
+    /// When neither exists; lists similar names.
+    pub fn read(asked: Option<&Path>) -> Result<Self, CampaignError> {
+        let path = asked.unwrap_or(Path::new(QUICKSTART));
+        let preset = PRESETS.iter().find(|(name, _)| Path::new(name) == path);
+        if let (Some((name, text)), false) = (preset, asked.is_some_and(Path::is_file)) {
+            return Ok(StudySource { name: format!("{name}.toml"), text: (*text).to_owned() });
+        }
+        let unreadable = |reason: std::io::Error| {
+            let advice = if reason.kind() == ErrorKind::NotFound { near(path) } else { String::new() };
+            CampaignError::StudyFile { path: path.to_owned(), reason, advice }
+        };
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        Ok(StudySource { name: path.display().to_string(), text })
+    }
+
+    /// Checks the study with a scale and settings.
+    pub fn check(&self, scale: Option<&str>, settings: &[String]) -> Result<Study, CampaignError> {
+        Ok(stacklab_study::parse(&Input { name: &self.name, text: &self.text, scale, settings })?)
+    }
+}
+
+/// The names of the built-in studies.
+pub fn preset_names() -> [&'static str; PRESETS.len()] {
+    PRESETS.map(|(name, _)| name)
+}
+
+/// Presets with similar names, or all of them.
+fn near(path: &Path) -> String {
+    let written = path.file_stem().unwrap_or_default().to_string_lossy();
+    let names = preset_names();
+    match nearest(&written, names) {
+        Some(name) => format!("; did you mean the built-in study `{name}`?"),
+        None => format!("; the built-in studies are {}", names.join(", ")),
+    }
+}
+
+/// A default seed: any number will do, since it is recorded. Short enough to be typed.
+pub fn new_seed() -> u64 {
+    now_unix_ns() / 1000 % 1_000_000
+}
+
+/// The name of a new record in this folder: study and time.
+pub fn new_record(study: &str) -> PathBuf {
+    // Milliseconds: two campaigns may start in one second.
+    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ");
+    PathBuf::from(format!("{}-{time}.{ENDING}", stem(study)))
+}
+
+/// The newest record in this folder, of any study or of the named one.
+pub fn newest_record(study: Option<&Path>) -> Result<PathBuf, CampaignError> {
+    let nothing = |reason: String| {
+        CampaignError::Usage(format!("there is nothing to resume: {reason}; name the record with --out"))
+    };
+    let files =
+        std::fs::read_dir(".").map_err(|error| nothing(format!("this folder cannot be read: {error}")))?;
+    let prefix = study.map(|study| format!("{}-", stem(&study.display().to_string())));
+    let records = files.flatten().map(|file| PathBuf::from(file.file_name())).filter(|path| {
+        let name = path.display().to_string();
+        path.extension().is_some_and(|ending| ending == ENDING)
+            && prefix.as_ref().is_none_or(|prefix| name.starts_with(prefix.as_str()))
+    });
+    let modified = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH);
+    records
+        .max_by_key(modified)
+        .ok_or_else(|| nothing(format!("this folder holds no *.{ENDING} file of that study")))
+}
+
+fn stem(study: &str) -> String {
+    Path::new(study)
+        .file_stem()
+        .map_or_else(|| "study".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_studies_folder_is_a_preset_that_is_a_study_at_every_scale() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+        let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        let mut files: Vec<String> = files
+            .map(|file| {
+                assert!(file.extension().is_some_and(|ending| ending == "toml"), "{}", file.display());
+                stem(&file.display().to_string())
+            })
+            .collect();
+        let mut names = PRESETS.map(|(name, _)| name.to_owned()).to_vec();
+        files.sort();
+        names.sort();
+        assert_eq!(names, files);
+        for name in names {
+            let source = StudySource::read(Some(Path::new(&name))).unwrap();
+            assert_eq!(source.name, format!("{name}.toml"));
+            assert_eq!(source.text, std::fs::read_to_string(format!("{folder}/{name}.toml")).unwrap());
+            for scale in [None, Some("quick"), Some("standard"), Some("paper"), Some("tool")] {
+                // Only studies whose publication names its program have this one.
+                if scale == Some("tool") && !source.text.contains("[scale.tool]") {
+                    continue;
+                }
+                source.check(scale, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_answered_with_those_that_are() {
+        let error = |name: &str| match StudySource::read(Some(Path::new(name))) {
+            Err(failure) => failure.to_string(),
+            Ok(source) => panic!("{}", source.name),
+        };
+        assert!(error("mechanism").ends_with("; did you mean the built-in study `mechanisms`?"));
+        assert!(error("no-such.toml").contains("quickstart, systems, mechanisms"));
+    }
+}

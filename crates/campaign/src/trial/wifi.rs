@@ -1,0 +1,292 @@
+//! What a Wi-Fi network adds to a run, and takes from it.
+
+use crate::trial::evidence::{ReportSource, WifiEvidence};
+use stacklab_model::{
+    HostReport, Metric, RunStatus, Station, StationFrame, StationReport, Transport, Unit, Value, Warning,
+};
+use stacklab_traffic::trial::Figures;
+use stacklab_wifi::{Lateness, WifiState};
+
+/// Why there are no CPU figures in virtual time.
+const NO_CPU: &str =
+    "the network runs in virtual time, which has no CPU time: use testbed.wifi.time = \"real\"";
+
+/// The share of late exchanges with which real time gives neither times nor what TCP makes of them.
+const MOST_LATE: f64 = 0.01;
+
+/// Adds the stations to the reports. A network that was not as planned before and after the trial, or was another one,
+/// makes the run invalid; so does, in virtual time, an exchange that the kernel got late. In real time, figures
+/// are held back where many exchanges were late. In virtual time there are no CPU figures.
+pub(super) fn checked(
+    mut made: Figures,
+    sources: &[ReportSource],
+    seen: &WifiEvidence,
+    transport: Transport,
+) -> Figures {
+    let mut reasons = Vec::new();
+    match (&seen.before, &seen.after) {
+        (Ok(before), Ok(after)) => {
+            for (report, source) in made.host_reports.iter_mut().zip(sources) {
+                let [before, after] = [before, after].map(|state| station(state, source.host));
+                let seed = Some(seen.seed);
+                report.station =
+                    before.zip(after).map(|(before, after)| StationReport { seed, before, after });
+            }
+            reasons.extend(change(before, after));
+            reasons.extend(made.host_reports.iter().find_map(silent));
+            let lateness = after.medium.lateness.since(&before.medium.lateness);
+            if !seen.is_virtual {
+                made = held_back(made, transport, lateness);
+            } else if lateness.late > 0 {
+                let Lateness { late, exchanges, longest_ns, .. } = lateness;
+                let longest_us = longest_ns as f64 / 1e3;
+                reasons.push(format!(
+                    "the kernel got {late} of {exchanges} exchanges on the air late, in virtual time (the longest \
+                     delay so far is {longest_us:.1} us)"
+                ));
+            }
+        }
+        (before, after) => {
+            for (moment, state) in [("before", before), ("after", after)] {
+                reasons.extend(state.as_ref().err().map(|error| format!("{moment} the trial, {error}")));
+            }
+        }
+    }
+    made = invalid(made, reasons);
+    if seen.is_virtual {
+        for report in &mut made.host_reports {
+            report.cpu = None;
+            report.slices.iter_mut().for_each(|slice| (slice.cpu_ns, slice.waited_ns) = (None, None));
+        }
+        for (_, value) in made.values.iter_mut().filter(|(metric, _)| metric.is_host_cpu()) {
+            *value = Value::Missing(NO_CPU.to_owned());
+        }
+        made.warnings.retain(|warning| warning.code != "tick");
+    }
+    made
+}
+
+/// A run that is invalid for these reasons too, if there are any.
+pub(super) fn invalid(mut made: Figures, mut reasons: Vec<String>) -> Figures {
+    if !reasons.is_empty() {
+        if let RunStatus::Invalid(others) = made.status {
+            reasons.splice(0..0, others);
+        }
+        made.status = RunStatus::Invalid(reasons);
+    }
+    made
+}
+
+/// Real time: without the figures that late exchanges distort, if there were many. What UDP carries they do not: the
+/// channel keeps its own time.
+fn held_back(mut made: Figures, transport: Transport, lateness: Lateness) -> Figures {
+    let Some(share) = lateness.share().filter(|share| *share >= MOST_LATE) else { return made };
+    let text = format!(
+        "the kernel got {:.1} % of the exchanges on the air later than after a tenth of their time",
+        100.0 * share
+    );
+    for (_, value) in made.values.iter_mut().filter(|(metric, _)| takes_time(**metric, transport)) {
+        *value = Value::Missing(format!("{text}: real time did not hold"));
+    }
+    let advice = "lower the rate, or use testbed.wifi.time = \"virtual\"".to_owned();
+    made.warnings.push(Warning { code: "late_exchanges".to_owned(), text, advice });
+    made
+}
+
+/// Whether late frames show in a figure: in times, and in how fast TCP is.
+fn takes_time(metric: Metric, transport: Transport) -> bool {
+    let of_tcp = matches!(
+        metric.unit(),
+        Unit::MegabitPerSecond | Unit::MessagePerSecond | Unit::ConnectionPerSecond | Unit::Times
+    );
+    metric.unit() == Unit::Millisecond
+        || metric == Metric::BufferDelay
+        || (transport == Transport::Tcp && of_tcp)
+}
+
+/// How the network changed during a trial.
+fn change(before: &WifiState, after: &WifiState) -> Option<String> {
+    let text = |state: &WifiState| {
+        let stations = state.stations.iter().flatten().chain(&state.others).collect::<Vec<_>>();
+        format!("{stations:?} with frames {:?}", state.checks)
+    };
+    let (before, after) = (text(before), text(after));
+    (before != after)
+        .then(|| format!("the Wi-Fi network changed during the trial: it was {before}, and is {after}"))
+}
+
+/// Within this time of the channel each station that always sends has had its turn.
+const TURN_NS: u64 = 100_000_000;
+/// Sender, access point and receiver, before other stations.
+const ENDS: usize = 3;
+
+/// Which other station had nothing of the channel while a host received.
+fn silent(report: &HostReport) -> Option<String> {
+    let used = report.channel.as_ref().filter(|used| used.airtime.elapsed_ns() >= TURN_NS)?;
+    let mut others = used.nodes.iter().skip(ENDS).zip(1..);
+    let (_, number) = others.find(|(node, _)| node.transmissions == 0)?;
+    Some(format!("station {number}, which always has something to send, sent nothing"))
+}
+
+/// The station of a host: 0 is the sender of the testbed, 1 its receiver. `None` of a receiver on a wire.
+fn station(state: &WifiState, host: usize) -> Option<Station> {
+    let association = state.stations[host].clone()?;
+    let frames = state.checks.iter().filter_map(|check| {
+        let frame = check.hops[host]?;
+        Some(StationFrame {
+            family: check.family,
+            packet: check.packet as u64,
+            bytes: frame.bytes as u64,
+            protected: frame.protected,
+        })
+    });
+    Some(Station {
+        ssid: association.ssid,
+        bssid: association.bssid,
+        cipher: association.cipher,
+        key_management: association.key_management,
+        management_cipher: association.management_cipher,
+        power_save: Some(association.power_save),
+        signal_dbm: None,
+        tx_bitrate: None,
+        frequency: association.channel.frequency,
+        width: association.channel.width,
+        center: association.channel.center,
+        frames: frames.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::evidence::report_sources;
+    use crate::trial::fixtures::{received, stream_of};
+    use stacklab_guests::WifiSeen;
+    use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
+    use stacklab_model::{Direction, Metric};
+    use stacklab_wifi::{Association, Channel, MediumReport};
+
+    fn state(width: u32) -> WifiState {
+        let association = Association {
+            channel: Channel { frequency: 2412, width, center: 2422 },
+            ssid: "stacklab".to_owned(),
+            bssid: "02:00:00:00:00:03".to_owned(),
+            cipher: "CCMP".to_owned(),
+            key_management: "WPA2-PSK".to_owned(),
+            management_cipher: None,
+            power_save: false,
+        };
+        let stations = [Some(association.clone()), Some(association)];
+        let (others, checks, medium) = (Vec::new(), Vec::new(), MediumReport::default());
+        WifiState { stations, others, checks, medium, programs: String::new() }
+    }
+
+    fn of_transport(transport: Transport, is_virtual: bool, before: WifiSeen, after: WifiSeen) -> Figures {
+        let (_, made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
+        let seen = WifiEvidence { is_virtual, seed: 7, before, after };
+        checked(made, &report_sources(Direction::Forward), &seen, transport)
+    }
+
+    fn of(is_virtual: bool, before: WifiSeen, after: WifiSeen) -> Figures {
+        of_transport(Transport::Udp, is_virtual, before, after)
+    }
+
+    /// The state when so many of so many exchanges had been late.
+    fn late(late: u64, exchanges: u64) -> WifiState {
+        let mut state = state(40);
+        (state.medium.lateness.late, state.medium.lateness.exchanges) = (late, exchanges);
+        state
+    }
+
+    #[test]
+    fn a_late_exchange_in_virtual_time_makes_the_run_invalid() {
+        assert_eq!(of(true, Ok(late(3, 10)), Ok(late(3, 5000))).status, RunStatus::Valid);
+        let RunStatus::Invalid(reasons) = of(true, Ok(late(3, 10)), Ok(late(4, 5010))).status else {
+            panic!()
+        };
+        assert!(reasons[0].contains("late of 1 of 5000 exchanges"), "{reasons:?}");
+    }
+
+    #[test]
+    fn real_time_that_did_not_hold_gives_no_times_and_no_speed_of_tcp() {
+        let missing = |transport, late_exchanges| {
+            let made = of_transport(transport, false, Ok(late(0, 0)), Ok(late(late_exchanges, 1000)));
+            assert_eq!(made.status, RunStatus::Valid);
+            let warned = made.warnings.iter().any(|warning| warning.code == "late_exchanges");
+            assert_eq!(warned, late_exchanges >= 10);
+            let missing = |metric: &Metric| match &made.values[metric] {
+                Value::Missing(reason) => reason.contains("real time did not hold"),
+                _ => false,
+            };
+            [Metric::Jitter, Metric::Throughput].map(|metric| missing(&metric))
+        };
+        assert_eq!(missing(Transport::Udp, 9), [false, false]);
+        assert_eq!(missing(Transport::Tcp, 9), [false, false]);
+        assert_eq!(missing(Transport::Udp, 10), [true, false]);
+        assert_eq!(missing(Transport::Tcp, 10), [true, true]);
+    }
+
+    #[test]
+    fn a_network_as_planned_is_in_the_reports() {
+        let made = of(false, Ok(state(40)), Ok(state(40)));
+        assert_eq!(made.status, RunStatus::Valid);
+        for report in &made.host_reports {
+            let station = report.station.as_ref().unwrap();
+            assert_eq!((station.seed, station.before.width), (Some(7), 40));
+            assert_eq!(station.before, station.after);
+        }
+    }
+
+    #[test]
+    fn a_station_that_should_send_and_does_not_makes_the_run_invalid() {
+        let with = |idle_ns, transmissions| {
+            let node = |transmissions| NodeAirtime { transmissions, ..NodeAirtime::default() };
+            let nodes = vec![node(9), node(9), node(0), node(5), node(transmissions)];
+            let airtime = Airtime { idle_ns, ..Airtime::default() };
+            let channel = Some(ChannelUse { airtime, nodes, intervals: Vec::new() });
+            silent(&HostReport { channel, ..received(0, 0.0) })
+        };
+        assert!(with(TURN_NS, 0).unwrap().starts_with("station 2,"));
+        assert_eq!((with(TURN_NS, 1), with(TURN_NS - 1, 0)), (None, None));
+    }
+
+    #[test]
+    fn a_receiver_on_a_wire_has_no_station() {
+        let wired = || {
+            let mut state = state(40);
+            state.stations[1] = None;
+            Ok(state)
+        };
+        let made = of(true, wired(), wired());
+        assert_eq!(made.status, RunStatus::Valid);
+        let stations = made.host_reports.iter().map(|report| report.station.is_some());
+        assert_eq!(stations.collect::<Vec<_>>(), [true, false]);
+    }
+
+    #[test]
+    fn a_network_that_is_not_as_planned_makes_the_run_invalid() {
+        let reasons = |made: Figures| match made.status {
+            RunStatus::Invalid(reasons) => reasons.join("; "),
+            RunStatus::Valid => "valid".to_owned(),
+        };
+        let gone = || Err("the receiver is not associated".to_owned());
+        assert_eq!(
+            reasons(of(true, Ok(state(40)), gone())),
+            "after the trial, the receiver is not associated"
+        );
+        let said = reasons(of(true, gone(), Ok(state(40))));
+        assert_eq!(said, "before the trial, the receiver is not associated");
+        let changed = reasons(of(true, Ok(state(40)), Ok(state(20))));
+        assert!(changed.starts_with("the Wi-Fi network changed during the trial"), "{changed}");
+    }
+
+    #[test]
+    fn virtual_time_has_no_cpu_figures() {
+        let made = of(true, Ok(state(40)), Ok(state(40)));
+        assert!(made.host_reports.iter().all(|report| report.cpu.is_none()));
+        let Some(Value::Missing(reason)) = made.values.get(&Metric::CpuSender) else {
+            panic!("{:?}", made.values)
+        };
+        assert!(reason.contains("virtual"), "{reason}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Figures of a path for monitoring: Prometheus reads them at /metrics.
+
+use crate::findings::{Compared, PathVerdict, Rounds};
+use crate::metric::PathMetric;
+use crate::print::verdict_name;
+use stacklab_model::{Family, Interval};
+use stacklab_report::prometheus::{CONTENT_TYPE, Gauge, exposition};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a client may take for its request, and for the answer.
+const LIMIT: Duration = Duration::from_secs(2);
+/// The longest request.
+const ROOM: usize = 8 << 10;
+
+/// The gauges of all targets, with this margin.
+pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
+    let mut last = Gauge::new("stacklab_path_last", "Figure of the last round, in its unit.");
+    let mut median = Gauge::new("stacklab_path_median", "Median of the rounds, in its unit.");
+    let mut ratio = Gauge::new("stacklab_path_ratio", "IPv6 divided by IPv4: estimate and 95 % interval.");
+    let mut verdict = Gauge::new("stacklab_path_verdict", "1 for the verdict that holds.");
+    let mut works =
+        Gauge::new("stacklab_path_family_works", "1 if each request over the family was answered.");
+    let mut rounds = Gauge::new("stacklab_path_rounds", "Rounds so far.");
+    for look in looks {
+        let target = || ("target", look.target.name.clone());
+        rounds.samples.push((vec![target()], look.count as f64));
+        for &family in Family::ALL {
+            let labels = vec![target(), ("family", family.to_string())];
+            works.samples.push((labels, f64::from(u8::from(look.state(family).works()))));
+        }
+        for Compared { metric, families, effect, verdict: found, .. } in look.compare(margin, false) {
+            let of_metric = || {
+                let transport = ("transport", transport(metric).to_owned());
+                vec![
+                    target(),
+                    ("metric", metric.name().to_owned()),
+                    ("unit", metric.unit().to_owned()),
+                    transport,
+                ]
+            };
+            for (family, of) in &families {
+                let labels = [of_metric(), vec![("family", family.to_string())]].concat();
+                if let Some(Ok(figure)) = look.last().and_then(|round| round.get(&(metric, *family))) {
+                    last.samples.push((labels.clone(), *figure));
+                }
+                median.samples.extend(of.median.map(|median| (labels, median)));
+            }
+            if let Some(effect) = effect {
+                let Interval { low, high } = effect.interval95;
+                ratio.interval(&of_metric(), Some(effect.estimate), Some([low, high]));
+            }
+            let better = match &found {
+                PathVerdict::Better(family) => family.to_string(),
+                _ => String::new(),
+            };
+            verdict.verdict(&of_metric(), verdict_name(&found), &better);
+        }
+    }
+    vec![last, median, ratio, verdict, works, rounds]
+}
+
+fn transport(metric: PathMetric) -> &'static str {
+    match metric {
+        PathMetric::IcmpRtt | PathMetric::PathMtu | PathMetric::Hops => "icmp",
+        PathMetric::Dns => "udp",
+        _ => "tcp",
+    }
+}
+
+/// Serves the figures at /metrics, to one client after another.
+pub(crate) struct Exporter {
+    text: Arc<Mutex<String>>,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Exporter {
+    /// Begins to serve.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
+    pub(crate) fn start(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let exporter = Exporter { text: Arc::default(), address: listener.local_addr()? };
+        let text = Arc::clone(&exporter.text);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                // A client that is gone or silent has no answer.
+                let _ = answer(&stream, &text);
+            }
+        });
+        Ok(exporter)
+    }
+
+    /// Shows these gauges from now on.
+    pub(crate) fn show(&self, gauges: &[Gauge]) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = exposition(gauges);
+    }
+}
+
+fn answer(mut stream: &TcpStream, metrics: &str) -> io::Result<()> {
+    stream.set_write_timeout(Some(LIMIT))?;
+    let (mut request, mut room, began) = (Vec::new(), [0; 1024], Instant::now());
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let left = LIMIT.checked_sub(began.elapsed()).filter(|left| !left.is_zero() && request.len() < ROOM);
+        stream.set_read_timeout(Some(left.ok_or(io::ErrorKind::TimedOut)?))?;
+        match stream.read(&mut room)? {
+            0 => return Ok(()),
+            length => request.extend_from_slice(&room[..length]),
+        }
+    }
+    let is_asked =
+        [&b"GET /metrics HTTP/1."[..], b"GET /metrics?"].iter().any(|asked| request.starts_with(asked));
+    let (status, body) =
+        if is_asked { ("200 OK", metrics) } else { ("404 Not Found", "figures are at /metrics\n") };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())
+}

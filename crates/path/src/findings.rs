@@ -1,0 +1,376 @@
+//! What the rounds say: whether each family works, figures, verdicts, and what differs.
+
+use crate::metric::PathMetric;
+use crate::probe::Figures;
+use crate::target::{NoAddress, Target};
+use stacklab_analysis::statistics::{Cusum, Drift, median};
+use stacklab_analysis::{Claim, Paired, claims};
+use stacklab_model::{Better, Effect, Family};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Rounds that are kept.
+const MOST_ROUNDS: usize = 1_000;
+
+/// Whether a family works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The host has no address of it.
+    Absent(String),
+    /// Nobody could say whether the host has an address of it.
+    Unresolved(String),
+    /// No connection could be opened.
+    Unreachable(String),
+    /// Connections open, and no request is answered.
+    Broken(String),
+    /// Requests are answered; this many of them failed.
+    Works {
+        /// Requests without an answer.
+        failed: usize,
+        /// All requests.
+        of: usize,
+        /// Why the last one failed.
+        reason: Option<String>,
+    },
+}
+
+impl State {
+    /// Its name for programs.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            State::Absent(_) => "absent",
+            State::Unresolved(_) => "unresolved",
+            State::Unreachable(_) => "unreachable",
+            State::Broken(_) => "broken",
+            State::Works { failed: 0, .. } => "works",
+            State::Works { .. } => "lossy",
+        }
+    }
+
+    /// Whether each request was answered.
+    pub(crate) fn works(&self) -> bool {
+        matches!(self, State::Works { failed: 0, .. })
+    }
+}
+
+/// Figures of one family by one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OfFamily {
+    /// Median; `None` without figures.
+    pub median: Option<f64>,
+    /// How many figures there are.
+    pub count: usize,
+    /// Why the last one is missing that is.
+    pub missing: Option<String>,
+}
+
+/// A metric compared.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Compared {
+    /// The metric.
+    pub metric: PathMetric,
+    /// Both families.
+    pub families: BTreeMap<Family, OfFamily>,
+    /// IPv6 against IPv4, pair by pair.
+    pub effect: Option<Effect>,
+    /// Figures of IPv4 and IPv6 that fit the effect: what people read.
+    pub fitted: Option<[f64; 2]>,
+    /// What follows.
+    pub verdict: PathVerdict,
+}
+
+/// What follows from a comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PathVerdict {
+    /// This family is better.
+    Better(Family),
+    /// Within the margin.
+    Equivalent,
+    /// Not decided.
+    Inconclusive,
+    /// Nothing to compare.
+    Nothing(String),
+}
+
+impl PathVerdict {
+    /// Its text.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            PathVerdict::Better(family) => format!("{family} better"),
+            PathVerdict::Equivalent => "equivalent".to_owned(),
+            PathVerdict::Inconclusive => "inconclusive".to_owned(),
+            PathVerdict::Nothing(reason) => format!("- ({reason})"),
+        }
+    }
+}
+
+/// The rounds of a target.
+pub(crate) struct Rounds {
+    /// The target.
+    pub target: Target,
+    facts: Figures,
+    rounds: VecDeque<Figures>,
+    sums: BTreeMap<PathMetric, Cusum>,
+    /// Rounds so far.
+    pub count: u64,
+    /// Whether their number was planned.
+    pub is_planned: bool,
+}
+
+impl Rounds {
+    /// None yet.
+    pub(crate) fn new(target: Target, facts: Figures, is_planned: bool) -> Self {
+        Rounds { target, facts, rounds: VecDeque::new(), sums: BTreeMap::new(), count: 0, is_planned }
+    }
+
+    /// Adds a round. Returns the drifts that it completes.
+    pub(crate) fn add(&mut self, figures: Figures) -> Vec<(PathMetric, Drift)> {
+        let mut drifts = Vec::new();
+        for metric in PathMetric::ALL {
+            if let Some((baseline, candidate)) = pair(&figures, metric)
+                && baseline > 0.0
+                && candidate > 0.0
+                && let Some(drift) = self.sums.entry(metric).or_default().next((candidate / baseline).ln())
+            {
+                drifts.push((metric, drift));
+            }
+        }
+        self.count += 1;
+        if self.rounds.len() == MOST_ROUNDS {
+            self.rounds.pop_front();
+        }
+        self.rounds.push_back(figures);
+        drifts
+    }
+
+    /// The last round.
+    pub(crate) fn last(&self) -> Option<&Figures> {
+        self.rounds.back()
+    }
+
+    fn of(&self, metric: PathMetric, family: Family) -> Vec<&Result<f64, String>> {
+        let key = (metric, family);
+        if metric.is_fact() {
+            return self.facts.get(&key).into_iter().collect();
+        }
+        self.rounds.iter().filter_map(|round| round.get(&key)).collect()
+    }
+
+    /// Whether a family works.
+    pub(crate) fn state(&self, family: Family) -> State {
+        match self.target.address(family) {
+            Ok(_) => {}
+            Err(NoAddress::Absent(reason)) => return State::Absent(reason.clone()),
+            Err(NoAddress::Unresolved(reason)) => return State::Unresolved(reason.clone()),
+        }
+        let connects = self.of(PathMetric::TcpConnect, family);
+        let answers = self.of(PathMetric::FirstByte, family);
+        // A transfer that broke off had its first byte.
+        let goodputs = self.of(PathMetric::Goodput, family);
+        let broke_off = |place: usize| {
+            goodputs.get(place).and_then(|one| one.as_ref().err()).filter(|why| why.contains("broke off"))
+        };
+        let last_reason = answers.iter().rev().find_map(|answer| answer.as_ref().err().cloned());
+        let reason = || last_reason.clone().unwrap_or_else(|| "nothing was asked".to_owned());
+        if connects.iter().all(|connect| connect.is_err()) {
+            return State::Unreachable(reason());
+        }
+        let failed = (0..answers.len())
+            .filter(|place| answers[*place].is_err() || broke_off(*place).is_some())
+            .count();
+        let broken = (0..answers.len()).rev().find_map(broke_off).cloned();
+        if failed == answers.len() {
+            return State::Broken(broken.unwrap_or_else(reason));
+        }
+        State::Works { failed, of: answers.len(), reason: broken.or(last_reason) }
+    }
+
+    /// Each metric compared, with this margin (0.05 is 5 %). Rounds whose number was planned are compared
+    /// once, at their end; others are looked at again and again.
+    pub(crate) fn compare(&self, margin: f64, is_planned: bool) -> Vec<Compared> {
+        let pairs: Vec<Vec<(f64, f64)>> =
+            PathMetric::ALL.into_iter().map(|metric| self.pairs(metric)).collect();
+        let judged = judge_all(&pairs, margin, is_planned);
+        PathMetric::ALL
+            .into_iter()
+            .zip(judged)
+            .map(|(metric, (found, verdict))| self.compared(metric, found.as_ref(), verdict))
+            .collect()
+    }
+
+    fn pairs(&self, metric: PathMetric) -> Vec<(f64, f64)> {
+        let rounds = if metric.is_fact() { vec![&self.facts] } else { self.rounds.iter().collect() };
+        rounds.into_iter().filter_map(|round| pair(round, metric)).collect()
+    }
+
+    fn compared(&self, metric: PathMetric, found: Option<&Paired>, verdict: PathVerdict) -> Compared {
+        let families: BTreeMap<Family, OfFamily> = Family::ALL
+            .iter()
+            .map(|family| {
+                let all = self.of(metric, *family);
+                let figures: Vec<f64> =
+                    all.iter().filter_map(|figure| figure.as_ref().ok().copied()).collect();
+                let missing = all.iter().rev().find_map(|figure| figure.as_ref().err().cloned());
+                (*family, OfFamily { median: median(&figures), count: figures.len(), missing })
+            })
+            .collect();
+        let verdict = match (verdict, families.iter().find(|(_, of)| of.count == 0)) {
+            (PathVerdict::Nothing(_), Some((family, of))) => {
+                let reason = of.missing.clone().unwrap_or_else(|| "not measured".to_owned());
+                PathVerdict::Nothing(format!("{family}: {reason}"))
+            }
+            (verdict, _) => verdict,
+        };
+        Compared {
+            metric,
+            families,
+            effect: found.map(Paired::effect),
+            fitted: found.map(Paired::arms),
+            verdict,
+        }
+    }
+}
+
+/// IPv4 and IPv6 of a round.
+fn pair(figures: &Figures, metric: PathMetric) -> Option<(f64, f64)> {
+    let figure = |family| figures.get(&(metric, family))?.as_ref().ok().copied();
+    Some((figure(Family::Ipv4)?, figure(Family::Ipv6)?))
+}
+
+/// Pairs and verdict of each metric, in the order of [`PathMetric::ALL`]. Facts have one pair, and are
+/// compared as they are.
+fn judge_all(pairs: &[Vec<(f64, f64)>], margin: f64, is_planned: bool) -> Vec<(Option<Paired>, PathVerdict)> {
+    let found: Vec<Result<Paired, String>> = PathMetric::ALL
+        .into_iter()
+        .zip(pairs)
+        .map(|(metric, pairs)| match metric.is_fact() {
+            true => Err("a fact".to_owned()),
+            false => Paired::of(metric.scale(), pairs),
+        })
+        .collect();
+    let paired: Vec<Option<&Paired>> = found.iter().map(|paired| paired.as_ref().ok()).collect();
+    let claimed = claims(&paired, margin, is_planned);
+    let all = PathMetric::ALL.into_iter().zip(pairs).zip(found).zip(claimed);
+    all.map(|(((metric, pairs), found), claim)| judge(metric, pairs, found, claim)).collect()
+}
+
+fn judge(
+    metric: PathMetric,
+    pairs: &[(f64, f64)],
+    found: Result<Paired, String>,
+    claim: Option<Claim>,
+) -> (Option<Paired>, PathVerdict) {
+    let better = |more: bool| {
+        let candidate = more == (metric.better() == Better::Higher);
+        PathVerdict::Better(if candidate { Family::Ipv6 } else { Family::Ipv4 })
+    };
+    if metric.is_fact() {
+        let verdict = match pairs {
+            [] => PathVerdict::Nothing("not measured".to_owned()),
+            [(baseline, candidate), ..] if baseline == candidate => PathVerdict::Equivalent,
+            [(baseline, candidate), ..] => better(candidate > baseline),
+        };
+        return (None, verdict);
+    }
+    let paired = match found {
+        Ok(paired) => paired,
+        Err(reason) => return (None, PathVerdict::Nothing(reason)),
+    };
+    let verdict = match claim {
+        Some(Claim::Different) => better(paired.estimate() > 1.0),
+        Some(Claim::Equivalent) => PathVerdict::Equivalent,
+        None => PathVerdict::Inconclusive,
+    };
+    (Some(paired), verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(six: Result<&str, &str>) -> Target {
+        let addresses = BTreeMap::from([
+            (Family::Ipv4, Ok("192.0.2.1".parse().unwrap())),
+            (
+                Family::Ipv6,
+                six.map(|six| six.parse().unwrap()).map_err(|reason| NoAddress::Absent(reason.to_owned())),
+            ),
+        ]);
+        let name = "a.example".to_owned();
+        Target { host: name.clone(), name, tls: false, port: 80, path: "/".to_owned(), addresses }
+    }
+
+    fn round(metric: PathMetric, four: Result<f64, &str>, six: Result<f64, &str>) -> Figures {
+        let own = |figure: Result<f64, &str>| figure.map_err(str::to_owned);
+        Figures::from([((metric, Family::Ipv4), own(four)), ((metric, Family::Ipv6), own(six))])
+    }
+
+    #[test]
+    fn pairs_give_verdicts_by_direction() {
+        let judged = |metric: PathMetric, pairs: Vec<(f64, f64)>| {
+            let place = PathMetric::ALL.into_iter().position(|other| other == metric).unwrap();
+            let mut all = vec![Vec::new(); PathMetric::ALL.into_iter().count()];
+            all[place] = pairs;
+            judge_all(&all, 0.05, false).swap_remove(place).1
+        };
+        let rounds = |factor: f64| -> Vec<(f64, f64)> {
+            (0..20)
+                .map(|place| {
+                    let (base, noise) =
+                        (1.0 + f64::from(place % 7) / 50.0, 1.0 + f64::from(place % 5) / 500.0);
+                    (base, base * factor * noise)
+                })
+                .collect()
+        };
+        assert_eq!(judged(PathMetric::IcmpRtt, rounds(2.0)), PathVerdict::Better(Family::Ipv4));
+        assert_eq!(judged(PathMetric::Goodput, rounds(2.0)), PathVerdict::Better(Family::Ipv6));
+        let alike = |place: usize| (1.0, 1.0 + [0.002, -0.002, 0.001, -0.001][place % 4]);
+        assert_eq!(judged(PathMetric::TcpConnect, (0..20).map(alike).collect()), PathVerdict::Equivalent);
+        assert_eq!(judged(PathMetric::PathMtu, vec![(1500.0, 1280.0)]), PathVerdict::Better(Family::Ipv4));
+        assert_eq!(judged(PathMetric::Hops, vec![(3.0, 2.0)]), PathVerdict::Better(Family::Ipv6));
+        assert!(matches!(judged(PathMetric::Dns, vec![(1.0, 1.0)]), PathVerdict::Nothing(_)));
+    }
+
+    #[test]
+    fn each_state_is_told_apart() {
+        let state = |steps: &[(PathMetric, Result<f64, &str>)], six: Result<&str, &str>| {
+            let mut rounds = Rounds::new(target(six), Figures::new(), false);
+            let mut figures = Figures::new();
+            for (metric, figure) in steps {
+                figures.extend(round(*metric, Ok(1.0), *figure));
+            }
+            rounds.add(figures);
+            assert!(rounds.state(Family::Ipv4).works());
+            rounds.state(Family::Ipv6)
+        };
+        use PathMetric::{FirstByte, TcpConnect};
+        let there = Ok("2001:db8::1");
+        assert!(state(&[(TcpConnect, Ok(1.0)), (FirstByte, Ok(1.0))], there).works());
+        let refused = state(&[(TcpConnect, Err("refused")), (FirstByte, Err("refused"))], there);
+        assert_eq!(refused, State::Unreachable("refused".to_owned()));
+        let broken = state(&[(TcpConnect, Ok(1.0)), (FirstByte, Err("no answer"))], there);
+        assert_eq!(broken, State::Broken("no answer".to_owned()));
+        let absent = state(&[(TcpConnect, Err("no AAAA")), (FirstByte, Err("no AAAA"))], Err("no AAAA"));
+        assert_eq!(absent, State::Absent("no AAAA".to_owned()));
+        let cut =
+            [(TcpConnect, Ok(1.0)), (FirstByte, Ok(1.0)), (PathMetric::Goodput, Err("the answer broke off"))];
+        assert_eq!(state(&cut, there), State::Broken("the answer broke off".to_owned()));
+    }
+
+    #[test]
+    fn a_drift_of_the_ratio_is_told_once_and_one_of_both_families_is_none() {
+        let mut rounds = Rounds::new(target(Ok("2001:db8::1")), Figures::new(), false);
+        let mut told = Vec::new();
+        for place in 0..60 {
+            let noise = 1.0 + f64::from(place % 5) * 0.01;
+            // Both become slower at 30, and IPv6 alone at 45.
+            let both = if place >= 30 { 3.0 } else { 1.0 };
+            let six = if place >= 45 { 1.5 } else { 1.0 };
+            let figures = round(PathMetric::IcmpRtt, Ok(2.0 * both), Ok(2.0 * both * six * noise));
+            told.extend(
+                rounds.add(figures).into_iter().map(|(metric, drift)| (place, metric, drift.by > 0.0)),
+            );
+        }
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!((45..50).contains(&told[0].0) && told[0].1 == PathMetric::IcmpRtt && told[0].2, "{told:?}");
+    }
+}

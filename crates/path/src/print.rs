@@ -1,0 +1,206 @@
+//! Output of a path's findings.
+
+use crate::findings::{Compared, OfFamily, PathVerdict, Rounds, State};
+use crate::metric::PathMetric;
+use crate::probe::Figures;
+use serde_json::{Value, json};
+use stacklab_model::{Family, printable_lines};
+use std::fmt::Write;
+
+/// For people.
+pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
+    let mut text = format!("{}\n", rounds.target.name);
+    for &family in Family::ALL {
+        let address = rounds.target.address(family).map_or_else(|_| String::new(), |to| format!(" {to}"));
+        let _ = writeln!(text, "  {family}{address}: {}", state_text(&rounds.state(family)));
+    }
+    let _ = writeln!(
+        text,
+        "\n  {:<16}{:>8}{:>12}{:>12}   IPv6 / IPv4 (95 %)      verdict",
+        "", "", "IPv4", "IPv6"
+    );
+    let all = rounds.compare(margin, rounds.is_planned);
+    for Compared { metric, families, effect, fitted, verdict } in &all {
+        let medians = [Family::Ipv4, Family::Ipv6].map(|family| families[&family].median);
+        let figures = fitted.map_or(medians, |fitted| fitted.map(Some));
+        let (unit, factor) = metric.shown(figures.into_iter().flatten());
+        let [four, six] = figures.map(|figure| figure_text(*metric, figure.map(|figure| factor * figure)));
+        let verdict = match verdict {
+            // The reason is below, once.
+            _ if families.values().any(|of| of.count == 0) => "-".to_owned(),
+            PathVerdict::Better(_) if metric.is_fact() => "differs".to_owned(),
+            PathVerdict::Equivalent if metric.is_fact() => "the same".to_owned(),
+            verdict => verdict.text(),
+        };
+        let ratio = effect.as_ref().map_or_else(String::new, |effect| {
+            let interval = effect.interval95;
+            format!("{:.3} ({:.3} to {:.3})", effect.estimate, interval.low, interval.high)
+        });
+        let _ =
+            writeln!(text, "  {:<16}{:>8}{four:>12}{six:>12}   {ratio:<24}{}", metric.label(), unit, verdict);
+    }
+    text.push_str(&missing_text(rounds, &all));
+    let _ = writeln!(
+        text,
+        "\n  {} rounds, both families in turn; margin {:.0} %. The AS path is unknown.",
+        rounds.count,
+        margin * 100.0
+    );
+    printable_lines(&text)
+}
+
+/// Why metrics have no figure, each reason once. Those of a family's state are above the table.
+fn missing_text(rounds: &Rounds, all: &[Compared]) -> String {
+    let states: Vec<State> = Family::ALL.iter().map(|family| rounds.state(*family)).collect();
+    // Families and metrics that have a reason.
+    let mut reasons: Vec<(&str, Vec<Family>, Vec<&str>)> = Vec::new();
+    for Compared { metric, families, .. } in all {
+        for ((family, of), state) in families.iter().zip(&states) {
+            let Some(why) = of.missing.as_deref().filter(|why| of.count == 0 && reason(state) != Some(why))
+            else {
+                continue;
+            };
+            let place = reasons.iter().position(|(reason, ..)| *reason == why).unwrap_or_else(|| {
+                reasons.push((why, Vec::new(), Vec::new()));
+                reasons.len() - 1
+            });
+            let (_, of, metrics) = &mut reasons[place];
+            of.push(*family);
+            metrics.push(metric.label());
+        }
+    }
+    let mut text = String::new();
+    for (reason, mut families, mut metrics) in reasons {
+        families.sort_unstable();
+        families.dedup();
+        metrics.dedup();
+        let families: Vec<String> = families.iter().map(ToString::to_string).collect();
+        let _ = writeln!(text, "  no {} ({}): {reason}", metrics.join(", "), families.join(", "));
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// Three significant digits, or a whole number of hops and bytes.
+fn figure_text(metric: PathMetric, figure: Option<f64>) -> String {
+    match figure {
+        Some(figure) if metric.is_fact() || figure >= 100.0 => format!("{figure:.0}"),
+        Some(figure) if figure >= 10.0 => format!("{figure:.1}"),
+        Some(figure) => format!("{figure:.2}"),
+        None => "-".to_owned(),
+    }
+}
+
+fn state_text(state: &State) -> String {
+    match state {
+        State::Absent(reason) => format!("absent: {reason}"),
+        State::Unresolved(reason) => format!("unresolved: {reason}"),
+        State::Unreachable(reason) => format!("cannot be reached: {reason}"),
+        State::Broken(reason) => format!("broken after connect: {reason}"),
+        State::Works { failed: 0, of, .. } => format!("works ({of} of {of} requests answered)"),
+        State::Works { failed, of, reason } => {
+            format!("{failed} of {of} requests failed, the last one: {}", reason.as_deref().unwrap_or("?"))
+        }
+    }
+}
+
+fn reason(state: &State) -> Option<&str> {
+    match state {
+        State::Absent(reason)
+        | State::Unresolved(reason)
+        | State::Unreachable(reason)
+        | State::Broken(reason) => Some(reason),
+        State::Works { reason, .. } => reason.as_deref(),
+    }
+}
+
+/// For programs.
+pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
+    let families: serde_json::Map<String, Value> = Family::ALL
+        .iter()
+        .map(|family| {
+            let state = rounds.state(*family);
+            let address = rounds.target.address(*family).ok().map(ToString::to_string);
+            (
+                family.to_string(),
+                json!({ "address": address, "state": state.name(), "reason": reason(&state) }),
+            )
+        })
+        .collect();
+    let metrics: Vec<Value> = rounds
+        .compare(margin, rounds.is_planned)
+        .iter()
+        .map(|Compared { metric, families, effect, verdict, .. }| {
+            let of = |family: Family| {
+                let OfFamily { median, count, missing } = &families[&family];
+                json!({ "median": median, "count": count, "missing": missing })
+            };
+            let (better, nothing) = match verdict {
+                PathVerdict::Better(family) => (Some(family.to_string()), None),
+                PathVerdict::Nothing(reason) => (None, Some(reason)),
+                _ => (None, None),
+            };
+            json!({
+                "metric": metric.name(),
+                "unit": metric.unit(),
+                "ipv4": of(Family::Ipv4),
+                "ipv6": of(Family::Ipv6),
+                "ratio": effect.as_ref().map(|effect| json!({
+                    "estimate": effect.estimate,
+                    "low95": effect.interval95.low,
+                    "high95": effect.interval95.high,
+                    "pairs": effect.pairs,
+                })),
+                "verdict": verdict_name(verdict),
+                "better": better,
+                "reason": nothing,
+            })
+        })
+        .collect();
+    json!({ "target": rounds.target.name, "rounds": rounds.count, "families": families, "metrics": metrics })
+}
+
+/// The name of a verdict for programs.
+pub(crate) fn verdict_name(verdict: &PathVerdict) -> &'static str {
+    match verdict {
+        PathVerdict::Better(_) => "better",
+        PathVerdict::Equivalent => "equivalent",
+        PathVerdict::Inconclusive => "inconclusive",
+        PathVerdict::Nothing(_) => "nothing",
+    }
+}
+
+/// The first line of CSV.
+pub(crate) const CSV_HEADER: &str = "unix_s,target,round,family,metric,unit,value,missing\n";
+
+/// A round as rows of CSV.
+pub(crate) fn csv(target: &str, round: u64, unix_s: u64, figures: &Figures) -> String {
+    let mut rows = String::new();
+    for ((metric, family), figure) in figures {
+        let (value, missing) = match figure {
+            Ok(value) => (value.to_string(), String::new()),
+            Err(reason) => (String::new(), field(reason)),
+        };
+        let (name, unit) = (metric.name(), metric.unit());
+        let _ = writeln!(rows, "{unix_s},{},{round},{family},{name},{unit},{value},{missing}", field(target));
+    }
+    printable_lines(&rows)
+}
+
+/// A text of CSV: quoted, and no formula of a spreadsheet.
+fn field(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    format!("\"{guard}{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " "))
+}
+
+/// A round in a line for people.
+pub(crate) fn line(rounds: &Rounds) -> String {
+    let Some(figures) = rounds.last() else { return String::new() };
+    let shown = [PathMetric::IcmpRtt, PathMetric::TcpConnect, PathMetric::FirstByte].map(|metric| {
+        let one = |family| match figures.get(&(metric, family)) {
+            Some(Ok(figure)) => format!("{figure:.3}"),
+            _ => "-".to_owned(),
+        };
+        format!("{} {} / {} {}", metric.name(), one(Family::Ipv4), one(Family::Ipv6), metric.unit())
+    });
+    format!("{} round {}: {}\n", printable_lines(&rounds.target.name), rounds.count, shown.join(", "))
+}

@@ -1,0 +1,252 @@
+//! The probes of a round: each for both families, one right after the other in random order.
+
+mod boundary;
+mod deadline;
+pub(crate) mod dns;
+pub(crate) mod http;
+pub(crate) mod pace;
+
+use crate::metric::PathMetric;
+use crate::probe::boundary::{Told, boundary};
+use crate::probe::http::Request;
+use crate::probe::pace::{Interrupted, Pace};
+use crate::target::Target;
+use rustls::ClientConfig;
+use stacklab_model::{Family, ScopedAddr};
+use stacklab_traffic::host::ping::{Echo, Ping, PingOptions};
+use stacklab_traffic::host::route::route_to;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long an echo's answer is waited for.
+const WAIT: Duration = Duration::from_secs(1);
+/// TTL of ordinary echoes.
+const TTL: u8 = 64;
+/// Octets of an ordinary echo's packet, the same in both families.
+const ECHO_BYTES: u32 = 84;
+/// The shortest path MTU that is looked for: hosts of IPv4 take as much (RFC 791).
+const LEAST_MTU: u32 = 576;
+/// Ordinary echoes before a host counts as one that answers none.
+const FIRST_TRIES: u32 = 5;
+
+/// Figures, or why there are none.
+pub(crate) type Figures = BTreeMap<(PathMetric, Family), Result<f64, String>>;
+
+/// What probes need.
+pub(crate) struct Prober<'a> {
+    /// Limits.
+    pub pace: Pace,
+    /// TLS.
+    pub tls: Arc<ClientConfig>,
+    /// Resolvers, for queries over each family.
+    pub resolvers: &'a [IpAddr],
+    /// Most bytes of one request.
+    pub request_bytes: u64,
+}
+
+impl Prober<'_> {
+    /// One round.
+    ///
+    /// # Errors
+    /// When the user interrupts.
+    pub(crate) fn round(&mut self, target: &Target) -> Result<Figures, Interrupted> {
+        let mut figures = Figures::new();
+        for kind in [Prober::echo, Prober::request, Prober::query] {
+            for family in in_random_order() {
+                kind(self, target, family, &mut figures)?;
+            }
+        }
+        Ok(figures)
+    }
+
+    /// What is found once: path MTU and hops.
+    ///
+    /// # Errors
+    /// When the user interrupts.
+    pub(crate) fn facts(&mut self, target: &Target) -> Result<Figures, Interrupted> {
+        let mut figures = Figures::new();
+        for &family in Family::ALL {
+            let mut ping = target
+                .address(family)
+                .map_err(|none| none.reason().to_owned())
+                .and_then(|to| Ok((Ping::open(to, random()).map_err(|error| error.to_string())?, to)));
+            let (mtu, hops) = match &mut ping {
+                Ok((ping, to)) => (figure(self.path_mtu(ping, to))?, figure(self.hops(ping))?),
+                Err(reason) => (Err(reason.clone()), Err(reason.clone())),
+            };
+            figures.insert((PathMetric::PathMtu, family), mtu);
+            figures.insert((PathMetric::Hops, family), hops);
+        }
+        Ok(figures)
+    }
+
+    fn echo(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
+        let figure = match target.address(family) {
+            Err(none) => Err(none.reason().to_owned()),
+            Ok(to) => {
+                self.pace.probe()?;
+                let options = PingOptions { packet_bytes: ECHO_BYTES, ttl: TTL, wait: WAIT };
+                let echo = Ping::open(to, random()).map_err(|error| error.to_string());
+                let echo = echo.and_then(|mut ping| ping.echo(&options).map_err(|error| error.to_string()));
+                echo.and_then(|echo| match echo {
+                    Echo::Answered(ns) => Ok(ns as f64 / 1e6),
+                    Echo::Silent => Err("no answer within 1 s".to_owned()),
+                    Echo::Unreachable => Err("the host cannot be reached".to_owned()),
+                    Echo::Expired => Err(format!("the TTL of {TTL} expired on the way")),
+                    Echo::TooLong => Err(format!("a packet of {ECHO_BYTES} bytes is too long for the path")),
+                })
+            }
+        };
+        figures.insert((PathMetric::IcmpRtt, family), figure);
+        Ok(())
+    }
+
+    fn request(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
+        let most_bytes = self.request_bytes.min(self.pace.bytes_left());
+        let fetched = match target.address(family) {
+            Err(none) => http::Fetched { failed: Some(none.reason().to_owned()), ..http::Fetched::default() },
+            Ok(_) if most_bytes == 0 => {
+                let reason = "no request: the byte limit is reached".to_owned();
+                http::Fetched { failed: Some(reason), ..http::Fetched::default() }
+            }
+            Ok(to) => {
+                self.pace.probe()?;
+                http::fetch(&Request {
+                    to,
+                    port: target.port,
+                    host: &target.host,
+                    path: &target.path,
+                    tls: target.tls.then_some(&self.tls),
+                    most_bytes,
+                })
+            }
+        };
+        self.pace.take(fetched.bytes);
+        let failed = fetched.failed.clone();
+        let ms = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e3);
+        let mbits = fetched.bytes_per_second.map(|rate| rate * 8.0 / 1e6);
+        for (metric, figure, otherwise) in [
+            (PathMetric::TcpConnect, ms(fetched.connect), ""),
+            (PathMetric::TlsHandshake, ms(fetched.tls), "without TLS"),
+            (PathMetric::FirstByte, ms(fetched.first_byte), ""),
+            (
+                PathMetric::Goodput,
+                mbits,
+                "the answer is too short for a rate: name a longer one, as in NAME/PATH",
+            ),
+        ] {
+            let missing = || failed.clone().unwrap_or_else(|| otherwise.to_owned());
+            // A transfer that broke off has no rate, and its first byte came.
+            let kept = figure.filter(|_| metric != PathMetric::Goodput || failed.is_none());
+            figures.insert((metric, family), kept.ok_or_else(missing));
+        }
+        Ok(())
+    }
+
+    fn query(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
+        let resolver = self.resolvers.iter().find(|resolver| Family::of(**resolver) == family);
+        let figure = match resolver {
+            _ if target.host.parse::<IpAddr>().is_ok() => Err("an address needs no query".to_owned()),
+            None => Err(format!("no known resolver has an {family} address (--resolver)")),
+            Some(resolver) => {
+                self.pace.probe()?;
+                let found = dns::look_up(*resolver, &target.host, Family::Ipv6);
+                found.map(|found| found.took.as_secs_f64() * 1e3)
+            }
+        };
+        figures.insert((PathMetric::Dns, family), figure);
+        Ok(())
+    }
+
+    /// Sends an echo of this size and TTL.
+    fn tell(
+        &mut self,
+        ping: &mut Ping,
+        packet_bytes: u32,
+        ttl: u8,
+        refusal: Echo,
+    ) -> Result<Told, Unanswered> {
+        self.pace.probe()?;
+        match ping.echo(&PingOptions { packet_bytes, ttl, wait: WAIT }) {
+            Ok(Echo::Answered(_)) => Ok(Told::Yes),
+            Ok(echo) if echo == refusal => Ok(Told::No),
+            Ok(_) => Ok(Told::Nothing),
+            Err(error) => Err(Unanswered::Because(error.to_string())),
+        }
+    }
+
+    /// Makes sure that ordinary echoes are answered.
+    fn answers(&mut self, ping: &mut Ping) -> Result<(), Unanswered> {
+        for _ in 0..FIRST_TRIES {
+            if self.tell(ping, ECHO_BYTES, TTL, Echo::Expired)? == Told::Yes {
+                return Ok(());
+            }
+        }
+        Err(Unanswered::Because("no ICMP echo is answered".to_owned()))
+    }
+
+    fn path_mtu(&mut self, ping: &mut Ping, to: &ScopedAddr) -> Result<u32, Unanswered> {
+        let own = route_to(to, None).map_err(|error| Unanswered::Because(error.to_string()))?.mtu.min(65_535);
+        self.answers(ping)?;
+        if self.tell(ping, own, TTL, Echo::TooLong)? == Told::Yes {
+            return Ok(own);
+        }
+        let next = |low: u32, high: u32| {
+            // Minima and tunnels are met most often.
+            let usual =
+                [1280, 1480, 1492, 1420, 1400].into_iter().find(|next| (low + 1..high).contains(next));
+            usual.unwrap_or(low + (high - low) / 2)
+        };
+        // A packet of more than the own MTU is refused here.
+        let found =
+            boundary(LEAST_MTU.min(own), own + 1, next, |bytes| self.tell(ping, bytes, TTL, Echo::TooLong))?;
+        found.ok_or_else(too_lossy)
+    }
+
+    fn hops(&mut self, ping: &mut Ping) -> Result<u32, Unanswered> {
+        self.answers(ping)?;
+        let middle = |high: u32, low: u32| low + (high - low) / 2;
+        let found = boundary(TTL.into(), 0, middle, |ttl| {
+            let ttl = u8::try_from(ttl).unwrap_or(TTL);
+            self.tell(ping, ECHO_BYTES, ttl, Echo::Expired)
+        })?;
+        found.ok_or_else(too_lossy)
+    }
+}
+
+/// Why a path has no figure of its echoes.
+enum Unanswered {
+    Interrupted(Interrupted),
+    Because(String),
+}
+
+impl From<Interrupted> for Unanswered {
+    fn from(interrupted: Interrupted) -> Self {
+        Unanswered::Interrupted(interrupted)
+    }
+}
+
+fn too_lossy() -> Unanswered {
+    Unanswered::Because("too many ICMP echoes are lost".to_owned())
+}
+
+fn figure(found: Result<u32, Unanswered>) -> Result<Result<f64, String>, Interrupted> {
+    match found {
+        Ok(found) => Ok(Ok(found.into())),
+        Err(Unanswered::Because(reason)) => Ok(Err(reason)),
+        Err(Unanswered::Interrupted(interrupted)) => Err(interrupted),
+    }
+}
+
+/// A random number; 0 if the system has none, which identifies an echo as well.
+fn random() -> u16 {
+    let mut bytes = [0; 2];
+    let _ = getrandom::fill(&mut bytes);
+    u16::from_be_bytes(bytes)
+}
+
+fn in_random_order() -> [Family; 2] {
+    if random().is_multiple_of(2) { [Family::Ipv4, Family::Ipv6] } else { [Family::Ipv6, Family::Ipv4] }
+}

@@ -1,0 +1,312 @@
+//! What is looked at: a name with an address of each family, or a pair of addresses.
+
+use crate::PathError;
+use crate::probe::dns;
+use stacklab_model::{Family, ScopedAddr};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+
+/// A dual-stack host and what is asked of it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// As the user wrote it, or the pair's name.
+    pub name: String,
+    /// The host's name in requests and certificates.
+    pub host: String,
+    /// Whether requests are inside TLS.
+    pub tls: bool,
+    /// TCP port.
+    pub port: u16,
+    /// What is asked for.
+    pub path: String,
+    /// An address of each family, or why there is none.
+    pub addresses: BTreeMap<Family, Result<ScopedAddr, NoAddress>>,
+}
+
+/// Why a family has no address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoAddress {
+    /// The name has none of it.
+    Absent(String),
+    /// Nobody could say whether the name has one.
+    Unresolved(String),
+}
+
+impl NoAddress {
+    /// The reason, in a sentence.
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            NoAddress::Absent(reason) | NoAddress::Unresolved(reason) => reason,
+        }
+    }
+}
+
+impl Target {
+    /// The address of a family.
+    pub(crate) fn address(&self, family: Family) -> Result<&ScopedAddr, &NoAddress> {
+        self.addresses[&family].as_ref()
+    }
+}
+
+/// A place without the addresses of its name: `NAME`, `http://NAME:PORT/PATH`, `[2001:db8::1]:8443` and so on.
+struct Place {
+    host: String,
+    /// Where an address was written instead of a name.
+    address: Option<ScopedAddr>,
+    tls: bool,
+    port: u16,
+    path: String,
+}
+
+fn place(text: &str) -> Result<Place, PathError> {
+    let wrong = |what: &str| PathError::Unreadable(format!("`{text}` is not a valid target: {what}"));
+    let (tls, rest) = match text.split_once("://") {
+        Some(("http", rest)) => (false, rest),
+        Some(("https", rest)) => (true, rest),
+        Some(_) => return Err(wrong("only http:// and https:// are supported")),
+        None => (true, text),
+    };
+    let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+    // An IPv6 address contains colons, and has brackets where a port may follow.
+    let bracketed = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let (host, port) = match (bracketed, authority.matches(':').count()) {
+        (Some((host, "")), _) => (host, None),
+        (Some((host, after)), _) => match after.strip_prefix(':') {
+            Some(port) => (host, Some(port)),
+            None => return Err(wrong("after `]` there is a port, as in [2001:db8::1]:8443")),
+        },
+        (None, 1) => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
+        (None, _) => (authority, None),
+    };
+    let address: Option<ScopedAddr> = if host.contains(':') {
+        Some(host.parse().map_err(|_| wrong("it is neither an IPv6 address nor a name"))?)
+    } else {
+        host.parse::<Ipv4Addr>().ok().map(|address| ScopedAddr::from(IpAddr::from(address)))
+    };
+    let port = port
+        .map(|port| port.parse().map_err(|_| wrong("the port is not a number up to 65535")))
+        .transpose()?;
+    let is_name = |host: &str| host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    if address.is_none() && (bracketed.is_some() || host.is_empty() || host.len() > 253 || !is_name(host)) {
+        return Err(wrong("name a host, an address, or a URL"));
+    }
+    if path.chars().any(|c| c.is_control() || c == ' ') || !path.is_ascii() {
+        return Err(wrong("its path has characters that a request cannot have"));
+    }
+    let port = port.unwrap_or(if tls { 443 } else { 80 });
+    let host = address.as_ref().map_or_else(|| host.to_owned(), |address| address.ip().to_string());
+    Ok(Place { host, address, tls, port, path: path.to_owned() })
+}
+
+/// Looks up a name: by these resolvers, or as the system does.
+///
+/// # Errors
+/// `Unreadable` if it is not a name, `NoAddress` if it has no address.
+pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
+    let place = place(text)?;
+    if let Some(address) = place.address {
+        let named = Family::of(address.ip());
+        let other = format!("an {named} address was named, which has no other family (--pairs has both)");
+        let of = |family| {
+            if family == named { Ok(address.clone()) } else { Err(NoAddress::Absent(other.clone())) }
+        };
+        let addresses = Family::ALL.iter().map(|family| (*family, of(*family))).collect();
+        let Place { host, tls, port, path, .. } = place;
+        return Ok(Target { name: text.to_owned(), host, tls, port, path, addresses });
+    }
+    let by_system = if resolvers.is_empty() { by_system(&place.host) } else { Ok(Vec::new()) };
+    let systems = if resolvers.is_empty() { system_resolvers() } else { Vec::new() };
+    let resolvers = if resolvers.is_empty() { &systems } else { resolvers };
+    let addresses: BTreeMap<_, _> = Family::ALL
+        .iter()
+        .map(|family| (*family, of_family(&place.host, *family, &by_system, resolvers)))
+        .collect();
+    if addresses.values().all(Result::is_err) {
+        let mut reasons: Vec<&str> =
+            addresses.values().filter_map(|none| Some(none.as_ref().err()?.reason())).collect();
+        reasons.dedup();
+        return Err(PathError::NoAddress(format!(
+            "`{}` has no address: {}; check its name",
+            place.host,
+            reasons.join("; ")
+        )));
+    }
+    let Place { host, tls, port, path, .. } = place;
+    Ok(Target { name: text.to_owned(), host, tls, port, path, addresses })
+}
+
+/// The resolvers of /etc/resolv.conf.
+pub fn system_resolvers() -> Vec<IpAddr> {
+    let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let words = text.lines().filter_map(|line| line.strip_prefix("nameserver"));
+    words.filter_map(|address| address.trim().parse().ok()).collect()
+}
+
+/// The first address of a family. The system tells the addresses of both families at once, and not why it has none of
+/// one: then its resolvers are asked.
+fn of_family(
+    host: &str,
+    family: Family,
+    by_system: &Result<Vec<IpAddr>, String>,
+    resolvers: &[IpAddr],
+) -> Result<ScopedAddr, NoAddress> {
+    let all = by_system.as_deref().unwrap_or_default();
+    if let Some(address) = all.iter().find(|address| is_of(family, address)) {
+        return Ok(ScopedAddr::from(*address));
+    }
+    let record = if family == Family::Ipv4 { "A" } else { "AAAA" };
+    let absent = |all: &[IpAddr]| {
+        NoAddress::Absent(
+            match all
+                .iter()
+                .find(|address| matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some()))
+            {
+                Some(mapped) if family == Family::Ipv6 => {
+                    format!("the name's AAAA record is an IPv4 address ({mapped})")
+                }
+                _ => format!("the name has no {family} address (no {record} record)"),
+            },
+        )
+    };
+    let mut failed = by_system.as_ref().err().into_iter().cloned().collect::<Vec<_>>();
+    for resolver in resolvers {
+        match dns::insist(*resolver, host, family) {
+            Ok(found) => {
+                let address = found.addresses.iter().find(|address| is_of(family, address));
+                // What the system finds otherwise, such as in /etc/hosts, is as it says.
+                let address = address.filter(|_| all.is_empty());
+                return address
+                    .map(|address| ScopedAddr::from(*address))
+                    .ok_or_else(|| absent(&found.addresses));
+            }
+            Err(reason) => failed.push(reason),
+        }
+    }
+    if failed.is_empty() {
+        Err(absent(all))
+    } else {
+        Err(NoAddress::Unresolved(format!("no answer for the {record} record: {}", failed.join("; "))))
+    }
+}
+
+/// Whether it is an address of the family. An IPv4-mapped one is an IPv4 address in an IPv6 record.
+fn is_of(family: Family, address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => family == Family::Ipv4,
+        IpAddr::V6(v6) => family == Family::Ipv6 && v6.to_ipv4_mapped().is_none(),
+    }
+}
+
+fn by_system(host: &str) -> Result<Vec<IpAddr>, String> {
+    let found = (host, 0).to_socket_addrs().map_err(|error| error.to_string())?;
+    Ok(found.map(|address| address.ip()).collect())
+}
+
+/// Reads a file of pairs: an IPv4 and an IPv6 address on each line, then what [`named`] takes if requests are to be
+/// made. Empty lines and those that begin with `#` are left out.
+///
+/// # Errors
+/// With the line that is none.
+pub fn pairs(text: &str, file: &str) -> Result<Vec<Target>, PathError> {
+    let lines = text.lines().enumerate().map(|(place, line)| (place + 1, line.trim()));
+    let wanted = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let targets: Vec<Target> = wanted
+        .map(|(number, line)| {
+            pair(line).map_err(|reason| PathError::Unreadable(format!("{file}, line {number}: {reason}")))
+        })
+        .collect::<Result<_, _>>()?;
+    if targets.is_empty() { Err(PathError::Unreadable(format!("{file} has no pairs"))) } else { Ok(targets) }
+}
+
+fn pair(line: &str) -> Result<Target, String> {
+    let mut words = line.split_whitespace();
+    let mut addresses = BTreeMap::new();
+    for family in Family::ALL {
+        let word = words.next().unwrap_or_default();
+        let address: ScopedAddr = word.parse().map_err(|_| format!("`{word}` is not an {family} address"))?;
+        if Family::of(address.ip()) != *family {
+            return Err(format!("{address} is not an {family} address: the IPv4 one comes first"));
+        }
+        addresses.insert(*family, Ok(address));
+    }
+    let named = words.next();
+    let place = place(named.unwrap_or("https://pair.invalid")).map_err(|error| error.to_string())?;
+    let Place { host, tls, port, path, .. } = place;
+    let name = named.unwrap_or(line).to_owned();
+    Ok(Target { name, host, tls, port, path, addresses })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_defaults_and_is_checked() {
+        let read = |text: &str| place(text).map(|p| (p.host, p.tls, p.port, p.path)).ok();
+        let is = |host: &str, tls, port, path: &str| Some((host.to_owned(), tls, port, path.to_owned()));
+        assert_eq!(read("example.org"), is("example.org", true, 443, "/"));
+        assert_eq!(read("http://example.org"), is("example.org", false, 80, "/"));
+        assert_eq!(read("https://a.example:8443/big?x=1"), is("a.example", true, 8443, "/big?x=1"));
+        for (text, port) in [("2001:db8::1", 443), ("[2001:db8::1]", 443), ("http://[2001:db8::1]:81/", 81)] {
+            assert_eq!(read(text), is("2001:db8::1", !text.contains("http:"), port, "/"), "{text}");
+        }
+        assert_eq!(read("192.0.2.1:8443/x"), is("192.0.2.1", true, 8443, "/x"));
+        for wrong in [
+            "",
+            "ftp://a",
+            "a b",
+            "http://a:x/",
+            "http://a:70000/",
+            "http://a/\r\nX: y",
+            "-a;b",
+            "[a]",
+            "[::1",
+            "[::1]x",
+            "a:1:2",
+            "[]",
+            "2001:db8::1:zz",
+        ] {
+            assert_eq!(read(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_written_address_has_no_other_family() {
+        let target = named("[2001:db8::1]:81", &[]).unwrap();
+        assert_eq!(target.address(Family::Ipv6).unwrap().to_string(), "2001:db8::1");
+        let NoAddress::Absent(reason) = target.address(Family::Ipv4).unwrap_err() else {
+            panic!("not absent")
+        };
+        assert!(reason.contains("an ipv6 address was named"), "{reason}");
+    }
+
+    #[test]
+    fn an_ipv4_mapped_address_is_not_an_ipv6_address() {
+        let [four, mapped, six] =
+            ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1"].map(|text| text.parse().unwrap());
+        let is = |all: &[IpAddr]| of_family("a.test", Family::Ipv6, &Ok(all.to_vec()), &[]);
+        assert_eq!(is(&[four, mapped, six]).unwrap().ip(), six);
+        let none = is(&[four, mapped]).unwrap_err();
+        assert!(
+            matches!(&none, NoAddress::Absent(reason) if reason.contains("is an IPv4 address")),
+            "{none:?}"
+        );
+        assert!(is(&[four]).unwrap_err().reason().contains("no AAAA record"));
+    }
+
+    #[test]
+    fn pairs_are_read_and_the_wrong_line_is_named() {
+        let read = pairs("# ours\n\n192.0.2.1 2001:db8::1\n192.0.2.2 2001:db8::2 http://b.example/x\n", "f")
+            .unwrap();
+        assert_eq!((read.len(), read[1].host.as_str(), read[1].port), (2, "b.example", 80));
+        assert_eq!(read[0].address(Family::Ipv6).unwrap().to_string(), "2001:db8::1");
+        for (text, said) in [
+            ("192.0.2.1 2001:db8::1\n192.0.2.1", "line 2: `` is no ipv6"),
+            ("2001:db8::1 192.0.2.1", "line 1: 2001:db8::1 is no ipv4 address"),
+            ("#", "no pairs"),
+        ] {
+            let error = pairs(text, "f").unwrap_err().to_string();
+            assert!(error.to_lowercase().contains(said), "{error}");
+        }
+    }
+}
