@@ -153,7 +153,7 @@ mod tests {
             ),
             (
                 "X1,kolahi2009lan,IV,rtt,ipv4,ipv6,equal,icmp,same",
-                "`scope`: the condition `icmp` is not understood",
+                "`scope`: unknown condition `icmp`",
             ),
         ] {
             assert_eq!(error(row), format!("{place}{what}"));
