@@ -199,7 +199,7 @@ fn the_help_lists_the_exit_codes_that_are_tested_here() {
         (code::DONE, "done"),
         (code::ELSE, "something else failed"),
         (code::REQUEST, "the command line or the study file is wrong"),
-        (code::TESTBED, "the testbed cannot be made"),
+        (code::TESTBED, "cannot build the testbed"),
         (code::RECORD, "cannot create, read or write a record"),
         (code::HOST, "a host failed during a campaign, or its agent"),
         (code::INVALID, "the single measurement (stacklab measure) is not valid"),

@@ -63,7 +63,7 @@ fn an_agent_sends_to_no_third_host() {
         (Transport::Tcp, Probe::Connect, open.local_addr().unwrap()),
     ] {
         let reason = send(&mut agent, spec(transport, probe), to).unwrap_err();
-        assert!(reason.contains("only to the coordinator's own address (127.0.0.1)"), "{reason}");
+        assert!(reason.contains("only to the coordinator's address (127.0.0.1)"), "{reason}");
     }
     assert!(victim.recv(&mut [0; 2000]).is_err(), "the victim got a datagram");
     open.set_nonblocking(true).unwrap();
@@ -190,7 +190,7 @@ fn an_agent_makes_a_key_of_its_own_and_an_open_one_says_so() {
     let open = Listening::start("", &["--open"]);
     assert!(open.agent.stderr().contains("open: everyone who reaches this port"));
     let with_key = ["measure", "udp", HERE, "-n", "10", "-p", &open.port];
-    open.program.run(&with_key).expect(code::HOST).says(&["it is open", "--open"]);
+    open.program.run(&with_key).expect(code::HOST).says(&["the agent is open", "--open"]);
     let mut without = open.program.command(&with_key);
     without.env_remove("STACKLAB_KEY");
     support::program::Outcome::of(without).expect(code::DONE);
@@ -315,7 +315,7 @@ fn the_limits_are_told_in_the_help() {
     for limit in [
         "--longest <SECONDS> Maximum length of a trial in seconds [default: 3600]",
         "--idle <SECONDS> Idle timeout in seconds [default: 60]",
-        "--most-rate <MBITS> Highest rate",
+        "--most-rate <MBITS> Maximum rate",
         "--allow-target <NETWORK>",
         "--allow <WHAT>",
         "Listen on TCP for coordinators",

@@ -95,7 +95,7 @@ fn the_receivers_clock_ends_its_throughput_and_a_round_trip_of_0_is_none() {
     // `seconds` are 2.004411, the sender's.
     is_near(&test, Metric::Throughput, 4_493_148_160.0 * 8.0 / 1e6 / 2.00951);
     is_near(&test, Metric::TcpSrtt, 0.171);
-    is_missing(&test, Metric::CpuSender, "its own process");
+    is_missing(&test, Metric::CpuSender, "only that of iperf3");
     let back = one(sample!("iperf3-3.1.3-tcp6-reverse.json"));
     assert_eq!(told(&back), (V6, TCP, Some(131_072), 2, Direction::Reverse));
     is_near(&back, Metric::Throughput, (465_029_632.0 + 456_679_560.0) * 8.0 / 1e6 / 1.000349);
@@ -389,7 +389,7 @@ fn rows_of_an_export_are_runs_in_their_blocks() {
     assert_eq!(both[2].1.status, stacklab_model::RunStatus::Invalid(vec!["=a".to_owned(), "b".to_owned()]));
     for (from, to, words) in [
         ("57.3", "many", "line 2: `figure` is not a number"),
-        ("ipv6", "ipx", "line 3: `ipx` is no family"),
+        ("ipv6", "ipx", "line 3: `ipx` is not a valid family"),
         ("0,1,5", "0,0,5", "line 3: block 0 has two runs at position 0"),
         (",2\n0,1", ",none\n0,1", "line 2: `none` is not a level of flows"),
         ("ratio,0.5,,\n", "ratio", "line 4: it has 14 fields, and the first line 17"),

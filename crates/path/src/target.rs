@@ -301,8 +301,8 @@ mod tests {
         assert_eq!((read.len(), read[1].host.as_str(), read[1].port), (2, "b.example", 80));
         assert_eq!(read[0].address(Family::Ipv6).unwrap().to_string(), "2001:db8::1");
         for (text, said) in [
-            ("192.0.2.1 2001:db8::1\n192.0.2.1", "line 2: `` is no ipv6"),
-            ("2001:db8::1 192.0.2.1", "line 1: 2001:db8::1 is no ipv4 address"),
+            ("192.0.2.1 2001:db8::1\n192.0.2.1", "line 2: `` is not an ipv6"),
+            ("2001:db8::1 192.0.2.1", "line 1: 2001:db8::1 is not an ipv4 address"),
             ("#", "no pairs"),
         ] {
             let error = pairs(text, "f").unwrap_err().to_string();

@@ -151,10 +151,7 @@ mod tests {
                 "X1,kolahi2009lan,IV,rtt,ipv4,ipv6,same,tcp,same",
                 "`direction`: `same` is none of a_higher, a_lower and equal",
             ),
-            (
-                "X1,kolahi2009lan,IV,rtt,ipv4,ipv6,equal,icmp,same",
-                "`scope`: the condition `icmp` is not understood",
-            ),
+            ("X1,kolahi2009lan,IV,rtt,ipv4,ipv6,equal,icmp,same", "`scope`: unknown condition `icmp`"),
         ] {
             assert_eq!(error(row), format!("{place}{what}"));
         }

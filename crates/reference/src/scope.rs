@@ -159,6 +159,6 @@ mod tests {
         assert_eq!(scope.sizes, Sizes::EveryBut(384));
         assert!(scope.sizes.alone() && !scope.sizes.contains(384) && scope.sizes.contains(128));
         assert_eq!(Scope::read("within 5 points").unwrap().within_points, Some(5.0));
-        assert_eq!(Scope::read("tcp; tea").unwrap_err(), "the condition `tea` is not understood");
+        assert_eq!(Scope::read("tcp; tea").unwrap_err(), "unknown condition `tea`");
     }
 }

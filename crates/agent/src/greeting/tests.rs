@@ -73,7 +73,7 @@ fn both_prove_that_they_know_the_key_and_nobody_else_is_served() {
     let open = Gate::new(None);
     assert!(matches!(meet(&open, None, Vec::new()), (Some(_), Ok(()))));
     // No downgrade: whoever pretends to be open is not the agent of this key.
-    assert!(meet(&open, Some(&key), Vec::new()).1.unwrap_err().contains("it is open"));
+    assert!(meet(&open, Some(&key), Vec::new()).1.unwrap_err().contains("the agent is open"));
 }
 
 #[test]

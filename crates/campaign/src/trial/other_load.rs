@@ -64,7 +64,7 @@ mod tests {
         let said = |load| warning(&load, [0, 9]).unwrap().text;
         assert_eq!(
             said(load(0.12, &[("cc1", 0.5), ("sshd", 0.01)])),
-            "other load used 38 % of the CPUs (steal 12 %, cc1 had 50 % of one)"
+            "other load used 38 % of the CPUs (steal 12 %, cc1 used 50 % of one)"
         );
         assert_eq!(
             said(load(0.0, &[("cc1", 0.2)])),

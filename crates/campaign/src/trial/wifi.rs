@@ -204,7 +204,7 @@ mod tests {
         let RunStatus::Invalid(reasons) = of(true, Ok(late(3, 10)), Ok(late(4, 5010))).status else {
             panic!()
         };
-        assert!(reasons[0].contains("late of 1 of 5000 exchanges"), "{reasons:?}");
+        assert!(reasons[0].contains("1 of 5000 exchanges on the air late"), "{reasons:?}");
     }
 
     #[test]

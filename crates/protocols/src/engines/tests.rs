@@ -195,7 +195,7 @@ fn nonsense_is_refused_with_what_is_wrong_with_it() {
         let output = Output { sender, receiver: sender, decoded };
         tool(engine).unwrap().figures(&traffic(Family::Ipv4, Transport::Udp), &output).unwrap_err()
     };
-    assert!(refused(Engine::Iperf3, "yes\n", "").contains("no JSON"));
+    assert!(refused(Engine::Iperf3, "yes\n", "").contains("not JSON"));
     let busy = r#"{"error": "the server is busy running a test. try again later"}"#;
     assert_eq!(
         refused(Engine::Iperf3, busy, ""),

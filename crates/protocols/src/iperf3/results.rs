@@ -162,7 +162,7 @@ mod tests {
             (r#"{"streams":[{"bytes":1}]}"#, "number"),
             (r#"{"streams":[{"id":1}]}"#, "bytes"),
             (r#"{"streams":[{"id":1,"bytes":1e19}]}"#, "too large"),
-            (r#"{"streams":[{"id":1,"bytes":"many"}]}"#, "no number"),
+            (r#"{"streams":[{"id":1,"bytes":"many"}]}"#, "not a number"),
         ] {
             let refused = Results::parse(text).unwrap_err();
             assert!(refused.contains(word), "{text}: {refused}");

@@ -43,7 +43,7 @@ fn what_an_engine_cannot_do_is_said_at_its_place() {
         (of("\"iperf4\""), &["there is no engine `iperf4`", "did you mean `iperf3`"]),
         (
             of("\"iperf3\"").replace("\"message\"", "\"segment\""),
-            &["engine `iperf3` cannot keep each message in a segment", "framing = [\"message\"]"],
+            &["engine `iperf3` cannot keep each message in a separate segment", "framing = [\"message\"]"],
         ),
         (
             more("\"ditg\"", "os = [\"gvisor\"]"),

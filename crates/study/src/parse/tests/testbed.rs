@@ -146,7 +146,7 @@ fn what_routers_exclude_is_named() {
             &[
                 "`testbed.far.mtu` makes this link narrower",
                 "the middle link's",
-                "give it (testbed.mtu) the least",
+                "(testbed.mtu) must have the smallest",
             ],
         ),
         (
