@@ -22,7 +22,7 @@ pub(crate) enum Failure {
     Usage(String),
     /// A table of published figures is invalid. This does not occur in an installed program.
     #[error("{0}")]
-    Reference(#[from] stacklab_reference::ReferenceError),
+    Reference(#[from] stacklab_published::ReferenceError),
     /// The program was built without its web page.
     #[error("{0}")]
     NoPage(#[from] stacklab_report::page::NoPage),

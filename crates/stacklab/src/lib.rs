@@ -7,7 +7,6 @@ mod commands;
 mod explaining;
 mod failure;
 mod page;
-mod replication;
 mod serve;
 pub mod untrusted;
 

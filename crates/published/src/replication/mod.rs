@@ -3,72 +3,72 @@
 //! * `arms`: which cells of the record represent a finding's two arms, or why none do
 //! * `judge`: the runs of a finding's parts
 //! * `verdict`: the rule that judges them
-//! * `ip_frag_creates`: messages that do not fit a packet
+//! * `fragments`: messages that do not fit a packet
 //! * `published`: the published figures for the same arms
 //! * `precision`: how many runs the study's precision took
 //! * `text`, `json`: the output formats
 
 mod arms;
 mod fragments;
-pub(crate) mod json;
+pub mod json;
 mod judge;
 mod precision;
 mod published;
-pub(crate) mod text;
+pub mod text;
 mod verdict;
 
-pub(crate) use published::name as published_name;
+pub use published::name as published_name;
 
-use crate::failure::Failure;
+use crate::{Limit, Reference, StudyName};
 use fragments::FragmentedCell;
 use judge::Judged;
 use precision::{Answers, Precision};
 use serde::Serialize;
 use stacklab_analysis::Runs;
+use stacklab_campaign::CampaignError;
 use stacklab_campaign::imported::ImportedStudy;
 use stacklab_campaign::schedule::as_it_began;
 use stacklab_campaign::sources::StudySource;
-use stacklab_reference::{Limit, Reference, StudyName};
 use stacklab_store::Record;
 
 /// The results of a record for a published study.
 #[derive(Debug, Serialize)]
-pub(crate) struct Replication {
+pub struct Replication {
     /// The study.
-    pub study: &'static str,
+    pub(crate) study: &'static str,
     /// Title of the measured study.
-    pub measured: String,
+    pub(crate) measured: String,
     /// The testbed in a sentence.
-    pub testbed: String,
+    pub(crate) testbed: String,
     /// The kernel that replaces the study's systems.
-    pub stand_in: String,
+    pub(crate) stand_in: String,
     /// Number of valid runs.
     pub runs: usize,
     /// Total duration of all runs, minutes.
-    pub minutes: f64,
+    pub(crate) minutes: f64,
     /// Every finding of the study.
-    pub findings: Vec<Judged>,
+    pub(crate) findings: Vec<Judged>,
     /// Results for messages that do not fit a packet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cuts: Vec<FragmentedCell>,
+    pub(crate) cuts: Vec<FragmentedCell>,
     /// Number of runs that the answers took, compared with the study's.
-    pub answers: Option<Answers>,
+    pub(crate) answers: Option<Answers>,
     /// Number of runs that the study's precision took, if it states one.
-    pub precision: Option<Precision>,
+    pub(crate) precision: Option<Precision>,
     /// Parts of the study that are not replicated here.
     #[serde(skip)]
-    pub limits: Vec<Limit>,
+    pub(crate) limits: Vec<Limit>,
 }
 
 /// Tests every finding of a study on a record.
 ///
 /// # Errors
 /// When the record cannot be read.
-pub(crate) fn replicate(
+pub fn replicate(
     study: &'static StudyName,
     all: &Reference,
     record: &Record,
-) -> Result<Replication, Failure> {
+) -> Result<Replication, CampaignError> {
     let own = all.of(study.name);
     let campaign = record.campaign()?;
     ImportedStudy::refuse(&campaign, "this record")?;

@@ -1,8 +1,8 @@
 //! What published studies print, read from the tables in `reference/`: their figures, the differences they state, the
 //! directions they find, and the conditions that a testbed of namespaces cannot reproduce.
+//! [`replication`] tests those findings on a record of this machine.
 //!
-//! The tables are part of the program. Every row is checked when it is read; an error names file and line. Data only:
-//! no I/O, no clock.
+//! The tables are part of the program. Every row is checked when it is read; an error names file and line.
 //!
 //! * [`Reference`]: everything, and each study by its name
 //! * [`audit`]: every stated difference recomputed by every formula
@@ -13,6 +13,7 @@ mod claim;
 mod figure;
 mod finding;
 mod limit;
+pub mod replication;
 mod rows;
 mod scope;
 mod studies;

@@ -1,12 +1,12 @@
 //! Time to an answer: how many runs it took until the preset's questions were answered, and until each cell's mean
 //! was as precise as the study's, compared with the study's fixed number of runs.
 
+use crate::{PublishedFigure, StudyName};
 use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
 use stacklab_campaign::schedule::Schedule;
 use stacklab_model::StopReason;
 use stacklab_model::{Cell, Family, Framing, Metric, RunRecord, Services, Transport};
-use stacklab_reference::{PublishedFigure, StudyName};
 use stacklab_study::{Plan, Study};
 use std::collections::BTreeMap;
 

@@ -3,10 +3,10 @@
 use crate::replication::arms::{ComparedCells, parts};
 use crate::replication::published::{PublishedPair, published_pairs};
 use crate::replication::verdict::{Claim, Outcome, PartData, judge_parts};
+use crate::{Finding, Reference, Scope, Sizes, Systems};
 use serde::Serialize;
 use stacklab_analysis::{Paired, Runs};
 use stacklab_model::{Cell, Effect, Factor, Metric, Scale, Value};
-use stacklab_reference::{Finding, Reference, Scope, Sizes, Systems};
 use stacklab_study::Study;
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ fn contradicting<'a>(finding: &Finding, all: &'a [Finding]) -> Option<&'a Findin
 
 /// Whether two findings state different directions of the same arms.
 fn states_otherwise(finding: &Finding, other: &Finding) -> bool {
-    use stacklab_reference::FindingDirection::{Equal, Higher, Lower};
+    use crate::FindingDirection::{Equal, Higher, Lower};
     let mirrored = match other.direction {
         Higher => Lower,
         Lower => Higher,
@@ -135,7 +135,7 @@ fn differs_by_system(finding: &Finding, other: &Finding) -> String {
 
 /// States what was judged instead of the finding's subject.
 fn instead(finding: &Finding, own: &Reference) -> String {
-    use stacklab_reference::LimitKind::{Router, System, Wifi};
+    use crate::LimitKind::{Router, System, Wifi};
     let system = match &finding.scope.systems {
         Systems::Named(system) => format!("on this kernel, which is not {system}"),
         Systems::All => "on this kernel only, which is not one of the study's systems".to_owned(),
@@ -240,7 +240,7 @@ mod tests {
         // The same direction on another system is no contradiction, however it is written.
         let same = Finding { a: of("S3").a, b: of("S3").b, ..of("S4").clone() };
         assert_eq!(contradicting(of("S3"), &[same]), None);
-        let swapped = Finding { direction: stacklab_reference::FindingDirection::Lower, ..of("S4").clone() };
+        let swapped = Finding { direction: crate::FindingDirection::Lower, ..of("S4").clone() };
         assert_eq!(contradicting(of("S3"), &[swapped]), None);
     }
 }

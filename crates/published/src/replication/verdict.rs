@@ -11,10 +11,10 @@
 #[cfg(test)]
 mod tests;
 
+use crate::FindingDirection;
 use serde::Serialize;
 use stacklab_analysis::Paired;
 use stacklab_model::{Effect, Interval, Scale};
-use stacklab_reference::FindingDirection;
 
 /// Level of each one-sided test.
 const LEVEL: f64 = 0.05;

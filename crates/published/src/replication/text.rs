@@ -1,24 +1,23 @@
 //! A replication as text.
 
-use crate::commands::output::width;
 use crate::replication::Replication;
 use crate::replication::judge::{Judged, JudgedPart};
 use crate::replication::precision::{Answers, CellPrecision, Precision};
 use stacklab_model::{Effect, Interval, Metric, Scale};
-use stacklab_report::{Block, Table, text};
+use stacklab_report::{Block, Table, Width, text};
 
 /// Parts of the study that are not replicated here, listed before measuring.
-pub(crate) fn limits(limits: &[stacklab_reference::Limit]) -> String {
-    let line = |limit: &stacklab_reference::Limit| {
+pub fn limits(limits: &[crate::Limit], width: Width) -> String {
+    let line = |limit: &crate::Limit| {
         let (original, stand_in, needs) = (&limit.original, &limit.stand_in, &limit.needs);
         format!("{original}. Here: {stand_in}. To have it: {needs}")
     };
     let lines = limits.iter().map(line).collect();
-    text(&[Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)], width())
+    text(&[Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)], width)
 }
 
 /// Findings with their verdicts, the published figures, and the time it took.
-pub(crate) fn render(replication: &Replication) -> String {
+pub fn render(replication: &Replication, width: Width) -> String {
     let mut blocks = vec![
         Block::Title(format!("{}, its findings tested here", replication.study)),
         Block::Facts(vec![
@@ -46,8 +45,8 @@ pub(crate) fn render(replication: &Replication) -> String {
     }
     blocks.push(Block::Heading("Verdicts".to_owned()));
     blocks.push(Block::Table(verdicts(&replication.findings)));
-    let mut text = text(&blocks, width());
-    text += &limits(&replication.limits);
+    let mut text = text(&blocks, width);
+    text += &limits(&replication.limits, width);
     text
 }
 

@@ -22,7 +22,7 @@ struct Document<'a> {
 }
 
 /// Pretty-printed, with one newline at the end.
-pub(crate) fn render(replication: &Replication) -> String {
+pub fn render(replication: &Replication) -> String {
     let limits = replication.limits.iter();
     let limits = limits
         .map(|limit| Missing { original: &limit.original, stand_in: &limit.stand_in, needs: &limit.needs })

@@ -1,8 +1,8 @@
 //! Published figures for the arms of a finding.
 
+use crate::{Arm, Finding, PublishedFigure, Sizes, Systems};
 use serde::Serialize;
 use stacklab_model::{Mechanism, Metric};
-use stacklab_reference::{Arm, Finding, PublishedFigure, Sizes, Systems};
 
 /// Two published figures, of arm a and of arm b, as printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,7 +38,7 @@ pub(super) fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) ->
 }
 
 /// The name of a metric in the tables.
-pub(crate) fn name(metric: Metric) -> &'static str {
+pub fn name(metric: Metric) -> &'static str {
     match metric {
         Metric::OneWayDelay => "delay",
         Metric::SenderCpuSystem => "cpu-system",
@@ -120,7 +120,7 @@ fn what(figure: &PublishedFigure, arm: Arm) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_reference::Reference;
+    use crate::Reference;
 
     fn of(id: &str) -> Vec<(String, String)> {
         let all = Reference::built_in().unwrap();

@@ -1,8 +1,8 @@
 //! Selects the cells of a study that represent the two arms of a finding.
 
+use crate::{Arm, Finding, Limit, LimitKind, Systems};
 use stacklab_model::wifi::Security;
 use stacklab_model::{Cell, Factor, Mechanism, Services, Topology};
-use stacklab_reference::{Arm, Finding, Limit, LimitKind, Systems};
 use stacklab_study::Study;
 
 /// Cells that are judged together.
@@ -164,13 +164,13 @@ fn label(cell: &Cell, finding: &Finding, factor: Factor) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Reference;
     use stacklab_campaign::sources::StudySource;
-    use stacklab_reference::Reference;
     use std::path::Path;
 
     #[test]
     fn every_published_study_has_a_preset_with_its_title() {
-        for name in stacklab_reference::STUDIES.map(|study| study.name) {
+        for name in crate::STUDIES.map(|study| study.name) {
             let study = StudySource::read(Some(Path::new(name))).unwrap().check(None, &[]).unwrap();
             assert!(study.title.starts_with(name), "{}", study.title);
         }
