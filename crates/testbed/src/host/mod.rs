@@ -2,6 +2,7 @@
 
 pub(crate) mod available;
 pub(crate) mod console;
+pub(crate) mod disk;
 pub(crate) mod guest;
 pub(crate) mod gvisor;
 pub(crate) mod launch;

@@ -4,6 +4,7 @@
 use crate::error::{Attempt, Fault};
 use crate::guest::outside::write_role;
 use crate::guest::protocol::{GuestRole, Interface, WifiRole};
+use crate::host::disk::ensure_space;
 use crate::host::guest::{Guest, GuestSpec, Running};
 use crate::kernel::cpus;
 use crate::kernel::namespace::spawn_in_namespace;
@@ -93,6 +94,8 @@ impl Guest for Uml {
     }
 
     fn start(&self, spec: &GuestSpec<'_>) -> Result<Running, Fault> {
+        let memory = if spec.hosts_testbeds() { "1024M" } else { "512M" };
+        ensure_space(spec.folder, memory).attempt("start it")?;
         let (own, its) = UnixStream::pair().attempt("make a channel")?;
         let console = spec.folder.join("console");
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
@@ -100,7 +103,7 @@ impl Guest for Uml {
         let mut command = Command::new(&self.kernel);
         command.env_clear();
         // With seccomp, if this kernel allows it, the guest's system calls are caught faster than with ptrace.
-        command.args([if spec.hosts_testbeds() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"]);
+        command.arg(format!("mem={memory}")).arg("seccomp=auto");
         match spec.role.wifi() {
             Some(role) => self.start_inside(&mut command, spec, role)?,
             None => {
