@@ -1,14 +1,13 @@
 //! Other tools: their result files, what they print as engines, the protocol of iperf3, and what resolvers and web
-//! servers answer to `path`, and collectors to figures.
+//! servers answer to `path`.
 
 use crate::{Bytes, is_plain};
-use stacklab::untrusted::{dns_addresses, http_status};
 use stacklab_interop::engines::{Output, Traffic, tool};
 use stacklab_interop::import::{Content, Format, read, runs};
 use stacklab_interop::iperf3::datagram::{Header, answer_to, is_answer};
 use stacklab_interop::iperf3::{MOST_STREAMS, Parameters, Results, State};
-use stacklab_interop::metrics::refused_points;
 use stacklab_model::{Engine, Family, Length, Transport, Tuning, Value};
+use stacklab_path::untrusted::{dns_addresses, http_status};
 
 /// The first byte chooses a format, or that it is found from the content.
 pub fn import(data: &[u8]) {
@@ -101,14 +100,13 @@ pub fn iperf3(data: &[u8]) {
     }
 }
 
-/// Answers of resolvers and of collectors, and heads of web servers.
+/// Answers of resolvers, and heads of web servers.
 pub fn path_answer(data: &[u8]) {
     for family in [Family::Ipv4, Family::Ipv6] {
         if let Ok(addresses) = dns_addresses(data, family) {
             assert!(addresses.iter().all(|address| Family::of(*address) == family));
         }
     }
-    assert!(refused_points(data).is_none_or(|(count, _)| count > 0));
     match http_status(data) {
         // Of a whole header only the end is missing.
         Ok(Some(status)) => assert!((100..1000).contains(&status) || status < 100, "{status}"),

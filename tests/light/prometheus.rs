@@ -1,16 +1,14 @@
-//! A real Prometheus reads `stacklab serve --metrics`, a collector of OpenTelemetry is given the same, and every query
-//! of the Grafana dashboard has an answer.
+//! A real Prometheus reads `stacklab serve --metrics`, and every query of the Grafana dashboard has an answer.
 
 use crate::support;
 
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use support::collector::Collector;
 use support::program::{Program, code};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -98,10 +96,7 @@ fn prometheus_reads_the_verdicts_of_a_folder_and_the_dashboard_asks_for_them() {
     std::fs::copy(Path::new(ROOT).join("tests/records").join(name), program.work().join(name)).unwrap();
     let report = program.run(&["report", name, "--format", "json"]).expect(code::DONE).stdout;
     let report: Value = serde_json::from_str(&report).unwrap();
-    let collector = Collector::on(TcpListener::bind("127.0.0.1:0").unwrap());
-    let otlp = format!("http://{}", collector.address);
-    let mut serving =
-        program.start(&["serve", ".", "--port", "0", "--metrics", "--token", TOKEN, "--otlp", &otlp]);
+    let mut serving = program.start(&["serve", ".", "--port", "0", "--metrics", "--token", TOKEN]);
     serving.wait_for("http://", LIMIT);
     let said = serving.stderr();
     let (target, _) = said.split_once("http://").and_then(|(_, rest)| rest.split_once('/')).unwrap();
@@ -123,13 +118,6 @@ fn prometheus_reads_the_verdicts_of_a_folder_and_the_dashboard_asks_for_them() {
         let found = holding.iter().filter(|sample| sample["metric"]["verdict"] == kind).count();
         assert_eq!(found, of_report.count(), "{kind}");
     }
-    // A collector is given the same, once a minute.
-    let given = collector.points("stacklab_verdict", LIMIT);
-    let (holding_there, all) = (given.iter().filter(|(_, value)| *value == 1.0).count(), given.len());
-    assert_eq!((holding_there, all), (comparisons.len(), 5 * comparisons.len()), "{given:?}");
-    let valid = collector.points("stacklab_runs", LIMIT);
-    let [record, status] = ["record", "status"].map(|key| valid[0].0[key].as_str());
-    assert_eq!((record, status, valid[0].1), (name, "valid", report["valid_runs"].as_f64().unwrap()));
     let estimates = |values: &mut dyn Iterator<Item = f64>| {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
@@ -174,13 +162,5 @@ fn figures_are_told_only_if_they_are_asked_for_and_to_those_who_have_the_token()
     let without = ask(&[], &bearer);
     assert!(without.starts_with("HTTP/1.1 404") && without.contains("--metrics"), "{without}");
     assert!(ask(&["--metrics"], "").starts_with("HTTP/1.1 403"));
-    // A collector that is not there does not keep it from serving, and is named.
-    let mut serving = program.start(&["serve", ".", "--port", "0", "--otlp", "http://127.0.0.1:1"]);
-    serving.wait_for("figures did not reach http://127.0.0.1:1/v1/metrics: ", LIMIT);
-    assert!(serving.is_running());
-    program
-        .run(&["serve", ".", "--otlp", "localhost:4318"])
-        .expect(code::REQUEST)
-        .says(&["http://localhost:4318"]);
     assert!(ask(&["--metrics"], &bearer).starts_with("HTTP/1.1 200"));
 }

@@ -1,7 +1,6 @@
 //! Shared by the end-to-end tests.
 
 pub(crate) mod capture;
-pub(crate) mod collector;
 pub(crate) mod iperf3;
 pub(crate) mod leftovers;
 pub(crate) mod link_rig;

@@ -4,5 +4,4 @@
 pub mod engines;
 pub mod import;
 pub mod iperf3;
-pub mod metrics;
 pub mod stamp;

@@ -13,6 +13,7 @@ mod findings;
 mod measurement;
 pub mod page;
 mod paper;
+pub mod prometheus;
 mod records;
 mod rendering;
 mod stage_costs;

@@ -1,8 +1,6 @@
 //! What reads strangers' records, requests and answers, as functions of bytes. The program calls the same by other
 //! ways; this module is for the fuzz targets (`fuzz/`), which give it any bytes.
 
-pub use crate::path::dns::read as dns_addresses;
-pub use crate::path::http::head as http_status;
 pub use crate::rig::remote_host::read_list;
 
 use crate::campaign::record::conclude;

@@ -1,7 +1,6 @@
 //! The options of `stacklab path`.
 
 use crate::cli::quantities::per_second;
-use crate::otlp::Endpoint;
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -27,10 +26,6 @@ pub(crate) struct PathOptions {
     /// With --watch, show figures and verdicts to Prometheus at http://ADDRESS:PORT/metrics
     #[arg(long, value_name = "ADDRESS:PORT", requires = "watch")]
     pub metrics: Option<std::net::SocketAddr>,
-    /// After a round, give figures and verdicts to a collector of OpenTelemetry (OTLP over HTTP, JSON), such as
-    /// http://localhost:4318
-    #[arg(long, value_name = "URL")]
-    pub otlp: Option<Endpoint>,
     /// Most probes a second, of all hosts and families together
     #[arg(long, value_name = "N", default_value = "1", value_parser = per_second)]
     pub pps: f64,

@@ -1,6 +1,5 @@
 //! What is made of a record: report, rows, page.
 
-use crate::otlp::Endpoint;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -67,7 +66,4 @@ pub(crate) struct ServeOptions {
     /// Answer Prometheus at /metrics: means, differences and verdicts of the records that changed last
     #[arg(long)]
     pub metrics: bool,
-    /// Give a collector of OpenTelemetry the same every minute (OTLP over HTTP, JSON), such as http://localhost:4318
-    #[arg(long, value_name = "URL")]
-    pub otlp: Option<Endpoint>,
 }

@@ -93,11 +93,14 @@ pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
 
 /// The same, of any bytes.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    write_stdout(bytes).map_err(|reason| Failure::Output { what: "to standard output".to_owned(), reason })
+}
+
+/// The same, with the system's reason as error.
+pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
     PRINTED.store(true, Ordering::Relaxed);
     match io::stdout().lock().write_all(bytes) {
-        Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Output { what: "to standard output".to_owned(), reason })
-        }
+        Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => Err(reason),
         _ => Ok(()),
     }
 }

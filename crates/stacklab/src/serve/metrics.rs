@@ -1,20 +1,14 @@
-//! Findings of the folder's records as gauges for monitoring systems: Prometheus reads them at /metrics, and a
-//! collector of OpenTelemetry is given them.
+//! Findings of the folder's records as gauges, which Prometheus reads at /metrics.
 
-use crate::otlp::Collector;
 use crate::serve::cached::{Cached, locked};
 use crate::serve::library::Library;
-use stacklab_interop::metrics::{Gauge, Labels, exposition};
 use stacklab_model::{Cell, Comparison, Factor, Findings, Interval, Scale, Verdict};
+use stacklab_report::prometheus::{Gauge, Labels, exposition};
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::thread;
-use std::time::Duration;
 
 /// So many records have gauges: those that changed last.
 const MOST: usize = 20;
-/// How often a collector is given gauges.
-const PERIOD: Duration = Duration::from_secs(60);
 
 /// The gauges of records, each record's kept while it does not change.
 #[derive(Default)]
@@ -29,7 +23,7 @@ impl Exporter {
     }
 
     /// All gauges.
-    pub(super) fn gauges(&self, library: &Library) -> Vec<Gauge> {
+    fn gauges(&self, library: &Library) -> Vec<Gauge> {
         let files = library.files();
         let mut readable =
             Gauge::new("stacklab_record_readable", "1 if the record could be read: 0 has no other gauges.");
@@ -58,16 +52,6 @@ impl Exporter {
         all.push(readable);
         all
     }
-}
-
-/// Gives a collector the gauges of then, at once and every minute, on a thread of its own.
-pub(super) fn give(gauges: impl Fn() -> Vec<Gauge> + Send + 'static, mut collector: Collector) {
-    thread::spawn(move || {
-        loop {
-            collector.give(&gauges());
-            thread::sleep(PERIOD);
-        }
-    });
 }
 
 /// Every gauge of a record, without samples.

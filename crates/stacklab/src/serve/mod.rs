@@ -2,7 +2,7 @@
 //!
 //! * `library`: the records of the folder, by name only
 //! * `cached`: what was read of a record, while its file does not change
-//! * `metrics`: findings as gauges for Prometheus and OpenTelemetry
+//! * `metrics`: findings as gauges for Prometheus
 //! * `guard`: access control
 //! * `connections`: how many, and for how long they may be silent
 //! * `routes`: the answers
@@ -25,7 +25,6 @@ mod server;
 
 use crate::cli::report::ServeOptions;
 use crate::failure::Failure;
-use crate::otlp::Collector;
 use guard::Guard;
 use library::Library;
 use metrics::Exporter;
@@ -40,7 +39,6 @@ use std::sync::Arc;
 pub(crate) fn serve(options: &ServeOptions) -> Result<(), Failure> {
     stacklab_report::page::shell()?;
     let library = Library::open(&options.folder)?;
-    let collector = options.otlp.as_ref().map(Collector::new).transpose()?;
     let address = SocketAddr::new(options.address, options.port);
     let failed = |reason| Failure::Serve { address, reason };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -57,10 +55,6 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<(), Failure> {
         let streams = Arc::new(tokio::sync::Semaphore::new(STREAMS));
         let exporter = Exporter::default();
         let server = Arc::new(Server { library, guard, exporter, metrics: options.metrics, streams });
-        if let Some(collector) = collector {
-            let of = Arc::clone(&server);
-            metrics::give(move || of.exporter.gauges(&of.library), collector);
-        }
         connections::serve(listener, routes::routes(server)).await;
         Ok(())
     })

@@ -16,8 +16,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Deserialize;
-use stacklab_interop::metrics as exposition;
 use stacklab_report::page::{Refused, SCRIPT, STYLE, shell};
+use stacklab_report::prometheus;
 use std::sync::Arc;
 
 /// Nothing from other origins is loaded, framed or run.
@@ -136,7 +136,7 @@ async fn metrics(State(server): ServerState) -> Response {
     }
     let text = move || server.exporter.text(&server.library);
     match tokio::task::spawn_blocking(text).await {
-        Ok(text) => ([(CONTENT_TYPE, exposition::CONTENT_TYPE)], text).into_response(),
+        Ok(text) => ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response(),
         Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "the records could not be read"),
     }
 }

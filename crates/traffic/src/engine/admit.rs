@@ -218,6 +218,7 @@ fn is_readable(socket: &Socket, limit: Duration) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::header::Phase;
     use crate::engine::receiver::Receiver;
     use crate::engine::sender;
     use crate::trial::fixtures;
@@ -265,6 +266,18 @@ mod tests {
             assert_eq!((sender.sent.measured, receiver.received.measured), (2_000, 2_000), "{what}");
             assert_eq!(receiver.received.strays, strays, "{what}");
         }
+    }
+
+    #[test]
+    fn a_stream_that_lost_bytes_is_an_error() {
+        let spec = spec(Transport::Tcp, 1);
+        let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
+        let mut stream = TcpStream::connect(receiver.address).unwrap();
+        stream.write_all(&announce::bare_header(spec.token, 0, Phase::Warmup)).unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+        stream.write_all(&vec![7; spec.message_bytes as usize]).unwrap();
+        let error = receiver.collect().unwrap_err().to_string();
+        assert!(error.contains("has lost bytes"), "{error}");
     }
 
     #[test]

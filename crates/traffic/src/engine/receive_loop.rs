@@ -39,9 +39,16 @@ pub(crate) fn receive_headers<H>(
     read: impl Fn(&[u8]) -> Option<H>,
     sink: &mut impl Sink<H>,
 ) -> io::Result<()> {
+    let is_stream = rx.is_stream();
     loop {
         while let Some((message, arrived)) = rx.next() {
-            if deliver(read(message), message, arrived, sink)?.is_break() {
+            let header = read(message);
+            if is_stream && header.is_none() {
+                // Each message behind it would be cut wrongly too.
+                let text = "the TCP stream has lost bytes: there is no header where a message begins";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+            if deliver(header, message, arrived, sink)?.is_break() {
                 return Ok(());
             }
         }

@@ -159,6 +159,11 @@ impl<'a> RxBatch<'a> {
         }
     }
 
+    /// Whether messages are parts of a stream. Datagrams may also be strays.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.channels[0].transport == Transport::Tcp
+    }
+
     /// The format of the messages, if they are another program's.
     pub(crate) fn foreign(&self) -> Option<ForeignFormat> {
         self.channels[0].foreign

@@ -1,10 +1,10 @@
 //! Figures of a path for monitoring: Prometheus reads them at /metrics.
 
-use crate::path::findings::{Compared, PathVerdict, Rounds};
-use crate::path::metric::PathMetric;
-use crate::path::print::verdict_name;
-use stacklab_interop::metrics::{CONTENT_TYPE, Gauge, exposition};
+use crate::findings::{Compared, PathVerdict, Rounds};
+use crate::metric::PathMetric;
+use crate::print::verdict_name;
 use stacklab_model::{Family, Interval};
+use stacklab_report::prometheus::{CONTENT_TYPE, Gauge, exposition};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};

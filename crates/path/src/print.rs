@@ -1,8 +1,8 @@
 //! Output of a path's findings.
 
-use crate::path::findings::{Compared, OfFamily, PathVerdict, Rounds, State};
-use crate::path::metric::PathMetric;
-use crate::path::probes::Figures;
+use crate::findings::{Compared, OfFamily, PathVerdict, Rounds, State};
+use crate::metric::PathMetric;
+use crate::probe::Figures;
 use serde_json::{Value, json};
 use stacklab_model::{Family, printable_lines};
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! What the rounds say: whether each family works, figures, verdicts, and what differs.
 
-use crate::path::metric::PathMetric;
-use crate::path::probes::Figures;
-use crate::path::target::{NoAddress, Target};
+use crate::metric::PathMetric;
+use crate::probe::Figures;
+use crate::target::{NoAddress, Target};
 use stacklab_analysis::statistics::{Cusum, Drift, median};
 use stacklab_analysis::{Claim, Paired, claims};
 use stacklab_model::{Better, Effect, Family};

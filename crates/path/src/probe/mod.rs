@@ -1,11 +1,16 @@
 //! The probes of a round: each for both families, one right after the other in random order.
 
-use crate::path::boundary::{Told, boundary};
-use crate::path::dns;
-use crate::path::http::{self, Request};
-use crate::path::metric::PathMetric;
-use crate::path::pace::{Interrupted, Pace};
-use crate::path::target::Target;
+mod boundary;
+mod deadline;
+pub(crate) mod dns;
+pub(crate) mod http;
+pub(crate) mod pace;
+
+use crate::metric::PathMetric;
+use crate::probe::boundary::{Told, boundary};
+use crate::probe::http::Request;
+use crate::probe::pace::{Interrupted, Pace};
+use crate::target::Target;
 use rustls::ClientConfig;
 use stacklab_model::{Family, ScopedAddr};
 use stacklab_traffic::host::ping::{Echo, Ping, PingOptions};

@@ -1,14 +1,14 @@
 //! What is looked at: a name with an address of each family, or a pair of addresses.
 
-use crate::failure::Failure;
-use crate::path::dns;
+use crate::PathError;
+use crate::probe::dns;
 use stacklab_model::{Family, ScopedAddr};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 
 /// A dual-stack host and what is asked of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub struct Target {
     /// As the user wrote it, or the pair's name.
     pub name: String,
     /// The host's name in requests and certificates.
@@ -25,7 +25,7 @@ pub(crate) struct Target {
 
 /// Why a family has no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NoAddress {
+pub enum NoAddress {
     /// The name has none of it.
     Absent(String),
     /// Nobody could say whether the name has one.
@@ -58,8 +58,8 @@ struct Place {
     path: String,
 }
 
-fn place(text: &str) -> Result<Place, Failure> {
-    let wrong = |what: &str| Failure::Usage(format!("`{text}` is not a host to look at: {what}"));
+fn place(text: &str) -> Result<Place, PathError> {
+    let wrong = |what: &str| PathError::Unreadable(format!("`{text}` is not a host to look at: {what}"));
     let (tls, rest) = match text.split_once("://") {
         Some(("http", rest)) => (false, rest),
         Some(("https", rest)) => (true, rest),
@@ -98,11 +98,11 @@ fn place(text: &str) -> Result<Place, Failure> {
     Ok(Place { host, address, tls, port, path: path.to_owned() })
 }
 
-/// Looks up a name: by these resolvers, or as the system does, whose resolvers are `systems`.
+/// Looks up a name: by these resolvers, or as the system does.
 ///
 /// # Errors
-/// `Usage` if it is no name, `Unreachable` if it has no address.
-pub(crate) fn named(text: &str, resolvers: &[IpAddr], systems: &[IpAddr]) -> Result<Target, Failure> {
+/// `Unreadable` if it is not a name, `NoAddress` if it has no address.
+pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
     let place = place(text)?;
     if let Some(address) = place.address {
         let named = Family::of(address.ip());
@@ -115,7 +115,8 @@ pub(crate) fn named(text: &str, resolvers: &[IpAddr], systems: &[IpAddr]) -> Res
         return Ok(Target { name: text.to_owned(), host, tls, port, path, addresses });
     }
     let by_system = if resolvers.is_empty() { by_system(&place.host) } else { Ok(Vec::new()) };
-    let resolvers = if resolvers.is_empty() { systems } else { resolvers };
+    let systems = if resolvers.is_empty() { system_resolvers() } else { Vec::new() };
+    let resolvers = if resolvers.is_empty() { &systems } else { resolvers };
     let addresses: BTreeMap<_, _> = Family::ALL
         .iter()
         .map(|family| (*family, of_family(&place.host, *family, &by_system, resolvers)))
@@ -124,7 +125,7 @@ pub(crate) fn named(text: &str, resolvers: &[IpAddr], systems: &[IpAddr]) -> Res
         let mut reasons: Vec<&str> =
             addresses.values().filter_map(|none| Some(none.as_ref().err()?.reason())).collect();
         reasons.dedup();
-        return Err(Failure::Unreachable(format!(
+        return Err(PathError::NoAddress(format!(
             "`{}` has no address: {}; check its name",
             place.host,
             reasons.join("; ")
@@ -132,6 +133,13 @@ pub(crate) fn named(text: &str, resolvers: &[IpAddr], systems: &[IpAddr]) -> Res
     }
     let Place { host, tls, port, path, .. } = place;
     Ok(Target { name: text.to_owned(), host, tls, port, path, addresses })
+}
+
+/// The resolvers of /etc/resolv.conf.
+pub fn system_resolvers() -> Vec<IpAddr> {
+    let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let words = text.lines().filter_map(|line| line.strip_prefix("nameserver"));
+    words.filter_map(|address| address.trim().parse().ok()).collect()
 }
 
 /// The first address of a family. The system tells the addresses of both families at once, and not why it has none of
@@ -199,15 +207,15 @@ fn by_system(host: &str) -> Result<Vec<IpAddr>, String> {
 ///
 /// # Errors
 /// With the line that is none.
-pub(crate) fn pairs(text: &str, file: &str) -> Result<Vec<Target>, Failure> {
+pub fn pairs(text: &str, file: &str) -> Result<Vec<Target>, PathError> {
     let lines = text.lines().enumerate().map(|(place, line)| (place + 1, line.trim()));
     let wanted = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let targets: Vec<Target> = wanted
         .map(|(number, line)| {
-            pair(line).map_err(|reason| Failure::Usage(format!("{file}, line {number}: {reason}")))
+            pair(line).map_err(|reason| PathError::Unreadable(format!("{file}, line {number}: {reason}")))
         })
         .collect::<Result<_, _>>()?;
-    if targets.is_empty() { Err(Failure::Usage(format!("{file} has no pairs"))) } else { Ok(targets) }
+    if targets.is_empty() { Err(PathError::Unreadable(format!("{file} has no pairs"))) } else { Ok(targets) }
 }
 
 fn pair(line: &str) -> Result<Target, String> {
@@ -264,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_written_address_has_no_other_family() {
-        let target = named("[2001:db8::1]:81", &[], &[]).unwrap();
+        let target = named("[2001:db8::1]:81", &[]).unwrap();
         assert_eq!(target.address(Family::Ipv6).unwrap().to_string(), "2001:db8::1");
         let NoAddress::Absent(reason) = target.address(Family::Ipv4).unwrap_err() else {
             panic!("not absent")

@@ -1,6 +1,6 @@
 //! One request over TCP, and TLS in it: how long each step takes.
 
-use crate::path::deadline::Timed;
+use crate::probe::deadline::Timed;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};

@@ -1,6 +1,6 @@
 //! DNS queries over one family.
 
-use crate::path::deadline::Timed;
+use crate::probe::deadline::Timed;
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, Question, RCODE, TYPE};
 use socket2::{Domain, Protocol, Socket, Type};

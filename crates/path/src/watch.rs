@@ -1,0 +1,180 @@
+//! A measurement of hosts, round by round.
+
+use crate::PathError;
+use crate::export::{Exporter, gauges};
+use crate::findings::Rounds;
+use crate::metric::PathMetric;
+use crate::print;
+use crate::probe::Prober;
+use crate::probe::http;
+use crate::probe::pace::Pace;
+use crate::target::Target;
+use stacklab_analysis::statistics::Drift;
+use stacklab_model::Family;
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+
+/// Rounds where nothing is said.
+const ROUNDS: u64 = 10;
+/// The least that a request may read.
+const LEAST_REQUEST: u64 = 16 << 10;
+/// What a request may read while hosts are watched.
+const WATCH_REQUEST: u64 = 256 << 10;
+const HOUR_NS: u64 = 3_600_000_000_000;
+
+/// Forms of output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One object for each host at the end.
+    Json,
+    /// A row for each figure, as they come.
+    Csv,
+}
+
+/// How hosts are measured.
+#[derive(Debug)]
+pub struct Settings<'a> {
+    /// Resolvers, which are measured over the family of each.
+    pub resolvers: &'a [IpAddr],
+    /// Rounds; without it 10, or until interrupted while hosts are watched.
+    pub rounds: Option<u64>,
+    /// Whether drifts are looked for.
+    pub watch: bool,
+    /// Where Prometheus reads figures.
+    pub metrics: Option<SocketAddr>,
+    /// Most probes per second.
+    pub pps: f64,
+    /// Most bytes read in all; while hosts are watched, in each hour.
+    pub most_bytes: u64,
+    /// Differences within it are equivalent: 0.05 is 5 %.
+    pub margin: f64,
+    /// Form of the output.
+    pub format: Format,
+    /// Set when the user interrupts.
+    pub interrupted: &'static AtomicBool,
+}
+
+/// The state of hosts and families at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Families that do not work, with host and state.
+    pub broken: Vec<String>,
+    /// How often the families drifted apart.
+    pub drifts: u64,
+}
+
+/// Measures hosts over each family, and prints what differs.
+///
+/// # Errors
+/// When the exporter cannot listen, output cannot be written, or the user interrupts before the first round's end.
+pub fn measure(
+    settings: &Settings<'_>,
+    targets: Vec<Target>,
+    mut print: impl FnMut(&str) -> io::Result<()>,
+) -> Result<Outcome, PathError> {
+    let rounds = settings.rounds.or((!settings.watch).then_some(ROUNDS));
+    let requests = 2 * targets.len() as u64 * rounds.unwrap_or(ROUNDS);
+    let request_bytes =
+        if settings.watch { WATCH_REQUEST } else { (settings.most_bytes / requests).max(LEAST_REQUEST) };
+    let mut prober =
+        Prober { pace: pace(settings), tls: http::tls(), resolvers: settings.resolvers, request_bytes };
+    let mut looks = Vec::new();
+    let drifts = rounds_of(settings, targets, rounds, &mut prober, &mut looks, &mut print)?;
+    print(&conclusion(settings, &looks)).map_err(PathError::Output)?;
+    let broken = looks
+        .iter()
+        .flat_map(|look| Family::ALL.iter().map(move |family| (look, *family)))
+        .filter(|(look, family)| !look.state(*family).works())
+        .map(|(look, family)| format!("{} over {family}: {}", look.target.name, look.state(family).name()))
+        .collect();
+    Ok(Outcome { broken, drifts })
+}
+
+fn pace(settings: &Settings<'_>) -> Pace {
+    Pace::new(settings.pps, settings.most_bytes, settings.interrupted)
+}
+
+/// Measures until there are enough rounds, or the user interrupts; the outcome is how many drifts there were.
+fn rounds_of(
+    settings: &Settings<'_>,
+    targets: Vec<Target>,
+    rounds: Option<u64>,
+    prober: &mut Prober<'_>,
+    looks: &mut Vec<Rounds>,
+    print: &mut impl FnMut(&str) -> io::Result<()>,
+) -> Result<u64, PathError> {
+    let exporter = settings.metrics.map(exporter).transpose()?;
+    for target in targets {
+        let facts = prober.facts(&target).map_err(|_| PathError::Interrupted)?;
+        looks.push(Rounds::new(target, facts, !settings.watch));
+    }
+    if settings.format == Format::Csv {
+        print(print::CSV_HEADER).map_err(PathError::Output)?;
+    }
+    let (mut drifted, mut hour) = (0, now_unix_ns());
+    for round in 0.. {
+        if rounds.is_some_and(|rounds| round >= rounds) {
+            break;
+        }
+        if settings.watch && now_unix_ns().saturating_sub(hour) > HOUR_NS {
+            (prober.pace, hour) = (pace(settings), now_unix_ns());
+        }
+        for look in looks.iter_mut() {
+            let figures = match prober.round(&look.target) {
+                Ok(figures) => figures,
+                Err(_) if look.count == 0 => return Err(PathError::Interrupted),
+                Err(_) => return Ok(drifted),
+            };
+            let drifts = look.add(figures);
+            for (metric, drift) in &drifts {
+                eprintln!("stacklab: {}: {}", look.target.name, drift_text(*metric, drift));
+            }
+            drifted += drifts.len() as u64;
+            let text = match (settings.format, look.last()) {
+                (Format::Csv, Some(figures)) => {
+                    let unix_s = now_unix_ns() / 1_000_000_000;
+                    print::csv(&look.target.name, round + 1, unix_s, figures)
+                }
+                (Format::Text, _) if settings.watch => print::line(look),
+                _ => continue,
+            };
+            print(&text).map_err(PathError::Output)?;
+        }
+        if let Some(exporter) = &exporter {
+            exporter.show(&gauges(looks, settings.margin));
+        }
+    }
+    Ok(drifted)
+}
+
+/// Shows figures to Prometheus, and says where.
+fn exporter(address: SocketAddr) -> Result<Exporter, PathError> {
+    let exporter = Exporter::start(address).map_err(PathError::Listen)?;
+    eprintln!("stacklab: figures at http://{}/metrics", exporter.address);
+    Ok(exporter)
+}
+
+fn drift_text(metric: PathMetric, drift: &Drift) -> String {
+    let (before, now) = (drift.level.exp(), (drift.level + drift.by).exp());
+    format!(
+        "drift: {} over IPv6 was {before:.3} times that over IPv4, and is {now:.3} times it since {} rounds",
+        metric.name(),
+        drift.since
+    )
+}
+
+fn conclusion(settings: &Settings<'_>, looks: &[Rounds]) -> String {
+    let margin = settings.margin;
+    match settings.format {
+        Format::Text => looks.iter().map(|look| format!("{}\n", print::text(look, margin))).collect(),
+        Format::Json => {
+            let all: Vec<_> = looks.iter().map(|look| print::json_of(look, margin)).collect();
+            format!("{:#}\n", serde_json::Value::from(all))
+        }
+        Format::Csv => String::new(),
+    }
+}
