@@ -13,12 +13,13 @@ mod irtt;
 mod json;
 mod netperf;
 mod read;
+mod series;
 mod test;
 #[cfg(test)]
 mod tests;
 mod value;
 
-pub use assemble::runs;
+pub use assemble::{ImportedRun, runs};
 pub use error::{At, ImportError};
 pub use file::{Content, Format, ToolFile};
 pub use read::read;

@@ -9,8 +9,8 @@ mod words;
 use crate::measurement::summary::summary;
 use crate::measurement::words::{dash, milliseconds, number, scaled};
 use stacklab_model::{
-    Direction, HostReport, IntervalRow, Length, Metric, Pacing, Probe, RunRecord, RunStatus, Transport, Value,
-    print_duration,
+    Direction, HostReport, IntervalRow, Length, Metric, Pacing, Probe, RunRecord, RunStatus, Transport,
+    Value, print_duration,
 };
 use std::fmt::Write;
 
