@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The number of a file, a run of it, and the run's intervals.
 pub type ImportedRun = (usize, RunRecord, Option<ToolSeries>);
 
-/// The runs of files, each with the number of its file and its intervals. A test of another tool has a block of its own: nothing tells
+/// The runs of files, each with the number of its file and its intervals.
+///
+/// A test of another tool has a block of its own: nothing tells
 /// what it would be paired with. Runs of stacklab stay together in their blocks. Tests of one cell that differ in the
 /// tool or in the rate that was asked for are kept apart by the label `replica`.
 ///

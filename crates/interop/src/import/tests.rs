@@ -385,11 +385,6 @@ fn rows_of_an_export_are_runs_in_their_blocks() {
     );
     assert_eq!(both[1].1.values[&Metric::Throughput], Value::Missing("no arrivals".to_owned()));
     assert_eq!(both[2].1.status, stacklab_model::RunStatus::Invalid(vec!["=a".to_owned(), "b".to_owned()]));
-    let (head_of, rows_of) =
-        (head.replace("missing", "in_study,missing"), "0,0,5,60,valid,,stream,udp,segment,ipv4,64,,");
-    let named = format!("{head_of}{rows_of}throughput,Mbit/s,57.3,yes,,2\n{rows_of}jitter,ms,1,no,,2\n");
-    let one = &runs(&[file(named.as_bytes())]).unwrap()[0].1;
-    assert_eq!((one.spec.probe.metrics.as_slice(), one.values.len()), (&[Metric::Throughput][..], 2));
     for (from, to, words) in [
         ("57.3", "many", "line 2: `figure` is no number"),
         ("ipv6", "ipx", "line 3: `ipx` is no family"),

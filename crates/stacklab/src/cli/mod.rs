@@ -187,8 +187,8 @@ The exit code is 9 where a family does not work, and 10 where the ratio of the f
     #[command(after_help = "\
 Examples:
   stacklab serve                                   this folder, at http://127.0.0.1:8046/
-  stacklab serve records --port 9000
-  stacklab serve records --address ::              for others too: they need the token that is printed
+  stacklab serve records --listen :9000
+  stacklab serve records --listen [::]:8046       for others too: they need the token that is printed
 
 It reads records and changes none. It asks for the token of the address that it prints; it does not encrypt, so let \
 it listen on networks that you trust.")]

@@ -5,7 +5,7 @@ use crate::engine::contradictions::contradictions;
 use crate::engine::drive::Driven;
 use stacklab_interop::engines::{Figures as Told, Tool};
 use stacklab_model::{
-    Counters, Drops, Endpoint, Engine, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
+    Counters, Drops, Endpoint, Engine, Factor, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
 };
 use stacklab_traffic::trial::{Figures, Path};
 use std::collections::BTreeMap;
@@ -114,9 +114,11 @@ fn values(
         }
     };
     let value = |metric: Metric| match figure(metric).filter(|figure| figure.is_finite()) {
-        _ if !metric.applies_to(spec.transport) => {
-            Value::Missing(format!("{metric} does not apply to {}", spec.transport))
-        }
+        _ if !metric.applies_to(spec.transport) => Value::Missing(format!(
+            "{} does not apply to {}",
+            metric.label(),
+            Factor::Transport.level_label(spec.transport.name())
+        )),
         Some(figure) => Value::Measured(figure),
         None => Value::Missing(format!("engine {engine} does not tell it")),
     };

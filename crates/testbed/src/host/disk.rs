@@ -1,5 +1,4 @@
-//! Free space for a guest's files. A user-mode Linux guest has its memory in a file, and aborts when a page of it cannot
-//! be stored.
+//! Free space for a guest's files. User-mode Linux has its memory in a file, and aborts when a page cannot be stored.
 
 use nix::sys::statvfs::statvfs;
 use std::io;
@@ -13,7 +12,7 @@ const ALMOST_FULL: u64 = 4 << 20;
 /// Bytes of a folder's disk that this user may still write. `None` if that cannot be read.
 fn free_bytes(folder: &Path) -> Option<u64> {
     let disk = statvfs(folder).ok()?;
-    Some(u64::from(disk.blocks_available()) * u64::from(disk.fragment_size()))
+    Some(disk.blocks_available() * disk.fragment_size())
 }
 
 /// Refuses to start a guest whose memory would not fit onto the disk.
