@@ -13,7 +13,7 @@ let url: string;
 beforeAll(async () => {
   folder = new Folder();
   folder.run("run", "study.toml", "--out", "a.stacklab", "--seed", "1");
-  server = new Running(folder, "serve", "--port", "0");
+  server = new Running(folder, "serve", "--listen", ":0");
   url = (await server.says(/http:\S+/));
   chromium = await browser();
 });
@@ -167,7 +167,7 @@ test("nothing is had from outside the folder, by other names, or without the tok
   expect(curl.stdout).toMatch(/^HTTP\/1.1 403/);
 
   const token = "abcdefghijklmnop0123";
-  const guarded = new Running(folder, "serve", "--port", "0", "--token", token);
+  const guarded = new Running(folder, "serve", "--listen", ":0", "--token", token);
   try {
     const entry = await guarded.says(/http:\S+/);
     expect(entry).toContain(`?token=${token}`);

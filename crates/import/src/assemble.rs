@@ -3,16 +3,21 @@
 use crate::file::{Content, ToolFile};
 use crate::formats::csv::spec;
 use crate::test::ToolTest;
-use stacklab_model::{Cell, Drops, RunRecord, RunStatus, Trial};
+use stacklab_model::{Cell, Drops, RunRecord, RunStatus, ToolSeries, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The runs of files, each with the number of its file. A test of another tool has a separate block: nothing says
+/// The number of a file, a run of it, and the run's intervals.
+pub type ImportedRun = (usize, RunRecord, Option<ToolSeries>);
+
+/// The runs of files, each with the number of its file and its intervals.
+///
+/// A test of another tool has a block of its own: nothing tells
 /// what it would be paired with. Runs of stacklab stay together in their blocks. Tests of one cell that differ in the
 /// tool or in the rate that was asked for are kept apart by the label `replica`.
 ///
 /// # Errors
 /// The file and the number of the first test (from 0) that belongs to no cell.
-pub fn runs(files: &[ToolFile]) -> Result<Vec<(usize, RunRecord)>, (usize, usize)> {
+pub fn runs(files: &[ToolFile]) -> Result<Vec<ImportedRun>, (usize, usize)> {
     let mut next = 0;
     let mut runs = Vec::new();
     let kinds = kinds(files);
@@ -25,14 +30,14 @@ pub fn runs(files: &[ToolFile]) -> Result<Vec<(usize, RunRecord)>, (usize, usize
                 for run in own {
                     let mut run = run.clone();
                     run.trial.block = blocks[&run.trial.block];
-                    runs.push((file, run));
+                    runs.push((file, run, None));
                 }
             }
             Content::Tests(tests) => {
                 for (number, test) in tests.iter().enumerate() {
                     let mut cell = test.cell().map_err(|_| (file, number))?;
                     cell.replica = label(&kinds, &cell, format.tool(), test.rate);
-                    runs.push((file, run(test, cell, next)));
+                    runs.push((file, run(test, cell, next), test.series.clone()));
                     next += 1;
                 }
             }

@@ -1,6 +1,7 @@
 //! JSON as tools write it: a name may be there twice, and what nobody needs is not kept.
 
 use crate::error::{At, ImportError};
+use crate::series::MOST_ROWS;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -76,20 +77,42 @@ pub(super) struct Documents {
     pub documents: Vec<Node>,
     /// The first lines that belong to none, as tools write to the same file, with the number of documents before each.
     pub beside: Vec<(usize, String)>,
+    /// Documents that are rows, those that were left out included.
+    pub rows: usize,
 }
 
-/// The documents of a text, one after another, without fields of the names `dropped`, and without documents that begin
-/// with `skipped`.
+/// Rows of a text: items of a list, or documents.
+#[derive(Debug)]
+pub(super) struct Rows {
+    /// The list's name.
+    pub list: &'static str,
+    /// How a document begins that is a row.
+    pub document: Option<&'static str>,
+    /// The fields that are kept of a row, and of what is in it.
+    pub fields: &'static [&'static str],
+}
+
+/// The documents of a text, one after another, without fields of the names `dropped`.
 ///
 /// # Errors
 /// Where it is not JSON.
-pub(super) fn documents(
+pub(super) fn documents(text: &str, dropped: &'static [&'static str]) -> Result<Documents, ImportError> {
+    with_rows(text, dropped, &Rows { list: "", document: None, fields: &[] })
+}
+
+/// The documents of a text, as [`documents`] reads them. Rows are read briefly, and [`MOST_ROWS`] at most: of a longer
+/// list nothing is kept, and of more documents that are rows only the first ones and one more.
+///
+/// # Errors
+/// Where it is not JSON.
+pub(super) fn with_rows(
     text: &str,
     dropped: &'static [&'static str],
-    skipped: Option<&str>,
+    of_rows: &Rows,
 ) -> Result<Documents, ImportError> {
     let mut found = Documents::default();
-    let left = Cell::new(MOST_VALUES);
+    let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(MOST_ROWS));
+    let seed = Seed { left: &left, rows: &rows, dropped, only: &[], list: of_rows };
     let (mut rest, mut line) = (text, 0);
     loop {
         let blank = rest.len() - rest.trim_start().len();
@@ -102,7 +125,9 @@ pub(super) fn documents(
         let end = if is_object { object(rest) } else { rest.find('\n') };
         let part = &rest[..end.unwrap_or(rest.len())];
         // One that is cut short is not skipped: it is an error.
-        let is_skipped = end.is_some() && skipped.is_some_and(|begin| part.starts_with(begin));
+        let is_row = end.is_some() && of_rows.document.is_some_and(|begin| part.starts_with(begin));
+        let is_skipped = is_row && found.rows > MOST_ROWS;
+        found.rows += usize::from(is_row);
         if !is_object {
             if found.beside.len() < MOST_BESIDE {
                 found.beside.push((found.documents.len(), part.trim_end().to_owned()));
@@ -110,7 +135,8 @@ pub(super) fn documents(
         } else if !is_skipped {
             let numbered = without_nan(part);
             let mut reader = serde_json::Deserializer::from_str(&numbered);
-            let read = Seed { left: &left, dropped }.deserialize(&mut reader);
+            let only = if is_row { of_rows.fields } else { &[] };
+            let read = Seed { only, ..seed }.deserialize(&mut reader);
             let node = read.and_then(|node| reader.end().map(|()| node));
             found.documents.push(node.map_err(|error| placed(error, line))?);
         }
@@ -126,7 +152,9 @@ pub(super) fn documents(
 pub(super) fn document(text: &str) -> Result<Node, ImportError> {
     let left = Cell::new(MOST_VALUES);
     let mut reader = serde_json::Deserializer::from_str(text);
-    let read = Seed { left: &left, dropped: &[] }.deserialize(&mut reader);
+    let (rows, list) = (Cell::new(0), Rows { list: "", document: None, fields: &[] });
+    let seed = Seed { left: &left, rows: &rows, dropped: &[], only: &[], list: &list };
+    let read = seed.deserialize(&mut reader);
     read.and_then(|node| reader.end().map(|()| node)).map_err(|error| placed(error, 0))
 }
 
@@ -191,7 +219,44 @@ fn placed(error: serde_json::Error, before: usize) -> ImportError {
 struct Seed<'a> {
     /// How many more values are kept.
     left: &'a Cell<usize>,
+    /// How many more rows of lists are kept.
+    rows: &'a Cell<usize>,
     dropped: &'static [&'static str],
+    /// The fields that are kept; empty for all.
+    only: &'static [&'static str],
+    list: &'a Rows,
+}
+
+/// Reads a list of rows; null where it has too many.
+struct RowsSeed<'a>(Seed<'a>);
+
+impl<'de> DeserializeSeed<'de> for RowsSeed<'_> {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Node, D::Error> {
+        reader.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for RowsSeed<'_> {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(left) = self.0.rows.get().checked_sub(1) {
+            self.0.rows.set(left);
+            match list.next_element_seed(self.0)? {
+                Some(item) => items.push(item),
+                None => return self.0.one(Node::List(items)),
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        self.0.one(Node::Null)
+    }
 }
 
 impl Seed<'_> {
@@ -252,8 +317,12 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
         let mut fields = Vec::new();
         while let Some(name) = map.next_key::<String>()? {
-            if self.dropped.contains(&name.as_str()) {
+            let is_left_out = !self.only.is_empty() && !self.only.contains(&name.as_str());
+            if is_left_out || self.dropped.contains(&name.as_str()) {
                 map.next_value::<IgnoredAny>()?;
+            } else if name == self.list.list {
+                let rows = RowsSeed(Seed { only: self.list.fields, ..self });
+                fields.push((name, map.next_value_seed(rows)?));
             } else {
                 fields.push((name, map.next_value_seed(self)?));
             }

@@ -6,12 +6,13 @@ mod file;
 mod formats;
 mod json;
 mod read;
+mod series;
 mod test;
 #[cfg(test)]
 mod tests;
 mod value;
 
-pub use assemble::runs;
+pub use assemble::{ImportedRun, runs};
 pub use error::{At, ImportError};
 pub use file::{Content, Format, ToolFile};
 pub use read::read;

@@ -1,7 +1,9 @@
 //! A test of another tool.
 
 use crate::value::untold;
-use stacklab_model::{Cell, Direction, Family, Framing, Metric, Probe, Transport, Value, Warning};
+use stacklab_model::{
+    Cell, Direction, Family, Framing, Metric, Probe, ToolSeries, Transport, Value, Warning,
+};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -32,6 +34,8 @@ pub struct ToolTest {
     pub warnings: Vec<Warning>,
     /// Why the test does not count, if it does not.
     pub invalid: Vec<String>,
+    /// Its intervals, if the file has them.
+    pub series: Option<ToolSeries>,
     /// Whether its rate is what a client wrote: of datagrams, that says nothing of what arrived.
     pub(super) is_of_client: bool,
 }
@@ -63,6 +67,7 @@ impl ToolTest {
             values: BTreeMap::new(),
             warnings: Vec::new(),
             invalid: Vec::new(),
+            series: None,
             is_of_client: false,
         }
     }

@@ -13,6 +13,7 @@ macro_rules! sample {
 }
 
 mod echoes;
+mod intervals;
 mod iperf3_text;
 
 fn file(bytes: &[u8]) -> ToolFile {
@@ -357,7 +358,7 @@ fn tests_of_a_cell_are_told_apart_by_tool_and_rate_only_where_they_differ() {
     let mut files = [file(sample!("iperf3-3.21-udp4.json")), file(sample!("iperf3-3.12-udp6.json"))];
     let replicas = |files: &[ToolFile]| {
         let runs = runs(files).unwrap();
-        runs.into_iter().map(|(_, run)| (run.trial.block, run.trial.cell.replica)).collect::<Vec<_>>()
+        runs.into_iter().map(|(_, run, _)| (run.trial.block, run.trial.cell.replica)).collect::<Vec<_>>()
     };
     assert_eq!(replicas(&files), [(0, String::new()), (1, String::new())]);
     let Content::Tests(tests) = &mut files[1].content else { panic!() };
@@ -377,7 +378,7 @@ fn rows_of_an_export_are_runs_in_their_blocks() {
     let found = file(format!("{head}{rows}").as_bytes());
     let both = runs(&[found.clone(), found]).unwrap();
     let places: Vec<_> =
-        both.iter().map(|(file, run)| (*file, run.trial.block, run.trial.position)).collect();
+        both.iter().map(|(file, run, _)| (*file, run.trial.block, run.trial.position)).collect();
     assert_eq!(places, [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 2, 0), (1, 2, 1), (1, 3, 0)]);
     let run = &both[0].1;
     assert_eq!(

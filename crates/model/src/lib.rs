@@ -48,7 +48,7 @@ pub use host::noise::{EchoFloor, NoiseFloor, Spread};
 pub use host::report::{Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent};
 pub use host::slice::Slice;
 pub use host::station::{Station, StationFrame, StationReport};
-pub use host::tool::ToolReport;
+pub use host::tool::{ToolReport, ToolSeries};
 pub use metrics::histogram::Buckets;
 pub use metrics::metric::Metric;
 pub use metrics::unit::{Better, Scale, Unit};

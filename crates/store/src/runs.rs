@@ -4,7 +4,7 @@ use crate::open::{count, from_json, known, parsed, to_json, within};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, Transaction, params};
 use stacklab_model::{
-    Cell, Delays, Direction, Drops, HostReport, IntervalRow, RunRecord, RunStatus, Slice, Trial, Value,
+    Cell, Delays, Direction, Drops, HostReport, IntervalRow, Role, RunRecord, RunStatus, Slice, Trial, Value,
     Warning,
 };
 use std::collections::BTreeMap;
@@ -128,6 +128,7 @@ fn insert_side(
     direction: Direction,
     side: &HostReport,
 ) -> rusqlite::Result<()> {
+    insert_series(connection, id, direction, side.role, &side.series)?;
     let (direction, role) = (direction.name(), side.role.name());
     // Delays, series and slices have separate tables, for other programs to read.
     let report = HostReport { delays: None, series: Vec::new(), slices: Vec::new(), ..side.clone() };
@@ -141,21 +142,6 @@ fn insert_side(
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![id, direction, role, mean_ns, jitter_ns, jitter_rfc3550_ns, to_json(buckets)],
         )?;
-    }
-    let mut add = connection.prepare_cached(
-        "INSERT INTO series (run, direction, role, start_ns, messages, bytes, delay_mean_ns)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    for row in &side.series {
-        add.execute(params![
-            id,
-            direction,
-            role,
-            row.start_ns as i64,
-            row.messages as i64,
-            row.bytes as i64,
-            row.delay_mean_ns
-        ])?;
     }
     let mut add = connection.prepare_cached(
         "INSERT INTO slice (run, direction, role, round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns, waited_ns)
@@ -175,6 +161,32 @@ fn insert_side(
             slice.jitter_ns,
             slice.cpu_ns.map(|ns| ns as i64),
             slice.waited_ns.map(|ns| ns as i64)
+        ])?;
+    }
+    Ok(())
+}
+
+/// Adds the intervals that one host counted of a stream.
+pub(crate) fn insert_series(
+    connection: &Connection,
+    id: i64,
+    direction: Direction,
+    role: Role,
+    rows: &[IntervalRow],
+) -> rusqlite::Result<()> {
+    let mut add = connection.prepare_cached(
+        "INSERT INTO series (run, direction, role, start_ns, messages, bytes, delay_mean_ns)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for row in rows {
+        add.execute(params![
+            id,
+            direction.name(),
+            role.name(),
+            row.start_ns as i64,
+            row.messages as i64,
+            row.bytes as i64,
+            row.delay_mean_ns
         ])?;
     }
     Ok(())
@@ -271,10 +283,10 @@ fn select_sides(connection: &Connection, trial: &Trial) -> rusqlite::Result<Vec<
 }
 
 /// The run and host report of the delays and series.
-struct Key {
-    run: i64,
-    role: String,
-    direction: String,
+pub(crate) struct Key {
+    pub run: i64,
+    pub role: String,
+    pub direction: String,
 }
 
 impl Key {
@@ -304,7 +316,7 @@ fn select_delays(connection: &Connection, key: &Key) -> rusqlite::Result<Option<
     Ok(delays.into_iter().next())
 }
 
-fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<IntervalRow>> {
+pub(crate) fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<IntervalRow>> {
     key.rows(connection, "SELECT start_ns, messages, bytes, delay_mean_ns FROM series", |row| {
         let count = |place: usize| count(row, place);
         Ok(IntervalRow {

@@ -181,8 +181,10 @@ fn hint(reason: &io::Error) -> &'static str {
         io::ErrorKind::ReadOnlyFilesystem => {
             "/proc/sys is read-only, as in most containers: run outside, or in a privileged container"
         }
+        // With its own text it is about a disk, and has its advice.
+        io::ErrorKind::StorageFull if reason.get_ref().is_some() => "then run it again",
         io::ErrorKind::StorageFull => {
-            "a limit of the kernel is reached: see `sysctl user.max_net_namespaces`"
+            "the disk is full, or a limit of the kernel is reached: see `df` and `sysctl user.max_net_namespaces`"
         }
         _ => "`stacklab doctor` shows what this kernel supports",
     }

@@ -4,7 +4,7 @@ use crate::engine::bias::drops_of;
 use crate::engine::contradictions::contradictions;
 use crate::engine::drive::Driven;
 use stacklab_model::{
-    Counters, Drops, Endpoint, Engine, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
+    Counters, Drops, Endpoint, Engine, Factor, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
 };
 use stacklab_protocols::engines::{Figures as Told, Tool};
 use stacklab_traffic::trial::{Figures, Path};
@@ -114,9 +114,11 @@ fn values(
         }
     };
     let value = |metric: Metric| match figure(metric).filter(|figure| figure.is_finite()) {
-        _ if !metric.applies_to(spec.transport) => {
-            Value::Missing(format!("{metric} does not apply to {}", spec.transport))
-        }
+        _ if !metric.applies_to(spec.transport) => Value::Missing(format!(
+            "{} does not apply to {}",
+            metric.label(),
+            Factor::Transport.level_label(spec.transport.name())
+        )),
         Some(figure) => Value::Measured(figure),
         None => Value::Missing(format!("{engine} does not report it")),
     };

@@ -7,6 +7,7 @@ use crate::kind::running::{Boot, Running};
 use nix::sys::personality::{self, Persona};
 use stacklab_model::wifi::Clock;
 use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::host::disk::ensure_space;
 use stacklab_testbed::host::guest::{Guest, GuestSpec, RunningGuest};
 use stacklab_testbed::host::path_role::{Interface, PathRole};
 use stacklab_testbed::kernel::cpus;
@@ -106,6 +107,8 @@ impl Guest for Uml {
 
 impl Boot for Uml {
     fn boot(&self, spec: &GuestSpec<'_>, role: GuestRole) -> Result<Running, Fault> {
+        let memory = if role.hosts_testbeds() { "1024M" } else { "512M" };
+        ensure_space(spec.folder, memory).attempt("start it")?;
         let (own, its) = UnixStream::pair().attempt("make a channel")?;
         let console = spec.folder.join("console");
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
@@ -113,7 +116,7 @@ impl Boot for Uml {
         let mut command = Command::new(&self.kernel);
         command.env_clear();
         // With seccomp, if this kernel allows it, the guest's system calls are caught faster than with ptrace.
-        command.args([if role.hosts_testbeds() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"]);
+        command.arg(format!("mem={memory}")).arg("seccomp=auto");
         match role.wifi() {
             Some(wifi) => self.start_inside(&mut command, spec, &role, wifi)?,
             None => {

@@ -15,7 +15,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             _ => (Vec::new(), Vec::new()),
         }
     } else {
-        let Documents { documents, beside } = documents(text, &[], None)?;
+        let Documents { documents, beside, .. } = documents(text, &[])?;
         (documents, beside)
     };
     let mut left_out: Vec<String> =

@@ -64,7 +64,10 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
                 run.trial.block, run.trial.position
             )));
         }
-        known.spec.probe.metrics.push(metric);
+        // Files of before have no such column: everything is the study's then.
+        if field("in_study") != "no" {
+            known.spec.probe.metrics.push(metric);
+        }
         if known.values.insert(metric, value).is_some() {
             return Err(failed(format!("{metric} occurs twice")));
         }

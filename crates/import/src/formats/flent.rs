@@ -3,15 +3,16 @@
 use crate::error::ImportError;
 use crate::file::{Content, Format, ToolFile};
 use crate::json::{Documents, Node, documents};
+use crate::series::{Part, of_flows};
 use crate::test::{ToolTest, family, nanoseconds};
-use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
+use stacklab_model::{Direction, Family, Metric, Probe, Role, Transport, Value};
 
 /// The newest format of flent's files.
 const NEWEST: f64 = 4.0;
 
 /// Reads a file: a test for each kind of its traffic.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let Documents { documents: found, beside } = documents(text, &["raw_values", "x_values"], None)?;
+    let Documents { documents: found, beside, .. } = documents(text, &["raw_values"])?;
     let [document] = &found[..] else {
         return Err(ImportError::of_file("it has more than one document".to_owned()));
     };
@@ -58,14 +59,19 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             left_out.push(format!("{name}: stacklab has no metric for round trips during these streams"));
         }
     }
+    let times = document.get("x_values").map(figures).unwrap_or_default();
     match streams.each_ref().map(|series| !series.is_empty()) {
         [true, true] => {
             let mut test = stream(meta, &streams[0], Direction::Both);
             test.set(Metric::ThroughputReverse, rate(&streams[1]));
             tests.push(test);
         }
-        [true, false] => tests.push(stream(meta, &streams[0], Direction::Forward)),
-        [false, true] => tests.push(stream(meta, &streams[1], Direction::Reverse)),
+        [true, false] => {
+            tests.push(series(stream(meta, &streams[0], Direction::Forward), &times, &streams[0]))
+        }
+        [false, true] => {
+            tests.push(series(stream(meta, &streams[1], Direction::Reverse), &times, &streams[1]))
+        }
         [false, false] => {}
     }
     Ok(ToolFile { format: Format::Flent, version, content: Content::Tests(tests), left_out })
@@ -129,13 +135,16 @@ impl Stream<'_> {
         self.meta?.count(name)
     }
 
+    fn is_in_megabits(&self) -> bool {
+        self.meta.and_then(|meta| meta.text("UNITS")).is_none_or(|unit| unit == "Mbits/s")
+    }
+
     /// Its mean rate, Mbit/s: its tool's own, since a mean of the samples leaves out the time in which nothing arrived.
     fn rate(&self) -> Option<f64> {
         let bytes = || {
             Some(self.count("BYTES_RECVD")? * 8.0 / 1e6 / self.count("ELAPSED_TIME").filter(|s| *s > 0.0)?)
         };
-        let in_megabits = self.meta.and_then(|meta| meta.text("UNITS")).is_none_or(|unit| unit == "Mbits/s");
-        let told = self.count("MEAN_VALUE").filter(|_| in_megabits);
+        let told = self.count("MEAN_VALUE").filter(|_| self.is_in_megabits());
         told.or_else(bytes).or_else(|| mean(&figures(self.series)).measured())
     }
 }
@@ -153,6 +162,28 @@ fn stream(meta: &Node, streams: &[Stream<'_>], direction: Direction) -> ToolTest
     let all = |name| streams.iter().map(|stream| stream.count(name)).sum::<Option<f64>>();
     if let Some(again) = all("TCP_RETRANSMIT") {
         test.set_retransmits(Some(again), all("BYTES_SENT").or_else(|| all("BYTES_RECVD")).unwrap_or(0.0));
+    }
+    test
+}
+
+/// A test with its streams' rates as intervals. Tools print them at the host that started them: the sender of an
+/// upload, the receiver of a download.
+fn series(mut test: ToolTest, times: &[f64], streams: &[Stream<'_>]) -> ToolTest {
+    let step = times.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.0);
+    let part = |stream: &Stream<'_>, (place, from): (usize, &f64)| {
+        let to = times.get(place + 1).copied().unwrap_or(from + step);
+        // flent has null where it has nothing to interpolate between.
+        let rate = if let Some(Node::Number(rate)) = stream.series.items().get(place) { *rate } else { 0.0 };
+        Part { from: *from, to, bytes: rate.max(0.0) * 1e6 / 8.0 * (to - from), messages: 0.0 }
+    };
+    let of = |stream: &Stream<'_>| -> Vec<Part> {
+        times.iter().enumerate().map(|place| part(stream, place)).collect()
+    };
+    if streams.iter().all(Stream::is_in_megabits) {
+        let flows: Vec<Vec<Part>> = streams.iter().map(of).collect();
+        let flows: Vec<&[Part]> = flows.iter().map(Vec::as_slice).collect();
+        let role = if test.direction == Direction::Reverse { Role::Receiver } else { Role::Sender };
+        test.series = of_flows(role, &flows);
     }
     test
 }

@@ -3,13 +3,14 @@
 use crate::error::ImportError;
 use crate::file::{Content, Format, ToolFile};
 use crate::json::{Documents, Node, documents};
+use crate::series::MOST_ROWS;
 use crate::test::{ToolTest, family};
 use crate::value::{quantile, rfc3339_ns, untold};
-use stacklab_model::{Family, Metric, Probe, Transport, Value};
+use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Transport, Value};
 
 /// Reads the tests of a file: each document is one.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let Documents { documents: found, beside } = documents(text, &["timestamps", "ipdv"], None)?;
+    let Documents { documents: found, beside, .. } = documents(text, &["timestamps", "ipdv"])?;
     let mut tests = Vec::new();
     for (number, document) in found.iter().enumerate() {
         let of = |name| document.get(name);
@@ -43,6 +44,7 @@ fn test(config: &Node, stats: &Node, round_trips: &[Node]) -> ToolTest {
         .map(|(interval, size)| f64::from(size) * 8e9 / interval);
     test.duration_ns = stats.count("duration").map_or(0, |ns| ns as u64);
     test.started_unix_ns = stats.text("start_time").and_then(rfc3339_ns);
+    test.series = count("interval").and_then(|interval| series(round_trips, interval, test.size));
     let mut delays: Vec<f64> =
         round_trips.iter().filter_map(|one| one.get("delay")?.count("rtt")).map(|ns| ns / 1e6).collect();
     delays.sort_by(f64::total_cmp);
@@ -60,4 +62,29 @@ fn test(config: &Node, stats: &Node, round_trips: &[Node]) -> ToolTest {
     let lost = lost.map_or(f64::NAN, |(sent, received)| (1.0 - received / sent).max(0.0));
     test.set(Metric::EchoLoss, Value::finite(lost, "the file has no counts of requests and answers"));
     test
+}
+
+/// Answers by the second in which their requests were scheduled.
+fn series(round_trips: &[Node], interval_ns: f64, size: Option<u32>) -> Option<ToolSeries> {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let mut rows: Vec<(IntervalRow, f64)> = Vec::new();
+    for one in round_trips {
+        let second = one.count("seqno")? * interval_ns / SECOND_NS as f64;
+        if second >= MOST_ROWS as f64 {
+            return None;
+        }
+        while rows.len() <= second as usize {
+            let start_ns = rows.len() as u64 * SECOND_NS;
+            rows.push((IntervalRow { start_ns, messages: 0, bytes: 0, delay_mean_ns: None }, 0.0));
+        }
+        if let Some(rtt) = one.get("delay").and_then(|delay| delay.count("rtt")) {
+            let (row, sum) = &mut rows[second as usize];
+            row.messages += 1;
+            row.bytes += u64::from(size?);
+            *sum += rtt;
+            row.delay_mean_ns = Some(*sum / row.messages as f64);
+        }
+    }
+    let rows: Vec<IntervalRow> = rows.into_iter().map(|(row, _)| row).collect();
+    (rows.len() > 1).then_some(ToolSeries { role: Role::Sender, rows })
 }

@@ -58,6 +58,10 @@ fn key_of(name: &str) -> Option<&'static str> {
         "Remote Bytes Received" => "REMOTE_BYTES_RECVD",
         "Local Recv Throughput" => "LOCAL_RECV_THROUGHPUT",
         "Remote Recv Throughput" => "REMOTE_RECV_THROUGHPUT",
+        "Local CPU Util %" => "LOCAL_CPU_UTIL",
+        "Remote CPU Util %" => "REMOTE_CPU_UTIL",
+        "Local Service Demand" => "LOCAL_SD",
+        "Remote Service Demand" => "REMOTE_SD",
         "Local Transport Retransmissions" => "LOCAL_TRANSPORT_RETRANS",
         "Remote Transport Retransmissions" => "REMOTE_TRANSPORT_RETRANS",
         _ => return None,
@@ -237,6 +241,12 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
             test.size = size(row[2]);
             test.duration_ns = nanoseconds(row[3]);
             test.set(Metric::Throughput, rate(row[4]));
+            // -c and -C: utilisation of both hosts, then their service demand.
+            if let (&[_, _, _, _, megabits, _, _, near, far, ..], true) =
+                (&row[..], rate(0.0).measured().is_some())
+            {
+                set_cpu(&mut test, kind == "MAERTS", [near, far].map(|demand| of_demand(demand, megabits)));
+            }
         }
         (_, Transport::Udp) => {
             let (sent, received) = (row(0, 6)?, row(1, 4)?);
@@ -297,6 +307,15 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     let no_rate =
         || Value::Missing("THROUGHPUT and THROUGHPUT_UNITS=10^6bits/s are missing: name them with -k".into());
     test.set(Metric::Throughput, arrived.map_or_else(no_rate, Value::Measured));
+    // Of a host whose CPU time was not asked for, netperf prints -1.
+    let cpu = |host: &str| {
+        Some(
+            figure(&format!("{host}_CPU_UTIL"))?
+                * figure(&format!("{host}_CPU_COUNT")).filter(|n| *n > 0.0)?,
+        )
+    };
+    let by_demand = |host: &str| of_demand(figure(&format!("{host}_SD"))?, arrived?);
+    set_cpu(&mut test, !is_forward, ["LOCAL", "REMOTE"].map(|host| cpu(host).or_else(|| by_demand(host))));
     let retransmits = figure(&format!("{near}_TRANSPORT_RETRANS"));
     let sent = figure(&format!("{near}_BYTES_SENT"));
     let sent = sent.or_else(|| Some(arrived? * 1e6 / 8.0 * figure("ELAPSED_TIME")?));
@@ -308,6 +327,22 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
         }
     }
     Ok(Ok(test))
+}
+
+/// CPU time of a host, % of a core. netperf prints a share of all of its processors, whose number its tables do not
+/// have, and the service demand: microseconds of one processor for 1024 bytes.
+fn of_demand(demand: f64, megabits: f64) -> Option<f64> {
+    Some(demand * megabits * 1e6 / 8.0 / 1024.0 / 1e4).filter(|_| demand > 0.0)
+}
+
+/// Sets the CPU time of this host and of the other one.
+fn set_cpu(test: &mut ToolTest, is_reverse: bool, hosts: [Option<f64>; 2]) {
+    let metrics = [Metric::CpuSender, Metric::CpuReceiver];
+    for (host, percent) in hosts.into_iter().enumerate() {
+        if let Some(percent) = percent {
+            test.set(metrics[host ^ usize::from(is_reverse)], Value::Measured(percent));
+        }
+    }
 }
 
 fn size(bytes: f64) -> Option<u32> {

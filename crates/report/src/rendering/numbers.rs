@@ -172,6 +172,19 @@ pub(crate) fn difference_parts(
     [write(estimate), format!(" [{}, ", write(low)), format!("{}]", write(high))]
 }
 
+/// The heading of a column of differences, some of which may be factors.
+pub(crate) fn difference_heading(unit: &str, cells: &[String]) -> String {
+    let is_factor = |cell: &String| cell.split_whitespace().next().is_some_and(|first| first.ends_with('x'));
+    let has_figure = |cell: &&String| cell.contains('[');
+    let mut figures = cells.iter().filter(has_figure).peekable();
+    let unit = match (cells.iter().any(is_factor), figures.peek().is_some() && figures.all(is_factor)) {
+        (true, true) => "factor".to_owned(),
+        (true, false) => format!("{unit} or factor"),
+        (false, _) => unit.to_owned(),
+    };
+    format!("difference, {unit} [95 %]")
+}
+
 /// A p-value with no more digits than readers need.
 pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
@@ -208,6 +221,17 @@ pub(crate) fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heading_of_differences_names_factors() {
+        let heading = |cells: &[&str]| {
+            difference_heading("%", &cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(heading(&["-8.41 [-8.43, -8.39]", "-"]), "difference, % [95 %]");
+        assert_eq!(heading(&[" 15.7x [15.3x, 16.1x]", "-"]), "difference, factor [95 %]");
+        assert_eq!(heading(&["-8.41 [-8.43, -8.39]", "2.5x [too wide]"]), "difference, % or factor [95 %]");
+        assert_eq!(heading(&[]), "difference, % [95 %]");
+    }
 
     #[test]
     fn smallest_figure_gets_three_digits_and_largest_no_more_than_five() {

@@ -122,6 +122,14 @@ fn metric_columns() -> Vec<TidyColumn> {
                 Field::Figure(if let RowOf::Metric(_, value) = row.of { value.measured() } else { None })
             }),
         },
+        name(
+            "in_study",
+            "`yes` if the study names the metric for this probe, so that it is compared; else `no`",
+            |row| match row.of {
+                RowOf::Metric(metric, _) if row.run.spec.probe.metrics.contains(&metric) => "yes",
+                _ => "no",
+            },
+        ),
         text("missing", "why there is no figure", |row| match row.of {
             RowOf::Metric(_, Value::Missing(reason) | Value::Invalid(reason)) => Some(reason.clone()),
             _ => None,

@@ -187,8 +187,8 @@ The exit code is 9 if a family does not work, and 10 if the ratio of the familie
     #[command(after_help = "\
 Examples:
   stacklab serve                                   this folder, at http://127.0.0.1:8046/
-  stacklab serve records --port 9000
-  stacklab serve records --address ::              for other hosts too, with the printed token
+  stacklab serve records --listen :9000
+  stacklab serve records --listen [::]:8046       for other hosts too, with the printed token
 
 It only reads records. Requests need the token in the printed address. The connection is not encrypted: let \
 it listen on networks that you trust.")]

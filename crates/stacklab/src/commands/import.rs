@@ -5,9 +5,9 @@ use crate::commands::output::print_text;
 use crate::failure::Failure;
 use sha2::{Digest, Sha256};
 use stacklab_campaign::imported::{ImportedStudy, NAME};
-use stacklab_import::{Content, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
-use stacklab_model::{CpuScope, RunRecord, Transport, printable_text};
-use stacklab_store::{Campaign, Origin, Record, StoreError};
+use stacklab_import::{Content, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
+use stacklab_model::{CpuScope, Transport, printable_text};
+use stacklab_store::{Campaign, Imported, Origin, Record, StoreError};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -62,8 +62,8 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
         cpu_scope: CpuScope::Various,
         sample_period_ns: None,
     };
-    let runs: Vec<(Origin, RunRecord)> =
-        runs.into_iter().map(|(file, run)| (origins[file].clone(), run)).collect();
+    let imported = |(file, run, series): ImportedRun| Imported { origin: origins[file].clone(), run, series };
+    let runs: Vec<Imported> = runs.into_iter().map(imported).collect();
     Record::import(&options.out, &campaign, &runs)?;
     let [count, files] = [(runs.len(), "run"), (origins.len(), "file")]
         .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));

@@ -6,7 +6,7 @@ mod made;
 
 use made::{campaign, host, record, run, side};
 use stacklab_model::*;
-use stacklab_store::{Campaign, FORMAT, Record, StoreError};
+use stacklab_store::{Campaign, FORMAT, Imported, Origin, Record, StoreError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -22,6 +22,33 @@ fn intervals_are_of_valid_runs_and_of_one_host() {
     // Both hosts of both runs have two; the second run is invalid.
     let rows = side(Role::Sender).series;
     assert_eq!(series, BTreeMap::from([((0, 0), rows)]));
+}
+
+#[test]
+fn keeps_intervals_of_imported_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.stacklab");
+    let origin = Origin {
+        tool: "iperf".into(),
+        version: None,
+        file: "a.txt".into(),
+        sha256: "0".repeat(64),
+        told: String::new(),
+    };
+    let series = ToolSeries { role: Role::Receiver, rows: side(Role::Sender).series };
+    let imported = |position, series| {
+        let run = RunRecord { host_reports: Vec::new(), ..run(0, position, RunStatus::Valid) };
+        Imported { origin: origin.clone(), run, series }
+    };
+    let runs = [imported(0, Some(series.clone())), imported(1, None)];
+    Record::import(&path, &campaign(), &runs).unwrap();
+    let record = Record::read(&path).unwrap();
+    let found = |place: usize| record.tool_series(&runs[place].run.trial).unwrap();
+    assert_eq!((found(0), found(1)), (Some(series), None));
+    // A measured run's intervals are those of its hosts' reports.
+    let (_folder, path) = self::record();
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.tool_series(&run(0, 0, RunStatus::Valid).trial).unwrap(), None);
 }
 
 #[test]

@@ -1,14 +1,16 @@
 //! The last lines of a guest's console, for error messages.
 
+use crate::host::disk::full_disk;
 use std::fs;
 use std::path::Path;
 
 /// The number of console lines to keep.
 const LINES: usize = 8;
 
-/// The last lines of the guest's console, to append to an error message. Empty if the console is empty.
+/// The last lines of the guest's console, to append to an error message, behind a word about its disk if that is full.
+/// Empty if the console is empty, and the disk is not full.
 pub fn last_words(console: &Path) -> String {
-    last_lines(&fs::read(console).unwrap_or_default())
+    full_disk(console.parent().unwrap_or(console)) + &last_lines(&fs::read(console).unwrap_or_default())
 }
 
 /// The last lines of a console.

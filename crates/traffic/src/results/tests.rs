@@ -305,3 +305,9 @@ fn a_percentile_needs_messages_above_it() {
     assert_eq!(percentile(&few, 0.5), Value::Measured(1.0));
     assert!(matches!(percentile(&few, 0.99), Value::Missing(_)));
 }
+
+#[test]
+fn reasons_use_labels() {
+    let reason = Value::Missing("TCP smoothed RTT does not apply to UDP".to_owned());
+    assert_eq!(measured(Metric::TcpSrtt, |_, _| {}), reason);
+}

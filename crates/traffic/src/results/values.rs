@@ -4,7 +4,7 @@ use crate::engine::coalesce;
 use crate::results::missing::not_sampled;
 use crate::results::{cpu, delay, interleaved, tcp, throughput};
 use crate::trial::path::Path;
-use stacklab_model::{CpuTime, HostReport, Metric, TrialSpec, Value};
+use stacklab_model::{CpuTime, Factor, HostReport, Metric, TrialSpec, Value};
 use std::collections::BTreeMap;
 
 /// Every figure of the trial's probe.
@@ -28,7 +28,11 @@ pub fn values(
 
 fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Value {
     if !metric.applies_to(spec.transport) {
-        return Value::Missing(format!("{metric} does not apply to {}", spec.transport));
+        return Value::Missing(format!(
+            "{} does not apply to {}",
+            metric.label(),
+            Factor::Transport.level_label(spec.transport.name())
+        ));
     }
     let (sent, received) = (&sender.sent, &receiver.received);
     let of_sent = |count: u64| Value::finite(count as f64 / sent.measured as f64, "no message was sent");

@@ -2,9 +2,10 @@
 
 use crate::error::ImportError;
 use crate::file::{Content, Format, ToolFile};
+use crate::series::{MOST_ROWS, Part, of_flows};
 use crate::test::{ToolTest, family, nanoseconds};
 use crate::value::{MOST_TESTS, amount, bits_per_second, clock_seconds, number, unix_ns, untold};
-use stacklab_model::{Direction, Metric, Probe, Transport, Value};
+use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 use std::collections::BTreeMap;
 
 /// How many tests before the last one may still run.
@@ -33,6 +34,8 @@ struct Connection {
     ends: [String; 2],
     is_reverse: bool,
     own: Option<Outcome>,
+    /// The lines of this host, that of the whole test included.
+    parts: Vec<Part>,
     /// Whether its last line was of an interval that does not begin with the test: the whole test's line comes last.
     is_open: bool,
     /// By the server, which sends it to the client.
@@ -44,6 +47,7 @@ struct Connection {
 /// A line of results from the begin of a test.
 struct Outcome {
     seconds: f64,
+    bytes: f64,
     bits_per_second: f64,
     /// Jitter in ms, datagrams lost and sent.
     udp: Option<[f64; 3]>,
@@ -52,6 +56,24 @@ struct Outcome {
     rtt: Option<f64>,
     /// Whether all of its digits are printed (`-f b`).
     is_exact: bool,
+}
+
+impl Outcome {
+    fn part(&self, from: f64) -> Part {
+        let messages = self.udp.map_or(0.0, |[_, lost, sent]| (sent - lost).max(0.0));
+        Part { from, to: self.seconds, bytes: self.bytes, messages }
+    }
+}
+
+/// The intervals of connections: their lines without that of the whole test, which is the last one.
+fn series(connections: &BTreeMap<String, Connection>, is_receiver: bool) -> Option<ToolSeries> {
+    let intervals = |connection: &Connection| {
+        let (whole, parts) = connection.parts.split_last()?;
+        (whole.from == 0.0).then(|| parts.to_vec())
+    };
+    let flows: Vec<Vec<Part>> = connections.values().map(intervals).collect::<Option<_>>()?;
+    let flows: Vec<&[Part]> = flows.iter().map(Vec::as_slice).collect();
+    of_flows(if is_receiver { Role::Receiver } else { Role::Sender }, &flows)
 }
 
 /// Reads the tests of a file.
@@ -113,6 +135,7 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
                     ends,
                     is_reverse,
                     own: None,
+                    parts: Vec::new(),
                     is_open: false,
                     server: None,
                     began_unix_ns,
@@ -147,6 +170,9 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
                     return Err(failed(format!("connection {} was not begun", id.escape_debug())));
                 };
                 connection.is_open = from > 0.0;
+                if !of_server && connection.parts.len() <= MOST_ROWS {
+                    connection.parts.push(outcome.part(from));
+                }
                 let known = if of_server { &mut connection.server } else { &mut connection.own };
                 of_server = false;
                 if from == 0.0 && known.as_ref().is_none_or(|known| outcome.seconds > known.seconds) {
@@ -195,10 +221,8 @@ fn outcome(text: &str) -> Option<(f64, Outcome)> {
     let (interval, rest) = text.split_once(" sec ")?;
     let (from, to) = interval.trim().split_once('-')?;
     let words: Vec<&str> = rest.split_whitespace().collect();
-    let [_, bytes_unit, rate, rate_unit, more @ ..] = &words[..] else { return None };
-    if !bytes_unit.contains("Byte") {
-        return None;
-    }
+    let [bytes, bytes_unit, rate, rate_unit, more @ ..] = &words[..] else { return None };
+    let bytes = amount(&[*bytes, *bytes_unit].join(" "), "Byte", 1024.0)?;
     let rate = [*rate, *rate_unit].join(" ");
     let bits = bits_per_second(&rate)?;
     let udp = match more {
@@ -230,7 +254,7 @@ fn outcome(text: &str) -> Option<(f64, Outcome)> {
     let rtt = rtt.filter(|rtt| *rtt > 0.0).map(|us| us / 1e3);
     Some((
         number(from)?,
-        Outcome { seconds: number(to)?, bits_per_second: bits, udp, retries, rtt, is_exact },
+        Outcome { seconds: number(to)?, bytes, bits_per_second: bits, udp, retries, rtt, is_exact },
     ))
 }
 
@@ -265,6 +289,7 @@ fn close(group: Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
             })?;
         outcomes.push((outcome, connection.server.is_some() || head.is_server != connection.is_reverse));
     }
+    test.series = series(&connections, head.is_server != first.is_reverse);
     test.duration_ns = nanoseconds(outcomes.iter().map(|(outcome, _)| outcome.seconds).fold(0.0, f64::max));
     let arrived = outcomes.iter().all(|(_, is_receiver)| *is_receiver);
     let rate: f64 = outcomes.iter().map(|(outcome, _)| outcome.bits_per_second).sum();

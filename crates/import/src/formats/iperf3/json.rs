@@ -8,20 +8,26 @@
 
 use crate::error::ImportError;
 use crate::file::{Content, Format, ToolFile};
-use crate::json::{Documents, Node, documents};
+use crate::json::{Documents, Node, Rows, with_rows};
+use crate::series::{MOST_ROWS, Part, of_flows};
 use crate::test::{ToolTest, family, nanoseconds};
 use crate::value::{MOST_TESTS, untold};
-use stacklab_model::{Direction, Metric, Probe, Transport, Value};
+use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
+
+/// The intervals of a test, or the lines of a stream that are intervals: their sums.
+const INTERVALS: Rows = Rows {
+    list: "intervals",
+    document: Some("{\"event\":\"interval\""),
+    fields: &["event", "data", "sum", "start", "end", "bytes", "packets", "lost_packets", "omitted"],
+};
 
 /// Reads the tests of a file.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    // Intervals are sums' parts, and may be many.
-    let Documents { documents: found, beside } =
-        documents(text, &["intervals"], Some("{\"event\":\"interval\""))?;
+    let Documents { documents: found, beside, rows } = with_rows(text, &[], &INTERVALS)?;
     let mut tests: Vec<ToolTest> = Vec::new();
     let mut left_out = Vec::new();
     let is_streamed = found.iter().any(|document| document.get("event").is_some());
-    let found = if is_streamed { streamed(found) } else { found };
+    let found = if is_streamed { streamed(found, rows <= MOST_ROWS) } else { found };
     let version = found.iter().find_map(|document| document.get("start")?.text("version"));
     let version = version.map(|version| version.trim_start_matches("iperf ").to_owned());
     for (number, document) in found.iter().enumerate() {
@@ -62,8 +68,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     Ok(ToolFile { format: Format::Iperf3, version, content: Content::Tests(tests), left_out })
 }
 
-/// The tests of `--json-stream`: a line for each event.
-fn streamed(events: Vec<Node>) -> Vec<Node> {
+/// The tests of `--json-stream`: a line for each event. `has_rows` says whether all intervals are there.
+fn streamed(events: Vec<Node>, has_rows: bool) -> Vec<Node> {
     let mut tests: Vec<Vec<(String, Node)>> = Vec::new();
     for event in events {
         let Node::Fields(fields) = event else { continue };
@@ -78,8 +84,12 @@ fn streamed(events: Vec<Node>) -> Vec<Node> {
         if name == "start" || tests.is_empty() {
             tests.push(Vec::new());
         }
-        if let (Some(test), true) = (tests.last_mut(), name != "interval") {
-            test.push((name, data));
+        let Some(test) = tests.last_mut() else { continue };
+        match test.last_mut() {
+            _ if name != "interval" => test.push((name, data)),
+            Some((last, Node::List(rows))) if last == "intervals" && has_rows => rows.push(data),
+            _ if has_rows => test.push(("intervals".to_owned(), Node::List(vec![data]))),
+            _ => {}
         }
     }
     tests.into_iter().map(Node::Fields).collect()
@@ -179,11 +189,28 @@ pub(crate) fn test(document: &Node) -> ToolTest {
         let throughput = self::throughput(&test, &said, back, true);
         test.set(Metric::ThroughputReverse, throughput);
     }
+    if test.direction != Direction::Both {
+        test.series = series(document, way.sends);
+    }
     figures(&mut test, &said, way);
     if let Some(error) = document.text("error") {
         test.invalid.push(format!("iperf3 says: {error}"));
     }
     test
+}
+
+/// The intervals of this host, which sends or receives.
+fn series(document: &Node, sends: bool) -> Option<ToolSeries> {
+    let of_row = |row: &Node| {
+        let sum = row.get("sum")?;
+        let of = |name| sum.count(name);
+        let lost = of("lost_packets").filter(|_| !sends).unwrap_or(0.0);
+        let messages = (of("packets").unwrap_or(0.0) - lost).max(0.0);
+        let part = Part { from: of("start")?, to: of("end")?, bytes: of("bytes")?, messages };
+        (!sum.is_set("omitted")).then_some(part)
+    };
+    let parts: Vec<Part> = document.get("intervals")?.items().iter().filter_map(of_row).collect();
+    of_flows(if sends { Role::Sender } else { Role::Receiver }, &[&parts])
 }
 
 /// Warns of datagrams that were lost after the last one that arrived, which iperf3 does not count.
