@@ -19,7 +19,7 @@ pub(crate) struct StudyOptions {
     /// Seed of the plan's random order; without one, a new one, which is recorded
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Change one key of the study, for example runs.min=20; may be given again
+    /// Change one key of the study, for example blocks.min=20; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
     /// Leave this level out of its factor, with the comparisons that need it, such as linux-6.12; may be given again
@@ -88,7 +88,7 @@ pub(crate) struct ReplicateOptions {
     /// Seed of the plan's random order; without one, a new one, which is recorded
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Change one key of the preset, for example runs.min=20; may be given again
+    /// Change one key of the preset, for example blocks.min=20; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
     /// The record to write; without it, one in this folder named after the study and the time
