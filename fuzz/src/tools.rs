@@ -32,7 +32,8 @@ pub fn import(data: &[u8]) {
             assert!(run.values.values().all(is_figure), "{run:?}");
             assert!(run.values.keys().all(|metric| run.spec.probe.metrics.contains(metric)), "{run:?}");
         }
-        let mut trials: Vec<_> = runs.iter().map(|(_, run, _)| (run.trial.block, run.trial.position)).collect();
+        let mut trials: Vec<_> =
+            runs.iter().map(|(_, run, _)| (run.trial.block, run.trial.position)).collect();
         trials.sort_unstable();
         trials.dedup();
         assert_eq!(trials.len(), runs.len(), "a record has each block and position once");

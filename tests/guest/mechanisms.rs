@@ -58,7 +58,7 @@ length = {{ time = "400ms" }}
 warmup = "200ms"
 interval = "100ms"
 {offered}
-[runs]
+[blocks]
 min = {RUNS}
 max = {RUNS}
 "#
@@ -252,7 +252,7 @@ fn what_debians_user_mode_linux_lacks_is_refused_there() {
     let program = Program::new();
     // It is a program itself and needs no other one.
     program.write("few.toml", study(SLOW, FLOOD, &UNSUPPORTED, &[128]));
-    let few = ["run", "few.toml", "--in-vm=uml-full", "--set", "runs.max=2", "--set", "runs.min=2"];
+    let few = ["run", "few.toml", "--in-vm=uml-full", "--set", "blocks.max=2", "--set", "blocks.min=2"];
     let mut alone = program.command(&few);
     alone.env("PATH", "/nonexistent");
     Outcome::of(alone).expect(code::DONE);
@@ -305,7 +305,7 @@ message_rate = 1000
 length = { time = "2s" }
 warmup = "100ms"
 interval = "100ms"
-[runs]
+[blocks]
 min = 2
 max = 2
 "#;
@@ -343,8 +343,8 @@ size = [64]
 metrics = ["throughput"]
 length = { time = "1s" }
 warmup = "200ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 2
 max = 2
 "#;

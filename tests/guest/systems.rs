@@ -50,8 +50,8 @@ interval = "100ms"
 metrics = ["rtt"]
 length = {{ time = "50ms" }}
 warmup = "20ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = {blocks}
 max = {blocks}
 [[comparison]]

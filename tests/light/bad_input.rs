@@ -21,8 +21,8 @@ size = [64, 1024]
 metrics = ["throughput", "jitter"]
 length = { time = "50ms" }
 warmup = "10ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 2
 max = 2
 [[comparison]]
@@ -159,11 +159,11 @@ fn a_setting_that_is_wrong_is_shown_like_a_file() {
     program.write("study.toml", SMALL);
     for (setting, texts) in [
         (
-            "runs.mni=3",
-            &["there is no key `runs.mni`", "--set:1:6", "one of min, max, until, target, budget"][..],
+            "blocks.mni=3",
+            &["there is no key `blocks.mni`", "--set:1:6", "one of min, max, until, target, budget"][..],
         ),
-        ("runs.min", &["this sets nothing", "--set:1:1", "KEY=VALUE"]),
-        ("runs.min=many", &["`runs.min`", "--set:1:10", "expected a whole number"]),
+        ("blocks.min", &["this sets nothing", "--set:1:1", "KEY=VALUE"]),
+        ("blocks.min=many", &["`blocks.min`", "--set:1:12", "expected a whole number"]),
         ("factors.family=[\"ipv4\", \"ipv8\"]", &["there is no family `ipv8`", "--set:1:25"]),
         ("factors.size=[8]", &["a message of 8 bytes", "--set:1:15"]),
     ] {
@@ -279,7 +279,7 @@ fn a_record_is_neither_overwritten_nor_resumed_as_something_else() {
     for (args, what) in [
         (&["--seed", "6"][..], "--seed"),
         (&["other.toml"], "study (other.toml)"),
-        (&["--set", "runs.max=3"], "--set"),
+        (&["--set", "blocks.max=3"], "--set"),
         (&["--scale", "quick"], "--scale"),
     ] {
         let refused = program.run(&[&resume, args].concat()).expect(code::REQUEST);
@@ -324,7 +324,7 @@ fn a_full_disk_ends_the_campaign_and_leaves_a_record_that_opens() {
     let disk = program.work().join("disk");
     fs::create_dir(&disk).unwrap();
     let script = "mount -t tmpfs -o size=400k none disk
-        code=0; \"$STACKLAB\" run study.toml --set runs.max=90 --set runs.min=90 --out disk/x.stacklab || code=$?
+        code=0; \"$STACKLAB\" run study.toml --set blocks.max=90 --set blocks.min=90 --out disk/x.stacklab || code=$?
         ls disk >&2
         \"$STACKLAB\" report disk/x.stacklab --format json
         exit $code";

@@ -214,7 +214,7 @@ fn rows_of_an_export_give_the_same_verdicts() {
         "study.toml",
         "title = \"a small study\"\n[testbed]\nrate = \"100 Mbit/s\"\n[factors]\nfamily = [\"ipv4\", \"ipv6\"]\n\
          transport = [\"udp\"]\nsize = [64, 512]\n[probe.stream]\nmetrics = [\"throughput\", \"message_rate\"]\n\
-         length = { time = \"60ms\" }\nwarmup = \"20ms\"\n[runs]\nmin = 6\nmax = 6\n\
+         length = { time = \"60ms\" }\nwarmup = \"20ms\"\n[blocks]\nmin = 6\nmax = 6\n\
          [[comparison]]\nfactor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"\n",
     );
     program.run(&["run", "study.toml", "--out", "a.stacklab", "--seed", "1"]).expect(code::DONE);

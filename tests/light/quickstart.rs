@@ -23,7 +23,7 @@ fn quickstart_answers_and_is_reported_in_each_format() {
     program.write("study.toml", std::fs::read(study).unwrap());
     // Two blocks; the whole study takes a minute.
     let run =
-        as_nobody("exec \"$STACKLAB\" run study.toml --out a.stacklab --set runs.min=2 --set runs.max=2");
+        as_nobody("exec \"$STACKLAB\" run study.toml --out a.stacklab --set blocks.min=2 --set blocks.max=2");
     scene.assert_restored(&program, &["study.toml", "a.stacklab"], Duration::from_secs(2));
 
     for page in ["README.md", "docs/tutorial.md"] {

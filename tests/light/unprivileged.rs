@@ -29,7 +29,7 @@ length = { time = "50ms" }
 metrics = ["connect_time"]
 length = { time = "50ms" }
 "#,
-    families!("separate", 3)
+    families!("sequential", 3)
 );
 /// Runs in each block: four of stream, four of echo and, for TCP only, two of connect.
 const RUNS: u64 = 3 * 10;

@@ -24,10 +24,10 @@ dscp = [0, CANDIDATE]
 metrics = ["throughput"]
 length = { time = "500ms" }
 warmup = "50ms"
-[runs]
+[blocks]
 min = 8
 max = 8
-arms = "interleaved"
+schedule = "interleaved"
 slice = "4ms"
 "#;
 
@@ -252,12 +252,12 @@ fn what_cannot_be_sampled_is_refused_before_anything_is_built() {
         assert!(outcome.stderr.contains(reason), "{outcome}");
     };
     let study = STUDY.replace("CANDIDATE", "2");
-    let separate = study.replace("interleaved", "separate").replace("slice = \"4ms\"\n", "");
+    let separate = study.replace("interleaved", "sequential").replace("slice = \"4ms\"\n", "");
     program.write(
         "separate.toml",
         separate + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 2\n",
     );
-    refused(&["explain", "separate.toml"], code::REQUEST, "runs.arms");
+    refused(&["explain", "separate.toml"], code::REQUEST, "blocks.schedule");
     program.write("none.toml", &study);
     refused(&["explain", "none.toml"], code::REQUEST, "[[comparison]]");
     let guest = STUDY.replace("family =", "os = [\"uml\"]\nfamily =").replace("dscp = [0, CANDIDATE]\n", "");

@@ -254,10 +254,10 @@ warmup = "50ms"
 metrics = ["rtt"]
 length = { time = "120ms" }
 warmup = "20ms"
-[runs]
+[blocks]
 min = 2
 max = 2
-arms = "interleaved"
+schedule = "interleaved"
 [[comparison]]
 "#;
 
@@ -369,9 +369,9 @@ fn arms_are_interleaved_unless_a_figure_asks_for_a_host_of_their_own() {
         assert!(plan.contains(&format!("Arms        {arms}\n")), "{plan}");
     };
     let paced = STUDY.replace("[probe.paced]", "[probe.paced]\nmessage_rate = 1000");
-    let unsaid = paced.replace("arms = \"interleaved\"\n", "");
+    let unsaid = paced.replace("schedule = \"interleaved\"\n", "");
     says(unsaid.replace(", \"memory_sockets\"", ""), "interleaved");
-    says(unsaid, "separate");
+    says(unsaid, "sequential");
     says(paced, "interleaved");
 }
 
@@ -383,9 +383,9 @@ fn what_cannot_be_interleaved_is_refused_at_its_place() {
         let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
         assert!(said.contains(place), "{said}");
     };
-    refused("\"interleaved\"", "\"separate\"", "a share of the flood rate");
+    refused("\"interleaved\"", "\"sequential\"", "a share of the flood rate");
     refused("{ time = \"80ms\" }", "{ packets = 1000 }", "probe.stream ends after 1000 messages");
-    refused("arms = \"interleaved\"", "slice = \"5ms\"", "`runs.slice` is set");
+    refused("schedule = \"interleaved\"", "slice = \"5ms\"", "`blocks.slice` is set");
     let systems = "[factors]\nos = [\"namespace\", \"uml\"]";
     let study = STUDY.replace("[factors]", systems).replace(
         "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
@@ -394,7 +394,11 @@ fn what_cannot_be_interleaved_is_refused_at_its_place() {
     program.write("study.toml", study);
     let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
     assert!(said.contains("differ in os, and uml sleeps between its turns"), "{said}");
-    let long = "arms = \"interleaved\"\nslice = \"15ms\"";
-    refused("arms = \"interleaved\"", long, "a slice of 15 ms leaves probe.echo fewer than 5 in its 60 ms");
-    refused("arms = \"interleaved\"", "arms = \"intermixed\"", "interleaved");
+    let long = "schedule = \"interleaved\"\nslice = \"15ms\"";
+    refused(
+        "schedule = \"interleaved\"",
+        long,
+        "a slice of 15 ms leaves probe.echo fewer than 5 in its 60 ms",
+    );
+    refused("schedule = \"interleaved\"", "schedule = \"intermixed\"", "interleaved");
 }

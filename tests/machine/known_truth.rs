@@ -33,10 +33,10 @@ dscp = [0, 8, 16, 24, 32]
 metrics = ["throughput", "sender_cpu_per_message"]
 length = { time = "200ms" }
 warmup = "20ms"
-[runs]
+[blocks]
 min = 10
 max = 10
-arms = "interleaved"
+schedule = "interleaved"
 "#;
 
 /// A compared metric: the estimate of candidate over baseline, half of its 95 % interval, and its blocks.

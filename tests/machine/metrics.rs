@@ -26,8 +26,8 @@ metrics = ["throughput", "transfer_time_ratio", "tcp_efficiency", "tcp_srtt", "b
     "fairness", "pacing_error"]
 length = { time = "1s" }
 warmup = "200ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 3
 max = 3
 target = "2 %"

@@ -54,7 +54,7 @@ interval = "100ms"
 metrics = ["rtt"]
 length = {{ time = "50ms" }}
 warmup = "20ms"
-[runs]
+[blocks]
 min = 2
 max = 2
 "#

@@ -38,8 +38,8 @@ metrics = ["rtt"]
 length = { packets = 2000 }
 warmup = "20ms"
 interval = "100ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 2
 max = 2
 target = "2 %"

@@ -22,7 +22,7 @@ fn study(engines: &str, messages: u64, more: &str) -> String {
         "title = \"Engines\"\n[testbed]\nrate = \"20 Mbit/s\"\n[factors]\nengine = [{engines}]\n\
          family = [\"ipv4\", \"ipv6\"]\ntransport = [\"udp\"]\nframing = [\"message\"]\nsize = [{BYTES}]\n\
          [probe.stream]\nmetrics = [\"throughput\", \"loss\", \"generator_tx_error\", \"generator_rx_error\"]\n\
-         length = {{ packets = {messages} }}\nwarmup = \"0s\"\n[runs]\nmin = 2\nmax = 2\n{more}"
+         length = {{ packets = {messages} }}\nwarmup = \"0s\"\n[blocks]\nmin = 2\nmax = 2\n{more}"
     )
 }
 
@@ -41,7 +41,7 @@ fn each_engine_drives_the_same_testbed_in_the_same_blocks() {
     for (tool, package) in [("iperf3", "iperf3"), ("iperf", "iperf"), ("ITGSend", "d-itg")] {
         require_tool(tool, package);
     }
-    let also = "[[also]]\ntransport = [\"tcp\"]\nfamily = [\"ipv6\"]\n";
+    let also = "[[include]]\ntransport = [\"tcp\"]\nfamily = [\"ipv6\"]\n";
     let (outcome, runs) = measure(&study("\"stacklab\", \"iperf3\", \"iperf\", \"ditg\"", 500, also));
     let outcome = outcome.expect(code::DONE);
     assert!(outcome.stdout.contains("Bias of engines"), "{outcome}");

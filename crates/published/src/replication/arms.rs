@@ -217,7 +217,7 @@ mod tests {
     fn what_is_not_here_is_said_with_what_it_needs() {
         let reason = of("O5", &[]).unwrap_err();
         assert!(reason.contains("compares systems") && reason.contains("agent for Windows"), "{reason}");
-        let without = ["also=[]", "comparison=[]"];
+        let without = ["include=[]", "comparison=[]"];
         for (id, what, needs) in
             [("S9", "leaves the socket buffers", "factors.receive_buffer"), ("S10", "one MTU", "factors.mtu")]
         {
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!((parts.len(), parts[0].pairs.len()), (1, 1));
         let (smaller, larger) = &of("S10", &[]).unwrap()[0].pairs[0];
         assert_eq!([smaller, larger].map(|cell| cell.level(Factor::Mtu)), ["1280", "1500"]);
-        let buffers = ["factors.receive_buffer=[65536, 212992]", "also=[]", "comparison=[]"];
+        let buffers = ["factors.receive_buffer=[65536, 212992]", "include=[]", "comparison=[]"];
         let parts = of("S9", &buffers).unwrap();
         assert_eq!(parts[0].pairs.len(), 6);
         assert_eq!(parts[0].pairs[0].0.level(Factor::ReceiveBuffer), "212992");

@@ -89,7 +89,7 @@ fn outlook(findings: &Findings) -> Option<String> {
         false => {
             let seconds = seconds(findings, findings.blocks.saturating_add(half)).ceil();
             let blocks = findings.blocks.saturating_add(half);
-            format!("; a new run with --set runs.budget={seconds}s --set runs.max={blocks}")
+            format!("; a new run with --set blocks.budget={seconds}s --set blocks.max={blocks}")
         }
     };
     Some(format!("at the current variance, {what}{how}"))
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(
             outlook(&findings).unwrap(),
             "at the current variance, about 6 minutes more would settle the open comparison; a new run with --set \
-             runs.budget=380s --set runs.max=190"
+             blocks.budget=380s --set blocks.max=190"
         );
         findings.comparisons[6].more_blocks = Some(8073);
         findings.comparisons[0].stop_reason = StopReason::Unfinished;

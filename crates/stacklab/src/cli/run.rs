@@ -22,7 +22,7 @@ pub(crate) struct StudyOptions {
     /// Seed of the plan's random order; default: a new one, which is recorded
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Change one key of the study, for example runs.min=20; may be repeated
+    /// Change one key of the study, for example blocks.min=20; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
     /// Leave out a level, such as linux-6.12, and the comparisons that need it; may be repeated
@@ -98,7 +98,7 @@ pub(crate) struct ReplicateOptions {
     /// Seed of the plan's random order; default: a new one, which is recorded
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Change one key of the preset, for example runs.min=20; may be repeated
+    /// Change one key of the preset, for example blocks.min=20; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
     /// The record to write; default: a file in this folder named after study and time

@@ -55,7 +55,7 @@ fn unseen(uncertain: usize, seen: usize, may_fail: bool) -> Option<String> {
     }
     let which = if seen == 0 { "nothing could be seen: all".to_owned() } else { format!("{uncertain} of") };
     Some(format!(
-        "{which} {all} figures are too uncertain whether B is worse: measure more blocks (--set runs.min) in both"
+        "{which} {all} figures are too uncertain whether B is worse: measure more blocks (--set blocks.min) in both"
     ))
 }
 

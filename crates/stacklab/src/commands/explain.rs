@@ -138,7 +138,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
         "title = \"CPU time of {}\"\n[testbed]\n{topology}offloads = false\n\
          [factors]\n{factor} = [{baseline}, {candidate}]\n{others}\
          [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"{}us\"\n\
-         [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"{}us\"\n\
+         [blocks]\nmin = {trials}\nmax = {trials}\nschedule = \"interleaved\"\nslice = \"{}us\"\n\
          [[comparison]]\nfactor = \"{factor}\"\nbaseline = {baseline}\ncandidate = {candidate}\n",
         options.study.display(),
         options.seconds.div_ceil(ARMS * trials).max(LEAST_ARM_NS) / 1000,

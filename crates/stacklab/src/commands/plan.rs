@@ -75,7 +75,7 @@ fn describe(study: &Study, plan: &Plan) -> String {
             comparison.factor, comparison.candidate, comparison.baseline
         ));
     }
-    let turns = if plan.interleaves_any() { "interleaved" } else { "separate" };
+    let turns = if plan.interleaves_any() { "interleaved" } else { "sequential" };
     line(format!("Arms        {turns}"));
     let estimate = plan.estimate(study);
     line(format!(

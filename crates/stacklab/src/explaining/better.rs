@@ -282,7 +282,7 @@ mod tests {
         assert!(plan.interleaves(|_| true) == Some(true), "{:?}", plan.block(0));
         assert!(plan.block(0).iter().all(|trial| trial.probe == Probe::Stream));
         let separate = Study { slicing: None, ..study.clone() };
-        assert!(part_of(&separate, &pair).unwrap_err().to_string().contains("runs.arms"));
+        assert!(part_of(&separate, &pair).unwrap_err().to_string().contains("blocks.schedule"));
         let none = Pair { probe: Probe::Paced, ..pair };
         assert!(
             part_of(&Study { probes: vec![], ..study }, &none).unwrap_err().to_string().contains("no probe")

@@ -27,14 +27,13 @@ pub(crate) const SLICE_NS: u64 = 4_000_000;
 const HANGING: [&str; 2] = ["6.16.", "6.17."];
 
 /// Why arms that are measured one after the other are not explained.
-const SEPARATE: &str =
-    "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"";
+const SEPARATE: &str = "its arms are not interleaved, and machines drift by more than stages differ: set blocks.schedule to \"interleaved\"";
 /// Why arms that cannot take turns are not explained.
 const APART: &str = "its arms are not interleaved, and machine drift exceeds the difference between stages: settings of a path (mtu, queue_length) and probes other than streams and echoes are measured one after the other";
 /// Why runs have slices that cannot be used.
 const NO_CLOCK: &str = "its slices have no CPU time, which the cost per message needs";
 /// Why an explanation may lack its costs.
-const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds; of a study, longer probes, and runs.min of 8 or more)";
+const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds; of a study, longer probes, and blocks.min of 8 or more)";
 
 /// Refuses what cannot be sampled, before anything is built.
 ///

@@ -67,7 +67,7 @@ fn tables(text: &mut String, path: &str, keys: &[Key]) {
         let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
         match key.kind {
             // The levels again, of which none is required.
-            Kind::Tables(_) if key.name == "also" => {}
+            Kind::Tables(_) if key.name == "include" => {}
             Kind::Table(keys) | Kind::SomeOf(keys) | Kind::OneOf(keys) => {
                 let _ = write!(text, "\n## `[{path}]`\n");
                 tables(text, &path, keys);

@@ -21,8 +21,8 @@ const FACTORS: Key = required(
     Kind::Table(LEVELS),
     "The factors. Every combination of levels is a cell of the study.",
 );
-const ALSO: Key = optional(
-    "also",
+const INCLUDE: Key = optional(
+    "include",
     Kind::Tables(OTHER_LEVELS),
     "Further cells beside those of factors, one table for each set: the factors named here have these levels, all others those of factors.",
 );
@@ -31,7 +31,7 @@ const PROBE: Key = required(
     Kind::SomeOf(PROBES),
     "How each cell is measured: one table for each probe, at least one.",
 );
-const RUNS: Key = default("runs", Kind::Table(RULE), "{}", "When the campaign has measured enough.");
+const BLOCKS: Key = default("blocks", Kind::Table(RULE), "{}", "When the campaign has measured enough.");
 const COMPARISON: Key =
     optional("comparison", Kind::Tables(COMPARED), "Questions: two levels of one factor, all else equal.");
 const HOST: Key = optional(
@@ -53,10 +53,11 @@ const WITHOUT: Key = optional(
 
 /// A whole study file.
 pub(crate) const STUDY: &[Key] =
-    &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON, WITHOUT, SCALE];
+    &[TITLE, TESTBED, HOST, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT, SCALE];
 
 /// What a scale or `--set` may change: everything but scales.
-pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON, WITHOUT];
+pub(crate) const PARTIAL: &[Key] =
+    &[TITLE, TESTBED, HOST, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT];
 
 const SCALES: &[Key] = &[
     optional("quick", Kind::Part, "Minutes."),
@@ -455,7 +456,7 @@ const INTERVAL: Key = default(
 );
 
 /// How compared cells are measured.
-const ARMS: &[&str] = &["separate", "interleaved"];
+const SCHEDULES: &[&str] = &["sequential", "interleaved"];
 
 const RULE: &[Key] = &[
     default(
@@ -475,7 +476,7 @@ const RULE: &[Key] = &[
         "target",
         Kind::Share,
         "\"2 %\"",
-        "Half-width of a comparison's 95 % interval at which it stops, if runs.until is precise.",
+        "Half-width of a comparison's 95 % interval at which it stops, if blocks.until is precise.",
     ),
     optional(
         "budget",
@@ -483,9 +484,9 @@ const RULE: &[Key] = &[
         "Maximum time of the campaign; checked after each block.",
     ),
     optional(
-        "arms",
-        Kind::Name { set: "arms", names: ARMS },
-        "How compared cells are measured. separate: each in a separate trial, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; so differences are known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, routers); others stay separate. Absent: interleaved, unless a probe ends after a number of messages or asks for a figure that such arms share, or nothing is compared.",
+        "schedule",
+        Kind::Name { set: "schedule", names: SCHEDULES },
+        "How compared cells are measured. sequential: each in a separate trial, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, routers); others stay sequential. Absent: interleaved, unless a probe ends after a number of messages or asks for a figure that such arms share, or nothing is compared.",
     ),
     optional(
         "slice",

@@ -144,7 +144,7 @@ pub(super) fn check_share(node: Option<&Node>, study: &Study, problems: &mut Pro
                 "expected message_rate = messages per second, or \"link\"",
             )
             .related(key.place.clone(), "the share")
-            .help("or set runs.arms = \"interleaved\", and compare a factor whose arms one testbed can hold"),
+            .help("or set blocks.schedule = \"interleaved\", and compare a factor whose arms one testbed can hold"),
         );
     }
 }

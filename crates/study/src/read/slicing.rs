@@ -9,7 +9,7 @@ use stacklab_model::{
     print_duration,
 };
 
-/// Reads `runs.arms` and `runs.slice`; `None` if each trial is measured by itself. Without `runs.arms`, arms are
+/// Reads `blocks.schedule` and `blocks.slice`; `None` if each trial is measured by itself. Without `blocks.schedule`, arms are
 /// interleaved where nothing speaks against it.
 pub(super) fn read(
     node: Option<&Node>,
@@ -21,15 +21,15 @@ pub(super) fn read(
 ) -> Option<Slicing> {
     let node = node?;
     let slice = at(node.get("slice"), nanoseconds, problems);
-    let Some(arms) = node.get("arms") else {
+    let Some(arms) = node.get("schedule") else {
         let slicing = Slicing { slice_ns: slice.as_ref().map(|slice| slice.value), slots: false };
         let reason = reason_for_separate(slicing, probes, comparisons, cells)
             .or_else(|| history(comparisons, cells, delayed));
         if let (Some(slice), Some(reason)) = (slice, &reason) {
             problems.add(Problem::at(
                 slice.place,
-                format!("`runs.slice` is set, and {reason}"),
-                "expected no slice, or runs.arms = \"interleaved\"",
+                format!("`blocks.slice` is set, and {reason}"),
+                "expected no slice, or blocks.schedule = \"interleaved\" and what it needs",
             ));
         }
         return reason.is_none().then_some(slicing);
@@ -40,7 +40,7 @@ pub(super) fn read(
             problems.add(
                 Problem::at(
                     slice.place,
-                    "`runs.slice` is set, and the arms are separate",
+                    "`blocks.slice` is set, and the schedule is sequential",
                     "expected no slice",
                 )
                 .related(arms.place, "or \"interleaved\" here"),
@@ -52,7 +52,7 @@ pub(super) fn read(
         problems.add(Problem::at(
             arms.place.clone(),
             format!("the arms are interleaved, and probe.{} ends after {}", spec.probe, spec.length),
-            format!("expected \"separate\", or probe.{}.length = {{ time = .. }}", spec.probe),
+            format!("expected \"sequential\", or probe.{}.length = {{ time = .. }}", spec.probe),
         ));
     }
     for spec in probes.iter().filter(|spec| spec.probe.interleaves()) {
@@ -75,7 +75,7 @@ pub(super) fn read(
         problems.add(Problem::at(
             arms.place,
             format!("the arms are interleaved and differ in {factor}, and {reason}"),
-            "expected \"separate\"",
+            "expected \"sequential\"",
         ));
     }
     Some(Slicing { slice_ns: slice.map(|slice| slice.value), slots: false })

@@ -278,8 +278,8 @@ impl<'a> Sending<'a> {
         for channel in self.channels {
             if !wait_until_empty(channel, until)? {
                 let reason = format!(
-                    "after a slice the path did not empty within {} s: it is too slow for slices; set runs.arms = \
-                     \"separate\", or a message_rate that it carries",
+                    "after a slice the path did not empty within {} s: it is too slow for slices; set blocks.schedule = \
+                     \"sequential\", or a message_rate that it carries",
                     END_LIMIT.as_secs()
                 );
                 return Err(io::Error::new(io::ErrorKind::TimedOut, reason));

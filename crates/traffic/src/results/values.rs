@@ -16,12 +16,14 @@ pub fn values(
 ) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
     let shared = |metric| spec.slicing.is_some_and(|slicing| slicing.shares(metric));
-    let of = |metric| match metric {
+    let of = |metric| {
+        match metric {
         metric if shared(metric) => Value::Missing(
-            "the arms of an interleaved trial share the host's counters: set runs.arms = \"separate\""
+            "the arms of an interleaved trial share the host's counters: set blocks.schedule = \"sequential\""
                 .to_owned(),
         ),
         metric => value(metric, spec, path, sender, receiver),
+    }
     };
     metrics.map(|metric| (metric, of(metric))).collect()
 }
@@ -94,7 +96,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         TcpEfficiency => tcp::efficiency(sender),
         BufferDelay => tcp::buffer_delay(sender),
         Fairness => throughput::jain(&receiver.flow_bytes),
-        Stalls => Value::Missing("the trial has no slices: set runs.arms = \"interleaved\"".to_owned()),
+        Stalls => Value::Missing("the trial has no slices: set blocks.schedule = \"interleaved\"".to_owned()),
         PacingError | PacingErrorP99 if spec.kernel_paced().is_some() => {
             Value::Missing("with kernel pacing, the send times are unknown".to_owned())
         }

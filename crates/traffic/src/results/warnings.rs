@@ -127,7 +127,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
         warn(
             "late_slots",
             format!("{late} of {} slots came too late for a slice and were left out", sender.slices.len()),
-            "end other load, or set a longer runs.slice",
+            "end other load, or set a longer blocks.slice",
         );
     }
     warnings

@@ -85,9 +85,9 @@ pub(super) fn study_text(
     // Beginning and end of a separate trial take as long as the shortest one.
     let (names, trial_ns) = match arms {
         Arms::Interleaved => ("interleaved", trial_ns(time_ns)),
-        Arms::Alternating => ("separate", trial_ns(time_ns).max(SHORTEST_ALONE_NS)),
-        Arms::Slow { trial_ns, .. } => ("separate", trial_ns),
-        Arms::Look => ("separate", LOOK_NS),
+        Arms::Alternating => ("sequential", trial_ns(time_ns).max(SHORTEST_ALONE_NS)),
+        Arms::Slow { trial_ns, .. } => ("sequential", trial_ns),
+        Arms::Look => ("sequential", LOOK_NS),
     };
     let warmup_ns = match arms {
         Arms::Interleaved if request.warmup_ns > 0 => request.warmup_ns,
@@ -140,7 +140,7 @@ pub(super) fn study_text(
     }
     let _ = write!(
         text,
-        "[runs]\nmin = {LEAST_BLOCKS}\nmax = 1000\ntarget = \"0.1 %\"\nbudget = \"{}\"\narms = \"{names}\"\n\
+        "[blocks]\nmin = {LEAST_BLOCKS}\nmax = 1000\ntarget = \"0.1 %\"\nbudget = \"{}\"\nschedule = \"{names}\"\n\
          [[comparison]]\nfactor = \"family\"\nbaseline = \"{baseline}\"\ncandidate = \"{candidate}\"\nmargin = \"1 %\"\n",
         duration(time_ns)
     );

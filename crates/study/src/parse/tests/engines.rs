@@ -23,8 +23,8 @@ fn engines_are_a_factor_whose_arms_are_separate() {
 
 #[test]
 fn an_engine_has_trials_of_the_probes_that_it_knows() {
-    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[runs]";
-    let study = study(&of("\"stacklab\", \"netperf\", \"ditg\"").replace("[runs]", echo));
+    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[blocks]";
+    let study = study(&of("\"stacklab\", \"netperf\", \"ditg\"").replace("[blocks]", echo));
     let block = Plan::new(&study, 1).block(0);
     let of = |engine, probe| {
         block.iter().filter(|trial| Engine::of(&trial.cell) == engine && trial.probe == probe).count()
@@ -61,8 +61,8 @@ fn what_an_engine_cannot_do_is_said_at_its_place() {
             &["engine `netperf` has no rate"],
         ),
         (
-            of("\"iperf\"").replace("min = 6", "arms = \"interleaved\"\nmin = 6"),
-            &["trials of engine iperf have no slices", "expected \"separate\""],
+            of("\"iperf\"").replace("min = 6", "schedule = \"interleaved\"\nmin = 6"),
+            &["trials of engine iperf have no slices", "expected \"sequential\""],
         ),
         (
             of("\"iperf\"")

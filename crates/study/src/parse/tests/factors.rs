@@ -151,7 +151,7 @@ fn beside(also: &str) -> String {
 
 #[test]
 fn cells_can_be_added_beside_the_matrix() {
-    let buffers = "[[also]]\nfamily = [\"ipv6\"]\nsize = [64, 128]\nreceive_buffer = [65536, 212992]";
+    let buffers = "[[include]]\nfamily = [\"ipv6\"]\nsize = [64, 128]\nreceive_buffer = [65536, 212992]";
     let study = study(&beside(&format!(
         "{buffers}\n[[comparison]]\nfactor = \"receive_buffer\"\nbaseline = 65536\ncandidate = 212992\nmetrics = [\"throughput\"]"
     )));
@@ -176,12 +176,12 @@ fn cells_can_be_added_beside_the_matrix() {
 #[test]
 fn what_is_wrong_beside_the_matrix_is_said_there() {
     for (also, title) in [
-        ("[[also]]\nsize = [128]", "this adds no cells"),
-        ("[[also]]\nsize = [1440]", "1440 bytes do not fit one TCP segment over ipv6"),
-        ("[[also]]\nos = [\"gvisor\"]", "`also.os` is not possible"),
-        ("[[also]]\nsizes = [128]", "there is no key `also.sizes`"),
-        ("[also]\nsize = [128]", "expected tables in a list"),
-        ("[[also]]\nkernel_pacing = [true]", "kernel_pacing"),
+        ("[[include]]\nsize = [128]", "this adds no cells"),
+        ("[[include]]\nsize = [1440]", "1440 bytes do not fit one TCP segment over ipv6"),
+        ("[[include]]\nos = [\"gvisor\"]", "`include.os` is not possible"),
+        ("[[include]]\nsizes = [128]", "there is no key `include.sizes`"),
+        ("[include]\nsize = [128]", "expected tables in a list"),
+        ("[[include]]\nkernel_pacing = [true]", "kernel_pacing"),
     ] {
         let errors = errors(&beside(also));
         assert_eq!(errors.count(), 1, "{also}: {errors}");
@@ -189,7 +189,7 @@ fn what_is_wrong_beside_the_matrix_is_said_there() {
     }
     let sizes: Vec<String> = (32..5_000).map(|size| size.to_string()).collect();
     let sets = ["a", "b", "c"]
-        .map(|replica| format!("[[also]]\nsize = [{}]\nreplica = [\"{replica}\"]", sizes.join(",")));
+        .map(|replica| format!("[[include]]\nsize = [{}]\nreplica = [\"{replica}\"]", sizes.join(",")));
     let errors = errors(&beside(&sets.join("\n")).replace("[\"tcp\"]", "[\"udp\"]")).to_string();
     assert!(errors.contains("the factors make 9936 cells"), "{errors}");
 }

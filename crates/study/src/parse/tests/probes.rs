@@ -40,17 +40,20 @@ length = { packets = 100 }
 #[test]
 fn a_paced_stream_has_a_share_of_the_flood_rate_if_the_arms_warm_up_together() {
     let paced = "[probe.paced]\nmetrics = [\"jitter\"]\nlength = { time = \"1s\" }\n";
-    let runs = |rate: &str, arms: &str| with("[runs]", &format!("{paced}{rate}[runs]\n{arms}"));
+    let runs = |rate: &str, arms: &str| with("[blocks]", &format!("{paced}{rate}[blocks]\n{arms}"));
     let pacing = |text: &str| study(text).probe(Probe::Paced).unwrap().pacing;
-    assert_eq!(pacing(&runs("", "arms = \"interleaved\"\n")), Pacing::Share(0.5));
-    assert_eq!(pacing(&runs("message_rate = \"20 %\"\n", "arms = \"interleaved\"\n")), Pacing::Share(0.2));
+    assert_eq!(pacing(&runs("", "schedule = \"interleaved\"\n")), Pacing::Share(0.5));
+    assert_eq!(
+        pacing(&runs("message_rate = \"20 %\"\n", "schedule = \"interleaved\"\n")),
+        Pacing::Share(0.2)
+    );
     assert_eq!(pacing(&runs("message_rate = 1000\n", "")), Pacing::Schedule(1000.0));
     let of_jitter = study(&runs("message_rate = 1000\n", ""));
     assert_eq!(of_jitter.probe_of(Metric::Jitter), Probe::Paced);
     assert_eq!(of_jitter.probe_of(Metric::Throughput), Probe::Stream);
     assert_mistakes(&[
         (
-            runs("", "arms = \"separate\"\n"),
+            runs("", "schedule = \"sequential\"\n"),
             &["a share of the flood rate", "not interleaved", "message_rate = messages per second"],
         ),
         (runs("message_rate = \"fast\"\n", ""), &["or a share of the flood rate, such as \"50 %\""]),
@@ -68,8 +71,8 @@ fn a_paced_stream_has_a_share_of_the_flood_rate_if_the_arms_warm_up_together() {
 #[test]
 fn a_mistake_in_a_probe_is_named() {
     let probe = "metrics = [\"throughput\"]\nlength = { time = \"200ms\" }\n";
-    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[runs]";
-    let open = "[probe.echo_open_loop]\nmetrics = [\"rtt_open\"]\nlength = { time = \"1s\" }\n[runs]";
+    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[blocks]";
+    let open = "[probe.echo_open_loop]\nmetrics = [\"rtt_open\"]\nlength = { time = \"1s\" }\n[blocks]";
     assert_mistakes(&[
         (
             with(probe, "").replace("[probe.stream]", "[probe]"),
@@ -121,15 +124,15 @@ fn a_mistake_in_a_probe_is_named() {
             with("\"200ms\" }", "\"200ms\" }\nmessage_rate = \"link\""),
             &["no rate that messages could be sent at", "add rate to [testbed]"],
         ),
-        (with("[runs]", open), &["`probe.echo_open_loop.message_rate` is missing"]),
+        (with("[blocks]", open), &["`probe.echo_open_loop.message_rate` is missing"]),
         (
-            with("[runs]", &echo.replace("[runs]", "message_rate = 5\n[runs]")),
+            with("[blocks]", &echo.replace("[blocks]", "message_rate = 5\n[blocks]")),
             &["`probe.echo.message_rate` has no meaning", "echo_open_loop keeps a schedule"],
         ),
         (
             with("[\"tcp\", \"udp\"]", "[\"udp\"]").replace(
-                "[runs]",
-                "[probe.connect]\nmetrics = [\"connect_time\"]\nlength = { packets = 9 }\n[runs]",
+                "[blocks]",
+                "[probe.connect]\nmetrics = [\"connect_time\"]\nlength = { packets = 9 }\n[blocks]",
             ),
             &["probe connect needs TCP", "the only transport"],
         ),

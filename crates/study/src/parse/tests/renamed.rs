@@ -25,14 +25,16 @@ fn old_keys_fail_with_place_and_new_name() {
 #[test]
 fn old_values_fail_with_place_and_new_name() {
     for (set, old, new) in renamed_names() {
-        let key = match set {
-            "metric" => "probe.stream.metrics",
+        let before = match set {
+            "metric" => "probe.stream.metrics = [",
+            "schedule" => "blocks.schedule = ",
             // A key, not a value.
             "probe" => continue,
             _ => panic!("{set}"),
         };
-        let text = said(&format!("{key} = [\"{old}\"]"));
+        let after = if before.ends_with('[') { "]" } else { "" };
+        let text = said(&format!("{before}\"{old}\"{after}"));
         assert!(text.contains(&format!("{set} `{old}` was renamed to `{new}`")), "{text}");
-        assert!(text.contains(&format!("study.toml:1:{}\n", key.len() + 5)), "{text}");
+        assert!(text.contains(&format!("study.toml:1:{}\n", before.len() + 1)), "{text}");
     }
 }

@@ -146,7 +146,7 @@ fn a_wire_has_no_wifi() {
 fn arms_of_several_networks_do_not_take_turns() {
     let text = |factor: &str, levels: &str| {
         wifi("", "security = [\"open\", \"wpa2\"]")
-            .replace("min = 6", "arms = \"interleaved\"\nmin = 6")
+            .replace("min = 6", "schedule = \"interleaved\"\nmin = 6")
             .replace(
                 "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
                 &format!("factor = \"{factor}\"\n{levels}"),
@@ -156,7 +156,7 @@ fn arms_of_several_networks_do_not_take_turns() {
         text("security", "baseline = \"open\"\ncandidate = \"wpa2\""),
         &[
             "differ in security, and each Wi-Fi network has a separate guest and clock",
-            "expected \"separate\"",
+            "expected \"sequential\"",
         ],
     )]);
     assert!(study(&text("family", "baseline = \"ipv4\"\ncandidate = \"ipv6\"")).slicing.is_some());
