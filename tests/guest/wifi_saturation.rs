@@ -14,7 +14,7 @@ use stacklab_model::{
 };
 use stacklab_testbed::{Security, Streams, WifiSpec};
 use stacklab_traffic::protocol::AgentClient;
-use stacklab_traffic::trial::{Path, run_trial};
+use stacklab_trial::{Path, run_trial};
 use std::sync::atomic::AtomicBool;
 use support::program::Program;
 

@@ -12,7 +12,7 @@ use stacklab_study::Study;
 use stacklab_testbed::{self as testbed, Passphrase, Ticks, WifiHosted, WifiSeen, WifiSpec};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_traffic::trial::{Collected, Path};
+use stacklab_trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
 /// The guest that has the programs of a Wi-Fi network.

@@ -5,7 +5,7 @@ use stacklab_model::{
     HostReport, Metric, RunStatus, Station, StationFrame, StationReport, Transport, Unit, Value, Warning,
 };
 use stacklab_testbed::{Lateness, WifiState};
-use stacklab_traffic::trial::Figures;
+use stacklab_trial::Figures;
 
 /// Why there are no CPU figures in virtual time.
 const NO_CPU: &str =
