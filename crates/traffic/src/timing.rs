@@ -17,7 +17,7 @@ pub const SLACK: Duration = Duration::from_secs(30);
 /// A trial that ends by message count is abandoned below this rate, messages per second.
 const SLOWEST_PER_SECOND: f64 = 100.0;
 /// No trial is longer: 31 years.
-const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+pub const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
 /// The longest that the traffic of a trial takes, with its warm-up.
 pub fn longest(spec: &TrialSpec) -> Duration {

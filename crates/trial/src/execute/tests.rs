@@ -2,10 +2,8 @@
 
 use super::*;
 use crate::fixtures;
-use stacklab_model::{Direction, Probe, Transport};
-use stacklab_traffic::timing::END_LIMIT;
-use stacklab_traffic::timing::OPEN_LIMIT;
-use stacklab_traffic::timing::SEND_LIMIT;
+use stacklab_model::{Direction, Length, Pacing, Probe, Transport};
+use stacklab_traffic::timing::{END_LIMIT, LONGEST, OPEN_LIMIT, SEND_LIMIT};
 use std::io;
 use std::sync::atomic::AtomicBool;
 
