@@ -10,10 +10,10 @@ use stacklab_model::{
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
 use stacklab_traffic::protocol::{Answer, Numbered, Request};
-use stacklab_traffic::trial::{Path, figures};
 use stacklab_traffic::untrusted::{
     Arrival, Header, LONGEST_ANSWER, LONGEST_REQUEST, Lines, SequenceWindow, count,
 };
+use stacklab_trial::{Path, figures};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;

@@ -14,7 +14,7 @@ use stacklab_model::{
 };
 use stacklab_testbed::Streams;
 use stacklab_traffic::protocol::AgentClient;
-use stacklab_traffic::trial::{Path, run_trial};
+use stacklab_trial::{Path, run_trial};
 use stacklab_wifi::{Security, WifiSpec};
 use std::sync::atomic::AtomicBool;
 use support::program::Program;

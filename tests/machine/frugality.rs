@@ -7,7 +7,7 @@ use stacklab_model::{
     Cell, Direction, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec,
 };
 use stacklab_traffic::protocol::AgentClient;
-use stacklab_traffic::trial::{Path, run_trial};
+use stacklab_trial::{Path, run_trial};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;

@@ -8,7 +8,7 @@ use stacklab_model::{
 };
 use stacklab_testbed::{Testbed, enter};
 use stacklab_traffic::protocol::AgentClient;
-use stacklab_traffic::trial::{Path, run_trial};
+use stacklab_trial::{Path, run_trial};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 

@@ -1,6 +1,6 @@
 //! The Windows agent, run by Wine, works like the Linux agent, and the two measure with each other.
 
-#[path = "../../traffic/tests/support/mod.rs"]
+#[path = "../../trial/tests/support/mod.rs"]
 mod support;
 mod wine;
 
@@ -13,8 +13,8 @@ use stacklab_model::{
 };
 use stacklab_traffic::protocol::AgentClient;
 use stacklab_traffic::protocol::{Answer, Request};
-use stacklab_traffic::trial::measure_offset;
-use stacklab_traffic::trial::run_trial;
+use stacklab_trial::measure_offset;
+use stacklab_trial::run_trial;
 use std::cell::Cell;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

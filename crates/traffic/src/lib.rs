@@ -4,8 +4,7 @@
 //! |---|---|
 //! | [`protocol`] | the messages between coordinator and agent, and the coordinator's client |
 //! | [`agent`] | the agent: does what a coordinator asks |
-//! | [`trial`] | one trial on two agents: its path, its transfers, clock synchronisation |
-//! | [`results`] | validation of the reports of two hosts, and their figures |
+//! | [`timing`] | how long a trial and its steps may take |
 //! | [`peer`] | exchanges with peers of other protocols |
 //! | `engine` | the send loop and the receive loop, sender and receiver |
 //! | [`stats`] | delays, sequence numbers, interval series, clock offset and skew |
@@ -21,13 +20,14 @@ pub mod foreign;
 pub mod host;
 pub mod peer;
 pub mod protocol;
-pub mod results;
 pub mod stats;
-pub mod trial;
+pub mod timing;
 pub mod untrusted;
 
 mod engine;
 mod error;
+#[cfg(test)]
+mod fixtures;
 mod sys;
 
 pub use error::EngineError;

@@ -10,8 +10,8 @@ use stacklab_model::{
     Cell, Endpoint, Factor, Family, Framing, HostReport, Length, Metric, Offloads, Pacing, Probe, ProbeSpec,
     Question, Role, ScopedAddr, Slice, Slicing, Transport, TrialSpec,
 };
-use stacklab_traffic::results::interleaved::joint_figures;
-use stacklab_traffic::trial::Path;
+use stacklab_trial::Path;
+use stacklab_trial::results::interleaved::joint_figures;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// What `bench/slice-noise` recorded, by the machine's state.

@@ -3,7 +3,7 @@
 use stacklab_model::{
     Counters, ETHERNET_HEADER_BYTES, Family, Metric, Probe, RunStatus, TrialSpec, Value, wire_size,
 };
-use stacklab_traffic::trial::{Figures, Path};
+use stacklab_trial::{Figures, Path};
 
 /// Adds the bias of the engine that drove a trial.
 pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Figures {

@@ -3,7 +3,7 @@
 
 use crate::engine::bias::{headers, payload};
 use stacklab_model::{ETHERNET_HEADER_BYTES, Family, HostReport, Transport, TrialSpec, wire_size};
-use stacklab_traffic::trial::Path;
+use stacklab_trial::Path;
 
 /// Tolerance of a ratio of counters, and packets of other protocols that a trial may include: as for stacklab's own.
 const TOLERANCE: f64 = 0.01;

@@ -7,7 +7,7 @@ use stacklab_model::{
     Counters, Drops, Endpoint, Engine, Factor, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
 };
 use stacklab_protocols::engines::{Figures as Told, Tool};
-use stacklab_traffic::trial::{Figures, Path};
+use stacklab_trial::{Figures, Path};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

@@ -11,7 +11,7 @@ use stacklab_protocols::engines::{Traffic, tool};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::host::other_load::LoadSample;
 use stacklab_traffic::host::unix_time::now_unix_ns;
-use stacklab_traffic::trial::{Collected, Path};
+use stacklab_trial::{Collected, Path};
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};

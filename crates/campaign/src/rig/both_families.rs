@@ -10,7 +10,7 @@ use stacklab_store::HostRow;
 use stacklab_traffic::host::route::Route;
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_traffic::trial::{Collected, Path};
+use stacklab_trial::{Collected, Path};
 use std::collections::BTreeMap;
 
 /// This host and another one, over both families.

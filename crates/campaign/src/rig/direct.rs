@@ -14,7 +14,7 @@ use stacklab_testbed::services::Serving;
 use stacklab_testbed::{AGENT, Host, Node, Testbed, TestbedError, Ticks};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
-use stacklab_traffic::trial::{Collected, Path};
+use stacklab_trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
 /// A built testbed: namespaces or guests, with or without services on the receiver.

@@ -12,8 +12,8 @@ use stacklab_store::HostRow;
 use stacklab_testbed::{INTERFACE, Streams, Ticks};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_traffic::stats::clock::Offset;
-use stacklab_traffic::trial::measure_offset;
-use stacklab_traffic::trial::{Collected, Path, collect, collect_in_turns};
+use stacklab_trial::measure_offset;
+use stacklab_trial::{Collected, Path, collect, collect_in_turns};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 

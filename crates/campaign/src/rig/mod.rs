@@ -28,7 +28,7 @@ use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe};
 use stacklab_store::HostRow;
 use stacklab_testbed::{Host, TestbedError, burst_bytes};
 use stacklab_traffic::protocol::AgentError;
-use stacklab_traffic::trial::{Collected, Path};
+use stacklab_trial::{Collected, Path};
 
 /// Two hosts with agents: on a virtual link, as real machines, with two routers or an access point between them.
 pub(crate) trait Rig {

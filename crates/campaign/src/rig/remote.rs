@@ -12,7 +12,7 @@ use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Station, System, Syst
 use stacklab_store::HostRow;
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
-use stacklab_traffic::trial::{Collected, Path};
+use stacklab_trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
 /// Two connected machines.

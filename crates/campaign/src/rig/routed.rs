@@ -15,7 +15,7 @@ use stacklab_store::HostRow;
 use stacklab_testbed::{Host, Node, Streams, Ticks, ends};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_traffic::trial::{Collected, NatPath, Path};
+use stacklab_trial::{Collected, NatPath, Path};
 use std::sync::atomic::AtomicBool;
 
 /// Two hosts with two routers between them.

@@ -13,7 +13,7 @@ use stacklab_study::Study;
 use stacklab_testbed::Ticks;
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_traffic::trial::{Collected, Path};
+use stacklab_trial::{Collected, Path};
 use stacklab_wifi::{self as network, Passphrase, WifiSpec};
 use std::sync::atomic::AtomicBool;
 

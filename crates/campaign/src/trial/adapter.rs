@@ -3,7 +3,7 @@
 use crate::trial::evidence::{AdapterEvidence, ReportSource};
 use crate::trial::wifi::invalid;
 use stacklab_model::{Station, StationReport};
-use stacklab_traffic::trial::Figures;
+use stacklab_trial::Figures;
 
 /// Adds the adapters to the reports. One that was not associated before or after the trial, or was associated otherwise
 /// afterwards, makes the run invalid. Signal and bit rate may change.

@@ -2,7 +2,7 @@
 
 use stacklab_model::wifi::ChannelUse;
 use stacklab_model::{Metric, Probe, Role, TrialSpec, Value};
-use stacklab_traffic::trial::Figures;
+use stacklab_trial::Figures;
 
 /// The nodes of the channel, by their places. Other stations follow.
 const SENDER: usize = 0;

@@ -3,7 +3,7 @@
 use crate::trial::evidence::{ClockSync, ReportSource};
 use stacklab_model::{Buckets, Compared, HostReport, LARGEST_NUMBER, Metric, Value};
 use stacklab_traffic::stats::clock::{Clocks, Offset};
-use stacklab_traffic::trial::Figures;
+use stacklab_trial::Figures;
 use std::collections::BTreeMap;
 
 /// Clocks that drift further apart are no clocks: a second each second, in nanoseconds.

@@ -6,9 +6,9 @@ use stacklab_model::{Counters, Direction, Mechanism, Service, Station};
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
 use stacklab_traffic::host::other_load::OtherLoad;
-use stacklab_traffic::results::interleaved::JointFigures;
 use stacklab_traffic::stats::clock::Offset;
-use stacklab_traffic::trial::Collected;
+use stacklab_trial::Collected;
+use stacklab_trial::results::interleaved::JointFigures;
 use std::collections::BTreeMap;
 
 /// A rig's observations of one trial.

@@ -4,7 +4,7 @@ use crate::engine::{told, with_bias};
 use crate::trial::evidence::{Evidence, report_sources};
 use crate::trial::{adapter, channel, clock_correction, guest_cpu, other_load, routers, services, wifi};
 use stacklab_model::{Direction, Probe, RunRecord, Trial, TrialSpec};
-use stacklab_traffic::trial::{Figures, Path, figures as reported};
+use stacklab_trial::{Figures, Path, figures as reported};
 
 /// Makes the run of a trial: first the figures from the hosts' reports alone, then the figures that other evidence
 /// adds or removes. A pure function: the same evidence gives the same run.
@@ -69,7 +69,7 @@ mod tests {
     use stacklab_testbed::Ticks;
     use stacklab_testbed::services::Asked;
     use stacklab_traffic::stats::clock::Offset;
-    use stacklab_traffic::trial::Collected;
+    use stacklab_trial::Collected;
 
     #[test]
     fn a_trial_that_an_agent_could_not_do_is_an_invalid_run_with_its_reason() {

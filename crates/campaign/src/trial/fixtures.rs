@@ -5,7 +5,7 @@ use stacklab_model::{
     Length, Metric, Pacing, Point, Probe, ProbeSpec, Received, Role, RunStatus, Transport, Trial, TrialSpec,
     Value,
 };
-use stacklab_traffic::trial::{Figures, Path};
+use stacklab_trial::{Figures, Path};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A stream of datagrams over IPv6, on a schedule.

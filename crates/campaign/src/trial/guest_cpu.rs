@@ -3,8 +3,8 @@
 use crate::trial::evidence::ReportSource;
 use stacklab_model::{CpuScope, CpuSource, CpuTime, LARGEST_NUMBER, TrialSpec};
 use stacklab_testbed::Ticks;
-use stacklab_traffic::results;
-use stacklab_traffic::trial::{Figures, Path};
+use stacklab_trial::results;
+use stacklab_trial::{Figures, Path};
 
 /// Replaces the CPU time that guests report by that of their processes, and recomputes the figures. It covers the
 /// whole trial, including set-up and warm-up.

@@ -4,7 +4,7 @@ use crate::trial::evidence::{Busy, ReportSource, RouterEvidence};
 use stacklab_model::{
     ETHERNET_HEADER_BYTES, Family, Metric, Probe, Role, Transport, TrialSpec, Value, WirePath,
 };
-use stacklab_traffic::trial::Figures;
+use stacklab_trial::Figures;
 
 /// Adds the routers' figures to those of a stream.
 pub(super) fn counted(

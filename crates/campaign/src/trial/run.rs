@@ -13,8 +13,8 @@ use stacklab_study::Study;
 use stacklab_testbed::TestbedError;
 use stacklab_traffic::host::other_load::LoadSample;
 use stacklab_traffic::protocol::AgentError;
-use stacklab_traffic::results::interleaved::{self, Arm};
-use stacklab_traffic::trial::{Collected, Path, PathLimits, SlotArm, SlotLengths, collect_in_slots};
+use stacklab_trial::results::interleaved::{self, Arm};
+use stacklab_trial::{Collected, Path, PathLimits, SlotArm, SlotLengths, collect_in_slots};
 
 /// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a
 /// run for each.

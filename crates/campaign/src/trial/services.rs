@@ -3,7 +3,7 @@
 use crate::trial::evidence::ReportSource;
 use stacklab_model::{Service, Warning};
 use stacklab_testbed::services::Asked;
-use stacklab_traffic::trial::Figures;
+use stacklab_trial::Figures;
 use std::collections::BTreeMap;
 
 /// Adds the counts to the counters of the querying host, and a warning for each service with unanswered queries.

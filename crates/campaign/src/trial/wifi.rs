@@ -4,7 +4,7 @@ use crate::trial::evidence::{ReportSource, WifiEvidence};
 use stacklab_model::{
     HostReport, Metric, RunStatus, Station, StationFrame, StationReport, Transport, Unit, Value, Warning,
 };
-use stacklab_traffic::trial::Figures;
+use stacklab_trial::Figures;
 use stacklab_wifi::{Lateness, WifiState};
 
 /// Why there are no CPU figures in virtual time.

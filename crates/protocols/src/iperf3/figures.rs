@@ -7,8 +7,8 @@ use stacklab_model::{
     Value, Warning,
 };
 use stacklab_traffic::foreign::{Counted, ReceivedCounts, Way};
-use stacklab_traffic::results::{drops, values};
-use stacklab_traffic::trial::Path;
+use stacklab_trial::Path;
+use stacklab_trial::results::{drops, values};
 use std::collections::BTreeMap;
 
 /// What the interface of the peer's report is called: nobody knows it here.

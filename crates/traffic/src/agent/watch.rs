@@ -3,7 +3,7 @@
 use crate::agent::locked;
 use crate::agent::permission::Limits;
 use crate::protocol::message::Request;
-use crate::trial::execute::{SLACK, longest};
+use crate::timing::{SLACK, longest};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -110,7 +110,7 @@ pub(super) fn lasts(request: &Request) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{Family, Length, Slicing, Transport};
 
     #[test]

@@ -221,7 +221,7 @@ mod tests {
     use crate::engine::header::Phase;
     use crate::engine::receiver::Receiver;
     use crate::engine::sender;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{Family, Length, Pacing, Probe, Received};
     use std::io::{Read, Write};
     use std::net::{TcpStream, UdpSocket};

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// How long all flows together may take to open. A lost SYN costs 1, 3 or 7 seconds.
-pub(crate) const OPEN_LIMIT: Duration = Duration::from_secs(15);
+pub const OPEN_LIMIT: Duration = Duration::from_secs(15);
 
 /// Connects all flows to a listening host, of a receiver or a waiting sender. Returns when it has admitted them.
 pub(crate) fn connect_all(

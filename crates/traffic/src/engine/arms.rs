@@ -49,7 +49,7 @@ pub(crate) fn send_in_turns(
 mod tests {
     use super::*;
     use crate::engine::receiver::Receiver;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{
         CpuScope, Family, Framing, Io, Length, Pacing, Probe, Slicing, Transport, TrialSpec,
     };

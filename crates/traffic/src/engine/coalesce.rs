@@ -16,7 +16,7 @@ pub(crate) fn coalesces(spec: &TrialSpec) -> bool {
 
 /// Whether the arrival time of each message is known. The kernel timestamps each datagram. In a byte stream it
 /// timestamps only the last segment of a receive, so all messages of one receive would have the same time.
-pub(crate) fn knows_arrival_times(spec: &TrialSpec) -> bool {
+pub fn knows_arrival_times(spec: &TrialSpec) -> bool {
     spec.transport == Transport::Udp || !coalesces(spec)
 }
 

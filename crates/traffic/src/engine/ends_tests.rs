@@ -2,7 +2,7 @@
 
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
-use crate::trial::fixtures;
+use crate::fixtures;
 use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, Transport, TrialSpec};
 use std::io;
 use std::net::{TcpListener, UdpSocket};

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::engine::receiver::Receiver;
     use crate::engine::sender;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{Family, HostReport, Length, Pacing, Point, Probe};
 
     fn echoed(family: Family, transport: Transport, metric: Metric) -> HostReport {

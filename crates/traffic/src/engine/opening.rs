@@ -252,7 +252,7 @@ fn opening(token: u32, flow: u16) -> [u8; OPENING_BYTES] {
 mod tests {
     use super::*;
     use crate::engine::sender;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{Family, HostReport, Length, Pacing, Probe};
 
     fn spec(family: Family, transport: Transport, probe: Probe, flows: u32) -> TrialSpec {

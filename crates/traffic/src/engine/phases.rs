@@ -9,7 +9,7 @@ use crate::engine::tx::{FlowEnd, TxBatch};
 use crate::host::cpu::CpuWindow;
 use crate::stats::slices::MOST_SLICES;
 use crate::sys::{self, Nanos, RunDelay};
-use crate::trial::execute::longest;
+use crate::timing::longest;
 use stacklab_model::{Length, Pacing, Probe, Sent, Slice, Transport, TrialSpec};
 use std::io;
 use std::ops::Range;
@@ -19,18 +19,18 @@ use std::time::Duration;
 
 /// How long what is on the way when a trial or a slice ends may take to arrive. A path with a deep queue may take
 /// longer: a trial ends all the same.
-pub(crate) const END_LIMIT: Duration = Duration::from_secs(5);
+pub const END_LIMIT: Duration = Duration::from_secs(5);
 /// Number of end markers on a lossy transport, and the pause between two.
 const UDP_MARKERS: u8 = 3;
 const MARKER_PAUSE: Duration = Duration::from_millis(2);
 /// The shortest slice of arms of one sender.
 const LEAST_SLICE_NS: Nanos = 2_000_000;
 /// Messages of a stream that a slice should hold.
-pub(crate) const LEAST_MESSAGES: u64 = 200;
+pub const LEAST_MESSAGES: u64 = 200;
 /// Round trips of an echo that a slice should hold.
-pub(crate) const LEAST_ROUND_TRIPS: u64 = 20;
+pub const LEAST_ROUND_TRIPS: u64 = 20;
 /// An arm has at least this many slices, unless the study names a longer slice.
-pub(crate) const LEAST_ROUNDS: u64 = 8;
+pub const LEAST_ROUNDS: u64 = 8;
 /// How long the receiver of a stream has to take what arrived, after a slice.
 const PAUSE: Duration = Duration::from_micros(200);
 /// How often a sender looks whether its path is empty.

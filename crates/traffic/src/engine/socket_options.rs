@@ -91,7 +91,7 @@ pub(crate) fn set_pacing(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
 }
 
 /// Pacing rate of each flow, payload bytes per second.
-pub(crate) fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
+pub fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
     let messages = spec.kernel_paced()? / f64::from(spec.flows);
     Some((messages * f64::from(spec.message_bytes)).round().max(1.0) as u64)
 }
@@ -155,8 +155,7 @@ mod tests {
     use super::*;
     use crate::engine::receiver::Receiver;
     use crate::engine::sender;
-    use crate::results::options;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{Length, Probe};
 
     fn spec(family: Family, transport: Transport, probe: Probe) -> TrialSpec {
@@ -192,17 +191,26 @@ mod tests {
                     let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
                     let receiver = receiver.collect().unwrap();
                     for side in [&sender, &receiver] {
+                        let options = &side.endpoint.options;
                         assert_eq!(
-                            options::contradictions(&spec, side),
-                            [""; 0],
-                            "{probe}, {:?}",
-                            side.endpoint
+                            (options.dscp, options.busy_poll_us),
+                            (Some(46), Some(20)),
+                            "{probe}, {side:?}"
                         );
+                        // Linux doubles the sizes.
+                        assert!(options.send_buffer.is_none_or(|kept| kept == 100_000), "{probe}, {side:?}");
+                        assert!(
+                            options.receive_buffer.is_none_or(|kept| kept == 120_000),
+                            "{probe}, {side:?}"
+                        );
+                        if transport == Transport::Tcp {
+                            assert_eq!(side.endpoint.congestion_control.as_deref(), Some("reno"), "{probe}");
+                        }
                     }
-                    assert_eq!(options::resized(&spec, [&sender, &receiver]), None);
                     assert_eq!(sender.endpoint.options.flow_label, spec.tuning.flow_label);
                     if transport == Transport::Tcp {
                         assert_eq!(sender.endpoint.options.mss, Some(988));
+                        assert_eq!(sender.endpoint.options.nodelay, Some(false));
                     }
                 }
             }

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::engine::receiver::Receiver;
     use crate::engine::sender;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{Family, Framing, HostReport, Io, Length, Pacing, Transport, TrialSpec};
 
     /// Both hosts' reports of 2000 messages that fill segments, asked to leave from the program's memory.

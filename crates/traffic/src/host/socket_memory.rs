@@ -90,7 +90,7 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::spec;
+    use crate::fixtures::spec;
     use stacklab_model::{Family, Transport};
 
     #[test]

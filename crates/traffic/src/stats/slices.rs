@@ -180,7 +180,7 @@ fn median(delays: &mut [u64]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{Family, Slicing, Transport};
 
     fn counter() -> SliceCounter {

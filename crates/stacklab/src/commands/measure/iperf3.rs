@@ -20,7 +20,7 @@ use stacklab_traffic::host::facts;
 use stacklab_traffic::host::route::{Route, route_to};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
-use stacklab_traffic::trial::Path;
+use stacklab_trial::Path;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -25,7 +25,7 @@ use stacklab_model::{Direction, Length, Role, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
-use stacklab_traffic::trial::{Path, collect, measure_offset};
+use stacklab_trial::{Path, collect, measure_offset};
 use std::io::{IsTerminal, Write};
 
 /// The time of an interrupted measurement is rounded to it.

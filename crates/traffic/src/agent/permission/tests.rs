@@ -1,7 +1,7 @@
 //! What a coordinator may ask of an agent, and what not.
 
 use super::*;
-use crate::trial::fixtures;
+use crate::fixtures;
 use stacklab_model::{Family, Transport};
 
 fn ip(text: &str) -> ScopedAddr {

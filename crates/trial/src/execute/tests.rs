@@ -1,11 +1,9 @@
 //! Limits of a trial.
 
 use super::*;
-use crate::engine::announce::OPEN_LIMIT;
-use crate::engine::phases::END_LIMIT;
-use crate::sys::SEND_LIMIT;
-use crate::trial::fixtures;
-use stacklab_model::{Direction, Probe, Transport};
+use crate::fixtures;
+use stacklab_model::{Direction, Length, Pacing, Probe, Transport};
+use stacklab_traffic::timing::{END_LIMIT, LONGEST, OPEN_LIMIT, SEND_LIMIT};
 use std::io;
 use std::sync::atomic::AtomicBool;
 
@@ -25,10 +23,10 @@ fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
     let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
     let limit = |length: Duration| Progress::new(length, 1).time.limit;
-    let one = crate::trial::transfers::of(&path, &spec, Direction::Forward);
+    let one = crate::transfers::of(&path, &spec, Direction::Forward);
     assert_eq!(limit(length(&one)), Duration::from_millis(32_500));
     // Transfers at the same time share it, too.
-    let both = crate::trial::transfers::of(&path, &spec, Direction::Both);
+    let both = crate::transfers::of(&path, &spec, Direction::Both);
     assert_eq!(limit(length(&both)), Duration::from_millis(32_500));
     // Arms in turns and the pauses between their slices.
     let arms = [one, both].concat();
@@ -45,14 +43,14 @@ fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
         assert_eq!(odd(per_second), LONGEST + Duration::from_millis(500));
     }
     spec.probe.probe = Probe::EchoUnderLoad;
-    assert!(length(&crate::trial::transfers::of(&path, &spec, Direction::Forward)) < Duration::from_secs(4));
+    assert!(length(&crate::transfers::of(&path, &spec, Direction::Forward)) < Duration::from_secs(4));
 }
 
 #[test]
 fn all_steps_of_a_trial_share_its_time_and_a_frozen_host_is_named() {
     let path = fixtures::path(Family::Ipv4);
     let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
-    let transfer = crate::trial::transfers::of(&path, &spec, Direction::Forward).remove(0);
+    let transfer = crate::transfers::of(&path, &spec, Direction::Forward).remove(0);
     let mut progress = Progress::new(Duration::ZERO, 1);
     progress.time.limit = Duration::from_millis(200);
     let time = progress.time;

@@ -1,7 +1,7 @@
 //! Validates socket options: compares the planned options with those read back.
 
-use crate::engine::socket_options;
 use stacklab_model::{Endpoint, HostReport, Probe, Role, Transport, TrialSpec, Tuning, Warning};
+use stacklab_traffic::timing::pacing_rate;
 
 /// Maximum bytes of TCP options in a segment: the timestamps. The kernel's segment size of a connection excludes
 /// them.
@@ -28,7 +28,7 @@ pub(crate) fn contradictions(spec: &TrialSpec, side: &HostReport) -> Vec<String>
         }
     }
     if side.role == Role::Sender {
-        check("pacing rate", text(options.max_pacing_rate), text(socket_options::pacing_rate(spec)));
+        check("pacing rate", text(options.max_pacing_rate), text(pacing_rate(spec)));
     }
     check("DSCP", text(options.dscp), text(*dscp));
     check("busy polling", text(options.busy_poll_us), text(*busy_poll_us));
@@ -84,7 +84,7 @@ pub(crate) fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{host_reports, spec};
+    use crate::fixtures::{host_reports, spec};
     use stacklab_model::Family;
 
     /// A stream with every option set, and both of its sides as they should be.

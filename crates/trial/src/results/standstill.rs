@@ -74,7 +74,7 @@ fn longest_gap(series: &[IntervalRow]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{Family, Slicing, Transport};
 
     /// Both reports of a stream of 1 s with 1000 messages, evenly.

@@ -2,11 +2,6 @@
 
 use stacklab_model::{CpuScope, CpuTime, HostReport, Value};
 
-/// Nanoseconds per tick of this machine's CPU time.
-pub fn tick_ns() -> u64 {
-    crate::sys::tick_ns()
-}
-
 /// Divisor that turns nanoseconds of CPU time into per cent of a core per Gbit/s: one bit per nanosecond is one
 /// Gbit/s.
 pub(super) fn gigabits(bytes: u64) -> f64 {

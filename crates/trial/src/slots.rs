@@ -1,15 +1,15 @@
 //! Interleaved trials whose arms are on separate testbeds: each arm's sender has its time slots.
 
-use crate::engine::phases::{LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
-use crate::protocol::client::AgentClient;
-use crate::protocol::error::AgentError;
-use crate::protocol::message::{Request, Timetable};
-use crate::sys;
-use crate::trial::execute::{Progress, finish, send_arm};
-use crate::trial::path::Path;
-use crate::trial::run::{Collected, collect_arms};
-use crate::trial::transfers::{self, Transfer};
+use crate::execute::{Progress, finish, send_arm};
+use crate::path::Path;
+use crate::run::{Collected, collect_arms};
+use crate::transfers::{self, Transfer};
 use stacklab_model::{Direction, HostReport, Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size};
+use stacklab_traffic::foreign::now_ns;
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::protocol::{Request, Timetable};
+use stacklab_traffic::timing::{LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
 use std::time::Duration;
 
 /// Time for all senders to open their sockets before the first slot.
@@ -143,7 +143,7 @@ fn execute_in_slots(
         progress.listen(&mut arm.agents, transfer)?;
     }
     if let Some(listening) = progress.all_listen() {
-        let starts_ns = sys::now_ns() + LEAD_NS;
+        let starts_ns = now_ns() + LEAD_NS;
         let mut pending = Vec::new();
         for (number, (arm, transfer)) in arms.iter_mut().zip(transfers).enumerate() {
             let timetable = Timetable {
@@ -191,7 +191,7 @@ fn all_slots_ns(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures;
+    use crate::fixtures;
     use stacklab_model::{Family, Transport};
 
     fn spec(probe: Probe, pacing: Pacing, transport: Transport) -> TrialSpec {

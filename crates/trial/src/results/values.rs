@@ -1,10 +1,10 @@
 //! The figures of a trial, one arm for each metric.
 
-use crate::engine::coalesce;
+use crate::path::Path;
 use crate::results::missing::not_sampled;
 use crate::results::{cpu, delay, interleaved, tcp, throughput};
-use crate::trial::path::Path;
 use stacklab_model::{CpuTime, Factor, HostReport, Metric, TrialSpec, Value};
+use stacklab_traffic::timing::knows_arrival_times;
 use std::collections::BTreeMap;
 
 /// Every figure of the trial's probe.
@@ -63,7 +63,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         Loss => of_sent(sent.measured.saturating_sub(received.measured + received.beyond_window)),
         Duplicate => of_received(received.duplicates),
         Reorder => of_received(received.reordered),
-        metric if metric.is_one_way_delay() && !coalesce::knows_arrival_times(spec) => not_sampled(metric),
+        metric if metric.is_one_way_delay() && !knows_arrival_times(spec) => not_sampled(metric),
         OneWayDelay => delay::percentile(&receiver.delays, 0.5),
         OneWayDelayMean => delay::milliseconds(receiver.delays.as_ref().map(|delays| delays.mean_ns)),
         Jitter => delay::milliseconds(receiver.delays.as_ref().and_then(|delays| delays.jitter_ns)),

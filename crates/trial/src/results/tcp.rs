@@ -1,8 +1,8 @@
 //! TCP figures: RFC 6349 and TCP_INFO.
 
+use crate::path::Path;
 use crate::results::missing::not_sampled;
 use crate::results::{rfc6349, throughput};
-use crate::trial::path::Path;
 use stacklab_model::{HostReport, Metric, Pacing, TrialSpec, Value};
 
 /// Mean smoothed round-trip time.

@@ -1,7 +1,7 @@
 //! Transfers of a trial: one forward or reverse, two both ways, or an echo with load streams.
 
+use crate::path::Path;
 use crate::results;
-use crate::trial::path::Path;
 use stacklab_model::{Direction, HostReport, Io, Length, Metric, Pacing, Probe, TrialSpec, Value, Warning};
 use std::time::Duration;
 
@@ -183,7 +183,7 @@ pub(crate) fn overlap_warning(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{host_reports, path, spec};
+    use crate::fixtures::{host_reports, path, spec};
     use stacklab_model::{Family, Transport};
 
     #[test]

@@ -1,8 +1,8 @@
 //! Validates the reports of both kernels against the plan.
 
+use crate::path::Path;
 use crate::results::options;
-use crate::trial::path::Path;
-use crate::trial::transfers::{Transfer, TransferRole};
+use crate::transfers::{Transfer, TransferRole};
 use stacklab_model::{
     Endpoint, Family, Framing, HostReport, Probe, Role, RunStatus, TcpInfo, Transport, TrialSpec, wire_size,
 };
@@ -220,8 +220,8 @@ impl Contradictions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{host_reports, path, spec};
-    use crate::trial::path::NatPath;
+    use crate::fixtures::{host_reports, path, spec};
+    use crate::path::NatPath;
     use stacklab_model::Offloads;
 
     fn reasons(change: impl FnOnce(&mut TrialSpec, &mut HostReport, &mut HostReport)) -> Vec<String> {
@@ -367,7 +367,7 @@ mod tests {
         sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
         let proved = |shared, sender: &HostReport| {
             let path = Path { shared, ..path(Family::Ipv4) };
-            let transfers = crate::trial::transfers::of(&path, &spec, stacklab_model::Direction::Forward);
+            let transfers = crate::transfers::of(&path, &spec, stacklab_model::Direction::Forward);
             validate_all(&transfers, &[[sender.clone(), receiver.clone()]], Vec::new())
         };
         assert!(matches!(proved(false, &sender), RunStatus::Invalid(_)));
@@ -379,8 +379,7 @@ mod tests {
     #[test]
     fn a_contradiction_of_the_other_direction_is_said_to_be_its() {
         let spec = spec(Family::Ipv6, Transport::Udp);
-        let transfers =
-            crate::trial::transfers::of(&path(Family::Ipv6), &spec, stacklab_model::Direction::Both);
+        let transfers = crate::transfers::of(&path(Family::Ipv6), &spec, stacklab_model::Direction::Both);
         let (there, mut back) = (host_reports(&spec), host_reports(&spec));
         for side in [&mut back.0, &mut back.1] {
             // The roles are exchanged, and the addresses with them.

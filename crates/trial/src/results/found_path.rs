@@ -1,6 +1,6 @@
 //! Warnings of a path that was not built for the trial: translated addresses, and datagrams of which none arrived.
 
-use crate::trial::path::Path;
+use crate::path::Path;
 use stacklab_model::{HostReport, Role, Transport, TrialSpec, Warning};
 use std::net::SocketAddr;
 

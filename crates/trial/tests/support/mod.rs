@@ -6,7 +6,7 @@ pub(crate) mod checks;
 use stacklab_model::{Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec};
 use stacklab_traffic::agent::{Permission, serve};
 use stacklab_traffic::protocol::AgentClient;
-use stacklab_traffic::trial::Path;
+use stacklab_trial::Path;
 use std::io::{BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;

@@ -1,17 +1,17 @@
 //! Runs one trial on two agents, and computes figures from their reports.
 
-use crate::host::unix_time::now_unix_ns;
-use crate::protocol::client::AgentClient;
-use crate::protocol::error::AgentError;
+use crate::execute::{execute, execute_in_turns};
+use crate::path::Path;
 use crate::results;
 use crate::results::interleaved::JointFigures;
 use crate::results::validate;
-use crate::trial::execute::{execute, execute_in_turns};
-use crate::trial::path::Path;
-use crate::trial::transfers::{self, Transfer, TransferRole};
+use crate::transfers::{self, Transfer, TransferRole};
 use stacklab_model::{
     Direction, Drops, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
 };
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_traffic::protocol::AgentError;
 use std::collections::BTreeMap;
 use std::time::Instant;
 

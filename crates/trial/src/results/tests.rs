@@ -1,9 +1,9 @@
 use super::values;
+use crate::fixtures::{host_reports, path, spec};
+use crate::path::Path;
 use crate::results::delay::percentile;
 use crate::results::throughput::drops;
 use crate::results::{tick_ns, warnings};
-use crate::trial::fixtures::{host_reports, path, spec};
-use crate::trial::path::Path;
 use stacklab_model::{
     Buckets, CpuScope, CpuSource, CpuTime, Delays, Drops, Family, HostReport, Metric, Pacing, Probe, Rate,
     Transport, TrialSpec, Value,

@@ -1,19 +1,14 @@
 //! Executes the transfers of a trial on two agents.
 
-use crate::protocol::client::{AgentClient, Pending};
-use crate::protocol::error::AgentError;
-use crate::protocol::message::{Answer, Request, SendArm};
-use crate::trial::transfers::{Transfer, TransferRole};
-use stacklab_model::{Family, HostReport, Length, Pacing, Probe, Role, ScopedAddr, TrialSpec};
+use crate::transfers::{Transfer, TransferRole};
+use stacklab_model::{Family, HostReport, Probe, Role, ScopedAddr, TrialSpec};
+use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::protocol::{AgentClient, Pending};
+use stacklab_traffic::protocol::{Answer, Request, SendArm};
+use stacklab_traffic::timing::{SLACK, longest};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-
-/// What a trial may take in addition to its own length, all of its steps together: connecting, draining and a busy
-/// machine. More than an agent takes until it gives up by itself, whose reason is the better one.
-pub(crate) const SLACK: Duration = Duration::from_secs(30);
-/// A trial that ends by message count is abandoned below this rate, messages per second.
-const SLOWEST_PER_SECOND: f64 = 100.0;
 
 /// Runs the transfers concurrently and returns both reports of each, sender first.
 ///
@@ -304,21 +299,6 @@ fn length(transfers: &[Transfer]) -> Duration {
 /// How long arms in turns take. Between two slices the path empties, which takes no longer than a slice.
 fn length_in_turns(arms: &[Transfer]) -> Duration {
     2 * arms.iter().map(|arm| longest(&arm.spec)).sum::<Duration>()
-}
-
-/// No trial is longer: 31 years.
-const LONGEST: Duration = Duration::from_secs(1_000_000_000);
-
-/// The longest that the traffic of a trial takes, with its warm-up.
-pub(crate) fn longest(spec: &TrialSpec) -> Duration {
-    let measured = match (spec.probe.length, spec.probe.pacing) {
-        (Length::Time(ns), _) => ns as f64 / 1e9,
-        (Length::Packets(packets), Pacing::Schedule(per_second)) => packets as f64 / per_second,
-        (Length::Packets(packets), _) => packets as f64 / SLOWEST_PER_SECOND,
-    };
-    // What a stranger announces may be no time at all.
-    let measured = Duration::try_from_secs_f64(measured).unwrap_or(LONGEST).min(LONGEST);
-    Duration::from_nanos(spec.probe.warmup_ns) + measured
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Measures the clock offset between two agents' hosts.
 
-use crate::protocol::client::AgentClient;
-use crate::protocol::error::AgentError;
-use crate::stats::clock::{self, Offset};
-use crate::trial::execute::execute;
-use crate::trial::path::Path;
-use crate::trial::transfers;
+use crate::execute::execute;
+use crate::path::Path;
+use crate::transfers;
 use stacklab_model::{Direction, Framing, Io, Length, Pacing, Probe, TrialSpec, Tuning};
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::stats::clock::{self, Offset};
 
 /// Length of the echo that measures the round trip.
 const ECHO_NS: u64 = 250_000_000;

@@ -1,6 +1,6 @@
 //! A path, a spec and two valid host reports, for unit tests.
 
-use crate::trial::path::Path;
+use crate::path::Path;
 use stacklab_model::{
     Cell, Endpoint, Family, Framing, HostReport, Length, Offloads, Pacing, Probe, ProbeSpec, Received, Role,
     ScopedAddr, Sent, TcpInfo, Transport, TrialSpec,

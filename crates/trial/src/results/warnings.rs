@@ -1,7 +1,7 @@
 //! Warnings about a run's figures.
 
+use crate::path::Path;
 use crate::results::{found_path, interleaved, options, standstill};
-use crate::trial::path::Path;
 use stacklab_model::{
     CpuScope, CpuSource, HostReport, Pacing, Probe, Transport, TrialSpec, Warning, wire_size,
 };
@@ -69,13 +69,13 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
     if let Some(cpu) = &sender.cpu
         && cpu.scope != CpuScope::Threads
         && cpu.source != Some(CpuSource::IdleResidency)
-        && cpu.window_ns < FEW_TICKS * crate::sys::tick_ns()
+        && cpu.window_ns < FEW_TICKS * stacklab_traffic::timing::tick_ns()
     {
         warn(
             "tick",
             format!(
                 "CPU time counts in ticks of {} ms: over the measured window one run's CPU figure is coarse",
-                crate::sys::tick_ns() / 1_000_000
+                stacklab_traffic::timing::tick_ns() / 1_000_000
             ),
             "lengthen the runs (--scale standard) if CPU figures matter",
         );

@@ -15,7 +15,7 @@ pub(crate) mod validate;
 mod values;
 mod warnings;
 
-pub use cpu::tick_ns;
+pub use stacklab_traffic::timing::tick_ns;
 pub use throughput::drops;
 pub use values::values;
 pub use warnings::warnings;

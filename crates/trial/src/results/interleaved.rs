@@ -1,9 +1,9 @@
 //! Joint figures of the arms of an interleaved trial: locations from their slices, and the packets of all.
 
-use crate::engine::coalesce;
+use crate::path::Path;
 use crate::results::locations::located;
-use crate::trial::path::Path;
 use stacklab_model::{Family, HostReport, Metric, Probe, Slice, Transport, TrialSpec, Value, wire_size};
+use stacklab_traffic::timing::knows_arrival_times;
 use std::collections::BTreeMap;
 
 /// Packets of other protocols, and tolerance of counters: as in the validation of one transfer.
@@ -70,7 +70,7 @@ fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<
         Some(slices.iter().map(|slice| figure(slice).filter(|figure| *figure > 0.0)).collect())
     };
     let milliseconds = |ns: f64| ns / 1e6;
-    let timed = spec.probe.probe == Probe::Stream && coalesce::knows_arrival_times(spec);
+    let timed = spec.probe.probe == Probe::Stream && knows_arrival_times(spec);
     let shared = spec.slicing.is_some_and(|slicing| slicing.shares(metric));
     if metric.probe() != spec.probe.probe || !metric.applies_to(spec.transport) || shared {
         return None;
@@ -158,7 +158,7 @@ pub(super) fn arrivals(spec: &TrialSpec, slices: &[Slice]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{host_reports, path, spec};
+    use crate::fixtures::{host_reports, path, spec};
     use stacklab_model::{LinkBucket, Slicing};
 
     /// Slices of two arms whose messages per second are given by round, and which send 10 ms each.

@@ -1,0 +1,22 @@
+//! A trial as a coordinator runs it on two agents, and what its reports say.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `transfers` | the transfers of a trial, each with one sender and one receiver |
+//! | `execute`, `slots` | the requests to the agents, at once or in time slots |
+//! | [`results`] | validation of the reports of two hosts, and their figures |
+
+mod clock_sync;
+mod execute;
+#[cfg(test)]
+mod fixtures;
+mod path;
+pub mod results;
+mod run;
+mod slots;
+mod transfers;
+
+pub use clock_sync::measure_offset;
+pub use path::{NatPath, Path};
+pub use run::{Collected, Figures, collect, collect_in_turns, figures, run_trial};
+pub use slots::{PathLimits, SlotArm, SlotLengths, collect_in_slots};
