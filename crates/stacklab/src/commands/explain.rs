@@ -9,7 +9,7 @@ use crate::commands::output::{print_bytes, print_text, width};
 use crate::commands::run::campaign;
 use crate::explaining::{ARM_NS, ARMS, SLICE_NS, WARMUP_NS, explanations, possible};
 use crate::failure::Failure;
-use crate::page::{ROOM, document};
+use stacklab_serve::page::{ROOM, document};
 use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
