@@ -3,6 +3,7 @@
 use stacklab_agent::AgentFailure;
 use stacklab_agent::advice::listen_advice;
 use stacklab_campaign::CampaignError;
+use stacklab_serve::ServeError;
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;
 use stacklab_testbed::TestbedError;
@@ -98,17 +99,9 @@ pub(crate) enum Failure {
         /// The system's reason.
         reason: io::Error,
     },
-    /// The page cannot be served on this address.
-    #[error(
-        "could not serve the page on {address}: {reason}{}",
-        listen_advice(reason, "another program", "--port 8100")
-    )]
-    Serve {
-        /// The address.
-        address: std::net::SocketAddr,
-        /// The system's reason.
-        reason: io::Error,
-    },
+    /// The page cannot be served, or a record not be shown.
+    #[error("{0}")]
+    Serve(#[from] ServeError),
     /// An iperf3 server cannot listen.
     #[error(
         "could not listen on {at}: {reason}{}",
@@ -177,15 +170,15 @@ impl Failure {
     /// The same, as a number.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Failure::Campaign(error) => campaign_code(error),
+            Failure::Campaign(error) | Failure::Serve(ServeError::Campaign(error)) => campaign_code(error),
+            Failure::Usage(_) | Failure::Serve(ServeError::Usage(_)) => 2,
             Failure::Output { .. }
             | Failure::System { .. }
             | Failure::OwnAgent(_)
             | Failure::Reference(_)
             | Failure::NoPage(_)
             | Failure::Iperf3Server { .. }
-            | Failure::Serve { .. } => 1,
-            Failure::Usage(_) => 2,
+            | Failure::Serve(_) => 1,
             Failure::NoImage { .. }
             | Failure::Unable
             | Failure::ManualTestbed { .. }

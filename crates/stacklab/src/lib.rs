@@ -6,8 +6,6 @@ mod cli;
 mod commands;
 mod explaining;
 mod failure;
-mod page;
-mod serve;
 pub mod untrusted;
 
 use clap::Parser;
@@ -41,7 +39,7 @@ pub fn main() -> ExitCode {
         Command::Reference(command) => commands::reference::reference(&command),
         Command::Measure(options) => commands::measure::measure(&options),
         Command::Path(options) => commands::path::path(&options),
-        Command::Serve(options) => serve::serve(&options),
+        Command::Serve(options) => commands::serve::serve(options),
         Command::Doctor => commands::doctor::doctor(),
         Command::Image(command) => commands::image::image(&command),
         Command::Lab(command) => commands::lab::lab(&command),

@@ -4,17 +4,14 @@
 pub use stacklab_campaign::rig::remote_host::read_list;
 
 use crate::failure::Failure;
-use crate::page::{ROOM, document};
-use crate::serve::guard::{Guard, Pass};
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use stacklab_campaign::record::conclude;
 use stacklab_model::{Difference, RunRecord};
 use stacklab_report::page::{Page, html};
 use stacklab_report::{
     FigureFormat, Format, PaperFormat, TidyFormat, WIDTH, figure, figures, paper, render, tidy, tidy_slices,
 };
+use stacklab_serve::page::{ROOM, document};
 use stacklab_store::{Record, untrusted};
-use std::net::SocketAddr;
 
 /// What the program makes of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,21 +118,4 @@ fn all_of(record: &Record) -> Result<(), Failure> {
 fn whole_runs(record: &Record) -> Result<Vec<RunRecord>, Failure> {
     let whole = |run: RunRecord| Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run });
     record.runs()?.into_iter().map(whole).collect()
-}
-
-/// Whether `stacklab serve`, bound to this address and with this token, answers a request with these headers and this
-/// query. A header that is not HTTP is refused by the server's parser.
-///
-/// # Panics
-/// If the token is not one that `serve` takes.
-pub fn is_served(bound: SocketAddr, token: &str, headers: &[(&[u8], &[u8])], query: &str) -> bool {
-    let guard = Guard::new(bound, Some(token)).expect("a token of letters and digits");
-    let mut map = HeaderMap::new();
-    for (name, value) in headers {
-        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) else {
-            return false;
-        };
-        map.append(name, value);
-    }
-    matches!(guard.pass(&map, query), Pass::Yes | Pass::Welcome(_))
 }

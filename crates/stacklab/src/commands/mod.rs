@@ -18,5 +18,6 @@ pub(crate) mod reference;
 pub(crate) mod replicate;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod ssh_clean;
 pub(crate) mod study;

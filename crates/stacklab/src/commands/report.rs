@@ -3,13 +3,13 @@
 use crate::cli::report::ReportOptions;
 use crate::commands::output::{output, print_text, width};
 use crate::failure::Failure;
-use crate::page::{ROOM, document};
 use stacklab_campaign::record::{conclude, latest};
 use stacklab_model::{Difference, Findings, UnknownName, nearest};
 use stacklab_report::page::html;
 use stacklab_report::{
     FigureFormat, Format, PaperFormat, WIDTH, brief, figure, figures, paper, render, stage_costs,
 };
+use stacklab_serve::page::{ROOM, document};
 use stacklab_store::Record;
 use std::ffi::OsStr;
 use std::io::IsTerminal;

@@ -1,10 +1,10 @@
 //! Changes of records, as server-sent events.
 
-use crate::serve::cached::Stamp;
-use crate::serve::json::to_json;
-use crate::serve::library::Library;
-use crate::serve::running::Running;
-use crate::serve::server::Server;
+use crate::Server;
+use crate::cached::Stamp;
+use crate::library::Library;
+use crate::running::Running;
+use crate::to_json;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
 use stacklab_report::page::Changed;
@@ -98,7 +98,7 @@ fn look(library: &Library, name: Option<&str>, reported: Option<Seen>) -> Change
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::library::tests::{folder, held};
+    use crate::library::tests::{folder, held};
 
     #[test]
     fn a_change_that_could_not_be_told_is_told_as_soon_as_it_can_be() {

@@ -1,6 +1,6 @@
 //! Published figures of a study, for the metrics of its replication.
 
-use crate::failure::Failure;
+use crate::ServeError;
 use stacklab_model::Metric;
 use stacklab_published::replication::published_name;
 use stacklab_published::{PublishedFigure, Reference};
@@ -15,7 +15,7 @@ type Key = (Metric, Option<String>, String);
 ///
 /// # Errors
 /// When a table of published figures is invalid, which does not occur in an installed program.
-pub(super) fn of(study_name: &str) -> Result<Vec<Published>, Failure> {
+pub(super) fn of(study_name: &str) -> Result<Vec<Published>, ServeError> {
     let study = Path::new(study_name).file_stem().unwrap_or_default().to_string_lossy();
     // Of no study of this name there are no tables to read.
     if stacklab_published::study(&study).is_none() {

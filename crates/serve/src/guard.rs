@@ -2,7 +2,7 @@
 //! whose Host header names loopback, so that no foreign web page can send requests through a browser by a name that was
 //! made to lead here.
 
-use crate::failure::Failure;
+use crate::ServeError;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
 use axum::http::{HeaderMap, HeaderName};
 use stacklab_agent::key::random_hex;
@@ -45,14 +45,14 @@ impl Guard {
     ///
     /// # Errors
     /// When the token is too short, or the system has no random numbers.
-    pub(crate) fn new(bound: SocketAddr, token: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) fn new(bound: SocketAddr, token: Option<&str>) -> Result<Self, ServeError> {
         let token = match token {
             None => new_token()?,
             Some(token) if token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 token.to_owned()
             }
             Some(_) => {
-                return Err(Failure::Usage(
+                return Err(ServeError::Usage(
                     "a token has at least 16 letters and digits; without --token, one is generated"
                         .to_owned(),
                 ));
@@ -144,9 +144,9 @@ fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |apart, (a, b)| apart | (a ^ b)) == 0
 }
 
-fn new_token() -> Result<String, Failure> {
+fn new_token() -> Result<String, ServeError> {
     random_hex(16).map_err(|error| {
-        Failure::Usage(format!("cannot generate a random token ({error}): set one with --token"))
+        ServeError::Usage(format!("cannot generate a random token ({error}): set one with --token"))
     })
 }
 

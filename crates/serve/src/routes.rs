@@ -1,10 +1,10 @@
 //! Answers: the page, its script and style, and its data as JSON.
 
-use crate::failure::Failure;
-use crate::serve::events::events;
-use crate::serve::guard::Pass;
-use crate::serve::json::to_json;
-use crate::serve::server::Server;
+use crate::ServeError;
+use crate::Server;
+use crate::events::events;
+use crate::guard::Pass;
+use crate::to_json;
 use axum::Router;
 use axum::extract::{Query, Request, State};
 use axum::http::header::{
@@ -116,7 +116,7 @@ fn refused(status: StatusCode, error: &str) -> Response {
 /// Reads records on a separate thread, so that the server can still answer.
 async fn read(
     server: Arc<Server>,
-    read: impl FnOnce(&Server) -> Option<Result<String, Failure>> + Send + 'static,
+    read: impl FnOnce(&Server) -> Option<Result<String, ServeError>> + Send + 'static,
 ) -> Response {
     match tokio::task::spawn_blocking(move || read(&server)).await {
         Ok(Some(Ok(text))) => json(text),
@@ -197,9 +197,9 @@ async fn changes(State(server): ServerState, Query(Followed { name }): Query<Fol
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::guard::Guard;
-    use crate::serve::library::tests::folder;
-    use crate::serve::server::STREAMS;
+    use crate::STREAMS;
+    use crate::guard::Guard;
+    use crate::library::tests::folder;
     use tokio::sync::Semaphore;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which records a campaign is writing: it holds a lock on its record's file. The lock is looked up in the kernel's
 //! list and not tried, because trying would hinder a campaign that begins at that moment.
 
-use crate::serve::cached::Stamp;
+use crate::cached::Stamp;
 use std::collections::HashSet;
 
 /// The locked files: device (major, minor) and inode.

@@ -3,7 +3,7 @@
 mod host_rows;
 mod published;
 
-use crate::failure::Failure;
+use crate::ServeError;
 use serde::Serialize;
 use stacklab_analysis::{findings, limit};
 use stacklab_campaign::record::Recorded;
@@ -13,7 +13,7 @@ use stacklab_store::Record;
 use std::collections::HashMap;
 
 /// Maximum JSON size of a document in one file: with the page's script and style, the file stays below a megabyte.
-pub(crate) const ROOM: usize = 880_000;
+pub const ROOM: usize = 880_000;
 /// Maximum JSON size of the runs' details in a document.
 const DETAILS: usize = 400_000;
 /// Consecutive runs that do not fit, after which the document counts as full.
@@ -24,7 +24,7 @@ const MISSES: usize = 20;
 ///
 /// # Errors
 /// When the record cannot be read, or this version does not understand its study.
-pub(crate) fn document(record: &Record, room: usize) -> Result<Page, Failure> {
+pub fn document(record: &Record, room: usize) -> Result<Page, ServeError> {
     let recorded = Recorded::read(record)?;
     let campaign = recorded.campaign();
     let findings = findings(&campaign);
@@ -57,7 +57,7 @@ pub(crate) fn document(record: &Record, room: usize) -> Result<Page, Failure> {
 ///
 /// # Errors
 /// When the record cannot be read.
-pub(crate) fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<RunDetail>, Failure> {
+pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<RunDetail>, ServeError> {
     let runs = record.runs()?;
     let is_meant = |trial: &Trial| (trial.block, trial.position) == (block, position);
     let Some(place) = runs.iter().position(|run| is_meant(&run.trial)) else { return Ok(None) };
@@ -71,7 +71,7 @@ fn detail_of(
     whole: &RunRecord,
     runs: &[RunRecord],
     detailed: Detailed,
-) -> Result<RunDetail, Failure> {
+) -> Result<RunDetail, ServeError> {
     let mut detail = detail(whole, &beside(record, runs, whole)?, detailed);
     if let Some(series) = record.tool_series(&whole.trial)? {
         detail.sides.push(tool_side(&series));
@@ -79,12 +79,12 @@ fn detail_of(
     Ok(detail)
 }
 
-fn with_reports(record: &Record, run: &RunRecord) -> Result<RunRecord, Failure> {
+fn with_reports(record: &Record, run: &RunRecord) -> Result<RunRecord, ServeError> {
     Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run.clone() })
 }
 
 /// The other arms of an interleaved run's trial, which began with it.
-fn beside(record: &Record, runs: &[RunRecord], run: &RunRecord) -> Result<Vec<RunRecord>, Failure> {
+fn beside(record: &Record, runs: &[RunRecord], run: &RunRecord) -> Result<Vec<RunRecord>, ServeError> {
     let began = |run: &RunRecord| (run.trial.block, run.started_unix_ns);
     let others = runs.iter().filter(|other| {
         run.spec.slicing.is_some() && began(other) == began(run) && other.trial.position != run.trial.position
@@ -94,7 +94,7 @@ fn beside(record: &Record, runs: &[RunRecord], run: &RunRecord) -> Result<Vec<Ru
 
 /// The details of as many runs as fit: first the invalid runs, then block by block, so that every cell has some
 /// before any has many.
-fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDetail>, Failure> {
+fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDetail>, ServeError> {
     let mut wanted: Vec<&RunRecord> = runs.iter().collect();
     // A few invalid runs of each kind are enough to show the reason.
     let mut shown: HashMap<&str, usize> = HashMap::new();
@@ -130,8 +130,8 @@ fn bytes(value: &impl Serialize) -> usize {
 fn fill<T, D>(
     wanted: Vec<T>,
     room: usize,
-    mut make: impl FnMut(T, usize) -> Result<(D, usize), Failure>,
-) -> Result<Vec<D>, Failure> {
+    mut make: impl FnMut(T, usize) -> Result<(D, usize), ServeError>,
+) -> Result<Vec<D>, ServeError> {
     let (mut made, mut left, mut misses) = (Vec::new(), room, 0);
     for one in wanted {
         if left == 0 || misses == MISSES {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn without_room_nothing_is_made_and_what_is_too_large_leaves_room_to_others() {
         let none =
-            fill(vec![1], 0, |_, _| -> Result<((), usize), Failure> { panic!("nothing is asked for") });
+            fill(vec![1], 0, |_, _| -> Result<((), usize), ServeError> { panic!("nothing is asked for") });
         assert!(none.unwrap().is_empty());
         let of = |sizes: Vec<usize>| fill(sizes, 100, |size, _| Ok((size, size))).unwrap();
         assert_eq!(of(vec![40, 101, 30, 31, 30, 1]), [40, 30, 30]);

@@ -3,11 +3,11 @@
 //! A request names a file of the folder. The name is compared with the existing names, and never becomes a path.
 //! Symbolic links, folders and other file extensions are ignored.
 
-use crate::failure::Failure;
+use crate::ServeError;
+use crate::cached::{Cached, Stamp, locked};
 use crate::page::{document, run_detail};
-use crate::serve::cached::{Cached, Stamp, locked};
-use crate::serve::json::to_json;
-use crate::serve::running::Running;
+use crate::running::Running;
+use crate::to_json;
 use stacklab_analysis::{between, findings};
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::record::Recorded;
@@ -39,9 +39,9 @@ impl Library {
     ///
     /// # Errors
     /// When it is not a folder, or cannot be read.
-    pub(super) fn open(folder: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(folder: &Path) -> Result<Self, ServeError> {
         std::fs::read_dir(folder).map_err(|reason| {
-            Failure::Usage(format!("the folder {} cannot be read: {reason}", folder.display()))
+            ServeError::Usage(format!("the folder {} cannot be read: {reason}", folder.display()))
         })?;
         Ok(Library {
             folder: folder.to_owned(),
@@ -118,7 +118,7 @@ impl Library {
             match self.summary(name, stamp) {
                 Ok((title, started, runs)) => (row.title, row.started, row.runs) = (title, started, runs),
                 Err(failure) => {
-                    is_passing = matches!(&failure, Failure::Campaign(CampaignError::Store(error)) if error.is_passing());
+                    is_passing = matches!(&failure, ServeError::Campaign(CampaignError::Store(error)) if error.is_passing());
                     row.error = Some(failure.to_string());
                 }
             }
@@ -133,7 +133,7 @@ impl Library {
     }
 
     /// A record's title, start time and number of runs.
-    fn summary(&self, name: &str, stamp: Stamp) -> Result<(String, String, usize), Failure> {
+    fn summary(&self, name: &str, stamp: Stamp) -> Result<(String, String, usize), ServeError> {
         let record = self.open_record(name, stamp)?;
         let campaign = record.campaign()?;
         let title = Recorded::title(&campaign).unwrap_or(campaign.study_name);
@@ -141,13 +141,13 @@ impl Library {
     }
 
     /// What is measured in an existing record.
-    pub(super) fn findings(&self, name: &str, stamp: Stamp) -> Result<Findings, Failure> {
+    pub(super) fn findings(&self, name: &str, stamp: Stamp) -> Result<Findings, ServeError> {
         Ok(findings(&Recorded::read(&self.open_record(name, stamp)?)?.campaign()))
     }
 
     /// What an existing record says, as JSON; `None` if there is no such record. While the record changes, it may be
     /// slightly out of date.
-    pub(super) fn headline(&self, name: &str) -> Option<Result<String, Failure>> {
+    pub(super) fn headline(&self, name: &str) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
         let known = locked(&self.headlines).get(name).filter(|known| known.is_fresh(stamp)).cloned();
         if let Some(known) = known {
@@ -163,9 +163,9 @@ impl Library {
     }
 
     /// Opens an existing record for reading; one that is too large is refused.
-    fn open_record(&self, name: &str, stamp: Stamp) -> Result<Record, Failure> {
+    fn open_record(&self, name: &str, stamp: Stamp) -> Result<Record, ServeError> {
         if stamp.bytes > LARGEST {
-            return Err(Failure::Usage(format!(
+            return Err(ServeError::Usage(format!(
                 "{name} has {} bytes: more than the page reads; use `stacklab report`",
                 stamp.bytes
             )));
@@ -175,7 +175,7 @@ impl Library {
 
     /// The document of a record, as JSON, without details of runs; `None` if there is no such record. While the
     /// record changes, the document may be slightly out of date.
-    pub(super) fn document(&self, name: &str) -> Option<Result<String, Failure>> {
+    pub(super) fn document(&self, name: &str) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
         let known = locked(&self.documents)
             .iter()
@@ -198,21 +198,21 @@ impl Library {
     }
 
     /// The host reports of a run, as JSON; `None` if there is no such record or run.
-    pub(super) fn detail(&self, name: &str, block: u32, position: u32) -> Option<Result<String, Failure>> {
+    pub(super) fn detail(&self, name: &str, block: u32, position: u32) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
         let read = || run_detail(&self.open_record(name, stamp)?, block, position);
         read().map(|detail| detail.map(|detail| to_json(&detail))).transpose()
     }
 
     /// A comparison of two records, as JSON; `None` if one of them does not exist.
-    pub(super) fn compare(&self, a: &str, b: &str) -> Option<Result<String, Failure>> {
+    pub(super) fn compare(&self, a: &str, b: &str) -> Option<Result<String, ServeError>> {
         let both = [(a, self.stamp(a)?), (b, self.stamp(b)?)];
-        let compare = || -> Result<String, Failure> {
+        let compare = || -> Result<String, ServeError> {
             let [first, second] = both.map(|(name, stamp)| self.open_record(name, stamp));
             let [first, second] = [Recorded::read(&first?)?, Recorded::read(&second?)?];
             let found =
                 between([&first.campaign(), &second.campaign()], [a, b], &[], None).map_err(|_| {
-                    Failure::Usage(format!(
+                    ServeError::Usage(format!(
                         "{a} and {b} have nothing in common: measure the same study on both"
                     ))
                 })?;
@@ -237,7 +237,7 @@ pub(super) mod tests {
             program_version: "0.1.0".to_owned(),
             created_unix_ns: 5,
             study_name: "quickstart.toml".to_owned(),
-            study_text: include_str!("../../../../studies/quickstart.toml").to_owned(),
+            study_text: include_str!("../../../studies/quickstart.toml").to_owned(),
             scale: None,
             settings: vec![],
             seed: 1,
@@ -337,7 +337,7 @@ pub(super) mod tests {
     fn a_hostile_study_in_a_record_holds_nobody_up() {
         let (_folder, path, library) = folder();
         let sizes: Vec<String> = (0..60_000).map(|size| (1_000_000 + size).to_string()).collect();
-        let own = include_str!("../../../../studies/quickstart.toml");
+        let own = include_str!("../../../studies/quickstart.toml");
         let begin = own.find("size = [").expect("it has sizes");
         let end = begin + own[begin..].find(']').expect("they end");
         let many = format!("{}size = [{}{}", &own[..begin], sizes.join(", "), &own[end..]);

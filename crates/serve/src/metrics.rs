@@ -1,7 +1,7 @@
 //! Findings of the folder's records as gauges, which Prometheus reads at /metrics.
 
-use crate::serve::cached::{Cached, locked};
-use crate::serve::library::Library;
+use crate::cached::{Cached, locked};
+use crate::library::Library;
 use stacklab_model::{Cell, Comparison, Factor, Findings, Interval, Scale, Verdict};
 use stacklab_report::prometheus::{Gauge, Labels, exposition};
 use std::collections::HashMap;
@@ -143,7 +143,7 @@ fn comparison_labels(comparison: &Comparison) -> Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::library::tests::folder;
+    use crate::library::tests::folder;
     use std::fs;
 
     #[test]
