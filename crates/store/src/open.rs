@@ -74,8 +74,8 @@ impl Record {
         record.known()?.sound()
     }
 
-    /// Opens a record to read it, even while a campaign writes it. Reads are limited to the work that its length allows,
-    /// which is enough for reading it many times.
+    /// Opens a record to read it, even while a campaign writes it. Reads are limited to the work that its length
+    /// allows, which is enough for reading it many times.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let file = File::open(path).map_err(|reason| absent(path, &reason))?;
         let bytes = file.metadata().map_err(|reason| absent(path, &reason))?.len();

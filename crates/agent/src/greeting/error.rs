@@ -22,7 +22,7 @@ pub enum GreetingError {
     NoKey,
     /// The agent is open, and a key was given.
     #[error(
-        "it is open and cannot prove that it is the agent of this key: leave the key out, or start that agent without --open"
+        "it is open and cannot prove that it is the agent of this key: leave the key out, or start that agent without --no-auth"
     )]
     Open,
     /// The agent did not prove that it knows the key.

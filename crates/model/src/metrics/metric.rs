@@ -270,8 +270,8 @@ impl Metric {
     /// The largest difference, in the metric's unit, that counts as none on the difference scale. Shares: a tenth of
     /// a percentage point (one percentage point for buffer delay, which is not bounded by 100). Counts: half an
     /// event. Events per message: one in a hundred messages; retransmissions one in a thousand, as loss. Parts of the
-    /// CPU time: half a per cent of a core. Pacing error: ten microseconds. Memory: one mebibyte, the amount that a kernel
-    /// reserves for each processor. Metrics on the ratio scale use the study's margin.
+    /// CPU time: half a per cent of a core. Pacing error: ten microseconds. Memory: one mebibyte, the amount that a
+    /// kernel reserves for each processor. Metrics on the ratio scale use the study's margin.
     pub fn difference_margin(self) -> f64 {
         match (self, self.unit()) {
             (Metric::BufferDelay, _) => 1.0,

@@ -208,7 +208,7 @@ struct StreamOptions {
     /// Messages per second, of all flows together, instead of -b
     #[arg(long, value_name = "N", value_parser = per_second)]
     pps: Option<f64>,
-    /// How messages get into the kernel: auto, plain (a call each), batch (several a call), segment (GSO
+    /// How messages get into the kernel: auto, send (a call each), sendmmsg (several a call), gso (GSO
     /// batches, UDP), zerocopy (TCP)
     #[arg(long, value_name = "IO", default_value = "auto", value_parser = io)]
     io: Choice,

@@ -242,7 +242,7 @@ Examples:
   stacklab agent --listen --iperf3                 a server for clients of iperf3, port 5201
 
 An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or \
-STACKLAB_KEY. It sends to the coordinator's own addresses only, for at most --longest seconds a trial. Without --tls \
+STACKLAB_KEY. It sends to the coordinator's own addresses only, for at most --max-duration seconds a trial. Without --tls \
 the connection is not encrypted: SECURITY.md says what that means. Ctrl-C ends it.")]
     Agent(AgentCommand),
     /// Remove the program that `run --copy-agent` put on machines that ssh reaches

@@ -1,6 +1,6 @@
 //! The options of `stacklab path`.
 
-use crate::cli::quantities::per_second;
+use crate::cli::quantities::{per_second, read_bytes};
 use crate::otlp::Endpoint;
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
@@ -34,9 +34,9 @@ pub(crate) struct PathOptions {
     /// Most probes a second, of all hosts and families together
     #[arg(long, value_name = "N", default_value = "1", value_parser = per_second)]
     pub pps: f64,
-    /// Most megabytes read in all; with --watch, in each hour
-    #[arg(long, value_name = "MB", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub most_mb: u64,
+    /// Bytes read in all, such as 10M; with --watch, in each hour
+    #[arg(long, value_name = "BYTES", default_value = "10M", value_parser = read_bytes)]
+    pub max_bytes: u64,
     /// Differences within so many per cent are equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub margin: u8,

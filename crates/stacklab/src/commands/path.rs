@@ -42,7 +42,7 @@ pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
     let targets = targets(options)?;
     let resolvers = if options.resolver.is_empty() { systems_resolvers() } else { options.resolver.clone() };
     let rounds = options.rounds.or((!options.watch).then_some(ROUNDS));
-    let most_bytes = options.most_mb * 1_000_000;
+    let most_bytes = options.max_bytes;
     let requests = 2 * targets.len() as u64 * rounds.unwrap_or(ROUNDS);
     let request_bytes =
         if options.watch { WATCH_REQUEST } else { (most_bytes / requests).max(LEAST_REQUEST) };

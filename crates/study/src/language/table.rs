@@ -94,18 +94,18 @@ const TESTBED_KEYS: &[Key] = &[
         "topology",
         Kind::Name { set: "topology", names: TOPOLOGIES },
         "\"link\"",
-        "How hosts are connected. link: two hosts, one link. routed: client, router, router, client in a chain, three links of this rate and MTU unless near and far say otherwise; factors.mechanism says how packets cross the middle one. wifi: station, access point, and station or wired host, on one radio channel, simulated in a guest; testbed.wifi says how.",
+        "How hosts are connected. link: two hosts, one link. routed: client, router, router, client in a chain, three links of this rate and MTU unless sender_link and receiver_link say otherwise; factors.mechanism says how packets cross the middle one. wifi: station, access point, and station or wired host, on one radio channel, simulated in a guest; testbed.wifi says how.",
     ),
     optional("wifi", Kind::Table(WIFI), "The Wi-Fi network. Wi-Fi topology only."),
     LATE,
     LOST,
     optional(
-        "near",
+        "sender_link",
         Kind::Table(END_LINK),
         "What the link between the sender and its router has for itself. Routed topology only.",
     ),
     optional(
-        "far",
+        "receiver_link",
         Kind::Table(END_LINK),
         "What the link between the receiver and its router has for itself. Routed topology only.",
     ),
@@ -208,7 +208,7 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "io",
         Kind::List(&Kind::Name { set: "I/O path", names: IO }),
-        "How messages get into and out of the kernel. auto: as the program chooses, which is what an absent io means. plain: one call a message. batch: several messages a call. segment: one call per GSO batch, UDP only. zerocopy: from the program's memory, TCP only.",
+        "How messages get into and out of the kernel. auto: as the program chooses, which is what an absent io means. send: one call a message. sendmmsg: several messages a call. gso: one call per GSO batch, UDP only. zerocopy: from the program's memory, TCP only.",
     ),
     optional(
         "flows",
@@ -309,7 +309,7 @@ const OTHER_LEVELS: &[Key] = &{
 };
 
 /// Levels of factor io: the model's, and the choice being the program's.
-const IO: &[&str] = &["auto", "plain", "batch", "segment", "zerocopy"];
+const IO: &[&str] = &["auto", "send", "sendmmsg", "gso", "zerocopy"];
 const BUFFER: Kind = Kind::List(&Kind::Integer { least: 1024, most: 1 << 30 });
 
 const PROBES: &[Key] = &[

@@ -9,8 +9,8 @@ use stacklab_model::{
     print_duration,
 };
 
-/// Reads `blocks.schedule` and `blocks.slice`; `None` if each trial is measured by itself. Without `blocks.schedule`, arms are
-/// interleaved where nothing speaks against it.
+/// Reads `blocks.schedule` and `blocks.slice`; `None` if each trial is measured by itself. Without a schedule,
+/// arms are interleaved where nothing speaks against it.
 pub(super) fn read(
     node: Option<&Node>,
     probes: &[ProbeSpec],

@@ -198,7 +198,7 @@ impl Permission {
         if u128::from(lasts_ns) + u128::from(spec.probe.warmup_ns) > longest.as_nanos() {
             let most = print_duration(longest.as_nanos() as u64);
             return Err(format!(
-                "refused a trial of more than {most}: where the agent was started, --longest allows more"
+                "refused a trial of more than {most}: where the agent was started, --max-duration allows more"
             ));
         }
         if limits.tuning { Ok(()) } else { check_tuning(&spec.tuning) }

@@ -107,7 +107,10 @@ fn every_scale_of_the_quickstart_is_a_study() {
 fn scales_are_checked_even_where_none_is_asked_for() {
     assert_mistakes(&[
         (format!("{STUDY}[scale.quik]\n"), &["no key `scale.quik`", "did you mean `quick`?"]),
-        (format!("{STUDY}[scale.quick.blocks]\nmin = 1\n"), &["for `scale.quick.blocks.min`", "from 2 to 10000"]),
+        (
+            format!("{STUDY}[scale.quick.blocks]\nmin = 1\n"),
+            &["for `scale.quick.blocks.min`", "from 2 to 10000"],
+        ),
         (format!("{STUDY}[scale.quick.scale]\n"), &["no key `scale.quick.scale`"]),
     ]);
 }
