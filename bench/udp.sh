@@ -2,8 +2,8 @@
 # UDP flood: what arrives, and what an arriving packet costs.
 
 # Each udp_TOOL FAMILY SIZE floods for a second and sets received (packets) and seconds.
-udp_stacklab() { ours udp "$1" "$2" --io batch && ours_received; }
-udp_stacklab-segment() { ours udp "$1" "$2" --io segment && ours_received; }
+udp_stacklab() { ours udp "$1" "$2" --io sendmmsg && ours_received; }
+udp_stacklab-segment() { ours udp "$1" "$2" --io gso && ours_received; }
 
 udp_iperf3() {
     in_sender iperf3 -c "$(address "$1")" -u -b 0 -l "$2" -t 1 --json >"$work/iperf3.json" || return 1
@@ -62,7 +62,7 @@ udp_about() {
 UDP flood for one second, socket buffers as each tool has them. kpps and mbit: thousands of packets and Mbit of payload
 received per second, by the tool's own count at the receiver. rx_ns and both_ns: time that the receiver's processor, or
 both, were busy over the whole run (/proc/stat), per packet received. On a veth pair the sender's processor also does
-the receiver's work up to the socket, so both_ns is the whole cost. stacklab-segment is `--io segment` (UDP_SEGMENT and UDP_GRO).
+the receiver's work up to the socket, so both_ns is the whole cost. stacklab-segment is `--io gso` (UDP_SEGMENT and UDP_GRO).
 END
 }
 

@@ -292,8 +292,8 @@ topology = "routed"
 rate = "50 Mbit/s"
 delay = "10ms"
 loss = "10 %"
-near = { rate = "100 Mbit/s", delay = "5ms" }
-far = { mtu = 9000 }
+sender_link = { rate = "100 Mbit/s", delay = "5ms" }
+receiver_link = { mtu = 9000 }
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["udp"]

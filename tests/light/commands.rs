@@ -154,7 +154,7 @@ fn built_in_studies_are_printed_and_a_new_one_can_be_planned() {
 #[test]
 fn a_plan_shows_delays_and_a_missing_image_is_said_before_anything_boots() {
     let program = Program::new();
-    let testbed = "[testbed]\ntopology = \"routed\"\ndelay = \"20ms\"\nnear.loss = 0.01\n";
+    let testbed = "[testbed]\ntopology = \"routed\"\ndelay = \"20ms\"\nsender_link.loss = 0.01\n";
     let routed = SMALL.replacen("[testbed]\n", testbed, 1);
     program.write("routed.toml", routed);
     let plan = program.run(&["plan", "routed.toml"]).expect(code::DONE).stdout;
@@ -183,4 +183,14 @@ fn a_level_is_left_out_with_its_comparisons() {
         .run(&["plan", "systems", "--without", "linux-6.2"])
         .expect(code::REQUEST)
         .says(&["the study has no level `linux-6.2`", "did you mean `linux-6.1`"]);
+}
+
+#[test]
+fn old_flags_fail_with_the_new_name() {
+    let program = Program::new();
+    for (old, new) in stacklab_model::RENAMED_FLAGS {
+        let text = format!("`{old}` was renamed to `{new}`");
+        program.run(&["agent", "--stdio", old, "1"]).expect(code::REQUEST).says(&[&text]);
+        program.run(&["path", "localhost", &format!("{old}=1")]).expect(code::REQUEST).says(&[&text]);
+    }
 }

@@ -107,7 +107,7 @@ fn an_agent_answers_no_third_host() {
 
 #[test]
 fn all_streams_of_a_coordinator_share_the_rate_that_is_allowed() {
-    let there = Listening::start("", &["--most-rate", "1"]);
+    let there = Listening::start("", &["--max-rate", "1"]);
     let mut agent = coordinator(&there);
     let socket = UdpSocket::bind((HERE, 0)).unwrap();
     let sink = socket.local_addr().unwrap();
@@ -187,10 +187,10 @@ fn an_agent_makes_a_key_of_its_own_and_an_open_one_says_so() {
     let mut measure = program.command(&["measure", "udp", HERE, "-n", "10", "-p", &port]);
     measure.env("STACKLAB_KEY", &key);
     support::program::Outcome::of(measure).expect(code::DONE);
-    let open = Listening::start("", &["--open"]);
+    let open = Listening::start("", &["--no-auth"]);
     assert!(open.agent.stderr().contains("open: everyone who reaches this port"));
     let with_key = ["measure", "udp", HERE, "-n", "10", "-p", &open.port];
-    open.program.run(&with_key).expect(code::HOST).says(&["the agent is open", "--open"]);
+    open.program.run(&with_key).expect(code::HOST).says(&["the agent is open", "--no-auth"]);
     let mut without = open.program.command(&with_key);
     without.env_remove("STACKLAB_KEY");
     support::program::Outcome::of(without).expect(code::DONE);
@@ -212,7 +212,7 @@ fn hostile_trials_are_refused_at_once_and_take_no_memory() {
         ("poll_ns", |spec| spec.poll_ns = 1 << 63),
         ("pacing", |spec| spec.probe.pacing = Pacing::Schedule(f64::INFINITY)),
         ("length", |spec| spec.probe.length = Length::Time(u64::MAX)),
-        ("--longest", |spec| spec.probe.length = Length::Time(3_601_000_000_000)),
+        ("--max-duration", |spec| spec.probe.length = Length::Time(3_601_000_000_000)),
         ("slice_ns", |spec| spec.slicing = Some(Slicing { slice_ns: Some(0), slots: false })),
         ("--allow tuning", |spec| spec.tuning = Tuning { busy_poll_us: Some(100), ..Tuning::default() }),
         ("--allow tuning", |spec| {
@@ -257,7 +257,7 @@ fn hostile_trials_are_refused_at_once_and_take_no_memory() {
 
 #[test]
 fn silent_connections_and_idle_coordinators_do_not_hold_an_agent() {
-    let there = Listening::start("", &["--idle", "3"]);
+    let there = Listening::start("", &["--idle-timeout", "3"]);
     let hostile: SocketAddr = "127.0.0.9:0".parse().unwrap();
     let open = || {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
@@ -313,9 +313,9 @@ fn the_limits_are_told_in_the_help() {
     let help = Program::new().run(&["agent", "--help"]).expect(code::DONE).stdout;
     let words: String = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for limit in [
-        "--longest <SECONDS> Maximum length of a trial in seconds [default: 3600]",
-        "--idle <SECONDS> Idle timeout in seconds [default: 60]",
-        "--most-rate <MBITS> Maximum rate",
+        "--max-duration <SECONDS> Maximum length of a trial in seconds [default: 3600]",
+        "--idle-timeout <SECONDS> Idle timeout in seconds [default: 60]",
+        "--max-rate <MBITS> Maximum rate",
         "--allow-target <NETWORK>",
         "--allow <WHAT>",
         "Listen on TCP for coordinators",

@@ -100,7 +100,7 @@ fn advice_fits_the_error() {
         let outcome = program.run(args).expect(code::REQUEST).says(&[said]);
         assert!(!outcome.stderr.contains("agent --listen"), "{outcome}");
     }
-    let outcome = program.run(&["agent", "--listen", "192.0.2.9", "--open"]).expect(code::ELSE);
+    let outcome = program.run(&["agent", "--listen", "192.0.2.9", "--no-auth"]).expect(code::ELSE);
     assert!(!outcome.stderr.contains("another agent"), "{outcome}");
     outcome.says(&["name an address of this host"]);
 }

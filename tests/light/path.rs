@@ -274,7 +274,7 @@ fn no_more_probes_and_bytes_are_sent_than_allowed() {
     });
     let start = Instant::now();
     let run = first(
-        &scene.path("http://both.test/long --pps 10 -n 4 --most-mb 2 --format json").expect(code::DONE),
+        &scene.path("http://both.test/long --pps 10 -n 4 --max-bytes 2M --format json").expect(code::DONE),
     );
     // Each family: one probe for the MTU and, from 64 down, seven or more for hops; then six for each round.
     assert!(start.elapsed() >= Duration::from_secs(3), "{:?}", start.elapsed());

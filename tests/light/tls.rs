@@ -161,7 +161,7 @@ fn whoever_stands_between_with_another_key_hears_nothing() {
 
 #[test]
 fn a_coordinator_that_takes_no_answers_does_not_hold_the_agent() {
-    let (there, fingerprint) = agent(&["--idle", "2"]);
+    let (there, fingerprint) = agent(&["--idle-timeout", "2"]);
     let stream = TcpStream::connect(format!("{HERE}:{}", there.port)).unwrap();
     let to: Fingerprint = fingerprint.parse().unwrap();
     let mut channel: Channel = secure(stream, to, Instant::now() + LIMIT).unwrap();

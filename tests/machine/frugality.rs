@@ -149,14 +149,14 @@ fn messages_take_no_call_but_io_and_the_clock() {
     require_tool("strace", "strace");
     for family in Family::ALL.iter().copied() {
         for (transport, io, probe) in [
-            (Transport::Udp, Io::Plain, Probe::Stream),
-            (Transport::Udp, Io::Batch, Probe::Stream),
-            (Transport::Udp, Io::Segment, Probe::Stream),
-            (Transport::Tcp, Io::Plain, Probe::Stream),
-            (Transport::Tcp, Io::Batch, Probe::Stream),
-            (Transport::Udp, Io::Plain, Probe::Echo),
-            (Transport::Tcp, Io::Plain, Probe::Echo),
-            (Transport::Udp, Io::Plain, Probe::EchoOpenLoop),
+            (Transport::Udp, Io::Send, Probe::Stream),
+            (Transport::Udp, Io::Sendmmsg, Probe::Stream),
+            (Transport::Udp, Io::Gso, Probe::Stream),
+            (Transport::Tcp, Io::Send, Probe::Stream),
+            (Transport::Tcp, Io::Sendmmsg, Probe::Stream),
+            (Transport::Udp, Io::Send, Probe::Echo),
+            (Transport::Tcp, Io::Send, Probe::Echo),
+            (Transport::Udp, Io::Send, Probe::EchoOpenLoop),
         ] {
             let [few, many] = [FEW, MANY].map(|packets| calls(&spec(family, transport, io, probe, packets)));
             let io_calls = |calls: &BTreeMap<String, u64>| -> u64 {
@@ -188,7 +188,7 @@ fn ten_thousand_connections_fit_into_the_memory_promised() {
             Agent::start(host, program.script(&["sh", "-c"], script))
         };
         let mut agents = ["sender", "receiver"].map(start);
-        let mut spec = spec(family, Transport::Tcp, Io::Plain, Probe::Stream, 20 * u64::from(FLOWS));
+        let mut spec = spec(family, Transport::Tcp, Io::Send, Probe::Stream, 20 * u64::from(FLOWS));
         (spec.flows, spec.message_bytes) = (FLOWS, 1408);
         let done = run(&mut agents, spec);
         assert!(done.is_valid(), "{}: {:?}", done.trial, done.status);
@@ -216,7 +216,7 @@ fn a_host_that_may_not_open_so_many_sockets_says_what_to_do() {
         Agent::start(host, program.script(&nobody, script))
     };
     let mut agents = ["sender", "receiver"].map(start);
-    let mut spec = spec(Family::Ipv6, Transport::Tcp, Io::Plain, Probe::Stream, 100);
+    let mut spec = spec(Family::Ipv6, Transport::Tcp, Io::Send, Probe::Stream, 100);
     spec.flows = 400;
     let done = run(&mut agents, spec.clone());
     let said = format!("{:?}", done.status);

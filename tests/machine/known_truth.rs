@@ -154,7 +154,7 @@ fn a_link_that_is_slower_for_a_family_by_a_known_share_is_recovered() {
         let shell = ["nsenter", "-t", &here, "-n", "sh", "-c"];
         // A class lets a batch of datagrams (UDP_SEGMENT) through as one packet, and a slice has only some of these.
         let measure = format!(
-            "exec \"$STACKLAB\" measure udp {} -l 1408 --against ipv4 -t 8 --io batch --json -p {}",
+            "exec \"$STACKLAB\" measure udp {} -l 1408 --against ipv4 -t 8 --io sendmmsg --json -p {}",
             addresses.join(","),
             listening.port
         );

@@ -98,7 +98,7 @@ transport = ["tcp", "udp"]
 framing = ["segment"]
 size = [512]
 flows = [1, 4]
-io = ["plain", "batch"]
+io = ["send", "sendmmsg"]
 pinning = ["none", "halves"]
 # What all flows may have on the way fits into the link's queue: a TCP whose segments overflow it may stand still for longer
 # than such a run.

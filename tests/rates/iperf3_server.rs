@@ -166,7 +166,7 @@ fn killed_peers_leave_nothing() {
 #[test]
 fn what_is_beyond_the_limits_is_refused_in_iperf3s_own_words() {
     let hosts = Hosts::new();
-    let server = hosts.server("--longest 5 --most-rate 100 --clients 1");
+    let server = hosts.server("--max-duration 5 --max-rate 100 --clients 1");
     let to = hosts.address(1, Family::Ipv4);
     for (options, words) in [
         ("-t 6", "test duration too long"),

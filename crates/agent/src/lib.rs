@@ -15,6 +15,7 @@ pub use listen::{ListenError, PORT, listen};
 
 pub use listen::advice;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use key::{Key, KeyError};
 use stacklab_protocols::stamp;
 use stacklab_traffic::agent::{DataPorts, Limits, Network, Peers, Permission};
@@ -60,7 +61,7 @@ pub struct AgentOptions {
     pub key_file: Option<PathBuf>,
     /// Serve everyone who reaches this port, without a key
     #[arg(long, requires = "listen", conflicts_with = "key_file")]
-    pub open: bool,
+    pub no_auth: bool,
     /// Require TLS 1.3: requests and answers are encrypted, and coordinators check the fingerprint of
     /// the agent's TLS key, which is printed. Test traffic is not encrypted
     #[arg(long, requires = "listen")]
@@ -81,20 +82,32 @@ pub struct AgentOptions {
     pub allow: Vec<String>,
     /// Maximum length of a trial in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
-    pub longest: u32,
+    pub max_duration: u32,
     /// Idle timeout in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub idle: u32,
+    pub idle_timeout: u32,
     /// Maximum rate of all streams to a coordinator together, Mbit/s of payload; floods and opening
     /// connections are then refused
     #[arg(long, value_name = "MBITS")]
-    pub most_rate: Option<f64>,
+    pub max_rate: Option<f64>,
     /// The coordinator's addresses; for the process of a coordinator
     #[arg(long, hide = true, requires = "stdio")]
     pub peer: Vec<ScopedAddr>,
     /// The addresses at which the coordinator reached the agent
     #[arg(long, hide = true, requires = "stdio")]
     pub own: Vec<ScopedAddr>,
+}
+
+/// Names the present flag in the error of a command line that has an old one.
+pub fn with_renamed_flag(error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return error };
+    let flag = flag.split('=').next().unwrap_or(flag);
+    match stacklab_model::RENAMED_FLAGS.iter().find(|(old, _)| *old == flag) {
+        Some((old, new)) if error.kind() == ErrorKind::UnknownArgument => {
+            clap::Error::raw(ErrorKind::UnknownArgument, format!("`{old}` was renamed to `{new}`\n"))
+        }
+        _ => error,
+    }
 }
 
 impl AgentOptions {
@@ -105,20 +118,23 @@ impl AgentOptions {
             own: self.own.clone(),
             data_ports: self.data_port.clone().unwrap_or_default(),
             tuning: self.allow.iter().any(|what| what == "tuning"),
-            longest: Duration::from_secs(self.longest.into()),
-            most_bits_per_second: self.most_rate.map(|rate| rate * 1e6),
-            idle: Duration::from_secs(self.idle.into()),
+            longest: Duration::from_secs(self.max_duration.into()),
+            most_bits_per_second: self.max_rate.map(|rate| rate * 1e6),
+            idle: Duration::from_secs(self.idle_timeout.into()),
         };
         Permission { limits: (!self.peer.is_empty()).then_some(limits) }
     }
 
     /// The options of a coordinator's process that say what it may do.
     fn limits(&self) -> Vec<String> {
-        let mut options = vec![format!("--longest={}", self.longest), format!("--idle={}", self.idle)];
+        let mut options = vec![
+            format!("--max-duration={}", self.max_duration),
+            format!("--idle-timeout={}", self.idle_timeout),
+        ];
         options.extend(self.allow_target.iter().map(|network| format!("--allow-target={network}")));
         options.extend(self.allow.iter().map(|what| format!("--allow={what}")));
         options.extend(self.data_port.iter().map(|ports| format!("--data-port={ports}")));
-        options.extend(self.most_rate.map(|rate| format!("--most-rate={rate}")));
+        options.extend(self.max_rate.map(|rate| format!("--max-rate={rate}")));
         options
     }
 }
@@ -163,9 +179,9 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
     };
     if let Some(place) = &options.listen {
         let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
-        let given = if options.open { None } else { Key::given(options.key_file.as_deref())? };
+        let given = if options.no_auth { None } else { Key::given(options.key_file.as_deref())? };
         let key = match given {
-            None if !options.open => {
+            None if !options.no_auth => {
                 let key = Key::generate();
                 eprintln!(
                     "stacklab: key {} (`stacklab measure` reads it from --key-file, from {}, or prompts for it)",

@@ -13,7 +13,8 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match stacklab_agent::run(&Cli::parse().options, &["--stdio"]) {
+    let cli = Cli::try_parse().unwrap_or_else(|error| stacklab_agent::with_renamed_flag(error).exit());
+    match stacklab_agent::run(&cli.options, &["--stdio"]) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("stacklab-agent: {failure}");

@@ -217,7 +217,7 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
     let mut several = both(Transport::Tcp, Probe::Stream, Pacing::Flood);
     several.extend(both(Transport::Tcp, Probe::Stream, Pacing::Schedule(2_000.0)));
     several.extend(both(Transport::Udp, Probe::Stream, Pacing::Schedule(2_000.0)));
-    several.iter_mut().for_each(|spec| (spec.flows, spec.poll_ns, spec.io) = (7, 20_000, Io::Batch));
+    several.iter_mut().for_each(|spec| (spec.flows, spec.poll_ns, spec.io) = (7, 20_000, Io::Sendmmsg));
     for pair in PAIRS {
         trials(pair, &several, |spec, run| {
             let [sender, receiver] = host_reports(&run);
@@ -233,7 +233,7 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
             assert_eq!(receiver.flow_bytes.iter().sum::<u64>(), receiver.received.bytes, "{what}");
             // Functions that Windows does not support are not reported as used.
             for (on, side) in pair.iter().zip([sender, receiver]) {
-                let io = if *on == On::Windows { Io::Plain } else { Io::Batch };
+                let io = if *on == On::Windows { Io::Send } else { Io::Sendmmsg };
                 assert_eq!(side.io, Some(io), "{what}");
             }
         });

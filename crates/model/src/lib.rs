@@ -62,7 +62,7 @@ pub use network::wire_cost::WireCost;
 pub use numbers::{LARGEST_NUMBER, too_large};
 pub use printable::{printable_lines, printable_text};
 pub use random::SplitMix64;
-pub use renamed::{RENAMED_KEYS, renamed_key, renamed_names};
+pub use renamed::{RENAMED_FLAGS, RENAMED_KEYS, renamed_key, renamed_names};
 pub use trial::Trial;
 pub use trial::io::{Io, IoChoice};
 pub use trial::run::{RunRecord, RunStatus, Warning};

@@ -2,7 +2,8 @@
 //! present name.
 
 /// Old and new names of each closed set, by what [`crate::UnknownName`] calls the set.
-const NAMES: &[(&str, &[(&str, &str)])] = &[("metric", METRICS), ("probe", PROBES), ("schedule", SCHEDULES)];
+const NAMES: &[(&str, &[(&str, &str)])] =
+    &[("metric", METRICS), ("probe", PROBES), ("schedule", SCHEDULES), ("I/O path", IO_PATHS)];
 
 const METRICS: &[(&str, &str)] = &[
     ("cpu_per_packet_sender", "sender_cpu_per_message"),
@@ -31,15 +32,28 @@ const PROBES: &[(&str, &str)] = &[("echo_open", "echo_open_loop"), ("echo_loaded
 
 const SCHEDULES: &[(&str, &str)] = &[("separate", "sequential")];
 
+const IO_PATHS: &[(&str, &str)] = &[("plain", "send"), ("batch", "sendmmsg"), ("segment", "gso")];
+
 /// Keys of study files: the table that had the key, which `scale.NAME` may precede, the key, and its present name in
 /// the same table. `*` is any one table.
 pub const RENAMED_KEYS: &[(&str, &str, &str)] = &[
     ("", "runs", "blocks"),
     ("blocks", "arms", "schedule"),
     ("", "also", "include"),
+    ("testbed", "near", "sender_link"),
+    ("testbed", "far", "receiver_link"),
     ("probe", "echo_open", "echo_open_loop"),
     ("probe", "echo_loaded", "echo_under_load"),
     ("probe.*", "packet_rate", "message_rate"),
+];
+
+/// Flags of commands.
+pub const RENAMED_FLAGS: &[(&str, &str)] = &[
+    ("--most-rate", "--max-rate"),
+    ("--longest", "--max-duration"),
+    ("--most-mb", "--max-bytes"),
+    ("--idle", "--idle-timeout"),
+    ("--open", "--no-auth"),
 ];
 
 /// The present name of a member of a closed set.
@@ -70,7 +84,7 @@ pub fn renamed_names() -> impl Iterator<Item = (&'static str, &'static str, &'st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Metric, Probe};
+    use crate::{Io, Metric, Probe};
     use std::str::FromStr;
 
     #[test]
@@ -80,6 +94,7 @@ mod tests {
             let parse = |name: &str| match set {
                 "metric" => Metric::from_str(name).map(drop),
                 "probe" => Probe::from_str(name).map(drop),
+                "I/O path" => Io::from_str(name).map(drop),
                 _ => panic!("{set}"),
             };
             let expected = format!("{set} `{old}` was renamed to `{new}`");

@@ -20,6 +20,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let error = stacklab_agent::with_renamed_flag(error);
             if error.use_stderr() {
                 commands::output::print_error_for_programs(&error.to_string(), USAGE);
             }

@@ -29,7 +29,7 @@ pub fn measure_offset(
         message_bytes: 64,
         framing: Framing::Message,
         poll_ns: POLL_NS,
-        io: Io::Plain,
+        io: Io::Send,
         flows: 1,
         clock_offset_ns: 0,
         // Default socket options: a trial's own options may delay small messages.

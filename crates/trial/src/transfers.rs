@@ -87,7 +87,7 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<T
         let path = if from == 0 { path.clone() } else { path.reversed() };
         Transfer { role, from, path, spec }
     };
-    let mut echo = TrialSpec { io: Io::Plain, flows: 1, ..spec.clone() };
+    let mut echo = TrialSpec { io: Io::Send, flows: 1, ..spec.clone() };
     echo.probe.pacing = Pacing::Lockstep;
     echo.probe.warmup_ns += LEAD.as_nanos() as u64 + spec.probe.warmup_ns;
     let load = |token| {
@@ -212,7 +212,7 @@ mod tests {
         for family in Family::ALL.iter().copied() {
             let mut spec = spec(family, Transport::Tcp);
             (spec.probe.probe, spec.probe.length) = (Probe::EchoUnderLoad, Length::Time(1_000_000_000));
-            (spec.probe.warmup_ns, spec.io, spec.flows) = (50_000_000, Io::Batch, 4);
+            (spec.probe.warmup_ns, spec.io, spec.flows) = (50_000_000, Io::Sendmmsg, 4);
             for (direction, senders) in [
                 (Direction::Forward, &[0, 0][..]),
                 (Direction::Reverse, &[1, 1]),
@@ -222,7 +222,7 @@ mod tests {
                 assert_eq!(transfers.iter().map(|transfer| transfer.from).collect::<Vec<_>>(), senders);
                 let [echo, loads @ ..] = &transfers[..] else { panic!() };
                 assert_eq!((echo.role, echo.spec.probe.pacing), (TransferRole::Main, Pacing::Lockstep));
-                assert_eq!((echo.spec.io, echo.spec.flows), (Io::Plain, 1));
+                assert_eq!((echo.spec.io, echo.spec.flows), (Io::Send, 1));
                 let end = |transfer: &Transfer| {
                     let Length::Time(ns) = transfer.spec.probe.length else { panic!() };
                     transfer.spec.probe.warmup_ns + ns

@@ -22,7 +22,7 @@ pub enum GreetingError {
     NoKey,
     /// The agent is open, and a key was given.
     #[error(
-        "the agent is open and cannot prove that it has this key: leave the key out, or start the agent without --open"
+        "the agent is open and cannot prove that it has this key: leave the key out, or start the agent without --no-auth"
     )]
     Open,
     /// The agent did not prove that it knows the key.

@@ -70,10 +70,10 @@ pub(crate) fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io
         (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, Transport::Udp)
             if link_config.rate.is_some() && !link_config.offloads && fits_a_packet(link_config, cell) =>
         {
-            Io::Segment
+            Io::Gso
         }
-        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, _) => Io::Batch,
-        _ => Io::Plain,
+        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, _) => Io::Sendmmsg,
+        _ => Io::Send,
     }
 }
 
@@ -119,13 +119,13 @@ mod tests {
         let shaped = link_config(Some(Rate(1_000_000)));
         let plain = CellSettings::default();
         let asked = |choice| cell(CellSettings { io: Some(choice), ..plain.clone() });
-        assert_eq!(io(&shaped, &cell(plain.clone()), &flood), Io::Segment);
-        assert_eq!(io(&shaped, &asked(IoChoice::Auto), &flood), Io::Segment);
-        assert_eq!(io(&shaped, &asked(IoChoice::Path(Io::Plain)), &flood), Io::Plain);
+        assert_eq!(io(&shaped, &cell(plain.clone()), &flood), Io::Gso);
+        assert_eq!(io(&shaped, &asked(IoChoice::Auto), &flood), Io::Gso);
+        assert_eq!(io(&shaped, &asked(IoChoice::Path(Io::Send)), &flood), Io::Send);
         // 1400 bytes take two packets with an MTU of 1280.
         let narrow = cell(CellSettings { mtu: Some(1280), ..plain.clone() });
-        assert_eq!(io(&shaped, &narrow, &flood), Io::Batch);
-        assert_eq!(io(&link_config(None), &cell(plain), &flood), Io::Batch);
+        assert_eq!(io(&shaped, &narrow, &flood), Io::Sendmmsg);
+        assert_eq!(io(&link_config(None), &cell(plain), &flood), Io::Sendmmsg);
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn io(systems: &Systems, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpe
     let own = |system: &System| matches!(system, System::Namespace | System::Here | System::Ssh(_));
     let said = matches!(cell.settings.io, Some(IoChoice::Path(_)));
     match settings::io(link_config, cell, probe) {
-        Io::Segment if !said && !systems.0.iter().all(own) => Io::Batch,
+        Io::Gso if !said && !systems.0.iter().all(own) => Io::Sendmmsg,
         io => io,
     }
 }

@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(said(Factor::Io, "fast"), "`fast` is not a level of factor io");
         assert_eq!(said(Factor::Dscp, "256"), "`256` is not a level of factor dscp");
         assert_eq!(said(Factor::Size, "64"), "`64` is not a level of factor size");
-        assert_eq!("batch".parse(), Ok(IoChoice::Path(Io::Batch)));
+        assert_eq!("sendmmsg".parse(), Ok(IoChoice::Path(Io::Sendmmsg)));
     }
 
     #[test]

@@ -8,12 +8,12 @@ named! {
     /// How messages enter and leave the kernel.
     pub enum Io("I/O path") {
         /// One system call per message.
-        Plain = "plain",
+        Send = "send",
         /// Several messages per system call (sendmmsg, recvmmsg); each passes through the stack alone. A TCP flood in
         /// `message` framing sets MSG_MORE to fill segments.
-        Batch = "batch",
+        Sendmmsg = "sendmmsg",
         /// One system call per GSO batch: datagrams that are segmented below the IP layer (UDP_SEGMENT); UDP only.
-        Segment = "segment",
+        Gso = "gso",
         /// The kernel sends from the program's memory (MSG_ZEROCOPY); TCP only.
         Zerocopy = "zerocopy",
     }

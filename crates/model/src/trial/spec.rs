@@ -128,7 +128,7 @@ pub struct TrialSpec {
     /// Nanoseconds for which a receive polls before it sleeps; 0 disables polling.
     pub poll_ns: u64,
     /// How messages enter and leave the kernel.
-    #[serde(default = "plain")]
+    #[serde(default = "one_call_per_message")]
     pub io: Io,
     /// Number of parallel flows, one socket each.
     #[serde(default = "one")]
@@ -157,8 +157,8 @@ fn is_zero(number: &i64) -> bool {
 }
 
 /// The meaning of records of trials from before this setting existed.
-fn plain() -> Io {
-    Io::Plain
+fn one_call_per_message() -> Io {
+    Io::Send
 }
 
 fn one() -> u32 {
@@ -180,7 +180,7 @@ impl TrialSpec {
             poll_ns: 0,
             io: match cell.settings.io {
                 Some(IoChoice::Path(io)) => io,
-                Some(IoChoice::Auto) | None => Io::Plain,
+                Some(IoChoice::Auto) | None => Io::Send,
             },
             // Only streams have several; other probes have one message or connection at a time.
             flows: if probe.probe.streams() { cell.settings.flows.unwrap_or(1) } else { 1 },

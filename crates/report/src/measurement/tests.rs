@@ -21,7 +21,7 @@ fn side(role: Role, local: &str, peer: &str, transport: Transport) -> HostReport
         options: Default::default(),
     };
     HostReport {
-        io: Some(Io::Plain),
+        io: Some(Io::Send),
         cpu: Some(CpuTime {
             scope: CpuScope::Host,
             source: None,

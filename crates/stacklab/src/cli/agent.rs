@@ -9,11 +9,11 @@ pub(crate) struct AgentCommand {
     #[command(flatten)]
     pub options: AgentOptions,
     /// With --listen: serve unmodified iperf3 clients instead, on port 5201. It is open to everyone who reaches
-    /// it. A test takes at most --longest seconds; to each client it sends at most --most-rate [default: 10000]
+    /// it. A test takes at most --max-duration seconds; to each client it sends at most --max-rate [default: 10000]
     #[arg(
         long,
         requires = "listen",
-        conflicts_with_all = ["key_file", "open", "tls", "allow_target", "allow"]
+        conflicts_with_all = ["key_file", "no_auth", "tls", "allow_target", "allow"]
     )]
     pub iperf3: bool,
     /// Maximum number of concurrent iperf3 clients

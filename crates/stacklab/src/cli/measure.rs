@@ -208,7 +208,7 @@ struct StreamOptions {
     /// Messages per second, all flows together, instead of -b
     #[arg(long, value_name = "N", value_parser = per_second)]
     pps: Option<f64>,
-    /// System calls: auto, plain (one message per call), batch (several per call), segment (GSO
+    /// System calls: auto, send (one message per call), sendmmsg (several per call), gso (GSO
     /// batches, UDP), zerocopy (TCP)
     #[arg(long, value_name = "IO", default_value = "auto", value_parser = io)]
     io: Choice,

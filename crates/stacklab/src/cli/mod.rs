@@ -242,7 +242,7 @@ Examples:
   stacklab agent --listen --iperf3                 a server for clients of iperf3, port 5201
 
 An agent that listens serves whoever knows its key. It generates and prints a key, or takes one from a file or \
-STACKLAB_KEY. It sends to the coordinator's own addresses only, for at most --longest seconds per trial. Without --tls \
+STACKLAB_KEY. It sends to the coordinator's own addresses only, for at most --max-duration seconds per trial. Without --tls \
 the connection is not encrypted (SECURITY.md). Ctrl-C ends it.")]
     Agent(AgentCommand),
     /// Remove the program that `run --copy-agent` copied to other machines

@@ -1,6 +1,6 @@
 //! The options of `stacklab path`.
 
-use crate::cli::quantities::per_second;
+use crate::cli::quantities::{per_second, read_bytes};
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -29,9 +29,9 @@ pub(crate) struct PathOptions {
     /// Maximum probes per second, across all hosts and families
     #[arg(long, value_name = "N", default_value = "1", value_parser = per_second)]
     pub pps: f64,
-    /// Maximum megabytes read in total; with --watch, per hour
-    #[arg(long, value_name = "MB", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub most_mb: u64,
+    /// Maximum bytes read in total, such as 10M; with --watch, per hour
+    #[arg(long, value_name = "BYTES", default_value = "10M", value_parser = read_bytes)]
+    pub max_bytes: u64,
     /// Margin in per cent: smaller differences are equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub margin: u8,

@@ -43,6 +43,14 @@ pub(super) fn per_second(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Bytes to read at most: a number, with k, M or G for powers of 1000.
+pub(super) fn read_bytes(text: &str) -> Result<u64, String> {
+    let expected = || "expected bytes from 1k to 100G, such as 10M".to_owned();
+    let (number, factor) = suffixed(text, [1_000, 1_000_000, 1_000_000_000]).ok_or_else(expected)?;
+    let bytes = (number * factor).round();
+    if (1e3..=1e11).contains(&bytes) { Ok(bytes as u64) } else { Err(expected()) }
+}
+
 /// A metric to compare by.
 pub(super) fn compared(text: &str) -> Result<Metric, String> {
     let metric: Metric = text.parse().map_err(|error: UnknownName| error.to_string())?;
@@ -140,7 +148,7 @@ mod tests {
     #[test]
     fn io_is_chosen_or_left_to_the_program() {
         assert_eq!(io("auto"), Ok(None));
-        assert_eq!(io("segment"), Ok(Some(Io::Segment)));
-        assert!(io("fast").unwrap_err().contains("auto, plain"));
+        assert_eq!(io("gso"), Ok(Some(Io::Gso)));
+        assert!(io("fast").unwrap_err().contains("auto, send"));
     }
 }

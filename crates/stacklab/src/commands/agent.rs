@@ -20,8 +20,8 @@ pub(crate) fn agent(command: &AgentCommand) -> Result<(), Failure> {
                 .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
             let limits = ServerLimits {
                 clients: command.clients as usize,
-                longest: Duration::from_secs(options.longest.into()),
-                most_bits_per_second: options.most_rate.unwrap_or(MOST_RATE) * 1e6,
+                longest: Duration::from_secs(options.max_duration.into()),
+                most_bits_per_second: options.max_rate.unwrap_or(MOST_RATE) * 1e6,
             };
             server::listen(place, limits, options.once, interrupted)
                 .map_err(|ServerError { at, reason }| Failure::Iperf3Server { at, reason })

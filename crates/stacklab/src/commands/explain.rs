@@ -102,7 +102,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
     let levels = match (&options.levels[..], factor) {
         ([baseline, candidate], _) => [baseline.clone(), candidate.clone()],
         ([], Factor::Family) => [Family::Ipv4.to_string(), Family::Ipv6.to_string()],
-        ([], Factor::Io) => [Io::Plain.to_string(), Io::Batch.to_string()],
+        ([], Factor::Io) => [Io::Send.to_string(), Io::Sendmmsg.to_string()],
         ([], Factor::Mechanism) => [Mechanism::Native.to_string(), Mechanism::Nat64.to_string()],
         _ => {
             return Err(Failure::Usage(format!(

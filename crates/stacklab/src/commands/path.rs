@@ -23,7 +23,7 @@ pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
         watch: options.watch,
         metrics: options.metrics,
         pps: options.pps,
-        most_bytes: options.most_mb * 1_000_000,
+        most_bytes: options.max_bytes,
         margin: f64::from(options.margin) / 100.0,
         format: match options.format {
             PathFormat::Text => Format::Text,

@@ -66,7 +66,7 @@ pub(crate) fn side(role: Role) -> HostReport {
         options: SocketOptions { mss: Some(1428), ..SocketOptions::default() },
     };
     HostReport {
-        io: Some(stacklab_model::Io::Plain),
+        io: Some(stacklab_model::Io::Send),
         sent: Sent { measured: 3, ..Sent::default() },
         delay_points: Some(DelayPoints::between(Point::Call, Point::Kernel)),
         delays: Some(Delays {

@@ -94,18 +94,18 @@ const TESTBED_KEYS: &[Key] = &[
         "topology",
         Kind::Name { set: "topology", names: TOPOLOGIES },
         "\"link\"",
-        "How hosts are connected. link: two hosts, one link. routed: client, router, router, client in a chain, three links of this rate and MTU unless near and far say otherwise; factors.mechanism says how packets cross the middle one. wifi: station, access point, and station or wired host, on one radio channel, simulated in a guest; testbed.wifi says how.",
+        "How hosts are connected. link: two hosts, one link. routed: client, router, router, client in a chain, three links of this rate and MTU unless sender_link and receiver_link say otherwise; factors.mechanism says how packets cross the middle one. wifi: station, access point, and station or wired host, on one radio channel, simulated in a guest; testbed.wifi says how.",
     ),
     optional("wifi", Kind::Table(WIFI), "The Wi-Fi network. Wi-Fi topology only."),
     LATE,
     LOST,
     optional(
-        "near",
+        "sender_link",
         Kind::Table(END_LINK),
         "Settings of the link between the sender and its router. Routed topology only.",
     ),
     optional(
-        "far",
+        "receiver_link",
         Kind::Table(END_LINK),
         "Settings of the link between the receiver and its router. Routed topology only.",
     ),
@@ -305,7 +305,7 @@ const OTHER_LEVELS: &[Key] = &{
 };
 
 /// Levels of factor io: the model's, and the choice being the program's.
-const IO: &[&str] = &["auto", "plain", "batch", "segment", "zerocopy"];
+const IO: &[&str] = &["auto", "send", "sendmmsg", "gso", "zerocopy"];
 const BUFFER: Kind = Kind::List(&Kind::Integer { least: 1024, most: 1 << 30 });
 
 const PROBES: &[Key] = &[

@@ -100,7 +100,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Translator => "[\"tayga\", \"jool\"]",
         Factor::Routers => "[\"namespace\", \"uml\"]",
         Factor::Engine => "[\"stacklab\", \"iperf3\"]",
-        Factor::Io => "[\"plain\", \"batch\"]",
+        Factor::Io => "[\"send\", \"sendmmsg\"]",
         Factor::Direction => "[\"forward\", \"reverse\"]",
         Factor::Pinning => "[\"halves\", \"none\"]",
         Factor::CongestionControl => "[\"cubic\", \"reno\"]",

@@ -26,7 +26,7 @@ pub(super) fn topology(link_config: Option<&Node>, problems: &Problems) -> Optio
     };
     // The link configuration's rate and MTU are the middle link's.
     let middle = OwnLink { rate: None, mtu: None, ..own(link_config) };
-    let links = Links { near: own(key("near")), middle, far: own(key("far")) };
+    let links = Links { near: own(key("sender_link")), middle, far: own(key("receiver_link")) };
     let value = match said.value.as_str() {
         "routed" => Topology::Routed(links),
         "wifi" => Topology::Wifi(wifi::network(key("wifi"), key("mtu"), problems)),
@@ -39,7 +39,7 @@ pub(super) fn topology(link_config: Option<&Node>, problems: &Problems) -> Optio
 /// headers.
 fn check_ends(link_config: Option<&Node>, problems: &mut Problems) {
     let key = |name| link_config.and_then(|node| node.get(name));
-    for end in ["near", "far"] {
+    for end in ["sender_link", "receiver_link"] {
         let own = |name| key(end).and_then(|node| node.get(name));
         let middle = at(key("rate"), leaf::rate, problems);
         let mut narrow = Vec::new();
@@ -148,8 +148,8 @@ fn with_routers(key: &str, topology: &Topology) -> String {
     let meaning = match key {
         "testbed.delay" => "packets are then delayed on the link between its two routers, each way",
         "testbed.loss" => "packets are then lost on the link between its two routers, each way",
-        "testbed.near" => "this is then the link between the sender and its router",
-        "testbed.far" => "this is then the link between the receiver and its router",
+        "testbed.sender_link" => "this is then the link between the sender and its router",
+        "testbed.receiver_link" => "this is then the link between the receiver and its router",
         _ => "or leave this out",
     };
     format!("write topology = \"routed\" in [testbed] (--set testbed.topology=routed): {meaning}")
@@ -170,7 +170,7 @@ pub(super) fn check(
             let level = factors.setting_levels(factor).first()?;
             Some((format!("factors.{factor}"), level.place.clone()))
         });
-        let keys = ["delay", "loss", "near", "far"];
+        let keys = ["delay", "loss", "sender_link", "receiver_link"];
         let keys = keys.map(|name| Some((format!("testbed.{name}"), link_config?.get(name)?.place.clone())));
         for (what, place) in factors.into_iter().chain(keys).flatten() {
             problems.add(
@@ -198,7 +198,7 @@ pub(super) fn check(
         };
         let help = match factor {
             Factor::Mtu => {
-                "leave the factor out; testbed.mtu is the middle link's, testbed.near.mtu and testbed.far.mtu the others'"
+                "leave the factor out; testbed.mtu is the middle link's, testbed.sender_link.mtu and testbed.receiver_link.mtu the others'"
             }
             _ => "leave the factor out",
         };

@@ -77,7 +77,7 @@ impl Need {
 /// The requirements of a factor's level.
 pub(super) fn need(factor: Factor, level: &str) -> Need {
     match (factor, level) {
-        (Factor::Io, "segment") => Need::Transport(Transport::Udp),
+        (Factor::Io, "gso") => Need::Transport(Transport::Udp),
         (Factor::Io, "zerocopy") => Need::Transport(Transport::Tcp),
         (Factor::Mss | Factor::Nodelay | Factor::CongestionControl | Factor::KernelPacing, _) => {
             Need::Transport(Transport::Tcp)

@@ -197,7 +197,9 @@ impl Permission {
         let longest = limits.longest;
         if u128::from(lasts_ns) + u128::from(spec.probe.warmup_ns) > longest.as_nanos() {
             let most = print_duration(longest.as_nanos() as u64);
-            return Err(format!("refused a trial of more than {most}, the limit of the agent's --longest"));
+            return Err(format!(
+                "refused a trial of more than {most}, the limit of the agent's --max-duration"
+            ));
         }
         if limits.tuning { Ok(()) } else { check_tuning(&spec.tuning) }
     }

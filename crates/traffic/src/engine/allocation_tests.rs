@@ -144,7 +144,7 @@ fn each(probe: Probe, pacing: Pacing, flows: &[u32], many: u64) {
     for family in Family::ALL.iter().copied() {
         for transport in Transport::ALL.iter().copied() {
             for io in Io::ALL.iter().copied() {
-                let other = if transport == Transport::Tcp { Io::Segment } else { Io::Zerocopy };
+                let other = if transport == Transport::Tcp { Io::Gso } else { Io::Zerocopy };
                 for flows in flows.iter().copied() {
                     if io == other || io == Io::Zerocopy && flows > 1 {
                         continue;

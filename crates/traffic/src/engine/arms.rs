@@ -57,7 +57,7 @@ mod tests {
 
     fn spec(family: Family, transport: Transport, probe: Probe, pacing: Pacing, token: u32) -> TrialSpec {
         let mut spec = fixtures::spec(family, transport);
-        (spec.token, spec.framing, spec.io) = (token, Framing::Segment, Io::Batch);
+        (spec.token, spec.framing, spec.io) = (token, Framing::Segment, Io::Sendmmsg);
         (spec.probe.probe, spec.probe.pacing) = (probe, pacing);
         (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(60_000_000), 5_000_000);
         spec.slicing = Some(Slicing { slice_ns: Some(3_000_000), ..Slicing::default() });

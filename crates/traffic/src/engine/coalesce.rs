@@ -11,7 +11,7 @@ const MOST: Duration = Duration::from_millis(1);
 
 /// Whether a trial uses receive coalescing: floods do, except with plain I/O.
 pub(crate) fn coalesces(spec: &TrialSpec) -> bool {
-    spec.is_flood() && spec.io != Io::Plain && (spec.transport == Transport::Udp || !asks_for_delays(spec))
+    spec.is_flood() && spec.io != Io::Send && (spec.transport == Transport::Udp || !asks_for_delays(spec))
 }
 
 /// Whether the arrival time of each message is known. The kernel timestamps each datagram. In a byte stream it

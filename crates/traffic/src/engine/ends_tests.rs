@@ -20,7 +20,7 @@ fn spec(transport: Transport, io: Io, probe: Probe, pacing: Pacing, length: Leng
 #[test]
 fn long_messages_of_several_flows_arrive_at_their_rate() {
     let (pacing, length) = (Pacing::Schedule(40.0), Length::Time(500_000_000));
-    let mut spec = spec(Transport::Tcp, Io::Plain, Probe::Stream, pacing, length);
+    let mut spec = spec(Transport::Tcp, Io::Send, Probe::Stream, pacing, length);
     // More than a new connection's buffer takes at once, and no warm-up that would enlarge it.
     (spec.flows, spec.message_bytes) = (8, 256 << 10);
     let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
@@ -37,7 +37,7 @@ fn long_messages_of_several_flows_arrive_at_their_rate() {
 fn a_receiver_that_reads_nothing_does_not_lengthen_a_timed_trial() {
     for flows in [1, 3] {
         let (pacing, length) = (Pacing::Flood, Length::Time(100_000_000));
-        let mut spec = spec(Transport::Tcp, Io::Batch, Probe::Stream, pacing, length);
+        let mut spec = spec(Transport::Tcp, Io::Sendmmsg, Probe::Stream, pacing, length);
         spec.flows = flows;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -65,7 +65,7 @@ fn a_receiver_that_reads_nothing_does_not_lengthen_a_timed_trial() {
 
 #[test]
 fn a_copy_of_a_message_is_counted_and_not_answered() {
-    let spec = spec(Transport::Udp, Io::Plain, Probe::Echo, Pacing::Lockstep, Length::Packets(2));
+    let spec = spec(Transport::Udp, Io::Send, Probe::Echo, Pacing::Lockstep, Length::Packets(2));
     let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(receiver.address).unwrap();

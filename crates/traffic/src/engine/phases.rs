@@ -363,16 +363,8 @@ impl<'a> Sending<'a> {
     pub(crate) fn finish(self) -> io::Result<Finished> {
         let Sending { tx, sent, pacing_error, cpu, slices, cpu_parts, ends_ns, .. } = self;
         let ends = tx.ends();
-        Ok(Finished {
-            sent,
-            pacing_error,
-            cpu,
-            slices,
-            cpu_parts,
-            ends_ns,
-            ends,
-            zerocopy: tx.finish(ends_ns)?,
-        })
+        let zerocopy = tx.finish(ends_ns)?;
+        Ok(Finished { sent, pacing_error, cpu, slices, cpu_parts, ends_ns, ends, zerocopy })
     }
 }
 

@@ -243,9 +243,9 @@ mod tests {
     fn each(probe: Probe, pacing: Pacing, length: Length, check: impl Fn(Transport, HostReport, HostReport)) {
         for family in Family::ALL.iter().copied() {
             let transports = Transport::ALL.iter().copied().filter(|transport| probe.supports(*transport));
-            let ways = |transport| [Io::Plain, Io::Batch, Io::Segment].map(|io| (transport, io));
+            let ways = |transport| [Io::Send, Io::Sendmmsg, Io::Gso].map(|io| (transport, io));
             for (transport, io) in transports.flat_map(ways) {
-                if (transport, io) == (Transport::Tcp, Io::Segment) {
+                if (transport, io) == (Transport::Tcp, Io::Gso) {
                     continue;
                 }
                 let spec = spec(family, transport, io, probe, pacing, length);
@@ -307,7 +307,7 @@ mod tests {
         for family in Family::ALL.iter().copied() {
             for flows in [1, 4] {
                 let (pacing, length) = (Pacing::Schedule(4_000.0), Length::Time(400_000_000));
-                let mut spec = spec(family, Transport::Tcp, Io::Plain, Probe::Stream, pacing, length);
+                let mut spec = spec(family, Transport::Tcp, Io::Send, Probe::Stream, pacing, length);
                 (spec.flows, spec.tuning.kernel_pacing) = (flows, Some(true));
                 // The first ten segments of a connection are not paced.
                 (spec.message_bytes, spec.probe.warmup_ns) = (1000, 50_000_000);
@@ -330,7 +330,7 @@ mod tests {
         const FLOWS: u32 = 50;
         for family in Family::ALL.iter().copied() {
             for (transport, io) in
-                [(Transport::Tcp, Io::Plain), (Transport::Tcp, Io::Batch), (Transport::Udp, Io::Batch)]
+                [(Transport::Tcp, Io::Send), (Transport::Tcp, Io::Sendmmsg), (Transport::Udp, Io::Sendmmsg)]
             {
                 for (pacing, length) in [
                     (Pacing::Schedule(20_000.0), Length::Packets(1_003)),
@@ -367,9 +367,8 @@ mod tests {
 
     #[test]
     fn an_echo_comes_back_in_lockstep_and_on_schedule() {
-        for (probe, pacing) in
-            [(Probe::Echo, Pacing::Lockstep), (Probe::EchoOpenLoop, Pacing::Schedule(2_000.0))]
-        {
+        let schedule = Pacing::Schedule(2_000.0);
+        for (probe, pacing) in [(Probe::Echo, Pacing::Lockstep), (Probe::EchoOpenLoop, schedule)] {
             each(probe, pacing, Length::Packets(100), |_, sender, receiver| {
                 assert_eq!(sender.sent.measured, 100);
                 assert_eq!((sender.received.measured, receiver.sent.measured), (100, 100));
@@ -392,7 +391,7 @@ mod tests {
         for family in Family::ALL.iter().copied() {
             for transport in Transport::ALL.iter().copied() {
                 let spec =
-                    spec(family, transport, Io::Plain, Probe::Stream, Pacing::Flood, Length::Packets(1));
+                    spec(family, transport, Io::Send, Probe::Stream, Pacing::Flood, Length::Packets(1));
                 let side = Receiver::listen(spec, family.loopback()).unwrap().collect().unwrap();
                 assert_eq!((side.endpoint.peer.port(), side.received), (0, Received::default()));
             }

@@ -96,7 +96,7 @@ impl<'a> RxBatch<'a> {
                 // One extra byte detects a datagram that is too long.
                 let (count, each) = match (channel.gro, channel.io) {
                     (true, _) => (MAX_GRO_DATAGRAMS, MAX_GRO_BYTES),
-                    (_, Io::Plain) => (1, size + 1),
+                    (_, Io::Send) => (1, size + 1),
                     _ => (MOST_AT_ONCE, size + 1),
                 };
                 let batch = Batch::new(count, each);

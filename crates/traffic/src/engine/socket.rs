@@ -119,18 +119,18 @@ impl Channel {
             }
         }
         // Scheduled messages and closed-loop messages are sent one per call.
-        if spec.probe.pacing == Pacing::Flood && spec.io != Io::Plain && sys::BATCHED_CALLS {
-            let most = if self.io == Io::Segment { MAX_GSO_SEGMENTS } else { MOST_AT_ONCE };
+        if spec.probe.pacing == Pacing::Flood && spec.io != Io::Send && sys::BATCHED_CALLS {
+            let most = if self.io == Io::Gso { MAX_GSO_SEGMENTS } else { MOST_AT_ONCE };
             self.at_once = most.min(MAX_GSO_BYTES / self.message_bytes).max(1);
         }
         if self.io == Io::Zerocopy {
             sys::enable_zerocopy(socket)?;
             self.flags |= sys::SEND_ZEROCOPY;
         }
-        if self.io == Io::Segment {
+        if self.io == Io::Gso {
             // A fragmented datagram cannot be part of a GSO batch.
             if self.message_bytes > self.packet_bytes || self.at_once < 2 {
-                self.io = Io::Batch;
+                self.io = Io::Sendmmsg;
             } else {
                 sys::enable_gso(socket, self.message_bytes)?;
             }
@@ -139,13 +139,13 @@ impl Channel {
             self.stamped = sys::enable_rx_timestamps(socket).is_ok();
             self.coalesces = self.stamped && coalesce::coalesces(spec);
         }
-        if self.io == Io::Batch && !sys::BATCHED_CALLS {
-            self.io = Io::Plain;
+        if self.io == Io::Sendmmsg && !sys::BATCHED_CALLS {
+            self.io = Io::Send;
         }
         self.joins = spec.transport == Transport::Tcp && sys::skips_bytes();
         if self.joins && spec.framing == Framing::Segment {
             // In one piece they would share segments.
-            (self.io, self.at_once) = (Io::Plain, 1);
+            (self.io, self.at_once) = (Io::Send, 1);
         }
         self.shares_segments = socket_options::shares_segments(spec);
         if self.shares_segments && self.at_once > 1 {
@@ -159,7 +159,7 @@ impl Channel {
             // Arrivals are timestamped by the kernel, so a later receive does not change the arrival times.
             self.coalesces = self.stamped && coalesce::coalesces(spec);
             self.gro =
-                self.io == Io::Segment && spec.framing == Framing::Message && sys::enable_gro(socket).is_ok();
+                self.io == Io::Gso && spec.framing == Framing::Message && sys::enable_gro(socket).is_ok();
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Channel {
     /// Sends from a buffer that is used again at once, not with MSG_ZEROCOPY.
     pub(crate) fn without_zerocopy(&mut self) {
         if self.io == Io::Zerocopy {
-            self.io = if sys::BATCHED_CALLS { Io::Batch } else { Io::Plain };
+            self.io = if sys::BATCHED_CALLS { Io::Sendmmsg } else { Io::Send };
             self.flags &= !sys::SEND_ZEROCOPY;
         }
     }
@@ -293,7 +293,7 @@ impl Channel {
     /// Whether this many messages are sent as one GSO batch. A batch that fits one packet is not segmented: the
     /// kernel would not split it before queueing, and a shaper would count it as one packet.
     pub(crate) fn is_gso_batch(&self, count: usize) -> bool {
-        self.io == Io::Segment && count * self.message_bytes > self.packet_bytes
+        self.io == Io::Gso && count * self.message_bytes > self.packet_bytes
     }
 
     /// Repeats a call after EINTR and ENOBUFS, and while there is no room, until this time. Counts the ENOBUFS results,

@@ -69,7 +69,7 @@ pub(crate) fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
 /// message follows at once, unless the study sets `nodelay` or requires one call per message.
 pub(crate) fn shares_segments(spec: &TrialSpec) -> bool {
     let joinable = spec.transport == Transport::Tcp && spec.framing == Framing::Message;
-    joinable && spec.is_flood() && spec.io == Io::Batch && spec.tuning.nodelay.is_none()
+    joinable && spec.is_flood() && spec.io == Io::Sendmmsg && spec.tuning.nodelay.is_none()
 }
 
 /// Sets TCP_NODELAY on a connected or accepted socket.

@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn flows_that_share_a_thread_do_not_leave_from_the_programs_memory() {
         let [sender, receiver] = flood(Family::Ipv4, sys::allowed_processors().count() as u32 + 1);
-        assert_eq!(sender.io, Some(Io::Batch), "the report says what was done");
+        assert_eq!(sender.io, Some(Io::Sendmmsg), "the report says what was done");
         assert_eq!(sender.counters.get("socket.zerocopy"), 0);
         assert_eq!(receiver.received.measured, sender.sent.measured);
     }

@@ -157,7 +157,7 @@ impl Way {
         spec.cpu_scope = CpuScope::Host;
         if spec.transport == Transport::Tcp {
             // iperf3's streams end without a last message that would push what is held back.
-            spec.io = Io::Plain;
+            spec.io = Io::Send;
         }
         let io = spec.io;
         let test = Test {

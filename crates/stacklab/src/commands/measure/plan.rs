@@ -36,14 +36,14 @@ pub(crate) fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
         }
     }
     match (request.io, request.transport) {
-        (Some(Io::Segment), Transport::Tcp) => {
+        (Some(Io::Gso), Transport::Tcp) => {
             return refuse(
-                "--io segment makes GSO batches of datagrams: with tcp, choose batch, plain or zerocopy"
+                "--io gso makes GSO batches of datagrams: with tcp, choose sendmmsg, send or zerocopy"
                     .to_owned(),
             );
         }
         (Some(Io::Zerocopy), Transport::Udp) => {
-            return refuse("--io zerocopy is for tcp: with udp, choose segment, batch or plain".to_owned());
+            return refuse("--io zerocopy is for tcp: with udp, choose gso, sendmmsg or send".to_owned());
         }
         _ => {}
     }
@@ -129,9 +129,9 @@ pub(crate) fn default_size(probe: Probe, transport: Transport, framing: Framing)
 /// The fastest I/O mode for a flood; scheduled and closed-loop messages are sent one per call.
 pub(crate) fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
     match (probe, pacing, transport) {
-        (Probe::Stream, Pacing::Flood, Transport::Udp) => Io::Segment,
-        (Probe::Stream, Pacing::Flood, Transport::Tcp) => Io::Batch,
-        _ => Io::Plain,
+        (Probe::Stream, Pacing::Flood, Transport::Udp) => Io::Gso,
+        (Probe::Stream, Pacing::Flood, Transport::Tcp) => Io::Sendmmsg,
+        _ => Io::Send,
     }
 }
 

@@ -94,12 +94,12 @@ fn a_rate_is_of_payload() {
 #[test]
 fn io_is_the_fastest_unless_it_is_named() {
     for (line, io) in [
-        ("udp host", Io::Segment),
-        ("udp host -b 1M", Io::Plain),
-        ("udp host --io batch", Io::Batch),
-        ("tcp host", Io::Batch),
+        ("udp host", Io::Gso),
+        ("udp host -b 1M", Io::Send),
+        ("udp host --io sendmmsg", Io::Sendmmsg),
+        ("tcp host", Io::Sendmmsg),
         ("tcp host --io zerocopy", Io::Zerocopy),
-        ("echo host", Io::Plain),
+        ("echo host", Io::Send),
     ] {
         assert_eq!(spec(line).io, io, "{line}");
     }
@@ -127,8 +127,8 @@ fn what_does_not_go_together_is_refused_with_the_way_out() {
         ("udp host -l 16", "use -l 32 or more"),
         ("udp host -l 65508", "-l 65507 is the most"),
         ("tcp host -l 1G", "-l 16M is the most"),
-        ("tcp host --io segment", "choose batch"),
-        ("udp host --io zerocopy", "choose segment"),
+        ("tcp host --io gso", "choose sendmmsg"),
+        ("udp host --io zerocopy", "choose gso"),
         ("echo host -N", "--tcp"),
     ] {
         assert!(refused(line).contains(word), "{line}: {}", refused(line));

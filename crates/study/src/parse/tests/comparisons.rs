@@ -6,7 +6,7 @@ use crate::parse::tests::{STUDY, assert_mistakes, study, with};
 fn settings_are_compared_by_text_number_and_truth() {
     let compared = |factor: &str, baseline: &str, candidate: &str| {
         let levels =
-            "size = [128, 1408]\nio = [\"plain\", \"batch\"]\nmtu = [1500, 9000]\nnodelay = [true, false]";
+            "size = [128, 1408]\nio = [\"send\", \"sendmmsg\"]\nmtu = [1500, 9000]\nnodelay = [true, false]";
         let text = with("size = [128, 1408]", levels)
             .replace("\"tcp\", \"udp\"", "\"tcp\"")
             .replace("factor = \"family\"", &format!("factor = \"{factor}\""))
@@ -24,7 +24,7 @@ fn settings_are_compared_by_text_number_and_truth() {
     };
     assert_eq!(compared("nodelay", "false", "true"), ("false".into(), "true".into()));
     assert_eq!(compared("mtu", "1500", "\"9000\""), ("1500".into(), "9000".into()));
-    assert_eq!(compared("io", "\"plain\"", "\"batch\""), ("plain".into(), "batch".into()));
+    assert_eq!(compared("io", "\"send\"", "\"sendmmsg\""), ("send".into(), "sendmmsg".into()));
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn a_misspelt_key_is_shown_with_its_line_and_the_nearest_name() {
      --> study.toml:3:1
       |
     3 | mtuu = 1500
-      | ^^^^ expected one of rate, mtu, offloads, rebuild, topology, wifi, delay, loss, near, far
+      | ^^^^ expected one of rate, mtu, offloads, rebuild, topology, wifi, delay, loss, sender_link, receiver_link
       |
       = help: did you mean `mtu`?
     "#);

@@ -14,7 +14,7 @@ fn too_large_a_matrix_is_refused_before_it_is_made() {
 
 #[test]
 fn settings_are_crossed_with_all_else_and_keep_their_levels_as_written() {
-    let text = with("size = [128, 1408]", "size = [128]\nmtu = [9_000, 1500]\nio = [\"auto\", \"plain\"]")
+    let text = with("size = [128, 1408]", "size = [128]\nmtu = [9_000, 1500]\nio = [\"auto\", \"send\"]")
         .replace("\"tcp\", \"udp\"", "\"tcp\"")
         .replace(
             "[probe.stream]",
@@ -55,15 +55,15 @@ fn services_are_a_setting_of_their_own_language() {
 
 #[test]
 fn a_fixed_setting_holds_wherever_it_can() {
-    let text = with("size = [128, 1408]", "size = [128]\nmss = [1200]\nflow_label = [7]\nio = [\"segment\"]");
+    let text = with("size = [128, 1408]", "size = [128]\nmss = [1200]\nflow_label = [7]\nio = [\"gso\"]");
     let cells: Vec<String> = study(&text).cells.iter().map(ToString::to_string).collect();
     assert_eq!(
         cells,
         [
             "ipv4 tcp segment 128 B mss=1200",
             "ipv6 tcp segment 128 B mss=1200 flow_label=7",
-            "ipv4 udp segment 128 B io=segment",
-            "ipv6 udp segment 128 B io=segment flow_label=7",
+            "ipv4 udp segment 128 B io=gso",
+            "ipv6 udp segment 128 B io=gso flow_label=7",
         ]
     );
 }
@@ -89,7 +89,7 @@ fn a_mistake_in_factors_is_named() {
 #[test]
 fn a_mistake_in_a_setting_is_named() {
     assert_mistakes(&[
-        (with("size =", "io = [\"plan\"]\nsize ="), &["no I/O path `plan`", "did you mean `plain`?"]),
+        (with("size =", "io = [\"sned\"]\nsize ="), &["no I/O path `sned`", "did you mean `send`?"]),
         (with("size =", "mtu = [1279]\nsize ="), &["for `factors.mtu`", "from 1280 to 65535"]),
         (with("size =", "dscp = [64]\nsize ="), &["for `factors.dscp`", "from 0 to 63"]),
         (with("size =", "nodelay = [1]\nsize ="), &["for `factors.nodelay`", "true or false"]),
@@ -106,10 +106,7 @@ fn a_mistake_in_a_setting_is_named() {
             with("size =", "nodelay = [true, false]\nsize ="),
             &["`nodelay` needs tcp", "together with this", "give factors.nodelay one level"],
         ),
-        (
-            with("size =", "io = [\"plain\", \"segment\"]\nsize ="),
-            &["io `segment` needs udp", "together with this"],
-        ),
+        (with("size =", "io = [\"send\", \"gso\"]\nsize ="), &["io `gso` needs udp", "together with this"]),
         (
             with("\"tcp\", \"udp\"]", "\"udp\"]\nio = [\"zerocopy\"]"),
             &["io `zerocopy` needs tcp", "the only transport", "add \"tcp\" to factors.transport"],

@@ -27,6 +27,7 @@ fn old_values_fail_with_place_and_new_name() {
     for (set, old, new) in renamed_names() {
         let before = match set {
             "metric" => "probe.stream.metrics = [",
+            "I/O path" => "factors.io = [",
             "schedule" => "blocks.schedule = ",
             // A key, not a value.
             "probe" => continue,

@@ -130,8 +130,8 @@ fn what_routers_exclude_is_named() {
             &["`services` cannot be set behind routers"],
         ),
         (
-            with("mtu = 1500", "near = { delay = \"1ms\" }"),
-            &["`testbed.near` needs two routers", "the link between the sender and its router"],
+            with("mtu = 1500", "sender_link = { delay = \"1ms\" }"),
+            &["`testbed.sender_link` needs two routers", "the link between the sender and its router"],
         ),
         (
             with("mtu = 1500", "delay = \"1ms\""),
@@ -142,9 +142,9 @@ fn what_routers_exclude_is_named() {
             &["`testbed.loss` needs two routers", "write topology = \"routed\"", "packets are then lost"],
         ),
         (
-            with("mtu = 1500", "topology = \"routed\"\nmtu = 1500\nfar = { mtu = 1400 }"),
+            with("mtu = 1500", "topology = \"routed\"\nmtu = 1500\nreceiver_link = { mtu = 1400 }"),
             &[
-                "`testbed.far.mtu` makes this link narrower",
+                "`testbed.receiver_link.mtu` makes this link narrower",
                 "the middle link's",
                 "(testbed.mtu) must have the smallest",
             ],
@@ -152,13 +152,13 @@ fn what_routers_exclude_is_named() {
         (
             with(
                 "mtu = 1500",
-                "topology = \"routed\"\nrate = \"1 Gbit/s\"\nnear = { rate = \"100 Mbit/s\" }",
+                "topology = \"routed\"\nrate = \"1 Gbit/s\"\nsender_link = { rate = \"100 Mbit/s\" }",
             ),
-            &["`testbed.near.rate` makes this link narrower"],
+            &["`testbed.sender_link.rate` makes this link narrower"],
         ),
         (
-            with("mtu = 1500", "topology = \"routed\"\nnear = { rate = \"1 Gbit/s\" }"),
-            &["`testbed.near.rate` makes this link narrower"],
+            with("mtu = 1500", "topology = \"routed\"\nsender_link = { rate = \"1 Gbit/s\" }"),
+            &["`testbed.sender_link.rate` makes this link narrower"],
         ),
     ]);
 }

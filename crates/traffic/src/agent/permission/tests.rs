@@ -130,11 +130,11 @@ fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
 #[test]
 fn length_rate_and_options_have_limits() {
     let long = send("10.9.0.2", |spec| spec.probe.length = Length::Time(61_000_000_000));
-    assert!(refused(limited(), &long).unwrap().contains("--longest"));
+    assert!(refused(limited(), &long).unwrap().contains("--max-duration"));
     let warm = send("10.9.0.2", |spec| {
         (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(60_000_000_000), 1_000_000_000);
     });
-    assert!(refused(limited(), &warm).unwrap().contains("--longest"));
+    assert!(refused(limited(), &warm).unwrap().contains("--max-duration"));
     let slow = send("10.9.0.2", |spec| {
         spec.probe.length = Length::Packets(100);
         spec.probe.pacing = Pacing::Schedule(1.0);
