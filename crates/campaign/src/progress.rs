@@ -41,6 +41,12 @@ pub struct Progress {
     is_by_time: bool,
 }
 
+impl Default for Progress {
+    fn default() -> Self {
+        Progress::new()
+    }
+}
+
 impl Progress {
     /// Shows nothing yet.
     pub fn new() -> Self {
