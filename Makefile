@@ -61,6 +61,7 @@ lint:
 	scripts/build-web
 	cargo fmt --all --check
 	scripts/check-structure
+	scripts/check-prose
 	scripts/lint
 
 bench: build

@@ -14,7 +14,7 @@ ours() {
     in_sender "$stacklab" measure "$1" "$(address "$2")" -l "$3" "${time[@]}" --json "${@:4}" >"$work/stacklab.json"
 }
 
-# ours_received: what the receiver counted of a stream.
+# ours_received: the receiver's counts of a stream.
 ours_received() {
     read -r received bytes seconds < <(jq -r '.sides[1].received | "\(.measured) \(.bytes) \((.last_ns - .first_ns) / 1e9)"' \
         "$work/stacklab.json")

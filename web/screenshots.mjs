@@ -43,7 +43,7 @@ try {
 
   const records = join(folder, "records");
   mkdirSync(records, { recursive: true });
-  const server = spawn(program, ["serve", records, "--port", "0"], { stdio: ["ignore", "ignore", "pipe"] });
+  const server = spawn(program, ["serve", records, "--listen", ":0"], { stdio: ["ignore", "ignore", "pipe"] });
   processes.push(server);
   const url = await new Promise((found) => server.stderr.on("data", (bytes) => {
     const match = /http:\S+/.exec(bytes.toString());

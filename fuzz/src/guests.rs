@@ -2,12 +2,11 @@
 
 use crate::Bytes;
 use stacklab::untrusted::read_list;
+use stacklab_guests::untrusted::{guest_messages, mux_lines, needed_modules, packages, program};
 use stacklab_model::Family;
 use stacklab_testbed::layers;
-use stacklab_testbed::untrusted::{
-    carried_by, console_says, guest_messages, is_dhcp_answer, is_dns_answer, ldap_answers, mux_lines,
-    needed_modules, packages, program, radio_frames, station_says,
-};
+use stacklab_testbed::untrusted::{carried_by, console_says, is_dhcp_answer, is_dns_answer, ldap_answers};
+use stacklab_wifi::untrusted::{radio_frames, station_says};
 
 /// Lines of a channel that carries several streams: what is read reads back as it is written.
 pub fn mux(data: &[u8]) {

@@ -1,13 +1,13 @@
 //! What comes from this machine's users and kernel: words of command lines and records, requests of browsers, /proc.
 
 use stacklab::untrusted::is_served;
-use stacklab_agent::ListenAddress;
+use stacklab_guests::Placement;
 use stacklab_model::{
     CellSettings, IoChoice, Rate, Services, System, Systems, parse_duration, parse_ratio, print_duration,
 };
-use stacklab_testbed::Placement;
 use stacklab_testbed::untrusted::is_process;
 use stacklab_traffic::agent::Network;
+use stacklab_traffic::host::listen_address::ListenAddress;
 use stacklab_traffic::untrusted::{other_load, proc_files};
 use std::fmt::{Debug, Display};
 use std::net::{Ipv4Addr, SocketAddr};

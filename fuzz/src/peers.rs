@@ -128,7 +128,7 @@ pub fn host_reports(data: &[u8]) {
         return;
     };
     // A coordinator asks for trials that agents accept, and has the reports of all transfers.
-    let transfers = direction.senders().len() + usize::from(spec.probe.probe == Probe::EchoLoaded);
+    let transfers = direction.senders().len() + usize::from(spec.probe.probe == Probe::EchoUnderLoad);
     if spec.check().is_err() || reports.len() != transfers {
         return;
     }

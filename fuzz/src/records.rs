@@ -6,7 +6,6 @@ use rusqlite::{Connection, MAIN_DB, params_from_iter};
 use serde_json::Value;
 use stacklab::untrusted::{Output, glance_at_all, output_of, read_all};
 use stacklab_report::{FigureFormat, Format};
-use stacklab_store::Record;
 use std::fs;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use tempfile::tempdir;
@@ -20,7 +19,7 @@ struct Kept {
     open: Mutex<Connection>,
 }
 
-/// A kept record, and the same in the newest format as an interleaved campaign's.
+/// A kept record, and the same as an interleaved campaign's.
 static WHOLE: LazyLock<[Kept; 2]> = LazyLock::new(|| [kept(None, false), kept(None, true)]);
 /// The same with the runs of one transport and one probe only: an input takes a tenth of the time.
 static SMALL: LazyLock<[Kept; 4]> = LazyLock::new(|| {
@@ -33,13 +32,12 @@ static SMALL: LazyLock<[Kept; 4]> = LazyLock::new(|| {
 fn kept(only: Option<[&str; 2]>, is_interleaved: bool) -> Kept {
     let folder = tempdir().expect("a temporary folder");
     let path = folder.path().join("record.stacklab");
-    fs::write(&path, include_bytes!("../../tests/records/format2.stacklab")).expect("a record is written");
+    fs::write(&path, include_bytes!("../../tests/records/kept.stacklab")).expect("a record is written");
     let connection = || Connection::open(&path).expect("it is a database");
     if let Some(only) = only {
         reduce(&connection(), only).expect("it has these tables");
     }
     if is_interleaved {
-        drop(Record::open(&path).expect("it is brought up to date"));
         connection().execute_batch(INTERLEAVED).expect("it has these tables");
     }
     let open = connection();

@@ -1,7 +1,7 @@
 //! Packets of STAMP.
 
 use crate::Bytes;
-use stacklab_interop::stamp::{Arrived, Codec, ErrorEstimate, Key, Reflector, TimeFormat};
+use stacklab_protocols::stamp::{Arrived, Codec, ErrorEstimate, Key, Reflector, TimeFormat};
 use std::net::{Ipv6Addr, SocketAddr};
 
 /// A time of 2026, nanoseconds since 1970.

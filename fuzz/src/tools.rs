@@ -2,12 +2,12 @@
 //! servers answer to `path`.
 
 use crate::{Bytes, is_plain};
-use stacklab_interop::engines::{Output, Traffic, tool};
-use stacklab_interop::import::{Content, Format, read, runs};
-use stacklab_interop::iperf3::datagram::{Header, answer_to, is_answer};
-use stacklab_interop::iperf3::{MOST_STREAMS, Parameters, Results, State};
+use stacklab_import::{Content, Format, read, runs};
 use stacklab_model::{Engine, Family, Length, Transport, Tuning, Value};
 use stacklab_path::untrusted::{dns_addresses, http_status};
+use stacklab_protocols::engines::{Output, Traffic, tool};
+use stacklab_protocols::iperf3::datagram::{Header, answer_to, is_answer};
+use stacklab_protocols::iperf3::{MOST_STREAMS, Parameters, Results, State};
 
 /// The first byte chooses a format, or that it is found from the content.
 pub fn import(data: &[u8]) {
@@ -28,11 +28,12 @@ pub fn import(data: &[u8]) {
         }
     }
     if let Ok(runs) = runs(std::slice::from_ref(&file)) {
-        for (_, run) in &runs {
+        for (_, run, _) in &runs {
             assert!(run.values.values().all(is_figure), "{run:?}");
             assert!(run.values.keys().all(|metric| run.spec.probe.metrics.contains(metric)), "{run:?}");
         }
-        let mut trials: Vec<_> = runs.iter().map(|(_, run)| (run.trial.block, run.trial.position)).collect();
+        let mut trials: Vec<_> =
+            runs.iter().map(|(_, run, _)| (run.trial.block, run.trial.position)).collect();
         trials.sort_unstable();
         trials.dedup();
         assert_eq!(trials.len(), runs.len(), "a record has each block and position once");

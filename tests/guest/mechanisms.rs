@@ -15,7 +15,7 @@ use support::routed::model;
 
 /// The offered load: a flood, or the rate that the headers leave.
 const FLOOD: &str = "";
-const PACED: &str = "packet_rate = \"link\"";
+const PACED: &str = "message_rate = \"link\"";
 /// Allowed deviation from the header model on a link of known rate.
 const TOLERANCE: f64 = 0.01;
 /// The share of what the headers leave that the best run of a cell carries at least. No run carries more than all of
@@ -53,12 +53,12 @@ transport = ["udp"]
 framing = ["message"]
 size = {sizes:?}
 [probe.stream]
-metrics = ["throughput", "loss", "path_mtu", "fragments", "reassembled", "link_bytes", "link_bytes_beyond", "cpu_router1"]
+metrics = ["throughput", "loss", "path_mtu", "ip_frag_creates", "ip_reasm_oks", "link_bytes", "link_bytes_beyond", "cpu_router1"]
 length = {{ time = "400ms" }}
 warmup = "200ms"
 interval = "100ms"
 {offered}
-[runs]
+[blocks]
 min = {RUNS}
 max = {RUNS}
 "#
@@ -134,7 +134,7 @@ fn unfilled(rate: f64, runs: &[RunRecord], last: usize) -> BTreeMap<String, f64>
 /// Checks that each message left in two fragments.
 fn check_fragments(runs: &[RunRecord]) {
     for run in runs {
-        let fragments = figure(run, Metric::Fragments);
+        let fragments = figure(run, Metric::IpFragCreates);
         assert!((fragments - 2.0).abs() < 0.01, "{}: {fragments} a message", run.trial.cell);
     }
 }
@@ -252,7 +252,7 @@ fn what_debians_user_mode_linux_lacks_is_refused_there() {
     let program = Program::new();
     // It is a program itself and needs no other one.
     program.write("few.toml", study(SLOW, FLOOD, &UNSUPPORTED, &[128]));
-    let few = ["run", "few.toml", "--in-vm=uml-full", "--set", "runs.max=2", "--set", "runs.min=2"];
+    let few = ["run", "few.toml", "--in-vm=uml-full", "--set", "blocks.max=2", "--set", "blocks.min=2"];
     let mut alone = program.command(&few);
     alone.env("PATH", "/nonexistent");
     Outcome::of(alone).expect(code::DONE);
@@ -301,11 +301,11 @@ framing = ["message"]
 size = [512]
 [probe.stream]
 metrics = ["loss", "one_way_delay"]
-packet_rate = 1000
+message_rate = 1000
 length = { time = "2s" }
 warmup = "100ms"
 interval = "100ms"
-[runs]
+[blocks]
 min = 2
 max = 2
 "#;
@@ -343,8 +343,8 @@ size = [64]
 metrics = ["throughput"]
 length = { time = "1s" }
 warmup = "200ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 2
 max = 2
 "#;

@@ -24,7 +24,7 @@ size = [640]
 metrics = ["throughput", "path_mtu"]
 length = { time = "200ms" }
 warmup = "50ms"
-[runs]
+[blocks]
 min = 2
 max = 2
 [[comparison]]

@@ -4,9 +4,9 @@
 
 use crate::support;
 
+use stacklab_guests::image::sha256;
 use stacklab_model::{CpuScope, Factor, Metric, Role, RunRecord, Systems, wire_size};
 use stacklab_store::Record;
-use stacklab_testbed::image::sha256;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -50,8 +50,8 @@ interval = "100ms"
 metrics = ["rtt"]
 length = {{ time = "50ms" }}
 warmup = "20ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = {blocks}
 max = {blocks}
 [[comparison]]

@@ -4,12 +4,12 @@
 
 use crate::support;
 
+use stacklab_guests::shell::{MOST_COMMANDS, listen, run_in_guest};
+use stacklab_guests::{WifiHosted, WifiStreams};
 use stacklab_model::Family;
 use stacklab_model::wifi::{Width, WifiSettings};
-use stacklab_testbed::shell::{MOST_COMMANDS, listen, run_in_guest};
-use stacklab_testbed::{
-    CarriedFrame, MediumCheck, Passphrase, Security, TestbedError, WifiHosted, WifiSpec, WifiStreams, enter,
-};
+use stacklab_testbed::{TestbedError, enter};
+use stacklab_wifi::{CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::program::{Program, require_root};

@@ -6,7 +6,7 @@ use crate::support;
 
 use stacklab_model::Family;
 use stacklab_model::wifi::{Aggregate, Ppdu, Radio, WifiSettings};
-use stacklab_testbed::{Security, WifiSpec};
+use stacklab_wifi::{Security, WifiSpec};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

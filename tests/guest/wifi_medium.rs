@@ -5,12 +5,14 @@ use super::wifi::{ADDRESSES, Network, SENDER, boot, wpa2};
 use super::wifi_saturation::{flood, meet};
 use crate::support;
 
+use stacklab_guests::WifiHosted;
 use stacklab_model::wifi::{
     AccessCategory, Aggregate, Band, Clock, Edca, Exchange, Role, Security as Cipher, WifiSettings,
     mpdu_bytes,
 };
 use stacklab_model::{Cell, Family, Framing, HostReport, Transport};
-use stacklab_testbed::{MediumReport, Passphrase, Security, WifiHosted, WifiSpec, enter};
+use stacklab_testbed::enter;
+use stacklab_wifi::{MediumReport, Passphrase, Security, WifiSpec};
 use std::process::{Child, Command};
 use support::program::{Program, require_root};
 

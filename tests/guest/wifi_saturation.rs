@@ -12,9 +12,10 @@ use stacklab_model::{
     Cell, Direction, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, RunStatus,
     Transport, Trial, TrialSpec, Value,
 };
-use stacklab_testbed::{Security, Streams, WifiSpec};
+use stacklab_testbed::Streams;
 use stacklab_traffic::protocol::AgentClient;
 use stacklab_trial::{Path, run_trial};
+use stacklab_wifi::{Security, WifiSpec};
 use std::sync::atomic::AtomicBool;
 use support::program::Program;
 
@@ -114,7 +115,7 @@ fn tell_real_time(paces: &str) {
             let per_second = |count: u64| count as f64 * 1e9 / (after.elapsed_ns - before.elapsed_ns) as f64;
             let frames = per_second(after.frames.delivered - before.frames.delivered);
             let (exchanges, late) = (per_second(lateness.exchanges), 100.0 * lateness.share().unwrap());
-            let Value::Measured(received) = run.values[&Metric::PacketRate] else {
+            let Value::Measured(received) = run.values[&Metric::MessageRate] else {
                 panic!("{:?}", run.values)
             };
             println!(

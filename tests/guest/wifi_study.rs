@@ -33,7 +33,7 @@ metrics = ["rtt"]
 length = { time = "50ms" }
 warmup = "20ms"
 "#,
-    families!("separate", 2)
+    families!("sequential", 2)
 );
 /// A flood's share of half of what one saturated sender would carry. The access point drops what its queue has no place
 /// for; if the receiver waited 100 ms for what was dropped last, a third would be missing. Backoffs of station and
@@ -137,7 +137,7 @@ fn a_study_over_wifi_has_both_families_over_udp_and_tcp_in_streams_and_echoes() 
 #[test]
 fn families_take_turns_over_wifi() {
     let study = FAMILIES
-        .replace("separate", "interleaved")
+        .replace("sequential", "interleaved")
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     let (all, _) = measure(&study);
     let streams = all.iter().filter(|run| run.values.contains_key(&Metric::Throughput));
@@ -198,8 +198,8 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     // Slow enough that each message finds the entries removed.
     let study = format!(
-        "{begin}[probe.stream]\nmetrics = [\"group_airtime\", \"loss\"]\npacket_rate = 50\n\
-         length = {{ time = \"400ms\" }}\nwarmup = \"100ms\"\n[runs]\narms = \"separate\"\nmin = 2\nmax = 2\n"
+        "{begin}[probe.stream]\nmetrics = [\"group_airtime\", \"loss\"]\nmessage_rate = 50\n\
+         length = {{ time = \"400ms\" }}\nwarmup = \"100ms\"\n[blocks]\nschedule = \"sequential\"\nmin = 2\nmax = 2\n"
     );
     let (all, described) = measure(&study);
     assert_eq!(all.len(), 2 * 2 * 2 * 2);
@@ -245,7 +245,7 @@ fn a_receiver_on_a_wire_has_one_hop_and_other_stations_have_their_share() {
         .replace("wifi = {", "wifi = { receiver = \"wired\",")
         .replace("family = [\"ipv4\", \"ipv6\"]", "family = [\"ipv6\"]\nstations = [0, 2]")
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
-    let study = format!("{begin}[runs]\narms = \"separate\"\nmin = 2\nmax = 2\n");
+    let study = format!("{begin}[blocks]\nschedule = \"sequential\"\nmin = 2\nmax = 2\n");
     let (all, described) = measure(&study);
     assert!(described.contains("station - access point - wired host inside user-mode Linux"), "{described}");
     assert_eq!(all.len(), 2 * 2);

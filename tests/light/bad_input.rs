@@ -21,8 +21,8 @@ size = [64, 1024]
 metrics = ["throughput", "jitter"]
 length = { time = "50ms" }
 warmup = "10ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 2
 max = 2
 [[comparison]]
@@ -106,7 +106,7 @@ fn a_size_that_is_none_or_cannot_be_sent_is_shown_with_the_bounds() {
 fn a_size_below_the_probes_own_header_is_refused() {
     let line = "size = [31, 1024]";
     let texts = [
-        "a message of 31 bytes does not hold the probe's own header",
+        "a message of 31 bytes is smaller than the probe's header",
         "study.toml:7:9",
         &pointed_at(line, "31"),
         "expected at least 32",
@@ -159,11 +159,11 @@ fn a_setting_that_is_wrong_is_shown_like_a_file() {
     program.write("study.toml", SMALL);
     for (setting, texts) in [
         (
-            "runs.mni=3",
-            &["there is no key `runs.mni`", "--set:1:6", "one of min, max, until, target, budget"][..],
+            "blocks.mni=3",
+            &["there is no key `blocks.mni`", "--set:1:6", "one of min, max, until, target, budget"][..],
         ),
-        ("runs.min", &["this sets nothing", "--set:1:1", "KEY=VALUE"]),
-        ("runs.min=many", &["`runs.min`", "--set:1:10", "expected a whole number"]),
+        ("blocks.min", &["this sets nothing", "--set:1:1", "KEY=VALUE"]),
+        ("blocks.min=many", &["`blocks.min`", "--set:1:12", "expected a whole number"]),
         ("factors.family=[\"ipv4\", \"ipv8\"]", &["there is no family `ipv8`", "--set:1:25"]),
         ("factors.size=[8]", &["a message of 8 bytes", "--set:1:15"]),
     ] {
@@ -199,11 +199,11 @@ fn the_help_lists_the_exit_codes_that_are_tested_here() {
         (code::DONE, "done"),
         (code::ELSE, "something else failed"),
         (code::REQUEST, "the command line or the study file is wrong"),
-        (code::TESTBED, "the testbed cannot be made"),
-        (code::RECORD, "a record cannot be made, read or written"),
-        (code::HOST, "a host failed in the middle of a campaign, or no agent can be reached there"),
+        (code::TESTBED, "cannot build the testbed"),
+        (code::RECORD, "cannot create, read or write a record"),
+        (code::HOST, "a host failed during a campaign, or its agent"),
         (code::INVALID, "the single measurement (stacklab measure) is not valid"),
-        (code::WORSE, "compare --fail-on found a worse figure"),
+        (code::WORSE, "the second record is worse (compare --fail-on)"),
         (code::INTERRUPTED, "interrupted"),
     ] {
         let listed = help.lines().any(|line| {
@@ -279,7 +279,7 @@ fn a_record_is_neither_overwritten_nor_resumed_as_something_else() {
     for (args, what) in [
         (&["--seed", "6"][..], "--seed"),
         (&["other.toml"], "study (other.toml)"),
-        (&["--set", "runs.max=3"], "--set"),
+        (&["--set", "blocks.max=3"], "--set"),
         (&["--scale", "quick"], "--scale"),
     ] {
         let refused = program.run(&[&resume, args].concat()).expect(code::REQUEST);
@@ -324,7 +324,7 @@ fn a_full_disk_ends_the_campaign_and_leaves_a_record_that_opens() {
     let disk = program.work().join("disk");
     fs::create_dir(&disk).unwrap();
     let script = "mount -t tmpfs -o size=400k none disk
-        code=0; \"$STACKLAB\" run study.toml --set runs.max=90 --set runs.min=90 --out disk/x.stacklab || code=$?
+        code=0; \"$STACKLAB\" run study.toml --set blocks.max=90 --set blocks.min=90 --out disk/x.stacklab || code=$?
         ls disk >&2
         \"$STACKLAB\" report disk/x.stacklab --format json
         exit $code";

@@ -63,7 +63,7 @@ fn an_agent_sends_to_no_third_host() {
         (Transport::Tcp, Probe::Connect, open.local_addr().unwrap()),
     ] {
         let reason = send(&mut agent, spec(transport, probe), to).unwrap_err();
-        assert!(reason.contains("only to the coordinator's own address (127.0.0.1)"), "{reason}");
+        assert!(reason.contains("only to the coordinator's address (127.0.0.1)"), "{reason}");
     }
     assert!(victim.recv(&mut [0; 2000]).is_err(), "the victim got a datagram");
     open.set_nonblocking(true).unwrap();
@@ -188,9 +188,9 @@ fn an_agent_makes_a_key_of_its_own_and_an_open_one_says_so() {
     measure.env("STACKLAB_KEY", &key);
     support::program::Outcome::of(measure).expect(code::DONE);
     let open = Listening::start("", &["--open"]);
-    assert!(open.agent.stderr().contains("open: whoever reaches this port"));
+    assert!(open.agent.stderr().contains("open: everyone who reaches this port"));
     let with_key = ["measure", "udp", HERE, "-n", "10", "-p", &open.port];
-    open.program.run(&with_key).expect(code::HOST).says(&["it is open", "--open"]);
+    open.program.run(&with_key).expect(code::HOST).says(&["the agent is open", "--open"]);
     let mut without = open.program.command(&with_key);
     without.env_remove("STACKLAB_KEY");
     support::program::Outcome::of(without).expect(code::DONE);
@@ -313,12 +313,12 @@ fn the_limits_are_told_in_the_help() {
     let help = Program::new().run(&["agent", "--help"]).expect(code::DONE).stdout;
     let words: String = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for limit in [
-        "--longest <SECONDS> Longest trial, seconds [default: 3600]",
-        "--idle <SECONDS> Seconds after which a coordinator that asks nothing has to leave [default: 60]",
-        "--most-rate <MBITS> Highest rate",
+        "--longest <SECONDS> Maximum length of a trial in seconds [default: 3600]",
+        "--idle <SECONDS> Idle timeout in seconds [default: 60]",
+        "--most-rate <MBITS> Maximum rate",
         "--allow-target <NETWORK>",
         "--allow <WHAT>",
-        "serve one `stacklab measure` after another",
+        "Listen on TCP for coordinators",
     ] {
         assert!(words.contains(limit), "`{limit}` is not in {help}");
     }
@@ -375,7 +375,7 @@ fn a_hostile_agent_takes_no_memory_of_the_coordinator() {
             }
         }
     });
-    measure_with(&port).expect(code::HOST).says(&["an answer to request 7, which nobody made"]);
+    measure_with(&port).expect(code::HOST).says(&["an answer to request 7, which was not made"]);
     // Of all children of this process, which are that one: each test is a process of its own.
     let peak = support::sys::children_peak_kib();
     assert!(peak < 64 * 1024, "the coordinator took {peak} KiB");

@@ -62,7 +62,7 @@ fn garbage_is_refused_and_the_agent_goes_on() {
         assert!(challenge["challenge"].is_string(), "{challenge}");
         let answer = answer_to(&stream, request);
         let reason = answer["refused"].as_str().unwrap_or_else(|| panic!("{answer}"));
-        assert!(reason.contains("this is an agent of stacklab"), "{reason}");
+        assert!(reason.contains("this is a stacklab agent"), "{reason}");
         // Closed, or reset if more was sent than was read.
         match (&stream).read(&mut [0; 100]) {
             Ok(0) => {}

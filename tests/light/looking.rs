@@ -20,7 +20,7 @@ size = [128, 512]
 metrics = ["throughput", "loss"]
 length = { time = "50ms" }
 "#,
-    families!("separate", 3)
+    families!("sequential", 3)
 );
 
 #[test]

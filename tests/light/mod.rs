@@ -4,6 +4,7 @@ mod bad_input;
 mod by_hand;
 mod chaos;
 mod commands;
+mod documented;
 mod firewalls;
 mod hardening;
 mod import;

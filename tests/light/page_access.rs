@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 #[test]
 fn half_a_request_holds_no_place_at_the_page() {
     let program = Program::new();
-    let mut serving = program.start(&["serve", "--port", "0"]);
+    let mut serving = program.start(&["serve", "--listen", ":0"]);
     serving.wait_for("http://", LIMIT);
     let said = serving.stderr();
     let (address, rest) = said.split_once("http://").and_then(|(_, rest)| rest.split_once('/')).unwrap();

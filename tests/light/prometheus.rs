@@ -92,11 +92,11 @@ fn queries(dashboard: &Value) -> Vec<String> {
 #[test]
 fn prometheus_reads_the_verdicts_of_a_folder_and_the_dashboard_asks_for_them() {
     let program = Program::new();
-    let name = "format2.stacklab";
+    let name = "kept.stacklab";
     std::fs::copy(Path::new(ROOT).join("tests/records").join(name), program.work().join(name)).unwrap();
     let report = program.run(&["report", name, "--format", "json"]).expect(code::DONE).stdout;
     let report: Value = serde_json::from_str(&report).unwrap();
-    let mut serving = program.start(&["serve", ".", "--port", "0", "--metrics", "--token", TOKEN]);
+    let mut serving = program.start(&["serve", ".", "--listen", ":0", "--metrics", "--token", TOKEN]);
     serving.wait_for("http://", LIMIT);
     let said = serving.stderr();
     let (target, _) = said.split_once("http://").and_then(|(_, rest)| rest.split_once('/')).unwrap();
@@ -144,10 +144,11 @@ fn prometheus_reads_the_verdicts_of_a_folder_and_the_dashboard_asks_for_them() {
 #[test]
 fn figures_are_told_only_if_they_are_asked_for_and_to_those_who_have_the_token() {
     let program = Program::new();
-    let name = "format2.stacklab";
+    let name = "kept.stacklab";
     std::fs::copy(Path::new(ROOT).join("tests/records").join(name), program.work().join(name)).unwrap();
     let ask = |more: &[&str], header: &str| {
-        let mut serving = program.start(&[&["serve", ".", "--port", "0", "--token", TOKEN], more].concat());
+        let mut serving =
+            program.start(&[&["serve", ".", "--listen", ":0", "--token", TOKEN], more].concat());
         serving.wait_for("http://", LIMIT);
         let said = serving.stderr();
         let (address, _) = said.split_once("http://").and_then(|(_, rest)| rest.split_once('/')).unwrap();

@@ -1,5 +1,7 @@
-//! The first minutes of a new user: the study of `make run` as an ordinary user, and its record in each format.
+//! The first minutes of a new user: the study of `make run` as an ordinary user, its record in each format, and the
+//! samples of the documents.
 
+use super::documented;
 use crate::support;
 
 use serde_json::Value;
@@ -21,9 +23,12 @@ fn quickstart_answers_and_is_reported_in_each_format() {
     program.write("study.toml", std::fs::read(study).unwrap());
     // Two blocks; the whole study takes a minute.
     let run =
-        as_nobody("exec \"$STACKLAB\" run study.toml --out a.stacklab --set runs.min=2 --set runs.max=2");
+        as_nobody("exec \"$STACKLAB\" run study.toml --out a.stacklab --set blocks.min=2 --set blocks.max=2");
     scene.assert_restored(&program, &["study.toml", "a.stacklab"], Duration::from_secs(2));
 
+    for page in ["README.md", "docs/tutorial.md"] {
+        documented::assert_quickstart_prints(page, &run.stdout);
+    }
     let record = program.work().join("a.stacklab");
     assert_eq!(invalid(&record), [""; 0], "{run}");
     for family in ["ipv4", "ipv6"] {

@@ -50,7 +50,7 @@ metrics = ["rtt"]
 length = { time = "50ms" }
 warmup = "10ms"
 "#,
-    families!("separate", 3)
+    families!("sequential", 3)
 );
 
 /// Two namespaces, sshd in the second, and a user's ssh configuration for the first.
@@ -95,7 +95,7 @@ impl Scene {
         let (begin, _) = STUDY.split_once("[probe.echo]").unwrap();
         let begin =
             begin.replace(r#"["ipv4", "ipv6"]"#, r#"["ipv4"]"#).replace(r#"["tcp", "udp"]"#, r#"["udp"]"#);
-        scene.program.write("short.toml", format!("{begin}[runs]\nmin = 2\nmax = 2\n"));
+        scene.program.write("short.toml", format!("{begin}[blocks]\nmin = 2\nmax = 2\n"));
         scene
     }
 
@@ -317,7 +317,7 @@ fn a_study_runs_on_a_machine_behind_ssh() {
     assert!(!agent.exists() && folder.join("own").exists());
     fs::remove_file(folder.join("own")).unwrap();
     let cleaned = scene.run(&["ssh-clean", "ssh:lab"]).expect(code::DONE).stdout;
-    assert_eq!(cleaned, "ssh:lab: no stacklab was put there\n");
+    assert_eq!(cleaned, "ssh:lab: no copy of stacklab found\n");
     assert!(!scene.path("home/.cache/stacklab").exists());
     let outcome = scene.run(&["ssh-clean", "-oProxyCommand=id"]).expect(code::REQUEST);
     assert!(outcome.stdout.is_empty(), "{}", outcome.stdout);

@@ -26,8 +26,8 @@ length = { time = "150ms" }
 metrics = ["rtt"]
 length = { time = "100ms" }
 warmup = "20ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 2
 max = 2
 [[comparison]]

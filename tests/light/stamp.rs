@@ -5,8 +5,8 @@
 use crate::support;
 
 use serde_json::Value;
-use stacklab_interop::stamp::{Arrived, Codec, ErrorEstimate, Reflector, TimeFormat};
 use stacklab_model::{Family, LinkConfig};
+use stacklab_protocols::stamp::{Arrived, Codec, ErrorEstimate, Reflector, TimeFormat};
 use stacklab_testbed::{Testbed, enter};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
@@ -189,7 +189,7 @@ fn a_reflector_that_is_not_there_or_has_another_key_is_told() {
         .map(|text| scene.program.write(&text[..2], text).display().to_string());
     let _reflector = scene.reflector(&format!("--stamp-key-file {key}"));
     for words in ["-n 5".to_owned(), format!("-n 5 --key-file {other}")] {
-        scene.measure(Family::Ipv4, &words).expect(code::HOST).says(&["answered nothing", "--key-file"]);
+        scene.measure(Family::Ipv4, &words).expect(code::HOST).says(&["did not answer", "--key-file"]);
     }
     scene.measure(Family::Ipv4, &format!("-n 5 --key-file {key}")).expect(code::DONE);
     scene

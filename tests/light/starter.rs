@@ -21,7 +21,7 @@ cmp before after || { diff before after; exit 99; }
 tail -2 err >&2
 exit $code
 "#;
-const RUN: &str = "\"$STACKLAB\" run quickstart --set runs.min=2 --set runs.max=2 --set factors.size=[1408] --out a.stacklab";
+const RUN: &str = "\"$STACKLAB\" run quickstart --set blocks.min=2 --set blocks.max=2 --set factors.size=[1408] --out a.stacklab";
 
 /// Starts it by a command before it, and gives how that ended.
 fn started(before: &str) -> Outcome {

@@ -26,8 +26,8 @@ interval = "5ms"
 metrics = ["rtt"]
 length = { time = "20ms" }
 warmup = "5ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 8
 max = 8
 [[comparison]]
@@ -68,7 +68,8 @@ fn seeded() -> Random {
 #[test]
 fn each_block_has_a_testbed_of_its_own() {
     let (program, _) = program();
-    let mut running = program.start(&[&BEGIN[..], &["--set", "runs.min=3", "--set", "runs.max=3"]].concat());
+    let mut running =
+        program.start(&[&BEGIN[..], &["--set", "blocks.min=3", "--set", "blocks.max=3"]].concat());
     let mut hosts = BTreeSet::new();
     while running.is_running() {
         hosts.extend(children(running.pid()));
@@ -131,7 +132,7 @@ fn ended_by(name: &str) {
     for text in ["survival", "throughput", "RTT", "IPv4", "IPv6"] {
         assert!(outcome.stdout.contains(text), "`{text}` is not among the findings of {outcome}");
     }
-    let outcome = outcome.says(&["interrupted", "what was measured is in x.stacklab", "--resume"]);
+    let outcome = outcome.says(&["interrupted", "results so far are in x.stacklab", "--resume"]);
     assert!(
         outcome.stdout.contains(&format!("{} valid runs", count(&path, "status = 'valid'"))),
         "{outcome}"

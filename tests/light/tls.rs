@@ -102,9 +102,9 @@ fn neither_side_speaks_in_plain_where_the_other_wants_tls() {
     slow.write_all(&[22, 3, 1, 1, 0, 1]).unwrap();
     for host in [HERE, "::1"] {
         let start = Instant::now();
-        measure(&there, host, &[]).expect(code::HOST).says(&[&there.port, "it speaks TLS only", "--tls"]);
-        measure(&plain, host, &["--tls", &fingerprint]).expect(code::HOST).says(&["it speaks no TLS"]);
-        measure(&there, host, &["--tls", OTHER]).expect(code::HOST).says(&["not the one that --tls names"]);
+        measure(&there, host, &[]).expect(code::HOST).says(&[&there.port, "it requires TLS", "--tls"]);
+        measure(&plain, host, &["--tls", &fingerprint]).expect(code::HOST).says(&["it does not speak TLS"]);
+        measure(&there, host, &["--tls", OTHER]).expect(code::HOST).says(&["not the one of --tls"]);
         assert!(start.elapsed() < LIMIT, "{:?}", start.elapsed());
         assert_eq!(children(there.agent.pid()), Vec::<u32>::new());
     }
@@ -154,7 +154,7 @@ fn whoever_stands_between_with_another_key_hears_nothing() {
         between.accept(stream, Instant::now() + LIMIT)
     });
     let args = ["measure", "udp", HERE, "-n", "10", "-p", &port, "--tls", &fingerprint];
-    there.program.run(&args).expect(code::HOST).says(&[&port, "something else answers there"]);
+    there.program.run(&args).expect(code::HOST).says(&[&port, "another program answers there"]);
     let error = heard.join().unwrap().expect_err("the coordinator began a session");
     assert!(matches!(error, TlsError::Handshake(_)), "{error}");
 }

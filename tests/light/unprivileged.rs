@@ -29,7 +29,7 @@ length = { time = "50ms" }
 metrics = ["connect_time"]
 length = { time = "50ms" }
 "#,
-    families!("separate", 3)
+    families!("sequential", 3)
 );
 /// Runs in each block: four of stream, four of echo and, for TCP only, two of connect.
 const RUNS: u64 = 3 * 10;
@@ -78,7 +78,7 @@ fn measures(user: u32, prefix: &[&str], words: &[&str]) -> Outcome {
 
 #[test]
 fn an_ordinary_user_measures_in_a_user_namespace() {
-    measures(NOBODY, &AS_NOBODY, &["not root: working in a user namespace of its own"]);
+    measures(NOBODY, &AS_NOBODY, &["not root: building the testbed in a user namespace"]);
 }
 
 #[test]

@@ -166,12 +166,12 @@ fn a_round_trip_beside_a_stream_waits_in_the_queue_that_the_stream_fills() {
             let idle = rig.run_on_link(tcp, &echo(Probe::Echo, Pacing::Lockstep), direction);
             // A machine that stalls may open a connection too late; not every time.
             let loaded = (0..3)
-                .map(|_| rig.run_on_link(tcp, &echo(Probe::EchoLoaded, Pacing::Flood), direction))
+                .map(|_| rig.run_on_link(tcp, &echo(Probe::EchoUnderLoad, Pacing::Flood), direction))
                 .find(|run| !warns(run, "unloaded"));
             let loaded = loaded.expect("the stream did not cover the echo in any of three runs");
-            let (short, long) = (figure(&idle, Metric::Rtt), figure(&loaded, Metric::RttLoaded));
-            let p99 = loaded.values[&Metric::RttLoadedP99].measured();
-            let load = figure(&loaded, Metric::ThroughputLoad);
+            let (short, long) = (figure(&idle, Metric::Rtt), figure(&loaded, Metric::RttUnderLoad));
+            let p99 = loaded.values[&Metric::RttUnderLoadP99].measured();
+            let load = figure(&loaded, Metric::LoadThroughput);
             println!(
                 "{family} {direction}: rtt {short:.3} ms, beside {load:.1} Mbit/s {long:.3} ms, p99 {p99:?}"
             );

@@ -24,10 +24,10 @@ dscp = [0, CANDIDATE]
 metrics = ["throughput"]
 length = { time = "500ms" }
 warmup = "50ms"
-[runs]
+[blocks]
 min = 8
 max = 8
-arms = "interleaved"
+schedule = "interleaved"
 slice = "4ms"
 "#;
 
@@ -216,7 +216,7 @@ fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
     let library = library(&program);
     let study = STUDY.replace("CANDIDATE", "32");
     let study =
-        study.replace("\"500ms\"", "\"200ms\"").replace("[\"throughput\"]", "[\"cpu_per_packet_sender\"]");
+        study.replace("\"500ms\"", "\"200ms\"").replace("[\"throughput\"]", "[\"sender_cpu_per_message\"]");
     program.write("study.toml", study + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 32\n");
     let run = |words: &[&str]| {
         let mut command = program.command(&[&["run", "--out", "better.stacklab"], words].concat());
@@ -252,17 +252,17 @@ fn what_cannot_be_sampled_is_refused_before_anything_is_built() {
         assert!(outcome.stderr.contains(reason), "{outcome}");
     };
     let study = STUDY.replace("CANDIDATE", "2");
-    let separate = study.replace("interleaved", "separate").replace("slice = \"4ms\"\n", "");
+    let separate = study.replace("interleaved", "sequential").replace("slice = \"4ms\"\n", "");
     program.write(
         "separate.toml",
         separate + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 2\n",
     );
-    refused(&["explain", "separate.toml"], code::REQUEST, "runs.arms");
+    refused(&["explain", "separate.toml"], code::REQUEST, "blocks.schedule");
     program.write("none.toml", &study);
     refused(&["explain", "none.toml"], code::REQUEST, "[[comparison]]");
     let guest = STUDY.replace("family =", "os = [\"uml\"]\nfamily =").replace("dscp = [0, CANDIDATE]\n", "");
     program.write("guest.toml", guest);
-    refused(&["explain", "guest.toml"], code::REQUEST, "a kernel of its own");
+    refused(&["explain", "guest.toml"], code::REQUEST, "a separate kernel");
     refused(&["explain", "wifi"], code::REQUEST, "inside a guest");
     refused(&["explain", "udp", "--factor", "dscp"], code::REQUEST, "--levels A,B");
     refused(

@@ -69,7 +69,7 @@ impl Agent {
 fn spec(family: Family, transport: Transport, io: Io, probe: Probe, packets: u64) -> TrialSpec {
     let pacing = match probe {
         Probe::Echo => Pacing::Lockstep,
-        Probe::EchoOpen => Pacing::Schedule(4_000.0),
+        Probe::EchoOpenLoop => Pacing::Schedule(4_000.0),
         _ => Pacing::Flood,
     };
     let probe = ProbeSpec {
@@ -156,7 +156,7 @@ fn messages_take_no_call_but_io_and_the_clock() {
             (Transport::Tcp, Io::Batch, Probe::Stream),
             (Transport::Udp, Io::Plain, Probe::Echo),
             (Transport::Tcp, Io::Plain, Probe::Echo),
-            (Transport::Udp, Io::Plain, Probe::EchoOpen),
+            (Transport::Udp, Io::Plain, Probe::EchoOpenLoop),
         ] {
             let [few, many] = [FEW, MANY].map(|packets| calls(&spec(family, transport, io, probe, packets)));
             let io_calls = |calls: &BTreeMap<String, u64>| -> u64 {

@@ -21,7 +21,7 @@ family = ["ipv4", "ipv6"]
 transport = ["udp", "tcp"]
 size = [128]
 [probe.stream]
-metrics = ["throughput", "loss", "cpu_per_packet_sender", "cpu_system", "memory_sockets"]
+metrics = ["throughput", "loss", "sender_cpu_per_message", "sender_cpu_system", "memory_sockets"]
 length = { time = "80ms" }
 warmup = "10ms"
 [probe.paced]
@@ -121,9 +121,9 @@ fn arms_take_turns_and_their_ratio_is_that_of_neighbouring_slices() {
     }
     for run in runs.iter().filter(|run| run.trial.probe == Probe::Stream) {
         assert_eq!(side(run, Role::Sender).cpu.as_ref().unwrap().scope, CpuScope::Threads);
-        assert!(figure(run, Metric::CpuPerPacketSender) > 0.0);
+        assert!(figure(run, Metric::SenderCpuPerMessage) > 0.0);
         // Per cent of one core, of a thread; the window ends with the last send call, the slice a little later.
-        let system = figure(run, Metric::CpuSystem);
+        let system = figure(run, Metric::SenderCpuSystem);
         assert!(system > 0.0 && system < 110.0, "{}: {system} %", run.trial);
         // What is one for the whole host is not told of an arm.
         let memory = &run.values[&Metric::MemorySockets];
@@ -247,17 +247,17 @@ transport = ["udp", "tcp"]
 framing = ["message"]
 size = [1408]
 [probe.stream]
-metrics = ["throughput", "loss", "cpu_per_packet_sender"]
+metrics = ["throughput", "loss", "sender_cpu_per_message"]
 length = { time = "300ms" }
 warmup = "50ms"
 [probe.echo]
 metrics = ["rtt"]
 length = { time = "120ms" }
 warmup = "20ms"
-[runs]
+[blocks]
 min = 2
 max = 2
-arms = "interleaved"
+schedule = "interleaved"
 [[comparison]]
 "#;
 
@@ -285,7 +285,7 @@ fn testbeds_beside_each_other_take_turns_and_no_two_arms_send_at_once() {
     let study = BESIDE
         .replace("[testbed]", "[testbed]\ntopology = \"routed\"")
         .replace("[factors]", "[factors]\nmechanism = [\"native\", \"nat64\"]")
-        .replace("\"cpu_per_packet_sender\"", "\"cpu_per_packet_sender\", \"link_bytes\", \"cpu_router1\"")
+        .replace("\"sender_cpu_per_message\"", "\"sender_cpu_per_message\", \"link_bytes\", \"cpu_router1\"")
         + "factor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"nat64\"\n";
     let (outcome, runs) = measure(&study);
     let trials = beside(&runs, 2);
@@ -307,7 +307,7 @@ fn testbeds_beside_each_other_take_turns_and_no_two_arms_send_at_once() {
             if run.trial.cell.transport == Transport::Udp {
                 assert_eq!(figure(run, Metric::LinkBytes), f64::from(1408 + 8 + 40), "{}", run.trial);
             }
-            for metric in [Metric::CpuRouter1, Metric::CpuPerPacketSender] {
+            for metric in [Metric::CpuRouter1, Metric::SenderCpuPerMessage] {
                 assert!(run.values[&metric].measured().is_none(), "{}: {metric}", run.trial);
             }
         }
@@ -368,10 +368,10 @@ fn arms_are_interleaved_unless_a_figure_asks_for_a_host_of_their_own() {
         let plan = program.run(&["plan", "study.toml"]).expect(code::DONE).stdout;
         assert!(plan.contains(&format!("Arms        {arms}\n")), "{plan}");
     };
-    let paced = STUDY.replace("[probe.paced]", "[probe.paced]\npacket_rate = 1000");
-    let unsaid = paced.replace("arms = \"interleaved\"\n", "");
+    let paced = STUDY.replace("[probe.paced]", "[probe.paced]\nmessage_rate = 1000");
+    let unsaid = paced.replace("schedule = \"interleaved\"\n", "");
     says(unsaid.replace(", \"memory_sockets\"", ""), "interleaved");
-    says(unsaid, "separate");
+    says(unsaid, "sequential");
     says(paced, "interleaved");
 }
 
@@ -383,9 +383,9 @@ fn what_cannot_be_interleaved_is_refused_at_its_place() {
         let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
         assert!(said.contains(place), "{said}");
     };
-    refused("\"interleaved\"", "\"separate\"", "a share of the flood rate");
+    refused("\"interleaved\"", "\"sequential\"", "a share of the flood rate");
     refused("{ time = \"80ms\" }", "{ packets = 1000 }", "probe.stream ends after 1000 messages");
-    refused("arms = \"interleaved\"", "slice = \"5ms\"", "`runs.slice` is set");
+    refused("schedule = \"interleaved\"", "slice = \"5ms\"", "`blocks.slice` is set");
     let systems = "[factors]\nos = [\"namespace\", \"uml\"]";
     let study = STUDY.replace("[factors]", systems).replace(
         "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
@@ -394,7 +394,11 @@ fn what_cannot_be_interleaved_is_refused_at_its_place() {
     program.write("study.toml", study);
     let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
     assert!(said.contains("differ in os, and uml sleeps between its turns"), "{said}");
-    let long = "arms = \"interleaved\"\nslice = \"15ms\"";
-    refused("arms = \"interleaved\"", long, "a slice of 15 ms leaves probe.echo fewer than 5 in its 60 ms");
-    refused("arms = \"interleaved\"", "arms = \"intermixed\"", "interleaved");
+    let long = "schedule = \"interleaved\"\nslice = \"15ms\"";
+    refused(
+        "schedule = \"interleaved\"",
+        long,
+        "a slice of 15 ms leaves probe.echo fewer than 5 in its 60 ms",
+    );
+    refused("schedule = \"interleaved\"", "schedule = \"intermixed\"", "interleaved");
 }

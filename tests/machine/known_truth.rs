@@ -30,13 +30,13 @@ transport = ["udp"]
 size = [128]
 dscp = [0, 8, 16, 24, 32]
 [probe.stream]
-metrics = ["throughput", "cpu_per_packet_sender"]
+metrics = ["throughput", "sender_cpu_per_message"]
 length = { time = "200ms" }
 warmup = "20ms"
-[runs]
+[blocks]
 min = 10
 max = 10
-arms = "interleaved"
+schedule = "interleaved"
 "#;
 
 /// A compared metric: the estimate of candidate over baseline, half of its 95 % interval, and its blocks.
@@ -103,7 +103,8 @@ fn a_sender_that_spends_a_known_share_more_for_each_call_is_recovered() {
     Outcome::of(command).expect(code::DONE);
     let report = json(&program.run(&["report", "study.stacklab", "--format", "json"]).expect(code::DONE));
     for (dscp, share) in SLOWER {
-        for (metric, truth) in [("cpu_per_packet_sender", 1.0 + share), ("throughput", 1.0 / (1.0 + share))] {
+        for (metric, truth) in [("sender_cpu_per_message", 1.0 + share), ("throughput", 1.0 / (1.0 + share))]
+        {
             let of = format!("{metric}, {:.1} % spent more", 100.0 * share);
             let is_told = Found::of(&report, metric, Some(dscp)).recovers(truth, 0.0, 0.009, &of);
             assert!(is_told, "{of}: what was found may be none");

@@ -30,7 +30,7 @@ const PACED: u32 = 200;
 
 /// A study of floods, or of messages on a schedule.
 fn study(systems: &[&str], mechanisms: &[&str], transports: &[&str], size: u32, paced: bool) -> String {
-    let pacing = if paced { format!("packet_rate = {PACED}") } else { String::new() };
+    let pacing = if paced { format!("message_rate = {PACED}") } else { String::new() };
     format!(
         r#"
 title = "Other clients of two routers"
@@ -45,7 +45,7 @@ transport = {transports:?}
 framing = ["message"]
 size = [{size}]
 [probe.stream]
-metrics = ["throughput", "path_mtu", "fragments", "reassembled", "link_bytes", "one_way_delay", "cpu_receiver", "cpu_router1"]
+metrics = ["throughput", "path_mtu", "ip_frag_creates", "ip_reasm_oks", "link_bytes", "one_way_delay", "cpu_receiver", "cpu_router1"]
 {pacing}
 length = {{ time = "500ms" }}
 warmup = "300ms"
@@ -54,7 +54,7 @@ interval = "100ms"
 metrics = ["rtt"]
 length = {{ time = "50ms" }}
 warmup = "20ms"
-[runs]
+[blocks]
 min = 2
 max = 2
 "#
@@ -87,10 +87,10 @@ fn check(run: &RunRecord) {
         "{cell}: {throughput} Mbit/s, not {expected}"
     );
     // Each message that is too large leaves in two fragments and is reassembled; no other message is.
-    let fragments = figure(run, Metric::Fragments);
+    let fragments = figure(run, Metric::IpFragCreates);
     let expected = if is_large { 2.0 } else { 0.0 };
     assert!((fragments - expected).abs() < 0.05, "{cell}: {fragments} fragments a message");
-    assert_eq!(figure(run, Metric::Reassembled) > 0.0, is_large, "{cell}");
+    assert_eq!(figure(run, Metric::IpReasmOks) > 0.0, is_large, "{cell}");
 }
 
 /// The properties of all streams on a schedule, two of each cell, also if they are TCP or an end reports less.

@@ -27,8 +27,8 @@ warmup = "5ms"
 metrics = ["rtt"]
 length = { time = "15ms" }
 warmup = "3ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 6
 max = 6
 [[comparison]]

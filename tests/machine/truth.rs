@@ -69,8 +69,8 @@ metrics = ["throughput"]
 length = {{ time = "{milliseconds}ms" }}
 warmup = "100ms"
 interval = "100ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = {runs}
 max = {runs}
 target = "2 %"

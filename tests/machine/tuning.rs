@@ -23,7 +23,7 @@ metrics = ["throughput"]
 length = {{ time = "150ms" }}
 warmup = "50ms"
 interval = "50ms"
-[runs]
+[blocks]
 min = 2
 max = 2
 target = "2 %"

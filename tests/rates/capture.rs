@@ -30,7 +30,7 @@ size = [128, 1408]
 [probe.stream]
 metrics = ["throughput", "loss"]
 length = { packets = 2000 }
-packet_rate = 5000
+message_rate = 5000
 warmup = "50ms"
 interval = "100ms"
 [probe.echo]
@@ -38,8 +38,8 @@ metrics = ["rtt"]
 length = { packets = 2000 }
 warmup = "20ms"
 interval = "100ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 2
 max = 2
 target = "2 %"

@@ -15,11 +15,11 @@ family = ["ipv4", "ipv6"]
 transport = ["udp"]
 size = [512]
 [probe.stream]
-metrics = ["throughput", "packet_rate"]
+metrics = ["throughput", "message_rate"]
 length = { time = "60ms" }
 warmup = "20ms"
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 4
 max = 4
 [[comparison]]
@@ -35,7 +35,7 @@ fn measured() -> Program {
     let program = Program::new();
     program.write("study.toml", STUDY);
     let slow = ["--set", "testbed.rate=50 Mbit/s", "--set", "factors.size=[512, 1024]"];
-    let other = ["--set", "factors.size=[256]", "--set", "runs.max=2", "--set", "runs.min=2"];
+    let other = ["--set", "factors.size=[256]", "--set", "blocks.max=2", "--set", "blocks.min=2"];
     for (name, set) in [("a", &[][..]), ("b", &[][..]), ("slow", &slow[..]), ("other", &other[..])] {
         let record = format!("{name}.stacklab");
         let run = ["run", "study.toml", "--out", &record];

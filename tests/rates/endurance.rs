@@ -20,7 +20,7 @@ metrics = ["throughput", "loss", "jitter", "one_way_delay"]
 length = { packets = PACKETS }
 warmup = "20ms"
 interval = "2ms"
-[runs]
+[blocks]
 min = 2
 max = 2
 "#;

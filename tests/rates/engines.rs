@@ -21,8 +21,8 @@ fn study(engines: &str, messages: u64, more: &str) -> String {
     format!(
         "title = \"Engines\"\n[testbed]\nrate = \"20 Mbit/s\"\n[factors]\nengine = [{engines}]\n\
          family = [\"ipv4\", \"ipv6\"]\ntransport = [\"udp\"]\nframing = [\"message\"]\nsize = [{BYTES}]\n\
-         [probe.stream]\nmetrics = [\"throughput\", \"loss\", \"bias_sent\", \"bias_received\"]\n\
-         length = {{ packets = {messages} }}\nwarmup = \"0s\"\n[runs]\nmin = 2\nmax = 2\n{more}"
+         [probe.stream]\nmetrics = [\"throughput\", \"loss\", \"generator_tx_error\", \"generator_rx_error\"]\n\
+         length = {{ packets = {messages} }}\nwarmup = \"0s\"\n[blocks]\nmin = 2\nmax = 2\n{more}"
     )
 }
 
@@ -41,7 +41,7 @@ fn each_engine_drives_the_same_testbed_in_the_same_blocks() {
     for (tool, package) in [("iperf3", "iperf3"), ("iperf", "iperf"), ("ITGSend", "d-itg")] {
         require_tool(tool, package);
     }
-    let also = "[[also]]\ntransport = [\"tcp\"]\nfamily = [\"ipv6\"]\n";
+    let also = "[[include]]\ntransport = [\"tcp\"]\nfamily = [\"ipv6\"]\n";
     let (outcome, runs) = measure(&study("\"stacklab\", \"iperf3\", \"iperf\", \"ditg\"", 500, also));
     let outcome = outcome.expect(code::DONE);
     assert!(outcome.stdout.contains("Bias of engines"), "{outcome}");
@@ -63,7 +63,7 @@ fn each_engine_drives_the_same_testbed_in_the_same_blocks() {
         // Of TCP, the kernel joins what is written, and what arrives, into packets of up to 64 KiB.
         let least = if cell.transport == Transport::Udp { 400 } else { 20 };
         assert!(own >= least && other <= 16, "{cell}: {own} packets of its family, {other} of the other");
-        let bias = figure(run, Metric::BiasReceived);
+        let bias = figure(run, Metric::GeneratorRxError);
         // Of TCP, iperf3 does not count what is still under way when its sender has written all: a third of so short a
         // test.
         let least = if cell.transport == Transport::Udp { -5.0 } else { -70.0 };
@@ -111,7 +111,7 @@ fn a_program_that_dies_or_prints_nonsense_makes_the_run_invalid_with_the_reason(
     require_root();
     require_tool("iperf", "iperf");
     for (script, reason) in [
-        ("echo all is well", "iperf: the sender's end tells no figures"),
+        ("echo all is well", "iperf: the sender's end prints no figures"),
         (
             "echo no route >&2; exit 3",
             "iperf on sender ended with an error (exit status: 3); it printed: no route",

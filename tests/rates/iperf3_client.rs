@@ -3,8 +3,8 @@
 use crate::support;
 
 use serde_json::{Value, json};
-use stacklab_interop::iperf3::{MOST_PARAMETER_BYTES, Parameters, State, framed, text_bytes};
 use stacklab_model::Family;
+use stacklab_protocols::iperf3::{MOST_PARAMETER_BYTES, Parameters, State, framed, text_bytes};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
@@ -89,7 +89,7 @@ fn both_families_alternate_on_one_server_with_a_verdict() {
     let hosts = Hosts::new();
     let _server = hosts.their_server();
     let both = format!("{},{}", hosts.address(1, Family::Ipv4), hosts.address(1, Family::Ipv6));
-    for (what, metric) in [("udp -b 20M", "loss"), ("tcp -b 20M -R", "cpu_per_packet")] {
+    for (what, metric) in [("udp -b 20M", "loss"), ("tcp -b 20M -R", "receiver_cpu_per_message")] {
         let (what, options) = what.split_once(' ').unwrap();
         let line =
             format!("\"$STACKLAB\" measure {what} {both} {options} --peer iperf3 --against ipv4 -t 8 --json");
@@ -157,14 +157,14 @@ fn a_server_that_lies_is_told_apart_from_what_was_counted() {
     let (port, server) = liar(1);
     let honest = measure(port).expect(code::DONE);
     assert!(
-        honest.stdout.contains("says that it received 13107200 bytes; this host sent 13107200 bytes"),
+        honest.stdout.contains("reports that it received 13107200 bytes; this host sent 13107200 bytes"),
         "{honest}"
     );
     let asked = server.join().unwrap();
     assert_eq!((asked.block_bytes, asked.blocks, asked.parallel), (131_072, 100, 1));
     let (port, server) = liar(2);
     let lie = measure(port).expect(code::INVALID);
-    assert!(lie.stdout.contains("it received 26214400 bytes of stream 1; this host sent 13107200"), "{lie}");
+    assert!(lie.stdout.contains("26214400 bytes received of stream 1; this host sent 13107200"), "{lie}");
     server.join().unwrap();
 }
 
@@ -181,7 +181,7 @@ fn a_server_that_is_not_there_or_not_iperf3_is_said() {
         stream.write_all(b"220 mail").unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    measure(&[]).expect(code::HOST).says(&["which is no state of iperf3", "iperf3 -s"]);
+    measure(&[]).expect(code::HOST).says(&["which is not a state of iperf3", "iperf3 -s"]);
     speak.join().unwrap();
     measure(&[]).expect(code::HOST).says(&["no iperf3 server could be reached"]);
     for (options, word) in

@@ -34,10 +34,10 @@ fn every_probe_measures_in_both_families() {
                 &["udp", host, "-t", "0.3"],
                 &["interval", "throughput", "lost", "jitter", "one-way delay   median"],
             ),
-            (&["udp", host, "-t", "0.3", "-b", "1M"], &["one-way delay   median", "lateness"]),
+            (&["udp", host, "-t", "0.3", "-b", "1M"], &["one-way delay   median", "pacing error"]),
             (&["echo", host, "-t", "0.3"], &["round trip      min", "p99.9", "lost"]),
             (&["echo", host, "--tcp", "-n", "100"], &["round trip      min", "p99"]),
-            (&["echo", host, "--pps", "500", "-n", "50"], &["round trip      min", "lateness"]),
+            (&["echo", host, "--pps", "500", "-n", "50"], &["round trip      min", "pacing error"]),
             (&["connect", host, "-n", "50"], &["50 connections", "connect time", "median"]),
         ] {
             let outcome = there.measure(args).expect(code::DONE);
@@ -55,9 +55,12 @@ fn a_family_is_measured_against_the_other_in_turns_with_a_verdict() {
     let there = Listening::start("", &[]);
     let both = "127.0.0.1,::1";
     for (args, metrics) in [
-        (&["udp", both][..], &["throughput", "loss", "cpu_per_packet_sender", "cpu_per_packet"][..]),
+        (
+            &["udp", both][..],
+            &["throughput", "loss", "sender_cpu_per_message", "receiver_cpu_per_message"][..],
+        ),
         (&["udp", both, "-b", "20M", "-R"], &["throughput", "one_way_delay", "jitter"]),
-        (&["tcp", both, "-P", "2", "-C", "cubic"], &["throughput", "cpu_per_packet_sender"]),
+        (&["tcp", both, "-P", "2", "-C", "cubic"], &["throughput", "sender_cpu_per_message"]),
         (&["echo", both, "--tcp"], &["rtt"]),
     ] {
         let options = ["--against", "ipv4", "-t", "1.5", "--json"];
@@ -336,7 +339,7 @@ fn what_listens_but_is_no_agent_is_told_from_one() {
             let _ = stream.write_all(answer.as_bytes());
         });
         let outcome = program.run(&["measure", "tcp", "127.0.0.1", "-p", &port]);
-        outcome.expect(code::HOST).says(&["does not speak as an agent", &port]);
+        outcome.expect(code::HOST).says(&["is not a stacklab agent", &port]);
         serving.join().unwrap();
     }
 }

@@ -4,7 +4,7 @@
 macro_rules! families {
     ($arms:literal, $blocks:literal) => {
         concat!(
-            "[runs]\narms = \"",
+            "[blocks]\nschedule = \"",
             $arms,
             "\"\nmin = ",
             $blocks,

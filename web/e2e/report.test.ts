@@ -98,7 +98,7 @@ test("each difference is drawn beside its figures and its verdict, on a screen, 
 });
 
 test("a legend names arms by their family, though a run in turns has arms against themselves", async () => {
-  folder.run("run", "study.toml", "--out", "self.stacklab", "--seed", "1", "--set", "runs.arms='interleaved'", "--set", "runs.max=2", "--set", "runs.min=2");
+  folder.run("run", "study.toml", "--out", "self.stacklab", "--seed", "1", "--set", "blocks.schedule='interleaved'", "--set", "blocks.max=2", "--set", "blocks.min=2");
   folder.run("report", "self.stacklab", "--format", "html", "--out", "self.html");
   const page = await Watched.page(chromium, "file://" + folder.at("self.html"), "#explorer table");
   expect(await page.tab.locator(".legend:not(.forest) li").allTextContents()).toEqual([" IPv4", " IPv6", "dashed: limit by headers"]);
@@ -271,7 +271,7 @@ test("what is shown is downloaded as CSV, SVG and PNG", async () => {
 });
 
 test("a run in turns is shown with the slices of all arms", async () => {
-  folder.run("run", "study.toml", "--out", "turns.stacklab", "--seed", "1", "--set", "runs.arms='interleaved'", "--set", "runs.max=2", "--set", "runs.min=2");
+  folder.run("run", "study.toml", "--out", "turns.stacklab", "--seed", "1", "--set", "blocks.schedule='interleaved'", "--set", "blocks.max=2", "--set", "blocks.min=2");
   folder.run("report", "turns.stacklab", "--format", "html", "--out", "turns.html");
   const page = await Watched.open(chromium, 1280, "light");
   await page.tab.goto("file://" + folder.at("turns.html"));

@@ -13,7 +13,7 @@ let url: string;
 beforeAll(async () => {
   folder = new Folder();
   folder.run("run", "study.toml", "--out", "a.stacklab", "--seed", "1");
-  server = new Running(folder, "serve", "--port", "0");
+  server = new Running(folder, "serve", "--listen", ":0");
   url = (await server.says(/http:\S+/));
   chromium = await browser();
 });
@@ -27,7 +27,7 @@ afterAll(async () => {
 test("a campaign in progress is followed run by run, and ends with the figures of its report", async () => {
   const page = await Watched.open(chromium);
   await page.tab.goto(url);
-  const campaign = new Running(folder, "run", "study.toml", "--out", "live.stacklab", "--seed", "2", "--set", "runs.min=10", "--set", "runs.max=10");
+  const campaign = new Running(folder, "run", "study.toml", "--out", "live.stacklab", "--seed", "2", "--set", "blocks.min=10", "--set", "blocks.max=10");
   // It comes into the list by itself.
   await page.tab.click('tbody a:text-is("live.stacklab")', { timeout: 20_000 });
   const runs = async () => Number(await page.tab.getAttribute(".live[data-runs]", "data-runs"));
@@ -102,7 +102,7 @@ test("the list has each record's state and answer, and links that open in anothe
 });
 
 test("a campaign that was interrupted is listed as such", async () => {
-  const campaign = new Running(folder, "run", "study.toml", "--out", "cut.stacklab", "--seed", "3", "--set", "runs.min=40", "--set", "runs.max=40");
+  const campaign = new Running(folder, "run", "study.toml", "--out", "cut.stacklab", "--seed", "3", "--set", "blocks.min=40", "--set", "blocks.max=40");
   const page = await Watched.open(chromium);
   await page.tab.goto(url);
   const row = page.tab.locator('tr:has(a:text-is("cut.stacklab"))');
@@ -115,7 +115,7 @@ test("a campaign that was interrupted is listed as such", async () => {
 });
 
 test("the older of two records is A, and they can be swapped", async () => {
-  folder.run("run", "study.toml", "--out", "later.stacklab", "--seed", "4", "--set", "runs.min=2", "--set", "runs.max=2");
+  folder.run("run", "study.toml", "--out", "later.stacklab", "--seed", "4", "--set", "blocks.min=2", "--set", "blocks.max=2");
   const page = await Watched.open(chromium);
   await page.tab.goto(url);
   // In the order of the list, the newer one first.
@@ -167,7 +167,7 @@ test("nothing is had from outside the folder, by other names, or without the tok
   expect(curl.stdout).toMatch(/^HTTP\/1.1 403/);
 
   const token = "abcdefghijklmnop0123";
-  const guarded = new Running(folder, "serve", "--port", "0", "--token", token);
+  const guarded = new Running(folder, "serve", "--listen", ":0", "--token", token);
   try {
     const entry = await guarded.says(/http:\S+/);
     expect(entry).toContain(`?token=${token}`);

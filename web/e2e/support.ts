@@ -30,8 +30,8 @@ interval = "10ms"
 [probe.echo]
 metrics = ["rtt"]
 length = { time = "30ms" }
-[runs]
-arms = "separate"
+[blocks]
+schedule = "sequential"
 min = 4
 max = 4
 [[comparison]]

@@ -824,7 +824,7 @@ export type DrawnHost = {
  */
 name: string, 
 /**
- * Its system in a few words; empty where no host of that name told it.
+ * Its system in a few words; empty if no host of that name reported it.
  */
 system: string, };
 

@@ -17,7 +17,7 @@ pub(crate) const TAKE_LIMIT: Duration = Duration::from_secs(1);
 /// What a TLS session is bound to other proofs by: RFC 9266, `tls-exporter`.
 const EXPORTER: &[u8] = b"EXPORTER-Channel-Binding";
 
-/// A connection. Its clones are the same one: one of them may read on a thread of its own while another one writes.
+/// A connection. Its clones share it: one may read on another thread while one writes.
 #[derive(Debug, Clone)]
 pub struct Channel {
     stream: Arc<TcpStream>,

@@ -34,13 +34,13 @@ const COORDINATOR: &str = "stacklab coordinator";
 const AGENT: &str = "stacklab agent";
 /// Maximum number of further addresses of a coordinator.
 const MOST_TICKETS: usize = 8;
-/// For how long a peer that is refused may go on to speak.
+/// Time for which a refused peer may still send.
 const REFUSAL_LIMIT: Duration = Duration::from_millis(500);
 /// For how long a ticket is good.
 const TICKET_SECONDS: u64 = 60;
-const NO_COORDINATOR: &str = "this is an agent of stacklab: it is asked by `stacklab measure`";
+const NO_COORDINATOR: &str = "this is a stacklab agent: use `stacklab measure`";
 /// To a coordinator whose lines did not come in time.
-const LATE: &str = "this is an agent of stacklab: the greeting did not arrive in time: the path loses packets or is too slow";
+const LATE: &str = "this is a stacklab agent: the handshake timed out: the path loses packets or is too slow";
 
 /// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own. Link-local ones are in a
 /// zone of the agent's host, as its kernel says it; for a coordinator that means nothing.
@@ -193,7 +193,7 @@ impl Gate {
         };
         if hello.stacklab != VERSION {
             return refused(format!(
-                "the coordinator greets by version {}, this agent by {VERSION}: install the same stacklab on both",
+                "the coordinator speaks handshake version {}, this agent {VERSION}: install the same stacklab on both",
                 hello.stacklab
             ));
         }
@@ -315,7 +315,7 @@ fn exchange(
     };
     if theirs.stacklab_agent != VERSION {
         return Err(GreetingError::Refused(format!(
-            "it greets by version {}, this program by {VERSION}: install the same stacklab on both",
+            "it speaks handshake version {}, this program {VERSION}: install the same stacklab on both",
             theirs.stacklab_agent
         )));
     }

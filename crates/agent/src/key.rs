@@ -32,7 +32,7 @@ pub enum KeyError {
     },
     /// The key is too short to be a secret.
     #[error(
-        "the key in {place} has {length} characters, and at least {SHORTEST} are needed: take one that `agent --listen` made, or `head -c 16 /dev/urandom | base64`"
+        "the key in {place} has {length} characters, and at least {SHORTEST} are needed: use one that `agent --listen` printed, or `head -c 16 /dev/urandom | base64`"
     )]
     Short {
         /// Where it is from.
@@ -113,7 +113,7 @@ pub(crate) fn challenge() -> String {
     random_hex(CHALLENGE_BYTES).expect(RANDOM)
 }
 
-/// So many random bytes, hexadecimal.
+/// This many random bytes, hexadecimal.
 ///
 /// # Errors
 /// If the system has no random numbers.

@@ -7,17 +7,18 @@ pub mod greeting;
 pub mod interrupt;
 pub mod key;
 mod listen;
-pub mod stamp;
 mod sys;
 pub mod tls;
 pub mod untrusted;
 
-pub use listen::{ListenAddress, ListenError, PORT, limit_segments, listen, notice_a_dead_peer};
+pub use listen::{ListenError, PORT, listen};
 
 pub use listen::advice;
 
 use key::{Key, KeyError};
+use stacklab_protocols::stamp;
 use stacklab_traffic::agent::{DataPorts, Limits, Network, Peers, Permission};
+use stacklab_traffic::host::listen_address::ListenAddress;
 use stacklab_traffic::host::zone::ScopedAddr;
 use std::io::{self, BufReader, stdin, stdout};
 use std::path::PathBuf;
@@ -27,64 +28,64 @@ use tls::{Identity, IdentityError};
 /// Options of the agent.
 #[derive(Debug, clap::Args)]
 pub struct AgentOptions {
-    /// Take requests on standard input and answer on standard output, one JSON object a line
+    /// Read requests from standard input and answer on standard output, one JSON object per line
     #[arg(long, required_unless_present_any = ["listen", "stamp"])]
     pub stdio: bool,
-    /// Listen on TCP and serve one `stacklab measure` after another that knows the key: on any address of either family
-    /// and port 5202, or on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT; a link-local address with
+    /// Listen on TCP for coordinators (`stacklab measure`) that know the key: on any address of either family
+    /// and port 5202, or on ADDRESS, :PORT, ADDRESS:PORT or [IPV6]:PORT; a link-local address with
     /// its interface, as in fe80::1%eth0
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
     pub listen: Option<ListenAddress>,
     /// Be a STAMP session-reflector (RFC 8762, RFC 8972; TWAMP-Light): on any address of either family and port 862,
     /// or on
-    /// this place, as with --listen. It answers whoever asks, with as many bytes as were asked with
+    /// this address, as with --listen. It answers everyone, with as many bytes as the request has
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio", value_parser = stamp::place)]
     pub stamp: Option<ListenAddress>,
-    /// Answer authenticated STAMP packets only, with the key in this file: 32 hexadecimal digits or more
+    /// Answer only authenticated STAMP packets, by the key in this file: 32 hexadecimal digits or more
     #[arg(long, value_name = "FILE", requires = "stamp")]
     pub stamp_key_file: Option<PathBuf>,
-    /// Repeat the sender's numbers instead of counting the packets of each session: senders then cannot tell in which
-    /// direction packets are lost
+    /// Copy the sender's sequence numbers instead of counting the packets of each session; senders then cannot
+    /// separate loss by direction
     #[arg(long, requires = "stamp")]
     pub stamp_stateless: bool,
-    /// Answer at most so many STAMP packets a second of each client: an IPv4 address, or an IPv6 network of 64 bits
+    /// Maximum STAMP packets per second answered for each client: an IPv4 address, or an IPv6 /64
     #[arg(long, value_name = "N", default_value_t = 10_000, requires = "stamp", value_parser = clap::value_parser!(u32).range(1..))]
     pub stamp_pps: u32,
-    /// End when the first coordinator has gone
+    /// Exit when the first coordinator disconnects
     #[arg(long, requires = "listen")]
     pub once: bool,
-    /// Take the key from this file, which only its owner should be able to read. Without it the key is STACKLAB_KEY of
-    /// the environment, or a new one, which is printed
+    /// File with the key, readable by its owner only. Default: STACKLAB_KEY in
+    /// the environment, or a new key, which is printed
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub key_file: Option<PathBuf>,
-    /// Serve whoever reaches this port, without a key
+    /// Serve everyone who reaches this port, without a key
     #[arg(long, requires = "listen", conflicts_with = "key_file")]
     pub open: bool,
-    /// Speak TLS 1.3 only: requests and answers are encrypted, and coordinators know the agent by the fingerprint of
-    /// its TLS key, which is printed. The traffic that is measured is as it was
+    /// Require TLS 1.3: requests and answers are encrypted, and coordinators check the fingerprint of
+    /// the agent's TLS key, which is printed. Test traffic is not encrypted
     #[arg(long, requires = "listen")]
     pub tls: bool,
-    /// Keep the TLS key in this file, which is made if it is missing. Without it the agent has a new one each time
+    /// File that keeps the TLS key; created if missing. Default: a new key at each start
     #[arg(long, value_name = "FILE", requires = "tls")]
     pub tls_key: Option<PathBuf>,
-    /// Receive the traffic of trials at this port, TCP and UDP, or at these ports, as in 5203-5206: what a firewall has
-    /// to let in beside the port of --listen. Each direction at the same time takes one. Without it, any free port
+    /// Receive test traffic on this port (TCP and UDP), or on these ports, as in 5203-5206: a firewall has
+    /// to admit them and the port of --listen. Each concurrent direction uses one. Default: any free port
     #[arg(long, value_name = "PORT")]
     pub data_port: Option<DataPorts>,
-    /// Let it send to this network too, such as 192.0.2.0/24, and not to the coordinator's own addresses only
+    /// Also send to this network, such as 192.0.2.0/24, not only to the coordinator's addresses
     #[arg(long, value_name = "NETWORK")]
     pub allow_target: Vec<Network>,
-    /// Let coordinators set socket options that need privileges or change the host: buffers above 16 MiB, busy polling,
+    /// Allow socket options that need privileges or change the host: buffers above 16 MiB, busy polling,
     /// any congestion control
     #[arg(long, value_name = "WHAT", value_parser = ["tuning"])]
     pub allow: Vec<String>,
-    /// Longest trial, seconds
+    /// Maximum length of a trial in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub longest: u32,
-    /// Seconds after which a coordinator that asks nothing has to leave
+    /// Idle timeout in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub idle: u32,
-    /// Highest rate of all streams together that it sends to a coordinator, Mbit/s of payload; floods and opening
+    /// Maximum rate of all streams to a coordinator together, Mbit/s of payload; floods and opening
     /// connections are then refused
     #[arg(long, value_name = "MBITS")]
     pub most_rate: Option<f64>,
@@ -167,7 +168,7 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
             None if !options.open => {
                 let key = Key::generate();
                 eprintln!(
-                    "stacklab: key {} (`stacklab measure` takes it from a file by --key-file, from {}, or asks for it)",
+                    "stacklab: key {} (`stacklab measure` reads it from --key-file, from {}, or prompts for it)",
                     key.reveal(),
                     key::VARIABLE
                 );
@@ -181,7 +182,7 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
             (false, _) => None,
         };
         if let Some(Identity { fingerprint, .. }) = &identity {
-            eprintln!("stacklab: TLS fingerprint {fingerprint} (`stacklab measure` takes it by --tls)");
+            eprintln!("stacklab: TLS fingerprint {fingerprint} (for `stacklab measure --tls`)");
         }
         let command = stdio.iter().map(|word| (*word).to_owned()).chain(options.limits()).collect();
         return Ok(listen(place, options.once, interrupted, key, identity, command)?);

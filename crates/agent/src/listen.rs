@@ -11,14 +11,14 @@ use crate::greeting::{AddressPair, Gate};
 use crate::key::Key;
 use crate::sys;
 use crate::tls::{self, Identity};
-use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, Socket, Type};
+use stacklab_traffic::host::control_socket::{limit_segments, notice_a_dead_peer};
+use stacklab_traffic::host::listen_address::ListenAddress;
 use stacklab_traffic::host::zone::{self, ScopedAddr};
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 use std::process::Command;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -35,75 +35,6 @@ const MOST_CONNECTIONS: usize = 256;
 const MOST_FROM_NETWORK: usize = 8;
 /// How often the wait for a connection checks whether it should end.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// Where to listen, as written: nothing, `ADDRESS`, `:PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListenAddress {
-    /// `None` is any address of either family.
-    address: Option<ScopedAddr>,
-    /// `None` is the default of what listens.
-    port: Option<u16>,
-}
-
-impl ListenAddress {
-    /// The address; `None` is any address of either family.
-    pub fn address(&self) -> Option<&ScopedAddr> {
-        self.address.as_ref()
-    }
-
-    /// The port, or this one where none is written.
-    pub fn port_or(&self, default: u16) -> u16 {
-        self.port.unwrap_or(default)
-    }
-
-    /// The same, with this port where none is written.
-    pub(crate) fn with_default(self, port: u16) -> Self {
-        ListenAddress { port: Some(self.port_or(port)), ..self }
-    }
-
-    /// The addresses of sockets that have one family each.
-    ///
-    /// # Errors
-    /// When this host does not have the zone of the address.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn of_each_family(&self) -> io::Result<Vec<SocketAddr>> {
-        let port = self.port_or(PORT);
-        match &self.address {
-            Some(address) => Ok(vec![zone::socket_addr(address, port)?]),
-            None => Ok(vec![(Ipv6Addr::UNSPECIFIED, port).into(), (Ipv4Addr::UNSPECIFIED, port).into()]),
-        }
-    }
-}
-
-impl FromStr for ListenAddress {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let any = ListenAddress { address: None, port: None };
-        if text.is_empty() {
-            return Ok(any);
-        }
-        if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
-            return Ok(ListenAddress { port: Some(port), ..any });
-        }
-        let (address, port) = match text.strip_prefix('[') {
-            Some(rest) => rest.split_once(']').unwrap_or((text, "")),
-            // An address of IPv6 has more than one colon, and then no port.
-            None if text.matches(':').count() == 1 => text.split_at(text.find(':').unwrap_or(text.len())),
-            None => (text, ""),
-        };
-        let port = match port.strip_prefix(':') {
-            Some(port) => port.parse().ok().map(Some),
-            None => port.is_empty().then_some(None),
-        };
-        match port {
-            Some(port) if address.contains('%') || address.parse::<ScopedAddr>().is_ok() => {
-                Ok(ListenAddress { address: Some(zone::written_here(address)?), port })
-            }
-            _ => Err("expected an address, :PORT, ADDRESS:PORT or [IPV6]:PORT".to_owned()),
-        }
-    }
-}
 
 /// Why an agent cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -129,10 +60,13 @@ pub fn listen(
     identity: Option<Identity>,
     command: Vec<String>,
 ) -> Result<(), ListenError> {
-    let (socket, bound) = open(place).map_err(|reason| ListenError { place: place.to_string(), reason })?;
+    let (socket, bound) = open(place).map_err(|reason| {
+        let place = place.clone().with_default(PORT).to_string();
+        ListenError { place, reason }
+    })?;
     if key.is_none() {
         eprintln!(
-            "stacklab: open: whoever reaches this port can have traffic sent to its own address and received here"
+            "stacklab: open: everyone who reaches this port can send and receive traffic here, from and to its own address"
         );
     }
     eprintln!("{}", announcement(place, bound, identity.is_some()));
@@ -162,28 +96,6 @@ pub fn listen(
     Ok(())
 }
 
-/// Enables TCP keepalive, so that the kernel closes a connection whose peer is gone.
-pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
-    let keepalive =
-        TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
-    // Where packets are lost, what is lost is soon sent again, and not after a time that doubles.
-    #[cfg(target_os = "linux")]
-    let _ = socket.set_tcp_thin_linear_timeouts(true);
-    // Some systems choose the number of retries themselves.
-    let thrice = keepalive.clone().with_retries(3);
-    socket.set_tcp_keepalive(&thrice).or_else(|_| socket.set_tcp_keepalive(&keepalive))
-}
-
-/// Has both ends of a control connection send small segments: its messages then also arrive where large packets are
-/// lost on the way and nobody says so. Before it is connected, or listens.
-pub fn limit_segments(socket: &Socket) {
-    // With headers the least MTU of IPv6, 1280 bytes. Where a system refuses, one end is enough.
-    #[cfg(unix)]
-    let _ = socket.set_tcp_mss(1220);
-    #[cfg(not(unix))]
-    let _ = socket;
-}
-
 fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
     let bind = |address: &ScopedAddr| -> io::Result<(Socket, SocketAddr)> {
         let address = zone::socket_addr(address, place.port_or(PORT))?;
@@ -199,7 +111,7 @@ fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
         let bound = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;
         Ok((socket, bound))
     };
-    match &place.address {
+    match place.address() {
         Some(address) => bind(address),
         None => bind(&IpAddr::from(Ipv6Addr::UNSPECIFIED).into()).or_else(|error| match error.kind() {
             io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
@@ -212,7 +124,7 @@ fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
 /// The announcement: where the agent listens, and how to measure to it.
 fn announcement(place: &ListenAddress, bound: SocketAddr, tls: bool) -> String {
     let whom = if bound.ip().is_unspecified() { " for any host" } else { "" };
-    let (host, zone) = match &place.address {
+    let (host, zone) = match place.address() {
         // The zone has another name there.
         Some(address) if address.is_link_local() => {
             (format!("{}%INTERFACE", address.ip()), ", with that host's own interface")
@@ -222,8 +134,7 @@ fn announcement(place: &ListenAddress, bound: SocketAddr, tls: bool) -> String {
     };
     let port = if bound.port() == PORT { String::new() } else { format!(" -p {}", bound.port()) };
     let tls = if tls { " --tls FINGERPRINT" } else { "" };
-    let at =
-        place.address.as_ref().map_or_else(|| bound.to_string(), |address| address.with_port(bound.port()));
+    let at = place.address().map_or_else(|| bound.to_string(), |address| address.with_port(bound.port()));
     let whom = if bound.ip().is_unspecified() && bound.is_ipv6() && ipv6_is_disabled() {
         " for any host, over IPv4 only (IPv6 is disabled here)"
     } else {
@@ -239,7 +150,7 @@ struct Agent {
     gate: Gate,
     /// Its TLS key, without which it speaks in plain.
     identity: Option<Identity>,
-    /// Whether it has told its operator of a coordinator without TLS.
+    /// Whether it has warned its operator of a coordinator without TLS.
     warned: AtomicBool,
     /// The command line of a coordinator's process.
     command: Vec<String>,
@@ -324,8 +235,7 @@ impl Agent {
                         stream.peer_addr()?
                     );
                 }
-                let reason =
-                    "it speaks TLS only: give --tls with the fingerprint that it printed when it was started";
+                let reason = "it requires TLS: use --tls with the fingerprint that it printed at its start";
                 Gate::refuse(&stream.into(), reason.to_owned()).map(|()| None)
             }
         }
@@ -382,15 +292,6 @@ fn serve(channel: &Channel, command: &[String], addresses: &[AddressPair]) -> io
     // What it may do is in its arguments: the key is for nobody else.
     process.env_remove(crate::key::VARIABLE);
     sys::serve(channel, process)
-}
-
-impl fmt::Display for ListenAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.address {
-            Some(address) => f.write_str(&address.with_port(self.port_or(PORT))),
-            None => write!(f, "port {} of any address", self.port_or(PORT)),
-        }
-    }
 }
 
 #[cfg(test)]

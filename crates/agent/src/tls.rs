@@ -1,5 +1,5 @@
 //! TLS 1.3 between a coordinator and a listening agent. The agent shows a raw public key (RFC 7250) in place of a
-//! certificate; the coordinator was told that key's fingerprint, and accepts no other.
+//! certificate; the coordinator has that key's fingerprint, and accepts no other.
 
 use crate::channel::{Channel, TAKE_LIMIT, is_wait, wait_until};
 use crate::key::{self, hex};
@@ -64,15 +64,15 @@ impl FromStr for Fingerprint {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// What listens there answers in plain.
-    #[error("it speaks no TLS: start it with --tls, and give --tls here the fingerprint that it prints")]
+    #[error("it does not speak TLS: start it with --tls, and pass its fingerprint to --tls here")]
     Plain,
     /// Its key has another fingerprint. Nothing was sent to it.
     #[error(
-        "its key is not the one that --tls names: something else answers there, or that agent was started anew (with --tls-key FILE it keeps its key)"
+        "its key is not the one of --tls: another program answers there, or the agent was restarted (--tls-key FILE keeps its key)"
     )]
     OtherKey,
     /// The handshake failed.
-    #[error("no TLS 1.3 session with it could be begun: {0}")]
+    #[error("TLS 1.3 handshake failed: {0}")]
     Handshake(Error),
     /// The connection ended, or the handshake took too long.
     #[error("{0}")]
@@ -123,7 +123,7 @@ impl Identity {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let mut file = std::fs::File::open(path)?;
                 if sys::others_may_read(&file)? {
-                    return Err(io::Error::other("others than its owner may read it: chmod 600"));
+                    return Err(io::Error::other("other users may read it: chmod 600"));
                 }
                 let mut text = String::new();
                 file.read_to_string(&mut text)?;
@@ -134,7 +134,7 @@ impl Identity {
     }
 
     fn of(pem: &str) -> Result<Self, String> {
-        let wrong = |error: String| format!("{error}; remove it, and a new one is made there");
+        let wrong = |error: String| format!("{error}; remove it to have a new one created");
         let private =
             PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|error| wrong(error.to_string()))?;
         let signing = ring::sign::any_supported_type(&private).map_err(|error| wrong(error.to_string()))?;
@@ -146,7 +146,7 @@ impl Identity {
             .expect(KNOWN)
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
-        // Every connection has a handshake of its own.
+        // Every connection has a separate handshake.
         config.send_tls13_tickets = 0;
         Ok(Identity { config: Arc::new(config), fingerprint })
     }

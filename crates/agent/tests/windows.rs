@@ -185,8 +185,8 @@ fn echoes_come_back_and_connections_open() {
     let kinds = [
         (Transport::Tcp, Probe::Echo, Pacing::Lockstep),
         (Transport::Udp, Probe::Echo, Pacing::Lockstep),
-        (Transport::Tcp, Probe::EchoOpen, Pacing::Schedule(500.0)),
-        (Transport::Udp, Probe::EchoOpen, Pacing::Schedule(500.0)),
+        (Transport::Tcp, Probe::EchoOpenLoop, Pacing::Schedule(500.0)),
+        (Transport::Udp, Probe::EchoOpenLoop, Pacing::Schedule(500.0)),
         (Transport::Tcp, Probe::Connect, Pacing::Flood),
     ];
     let specs: Vec<TrialSpec> =

@@ -14,7 +14,7 @@ type Limit = fn(&AirtimeCost) -> f64;
 fn limit_of(metric: Metric) -> Option<Limit> {
     match metric {
         Metric::Throughput => Some(AirtimeCost::goodput),
-        Metric::PacketRate => Some(AirtimeCost::messages_per_second),
+        Metric::MessageRate => Some(AirtimeCost::messages_per_second),
         _ => None,
     }
 }
@@ -25,7 +25,7 @@ pub(crate) fn limit(cell: &Cell, metric: Metric, network: &WifiConfig) -> Option
     Some(limit_of(metric)?(&AirtimeCost::of(cell, &network.of(cell)).ok()?.at_least()))
 }
 
-/// Explains a throughput or packet rate by the airtime of messages ([`AirtimeCost`]); `None` for other metrics. As
+/// Explains a throughput or message rate by the airtime of messages ([`AirtimeCost`]); `None` for other metrics. As
 /// [`crate::headers::explain`], for a Wi-Fi network.
 pub fn explain(
     question: &Question,
@@ -49,7 +49,7 @@ fn full_channel(
     let limits = [limit(&baseline), limit(&candidate)];
     if !reach(means, limits, FULL_CHANNEL) {
         return Err(format!(
-            "the channel was not full (an arm below {:.0} % of what airtime allows): something else set the pace",
+            "the channel was not full (an arm below {:.0} % the airtime limit): another bottleneck set the pace",
             100.0 * FULL_CHANNEL
         ));
     }
@@ -86,7 +86,7 @@ mod tests {
     fn families_differ_by_their_symbols() {
         // The table of docs/wifi.md.
         for (size, expected) in [(128, 1.0), (384, 80.18 / 81.24), (640, 112.99 / 114.25), (1408, 1.0)] {
-            for metric in [Metric::Throughput, Metric::PacketRate] {
+            for metric in [Metric::Throughput, Metric::MessageRate] {
                 let found = explain(&families(metric, size), None, [None, None], &network()).unwrap();
                 close(found.ratio.unwrap(), expected);
                 assert_eq!(found.by, LimitedBy::Airtime);

@@ -6,7 +6,7 @@ use stacklab_model::{Cell, Effect, Explained, LimitedBy, LinkConfig, Metric, Que
 /// something else is the bottleneck (a CPU, a buffer, a window), and header bytes explain nothing.
 pub const FULL_LINK: f64 = 0.9;
 
-/// Explains a throughput or packet rate by bytes on the wire; `None` for other metrics.
+/// Explains a throughput or message rate by bytes on the wire; `None` for other metrics.
 ///
 /// `means` are the measured means of baseline and candidate, in the metric's unit. On a full link of known rate the
 /// ratio is that of the header model ([`WireCost`]), and `left` is the measured ratio over it. Otherwise the headers
@@ -17,7 +17,7 @@ pub fn explain(
     means: [Option<f64>; 2],
     link_config: &LinkConfig,
 ) -> Option<Explained> {
-    if !matches!(question.metric, Metric::Throughput | Metric::PacketRate) {
+    if !matches!(question.metric, Metric::Throughput | Metric::MessageRate) {
         return None;
     }
     Some(explained(LimitedBy::Headers, effect, full_link(question, means, link_config)))
@@ -46,7 +46,7 @@ pub(crate) fn reach(means: [Option<f64>; 2], limits: [f64; 2], share: f64) -> bo
 /// The most that a link of known rate carries of a cell by the header model, in the metric's unit; `None` for metrics
 /// that headers do not limit, without a rate, or where nothing fits.
 pub(crate) fn limit(cell: &Cell, metric: Metric, link_config: &LinkConfig) -> Option<f64> {
-    if !matches!(metric, Metric::Throughput | Metric::PacketRate) {
+    if !matches!(metric, Metric::Throughput | Metric::MessageRate) {
         return None;
     }
     Some(limit_of(&WireCost::of(cell, link_config).ok()?, metric, link_config.rate?))
@@ -62,7 +62,7 @@ fn full_link(
     let Some(rate) = link_config.rate else {
         let name = metric.name().replace('_', " ");
         return Err(format!(
-            "no link rate: headers explain nothing of the {name}, the difference is the stacks' own"
+            "no rate limit on the link: header sizes cannot explain the difference in {name}"
         ));
     };
     let arms =
@@ -70,7 +70,7 @@ fn full_link(
     let limits = arms.each_ref().map(|arm| limit_of(arm, metric, rate));
     if !reach(means, limits, FULL_LINK) {
         return Err(format!(
-            "the link was not full (an arm below {:.0} % of what its headers allow): something else set the pace",
+            "the link was not full (an arm below {:.0} % of its goodput limit): another bottleneck set the pace",
             100.0 * FULL_LINK
         ));
     }
@@ -81,7 +81,7 @@ fn full_link(
 /// The most that the link carries, in the metric's unit.
 fn limit_of(cost: &WireCost, metric: Metric, rate: Rate) -> f64 {
     match metric {
-        Metric::PacketRate => cost.messages_per_second(rate),
+        Metric::MessageRate => cost.messages_per_second(rate),
         _ => cost.goodput(rate),
     }
 }
@@ -116,7 +116,7 @@ mod tests {
         use Transport::{Tcp, Udp};
         for size in [64, 128, 512, 1408] {
             let p = f64::from(size);
-            for metric in [Metric::Throughput, Metric::PacketRate] {
+            for metric in [Metric::Throughput, Metric::MessageRate] {
                 close(ratio(&with(metric, Udp, Framing::Segment, size)), (p + 66.0) / (p + 86.0));
                 close(ratio(&with(metric, Tcp, Framing::Segment, size)), (p + 90.0) / (p + 110.0));
             }
@@ -171,7 +171,7 @@ mod tests {
     fn frames_of_one_size_differ_in_payload_but_not_in_rate() {
         let throughput = with(Metric::Throughput, Transport::Udp, Framing::Frame, 512);
         close(ratio(&throughput), (512.0 - 66.0) / (512.0 - 46.0));
-        close(ratio(&with(Metric::PacketRate, Transport::Udp, Framing::Frame, 512)), 1.0);
+        close(ratio(&with(Metric::MessageRate, Transport::Udp, Framing::Frame, 512)), 1.0);
     }
 
     #[test]
@@ -197,10 +197,12 @@ mod tests {
 
     #[test]
     fn without_a_link_rate_headers_explain_nothing() {
-        let question = with(Metric::PacketRate, Transport::Udp, Framing::Segment, 128);
+        let question = with(Metric::MessageRate, Transport::Udp, Framing::Segment, 128);
         let explained = explain(&question, None, [Some(1.0), Some(1.0)], &link_config(None)).unwrap();
         assert_eq!((explained.ratio, explained.left), (None, None));
-        assert!(explained.because.starts_with("no link rate: headers explain nothing of the packet rate"));
+        assert!(explained.because.starts_with(
+            "no rate limit on the link: header sizes cannot explain the difference in packet rate"
+        ));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub enum CampaignError {
     #[error("{0}")]
     Unreachable(String),
     /// The user interrupted.
-    #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
+    #[error("interrupted; results so far are in {}. Resume with: stacklab run --resume --out {}", .0.display(), .0.display())]
     Interrupted(PathBuf),
     /// A step on this machine failed.
     #[error("could not {attempted}: {reason}")]

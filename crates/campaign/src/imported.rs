@@ -24,7 +24,7 @@ pub struct ImportedStudy {
 struct Description {
     title: String,
     margin: f64,
-    /// What is compared; all that is measured if there is none.
+    /// What is compared; if empty, all that the runs' study named, or that another tool measured.
     metrics: Vec<Metric>,
 }
 
@@ -45,7 +45,7 @@ impl ImportedStudy {
         (study.imported.margin > 0.0 && study.imported.margin < 1.0).then_some(study)
     }
 
-    /// Refuses to go on with an imported campaign.
+    /// Refuses to resume an imported campaign.
     ///
     /// # Errors
     /// Always, if it was imported.
@@ -69,13 +69,13 @@ impl ImportedStudy {
         let own = |run: &&RunRecord| !SELF_ARMS.contains(&run.trial.cell.replica.as_str());
         let cells: Vec<Cell> = once_each(runs.iter().filter(own).map(|run| run.trial.cell.clone()));
         let families: BTreeSet<Family> = cells.iter().map(|cell| cell.family).collect();
-        let measured: BTreeSet<Metric> = runs.iter().flat_map(figures).collect();
+        let measured: BTreeSet<Metric> = runs.iter().flat_map(|run| figures(run, &metrics)).collect();
         let compared = measured.into_iter().filter(|metric| metric.is_compared()).collect();
         let comparison = ComparisonSpec {
             factor: Factor::Family,
             baseline: Family::Ipv4.to_string(),
             candidate: Family::Ipv6.to_string(),
-            metrics: if metrics.is_empty() { compared } else { metrics },
+            metrics: if metrics.is_empty() { compared } else { metrics.clone() },
             margin,
         };
         let study = Study {
@@ -86,7 +86,7 @@ impl ImportedStudy {
             keeps_testbeds: true,
             hosts: Vec::new(),
             cells,
-            probes: probes(runs),
+            probes: probes(runs, &metrics),
             slicing: None,
             rule: StoppingRule { min: 1, max: 1, until: Until::Verdict, target: 1.0, budget_ns: None },
             comparisons: if families.len() > 1 { vec![comparison] } else { Vec::new() },
@@ -96,18 +96,21 @@ impl ImportedStudy {
     }
 }
 
-/// The metrics of which a run has figures.
-fn figures(run: &RunRecord) -> impl Iterator<Item = Metric> {
-    run.values.iter().filter(|(_, value)| matches!(value, Value::Measured(_))).map(|(metric, _)| *metric)
+/// The metrics of which a run has figures: those that its study named, and those asked for here. A record of this
+/// program has more, such as the delays of a flood, which mean nothing.
+fn figures<'a>(run: &'a RunRecord, asked: &'a [Metric]) -> impl Iterator<Item = Metric> + 'a {
+    let measured = run.values.iter().filter(|(_, value)| matches!(value, Value::Measured(_)));
+    let named = |metric: &Metric| run.spec.probe.metrics.contains(metric) || asked.contains(metric);
+    measured.map(|(metric, _)| *metric).filter(named)
 }
 
 /// Each probe, with the metrics of which any of its runs has a figure.
-fn probes(runs: &[RunRecord]) -> Vec<ProbeSpec> {
+fn probes(runs: &[RunRecord], asked: &[Metric]) -> Vec<ProbeSpec> {
     let mut probes: BTreeMap<Probe, (ProbeSpec, BTreeSet<Metric>)> = BTreeMap::new();
     for run in runs {
         let probe = run.trial.probe;
         let first = || (ProbeSpec { probe, ..run.spec.probe.clone() }, BTreeSet::new());
-        probes.entry(probe).or_insert_with(first).1.extend(figures(run));
+        probes.entry(probe).or_insert_with(first).1.extend(figures(run, asked));
     }
     probes
         .into_values()

@@ -13,7 +13,7 @@ use std::path::Path;
 /// The reason why a record cannot be gone on with.
 fn another_plan(path: &Path, trial: &Trial) -> String {
     format!(
-        "{} is of another plan, and has another run in the place of `{trial}`: go on with the stacklab that wrote it, or start a new record",
+        "{} was recorded with a different plan (its run here is not `{trial}`): resume it with the version that wrote it, or start a new record",
         path.display()
     )
 }

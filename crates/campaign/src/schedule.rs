@@ -10,7 +10,7 @@ use stacklab_model::{
 use stacklab_study::{Plan, Study, is_over, may_look};
 use std::collections::{BTreeMap, HashSet};
 
-/// So many questions have their differences shown while they are measured.
+/// Maximum number of comparisons whose differences are shown while they are measured.
 const FEW: usize = 6;
 
 /// A campaign's progress through its blocks.
@@ -246,7 +246,7 @@ mod tests {
     fn a_campaign_ends_with_its_budget_though_nobody_asks_for_some_trials() {
         for questions in ["[\"throughput\"]", "[]"] {
             let source = StudySource::read(Some(std::path::Path::new("quickstart"))).unwrap();
-            let mut study = source.check(None, &["runs.budget=\"60s\"".to_owned()]).unwrap();
+            let mut study = source.check(None, &["blocks.budget=\"60s\"".to_owned()]).unwrap();
             if questions == "[]" {
                 study.comparisons.clear();
             } else {
@@ -282,7 +282,8 @@ mod tests {
     #[test]
     fn counts_without_an_event_end_with_the_other_questions_of_their_trials() {
         let source = StudySource::read(Some(std::path::Path::new("quickstart"))).unwrap();
-        let settings = ["probe.stream.metrics=[\"throughput\", \"loss\", \"reorder\"]", "runs.budget=\"1h\""];
+        let settings =
+            ["probe.stream.metrics=[\"throughput\", \"loss\", \"reorder\"]", "blocks.budget=\"1h\""];
         let study = source.check(None, &settings.map(str::to_owned)).unwrap();
         let plan = Plan::new(&study, 1);
         let mut schedule = Schedule::new(&study, &plan);

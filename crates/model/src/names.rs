@@ -1,5 +1,6 @@
 //! Closed sets of names, and the nearest valid name when one is misspelt.
 
+use crate::renamed::renamed;
 use std::fmt;
 
 /// A name that is not in its set.
@@ -15,6 +16,9 @@ pub struct UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(new) = self.renamed_to() {
+            return write!(f, "{} `{}` was renamed to `{new}`", self.set, self.found);
+        }
         write!(f, "there is no {} `{}`: expected one of {}", self.set, self.found, self.valid.join(", "))?;
         match nearest(&self.found, self.valid.iter().copied()) {
             Some(name) => write!(f, "; did you mean `{name}`?"),
@@ -24,6 +28,13 @@ impl fmt::Display for UnknownName {
 }
 
 impl std::error::Error for UnknownName {}
+
+impl UnknownName {
+    /// The present name, if the text is an old one.
+    pub fn renamed_to(&self) -> Option<&'static str> {
+        renamed(self.set, &self.found)
+    }
+}
 
 /// The valid name closest to the text, if it is close enough to be the intended name (at most a third of its letters
 /// are wrong, or one).

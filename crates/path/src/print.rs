@@ -42,7 +42,7 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
     text.push_str(&missing_text(rounds, &all));
     let _ = writeln!(
         text,
-        "\n  {} rounds, both families in turn; margin {:.0} %. The AS path is not known.",
+        "\n  {} rounds, both families in turn; margin {:.0} %. The AS path is unknown.",
         rounds.count,
         margin * 100.0
     );

@@ -59,11 +59,11 @@ struct Place {
 }
 
 fn place(text: &str) -> Result<Place, PathError> {
-    let wrong = |what: &str| PathError::Unreadable(format!("`{text}` is not a host to look at: {what}"));
+    let wrong = |what: &str| PathError::Unreadable(format!("`{text}` is not a valid target: {what}"));
     let (tls, rest) = match text.split_once("://") {
         Some(("http", rest)) => (false, rest),
         Some(("https", rest)) => (true, rest),
-        Some(_) => return Err(wrong("http:// and https:// are known")),
+        Some(_) => return Err(wrong("only http:// and https:// are supported")),
         None => (true, text),
     };
     let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
@@ -79,7 +79,7 @@ fn place(text: &str) -> Result<Place, PathError> {
         (None, _) => (authority, None),
     };
     let address: Option<ScopedAddr> = if host.contains(':') {
-        Some(host.parse().map_err(|_| wrong("it is not an IPv6 address, nor a name"))?)
+        Some(host.parse().map_err(|_| wrong("it is neither an IPv6 address nor a name"))?)
     } else {
         host.parse::<Ipv4Addr>().ok().map(|address| ScopedAddr::from(IpAddr::from(address)))
     };
@@ -223,9 +223,9 @@ fn pair(line: &str) -> Result<Target, String> {
     let mut addresses = BTreeMap::new();
     for family in Family::ALL {
         let word = words.next().unwrap_or_default();
-        let address: ScopedAddr = word.parse().map_err(|_| format!("`{word}` is no {family} address"))?;
+        let address: ScopedAddr = word.parse().map_err(|_| format!("`{word}` is not an {family} address"))?;
         if Family::of(address.ip()) != *family {
-            return Err(format!("{address} is no {family} address: the IPv4 one comes first"));
+            return Err(format!("{address} is not an {family} address: the IPv4 one comes first"));
         }
         addresses.insert(*family, Ok(address));
     }
@@ -301,8 +301,8 @@ mod tests {
         assert_eq!((read.len(), read[1].host.as_str(), read[1].port), (2, "b.example", 80));
         assert_eq!(read[0].address(Family::Ipv6).unwrap().to_string(), "2001:db8::1");
         for (text, said) in [
-            ("192.0.2.1 2001:db8::1\n192.0.2.1", "line 2: `` is no ipv6"),
-            ("2001:db8::1 192.0.2.1", "line 1: 2001:db8::1 is no ipv4 address"),
+            ("192.0.2.1 2001:db8::1\n192.0.2.1", "line 2: `` is not an ipv6"),
+            ("2001:db8::1 192.0.2.1", "line 1: 2001:db8::1 is not an ipv4 address"),
             ("#", "no pairs"),
         ] {
             let error = pairs(text, "f").unwrap_err().to_string();

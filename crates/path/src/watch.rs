@@ -24,14 +24,14 @@ const LEAST_REQUEST: u64 = 16 << 10;
 const WATCH_REQUEST: u64 = 256 << 10;
 const HOUR_NS: u64 = 3_600_000_000_000;
 
-/// Forms of output.
+/// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// For people.
     Text,
     /// One object for each host at the end.
     Json,
-    /// A row for each figure, as they come.
+    /// A row for each figure, as it is measured.
     Csv,
 }
 
@@ -52,7 +52,7 @@ pub struct Settings<'a> {
     pub most_bytes: u64,
     /// Differences within it are equivalent: 0.05 is 5 %.
     pub margin: f64,
-    /// Form of the output.
+    /// Output format.
     pub format: Format,
     /// Set when the user interrupts.
     pub interrupted: &'static AtomicBool,

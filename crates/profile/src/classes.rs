@@ -15,7 +15,7 @@ const NONE: u32 = u32::MAX;
 /// A process of the study.
 #[derive(Clone, Copy)]
 struct Process {
-    /// The stage of its own code.
+    /// The stage of the code itself.
     stage: u32,
     /// Whether it is an agent, whose threads count their CPU time; not so a translator.
     is_agent: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// For samples of so many clocks of each processor.
+    /// For samples of this many clocks of each processor.
     pub(crate) fn new(symbols: Symbols, clocks: u64) -> Self {
         let map = StageMap::new();
         let kind = |kind: Kind| match kind {

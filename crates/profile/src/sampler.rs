@@ -1,4 +1,4 @@
-//! Samples of all processors, in windows, by a thread of its own.
+//! Samples of all processors, in windows, by a separate thread.
 
 use crate::classes::Classes;
 use crate::shares::Shares;
@@ -80,7 +80,7 @@ fn first_that_opens<T>(
     Err(refused.expect("the software clock is among them"))
 }
 
-/// Samples until it is told to finish.
+/// Samples until the stop request.
 pub struct Sampler {
     finish: Arc<AtomicBool>,
     thread: JoinHandle<Result<Profile, SamplingError>>,
@@ -107,7 +107,7 @@ impl Sampler {
     /// Ends, and gives what was sampled.
     ///
     /// # Errors
-    /// When the kernel refused to go on.
+    /// When the kernel stopped sampling.
     pub fn finish(self) -> Result<Profile, SamplingError> {
         self.finish.store(true, Ordering::Relaxed);
         self.thread.join().expect("the sampling thread does not panic")

@@ -25,7 +25,7 @@ impl Shares {
         }
     }
 
-    /// Nanoseconds that a sample at this time stands for, where so many clocks sample all of the processor's time; 0
+    /// Nanoseconds that a sample at this time stands for, where this many clocks sample all of the processor's time; 0
     /// after the last time.
     pub(crate) fn of(&self, time_ns: u64, clocks: u64) -> u64 {
         let share = self.0.get(self.0.partition_point(|share| share.to_ns <= time_ns));

@@ -38,7 +38,7 @@ impl StageMap {
         let (mut stages, mut whole, mut beginnings) = (Vec::new(), HashMap::new(), Vec::new());
         for line in table.lines().skip(1) {
             let mut fields = line.split(',');
-            let mut field = || fields.next().expect("the table has three fields a line");
+            let mut field = || fields.next().expect("each line of the table has three fields");
             let (stage, kind, functions) = (field(), field(), field());
             let kind = match kind {
                 "network" => Kind::Network,

@@ -62,7 +62,7 @@ pub fn figure_text(metric: Metric, figure: f64) -> String {
     DisplayUnit::figure(metric, figure)
 }
 
-/// Renders any document as text for a terminal of so many columns.
+/// Renders any document as text for a terminal of this many columns.
 pub fn text(blocks: &[Block], width: Width) -> String {
     text::render(blocks, width)
 }

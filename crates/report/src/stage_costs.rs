@@ -16,13 +16,12 @@ pub const STAGE_COSTS_FORMAT_VERSION: u32 = 2;
 const NAMED: usize = 4;
 
 /// What the tables' columns and rows are.
-const LEGEND: &str = "CPU time of both hosts a message, without what sampling costs. ± is half of the 95 % interval of the \
-     difference, by trials (Student's t); * marks p < 0.05, adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: what the \
-     stack did in kernel threads and in interrupts of others. Busy is both, and the sum of all lines above `threads`.";
+const LEGEND: &str = "CPU time of both hosts per message, without the cost of sampling. ± is half of the 95 % interval of the \
+     difference, by trials (Student's t); * marks p < 0.05, adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: work of the stack in kernel threads and in interrupts of other threads. Busy is both, and the sum of all lines above `threads`.";
 
 /// Renders explanations; `functions` adds the functions that differ most.
 pub fn stage_costs(all: &[Explanation], format: Format, functions: bool, width: Width) -> String {
-    let title = || vec![Block::Title("Where the time goes, by stage of the network stack".to_owned())];
+    let title = || vec![Block::Title("CPU time by stage of the network stack".to_owned())];
     match format {
         Format::Text => text::render(&[title(), blocks(all, functions)].concat(), width),
         Format::Markdown => markdown::render(&[title(), blocks(all, functions)].concat()),
@@ -121,7 +120,7 @@ pub(crate) fn answer(explanation: &Explanation, costs: &StageCosts) -> String {
     let differing: Vec<String> =
         costs.stages.iter().filter(|row| row.differs()).take(NAMED).map(part).collect();
     let sentence = format!(
-        "{}: {candidate} takes {:.0} ± {:.0} ns of CPU time {} than {baseline} a message",
+        "{}: {candidate} takes {:.0} ± {:.0} ns of CPU time {} than {baseline} per message",
         explanation.context_label(),
         busy.difference_ns.abs(),
         costs.half_width_ns(busy),
@@ -138,14 +137,14 @@ pub(crate) fn answer(explanation: &Explanation, costs: &StageCosts) -> String {
 pub(crate) fn health(health: &Health) -> String {
     let covers = match health.coverage {
         Some(share) => format!("samples cover {:.1} % of the busy time", 100.0 * share),
-        None => "the receiver counts no CPU time of its own here, so threads is by samples".to_owned(),
+        None => "the receiver has no separate CPU time here, so `threads` is by samples".to_owned(),
     };
     let trials = match health.trials {
         0 => String::new(),
         trials => format!(" in {trials} trials"),
     };
     format!(
-        "{} samples ({}) of {} messages{trials}; lock ratio {:.2} (1 where samples fall anywhere), {covers}, sampling \
+        "{} samples ({}) of {} messages{trials}; lock ratio {:.2} (1: no aliasing), {covers}, sampling \
          lengthened it by {:.1} %, {:.1} % of it is of no stage, other programs had {:.1} % of all that was not idle; {} samples lost, {} times \
          throttled.",
         health.samples,
@@ -189,7 +188,7 @@ pub(crate) fn csv_columns<'a>() -> Vec<Column<Row<'a>>> {
         Column::new("candidate", "level of the candidate", |row: &Row<'a>| row.costs.arms[1].clone()),
         Column::new(
             "kind",
-            "`stage`, `function`, or `whole`: what is no stage, and the sums",
+            "`stage`, `function`, or `whole`: rows that are not stages, and the sums",
             |row: &Row<'a>| row.kind.to_owned(),
         ),
         Column::new("name", "the stage or function", |row: &Row<'a>| row.cost.name.clone()),

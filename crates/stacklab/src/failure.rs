@@ -22,7 +22,7 @@ pub(crate) enum Failure {
     Usage(String),
     /// A table of published figures is invalid. This does not occur in an installed program.
     #[error("{0}")]
-    Reference(#[from] stacklab_reference::ReferenceError),
+    Reference(#[from] stacklab_published::ReferenceError),
     /// The program was built without its web page.
     #[error("{0}")]
     NoPage(#[from] stacklab_report::page::NoPage),
@@ -35,7 +35,7 @@ pub(crate) enum Failure {
         without: String,
     },
     /// A host failed in the middle of a campaign that can be resumed.
-    #[error("{error}; what was measured is in {}: go on with `stacklab run --resume --out {}`", path.display(), path.display())]
+    #[error("{error}; results so far are in {}. Resume with: stacklab run --resume --out {}", path.display(), path.display())]
     Resumable {
         /// What failed.
         error: AgentError,
@@ -43,7 +43,7 @@ pub(crate) enum Failure {
         path: PathBuf,
     },
     /// This machine cannot run the quickstart.
-    #[error("this machine cannot run a study as it is: see what is missing above")]
+    #[error("this machine cannot run a study yet: the list above says what is missing")]
     Unable,
     /// No run is valid.
     #[error("no run was valid: nothing can be compared (the reasons are in the report above)")]
@@ -56,7 +56,7 @@ pub(crate) enum Failure {
     InvalidRun,
     /// A record is worse than permitted.
     #[error(
-        "B is worse than A by more than {percent} %, or has no figure where A has: {first}{}",
+        "B is worse than A by more than {percent} %, or lacks a figure that A has: {first}{}",
         and_more(*.others)
     )]
     Worse {
@@ -75,13 +75,13 @@ pub(crate) enum Failure {
         /// Where in it, and why.
         reason: String,
     },
-    /// Files of other tools have no test, with what was left out.
-    #[error("{0}there is nothing to import: nothing was written")]
+    /// No importable test; lists what was skipped.
+    #[error("{0}no test to import: nothing was written")]
     NothingToImport(String),
     /// A host does not work over each family.
     #[error("not every family works: {0}")]
     FamilyFails(String),
-    /// The families of a host drift apart, so many times.
+    /// The families of a host have drifted apart this many times.
     #[error("the ratio of the families has drifted ({0} times; see above)")]
     Drifted(u64),
     /// No agent serves at the other end of a measurement.
@@ -136,7 +136,7 @@ pub(crate) enum Failure {
     },
     /// This kernel hangs when it is sampled.
     #[error(
-        "cannot sample what the processors do: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
+        "cannot sample the CPUs: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
     )]
     Hangs {
         /// The kernel's version.

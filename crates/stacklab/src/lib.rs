@@ -6,9 +6,7 @@ mod cli;
 mod commands;
 mod explaining;
 mod failure;
-mod iperf3;
 mod page;
-mod replication;
 mod serve;
 pub mod untrusted;
 

@@ -26,9 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             study_text: include_str!("../../../studies/quickstart.toml").to_owned(),
             scale: None,
             settings: vec![
-                "runs.min=1000".to_owned(),
-                "runs.max=1000".to_owned(),
-                "runs.budget=700h".to_owned(),
+                "blocks.min=1000".to_owned(),
+                "blocks.max=1000".to_owned(),
+                "blocks.budget=700h".to_owned(),
             ],
             seed: 1,
             testbed_description: "made up".to_owned(),

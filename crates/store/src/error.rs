@@ -12,7 +12,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A new record was requested at the path of an existing file.
-    #[error("{} exists already: name another file with --out, or go on with it by --resume", path.display())]
+    #[error("{} exists already: name another file with --out, or resume it with --resume", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
@@ -30,7 +30,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// It was written by a newer stacklab.
-    #[error("{} has record format {found}, and this stacklab knows formats up to {known}: use the stacklab that wrote it, or a newer one", path.display())]
+    #[error("{} has record format {found}, and this version reads formats up to {known}: use the version that wrote it, or a newer one", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
@@ -39,8 +39,18 @@ pub enum StoreError {
         /// The newest known.
         known: i64,
     },
+    /// It was written by a version before the first release.
+    #[error("{} has record format {found} of an unreleased version, and this stacklab reads format {known}: measure again", path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The one that is read.
+        known: i64,
+    },
     /// Its content contradicts itself, or a part is missing.
-    #[error("the record {} is damaged ({reason}): restore it from a copy, or start anew with another --out", path.display())]
+    #[error("the record {} is damaged ({reason}): restore it from a copy, or start a new one with another --out", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -62,7 +72,7 @@ pub enum StoreError {
         what: String,
     },
     /// The disk is full.
-    #[error("the disk is full: could not {attempted} in {}; free some space, then go on with --resume (what was committed is kept)", path.display())]
+    #[error("the disk is full: could not {attempted} in {}; free some space, then use --resume (committed runs are kept)", path.display())]
     Full {
         /// What was attempted.
         attempted: &'static str,
@@ -99,8 +109,7 @@ impl StoreError {
             Some(rusqlite::ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, reason },
             Some(rusqlite::ErrorCode::OperationInterrupted) => {
                 let reason =
-                    "reading it takes more work than its length allows, as if its pages formed a loop"
-                        .to_owned();
+                    "reading it takes more work than its length allows: its pages may form a loop".to_owned();
                 StoreError::Damaged { path, reason }
             }
             Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full { attempted, path },

@@ -10,7 +10,7 @@ use stacklab_model::{Explanation, StackCost, StageCost, StageCosts, Why};
 const MOST_EXPLANATIONS: usize = 1 << 12;
 const MOST_ROWS: usize = 1 << 12;
 const LONGEST_TEXT: usize = 1 << 16;
-/// Most functions of a call chain: the kernel gives at most 127, unless it is told otherwise.
+/// Most functions of a call chain: the kernel gives at most 127 by default.
 const MOST_FUNCTIONS: usize = 512;
 /// Between the functions of a call chain.
 const CALLS: &str = ";";
@@ -29,11 +29,8 @@ impl Record {
         put(&mut self.connection).map_err(|e| StoreError::from_sqlite(&self.path, "store an explanation", e))
     }
 
-    /// Every explanation, in the order they were added. None in a record of format 3 or older.
+    /// Every explanation, in the order they were added.
     pub fn explanations(&self) -> Result<Vec<Explanation>, StoreError> {
-        if self.format < 4 {
-            return Ok(Vec::new());
-        }
         select(&self.connection).map_err(|e| self.error("read the explanations", e))
     }
 }

@@ -16,4 +16,4 @@ pub mod untrusted;
 pub use campaign::{Campaign, HostRow};
 pub use error::StoreError;
 pub use open::{FORMAT, Record};
-pub use origin::Origin;
+pub use origin::{Imported, Origin};

@@ -9,17 +9,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The record format that this crate writes, and the newest that it reads (PRAGMA user_version).
-pub const FORMAT: i64 = 4;
+/// The record format that this crate writes and reads (PRAGMA user_version). Older ones were never released.
+pub const FORMAT: i64 = 5;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
-
-/// What converts each older format to the next one.
-const UPGRADES: [(i64, &str); 3] = [
-    (1, include_str!("format/upgrade-1-to-2.sql")),
-    (2, include_str!("format/upgrade-2-to-3.sql")),
-    (3, include_str!("format/upgrade-3-to-4.sql")),
-];
 
 /// How long a campaign waits for readers before it commits: longer than any reader takes. Otherwise the commit would
 /// fail.
@@ -35,8 +28,6 @@ pub struct Record {
     // locks.
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
-    /// Its format. A format older than [`FORMAT`] is read without conversion.
-    pub(crate) format: i64,
     _lock: Option<File>,
 }
 
@@ -74,18 +65,17 @@ impl Record {
         made
     }
 
-    /// Opens a record exclusively to append to it. A record of an older format is converted to the current one, in
-    /// one commit.
+    /// Opens a record exclusively to append to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file =
             File::options().read(true).write(true).open(path).map_err(|reason| absent(path, &reason))?;
         let lock = lock_file(path, file)?;
         let record = Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))?;
-        record.known()?.sound()?.upgraded()
+        record.known()?.sound()
     }
 
-    /// Opens a record to read it, even while a campaign writes it. A record of an older format stays unchanged. Reads
-    /// are limited to the work that its length allows, which is enough for reading it many times.
+    /// Opens a record to read it, even while a campaign writes it. Reads are limited to the work that its length
+    /// allows, which is enough for reading it many times.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let file = File::open(path).map_err(|reason| absent(path, &reason))?;
         let bytes = file.metadata().map_err(|reason| absent(path, &reason))?.len();
@@ -118,13 +108,9 @@ impl Record {
 
     /// The campaign's row.
     pub fn campaign(&self) -> Result<Campaign, StoreError> {
-        // Format 3 had no campaigns that were sampled.
-        let period = if self.format < 4 { "NULL" } else { "sample_period_ns" };
         let row = self.connection.query_row(
-            &format!(
-                "SELECT program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope, {period}
-                 FROM campaign"
-            ),
+            "SELECT program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope,
+                 sample_period_ns FROM campaign",
             [],
             |row| {
                 Ok(Campaign {
@@ -200,7 +186,7 @@ impl Record {
 
     /// A record that is not known yet to be one.
     pub(crate) fn of(connection: Connection, path: &Path, lock: Option<File>) -> Self {
-        Record { connection, path: path.to_owned(), format: FORMAT, _lock: lock }
+        Record { connection, path: path.to_owned(), _lock: lock }
     }
 
     /// A connection that has not yet read the file.
@@ -218,8 +204,8 @@ impl Record {
         Ok(self)
     }
 
-    /// Refuses a file that is not a record, is newer, or contains objects that would run while it is read.
-    pub(crate) fn known(mut self) -> Result<Self, StoreError> {
+    /// Refuses a file that is not a record, has another format, or contains objects that would run while it is read.
+    pub(crate) fn known(self) -> Result<Self, StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let opening = |e| self.error("open the record", e);
         let (application, found) =
@@ -230,10 +216,12 @@ impl Record {
         if found > FORMAT {
             return Err(StoreError::Newer { path: self.path, found, known: FORMAT });
         }
+        if found < FORMAT {
+            return Err(StoreError::Older { path: self.path, found, known: FORMAT });
+        }
         if let Some(what) = hostile::more_than_tables(&self.connection).map_err(opening)? {
             return Err(StoreError::MoreThanTables { path: self.path, what });
         }
-        self.format = found;
         Ok(self)
     }
 
@@ -246,31 +234,6 @@ impl Record {
             Err(e) => Err(self.error("check the record", e)),
         }
     }
-
-    /// Converts an older format to the current one.
-    fn upgraded(mut self) -> Result<Self, StoreError> {
-        let upgrade = |connection: &mut Connection| -> rusqlite::Result<()> {
-            let transaction = connection.transaction()?;
-            for (from, script) in UPGRADES {
-                if self.format <= from {
-                    transaction.execute_batch(script)?;
-                }
-            }
-            if !has_waiting_times(&transaction)? {
-                transaction.execute_batch("ALTER TABLE slice ADD COLUMN waited_ns INTEGER")?;
-            }
-            transaction.commit()
-        };
-        upgrade(&mut self.connection)
-            .map_err(|e| StoreError::from_sqlite(&self.path, "bring the record up to date", e))?;
-        self.format = FORMAT;
-        Ok(self)
-    }
-}
-
-/// Whether slices have the column `waited_ns`, which the first records of format 3 had not.
-pub(crate) fn has_waiting_times(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.prepare_cached("SELECT 1 FROM pragma_table_info('slice') WHERE name = 'waited_ns'")?.exists([])
 }
 
 /// A new record's bytes: the tables, and the campaign's row.

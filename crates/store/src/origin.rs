@@ -1,8 +1,10 @@
 //! Where the runs of an imported record come from.
 
+use crate::open::parsed;
+use crate::runs::{Key, insert, insert_series, select_series};
 use crate::{Campaign, Record, StoreError};
 use rusqlite::{Connection, params};
-use stacklab_model::RunRecord;
+use stacklab_model::{Direction, RunRecord, ToolSeries, Trial};
 use std::path::Path;
 
 /// The file that a run was read from.
@@ -20,17 +22,32 @@ pub struct Origin {
     pub told: String,
 }
 
+/// A run of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The file.
+    pub origin: Origin,
+    /// The run, without host reports.
+    pub run: RunRecord,
+    /// Its intervals, if the file has them.
+    pub series: Option<ToolSeries>,
+}
+
 impl Record {
     /// Creates a record of runs of other tools, whole or not at all.
     ///
     /// # Errors
     /// As for [`Record::create`]; no file is then left.
-    pub fn import(path: &Path, campaign: &Campaign, runs: &[(Origin, RunRecord)]) -> Result<(), StoreError> {
+    pub fn import(path: &Path, campaign: &Campaign, runs: &[Imported]) -> Result<(), StoreError> {
         let mut record = Record::create(path, campaign)?;
         let put = |connection: &mut Connection| -> rusqlite::Result<()> {
             let transaction = connection.transaction()?;
-            for (origin, run) in runs {
-                let id = crate::runs::insert(&transaction, run)?;
+            for Imported { origin, run, series } in runs {
+                let id = insert(&transaction, run)?;
+                if let Some(ToolSeries { role, rows }) = series {
+                    let direction = Direction::of(&run.trial.cell);
+                    insert_series(&transaction, id, direction, *role, rows)?;
+                }
                 transaction.execute(
                     "INSERT INTO origin (run, tool, version, file, sha256, told) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                     params![id, origin.tool, origin.version, origin.file, origin.sha256, origin.told],
@@ -48,12 +65,13 @@ impl Record {
         })
     }
 
+    /// The intervals of one imported run, which has no host reports.
+    pub fn tool_series(&self, trial: &Trial) -> Result<Option<ToolSeries>, StoreError> {
+        select_tool_series(&self.connection, trial).map_err(|e| self.error("read a run", e))
+    }
+
     /// The origins of imported runs, each once. Empty of a record that was measured.
     pub fn origins(&self) -> Result<Vec<Origin>, StoreError> {
-        // Records of before have no such table.
-        if self.format < 4 {
-            return Ok(Vec::new());
-        }
         let read = || -> rusqlite::Result<Vec<Origin>> {
             let mut query = self.connection.prepare(
                 "SELECT tool, version, file, sha256, told FROM origin GROUP BY file, sha256 ORDER BY min(run)",
@@ -71,4 +89,15 @@ impl Record {
         };
         read().map_err(|e| self.error("read the origins", e))
     }
+}
+
+fn select_tool_series(connection: &Connection, trial: &Trial) -> rusqlite::Result<Option<ToolSeries>> {
+    let mut query = connection.prepare_cached(
+        "SELECT DISTINCT run.id, series.role, series.direction FROM run JOIN origin ON origin.run = run.id
+             JOIN series ON series.run = run.id WHERE run.block = ?1 AND run.position = ?2",
+    )?;
+    let mut rows = query.query(params![trial.block, trial.position])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let key = Key { run: row.get(0)?, role: row.get(1)?, direction: row.get(2)? };
+    Ok(Some(ToolSeries { role: parsed(&key.role)?, rows: select_series(connection, &key)? }))
 }

@@ -1,10 +1,10 @@
 //! Runs in and out of a record.
 
-use crate::open::{count, from_json, has_waiting_times, known, parsed, to_json, within};
+use crate::open::{count, from_json, known, parsed, to_json, within};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, Transaction, params};
 use stacklab_model::{
-    Cell, Delays, Direction, Drops, HostReport, IntervalRow, RunRecord, RunStatus, Slice, Trial, Value,
+    Cell, Delays, Direction, Drops, HostReport, IntervalRow, Role, RunRecord, RunStatus, Slice, Trial, Value,
     Warning,
 };
 use std::collections::BTreeMap;
@@ -38,13 +38,13 @@ impl Record {
     /// Every run in the order of measuring, with its figures and warnings but without its host reports.
     /// [`Record::host_reports`] reads those of one run; those of a whole campaign may be large.
     pub fn runs(&self) -> Result<Vec<RunRecord>, StoreError> {
-        select(&self.connection, self.format).map_err(|e| self.error("read the runs", e))
+        select(&self.connection).map_err(|e| self.error("read the runs", e))
     }
 
     /// What arrived in each interval of the valid runs, by block and position: at the receiver, or for an echo at the
     /// sender. Of a run in both directions, the forward one.
     pub fn series(&self) -> Result<BTreeMap<(u32, u32), Vec<IntervalRow>>, StoreError> {
-        select_all_series(&self.connection, self.format).map_err(|e| self.error("read the intervals", e))
+        select_all_series(&self.connection).map_err(|e| self.error("read the intervals", e))
     }
 
     /// The number of runs in the record.
@@ -57,7 +57,7 @@ impl Record {
     /// The hosts' reports of one run, sender first. For a run in both directions, the forward ones come first. Empty
     /// if the record contains none.
     pub fn host_reports(&self, trial: &Trial) -> Result<Vec<HostReport>, StoreError> {
-        select_sides(&self.connection, self.format, trial).map_err(|e| self.error("read a run", e))
+        select_sides(&self.connection, trial).map_err(|e| self.error("read a run", e))
     }
 }
 
@@ -128,6 +128,7 @@ fn insert_side(
     direction: Direction,
     side: &HostReport,
 ) -> rusqlite::Result<()> {
+    insert_series(connection, id, direction, side.role, &side.series)?;
     let (direction, role) = (direction.name(), side.role.name());
     // Delays, series and slices have separate tables, for other programs to read.
     let report = HostReport { delays: None, series: Vec::new(), slices: Vec::new(), ..side.clone() };
@@ -141,21 +142,6 @@ fn insert_side(
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![id, direction, role, mean_ns, jitter_ns, jitter_rfc3550_ns, to_json(buckets)],
         )?;
-    }
-    let mut add = connection.prepare_cached(
-        "INSERT INTO series (run, direction, role, start_ns, messages, bytes, delay_mean_ns)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    for row in &side.series {
-        add.execute(params![
-            id,
-            direction,
-            role,
-            row.start_ns as i64,
-            row.messages as i64,
-            row.bytes as i64,
-            row.delay_mean_ns
-        ])?;
     }
     let mut add = connection.prepare_cached(
         "INSERT INTO slice (run, direction, role, round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns, waited_ns)
@@ -180,14 +166,38 @@ fn insert_side(
     Ok(())
 }
 
-fn select(connection: &Connection, format: i64) -> rusqlite::Result<Vec<RunRecord>> {
+/// Adds the intervals that one host counted of a stream.
+pub(crate) fn insert_series(
+    connection: &Connection,
+    id: i64,
+    direction: Direction,
+    role: Role,
+    rows: &[IntervalRow],
+) -> rusqlite::Result<()> {
+    let mut add = connection.prepare_cached(
+        "INSERT INTO series (run, direction, role, start_ns, messages, bytes, delay_mean_ns)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for row in rows {
+        add.execute(params![
+            id,
+            direction.name(),
+            role.name(),
+            row.start_ns as i64,
+            row.messages as i64,
+            row.bytes as i64,
+            row.delay_mean_ns
+        ])?;
+    }
+    Ok(())
+}
+
+fn select(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
     let mut ids = BTreeMap::new();
-    // Format 1 had none.
-    let settings = if format == 1 { "'{}'" } else { "settings" };
-    let mut query = connection.prepare(&format!(
+    let mut query = connection.prepare(
         "SELECT id, block, position, probe, family, transport, framing, size, replica, started_unix_ns, wall_ns, status,
-             reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network, {settings} FROM run ORDER BY id"
-    ))?;
+             reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network, settings FROM run ORDER BY id",
+    )?;
     let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)?, run_of(row)?)))?;
     let mut runs = Vec::new();
     for row in rows {
@@ -254,36 +264,29 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     })
 }
 
-fn select_sides(connection: &Connection, format: i64, trial: &Trial) -> rusqlite::Result<Vec<HostReport>> {
-    // Format 1 had one direction only.
-    let [column, condition] =
-        if format == 1 { ["'forward'", ""] } else { ["direction", "AND direction = ?3"] };
-    let mut query = connection.prepare_cached(&format!(
-        "SELECT side.run, side.role, side.report, {column} AS direction FROM side JOIN run ON run.id = side.run
-         WHERE run.block = ?1 AND run.position = ?2 ORDER BY direction, side.role = 'receiver'",
-    ))?;
+fn select_sides(connection: &Connection, trial: &Trial) -> rusqlite::Result<Vec<HostReport>> {
+    let mut query = connection.prepare_cached(
+        "SELECT side.run, side.role, side.report, side.direction FROM side JOIN run ON run.id = side.run
+         WHERE run.block = ?1 AND run.position = ?2 ORDER BY side.direction, side.role = 'receiver'",
+    )?;
     let mut rows = query.query(params![trial.block, trial.position])?;
     let mut host_reports = Vec::new();
     while let Some(row) = rows.next()? {
-        let key = Key { run: row.get(0)?, role: row.get(1)?, direction: row.get(3)?, condition };
+        let key = Key { run: row.get(0)?, role: row.get(1)?, direction: row.get(3)? };
         let mut side: HostReport = from_json(&row.get::<_, String>(2)?)?;
         side.delays = select_delays(connection, &key)?;
         side.series = select_series(connection, &key)?;
-        if format >= 3 {
-            side.slices = select_slices(connection, &key)?;
-        }
+        side.slices = select_slices(connection, &key)?;
         host_reports.push(side);
     }
     Ok(host_reports)
 }
 
 /// The run and host report of the delays and series.
-struct Key {
-    run: i64,
-    role: String,
-    direction: String,
-    /// The query condition for the direction, if the format has directions.
-    condition: &'static str,
+pub(crate) struct Key {
+    pub run: i64,
+    pub role: String,
+    pub direction: String,
 }
 
 impl Key {
@@ -293,14 +296,10 @@ impl Key {
         select: &str,
         read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<Vec<T>> {
-        let condition = self.condition;
-        let mut query = connection
-            .prepare_cached(&format!("{select} WHERE run = ?1 AND role = ?2 {condition} ORDER BY 1"))?;
-        let read = |row: &Row<'_>| read(row);
-        match condition {
-            "" => query.query_map(params![self.run, self.role], read)?.collect(),
-            _ => query.query_map(params![self.run, self.role, self.direction], read)?.collect(),
-        }
+        let mut query = connection.prepare_cached(&format!(
+            "{select} WHERE run = ?1 AND role = ?2 AND direction = ?3 ORDER BY 1"
+        ))?;
+        query.query_map(params![self.run, self.role, self.direction], |row| read(row))?.collect()
     }
 }
 
@@ -317,7 +316,7 @@ fn select_delays(connection: &Connection, key: &Key) -> rusqlite::Result<Option<
     Ok(delays.into_iter().next())
 }
 
-fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<IntervalRow>> {
+pub(crate) fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<IntervalRow>> {
     key.rows(connection, "SELECT start_ns, messages, bytes, delay_mean_ns FROM series", |row| {
         let count = |place: usize| count(row, place);
         Ok(IntervalRow {
@@ -329,17 +328,12 @@ fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Int
     })
 }
 
-fn select_all_series(
-    connection: &Connection,
-    format: i64,
-) -> rusqlite::Result<BTreeMap<(u32, u32), Vec<IntervalRow>>> {
-    // Format 1 had one direction only.
-    let direction = if format == 1 { "'forward'" } else { "series.direction" };
-    let mut query = connection.prepare(&format!(
-        "SELECT run.block, run.position, start_ns, messages, bytes, delay_mean_ns, {direction}, role
+fn select_all_series(connection: &Connection) -> rusqlite::Result<BTreeMap<(u32, u32), Vec<IntervalRow>>> {
+    let mut query = connection.prepare(
+        "SELECT run.block, run.position, start_ns, messages, bytes, delay_mean_ns, series.direction, role
          FROM run JOIN series ON series.run = run.id WHERE run.status = 'valid'
-         ORDER BY run.id, {direction}, role = 'receiver', start_ns"
-    ))?;
+         ORDER BY run.id, series.direction, role = 'receiver', start_ns",
+    )?;
     let mut all: BTreeMap<(u32, u32), Vec<IntervalRow>> = BTreeMap::new();
     let mut of: Option<((u32, u32), (String, String))> = None;
     let mut rows = query.query([])?;
@@ -362,11 +356,8 @@ fn select_all_series(
 }
 
 fn select_slices(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Slice>> {
-    let waited = if has_waiting_times(connection)? { "waited_ns" } else { "NULL" };
-    let select = format!(
-        "SELECT round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns, {waited} FROM slice"
-    );
-    key.rows(connection, &select, |row| {
+    let select = "SELECT round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns, waited_ns FROM slice";
+    key.rows(connection, select, |row| {
         let count = |place: usize| count(row, place);
         let known = |place: usize| known(row, place);
         Ok(Slice {

@@ -30,7 +30,7 @@ pub enum TestbedError {
     #[error("a rate of {0} is not possible: the minimum is 8 bit/s")]
     Rate(Rate),
     /// A host's process did not start.
-    #[error("cannot start `{}` as {host} in a namespace of its own: {reason}; {}", program.display(), hint(reason))]
+    #[error("cannot start `{}` as {host} in a new network namespace: {reason}; {}", program.display(), hint(reason))]
     Start {
         /// The host.
         host: Node,
@@ -56,7 +56,7 @@ pub enum TestbedError {
         remedy: &'static str,
     },
     /// A daemon on the receiver does not work.
-    #[error("the {program} on receiver {what}; to get another one: {remedy}")]
+    #[error("the {program} on the receiver {what}; to get another one: {remedy}")]
     Service {
         /// The daemon, with its version.
         program: String,
@@ -105,7 +105,7 @@ pub enum TestbedError {
         station: Node,
         /// The network's name.
         network: String,
-        /// What it was told, or what it did not find.
+        /// What failed, or was not found.
         reason: String,
     },
     /// A Wi-Fi network does not carry packets as planned.
@@ -132,7 +132,7 @@ pub enum TestbedError {
     },
     /// A router's own kernel does not support its mechanism.
     #[error(
-        "{router} as a router lacks what a mechanism needs ({unsupported}): build one that has it (stacklab image build uml-full, then \
+        "{router} as a router lacks features for a mechanism ({unsupported}): build one that has them (stacklab image build uml-full, then \
          factors.routers = [\"uml-full\"]), or use linux-6.1, which has all but jool"
     )]
     RouterUnsupported {
@@ -143,7 +143,7 @@ pub enum TestbedError {
     },
     /// The requested guest cannot host a study's testbeds.
     #[error(
-        "{guest} lacks what the study needs ({unsupported}): build a guest that has it (stacklab image build uml-full, then \
+        "{guest} lacks features for the study ({unsupported}): build a guest that has them (stacklab image build uml-full, then \
          --in-vm=uml-full), or name --in-vm=linux-6.1, which has all but jool"
     )]
     GuestUnsupported {
@@ -181,17 +181,19 @@ fn hint(reason: &io::Error) -> &'static str {
         io::ErrorKind::ReadOnlyFilesystem => {
             "/proc/sys is read-only, as in most containers: run outside, or in a privileged container"
         }
+        // With its own text it is about a disk, and has its advice.
+        io::ErrorKind::StorageFull if reason.get_ref().is_some() => "then run it again",
         io::ErrorKind::StorageFull => {
-            "a limit of the kernel is reached: see `sysctl user.max_net_namespaces`"
+            "the disk is full, or a limit of the kernel is reached: see `df` and `sysctl user.max_net_namespaces`"
         }
-        _ => "`stacklab doctor` says what this kernel can do",
+        _ => "`stacklab doctor` shows what this kernel supports",
     }
 }
 
 /// A failed step, before its host is known.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {attempted}: {reason}")]
-pub(crate) struct Fault {
+pub struct Fault {
     /// The step, as text that follows `cannot`.
     pub attempted: String,
     /// The kernel's error, or what was found instead.
@@ -200,13 +202,13 @@ pub(crate) struct Fault {
 
 impl Fault {
     /// Adds the host to the fault.
-    pub(crate) fn at(self, host: Node) -> TestbedError {
+    pub fn at(self, host: Node) -> TestbedError {
         TestbedError::Setup { host, attempted: self.attempted, reason: self.reason }
     }
 }
 
 /// Adds the attempted step to an error.
-pub(crate) trait Attempt<T> {
+pub trait Attempt<T> {
     /// Adds the attempted step, as text that follows `cannot`.
     fn attempt(self, what: impl Into<String>) -> Result<T, Fault>;
 }

@@ -14,36 +14,24 @@
 //! |---|---|
 //! | `kernel` | privilege, namespaces, netlink, sysctl, processors, queues, capabilities; `sys`: all unsafe code |
 //! | `link` | veth pairs, addresses, routes, offloads, bridges, waiting until a link is quiet |
-//! | `host` | a host process, and the guests that can replace it: gVisor, user-mode Linux, virtual machines |
-//! | `guest` | the code that runs in a guest, and the messages that carry its role |
+//! | `host` | a host process, and the trait of guests that can replace it |
 //! | `mechanism` | the parts of each transition mechanism on a router |
-//! | `testbed` | two hosts and a link, four hosts and three links, and where they are built |
-//! | `wifi` | a Wi-Fi network inside a guest: simulated radios, the medium between them, access point and stations |
-//! | `image` | fetching and building what guests boot from |
+//! | `testbed` | two hosts and a link, four hosts and three links |
 //! | `services` | daemons on the receiver that the sender queries |
-//! | `shell` | manual commands on the hosts of a testbed in a guest |
-//! | `requirements` | what a study's routed testbeds need from a kernel |
 //! | [`untrusted`] | what reads others' bytes, for fuzz targets |
 //! | `topology`, `error` | the hosts' places on the path, and what can go wrong |
 
-mod error;
-pub mod guest;
-mod host;
-pub mod image;
-mod kernel;
-mod link;
-mod mechanism;
-mod requirements;
+pub mod error;
+pub mod host;
+pub mod kernel;
+pub mod link;
+pub mod mechanism;
 pub mod services;
-pub mod shell;
-mod testbed;
-mod topology;
+pub mod testbed;
+pub mod topology;
 pub mod untrusted;
-mod wifi;
 
 pub use error::TestbedError;
-pub use guest::protocol::{PathCheck, WifiSeen};
-pub use host::available::kinds;
 pub use host::launch::Host;
 pub use host::program::AGENT;
 pub use host::streams::Streams;
@@ -56,16 +44,8 @@ pub use kernel::tc::htb::burst_bytes;
 pub use link::addressing::{INTERFACE, PathEnds, ends};
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;
-pub use requirements::Requirements;
 pub use testbed::direct::Testbed;
-pub use testbed::guest_hosted::{GuestHosted, HostedTestbed};
-pub use testbed::placement::{Placement, find_placement};
+pub use testbed::path_check::PathCheck;
 pub use testbed::routed::{MIDDLE_INTERFACE, Routed};
 pub use testbed::spec::RoutedSpec;
-pub use testbed::wifi_hosted::{WifiHosted, WifiStreams};
 pub use topology::Node;
-pub use wifi::nl80211::Channel;
-pub use wifi::report::{FrameCounts, Lateness, MediumReport};
-pub use wifi::spec::{
-    Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec, WifiState,
-};

@@ -1,4 +1,4 @@
-//! Interleaved trials whose arms are on testbeds of their own: each arm's sender has its time slots.
+//! Interleaved trials whose arms are on separate testbeds: each arm's sender has its time slots.
 
 use crate::execute::{Progress, finish, send_arm};
 use crate::path::Path;
@@ -38,7 +38,7 @@ pub struct PathLimits {
     pub wake_up_ns: u64,
 }
 
-/// An arm of an interleaved trial with hosts of its own.
+/// An arm of an interleaved trial with separate hosts.
 pub struct SlotArm<'a> {
     /// The testbed's sender and receiver.
     pub agents: [&'a mut AgentClient; 2],
@@ -73,7 +73,7 @@ impl SlotLengths {
     }
 }
 
-/// Nanoseconds in which so many bytes leave.
+/// Nanoseconds in which this many bytes leave.
 fn leaves_ns(bytes: u64, limits: PathLimits) -> u64 {
     limits.rate.map_or(0, |rate| bytes.saturating_mul(8_000_000_000) / rate.bits_per_second().max(1))
 }
@@ -102,7 +102,7 @@ fn gap(spec: &TrialSpec, limits: PathLimits) -> u64 {
     (empties_ns + limits.wake_up_ns).clamp(LEAST_GAP_NS, MOST_GAP_NS)
 }
 
-/// Runs an interleaved trial whose arms are on testbeds of their own. Returns what was collected of each arm.
+/// Runs an interleaved trial whose arms are on separate testbeds. Returns the reports of each arm.
 ///
 /// # Errors
 /// When an agent is gone or silent, or the user interrupts. An agent's failure is every arm's.

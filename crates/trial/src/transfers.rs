@@ -60,7 +60,7 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Tra
         Transfer { role, from, path, spec }
     };
     let token = spec.token;
-    if spec.probe.probe == Probe::EchoLoaded {
+    if spec.probe.probe == Probe::EchoUnderLoad {
         return beside_a_stream(path, spec, direction);
     }
     let roles = [(TransferRole::Main, token), (TransferRole::Reverse, !token)];
@@ -144,7 +144,7 @@ pub(crate) fn secondary_values(
             TransferRole::Reverse | TransferRole::Load => {
                 let mut values = results::values(&transfer.spec, &transfer.path, sent, received);
                 let name = match transfer.role {
-                    TransferRole::Load => Metric::ThroughputLoad,
+                    TransferRole::Load => Metric::LoadThroughput,
                     _ => Metric::ThroughputReverse,
                 };
                 // With load streams both ways, the stream in the direction of the echo's requests.
@@ -211,7 +211,7 @@ mod tests {
     fn a_stream_beside_an_echo_begins_before_it_and_ends_after_it() {
         for family in Family::ALL.iter().copied() {
             let mut spec = spec(family, Transport::Tcp);
-            (spec.probe.probe, spec.probe.length) = (Probe::EchoLoaded, Length::Time(1_000_000_000));
+            (spec.probe.probe, spec.probe.length) = (Probe::EchoUnderLoad, Length::Time(1_000_000_000));
             (spec.probe.warmup_ns, spec.io, spec.flows) = (50_000_000, Io::Batch, 4);
             for (direction, senders) in [
                 (Direction::Forward, &[0, 0][..]),
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn an_echo_that_outlasts_the_stream_beside_is_said_to_be_unloaded() {
         let mut spec = spec(Family::Ipv4, Transport::Udp);
-        spec.probe.probe = Probe::EchoLoaded;
+        spec.probe.probe = Probe::EchoUnderLoad;
         let transfers = of(&path(Family::Ipv4), &spec, Direction::Forward);
         let said = |first, last| {
             let (echo, load) = (host_reports(&spec), host_reports(&spec));

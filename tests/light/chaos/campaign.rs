@@ -33,7 +33,7 @@ pub(super) enum Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Separate => f.write_str("separate"),
+            Kind::Separate => f.write_str("sequential"),
             Kind::Interleaved => f.write_str("interleaved"),
             Kind::Ordinary => f.write_str("ordinary user"),
             Kind::ToAgent => f.write_str("to an agent"),
@@ -83,7 +83,7 @@ pub(super) struct Campaign {
 impl Campaign {
     /// A campaign of this kind.
     pub(super) fn new(random: &mut Random, kind: Kind, place: Place) -> Self {
-        let arms = if kind == Kind::Interleaved { "interleaved" } else { "separate" };
+        let arms = if kind == Kind::Interleaved { "interleaved" } else { "sequential" };
         let transports = random.one_of(&[r#""udp", "tcp""#, r#""udp""#, r#""tcp""#]);
         let size = random.one_of(&[64, 512, 1400]);
         let systems = match kind {
@@ -112,10 +112,10 @@ metrics = ["rtt"{interface}]
 length = {{ time = "30ms" }}
 warmup = "5ms"
 interval = "10ms"
-[runs]
+[blocks]
 min = 3
 max = 3
-arms = "{arms}"
+schedule = "{arms}"
 [[comparison]]
 factor = "family"
 baseline = "ipv4"

@@ -4,8 +4,8 @@
 use crate::support::program::{Program, require_tool};
 use crate::support::random::Random;
 use serde_json::Value;
+use stacklab_guests::image::Image;
 use stacklab_model::{Delays, HostReport, Role, RunRecord, SplitMix64};
-use stacklab_testbed::image::Image;
 use std::fs;
 
 /// The guest's folder, in the program's. The guest can write there, and read all else of this machine.

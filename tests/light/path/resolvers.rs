@@ -75,7 +75,7 @@ fn what_a_broken_resolver_does_not_say_is_not_an_absent_family() {
     for (name, state, reason) in [
         ("silent", "unresolved", "did not answer within 2 s"),
         ("servfail", "unresolved", "answers ServerFailure"),
-        ("cut", "unresolved", "gives a truncated answer, and over TCP"),
+        ("cut", "unresolved", "sent a truncated response, and over TCP"),
         ("mapped", "absent", "is an IPv4 address (::ffff:192.0.2.1)"),
     ] {
         let told = path(name, "-n 1 --format json").expect(9);

@@ -123,7 +123,7 @@ interface Props {
   options: Options;
   theme: Theme;
   plan: Layout;
-  /** Bare, for a file of its own: with its ground and its legend. */
+  /** Bare, for a separate file: with its background and its legend. */
   alone?: boolean;
   children?: ComponentChildren;
 }
@@ -195,7 +195,7 @@ function LineMarks({ line, number, shown, plan, options, theme, ground }: LinePr
   const path = (pairs: readonly (readonly [number, number])[]) => pairs.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
   const means = line.points.flatMap((p) => (isDrawn(p.estimate.mean) ? [[plan.x(p.x) + aside, plan.y(p.estimate.mean)] as const] : []));
   const limits = line.points.flatMap((p) => (isDrawn(p.limit) ? [[plan.x(p.x), plan.y(p.limit)] as const] : []));
-  // Of a single place it has no length of its own.
+  // A single place has no length.
   const limit = limits.length > 1 ? path(limits) : limits.map(([x, y]) => `M${(x - 12).toFixed(1)} ${y.toFixed(1)}h24`).join("");
   const bars = line.points.flatMap(({ x, estimate }) => {
     const [low, high] = [reached(shown, estimate.low), estimate.high];

@@ -1,4 +1,4 @@
-// Colours that people with any colour vision tell apart, each with a marker and a dash of its own: none is the only sign.
+// Colours that people with any colour vision can distinguish, each with a marker and a different dash: none is the only sign.
 
 export type Theme = "light" | "dark";
 

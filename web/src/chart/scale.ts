@@ -47,7 +47,7 @@ function linearStep(span: number, wanted: number): number {
   return factor * power;
 }
 
-/** An axis from the pixel `from` to the pixel `to`, with about so many ticks. `fromZero` has a linear axis begin there. */
+/** An axis from the pixel `from` to the pixel `to`, with about this many ticks. `fromZero` has a linear axis begin there. */
 export function scale(
   range: Extent | undefined,
   log: boolean,

@@ -47,8 +47,8 @@ export function Explorer({ page }: { page: Page }) {
   );
 }
 
-/** What is told of a point: the exact figure, its runs and its interval. */
-export function told(shown: Shown, line: number, point: number): string[] {
+/** The description of a point: the exact figure, its runs and its interval. */
+export function describe(shown: Shown, line: number, point: number): string[] {
   const { label, points } = shown.lines[line]!;
   const { x, estimate, limit } = points[point]!;
   const { unit } = shown.metric;
@@ -79,7 +79,7 @@ function Graph({ shown }: { shown: Shown }) {
     [shown, options.value, width.value, height],
   );
   const spot = near.value === undefined ? undefined : plan.spots[near.value];
-  const lines = spot && told(shown, spot.line, spot.point);
+  const lines = spot && describe(shown, spot.line, spot.point);
 
   const point = (event: PointerEvent) => {
     const box = frame.current!.querySelector("svg")!.getBoundingClientRect();

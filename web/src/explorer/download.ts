@@ -26,7 +26,7 @@ function figure(value: number | null | undefined): string {
   return typeof value === "number" ? String(value) : "";
 }
 
-/** One row for each point that is shown; figures unrounded, in the unit that is named. An empty field is no figure. */
+/** One row for each point that is shown; figures unrounded, in the unit that is named. An empty field has no figure. */
 export function csv(shown: Shown): string {
   const header = [shown.axis.name, "line", "metric", "unit", "n", "mean", "low95", "high95", "sd", "median", "limit", "missing"];
   const rows = shown.lines.flatMap((line) =>

@@ -23,7 +23,7 @@ export interface Line {
   look: number | undefined;
 }
 
-/** As many lines can be told apart in one graph; others are grey until they are chosen. */
+/** Maximum number of distinguishable lines in one graph; others are grey until they are chosen. */
 export const LIT = 6;
 
 export interface Row {

@@ -56,7 +56,7 @@ function linear(most: number): number[] {
   return scale({ low: -most, high: most }, false, 0, 100, 6, false).ticks.map(({ label }) => Number(label));
 }
 
-/** A bar within the plot, and on which sides it goes on beyond. */
+/** A bar within the plot, and the sides on which it extends beyond. */
 export interface Bar {
   from: number;
   to: number;

@@ -1,4 +1,4 @@
-// Which pairs and metrics need a table of their own.
+// Which pairs and metrics need a separate table.
 import type { Page } from "../document";
 
 /** More rows than these, of several pairs, do not fit a screen. */

@@ -57,10 +57,10 @@ export function Flame({ flame, place, arms }: { flame: FlameView; place: number;
         })}
       </svg>
       <figcaption>
-        {zoomed !== undefined && <p class="chosen">{said(zoomed)} a message, with all that it calls</p>}
-        Callers stand above what they call. A function is as wide as its time in both arms; <span class="sign candidate">{arms[1]} has more</span>{" "}
-        <span class="sign baseline">{arms[0]} has more</span>, darker by how much. Each family has functions of its own: what one has less in one of
-        them it may have more in another. A click shows one function and its calls, and another all again.
+        {zoomed !== undefined && <p class="chosen">{said(zoomed)} per message, with its callees</p>}
+        Callers are above their callees. A function is as wide as its time in both arms; <span class="sign candidate">{arms[1]} has more</span>{" "}
+        <span class="sign baseline">{arms[0]} has more</span>, darker by how much. The families have different functions: an arm with less time in one of
+        them may have more in another. Click a function to show it alone, and again to show all.
       </figcaption>
     </figure>
   );

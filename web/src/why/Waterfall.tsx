@@ -15,9 +15,9 @@ export function reach(rows: readonly WaterfallRow[]): { low: number; high: numbe
 export function Waterfall({ rows, label }: { rows: readonly WaterfallRow[]; label: string }) {
   const x = scale(reach(rows), false, LEFT, RIGHT, 8, false);
   const bottom = rows.length * ROW + 4;
-  const told = rows.map((row) => `${row.name} ${row.shown}`).join("; ");
+  const description = rows.map((row) => `${row.name} ${row.shown}`).join("; ");
   return (
-    <svg class="plot waterfall" viewBox={`0 0 ${WIDTH} ${bottom + 38}`} role="img" aria-label={`${label}, ns a message: ${told}`}>
+    <svg class="plot waterfall" viewBox={`0 0 ${WIDTH} ${bottom + 38}`} role="img" aria-label={`${label}, ns per message: ${description}`}>
       {x.ticks.filter((tick) => tick.at >= LEFT - 1 && tick.at <= RIGHT + 1).map((tick) => (
         <g key={tick.at}>
           <path class="grid" d={`M${tick.at} 2V${bottom}`} />

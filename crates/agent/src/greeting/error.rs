@@ -7,26 +7,26 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum GreetingError {
     /// What listens there does not greet as an agent.
-    #[error("it does not speak as an agent of stacklab")]
+    #[error("it is not a stacklab agent")]
     NoAgent,
     /// The agent has greeted, and the rest of the greeting did not get through.
     #[error(
-        "its greeting was cut short: the path loses packets or is too slow, or the agent was ended; try again"
+        "the handshake was cut short: the path loses packets or is too slow, or the agent ended; try again"
     )]
     CutShort,
     /// The agent wants a key, and there is none.
     #[error(
-        "it wants its key: it was printed where the agent was started; give it in a file by --key-file, or as {}",
+        "the agent requires its key, which it printed at its start: pass it in a file with --key-file, or as {}",
         crate::key::VARIABLE
     )]
     NoKey,
     /// The agent is open, and a key was given.
     #[error(
-        "it is open and cannot prove that it is the agent of this key: leave the key out, or start that agent without --open"
+        "the agent is open and cannot prove that it has this key: leave the key out, or start the agent without --open"
     )]
     Open,
     /// The agent did not prove that it knows the key.
-    #[error("it does not know the key: something else listens there")]
+    #[error("it does not know the key: another program listens there")]
     Unproved,
     /// The agent says why it refuses.
     #[error("it refuses: {0}")]

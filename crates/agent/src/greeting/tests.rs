@@ -73,7 +73,7 @@ fn both_prove_that_they_know_the_key_and_nobody_else_is_served() {
     let open = Gate::new(None);
     assert!(matches!(meet(&open, None, Vec::new()), (Some(_), Ok(()))));
     // No downgrade: whoever pretends to be open is not the agent of this key.
-    assert!(meet(&open, Some(&key), Vec::new()).1.unwrap_err().contains("it is open"));
+    assert!(meet(&open, Some(&key), Vec::new()).1.unwrap_err().contains("the agent is open"));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn whoever_listens_in_the_agents_place_has_to_know_the_key() {
         Welcome::Proof(Some(key.proof(&parts)))
     };
     assert_eq!(impostor(&key, VERSION, own), Ok(()));
-    assert!(impostor(&key, 1, own).unwrap_err().contains("it greets by version 1"));
+    assert!(impostor(&key, 1, own).unwrap_err().contains("it speaks handshake version 1"));
     // None, made up, and the coordinator's own one.
     for proof in [None, Some("00".to_owned()), Some(Key::generate().proof(&["stacklab agent"]))] {
         let said = impostor(&key, VERSION, |_, _| Welcome::Proof(proof.clone())).unwrap_err();
@@ -255,7 +255,7 @@ fn noise_and_silence_are_refused_in_time() {
         let mut said = String::new();
         drop(agent);
         let _ = coordinator.read_to_string(&mut said);
-        assert!(said.contains("this is an agent of stacklab"), "{said}");
+        assert!(said.contains("this is a stacklab agent"), "{said}");
     }
     let (agent, _coordinator) = connection();
     let began = Instant::now();

@@ -7,7 +7,7 @@ use std::io;
 pub fn listen_advice(reason: &io::Error, other: &str, example: &str) -> String {
     match reason.kind() {
         io::ErrorKind::AddrInUse => {
-            format!("; see whether {other} runs there, or name another port, as in {example}")
+            format!("; check whether {other} runs there, or name another port, as in {example}")
         }
         io::ErrorKind::AddrNotAvailable => "; name an address of this host".to_owned(),
         io::ErrorKind::PermissionDenied => {
@@ -35,7 +35,7 @@ pub fn connect_advice(reason: &io::Error, is_ipv6: bool, service: &str, host: &s
         }
         io::ErrorKind::AddrNotAvailable => format!("this host has no {family} address to reach {host} from"),
         io::ErrorKind::NetworkUnreachable => format!("this host has no {family} route to {host}"),
-        io::ErrorKind::HostUnreachable => format!("see whether {host} is up, and has this address"),
+        io::ErrorKind::HostUnreachable => format!("check whether {host} is up and has this address"),
         io::ErrorKind::PermissionDenied => {
             format!("a firewall of this host forbids it: allow TCP port {port}")
         }

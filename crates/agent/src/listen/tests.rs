@@ -1,62 +1,6 @@
-//! Where an agent listens, whom it counts, and what it announces.
+//! Whom an agent counts, and what it announces.
 
 use super::*;
-
-#[test]
-fn places_are_read_as_they_are_written() {
-    let place = |text: &str| {
-        text.parse::<ListenAddress>().map(|place| (place.address().cloned(), place.port_or(PORT)))
-    };
-    let [v4, v6] = ["127.0.0.1", "::1"].map(|text| Some(text.parse::<ScopedAddr>().unwrap()));
-    assert_eq!(place(""), Ok((None, PORT)));
-    assert_eq!(place(":7000"), Ok((None, 7000)));
-    assert_eq!(place("127.0.0.1"), Ok((v4.clone(), PORT)));
-    assert_eq!(place("127.0.0.1:7000"), Ok((v4, 7000)));
-    assert_eq!(place("::1"), Ok((v6.clone(), PORT)));
-    assert_eq!(place("[::1]"), Ok((v6.clone(), PORT)));
-    assert_eq!(place("[::1]:7000"), Ok((v6, 7000)));
-    for wrong in [
-        "7000",
-        "here",
-        ":70000",
-        "::1:",
-        "127.0.0.1:",
-        ":",
-        "[::1",
-        "[::1]7000",
-        "[::1]:",
-        "[127.0.0.1]:x",
-        "::1]",
-        "here:7000",
-    ] {
-        assert!(place(wrong).is_err(), "{wrong}");
-    }
-}
-
-// Everywhere on Linux, interface 1 is loopback.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_link_local_place_has_a_zone_of_this_host() {
-    let place = |text: &str| text.parse::<ListenAddress>();
-    for (text, port) in [("fe80::1%1", PORT), ("[fe80::1%1]", PORT), ("[fe80::1%1]:7000", 7000)] {
-        let place = place(text).unwrap();
-        assert_eq!(place.to_string(), format!("[fe80::1%1]:{port}"));
-        let said = announcement(&place, format!("[fe80::1%1]:{port}").parse().unwrap(), false);
-        assert!(said.contains(&format!("listening on [fe80::1%1]:{port}: `")), "{said}");
-        assert!(said.contains("tcp fe80::1%INTERFACE") && said.contains("own interface"), "{said}");
-    }
-    for (text, word) in [
-        ("fe80::1", "%INTERFACE"),
-        ("[fe80::1]:7000", "%INTERFACE"),
-        ("[fe80::1%no-such]:7000", "no interface no-such; it has "),
-        ("fe80::1%lo:7000", "is no zone"),
-        ("2001:db8::1%1", "leave out `%1`"),
-        ("127.0.0.1%1:7000", "leave out `%1`"),
-    ] {
-        let refused = place(text).unwrap_err();
-        assert!(refused.contains(word), "{text}: {refused}");
-    }
-}
 
 #[test]
 fn the_announcement_says_how_to_measure() {
@@ -67,6 +11,18 @@ fn the_announcement_says_how_to_measure() {
     );
     let one = announcement(&"::1".parse().unwrap(), "[::1]:7000".parse().unwrap(), false);
     assert!(one.contains("`stacklab measure tcp ::1 -p 7000`") && !one.contains("any host"), "{one}");
+}
+
+// Everywhere on Linux, interface 1 is loopback.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_announcement_of_a_link_local_place_has_no_zone() {
+    for (text, port) in [("fe80::1%1", PORT), ("[fe80::1%1]:7000", 7000)] {
+        let place: ListenAddress = text.parse().unwrap();
+        let said = announcement(&place, format!("[fe80::1%1]:{port}").parse().unwrap(), false);
+        assert!(said.contains(&format!("listening on [fe80::1%1]:{port}: `")), "{said}");
+        assert!(said.contains("tcp fe80::1%INTERFACE") && said.contains("own interface"), "{said}");
+    }
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn messages(run: &RunRecord) -> Option<f64> {
             let seconds = ns as f64 / 1e9;
             let of_bits =
                 || Some(measured(Metric::Throughput)? * 1e6 / 8.0 / f64::from(run.spec.message_bytes));
-            Some(seconds * measured(Metric::PacketRate).or_else(of_bits)?)
+            Some(seconds * measured(Metric::MessageRate).or_else(of_bits)?)
         }
     }
 }

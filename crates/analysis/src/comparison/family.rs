@@ -23,7 +23,7 @@ pub const ENDED: f64 = 0.025;
 /// The share of the claims' ranges that is allowed to miss the true difference.
 const MISSED: f64 = RUNNING + ENDED;
 
-/// The level of the range of a claim: one of so many of its kind in a family.
+/// The level of the range of a claim, from the number of claims of its kind in a family.
 pub(crate) fn range_level(claims: usize, family: usize) -> f64 {
     MISSED * claims as f64 / family as f64
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The pairs of a question: one for each block in which both arms have a figure.
 ///
 /// On the ratio scale the logarithms of candidate divided by baseline are averaged, so swapping the arms only inverts
-/// the result. Their mean is the 20 % trimmed mean: what disturbed one trial is no part of the difference. Differences,
+/// the result. Their mean is the 20 % trimmed mean, which leaves out a disturbed trial. Differences,
 /// of which many are zero, are not trimmed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paired {
@@ -119,7 +119,7 @@ impl Paired {
         self.scale
     }
 
-    /// The estimate: a ratio (1 is no difference) or a difference in the metric's unit.
+    /// The estimate: a ratio (1 means equal) or a difference in the metric's unit.
     pub fn estimate(&self) -> f64 {
         back(self.scale, self.moments.mean)
     }

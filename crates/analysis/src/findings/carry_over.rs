@@ -1,4 +1,4 @@
-//! Carry-over: whether a slice that follows one of its own arm differs from one that follows the other arm's.
+//! Carry-over: whether a slice behind a slice of the same arm differs from one behind the other arm's.
 
 use crate::comparison::paired::Paired;
 use crate::findings::same_arm::p;
@@ -7,7 +7,7 @@ use stacklab_model::{Metric, Probe, Role, RunRecord, SELF_ARMS, SameArm, Scale, 
 use std::collections::BTreeMap;
 
 /// The metrics of slices that are compared.
-const METRICS: [Metric; 3] = [Metric::Throughput, Metric::CpuPerPacketSender, Metric::Rtt];
+const METRICS: [Metric; 3] = [Metric::Throughput, Metric::SenderCpuPerMessage, Metric::Rtt];
 
 /// By metric and transport, of the A/A check's trials: the figure of slices that follow their own arm's, against the
 /// other arm's slice of the same round. The arms are of one cell, so nothing else differs. A trial is the unit.
@@ -44,7 +44,7 @@ fn of_trial(arms: [&RunRecord; 2], metric: Metric) -> Option<f64> {
         let is_own = is_first(round) != is_first(round - 1);
         let figure = |arm: &(&[Slice], &[Slice]), run: &RunRecord| match metric {
             Metric::Throughput => arm.1.get(round)?.arrival_rate(run.spec.bucket),
-            Metric::CpuPerPacketSender => arm.0[round].cpu_per_message(),
+            Metric::SenderCpuPerMessage => arm.0[round].cpu_per_message(),
             _ => arm.0[round].delay_ns.map(|ns| ns as f64),
         };
         let [one, other] = [figure(&one, arms[0])?, figure(&other, arms[1])?];

@@ -14,7 +14,7 @@ type Blocks = BTreeMap<u32, [Option<f64>; 2]>;
 type Ordered = BTreeMap<u32, Vec<[f64; 2]>>;
 
 /// The checks of an interleaved campaign, by metric and transport; none where no arm was measured against itself. Their
-/// labels are exchangeable, so that a check is no threshold for other comparisons: of many, one in twenty has p < 0.05.
+/// labels are exchangeable, so of many checks one in twenty has p < 0.05. A check is not a threshold for comparisons.
 pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<SameArm> {
     let index = Runs::new(runs);
     let mut by_block: BTreeMap<(Metric, Transport), Blocks> = BTreeMap::new();

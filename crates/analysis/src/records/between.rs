@@ -72,7 +72,7 @@ fn taken(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
     let mut taken: Vec<Metric> = Vec::new();
     for metric in campaign.probes.iter().flat_map(|probe| &probe.metrics) {
         let is_asked = asked.is_empty() || asked.contains(metric);
-        if !metric.is_bias() && !taken.contains(metric) && is_asked {
+        if !metric.is_generator_error() && !taken.contains(metric) && is_asked {
             taken.push(*metric);
         }
     }
@@ -315,8 +315,8 @@ mod tests {
         a.cells.insert(0, small.clone());
         b.cells.push(large.clone());
         // By an engine's bias nothing is compared.
-        a.probes = stream(&[Metric::Loss, Metric::Throughput, Metric::BiasSent]);
-        b.probes = stream(&[Metric::Throughput, Metric::Jitter, Metric::BiasSent]);
+        a.probes = stream(&[Metric::Loss, Metric::Throughput, Metric::GeneratorTxError]);
+        b.probes = stream(&[Metric::Throughput, Metric::Jitter, Metric::GeneratorTxError]);
         let found = compared(&a, &b, None);
         assert_eq!(found.figures.len(), 1);
         assert_eq!(found.only_a, Alone { cells: vec![small], metrics: vec![Metric::Loss] });

@@ -57,7 +57,7 @@ fn location(scale: Scale, figures: &[f64]) -> f64 {
     back(scale, sum / figures.len() as f64)
 }
 
-/// What two arms differ by if their runs are not paired, for a reader. It is no verdict. `None` if one of them has
+/// The difference of two arms whose runs are not paired, for a reader. It is not a verdict. `None` if one of them has
 /// fewer than two figures, or a ratio cannot be made.
 pub(crate) fn unpaired_sentence(question: &Question, arms: [&[&RunRecord]; 2]) -> Option<String> {
     let Question { metric, margin, factor, ref baseline, ref candidate } = *question;
@@ -128,7 +128,7 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
 }
 
 /// Whether the whole range of a claim is worse than what is allowed. Of rates and times that is a ratio; of shares and
-/// per cents so many points; of other differences so many per cent of the first record's mean, and the margin at least.
+/// per cents it is in points; of other differences in per cent of the first record's mean, and the margin at least.
 fn is_beyond(figure: &Against, allowed: f64) -> bool {
     let Against { metric, margin, a: first, .. } = figure;
     let Some(Interval { low, high }) = figure.effect.as_ref().and_then(|effect| effect.claimed_interval)

@@ -144,7 +144,7 @@ pub fn stage_costs(
     );
     let named: Vec<(String, usize)> =
         functions.iter().map(|(function, place)| (profile.functions[function].clone(), *place)).collect();
-    // Which family's function runs is no difference in cost: between families, the two of a pair are one row.
+    // Both families have functions for the same work: between families, the two of a pair are one row.
     let families = [Family::Ipv4, Family::Ipv6].map(|family| family.to_string());
     let mut functions = listed(match arms.iter().all(|level| families.contains(level)) {
         true => twins::paired(named),

@@ -203,7 +203,7 @@ fn stages_that_do_not_add_up_to_the_difference_are_complained_of() {
         number % 10 > 0 || !of_second(sample.time_ns)
     });
     let found = costs(&made);
-    assert!(found.complaints()[0].contains("not sampled"), "{:?}", found.not_sampled);
+    assert!(found.complaints()[0].contains("unsampled"), "{:?}", found.not_sampled);
 }
 
 #[test]

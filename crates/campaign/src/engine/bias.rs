@@ -31,13 +31,13 @@ pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Fig
         payload(&receiver.counters, "rx", spec, there, mtu) - dropped,
     ];
     for (metric, (told, counted)) in
-        [Metric::BiasSent, Metric::BiasReceived].into_iter().zip(told.into_iter().zip(counted))
+        [Metric::GeneratorTxError, Metric::GeneratorRxError].into_iter().zip(told.into_iter().zip(counted))
     {
         let value = match told {
             Some(told) => {
                 Value::finite(100.0 * (told as f64 / counted - 1.0), "the interface counted no payload")
             }
-            None => Value::Missing("the engine does not tell its bytes".to_owned()),
+            None => Value::Missing("the generator does not report its bytes".to_owned()),
         };
         made.values.insert(metric, value);
     }

@@ -2,8 +2,8 @@
 //! longer than it may take.
 
 use crate::CampaignError;
-use stacklab_interop::engines::{CommandLine, Figures, Output, Tool, Traffic};
 use stacklab_model::{Engine, Length, ToolReport, printable_lines, printable_text};
+use stacklab_protocols::engines::{CommandLine, Figures, Output, Tool, Traffic};
 use stacklab_testbed::{Host, ToolFolder};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const LISTEN_LIMIT: Duration = Duration::from_secs(10);
 const END_LIMIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether it listens.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long the receiver's end goes on after the sender's: it may have to print what it received.
+/// Time for the receiver's end to print its results after the sender's has ended.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 /// How long the sender's end may take beyond its traffic: connecting, telling, waiting for answers.
 const SENDER_EXTRA: Duration = Duration::from_secs(15);
@@ -40,7 +40,7 @@ type Running = stacklab_testbed::Tool;
 /// Drives an engine's programs. `stop` says whether the user has interrupted.
 ///
 /// # Errors
-/// A program cannot be started, or the user interrupts. Whatever the programs do is no error; it is in the result.
+/// A program cannot be started, or the user interrupts. Failures of the programs are not errors but part of the result.
 /// Nothing of them is left behind in any case.
 pub(super) fn drive(
     hosts: [&Host; 2],
@@ -139,7 +139,7 @@ impl<S: Fn() -> bool + Copy> Ends<'_, S> {
             None => {
                 return Err(badly(
                     sender,
-                    &format!("had not ended after {} s, and was killed", limit.as_secs()),
+                    &format!("did not end within {} s and was killed", limit.as_secs()),
                 ));
             }
         }

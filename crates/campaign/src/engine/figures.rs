@@ -3,15 +3,15 @@
 use crate::engine::bias::drops_of;
 use crate::engine::contradictions::contradictions;
 use crate::engine::drive::Driven;
-use stacklab_interop::engines::{Figures as Told, Tool};
 use stacklab_model::{
-    Counters, Drops, Endpoint, Engine, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
+    Counters, Drops, Endpoint, Engine, Factor, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
 };
+use stacklab_protocols::engines::{Figures as Told, Tool};
 use stacklab_trial::{Figures, Path};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// What another program told of a trial.
+/// The output of another program in a trial.
 #[derive(Debug)]
 pub(crate) struct EngineEvidence {
     /// The engine.
@@ -99,14 +99,14 @@ fn values(
         };
         match metric {
             Throughput => told.bits_per_second.map(|bits| bits / 1e6),
-            PacketRate => Some(told.received_messages? as f64 / seconds?),
+            MessageRate => Some(told.received_messages? as f64 / seconds?),
             Loss => told.loss,
             Jitter => told.jitter_ms,
             JitterRfc3550 => told.jitter_rfc3550_ms,
             OneWayDelayMean => told.delay_mean_ms,
             Retransmits => told.retransmits.map(each),
-            Fragments => Some(both(&sent.counters, "FragCreates")),
-            Reassembled => Some(both(&received.counters, "ReasmOKs")),
+            IpFragCreates => Some(both(&sent.counters, "FragCreates")),
+            IpReasmOks => Some(both(&received.counters, "ReasmOKs")),
             Rtt => told.round_trip_ms.map(|[median, ..]| median),
             RttMean => told.round_trip_ms.map(|[_, mean, _]| mean),
             RttP99 => told.round_trip_ms.map(|[.., high]| high),
@@ -114,11 +114,13 @@ fn values(
         }
     };
     let value = |metric: Metric| match figure(metric).filter(|figure| figure.is_finite()) {
-        _ if !metric.applies_to(spec.transport) => {
-            Value::Missing(format!("{metric} does not apply to {}", spec.transport))
-        }
+        _ if !metric.applies_to(spec.transport) => Value::Missing(format!(
+            "{} does not apply to {}",
+            metric.label(),
+            Factor::Transport.level_label(spec.transport.name())
+        )),
         Some(figure) => Value::Measured(figure),
-        None => Value::Missing(format!("engine {engine} does not tell it")),
+        None => Value::Missing(format!("{engine} does not report it")),
     };
     metrics.map(|metric| (metric, value(metric))).collect()
 }

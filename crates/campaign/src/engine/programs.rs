@@ -1,8 +1,8 @@
 //! The programs of a study's engines on this machine.
 
 use crate::CampaignError;
-use stacklab_interop::engines::tool;
 use stacklab_model::{Engine, once_each};
+use stacklab_protocols::engines::tool;
 use stacklab_study::Study;
 use stacklab_testbed::{find, first_line};
 

@@ -6,8 +6,8 @@ use crate::engine::figures::{EngineEvidence, reports};
 use crate::engine::programs::version;
 use crate::rig::Rig;
 use crate::trial::evidence::Evidence;
-use stacklab_interop::engines::{Traffic, tool};
 use stacklab_model::{Cell, Counters, Engine, Pacing, Probe, TrialSpec};
+use stacklab_protocols::engines::{Traffic, tool};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::host::other_load::LoadSample;
 use stacklab_traffic::host::unix_time::now_unix_ns;
@@ -59,7 +59,7 @@ pub(crate) fn run(
 fn not_here(engine: Engine) -> CampaignError {
     CampaignError::Usage(format!(
         "engine {engine} runs between namespaces of this kernel, and this testbed is inside a guest, where its program is not \
-         installed: leave the engine out, or give this kernel what the study needs (stacklab doctor)"
+         installed: leave the engine out, or add the missing modules to this kernel (stacklab doctor)"
     ))
 }
 

@@ -22,7 +22,7 @@ struct Control {
 const PATHS: &str = "PATH=$PATH:/usr/sbin:/sbin";
 
 impl Adapter {
-    /// The adapter with one of these addresses of a machine; `None` if that is no Wi-Fi, or the machine does not say.
+    /// The adapter with one of these addresses of a machine; `None` if that is not Wi-Fi, or is unknown.
     ///
     /// # Errors
     /// The interface is Wi-Fi, and the machine has no `iw` that says its state.
@@ -31,7 +31,7 @@ impl Adapter {
         let Some(interface) = listed.ok().and_then(|listed| interface_of(&listed, addresses)) else {
             return Ok(None);
         };
-        // It is no Wi-Fi if neither tool nor kernel says so.
+        // It is not Wi-Fi if neither tool nor kernel says so.
         let script = format!(
             "{PATHS}; iw dev {interface} info 2>/dev/null || test ! -e /sys/class/net/{interface}/phy80211"
         );
@@ -55,7 +55,7 @@ impl Adapter {
         let Some(Control { client, server }) = control(&told) else {
             let said = printable_text(told.trim());
             return Err(CampaignError::Unreachable(format!(
-                "{reached} does not say how it is reached: {said:?}"
+                "{reached} does not report its ssh connection: {said:?}"
             )));
         };
         let to = if is_here { server } else { client }.to_string();

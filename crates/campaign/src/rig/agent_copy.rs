@@ -2,8 +2,8 @@
 
 use crate::CampaignError;
 use crate::rig::ssh::{ask, ask_with, shown};
+use stacklab_guests::image::sha256;
 use stacklab_model::System;
-use stacklab_testbed::image::sha256;
 use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -52,7 +52,7 @@ pub(crate) fn agent_on(host: &str, copying: Copying) -> Result<String, CampaignE
     let question = format!("{host}: {missing}. Copy this version to ~/{FOLDER}?");
     if copying == Copying::Asked && !agreed(&question) {
         return Err(CampaignError::Unreachable(format!(
-            "no agent of this version ({OWN_VERSION}) is on {system}: {missing}; let it be put there with --copy-agent, or install it"
+            "no agent of this version ({OWN_VERSION}) is on {system}: {missing}; copy it with --copy-agent, or install it"
         )));
     }
     copy(&system)?;
@@ -61,7 +61,7 @@ pub(crate) fn agent_on(host: &str, copying: Copying) -> Result<String, CampaignE
         return Ok(COPY.to_owned());
     }
     Err(CampaignError::Unreachable(format!(
-        "the program that was put on {system} does not run there: does it have another architecture, or an older C library?"
+        "the program copied to {system} does not run there: check its architecture and C library"
     )))
 }
 
@@ -74,7 +74,7 @@ fn found(told: &str, own: &str) -> Found {
     let other = told.lines().find(|line| !line.starts_with("copy "));
     match (other, digest) {
         (_, Some(digest)) if digest.split_whitespace().next() == Some(own) => Found::Copied,
-        (_, Some(_)) => Found::Nothing("the stacklab that was put there is not this program".to_owned()),
+        (_, Some(_)) => Found::Nothing("the copy of stacklab there is not this program".to_owned()),
         (Some(other), _) => {
             Found::Nothing(format!("another version of stacklab is there ({})", shown(other)))
         }

@@ -6,6 +6,7 @@ use crate::rig::kernels::Kernels;
 use crate::rig::{Rig, bucket_of};
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::{CpuAffinity, Steers};
+use stacklab_guests::prepare;
 use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe, Services, Systems};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
@@ -43,7 +44,7 @@ impl DirectRig {
             attempted: "find this program's executable",
             reason,
         })?;
-        let mut testbed = Testbed::of(systems, &study.link_config, &program, &AGENT)?;
+        let mut testbed = Testbed::of(systems, &study.link_config, &program, &AGENT, prepare)?;
         let [sender, receiver] = testbed.hosts_mut().each_mut().map(|host| host.meet());
         let streams = [sender?, receiver?];
         testbed.serve(services)?;

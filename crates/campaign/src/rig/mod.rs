@@ -43,7 +43,7 @@ pub(crate) trait Rig {
         self.ends().is_for(cell)
     }
 
-    /// Whether a host is on this machine: then what else runs here may disturb it.
+    /// Whether a host is on this machine, where other load may disturb it.
     fn is_here(&self) -> bool {
         true
     }
@@ -103,7 +103,7 @@ pub(crate) trait Rig {
     }
 
     /// Ends observing. Returns the observations of the trial, or of each arm of an interleaved trial, with the reports
-    /// of both agents. What is counted for a whole host is no arm's. The clocks are compared afterwards.
+    /// of both agents. Counts of a whole host belong to no arm. The clocks are compared afterwards.
     ///
     /// # Errors
     /// Errors of the agents, the routers and the services.

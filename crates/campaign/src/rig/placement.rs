@@ -3,9 +3,10 @@
 use crate::CampaignError;
 use crate::rig::routed::RoutedRig;
 use crate::rig::routed_source::RoutedSource;
+use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{Engine, System, Topology};
 use stacklab_study::Study;
-use stacklab_testbed::{AGENT, GuestHosted, Placement, Requirements, Routed, find_placement};
+use stacklab_testbed::{AGENT, Routed};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -44,8 +45,7 @@ impl RoutedPlacement {
         {
             return Err(CampaignError::Usage(format!(
                 "engine {engine} runs between namespaces of this kernel, and the study's testbeds would be in {system}, where \
-                 its program is not installed: set factors.engine = [\"stacklab\"], or give this kernel what the study needs \
-                 (see: stacklab doctor)"
+                 its program is not installed: set factors.engine = [\"stacklab\"], or add the missing modules to this kernel (see: stacklab doctor)"
             )));
         }
         let why = system.as_ref().map(|_| {
@@ -89,7 +89,7 @@ impl RoutedPlacement {
         let mut rigs = Vec::new();
         let Some(system) = &self.system else {
             for plan in self.needs.specs(None) {
-                let mut own = Routed::build(&plan, &program, &AGENT)?;
+                let mut own = Routed::build_with(&plan, &program, &AGENT, prepare)?;
                 let streams = own.meet()?;
                 let carried = own.path_checks().to_vec();
                 let own = Some(Box::new(own));

@@ -10,10 +10,10 @@ use crate::rig::remote::RemoteRig;
 use crate::rig::remote_host::Reached;
 use crate::rig::wifi::WifiRig;
 use crate::trial::run::run;
+use stacklab_guests::GuestHosted;
 use stacklab_model::{Cell, CpuScope, Probe, RunRecord, System, Systems, Topology, Trial, once_each};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
-use stacklab_testbed::GuestHosted;
 use std::sync::atomic::AtomicBool;
 
 /// The rigs of a study: one for each pair of systems and set of services, for each mechanism between routers and pair

@@ -112,7 +112,7 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// Shows the errors of a command that goes on, each line with its machine's name; after some lines nothing more.
+/// Shows the errors of a running command, each line with its machine's name; after some lines nothing more.
 pub(crate) fn relay(system: &System, errors: impl Read + Send + 'static) {
     let name = system.to_string();
     thread::spawn(move || {

@@ -5,14 +5,16 @@ use crate::rig::Rig;
 use crate::rig::host_pair::{HostPair, spans};
 use crate::rig::kernels::Kernels;
 use crate::trial::evidence::{Evidence, WifiEvidence};
+use stacklab_guests::{WifiHosted, WifiSeen};
 use stacklab_model::wifi::{Attachment, Security, WifiConfig};
 use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Systems, Topology};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
-use stacklab_testbed::{self as testbed, Passphrase, Ticks, WifiHosted, WifiSeen, WifiSpec};
+use stacklab_testbed::Ticks;
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_trial::{Collected, Path};
+use stacklab_wifi::{self as network, Passphrase, WifiSpec};
 use std::sync::atomic::AtomicBool;
 
 /// The guest that has the programs of a Wi-Fi network.
@@ -98,9 +100,9 @@ impl WifiRig {
 fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, CampaignError> {
     let passphrase = || Passphrase::try_from(PASSPHRASE.to_owned()).expect("it has 17 characters");
     let security = match network.security {
-        Security::Open => testbed::Security::Open,
-        Security::Wpa2 => testbed::Security::Wpa2(passphrase()),
-        Security::Wpa3 => testbed::Security::Wpa3(passphrase()),
+        Security::Open => network::Security::Open,
+        Security::Wpa2 => network::Security::Wpa2(passphrase()),
+        Security::Wpa3 => network::Security::Wpa3(passphrase()),
     };
     let mut settings = network.settings.clone();
     settings.seed = seed;

@@ -10,7 +10,7 @@ const ACCESS_POINT: usize = 1;
 const RECEIVER: usize = 2;
 
 /// Adds the channel's figures to those of a stream: of the windows in which its receiver received. So each arm of an
-/// interleaved trial has those of its own slices.
+/// interleaved trial has those of the arm's slices.
 pub(super) fn counted(mut made: Figures, spec: &TrialSpec) -> Figures {
     if spec.probe.probe != Probe::Stream {
         return made;

@@ -48,7 +48,7 @@ impl ClockOffset {
             return Some(ClockOffset::Same);
         }
         let is_asked = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
-        let reason = "not compared, because no one-way figure is asked for";
+        let reason = "not compared, because no one-way figure is requested";
         (!is_asked).then(|| ClockOffset::Unknown(reason.to_owned()))
     }
 

@@ -1,9 +1,10 @@
 //! The evidence of a trial, before any figure is computed.
 
 use crate::engine::EngineEvidence;
+use stacklab_guests::WifiSeen;
 use stacklab_model::{Counters, Direction, Mechanism, Service, Station};
+use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
-use stacklab_testbed::{Ticks, WifiSeen};
 use stacklab_traffic::host::other_load::OtherLoad;
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_trial::Collected;

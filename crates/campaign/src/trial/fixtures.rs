@@ -12,8 +12,9 @@ use std::net::{IpAddr, Ipv4Addr};
 pub(crate) fn trial_and_spec() -> (Trial, TrialSpec) {
     let (probe, transport) = (Probe::Stream, Transport::Udp);
     let cell = Cell::new(Family::Ipv6, transport, Framing::Segment, 1400);
-    let asked =
-        |metric: &Metric| metric.probe() == probe && metric.applies_to(transport) && !metric.is_bias();
+    let asked = |metric: &Metric| {
+        metric.probe() == probe && metric.applies_to(transport) && !metric.is_generator_error()
+    };
     let probe_spec = ProbeSpec {
         probe,
         pacing: Pacing::Schedule(100.0),

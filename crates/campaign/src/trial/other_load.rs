@@ -23,7 +23,7 @@ pub(super) fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> 
         what.push(format!("steal {}", percent(load.stolen)));
     }
     let named = load.processes.iter().filter(|process| process.share >= MOST_OF_OTHERS / 2.0).take(NAMED);
-    what.extend(named.map(|process| format!("{} had {} of one", process.name, percent(process.share))));
+    what.extend(named.map(|process| format!("{} used {} of one", process.name, percent(process.share))));
     let mut text = format!("other load used {} of the CPUs ({})", percent(load.taken()), what.join(", "));
     let [some, all] = held_up;
     if some > 0 {
@@ -33,7 +33,7 @@ pub(super) fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> 
     Some(Warning {
         code: "other_load".to_owned(),
         text,
-        advice: "end other load, or measure on a machine of your own".to_owned(),
+        advice: "stop other load, or measure on a dedicated machine".to_owned(),
     })
 }
 
@@ -64,7 +64,7 @@ mod tests {
         let said = |load| warning(&load, [0, 9]).unwrap().text;
         assert_eq!(
             said(load(0.12, &[("cc1", 0.5), ("sshd", 0.01)])),
-            "other load used 38 % of the CPUs (steal 12 %, cc1 had 50 % of one)"
+            "other load used 38 % of the CPUs (steal 12 %, cc1 used 50 % of one)"
         );
         assert_eq!(
             said(load(0.0, &[("cc1", 0.2)])),

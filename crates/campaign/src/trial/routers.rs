@@ -30,8 +30,8 @@ pub(super) fn counted(
         Some(Busy { ns, of_ns }) => Value::finite(ns as f64 * 100.0 / of_ns as f64, "the window was empty"),
         None => Value::Missing("the router counts no CPU time".to_owned()),
     };
-    made.values.insert(Metric::FragmentsRouters, both("FragCreates"));
-    made.values.insert(Metric::ReassembledRouters, both("ReasmOKs"));
+    made.values.insert(Metric::IpFragCreatesRouters, both("FragCreates"));
+    made.values.insert(Metric::IpReasmOksRouters, both("ReasmOKs"));
     // In an interleaved trial the window covers the other arms' turns too.
     if spec.slicing.is_none() {
         made.values.insert(Metric::CpuRouter1, busy(0));
@@ -102,7 +102,7 @@ mod tests {
             assert_eq!(made.values[&Metric::LinkBytes], Value::Measured(each), "{direction}");
             assert_eq!(made.values[&Metric::CpuRouter1], Value::Measured(25.0));
             assert!(matches!(made.values[&Metric::CpuRouter2], Value::Missing(_)));
-            assert_eq!(made.values[&Metric::FragmentsRouters], Value::Measured(2.0));
+            assert_eq!(made.values[&Metric::IpFragCreatesRouters], Value::Measured(2.0));
         }
     }
 }

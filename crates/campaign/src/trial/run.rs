@@ -139,7 +139,7 @@ fn without_cpu(evidence: &mut Evidence) {
     }
 }
 
-/// The arms of an interleaved trial, each on a rig of its own.
+/// The arms of an interleaved trial, each on a separate rig.
 fn in_slots(
     rigs: &mut [&mut dyn Rig],
     study: &Study,

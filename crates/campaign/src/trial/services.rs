@@ -29,8 +29,7 @@ fn warning(service: Service, Asked { asked, answered }: Asked) -> Option<Warning
     (answered < asked).then(|| Warning {
         code: "services".to_owned(),
         text: format!("{service} answered {answered} of {asked} queries"),
-        advice: "a full link loses queries too; where none is answered, the receiver was no server"
-            .to_owned(),
+        advice: "a full link loses queries too; if none is answered, the receiver did not serve".to_owned(),
     })
 }
 

@@ -67,12 +67,12 @@ pub(crate) fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io
         return io;
     }
     match (probe.probe, probe.pacing, cell.transport) {
-        (Probe::Stream | Probe::EchoLoaded, Pacing::Flood, Transport::Udp)
+        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, Transport::Udp)
             if link_config.rate.is_some() && !link_config.offloads && fits_a_packet(link_config, cell) =>
         {
             Io::Segment
         }
-        (Probe::Stream | Probe::EchoLoaded, Pacing::Flood, _) => Io::Batch,
+        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, _) => Io::Batch,
         _ => Io::Plain,
     }
 }

@@ -4,18 +4,18 @@ use crate::trial::evidence::{ReportSource, WifiEvidence};
 use stacklab_model::{
     HostReport, Metric, RunStatus, Station, StationFrame, StationReport, Transport, Unit, Value, Warning,
 };
-use stacklab_testbed::{Lateness, WifiState};
 use stacklab_trial::Figures;
+use stacklab_wifi::{Lateness, WifiState};
 
 /// Why there are no CPU figures in virtual time.
 const NO_CPU: &str =
-    "the network's time is virtual, and CPU time takes none of it: testbed.wifi.time = \"real\" has it";
+    "the network runs in virtual time, which has no CPU time: use testbed.wifi.time = \"real\"";
 
 /// The share of late exchanges with which real time gives neither times nor what TCP makes of them.
 const MOST_LATE: f64 = 0.01;
 
 /// Adds the stations to the reports. A network that was not as planned before and after the trial, or was another one,
-/// makes the run invalid; so does an exchange of which the kernel was told late, in virtual time. In real time, figures
+/// makes the run invalid; so does, in virtual time, an exchange that the kernel got late. In real time, figures
 /// are held back where many exchanges were late. In virtual time there are no CPU figures.
 pub(super) fn checked(
     mut made: Figures,
@@ -41,7 +41,7 @@ pub(super) fn checked(
                 let Lateness { late, exchanges, longest_ns, .. } = lateness;
                 let longest_us = longest_ns as f64 / 1e3;
                 reasons.push(format!(
-                    "the kernel was told late of {late} of {exchanges} exchanges on the air, in virtual time (the longest \
+                    "the kernel got {late} of {exchanges} exchanges on the air late, in virtual time (the longest \
                      delay so far is {longest_us:.1} us)"
                 ));
             }
@@ -82,13 +82,13 @@ pub(super) fn invalid(mut made: Figures, mut reasons: Vec<String>) -> Figures {
 fn held_back(mut made: Figures, transport: Transport, lateness: Lateness) -> Figures {
     let Some(share) = lateness.share().filter(|share| *share >= MOST_LATE) else { return made };
     let text = format!(
-        "the kernel was told of {:.1} % of the exchanges on the air later than after a tenth of their time",
+        "the kernel got {:.1} % of the exchanges on the air later than after a tenth of their time",
         100.0 * share
     );
     for (_, value) in made.values.iter_mut().filter(|(metric, _)| takes_time(**metric, transport)) {
         *value = Value::Missing(format!("{text}: real time did not hold"));
     }
-    let advice = "send less in a second, or take testbed.wifi.time = \"virtual\"".to_owned();
+    let advice = "lower the rate, or use testbed.wifi.time = \"virtual\"".to_owned();
     made.warnings.push(Warning { code: "late_exchanges".to_owned(), text, advice });
     made
 }
@@ -97,7 +97,7 @@ fn held_back(mut made: Figures, transport: Transport, lateness: Lateness) -> Fig
 fn takes_time(metric: Metric, transport: Transport) -> bool {
     let of_tcp = matches!(
         metric.unit(),
-        Unit::MegabitPerSecond | Unit::PacketPerSecond | Unit::ConnectionPerSecond | Unit::Times
+        Unit::MegabitPerSecond | Unit::MessagePerSecond | Unit::ConnectionPerSecond | Unit::Times
     );
     metric.unit() == Unit::Millisecond
         || metric == Metric::BufferDelay
@@ -161,9 +161,10 @@ mod tests {
     use super::*;
     use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
+    use stacklab_guests::WifiSeen;
     use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
     use stacklab_model::{Direction, Metric};
-    use stacklab_testbed::{Association, Channel, MediumReport, WifiSeen};
+    use stacklab_wifi::{Association, Channel, MediumReport};
 
     fn state(width: u32) -> WifiState {
         let association = Association {
@@ -203,7 +204,7 @@ mod tests {
         let RunStatus::Invalid(reasons) = of(true, Ok(late(3, 10)), Ok(late(4, 5010))).status else {
             panic!()
         };
-        assert!(reasons[0].contains("late of 1 of 5000 exchanges"), "{reasons:?}");
+        assert!(reasons[0].contains("1 of 5000 exchanges on the air late"), "{reasons:?}");
     }
 
     #[test]

@@ -51,15 +51,14 @@ impl StageCosts {
         let surely_ns = difference_ns.abs() - half_width_ns;
         if surely_ns > StageCosts::MOST_NOT_SAMPLED * busy_ns {
             all.push(format!(
-                "what was not sampled differs by {difference_ns:+.0} ± {half_width_ns:.0} ns, more than {:.0} % of the busy time: the stages do \
-                 not add up to the difference",
+                "unsampled time differs by {difference_ns:+.0} ± {half_width_ns:.0} ns, more than {:.0} % of the busy time: the stages do not add up to the difference",
                 100.0 * StageCosts::MOST_NOT_SAMPLED
             ));
         }
         all
     }
 
-    /// What is no stage, and the sums.
+    /// Rows that are not stages, and the sums.
     pub fn sums(&self) -> [&StageCost; 5] {
         [&self.unmapped, &self.not_sampled, &self.threads, &self.outside, &self.busy]
     }
@@ -77,7 +76,7 @@ pub struct StageCost {
     /// Standard error of the difference, from the differences by trial. Half of the 95 % interval is
     /// [`StageCosts::half_width_ns`].
     pub error_ns: f64,
-    /// p of no difference, adjusted for the number of stages (Holm); `None` for what is no stage.
+    /// p of no difference, adjusted for the number of stages (Holm); `None` for rows that are not stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjusted_p: Option<f64>,
 }
@@ -155,7 +154,7 @@ impl Health {
         let free = Health::LEAST_LOCKED..=Health::MOST_LOCKED;
         if !free.contains(&self.lock_ratio) {
             all.push(format!(
-                "samples follow the packet loop (lock ratio {:.2}, {} to {} where they do not): choose another --period",
+                "samples are aliased with the packet loop (lock ratio {:.2}, {} to {} without aliasing): choose another --period",
                 self.lock_ratio,
                 free.start(),
                 free.end()
@@ -163,7 +162,7 @@ impl Health {
         }
         if self.unmapped > Health::MOST_UNMAPPED {
             all.push(format!(
-                "{:.1} % of the busy time is in functions that the table of stages lacks: {}",
+                "{:.1} % of the busy time is in functions outside the table of stages: {}",
                 100.0 * self.unmapped,
                 self.unmapped_functions.join(", ")
             ));

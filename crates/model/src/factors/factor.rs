@@ -100,12 +100,12 @@ impl Factor {
         !matches!(self, Factor::Family | Factor::Transport | Factor::Framing | Factor::Size | Factor::Replica)
     }
 
-    /// Whether cells that differ in the factor have testbeds of their own.
+    /// Whether cells that differ in the factor have separate testbeds.
     pub fn is_of_testbeds(self) -> bool {
         matches!(self, Factor::Os | Factor::Mechanism | Factor::Translator | Factor::Routers)
     }
 
-    /// Whether the factor's level is a setting of a Wi-Fi network: cells that differ in it have networks of their own.
+    /// Whether the factor's level is a setting of a Wi-Fi network: cells that differ in it have separate networks.
     pub fn is_of_wifi(self) -> bool {
         (Factor::Width..=Factor::Time).contains(&self)
     }

@@ -105,12 +105,12 @@ named! {
         /// A stream on a schedule below what the path carries, for delays: each message is sent and stamped by its own
         /// call.
         Paced = "paced",
-        /// Closed loop: a message goes out and comes back before the next one is sent.
+        /// Closed loop: each message returns before the next one is sent.
         Echo = "echo",
         /// Open loop: messages go out on a schedule; round trips count from the intended send time.
-        EchoOpen = "echo_open",
+        EchoOpenLoop = "echo_open_loop",
         /// Closed loop while a stream runs.
-        EchoLoaded = "echo_loaded",
+        EchoUnderLoad = "echo_under_load",
         /// TCP connections opened one after another.
         Connect = "connect",
     }
@@ -124,7 +124,7 @@ impl Probe {
 
     /// Whether the probe has a stream: the measured stream, or the background stream of an echo.
     pub fn streams(self) -> bool {
-        matches!(self, Probe::Stream | Probe::Paced | Probe::EchoLoaded)
+        matches!(self, Probe::Stream | Probe::Paced | Probe::EchoUnderLoad)
     }
 
     /// Whether the probe can be an arm of an interleaved trial.
@@ -139,6 +139,6 @@ impl Probe {
 
     /// Whether the receiver sends the messages back to the sender.
     pub fn echoes(self) -> bool {
-        matches!(self, Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded)
+        matches!(self, Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad)
     }
 }

@@ -198,7 +198,7 @@ pub struct UnknownLevel {
 
 impl fmt::Display for UnknownLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no level of factor {}", self.level, self.factor)
+        write!(f, "`{}` is not a level of factor {}", self.level, self.factor)
     }
 }
 
@@ -341,9 +341,9 @@ mod tests {
     fn what_is_no_level_is_said() {
         let said =
             |factor: Factor, level| CellSettings::default().set(factor, level).unwrap_err().to_string();
-        assert_eq!(said(Factor::Io, "fast"), "`fast` is no level of factor io");
-        assert_eq!(said(Factor::Dscp, "256"), "`256` is no level of factor dscp");
-        assert_eq!(said(Factor::Size, "64"), "`64` is no level of factor size");
+        assert_eq!(said(Factor::Io, "fast"), "`fast` is not a level of factor io");
+        assert_eq!(said(Factor::Dscp, "256"), "`256` is not a level of factor dscp");
+        assert_eq!(said(Factor::Size, "64"), "`64` is not a level of factor size");
         assert_eq!("batch".parse(), Ok(IoChoice::Path(Io::Batch)));
     }
 

@@ -51,7 +51,7 @@ pub struct Findings {
     /// Whether the order of two arms of one cell makes a difference, of the same pairs and of interleaved replicas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arm_order: Vec<ArmOrder>,
-    /// Carry-over between slices, of the same pairs: a slice that follows one of its own arm against the other arm's.
+    /// Carry-over between slices, of the same pairs: a slice behind one of the same arm against one behind the other's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carry_over: Vec<SameArm>,
     /// Warnings for the reader, each once, with the number of runs that gave it.

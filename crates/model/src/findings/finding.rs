@@ -98,7 +98,7 @@ pub struct Tests {
 /// The difference between candidate and baseline, paired within blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// `ratio`: candidate divided by baseline; 1 is no difference. `difference`: candidate minus baseline; 0 is no
+    /// `ratio`: candidate divided by baseline; 1 means equal. `difference`: candidate minus baseline; 0 means equal.
     /// difference.
     pub scale: Scale,
     /// Number of blocks in which both arms have a figure.
@@ -222,7 +222,7 @@ pub struct Comparison {
     /// Its tests; `None` if the verdict follows without them.
     #[serde(default)]
     pub tests: Option<Tests>,
-    /// The part that headers or airtime explain, for throughput and packet rate.
+    /// The part that headers or airtime explain, for throughput and message rate.
     pub explained: Option<Explained>,
     /// The answer.
     pub verdict: Verdict,

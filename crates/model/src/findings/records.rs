@@ -39,7 +39,7 @@ impl Change {
 /// The difference between the second record's runs and the first record's, unpaired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unpaired {
-    /// `ratio`: second divided by first; 1 is no difference. `difference`: second minus first; 0 is no difference.
+    /// `ratio`: second divided by first; 1 means equal. `difference`: second minus first; 0 means equal.
     pub scale: Scale,
     /// The estimate. On the ratio scale, it is the ratio of the geometric means.
     pub estimate: f64,

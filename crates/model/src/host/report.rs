@@ -52,7 +52,7 @@ pub struct HostReport {
     pub interface_points: Option<DelayPoints>,
     /// By how much each message left after its scheduled time, if there was a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lateness: Option<Delays>,
+    pub pacing_error: Option<Delays>,
     /// Payload bytes of each flow in the measured window, if there were several flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flow_bytes: Vec<u64>,
@@ -73,7 +73,7 @@ pub struct HostReport {
     /// Peak resident set of the agent so far, KiB.
     pub peak_rss_kib: Option<u64>,
     /// The program that drove the traffic here, if it was not stacklab. The report's counts are then its own, and the
-    /// endpoint is the plan's: port 0 is one that nobody told.
+    /// endpoint is the plan's: port 0 is an unknown one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolReport>,
     /// The host's station, if its network is Wi-Fi.
@@ -107,7 +107,7 @@ impl HostReport {
             delay_points: None,
             interface_delays: None,
             interface_points: None,
-            lateness: None,
+            pacing_error: None,
             flow_bytes: Vec::new(),
             series: Vec::new(),
             slices: Vec::new(),

@@ -13,7 +13,7 @@ impl Metric {
             ThroughputReverse => {
                 "throughput of the stream from the second host to the first, while one flows each way"
             }
-            PacketRate => {
+            MessageRate => {
                 "messages received over first to last arrival in the measured window, at the receiver"
             }
             Loss => "messages sent in the measured window and never received, tail included, over those sent",
@@ -33,15 +33,15 @@ impl Metric {
             CpuReceiver => {
                 "busy time (user, system, irq, softirq) of the receiving host over the measured window"
             }
-            CpuSystem => "kernel time (system, irq, softirq) of the sending host over the measured window",
-            CpuSenderUser => "user time of the sending host over the measured window, whichever process's",
+            SenderCpuSystem => {
+                "kernel time (system, irq, softirq) of the sending host over the measured window"
+            }
+            CpuSenderUser => "user time of the sending host over the measured window, all processes",
             CpuSenderSoftirq => {
                 "software interrupts of the sending host over the measured window, a part of its kernel time"
             }
-            CpuReceiverUser => {
-                "user time of the receiving host over the measured window, whichever process's"
-            }
-            CpuReceiverSystem => {
+            CpuReceiverUser => "user time of the receiving host over the measured window, all processes",
+            ReceiverCpuSystem => {
                 "kernel time (system, irq, softirq) of the receiving host over the measured window"
             }
             CpuReceiverSoftirq => {
@@ -55,22 +55,22 @@ impl Metric {
                 "user time of the receiving agent's own process over the measured window (getrusage): the \
                  instrument's instructions, without the kernel's"
             }
-            CpuPerPacket => "busy time of the receiving host over messages received",
-            CpuPerPacketSender => {
+            ReceiverCpuPerMessage => "busy time of the receiving host over messages received",
+            SenderCpuPerMessage => {
                 "busy time of the sending host over messages sent; on a veth pair without a rate, the sender's thread \
                  also runs the receiving stack up to the socket"
             }
             CpuPerGbitSender => "busy time of the sending host over the rate of payload sent",
             CpuPerGbitReceiver => "busy time of the receiving host over the rate of payload received",
             MemorySockets => {
-                "most memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
+                "maximum memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
                  every 10 ms), the larger of both hosts'"
             }
-            Ttr => {
-                "time that the payload took over the time it takes in full segments at the link's rate (RFC 6349)"
+            TransferTimeRatio => {
+                "transfer time of the payload over its time in full segments at the link's rate (RFC 6349)"
             }
             TcpEfficiency => {
-                "payload bytes sent without those sent again, over all bytes sent, whole connection (RFC 6349)"
+                "bytes sent without retransmissions, over all bytes sent, whole connection (RFC 6349)"
             }
             BufferDelay => {
                 "mean smoothed round-trip time during the stream beyond the connection's least, over the least (RFC 6349)"
@@ -79,35 +79,35 @@ impl Metric {
             Stalls => {
                 "slices whose rate is below half of the median slice of their arm, interleaved trials only"
             }
-            Lateness => "median time that messages left after their schedule",
-            LatenessP99 => "99th percentile of the time that messages left after their schedule",
-            Retransmits => "TCP segments sent again over messages sent, whole connection (TCP_INFO)",
-            Fragments => {
-                "IP fragments made by the sending host (FragCreates) over messages sent, whole trial"
+            PacingError => "median time from the scheduled send of a message to its actual send",
+            PacingErrorP99 => {
+                "99th percentile of the time from the scheduled send of a message to its actual send"
             }
-            Reassembled => {
-                "IP datagrams put together from fragments by the receiving host (ReasmOKs) over messages sent, whole trial"
+            Retransmits => "TCP segments retransmitted over messages sent, whole connection (TCP_INFO)",
+            IpFragCreates => {
+                "IP fragments created by the sending host (FragCreates) over messages sent, whole trial"
             }
-            PathMtu => {
-                "largest IP packet to the receiver that the sending host's kernel has found to fit the path"
+            IpReasmOks => {
+                "IP datagrams reassembled by the receiving host (ReasmOKs) over messages sent, whole trial"
             }
+            PathMtu => "path MTU to the receiver that the sending host's kernel has found",
             CpuRouter1 => {
                 "busy time (user, system, irq, softirq) of the router next to the sender in the measured window"
             }
             CpuRouter2 => {
                 "busy time (user, system, irq, softirq) of the router next to the receiver in the measured window"
             }
-            FragmentsRouters => {
-                "IP fragments made by both routers (FragCreates) over messages sent, whole trial"
+            IpFragCreatesRouters => {
+                "IP fragments created by both routers (FragCreates) over messages sent, whole trial"
             }
-            ReassembledRouters => {
-                "IP datagrams put together from fragments by both routers (ReasmOKs) over messages sent, whole trial"
+            IpReasmOksRouters => {
+                "IP datagrams reassembled by both routers (ReasmOKs) over messages sent, whole trial"
             }
             LinkBytes => {
                 "bytes of IP packets on the middle link for each UDP message: per packet there, times its packets by the header model"
             }
             LinkBytesBeyond => {
-                "the same beyond what the header model makes of a message and its mechanism, over that, whole trial"
+                "the deviation of the same from the header model of the message and its mechanism, whole trial"
             }
             Airtime => {
                 "time of exchanges (PPDUs, responses, waits for missing ones, collisions) over the time of the radio \
@@ -123,19 +123,19 @@ impl Metric {
             FrameRetries => "frames on air that had to be sent again, over all of them, of all nodes",
             Collisions => "PPDUs that collided with another node's, over PPDUs, of all nodes",
             QueueDropsSender => {
-                "frames that the full queue of the sending station dropped, over those that it was to send"
+                "frames dropped by the full queue of the sending station, over the frames queued there"
             }
             QueueDropsAccessPoint => {
-                "frames that the full queue of the access point dropped, over those that it was to send"
+                "frames dropped by the full queue of the access point, over the frames queued there"
             }
             QueueDropsReceiver => {
-                "frames that the full queue of the receiving station dropped, over those that it was to send"
+                "frames dropped by the full queue of the receiving station, over the frames queued there"
             }
-            BiasSent => {
+            GeneratorTxError => {
                 "payload bytes that the engine says it sent, beyond what the sender's interface counted less the model's \
                  headers, over the latter, whole trial"
             }
-            BiasReceived => {
+            GeneratorRxError => {
                 "payload bytes that the engine says it received, beyond what the receiver's interface counted less the \
                  model's headers and what no socket had room for, over the latter, whole trial"
             }
@@ -144,8 +144,7 @@ impl Metric {
             RttP99 => "99th percentile of the round trip, one outstanding",
             RttP999 => "99.9th percentile of the round trip, one outstanding",
             RttInterface => {
-                "median round trip from when the sending host's kernel handed the message to the interface to when it \
-                 took the answer from it (by the interface's own clock where it stamps both), one outstanding"
+                "median round trip between the kernel's transmit timestamp of the message and its receive timestamp of the answer (hardware timestamps if the interface has both), one outstanding"
             }
             RttInterfaceP99 => "99th percentile of the round trip at the sending host's interface",
             EchoLoss => "messages sent in the measured window whose answer never came, over messages sent",
@@ -157,16 +156,18 @@ impl Metric {
             RttOpenP999 => {
                 "99.9th percentile of the round trip on a fixed schedule, from the intended send time"
             }
-            LatenessOpen => "median time that messages left after their schedule, open loop",
-            LatenessOpenP99 => {
-                "99th percentile of the time that messages left after their schedule, open loop"
+            PacingErrorOpen => {
+                "median time from the scheduled send of a message to its actual send, open loop"
             }
-            RttLoaded => "median round trip of a message out and back while a stream flows, one outstanding",
-            RttLoadedMean => "mean round trip while a stream flows, one outstanding",
-            RttLoadedP99 => "99th percentile of the round trip while a stream flows, one outstanding",
-            ThroughputLoad => {
-                "throughput of the stream that the echo ran beside, over the stream's own window"
+            PacingErrorOpenP99 => {
+                "99th percentile of the time from the scheduled send of a message to its actual send, open loop"
             }
+            RttUnderLoad => {
+                "median round trip of a message out and back while a stream flows, one outstanding"
+            }
+            RttUnderLoadMean => "mean round trip while a stream flows, one outstanding",
+            RttUnderLoadP99 => "99th percentile of the round trip while a stream flows, one outstanding",
+            LoadThroughput => "throughput of the echo's concurrent stream, over the stream's window",
             ConnectTime => "median time from connect() to the connection being established",
             ConnectRate => "TCP connections opened one after another, over the measured window",
         }

@@ -11,7 +11,7 @@ impl Metric {
         use Metric::*;
         let label = match self {
             ThroughputReverse => "reverse throughput",
-            PacketRate => "message rate",
+            MessageRate => "message rate",
             Duplicate => "duplicates",
             Reorder => "reordering",
             OneWayDelay => "one-way delay",
@@ -21,33 +21,33 @@ impl Metric {
             TcpSrtt => "TCP smoothed RTT",
             CpuSender => "sender CPU",
             CpuReceiver => "receiver CPU",
-            CpuSystem => "sender kernel CPU",
+            SenderCpuSystem => "sender kernel CPU",
             CpuSenderUser => "sender user CPU",
             CpuSenderSoftirq => "sender softirq CPU",
             CpuReceiverUser => "receiver user CPU",
-            CpuReceiverSystem => "receiver kernel CPU",
+            ReceiverCpuSystem => "receiver kernel CPU",
             CpuReceiverSoftirq => "receiver softirq CPU",
             CpuEngineSender => "generator CPU, sender",
             CpuEngineReceiver => "generator CPU, receiver",
-            CpuPerPacket => "receiver CPU per message",
-            CpuPerPacketSender => "sender CPU per message",
+            ReceiverCpuPerMessage => "receiver CPU per message",
+            SenderCpuPerMessage => "sender CPU per message",
             CpuPerGbitSender => "sender CPU per Gbit/s",
             CpuPerGbitReceiver => "receiver CPU per Gbit/s",
             MemorySockets => "socket memory",
-            Ttr => "transfer time ratio",
+            TransferTimeRatio => "transfer time ratio",
             TcpEfficiency => "TCP efficiency",
-            Fragments => "IP fragments",
-            Reassembled => "reassembled datagrams",
+            IpFragCreates => "IP fragments",
+            IpReasmOks => "reassembled datagrams",
             PathMtu => "path MTU",
             CpuRouter1 => "router 1 CPU",
             CpuRouter2 => "router 2 CPU",
-            FragmentsRouters => "routers' IP fragments",
-            ReassembledRouters => "routers' reassembled datagrams",
+            IpFragCreatesRouters => "routers' IP fragments",
+            IpReasmOksRouters => "routers' reassembled datagrams",
             LinkBytes => "bytes on the link",
             LinkBytesBeyond => "bytes beyond headers",
-            LatenessP99 => "lateness p99",
-            BiasSent => "generator error, sent",
-            BiasReceived => "generator error, received",
+            PacingErrorP99 => "pacing error p99",
+            GeneratorTxError => "generator error, sent",
+            GeneratorRxError => "generator error, received",
             Rtt => "RTT",
             RttMean => "mean RTT",
             RttP99 => "RTT p99",
@@ -58,12 +58,12 @@ impl Metric {
             RttOpenMean => "mean open-loop RTT",
             RttOpenP99 => "open-loop RTT p99",
             RttOpenP999 => "open-loop RTT p99.9",
-            LatenessOpen => "open-loop lateness",
-            LatenessOpenP99 => "open-loop lateness p99",
-            RttLoaded => "RTT under load",
-            RttLoadedMean => "mean RTT under load",
-            RttLoadedP99 => "RTT p99 under load",
-            ThroughputLoad => "load throughput",
+            PacingErrorOpen => "open-loop pacing error",
+            PacingErrorOpenP99 => "open-loop pacing error p99",
+            RttUnderLoad => "RTT under load",
+            RttUnderLoadMean => "mean RTT under load",
+            RttUnderLoadP99 => "RTT p99 under load",
+            LoadThroughput => "load throughput",
             QueueDropsAccessPoint => "access point queue drops",
             QueueDropsSender => "sender queue drops",
             QueueDropsReceiver => "receiver queue drops",
@@ -79,10 +79,10 @@ impl Metric {
         matches!(
             self,
             PathMtu
-                | Fragments
-                | Reassembled
-                | FragmentsRouters
-                | ReassembledRouters
+                | IpFragCreates
+                | IpReasmOks
+                | IpFragCreatesRouters
+                | IpReasmOksRouters
                 | LinkBytes
                 | LinkBytesBeyond
         )
@@ -90,7 +90,7 @@ impl Metric {
 
     /// Whether one arm can be better by it.
     pub fn is_compared(self) -> bool {
-        !self.is_bias() && !self.is_property()
+        !self.is_generator_error() && !self.is_property()
     }
 }
 

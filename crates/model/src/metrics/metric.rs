@@ -10,7 +10,7 @@ named! {
         /// Payload received per second.
         Throughput = "throughput",
         /// Messages received per second.
-        PacketRate = "packet_rate",
+        MessageRate = "message_rate",
         /// Payload received per second by the stream of the opposite direction.
         ThroughputReverse = "throughput_reverse",
         /// Share of sent messages that were never received.
@@ -36,7 +36,7 @@ named! {
         /// Busy time of the receiving host.
         CpuReceiver = "cpu_receiver",
         /// Kernel time of the sending host.
-        CpuSystem = "cpu_system",
+        SenderCpuSystem = "sender_cpu_system",
         /// User time of the sending host.
         CpuSenderUser = "cpu_sender_user",
         /// Software interrupts' part of the kernel time of the sending host.
@@ -44,7 +44,7 @@ named! {
         /// User time of the receiving host.
         CpuReceiverUser = "cpu_receiver_user",
         /// Kernel time of the receiving host.
-        CpuReceiverSystem = "cpu_receiver_system",
+        ReceiverCpuSystem = "receiver_cpu_system",
         /// Software interrupts' part of the kernel time of the receiving host.
         CpuReceiverSoftirq = "cpu_receiver_softirq",
         /// User time of the sending agent alone.
@@ -52,9 +52,9 @@ named! {
         /// User time of the receiving agent alone.
         CpuEngineReceiver = "cpu_engine_receiver",
         /// Busy time of the receiving host per packet.
-        CpuPerPacket = "cpu_per_packet",
+        ReceiverCpuPerMessage = "receiver_cpu_per_message",
         /// Busy time of the sending host per packet.
-        CpuPerPacketSender = "cpu_per_packet_sender",
+        SenderCpuPerMessage = "sender_cpu_per_message",
         /// Busy time of the sending host per rate of payload.
         CpuPerGbitSender = "cpu_per_gbit_sender",
         /// Busy time of the receiving host per rate of payload.
@@ -62,7 +62,7 @@ named! {
         /// Peak memory of a host's sockets.
         MemorySockets = "memory_sockets",
         /// Actual divided by ideal transfer time.
-        Ttr = "ttr",
+        TransferTimeRatio = "transfer_time_ratio",
         /// Share of the sent bytes that were not retransmitted.
         TcpEfficiency = "tcp_efficiency",
         /// Increase of the round-trip time during the transfer.
@@ -71,16 +71,16 @@ named! {
         Fairness = "fairness",
         /// Slices of an interleaved stream with less than half of their arm's median rate.
         Stalls = "stalls",
-        /// Median lateness of messages on a schedule.
-        Lateness = "lateness",
+        /// Median pacing error of messages on a schedule.
+        PacingError = "pacing_error",
         /// 99th percentile of it.
-        LatenessP99 = "lateness_p99",
+        PacingErrorP99 = "pacing_error_p99",
         /// Retransmitted TCP segments per message.
         Retransmits = "retransmits",
         /// IP fragments created by the sending host per message.
-        Fragments = "fragments",
+        IpFragCreates = "ip_frag_creates",
         /// IP datagrams reassembled by the receiving host per message.
-        Reassembled = "reassembled",
+        IpReasmOks = "ip_reasm_oks",
         /// Path MTU found by the sending host.
         PathMtu = "path_mtu",
         /// Busy time of the router next to the sender.
@@ -88,9 +88,9 @@ named! {
         /// Busy time of the router next to the receiver.
         CpuRouter2 = "cpu_router2",
         /// IP fragments created by the routers per message.
-        FragmentsRouters = "fragments_routers",
+        IpFragCreatesRouters = "ip_frag_creates_routers",
         /// IP datagrams reassembled by the routers per message.
-        ReassembledRouters = "reassembled_routers",
+        IpReasmOksRouters = "ip_reasm_oks_routers",
         /// IP bytes per message on the link between the routers.
         LinkBytes = "link_bytes",
         /// IP bytes per message beyond the header model's value.
@@ -112,9 +112,9 @@ named! {
         /// Share of the receiver's frames that its radio's queue dropped.
         QueueDropsReceiver = "queue_drops_receiver",
         /// Payload that the engine says it sent, beyond what left by the sender's interface.
-        BiasSent = "bias_sent",
+        GeneratorTxError = "generator_tx_error",
         /// Payload that the engine says it received, beyond what arrived at the receiver's interface.
-        BiasReceived = "bias_received",
+        GeneratorRxError = "generator_rx_error",
         /// Median round trip, closed loop.
         Rtt = "rtt",
         /// Mean round trip, closed loop.
@@ -137,18 +137,18 @@ named! {
         RttOpenP99 = "rtt_open_p99",
         /// 99.9th percentile of the round trip, open loop.
         RttOpenP999 = "rtt_open_p999",
-        /// Median lateness of messages, open loop.
-        LatenessOpen = "lateness_open",
+        /// Median pacing error of messages, open loop.
+        PacingErrorOpen = "pacing_error_open",
         /// 99th percentile of it.
-        LatenessOpenP99 = "lateness_open_p99",
+        PacingErrorOpenP99 = "pacing_error_open_p99",
         /// Median round trip during a stream.
-        RttLoaded = "rtt_loaded",
+        RttUnderLoad = "rtt_under_load",
         /// Mean round trip during a stream.
-        RttLoadedMean = "rtt_loaded_mean",
+        RttUnderLoadMean = "rtt_under_load_mean",
         /// 99th percentile of the round trip during a stream.
-        RttLoadedP99 = "rtt_loaded_p99",
+        RttUnderLoadP99 = "rtt_under_load_p99",
         /// Payload per second of the background stream of an echo.
-        ThroughputLoad = "throughput_load",
+        LoadThroughput = "load_throughput",
         /// Median time to open a TCP connection.
         ConnectTime = "connect_time",
         /// TCP connections opened per second.
@@ -162,10 +162,10 @@ impl Metric {
         use Metric::*;
         match self {
             Rtt | RttMean | RttP99 | RttP999 | RttInterface | RttInterfaceP99 | EchoLoss => Probe::Echo,
-            RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | LatenessOpen | LatenessOpenP99 => {
-                Probe::EchoOpen
+            RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | PacingErrorOpen | PacingErrorOpenP99 => {
+                Probe::EchoOpenLoop
             }
-            RttLoaded | RttLoadedMean | RttLoadedP99 | ThroughputLoad => Probe::EchoLoaded,
+            RttUnderLoad | RttUnderLoadMean | RttUnderLoadP99 | LoadThroughput => Probe::EchoUnderLoad,
             ConnectTime | ConnectRate => Probe::Connect,
             _ => Probe::Stream,
         }
@@ -175,10 +175,10 @@ impl Metric {
     pub fn is_of(self, probe: Probe) -> bool {
         use Metric::*;
         let paced = self.is_one_way_delay()
-            || self.is_bias()
-            || matches!(self, Loss | Reorder | PacketRate | Lateness | LatenessP99)
+            || self.is_generator_error()
+            || matches!(self, Loss | Reorder | MessageRate | PacingError | PacingErrorP99)
             || self.is_of_channel();
-        let is_echo_loss = self == EchoLoss && probe == Probe::EchoOpen;
+        let is_echo_loss = self == EchoLoss && probe == Probe::EchoOpenLoop;
         probe == self.probe() || (probe == Probe::Paced && paced) || is_echo_loss
     }
 
@@ -190,7 +190,9 @@ impl Metric {
             LinkBytes | LinkBytesBeyond => transport == Transport::Udp,
             // The kernel reports a timestamp per datagram sent; a stream's messages share packets.
             RttInterface | RttInterfaceP99 => transport == Transport::Udp,
-            TcpSrtt | Retransmits | Ttr | TcpEfficiency | BufferDelay => transport == Transport::Tcp,
+            TcpSrtt | Retransmits | TransferTimeRatio | TcpEfficiency | BufferDelay => {
+                transport == Transport::Tcp
+            }
             _ => self.probe().supports(transport),
         }
     }
@@ -199,8 +201,8 @@ impl Metric {
     pub fn unit(self) -> Unit {
         use Metric::*;
         match self {
-            Throughput | ThroughputReverse | ThroughputLoad => Unit::MegabitPerSecond,
-            PacketRate => Unit::PacketPerSecond,
+            Throughput | ThroughputReverse | LoadThroughput => Unit::MegabitPerSecond,
+            MessageRate => Unit::MessagePerSecond,
             Loss
             | Duplicate
             | Reorder
@@ -213,22 +215,26 @@ impl Metric {
             | QueueDropsSender
             | QueueDropsAccessPoint
             | QueueDropsReceiver => Unit::Ratio,
-            CpuSender | CpuReceiver | CpuSystem | CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser
-            | CpuReceiverSystem | CpuReceiverSoftirq | CpuEngineSender | CpuEngineReceiver | CpuRouter1
-            | CpuRouter2 => Unit::CorePercent,
-            CpuPerPacket | CpuPerPacketSender => Unit::Nanosecond,
+            CpuSender | CpuReceiver | SenderCpuSystem | CpuSenderUser | CpuSenderSoftirq
+            | CpuReceiverUser | ReceiverCpuSystem | CpuReceiverSoftirq | CpuEngineSender
+            | CpuEngineReceiver | CpuRouter1 | CpuRouter2 => Unit::CorePercent,
+            ReceiverCpuPerMessage | SenderCpuPerMessage => Unit::Nanosecond,
             CpuPerGbitSender | CpuPerGbitReceiver => Unit::CorePercentPerGigabit,
             MemorySockets => Unit::Kibibyte,
-            Ttr => Unit::Times,
-            TcpEfficiency | BufferDelay | LinkBytesBeyond | BiasSent | BiasReceived => Unit::Percent,
-            Retransmits | Fragments | Reassembled | FragmentsRouters | ReassembledRouters => Unit::PerMessage,
+            TransferTimeRatio => Unit::Times,
+            TcpEfficiency | BufferDelay | LinkBytesBeyond | GeneratorTxError | GeneratorRxError => {
+                Unit::Percent
+            }
+            Retransmits | IpFragCreates | IpReasmOks | IpFragCreatesRouters | IpReasmOksRouters => {
+                Unit::PerMessage
+            }
             Stalls | AggregateSize => Unit::Count,
             PathMtu | LinkBytes => Unit::Byte,
             ConnectRate => Unit::ConnectionPerSecond,
             OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
             | RttP99 | RttP999 | RttInterface | RttInterfaceP99 | RttOpen | RttOpenMean | RttOpenP99
-            | RttOpenP999 | Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99 | RttLoaded
-            | RttLoadedMean | RttLoadedP99 | ConnectTime => Unit::Millisecond,
+            | RttOpenP999 | PacingError | PacingErrorP99 | PacingErrorOpen | PacingErrorOpenP99
+            | RttUnderLoad | RttUnderLoadMean | RttUnderLoadP99 | ConnectTime => Unit::Millisecond,
         }
     }
 
@@ -236,7 +242,7 @@ impl Metric {
     pub fn better(self) -> Better {
         use Metric::*;
         match self {
-            Throughput | ThroughputReverse | ThroughputLoad | PacketRate | ConnectRate | TcpEfficiency
+            Throughput | ThroughputReverse | LoadThroughput | MessageRate | ConnectRate | TcpEfficiency
             | Fairness | PathMtu | AggregateSize => Better::Higher,
             _ => Better::Lower,
         }
@@ -252,11 +258,11 @@ impl Metric {
             ) => Scale::Difference,
             // A part of the CPU time may be less than one tick of the CPU clock.
             (
-                CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser | CpuReceiverSystem | CpuReceiverSoftirq
+                CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser | ReceiverCpuSystem | CpuReceiverSoftirq
                 | CpuEngineSender | CpuEngineReceiver,
                 _,
             ) => Scale::Difference,
-            (Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99, _) => Scale::Difference,
+            (PacingError | PacingErrorP99 | PacingErrorOpen | PacingErrorOpenP99, _) => Scale::Difference,
             _ => Scale::Ratio,
         }
     }
@@ -264,8 +270,8 @@ impl Metric {
     /// The largest difference, in the metric's unit, that counts as none on the difference scale. Shares: a tenth of
     /// a percentage point (one percentage point for buffer delay, which is not bounded by 100). Counts: half an
     /// event. Events per message: one in a hundred messages; retransmissions one in a thousand, as loss. Parts of the
-    /// CPU time: half a per cent of a core. Lateness: ten microseconds. Memory: one mebibyte, the amount that a kernel
-    /// reserves for each processor. Metrics on the ratio scale use the study's margin.
+    /// CPU time: half a per cent of a core. Pacing error: ten microseconds. Memory: one mebibyte, the amount that a
+    /// kernel reserves for each processor. Metrics on the ratio scale use the study's margin.
     pub fn difference_margin(self) -> f64 {
         match (self, self.unit()) {
             (Metric::BufferDelay, _) => 1.0,
@@ -283,17 +289,22 @@ impl Metric {
     /// end of an interval below zero from the interval's width.
     pub fn can_be_negative(self) -> bool {
         use Metric::*;
-        self.is_bias()
+        self.is_generator_error()
             || matches!(
                 self,
-                BufferDelay | LinkBytesBeyond | Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99
+                BufferDelay
+                    | LinkBytesBeyond
+                    | PacingError
+                    | PacingErrorP99
+                    | PacingErrorOpen
+                    | PacingErrorOpenP99
             )
     }
 
-    /// Whether it says how far an engine's own count is from the interface's: it is no advantage of an arm, and nothing
-    /// is compared by it.
-    pub fn is_bias(self) -> bool {
-        matches!(self, Metric::BiasSent | Metric::BiasReceived)
+    /// Whether it says how far an engine's own count is from the interface's: it is not an advantage of an arm, and has
+    /// no verdict.
+    pub fn is_generator_error(self) -> bool {
+        matches!(self, Metric::GeneratorTxError | Metric::GeneratorRxError)
     }
 
     /// Whether it is computed from one-way delays.
@@ -314,7 +325,7 @@ impl Metric {
         use Metric::*;
         match self {
             CpuEngineSender | CpuEngineReceiver => false,
-            CpuPerPacket | CpuPerPacketSender => true,
+            ReceiverCpuPerMessage | SenderCpuPerMessage => true,
             _ => matches!(self.unit(), Unit::CorePercent | Unit::CorePercentPerGigabit),
         }
     }
@@ -327,7 +338,7 @@ mod tests {
     #[test]
     fn what_only_one_transport_has_does_not_apply_to_the_other() {
         use Metric::*;
-        for metric in [TcpSrtt, Retransmits, Ttr, TcpEfficiency, BufferDelay] {
+        for metric in [TcpSrtt, Retransmits, TransferTimeRatio, TcpEfficiency, BufferDelay] {
             assert!(metric.applies_to(Transport::Tcp) && !metric.applies_to(Transport::Udp), "{metric}");
         }
         for metric in [Loss, Duplicate, Reorder, RttInterface, EchoLoss] {
@@ -350,10 +361,12 @@ mod tests {
     #[test]
     fn what_may_be_zero_is_compared_by_difference_and_has_a_margin_of_its_own() {
         use Metric::*;
-        for metric in [CpuReceiverSoftirq, CpuEngineSender, BufferDelay, MemorySockets, Lateness, Fairness] {
+        for metric in [CpuReceiverSoftirq, CpuEngineSender, BufferDelay, MemorySockets, PacingError, Fairness]
+        {
             assert_eq!(metric.scale(), Scale::Difference, "{metric}");
         }
-        for metric in [CpuSender, CpuPerGbitReceiver, CpuPerPacketSender, Ttr, Throughput, Rtt] {
+        for metric in [CpuSender, CpuPerGbitReceiver, SenderCpuPerMessage, TransferTimeRatio, Throughput, Rtt]
+        {
             assert_eq!(metric.scale(), Scale::Ratio, "{metric}");
         }
         assert_eq!((Loss.difference_margin(), Stalls.difference_margin()), (0.001, 0.5));
@@ -362,7 +375,7 @@ mod tests {
     #[test]
     fn events_of_a_run_are_counted_per_message() {
         use Metric::*;
-        for metric in [Retransmits, Fragments, Reassembled, FragmentsRouters, ReassembledRouters] {
+        for metric in [Retransmits, IpFragCreates, IpReasmOks, IpFragCreatesRouters, IpReasmOksRouters] {
             assert_eq!((metric.unit(), metric.scale()), (Unit::PerMessage, Scale::Difference), "{metric}");
             // Half an event per message would hide a half of all messages.
             assert!(metric.difference_margin() <= 0.01, "{metric}");
@@ -374,6 +387,6 @@ mod tests {
         let scoped: Vec<_> =
             Metric::ALL.iter().filter(|metric| metric.is_host_cpu()).map(|m| m.name()).collect();
         assert_eq!(scoped.len(), 14, "{scoped:?}");
-        assert!(scoped.iter().all(|name| name.starts_with("cpu_") && !name.contains("engine")), "{scoped:?}");
+        assert!(scoped.iter().all(|name| name.contains("cpu_") && !name.contains("engine")), "{scoped:?}");
     }
 }

@@ -9,8 +9,8 @@ pub enum Unit {
     #[serde(rename = "Mbit/s")]
     MegabitPerSecond,
     /// Messages per second.
-    #[serde(rename = "packet/s")]
-    PacketPerSecond,
+    #[serde(rename = "message/s")]
+    MessagePerSecond,
     /// A share, 0 to 1.
     #[serde(rename = "ratio")]
     Ratio,
@@ -54,7 +54,7 @@ impl Unit {
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::MegabitPerSecond => "Mbit/s",
-            Unit::PacketPerSecond => "packet/s",
+            Unit::MessagePerSecond => "message/s",
             Unit::Ratio => "ratio",
             Unit::Millisecond => "ms",
             Unit::Nanosecond => "ns",

@@ -116,7 +116,7 @@ impl FromStr for ScopedAddr {
                 Err(format!("only link-local addresses (fe80::/10) have a zone: leave out `%{zone}`"))
             }
             Some(zone) if !is_zone(zone) => {
-                Err(format!("`{zone}` is no zone: expected the name of an interface, or its index"))
+                Err(format!("`{zone}` is not a zone: expected the name of an interface, or its index"))
             }
             zone => Ok(ScopedAddr::new(ip, zone)),
         }
@@ -163,12 +163,12 @@ mod tests {
             ("ff02::1%eth0", "only link-local"),
             ("fec0::1%eth0", "only link-local"),
             ("::1%lo", "leave out `%lo`"),
-            ("fe80::1%", "is no zone"),
-            ("fe80::1% eth0", "is no zone"),
-            ("fe80::1%a%b", "is no zone"),
-            ("fe80::1%eth0:80", "is no zone"),
-            ("fe80::1%a/b", "is no zone"),
-            ("fe80::1%a\u{7}", "is no zone"),
+            ("fe80::1%", "is not a zone"),
+            ("fe80::1% eth0", "is not a zone"),
+            ("fe80::1%a%b", "is not a zone"),
+            ("fe80::1%eth0:80", "is not a zone"),
+            ("fe80::1%a/b", "is not a zone"),
+            ("fe80::1%a\u{7}", "is not a zone"),
             ("host%eth0", "expected an address"),
             ("", "expected an address"),
         ] {

@@ -22,7 +22,7 @@ impl LinkBucket {
         Some(LinkBucket { messages_per_second: cost.messages_per_second(rate), burst })
     }
 
-    /// Messages per second without the burst, where these arrived in so many seconds after a pause.
+    /// Messages per second without the burst, where these arrived in this many seconds after a pause.
     ///
     /// What exceeds the link's rate is the burst's, as far as the burst reaches: a link that carries more than the
     /// headers say is seen. A rate below the link's is the sender's own, and is left alone.

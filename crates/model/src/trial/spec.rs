@@ -83,7 +83,7 @@ pub struct ProbeSpec {
 pub struct Slicing {
     /// Nanoseconds of a slice. `None`: the sender's agent chooses after the warm-up, the same for all arms.
     pub slice_ns: Option<u64>,
-    /// Whether the arms are on testbeds of their own: each arm's sender then has its time slots, and what a testbed
+    /// Whether the arms are on separate testbeds: each arm's sender then has its time slots, and what a testbed
     /// counts is its arm's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slots: bool,
@@ -95,7 +95,7 @@ impl Slicing {
     /// Rounds below which an arm has no location; the sums over its slices are then the better figure.
     pub const LEAST_ROUNDS: u64 = 5;
 
-    /// Whether a figure is of the whole host, and so of all arms. Arms with testbeds of their own share no packets, but
+    /// Whether a figure is of the whole host, and so of all arms. Arms with separate testbeds share no packets, but
     /// the processors: what works for them outside their threads (translators, the kernel's workers) would be missing
     /// from the CPU time of one arm and not from that of another.
     pub fn shares(self, metric: Metric) -> bool {
@@ -103,8 +103,8 @@ impl Slicing {
         match metric {
             MemorySockets | CpuRouter1 | CpuRouter2 => true,
             metric if metric.is_host_cpu() => self.slots,
-            Fragments | Reassembled | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond
-            | BiasSent | BiasReceived => !self.slots,
+            IpFragCreates | IpReasmOks | IpFragCreatesRouters | IpReasmOksRouters | LinkBytes
+            | LinkBytesBeyond | GeneratorTxError | GeneratorRxError => !self.slots,
             _ => false,
         }
     }

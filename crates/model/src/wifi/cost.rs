@@ -48,11 +48,11 @@ impl AirtimeCost {
         let radio = network.settings.radio().map_err(|error| error.to_string())?;
         if network.settings.stations > 0 {
             return Err(
-                "other stations contend for the channel, of which the airtime model knows nothing".to_owned()
+                "other stations contend for the channel, which the airtime model does not cover".to_owned()
             );
         }
         if network.settings.neighbour_lifetime_ns.is_some() {
-            return Err("hosts ask for addresses, of which the airtime model knows nothing".to_owned());
+            return Err("hosts ask for addresses, which the airtime model does not cover".to_owned());
         }
         let headers = family.header_bytes() + transport.header_bytes();
         let most = mtu.saturating_sub(headers);
@@ -62,7 +62,7 @@ impl AirtimeCost {
         let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
         if unit > most {
             return Err(format!(
-                "a message of {payload} bytes has several packets, of which the airtime model knows nothing"
+                "a message of {payload} bytes has several packets, which the airtime model does not cover"
             ));
         }
         let data = cycle(&radio, network, unit + headers, u32::MAX);
@@ -98,7 +98,7 @@ impl AirtimeCost {
     }
 }
 
-/// The cycle of packets of these bytes, at most so many together.
+/// The cycle of packets of these bytes, at most this many together.
 fn cycle(radio: &Radio, network: &WifiConfig, packet_bytes: u32, at_most: u32) -> Saturation {
     let edca = Edca::default_of(Role::Station, AccessCategory::BestEffort);
     radio.cycle(edca, mpdu_bytes(network.security, packet_bytes), at_most)

@@ -39,7 +39,7 @@ pub enum WifiError {
     Mtu(u32),
     /// A network has at most eight other stations.
     Stations(u8),
-    /// The signal to noise ratio is no number.
+    /// The signal to noise ratio is not a number.
     Snr,
     /// A queue holds at least one frame.
     EmptyQueue,
@@ -80,7 +80,7 @@ impl fmt::Display for WifiError {
             WifiError::Channel(channel) => {
                 write!(f, "there is no channel {channel} in 2.4 GHz everywhere: expected 1 to 11")
             }
-            WifiError::NoDtim => write!(f, "a DTIM period of no beacon is not possible: expected 1 to 255"),
+            WifiError::NoDtim => write!(f, "a DTIM period of 0 is not possible: expected 1 to 255"),
             WifiError::Mtu(mtu) => {
                 write!(f, "an MTU of {mtu} bytes is not possible: expected 1280 to 2254")
             }
@@ -88,9 +88,9 @@ impl fmt::Display for WifiError {
                 write!(f, "{stations} other stations are not possible: expected up to 8")
             }
             WifiError::Snr => write!(f, "the signal to noise ratio is not a finite number of dB"),
-            WifiError::EmptyQueue => write!(f, "a queue of no frame sends nothing: expected at least 1"),
+            WifiError::EmptyQueue => write!(f, "a queue of 0 frames is not possible: expected at least 1"),
             WifiError::NoAttempt => {
-                write!(f, "a frame that is never sent never arrives: expected at least 1")
+                write!(f, "0 transmissions of a frame are not possible: expected at least 1")
             }
         }
     }

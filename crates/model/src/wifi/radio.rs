@@ -61,7 +61,7 @@ pub struct Exchange {
     pub ppdu: Ppdu,
     /// SIFS and ACK or BlockAck; zero for group frames.
     pub response_ns: u64,
-    /// How long the sender waits for the response before it goes on (ACKTimeout, section 10.3.2.9); zero for group
+    /// Time for which the sender waits for the response (ACKTimeout, section 10.3.2.9); zero for group
     /// frames.
     pub timeout_ns: u64,
 }

@@ -39,7 +39,7 @@ impl Radio {
         self.cycle(edca, mpdu_bytes, u32::MAX)
     }
 
-    /// A cycle of [`Radio::saturation`] with at most so many frames, but one at least.
+    /// A cycle of [`Radio::saturation`] with at most this many frames, but one at least.
     pub(super) fn cycle(&self, edca: Edca, mpdu_bytes: u32, at_most: u32) -> Saturation {
         let mut aggregate = Aggregate::new(self);
         while aggregate.push(mpdu_bytes) && aggregate.frames() < at_most {}

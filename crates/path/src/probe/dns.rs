@@ -38,13 +38,13 @@ pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Fo
     getrandom::fill(&mut random).map_err(|error| error.to_string())?;
     let id = u16::from_be_bytes(random);
     let kind = if family == Family::Ipv4 { TYPE::A } else { TYPE::AAAA };
-    let query = query(id, name, kind).map_err(|error| format!("`{name}` is no name: {error}"))?;
+    let query = query(id, name, kind).map_err(|error| format!("`{name}` is not a host name: {error}"))?;
     let began = Instant::now();
     let mut answer = over_udp(resolver, id, &query)
         .map_err(|error| format!("the resolver {resolver} {}", said(&error)))?;
     if answer[2] & TRUNCATED != 0 {
         answer = over_tcp(resolver, &query).map_err(|error| {
-            format!("the resolver {resolver} gives a truncated answer, and over TCP {}", said(&error))
+            format!("the resolver {resolver} sent a truncated response, and over TCP {}", said(&error))
         })?;
     }
     let took = began.elapsed();
@@ -72,7 +72,7 @@ fn said(error: &io::Error) -> String {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
             format!("did not answer within {} s", LIMIT.as_secs())
         }
-        _ => format!("cannot be asked: {error}"),
+        _ => format!("cannot be reached: {error}"),
     }
 }
 
@@ -120,10 +120,9 @@ fn query(id: u16, name: &str, kind: TYPE) -> Result<Vec<u8>, simple_dns::SimpleD
 /// The addresses of a family in an answer; none if the name does not exist.
 ///
 /// # Errors
-/// When it is no answer of DNS, or the resolver failed.
+/// When it is not a DNS response, or the resolver failed.
 pub fn read(answer: &[u8], family: Family) -> Result<Vec<IpAddr>, String> {
-    let packet =
-        Packet::parse(answer).map_err(|error| format!("gives an answer that is not DNS: {error}"))?;
+    let packet = Packet::parse(answer).map_err(|error| format!("sent a malformed DNS response: {error}"))?;
     match packet.rcode() {
         RCODE::NoError | RCODE::NameError => {}
         other => return Err(format!("answers {other:?}")),

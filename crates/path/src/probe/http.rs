@@ -169,14 +169,14 @@ fn exchange(
 /// The status of an answer; `None` until its header is whole.
 ///
 /// # Errors
-/// When it is no answer of HTTP.
+/// When it is not an HTTP response.
 pub fn head(bytes: &[u8]) -> Result<Option<u16>, String> {
     let mut headers = [httparse::EMPTY_HEADER; 128];
     let mut answer = httparse::Response::new(&mut headers);
     match answer.parse(bytes) {
         Ok(httparse::Status::Complete(_)) => Ok(answer.code),
         Ok(httparse::Status::Partial) => Ok(None),
-        Err(error) => Err(format!("what answers speaks no HTTP: {error}")),
+        Err(error) => Err(format!("not an HTTP response: {error}")),
     }
 }
 

@@ -108,7 +108,7 @@ impl Prober<'_> {
         let fetched = match target.address(family) {
             Err(none) => http::Fetched { failed: Some(none.reason().to_owned()), ..http::Fetched::default() },
             Ok(_) if most_bytes == 0 => {
-                let reason = "no request was made: the limit of bytes is reached".to_owned();
+                let reason = "no request: the byte limit is reached".to_owned();
                 http::Fetched { failed: Some(reason), ..http::Fetched::default() }
             }
             Ok(to) => {
@@ -229,7 +229,7 @@ impl From<Interrupted> for Unanswered {
 }
 
 fn too_lossy() -> Unanswered {
-    Unanswered::Because("too many ICMP echoes are lost to tell".to_owned())
+    Unanswered::Because("too many ICMP echoes are lost".to_owned())
 }
 
 fn figure(found: Result<u32, Unanswered>) -> Result<Result<f64, String>, Interrupted> {

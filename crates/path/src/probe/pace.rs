@@ -19,7 +19,7 @@ pub(crate) struct Pace {
 pub(crate) struct Interrupted;
 
 impl Pace {
-    /// So many probes a second, and so many bytes.
+    /// Limits of probes per second and of bytes.
     pub(crate) fn new(per_second: f64, bytes: u64, interrupted: &'static AtomicBool) -> Self {
         let gap = Duration::from_secs_f64(1.0 / per_second);
         Pace { gap, next: Instant::now(), bytes_left: bytes, interrupted }

@@ -139,7 +139,7 @@ fn done(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Events of so many nanoseconds.
+/// Events of this many nanoseconds.
 fn events(rate: Rate, ns: u64) -> u64 {
     (ns as f64 * rate.per_ns) as u64
 }

@@ -36,7 +36,7 @@ pub(crate) enum Record {
         /// Addresses in the kernel: what ran, then return addresses of its callers.
         chain: Vec<u64>,
     },
-    /// So many samples found no room.
+    /// This many samples found no room.
     Lost(u64),
     /// The kernel left samples out, for they took too much time.
     Throttled,

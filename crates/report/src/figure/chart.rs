@@ -287,7 +287,7 @@ fn legend(plot: &Plot, left: f64) -> (Vec<Item>, f64) {
     if let Some([low, high]) = plot.margin {
         let sign = vec![(left, y - 3.5), (left + 18.0, y - 3.5), (left + 18.0, y + 3.5), (left, y + 3.5)];
         let sign = Item::Path { pieces: vec![sign], closed: true, stroke: None, fill: Some(BAND) };
-        row(vec![sign], &format!("margin, {low} to +{high}: counts as no difference"), &mut y);
+        row(vec![sign], &format!("margin, {low} to +{high}: equivalent"), &mut y);
     }
     (items, y)
 }

@@ -7,12 +7,13 @@ use stacklab_model::{Cell, Estimate, Findings, Metric, once_each};
 
 /// One table of all cells; none in a study that does not ask for it.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
-    let metrics: Vec<Metric> =
-        once_each(findings.cells.iter().map(|estimate| estimate.metric).filter(|metric| metric.is_bias()));
+    let metrics: Vec<Metric> = once_each(
+        findings.cells.iter().map(|estimate| estimate.metric).filter(|metric| metric.is_generator_error()),
+    );
     if metrics.is_empty() {
         return Vec::new();
     }
-    let biased = findings.cells.iter().filter(|estimate| estimate.metric.is_bias());
+    let biased = findings.cells.iter().filter(|estimate| estimate.metric.is_generator_error());
     let mut cells: Vec<&Cell> = once_each(biased.map(|estimate| &estimate.cell));
     cells.sort_by_key(|cell| (cell.transport, sort_key(cell)));
     let mut table = Table::default();

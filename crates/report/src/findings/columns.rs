@@ -19,7 +19,7 @@ impl Subject<'_> {
 
 /// Metric, unit, and the cell's levels. `compares` says whether rows can compare levels of a factor.
 pub(crate) fn subject<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> Vec<Column<R>> {
-    let empty = if compares { "; empty where it is what is compared" } else { "" };
+    let empty = if compares { "; empty if it is the compared factor" } else { "" };
     let replica = if compares { ", or it is what is compared" } else { "" };
     let factors = [
         (Factor::Transport, format!("transport protocol{empty}")),
@@ -43,7 +43,7 @@ pub(crate) fn subject<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> 
 /// The cell's settings.
 pub(crate) fn settings<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> Vec<Column<R>> {
     let compared = if compares { ", or is what is compared" } else { "" };
-    let first = format!("level of this setting; empty where it is left as it is{compared}");
+    let first = format!("level of this setting; empty if the default applies{compared}");
     let factors = Factor::ALL.iter().copied().filter(|factor| factor.is_setting());
     let docs = std::iter::once(first).chain(std::iter::repeat("as for os".to_owned()));
     factors
@@ -67,7 +67,7 @@ const ESTIMATE: [EstimateField; 7] = [
     ("high", "upper end of the mean's 95 % interval", |estimate| {
         figure(estimate.interval.map(|interval| interval.high))
     }),
-    ("missing", "why runs have no figure, where any has none", |estimate| {
+    ("missing", "why runs have no figure, if any has none", |estimate| {
         estimate.missing.clone().unwrap_or_default()
     }),
 ];

@@ -3,8 +3,8 @@
 use crate::findings::groups::{Group, is_number, level};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
-    DisplayUnit, NONE, aligned, decimals, difference_decimals, difference_parts, fixed, is_factor, percent,
-    signed,
+    DisplayUnit, NONE, aligned, decimals, difference_decimals, difference_heading, difference_parts, fixed,
+    is_factor, percent, signed,
 };
 use stacklab_model::{
     Better, Comparison, CpuScope, Estimate, Explained, Interval, Metric, Scale, StopReason, Verdict,
@@ -125,11 +125,8 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
         table.push_optional(title, means(&column, shown, places, &mut notes));
     }
     let places = difference_places(rows, shown);
-    table.push(
-        format!("difference, {} [95 %]", shown.difference_unit),
-        true,
-        differences(rows, shown, places),
-    );
+    let cells = differences(rows, shown, places);
+    table.push(difference_heading(shown.difference_unit, &cells), true, cells);
     let by = rows.iter().filter(|row| explained_ratio(row).is_some()).find_map(|row| row.explained.as_ref());
     if let Some(Explained { by, .. }) = by {
         let column = |figure: fn(&Explained) -> Option<f64>, notes: &mut Footnotes| {

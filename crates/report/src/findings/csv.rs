@@ -63,7 +63,7 @@ pub(crate) fn render(findings: &Findings, texts: Cells) -> String {
 /// The columns.
 pub(crate) fn columns() -> Vec<Column<FindingRow>> {
     let mut columns =
-        vec![compared("factor", "what is compared; empty in the row of a cell", |comparison| {
+        vec![compared("factor", "the compared factor; empty in the row of a cell", |comparison| {
             comparison.question.factor.to_string()
         })];
     columns.extend(subject(FindingRow::subject, true));
@@ -76,7 +76,7 @@ pub(crate) fn columns() -> Vec<Column<FindingRow>> {
         }),
         compared(
             "margin",
-            "the largest difference that counts as none: a ratio (0.02 is 2 %), or in the unit",
+            "the largest difference that does not matter: a ratio (0.02 is 2 %), or in the unit",
             |comparison| comparison.question.margin.to_string(),
         ),
     ]);
@@ -181,7 +181,7 @@ fn verdict() -> [Column<FindingRow>; 4] {
         }),
         compared(
             "reason",
-            "why there is nothing to compare, or the bounds on events of which none was seen",
+            "why there is nothing to compare, or the bounds on events that were not seen",
             |comparison| match &comparison.verdict {
                 Verdict::Nothing(reason) | Verdict::NoneSeen(reason) => reason.clone(),
                 _ => String::new(),
@@ -225,7 +225,7 @@ fn tests() -> [Column<FindingRow>; 6] {
             |tests| Some(tests.equivalence_p),
         ),
         number("adjusted_equivalence_p", "the same, adjusted likewise", |tests| tests.adjusted_equivalence_p),
-        number("e", "e-value against no difference, valid whenever it is looked at", |tests| Some(tests.e)),
+        number("e", "e-value against no difference, valid at any time", |tests| Some(tests.e)),
         number("equivalence_e", "e-value against a difference as large as the margin or larger", |tests| {
             Some(tests.equivalence_e)
         }),

@@ -7,17 +7,12 @@ use jiff::Timestamp;
 use stacklab_model::Findings;
 
 /// The meaning of intervals and verdicts.
-pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and stands with \
-     its 95 % interval. The figures of both arms fit that difference. At most one in twenty of the claims of \
+pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and has its 95 % interval. The figures of both arms fit that difference. At most one in twenty of the claims of \
      this report (better, equivalent) is expected to be false, whenever it was stopped.";
 
 /// Words of tables and notes.
 pub(crate) const TERMS: &str = "arm: one side of a comparison. block: each arm measured once, in random order. n: blocks in which both arms have \
-     a figure. margin: the largest difference that counts as none. equivalent: surely within the margin. inconclusive: \
-     neither a difference nor equivalence is sure yet, with all comparisons of the report taken together: a single \
-     interval without zero is not enough; (time was up), (most blocks) and (unfinished) say what ended the \
-     measurement first. headers, left: the difference that header sizes explain, and the rest. A/A check: an arm \
-     against itself, which shows the method's own error.";
+     a figure. margin: the largest difference that does not matter. equivalent: the difference is within the margin. inconclusive: neither can be claimed yet, for all comparisons of the report together; a single interval without zero is not enough. (time was up), (most blocks) and (unfinished) state why the measurement ended. headers, left: the difference that header sizes explain, and the rest. A/A check: an arm against itself, which shows the error of the method.";
 
 /// How the description of an imported record's testbed begins.
 const IMPORTED: &str = "imported, ";

@@ -68,25 +68,31 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
     why.into_iter().filter_map(sentence).collect()
 }
 
+/// A time whose length no longer matters: the study is too large.
+const LONG: &str = "more than a day";
+
 /// How much more time would settle what is open: half of it, and all of it.
 fn outlook(findings: &Findings) -> Option<String> {
     let [half, all] = more_blocks(findings)?;
     let open = findings.comparisons.iter().filter(|comparison| comparison.more_blocks.is_some()).count();
     let [half_time, all_time] = [half, all].map(|blocks| more_time(findings, blocks));
+    let is_long = half_time == LONG;
+    let half_time = if is_long { half_time } else { format!("about {half_time} more") };
     let what = match open {
-        1 => format!("{half_time} more would settle the open comparison"),
-        _ if half == all => format!("{half_time} more would settle {open} open comparisons"),
-        n => format!("{half_time} more would settle half of {n} open comparisons, {all_time} all of them"),
+        1 => format!("{half_time} would settle the open comparison"),
+        _ if half == all => format!("{half_time} would settle {open} open comparisons"),
+        n if is_long => format!("{half_time} would settle half of {n} open comparisons"),
+        n => format!("{half_time} would settle half of {n} open comparisons, {all_time} all of them"),
     };
     let how = match findings.comparisons.iter().any(|one| one.stop_reason == StopReason::Unfinished) {
-        true => "; go on with: stacklab run --resume --out RECORD".to_owned(),
+        true => "; resume with: stacklab run --resume --out RECORD".to_owned(),
         false => {
             let seconds = seconds(findings, findings.blocks.saturating_add(half)).ceil();
             let blocks = findings.blocks.saturating_add(half);
-            format!("; a new run with --set runs.budget={seconds}s --set runs.max={blocks}")
+            format!("; a new run with --set blocks.budget={seconds}s --set blocks.max={blocks}")
         }
     };
-    Some(format!("at the current variance, about {what}{how}"))
+    Some(format!("at the current variance, {what}{how}"))
 }
 
 /// How many more blocks would settle half of the open comparisons, and all of them; `None` without open ones.
@@ -102,14 +108,14 @@ pub(crate) fn seconds(findings: &Findings, blocks: u32) -> f64 {
     findings.measured_ns as f64 / 1e9 / f64::from(findings.blocks.max(1)) * f64::from(blocks)
 }
 
-/// `6 minutes`: no more precise than a forecast is.
+/// `6 minutes`: no more precise than a forecast is. Many days need a smaller study, whatever their number.
 fn more_time(findings: &Findings, blocks: u32) -> String {
     let seconds = seconds(findings, blocks);
     let (number, unit) = match seconds {
         ..90.0 => (seconds, "second"),
         ..5400.0 => (seconds / 60.0, "minute"),
-        ..172_800.0 => (seconds / 3600.0, "hour"),
-        _ => (seconds / 86_400.0, "day"),
+        ..86_400.0 => (seconds / 3600.0, "hour"),
+        _ => return LONG.to_owned(),
     };
     count(number.round().max(1.0) as usize, unit)
 }
@@ -127,7 +133,7 @@ fn same_arm(findings: &Findings) -> Vec<String> {
         ("A/A check, one arm against itself", checks(findings, findings.same_arm.iter().map(Check::of))),
         ("A/A check by order, the arm that is set up second against the first", checks(findings, by_order)),
         (
-            "A/A check by slices, a slice after one of its own arm against one after the other's",
+            "A/A check by slices, a slice behind one of the same arm against one behind the other's",
             checks(findings, findings.carry_over.iter().map(Check::of)),
         ),
     ];
@@ -228,14 +234,21 @@ mod tests {
         assert_eq!(
             outlook(&findings).unwrap(),
             "at the current variance, about 6 minutes more would settle the open comparison; a new run with --set \
-             runs.budget=380s --set runs.max=190"
+             blocks.budget=380s --set blocks.max=190"
         );
         findings.comparisons[6].more_blocks = Some(8073);
         findings.comparisons[0].stop_reason = StopReason::Unfinished;
         assert_eq!(
             outlook(&findings).unwrap(),
-            "at the current variance, about 6 minutes more would settle half of 2 open comparisons, 4 hours all of them; go \
-             on with: stacklab run --resume --out RECORD"
+            "at the current variance, about 6 minutes more would settle half of 2 open comparisons, 4 hours all of them; resume with: stacklab run --resume --out RECORD"
+        );
+        findings.comparisons[6].more_blocks = Some(80_730);
+        assert!(outlook(&findings).unwrap().contains("2 open comparisons, more than a day all of them;"));
+        findings.comparisons[1].more_blocks = Some(50_000);
+        assert!(
+            outlook(&findings)
+                .unwrap()
+                .starts_with("at the current variance, more than a day would settle half of 2")
         );
     }
 

@@ -48,7 +48,7 @@ pub fn measurement(run: &RunRecord, about: &MeasurementText<'_>) -> String {
         let _ = writeln!(text, "\nwarning `{}`: {}; {}", warning.code, warning.text, warning.advice);
     }
     if let RunStatus::Invalid(reasons) = &run.status {
-        text += "\nINVALID: what was observed is not what was asked for, and no figure counts\n";
+        text += "\nINVALID: the observations contradict the request, and no figure counts\n";
         for reason in reasons {
             let _ = writeln!(text, "- {reason}");
         }
@@ -60,7 +60,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     let spec = &run.spec;
     let what = match spec.probe.probe {
         Probe::Stream | Probe::Paced => "stream",
-        Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => "echo",
+        Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => "echo",
         Probe::Connect => "connections",
     };
     let mut text = format!("stacklab {}, {} {what} over {}\n", about.version, spec.transport, spec.family);
@@ -85,7 +85,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
         if spec.probe.probe != Probe::Connect {
             parts.push(format!("{} bytes a message ({} framing)", spec.message_bytes, spec.framing));
             parts.push(match spec.probe.pacing {
-                Pacing::Flood => "as fast as it goes".to_owned(),
+                Pacing::Flood => "flood".to_owned(),
                 Pacing::Lockstep => "one after another".to_owned(),
                 Pacing::Schedule(per_second) => format!("{} a second", number(per_second)),
                 pacing @ (Pacing::Link | Pacing::Share(_)) => format!("at {pacing}"),

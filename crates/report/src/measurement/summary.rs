@@ -14,7 +14,7 @@ pub(super) fn summary(
 ) -> Vec<(&'static str, String)> {
     let mut lines = match run.spec.probe.probe {
         Probe::Stream | Probe::Paced => stream(run, sender, receiver),
-        Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => echo(run, sender, receiver),
+        Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => echo(run, sender, receiver),
         Probe::Connect => connect(run, sender),
     };
     lines.extend(schedule(sender));
@@ -46,7 +46,7 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
             ),
         ),
         ("throughput", shown(value(Metric::Throughput), |mbit| scaled(mbit * 1e6, "bit/s"))),
-        ("packet rate", shown(value(Metric::PacketRate), |rate| format!("{} messages/s", number(rate)))),
+        ("message rate", shown(value(Metric::MessageRate), |rate| format!("{} messages/s", number(rate)))),
     ];
     if let [_, _, back, received_back] = run.host_reports.as_slice() {
         let rate = shown(value(Metric::ThroughputReverse), |mbit| scaled(mbit * 1e6, "bit/s"));
@@ -76,7 +76,9 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
             ));
             lines.push((
                 "smoothed rtt",
-                shown(value(Metric::TcpSrtt), |ms| format!("{}, mean of what TCP keeps", milliseconds(ms))),
+                shown(value(Metric::TcpSrtt), |ms| {
+                    format!("{}, mean of TCP's smoothed RTT", milliseconds(ms))
+                }),
             ));
             lines.extend(sender.endpoint.congestion_control.clone().map(|name| ("congestion", name)));
         }
@@ -85,10 +87,10 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
         lines.extend(one_way(run, receiver));
     }
     lines.extend(flows(receiver));
-    if let Some(Value::Measured(each)) = value(Metric::Fragments)
+    if let Some(Value::Measured(each)) = value(Metric::IpFragCreates)
         && *each > 0.0
     {
-        lines.push(("fragments", format!("{} per message", figure(*each))));
+        lines.push(("ip_frag_creates", format!("{} per message", figure(*each))));
     }
     lines
 }
@@ -160,7 +162,9 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'s
         lines.extend(copies(&receiver.received, &sender.received));
     }
     let metrics = match run.spec.probe.probe {
-        Probe::EchoOpen => [Metric::RttOpen, Metric::RttOpenMean, Metric::RttOpenP99, Metric::RttOpenP999],
+        Probe::EchoOpenLoop => {
+            [Metric::RttOpen, Metric::RttOpenMean, Metric::RttOpenP99, Metric::RttOpenP999]
+        }
         _ => [Metric::Rtt, Metric::RttMean, Metric::RttP99, Metric::RttP999],
     };
     lines.extend(times(run, metrics, sender.delays.as_ref()));
@@ -246,22 +250,22 @@ fn points(side: &HostReport) -> Option<(&'static str, String)> {
             format!("; the receiver's is {apart} {}", if offset_ns < 0 { "behind" } else { "ahead" });
         match skew_ns_per_s {
             0 => offset,
-            skew => format!("{offset}, and gained {:.2} us a second, taken out", skew as f64 / 1e3),
+            skew => format!("{offset}, and gained {:.2} us per second (corrected)", skew as f64 / 1e3),
         }
     });
     Some(("  taken from", format!("{from} to {to}, {clocks}{compared}")))
 }
 
 fn nothing_came() -> String {
-    "missing: none was measured".to_owned()
+    "missing: not measured".to_owned()
 }
 
-/// The lateness of the sender.
+/// The pacing error of the sender.
 fn schedule(sender: &HostReport) -> Option<(&'static str, String)> {
     let most = sender.sent.max_late_ns?;
-    let median = sender.lateness.as_ref().and_then(|late| late.buckets.percentile(0.5));
+    let median = sender.pacing_error.as_ref().and_then(|late| late.buckets.percentile(0.5));
     let median = median.map_or_else(String::new, |ns| format!("median {}, ", milliseconds(ns as f64 / 1e6)));
-    Some(("lateness", format!("{median}max {} behind the schedule", milliseconds(most as f64 / 1e6))))
+    Some(("pacing error", format!("{median}max {} behind the schedule", milliseconds(most as f64 / 1e6))))
 }
 
 fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<(&'static str, String)> {

@@ -74,7 +74,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
     host_reports[counting].delays = Some(delays);
     let (left, arrived) = match (probe, transport) {
         (Probe::Stream, Transport::Udp) => (Point::Call, Point::Kernel),
-        (Probe::EchoOpen, _) => (Point::Schedule, Point::Call),
+        (Probe::EchoOpenLoop, _) => (Point::Schedule, Point::Call),
         _ => (Point::Call, Point::Call),
     };
     host_reports[counting].delay_points = Some(DelayPoints::between(left, arrived));
@@ -93,7 +93,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
     let values: &[(Metric, f64)] = match probe {
         Probe::Stream => &[
             (Metric::Throughput, 5.538),
-            (Metric::PacketRate, 494.5),
+            (Metric::MessageRate, 494.5),
             (Metric::Loss, 0.01),
             (Metric::OneWayDelay, 0.2),
             (Metric::OneWayDelayMean, 0.244),
@@ -188,7 +188,7 @@ fn delays_between_two_clocks_stand_with_what_they_may_be_wrong_by() {
         assert!(behind.contains(words), "{behind}");
     }
     let faster = said(2_500_000, 20_100);
-    let words = "; the receiver's is 2.500 ms ahead, and gained 20.10 us a second, taken out\n";
+    let words = "; the receiver's is 2.500 ms ahead, and gained 20.10 us per second (corrected)\n";
     assert!(faster.contains(words), "{faster}");
 }
 

@@ -13,7 +13,7 @@ pub(super) fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) ->
         Some(Value::Measured(figure)) => words(*figure),
         Some(Value::Missing(reason)) => format!("missing: {reason}"),
         Some(Value::Invalid(reason)) => format!("invalid: {reason}"),
-        None => "missing: not asked for".to_owned(),
+        None => "missing: not requested".to_owned(),
     }
 }
 

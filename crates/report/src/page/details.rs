@@ -7,7 +7,7 @@ use crate::page::slices::slices;
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Factor, HostReport, IntervalRow, Metric, Probe, Role, RunRecord,
-    RunStatus, Value, print_duration,
+    RunStatus, ToolSeries, Value, print_duration,
 };
 
 /// Maximum rows of a series; more rows are merged.
@@ -140,6 +140,19 @@ fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView
         delays: side.delays.as_ref().and_then(|delays| histogram(delays, what(run.trial.probe, side.role))),
         cpu: side.cpu.as_ref().and_then(cpu),
         counters,
+    }
+}
+
+/// What a file of another program has of the end that counted: its intervals.
+pub fn tool_side(tool: &ToolSeries) -> SideView {
+    let ToolSeries { role, rows } = tool;
+    SideView {
+        role: role.to_string(),
+        facts: Vec::new(),
+        series: series(rows, 0),
+        delays: None,
+        cpu: None,
+        counters: Vec::new(),
     }
 }
 

@@ -224,7 +224,7 @@ mod tests {
         let rtt = DisplayUnit::of(Metric::Rtt);
         assert_eq!(shown(&effect(Scale::Ratio, 15.7, 15.28, 16.1), &rtt), "15.7x [15.3x, 16.1x]");
         assert_eq!(shown(&effect(Scale::Ratio, 1.2, 0.02, 9.0), &rtt), "+20.0 [too wide] %");
-        let late = DisplayUnit::fitting(Metric::Lateness, [0.02].into_iter());
+        let late = DisplayUnit::fitting(Metric::PacingError, [0.02].into_iter());
         assert_eq!(shown(&effect(Scale::Difference, 0.01, 0.0, 0.02), &late), "+10.0 [0.0, +20.0] us");
     }
 }

@@ -25,7 +25,7 @@ mod why;
 
 pub(crate) use cells::AS_IT_IS;
 pub use compared::compared;
-pub use details::{Detailed, detail};
+pub use details::{Detailed, detail, tool_side};
 pub use document::*;
 pub use html::{NoPage, SCRIPT, STYLE, html, shell};
 pub use source::{PageSource, Published, TestbedDrawing};

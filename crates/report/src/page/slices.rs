@@ -20,7 +20,7 @@ pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView
     let echo = run.spec.probe.probe == Probe::Echo;
     let mut all: Vec<&RunRecord> = std::iter::once(run).chain(beside).collect();
     all.sort_by_key(|run| run.trial.position);
-    // Arms with senders of their own have clocks of their own: each begins with its first slice.
+    // Arms with separate senders have separate clocks: each begins with its first slice.
     let own_clocks = run.spec.slicing.is_some_and(|slicing| slicing.slots);
     let first_ns = |run: &RunRecord| of(run, Role::Sender).iter().map(|slice| slice.first_ns).min();
     let begin_ns = all.iter().filter_map(|run| first_ns(run)).min()?;

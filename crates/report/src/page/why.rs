@@ -103,7 +103,7 @@ fn flame(stacks: &[StackCost]) -> FlameView {
         tone: Vec::new(),
     };
     let mut known = HashMap::new();
-    // Not by recursion: how deep chains are is told by the record. The last one is the next.
+    // Not by recursion: the record decides the depth of chains. The last one is the next.
     let mut open: Vec<(usize, &str, &Node)> = in_turn(&root, 0);
     while let Some((depth, name, node)) = open.pop() {
         let number = *known.entry(name).or_insert_with(|| {

@@ -17,7 +17,7 @@ pub(crate) fn columns() -> Vec<Column<Against>> {
     let mut columns = subject(subject_of, false);
     columns.push(Column::new(
         "margin",
-        "the largest difference that counts as none: a ratio (0.02 is 2 %), or in the unit",
+        "the largest difference that does not matter: a ratio (0.02 is 2 %), or in the unit",
         |row: &Against| row.margin.to_string(),
     ));
     columns.extend(settings(subject_of, false));
@@ -40,7 +40,7 @@ pub(crate) fn columns() -> Vec<Column<Against>> {
         ),
         Column::new(
             "fails",
-            "`yes` where record B is worse by more than was allowed, or has no figure where A has one",
+            "`yes` if record B is worse by more than allowed, or lacks a figure that A has",
             |row: &Against| if row.fails { "yes" } else { "no" }.to_owned(),
         ),
     ]);

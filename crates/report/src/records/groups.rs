@@ -5,7 +5,7 @@ use crate::findings::comparisons::{at, definition, mean_decimals, means};
 use crate::findings::groups::{is_number, level_alone, place, row_factors, sort_key, varied};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
-    DisplayUnit, NONE, aligned, difference_decimals, difference_parts, is_factor, p_value,
+    DisplayUnit, NONE, aligned, difference_decimals, difference_heading, difference_parts, is_factor, p_value,
 };
 use stacklab_model::{
     Against, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Scale, Transport,
@@ -75,7 +75,8 @@ impl Group<'_> {
         let places = mean_decimals(a.iter().chain(&b).copied(), shown);
         table.push("A", true, means(&a, shown, places, &mut notes));
         table.push("B", true, means(&b, shown, places, &mut notes));
-        table.push(format!("difference, {} [95 %]", shown.difference_unit), true, distances(rows, shown));
+        let cells = distances(rows, shown);
+        table.push(difference_heading(shown.difference_unit, &cells), true, cells);
         table.push_optional("n", rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
         let p =
             |row: &&Against| row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p));

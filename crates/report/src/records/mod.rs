@@ -35,15 +35,14 @@ pub(crate) fn document(found: &Between) -> Vec<Block> {
         Block::Text(answer(found)),
         Block::Facts(vec![("A", recorded(&found.a)), ("B", recorded(&found.b))]),
         Block::Text(
-            "± is half the 95 % interval of a mean over runs. The runs of A and B are not paired: a difference stands with \
-             its 95 % interval by Welch's t test, and p is that of no difference, adjusted for all figures here (Benjamini \
+            "± is half the 95 % interval of a mean over runs. The runs of A and B are not paired: a difference has its 95 % interval by Welch's t test, and p is that of no difference, adjusted for all figures here (Benjamini \
              and Hochberg). At most one in twenty of the claims (better, worse, equivalent) is expected to be \
-             false. Intervals cover the spread within each campaign, not what else changed between the two."
+             false. Intervals cover the spread within each campaign, not other changes between the two."
                 .to_owned(),
         ),
-        Block::Heading("What differs between A and B".to_owned()),
+        Block::Heading("Differences between A and B".to_owned()),
         match found.differences.is_empty() {
-            true => Block::Text("nothing that the records know of: hosts, testbed and probes are alike".to_owned()),
+            true => Block::Text("none recorded: hosts, testbed and probes are the same".to_owned()),
             false => Block::List(differences(found)),
         },
     ];
@@ -101,7 +100,7 @@ fn answer(found: &Between) -> String {
         ("worse", of("worse")),
         ("better", of("better")),
         ("equivalent", of("equivalent")),
-        ("too uncertain to tell", of("inconclusive")),
+        ("too uncertain", of("inconclusive")),
         ("without figures in one of them", of("nothing")),
     ];
     let said: Vec<String> =
@@ -228,7 +227,7 @@ pub(crate) mod tests {
     fn records_of_one_place_are_said_to_be() {
         let alike = Between { differences: vec![], allowed: None, ..found() };
         let text = between(&alike, Format::Text, WIDTH);
-        assert!(text.contains("nothing that the records know of") && !text.contains("more than"), "{text}");
+        assert!(text.contains("none recorded") && !text.contains("more than"), "{text}");
     }
 
     #[test]

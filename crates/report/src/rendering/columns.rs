@@ -33,7 +33,7 @@ pub(crate) fn render<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>, ce
 /// The columns as a Markdown table.
 pub(crate) fn documentation<R>(columns: &[Column<R>]) -> String {
     let rows = columns.iter().map(|column| format!("| `{}` | {} |\n", column.name, column.doc));
-    format!("| column | what it holds |\n|---|---|\n{}", rows.collect::<String>())
+    format!("| column | content |\n|---|---|\n{}", rows.collect::<String>())
 }
 
 /// A figure unrounded; empty if there is none.

@@ -13,7 +13,7 @@ struct Versioned<'a, T> {
 /// the end. The content is a struct of names and finite numbers.
 ///
 /// # Panics
-/// For other content: a map without text for keys, or something that is no struct.
+/// For other content: a map without text for keys, or a value that is not a struct.
 pub fn versioned_json(format: u32, content: &impl Serialize) -> String {
     let versioned = Versioned { format, content };
     serde_json::to_string_pretty(&versioned).expect("names and finite numbers become JSON") + "\n"

@@ -172,6 +172,19 @@ pub(crate) fn difference_parts(
     [write(estimate), format!(" [{}, ", write(low)), format!("{}]", write(high))]
 }
 
+/// The heading of a column of differences, some of which may be factors.
+pub(crate) fn difference_heading(unit: &str, cells: &[String]) -> String {
+    let is_factor = |cell: &String| cell.split_whitespace().next().is_some_and(|first| first.ends_with('x'));
+    let has_figure = |cell: &&String| cell.contains('[');
+    let mut figures = cells.iter().filter(has_figure).peekable();
+    let unit = match (cells.iter().any(is_factor), figures.peek().is_some() && figures.all(is_factor)) {
+        (true, true) => "factor".to_owned(),
+        (true, false) => format!("{unit} or factor"),
+        (false, _) => unit.to_owned(),
+    };
+    format!("difference, {unit} [95 %]")
+}
+
 /// A p-value with no more digits than readers need.
 pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
@@ -210,6 +223,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn heading_of_differences_names_factors() {
+        let heading = |cells: &[&str]| {
+            difference_heading("%", &cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(heading(&["-8.41 [-8.43, -8.39]", "-"]), "difference, % [95 %]");
+        assert_eq!(heading(&[" 15.7x [15.3x, 16.1x]", "-"]), "difference, factor [95 %]");
+        assert_eq!(heading(&["-8.41 [-8.43, -8.39]", "2.5x [too wide]"]), "difference, % or factor [95 %]");
+        assert_eq!(heading(&[]), "difference, % [95 %]");
+    }
+
+    #[test]
     fn smallest_figure_gets_three_digits_and_largest_no_more_than_five() {
         let exact = |figures: &[f64]| decimals(figures.iter().copied(), [0.0].into_iter());
         assert_eq!(exact(&[58.72, 95.1]), 1);
@@ -241,7 +265,7 @@ mod tests {
         assert_eq!(of(Metric::Throughput, &[12.0, 7179.0]), "Mbit/s");
         assert_eq!(of(Metric::Throughput, &[]), "Mbit/s");
         assert_eq!(of(Metric::Loss, &[0.01]), "%");
-        let late = DisplayUnit::fitting(Metric::Lateness, [0.021].into_iter());
+        let late = DisplayUnit::fitting(Metric::PacingError, [0.021].into_iter());
         assert_eq!((late.difference_unit, late.difference(Scale::Difference, 0.01)), ("us", 10.0));
         assert_eq!(DisplayUnit::figure(Metric::Rtt, 0.00912), "9.12 us");
         assert_eq!(DisplayUnit::figure(Metric::Throughput, 2379.7308), "2.38 Gbit/s");
@@ -302,6 +326,6 @@ mod tests {
         assert_eq!((efficiency.unit, efficiency.difference_unit, efficiency.factor), ("%", "points", 1.0));
         let engine = DisplayUnit::of(Metric::CpuEngineSender);
         assert_eq!((engine.unit, engine.difference_unit), ("% of a core", "% of a core"));
-        assert_eq!(DisplayUnit::of(Metric::Ttr).difference_unit, "%");
+        assert_eq!(DisplayUnit::of(Metric::TransferTimeRatio).difference_unit, "%");
     }
 }

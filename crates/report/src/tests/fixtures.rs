@@ -104,7 +104,7 @@ pub(crate) fn findings() -> Findings {
         ratio: None,
         left: None,
         because:
-            "the link was not full (an arm below 90 % of what its headers allow): something else set the pace"
+            "the link was not full (an arm below 90 % of its goodput limit): another bottleneck set the pace"
                 .to_owned(),
     });
     let reason = "the stack does not report it";

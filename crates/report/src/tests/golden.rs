@@ -83,8 +83,7 @@ fn other_factors_have_their_own_rows_and_columns() {
 
 #[test]
 fn without_a_link_rate_the_report_says_that_headers_explain_nothing() {
-    let because =
-        "no link rate: headers explain nothing of the throughput, the difference is the stacks' own";
+    let because = "no rate limit on the link: header sizes cannot explain the difference in throughput";
     let mut comparison = throughput(Transport::Tcp, 128);
     comparison.explained =
         Some(Explained { by: LimitedBy::Headers, ratio: None, left: None, because: because.into() });

@@ -92,7 +92,7 @@ fn run_columns() -> Vec<TidyColumn> {
         name("framing", "what size means", |row| row.run.trial.cell.framing.name()),
         name("family", "address family", |row| row.run.trial.cell.family.name()),
         number("size", "bytes", |row| row.run.trial.cell.size.into()),
-        text("replica", "replica; absent where the study has none", |row| {
+        text("replica", "replica; absent if the study has none", |row| {
             Some(row.run.trial.cell.level(Factor::Replica)).filter(|replica| !replica.is_empty())
         }),
     ]
@@ -117,11 +117,19 @@ fn metric_columns() -> Vec<TidyColumn> {
         TidyColumn {
             name: "figure",
             kind: Kind::Figure,
-            doc: "the figure, unrounded (shares from 0 to 1); absent where there is none",
+            doc: "the figure, unrounded (shares from 0 to 1); absent if there is none",
             value: Box::new(|row| {
                 Field::Figure(if let RowOf::Metric(_, value) = row.of { value.measured() } else { None })
             }),
         },
+        name(
+            "in_study",
+            "`yes` if the study names the metric for this probe, so that it is compared; else `no`",
+            |row| match row.of {
+                RowOf::Metric(metric, _) if row.run.spec.probe.metrics.contains(&metric) => "yes",
+                _ => "no",
+            },
+        ),
         text("missing", "why there is no figure", |row| match row.of {
             RowOf::Metric(_, Value::Missing(reason) | Value::Invalid(reason)) => Some(reason.clone()),
             _ => None,
@@ -184,7 +192,7 @@ fn columns(of_row: Vec<TidyColumn>) -> Vec<TidyColumn> {
     let settings = settings.map(|factor| TidyColumn {
         name: factor.name(),
         kind: Kind::Text,
-        doc: "the level of the setting; absent where it is left as it is",
+        doc: "the level of the setting; absent if the default applies",
         value: Box::new(move |row| {
             let level = row.run.trial.cell.level(factor);
             Field::Text(Some(level).filter(|level| !level.is_empty()))

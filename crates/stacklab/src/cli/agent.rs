@@ -8,7 +8,7 @@ use stacklab_agent::AgentOptions;
 pub(crate) struct AgentCommand {
     #[command(flatten)]
     pub options: AgentOptions,
-    /// With --listen: be a server for unmodified clients of iperf3 instead, on port 5201. It is open to whoever reaches
+    /// With --listen: serve unmodified iperf3 clients instead, on port 5201. It is open to everyone who reaches
     /// it. A test takes at most --longest seconds; to each client it sends at most --most-rate [default: 10000]
     #[arg(
         long,
@@ -16,7 +16,7 @@ pub(crate) struct AgentCommand {
         conflicts_with_all = ["key_file", "open", "tls", "allow_target", "allow"]
     )]
     pub iperf3: bool,
-    /// Clients of iperf3 that are served at once
+    /// Maximum number of concurrent iperf3 clients
     #[arg(long, value_name = "N", default_value_t = 32, requires = "iperf3", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub clients: u32,
 }

@@ -10,16 +10,16 @@ use std::str::FromStr;
 /// Options of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareOptions {
-    /// The record compared with
+    /// The baseline record
     #[arg(value_name = "A")]
     pub a: PathBuf,
-    /// The record compared
+    /// The candidate record
     #[arg(value_name = "B")]
     pub b: PathBuf,
-    /// End with exit code 8 where B is worse than A by more than so many per cent: worse=5%
+    /// Exit with code 8 if B is worse than A by more than this: worse=5%
     #[arg(long, value_name = "worse=PERCENT")]
     pub fail_on: Option<FailOn>,
-    /// Compare this metric only; may be given again
+    /// Compare only this metric; may be repeated
     #[arg(long = "metric", value_name = "NAME", value_parser = compared)]
     pub metrics: Vec<Metric>,
     /// text, markdown, csv, raw-csv or json
@@ -27,7 +27,7 @@ pub(crate) struct CompareOptions {
     pub format: Format,
 }
 
-/// How much worse the second record may be than the first: `worse=5%`.
+/// Allowed change for the worse: `worse=5%`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FailOn {
     /// As a ratio: 0.05 is 5 %.

@@ -8,25 +8,25 @@ use std::path::PathBuf;
 /// Options of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// udp, tcp or echo; or a study file or built-in study whose arms are interleaved and whose hosts share this kernel
+    /// udp, tcp or echo; or a study with interleaved arms whose hosts share this kernel
     #[arg(value_name = "STUDY", default_value = "udp")]
     pub study: PathBuf,
-    /// Bytes per message, without a study of your own
+    /// Bytes per message (without a study)
     #[arg(long, value_name = "BYTES", default_value_t = 128)]
     pub size: u32,
-    /// How long to sample, warm-up and free slices included, without a study of your own
+    /// Sampling time, with warm-up and idle slices (without a study)
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "24s")]
     pub seconds: u64,
-    /// The factor to explain: for a study the one of its comparisons, else any whose arms can take turns
+    /// The factor to explain: one of the study's comparisons; without a study, any that can be interleaved
     #[arg(long, value_name = "FACTOR")]
     pub factor: Option<Factor>,
-    /// The factor's two levels, without a study of your own: baseline, candidate. family, io and mechanism have some
+    /// The factor's two levels, baseline and candidate (without a study); family, io and mechanism have defaults
     #[arg(long, value_name = "A,B", requires = "factor", value_delimiter = ',')]
     pub levels: Vec<String>,
-    /// Mean time between samples of a processor: shorter ones find differences sooner, and cost more
+    /// Mean time between samples of a CPU; shorter times find differences sooner and cost more
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "200us")]
     pub period: u64,
-    /// Periods that are all the same: what they lock onto is told by the lock ratio (docs/explain.md)
+    /// Equal periods between samples; the lock ratio shows aliasing (docs/explain.md)
     #[arg(long, hide = true)]
     pub fixed_period: bool,
     /// Also the functions that differ most
@@ -38,10 +38,10 @@ pub(crate) struct ExplainOptions {
     /// Seed of the plan's order and of the samples' times; without one, a new one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Change one key of the study; may be given again
+    /// Change one key of the study; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
-    /// Keep the record of the runs here; without it, none is kept
+    /// Keep the record in this file
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

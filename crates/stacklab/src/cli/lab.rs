@@ -5,15 +5,15 @@ use clap::{Args, Subcommand};
 use stacklab_model::Mechanism;
 use std::path::PathBuf;
 
-/// The verbs of `lab`.
+/// The subcommands of `lab`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Build a study's testbed and leave it up
     Up(LabUpOptions),
-    /// Run a command, or a shell, on a host of the testbed that is up: sender, receiver, and router1, router2 between
+    /// Run a command, or a shell, on a host of the running testbed: sender, receiver, and router1, router2 between
     /// them
     Enter(LabEnterOptions),
-    /// Remove the testbed that is up
+    /// Remove the running testbed
     Down,
     /// Hold a testbed (used by stacklab itself)
     #[command(hide = true)]
@@ -29,7 +29,7 @@ pub(crate) struct LabUpOptions {
     /// Which study.
     #[command(flatten)]
     pub study: StudyOptions,
-    /// Of a study with routers, what is between them; without it, the study's first mechanism
+    /// The mechanism between the routers; default: the study's first
     #[arg(long, value_name = "NAME")]
     pub mechanism: Option<Mechanism>,
     #[command(flatten)]

@@ -21,12 +21,12 @@ Examples:
   stacklab measure tcp server.example -6 -t 30 -R
   stacklab measure tcp 192.0.2.7 -l 1400 -N -C bbr --json > run.json")]
     Tcp(TcpOptions),
-    /// Throughput, packet rate, loss, jitter and delay of a UDP stream, as fast as it goes or at a rate (-b, --pps)
+    /// Throughput, message rate, loss, jitter and delay of a UDP stream: a flood, or at a rate (-b, --pps)
     #[command(after_help = "\
 Examples:
-  stacklab measure udp server.example              as fast as it goes (iperf3 would send 1 Mbit/s)
+  stacklab measure udp server.example              a flood (iperf3 would send 1 Mbit/s)
   stacklab measure udp server.example -b 100M
-  stacklab measure udp server.example --against ipv4    what IPv6 costs or gains
+  stacklab measure udp server.example --against ipv4    IPv6 compared with IPv4
   stacklab measure udp 2001:db8::7 --pps 10000 -l 64")]
     Udp(UdpOptions),
     /// Round trips of a message out and back, one after another or on a schedule (--pps)
@@ -34,7 +34,7 @@ Examples:
 Examples:
   stacklab measure echo server.example
   stacklab measure echo server.example --tcp -l 1K -n 10000
-  stacklab measure echo server.example --pps 1000    from the intended send time, whatever came back
+  stacklab measure echo server.example --pps 1000    on a schedule, from the intended send time
   stacklab measure echo router.example --peer stamp  any STAMP or TWAMP-Light reflector: delays and losses by direction")]
     Echo(EchoOptions),
     /// Time to open a TCP connection, one after another
@@ -51,7 +51,7 @@ pub(crate) struct TcpOptions {
     message: MessageOptions,
     #[command(flatten)]
     stream: StreamOptions,
-    /// Also how long messages take from one host to the other; each is then received as it comes, which costs
+    /// Also measure one-way delays; each message is then received when it arrives, which costs
     /// throughput
     #[arg(long)]
     delays: bool,
@@ -89,10 +89,10 @@ pub(crate) struct EchoOptions {
     /// Seconds between two rows of the output; 0 for none
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = time)]
     interval: u64,
-    /// Microseconds that both ends poll before they sleep: excludes CPU wake-up from the round trip
+    /// Microseconds for which both ends poll before they sleep: excludes CPU wake-up from the round trip
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     poll: u32,
-    /// Also the round trip between the kernel's transmit and receive timestamps; costs one more system call per message
+    /// Also measure the round trip between the kernel's timestamps; costs one more system call per message
     #[arg(long, conflicts_with_all = ["tcp", "pps"])]
     at_interface: bool,
     #[command(flatten)]
@@ -113,10 +113,10 @@ pub(crate) struct ConnectOptions {
 /// Options of every measurement.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CommonOptions {
-    /// Name or address of the host where `stacklab agent --listen` runs, or addresses of it separated by commas; a
-    /// link-local address with the interface of this host that leads there, as in fe80::1%eth0
+    /// Name or address of the host that runs `stacklab agent --listen`, or its addresses separated by commas; a
+    /// link-local address needs this host's interface to it: fe80::1%eth0
     pub host: String,
-    /// Compare the other family with this one: both in turns of milliseconds, until there is a verdict or -t has passed
+    /// Compare the other family with this one, interleaved, until there is a verdict or -t has passed
     #[arg(long, value_name = "FAMILY", value_parser = family, conflicts_with_all = ["ipv4", "ipv6", "from"])]
     pub against: Option<Family>,
     /// Keep the record of --against in this file
@@ -128,23 +128,23 @@ pub(crate) struct CommonOptions {
     /// Over IPv6
     #[arg(short = '6', long)]
     pub ipv6: bool,
-    /// Port on which the agent listens (the traffic itself goes to ports that the kernels choose), or the peer's
+    /// Port on which the agent or peer listens (the traffic uses ports that the kernels choose)
     /// [default: 5202; iperf3: 5201]
     #[arg(short, long, value_name = "PORT")]
     port: Option<u16>,
-    /// What runs on HOST: `agent` of stacklab's; a server of `iperf3` (tcp and udp only), whose figures are its word;
+    /// The program on HOST: stacklab's `agent`; an `iperf3` server (tcp and udp only), whose figures are unverified;
     /// or a `stamp` session-reflector (echo only)
     #[arg(long, value_name = "PEER", default_value = "agent")]
     pub peer: Peer,
-    /// Take the agent's key from this file. Without it the key is STACKLAB_KEY of the environment, or is asked for on a
+    /// File with the agent's key. Default: STACKLAB_KEY in the environment, or a prompt on the
     /// terminal
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// Speak with the agent inside TLS 1.3, and only with the one of this fingerprint, which `stacklab agent --listen
+    /// Use TLS 1.3, and accept only the agent with this fingerprint, which `stacklab agent --listen
     /// --tls` prints
     #[arg(long, value_name = "FINGERPRINT")]
     pub tls: Option<Fingerprint>,
-    /// Own address to measure from; without it, the one that the kernel chooses
+    /// Source address; default: the kernel chooses
     #[arg(long, value_name = "ADDRESS", value_parser = written_here)]
     pub from: Option<ScopedAddr>,
     /// Seconds to measure, or a time such as 500ms; default 10 unless -n is given
@@ -153,19 +153,19 @@ pub(crate) struct CommonOptions {
     /// Messages (or connections) to measure, instead of a time
     #[arg(short = 'n', visible_short_alias = 'k', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     packets: Option<u64>,
-    /// Seconds of the same traffic before the measured part, left out of all figures
+    /// Seconds of warm-up traffic, left out of all figures
     #[arg(short = 'O', long, value_name = "SECONDS", default_value = "0", value_parser = time)]
     warmup: u64,
-    /// From HOST to here: its agent sends (or asks), and opens the connection
+    /// Reverse: HOST sends (or begins the echo)
     #[arg(short = 'R', long)]
     pub reverse: bool,
-    /// Bytes of socket buffers, in both directions (the kernel doubles them); K and M count in 1024
+    /// Socket buffers in bytes, both directions (the kernel doubles them); K and M are powers of 1024
     #[arg(short = 'w', long, value_name = "BYTES", value_parser = bytes)]
     buffer: Option<u32>,
     /// Differentiated services code point, 0 to 63 or a name such as ef or af41
     #[arg(short = 'S', long, value_name = "POINT", value_parser = dscp)]
     dscp: Option<u8>,
-    /// Print the run and nothing else on standard output, as JSON
+    /// Print only the run, as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -173,7 +173,7 @@ pub(crate) struct CommonOptions {
 /// Options of messages.
 #[derive(Debug, Clone, Args)]
 struct MessageOptions {
-    /// Bytes of a message, at least 32; K and M count in 1024 [default: tcp 128K, udp 1400, echo 64]
+    /// Bytes per message, at least 32; K and M are powers of 1024 [default: tcp 128K, udp 1400, echo 64]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = bytes)]
     size: Option<u32>,
     /// What a message is: `message`, what one call writes; `segment`, one packet per message, validated; other traffic
@@ -196,19 +196,19 @@ fn framing(text: &str) -> Result<Framing, String> {
 /// Options of streams.
 #[derive(Debug, Clone, Args)]
 struct StreamOptions {
-    /// Flows at once, each with a socket of its own
+    /// Parallel flows, each with a separate socket
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     flows: u32,
-    /// Both directions at once
+    /// Both directions at the same time
     #[arg(long, conflicts_with = "reverse")]
     bidir: bool,
-    /// Bits of payload per second, of all flows together; k, M and G count in 1000; 0 or absent: unlimited
+    /// Bits of payload per second, all flows together; k, M and G are powers of 1000; default or 0: unlimited
     #[arg(short = 'b', long, value_name = "RATE", conflicts_with = "pps", value_parser = rate)]
     rate: Option<f64>,
-    /// Messages per second, of all flows together, instead of -b
+    /// Messages per second, all flows together, instead of -b
     #[arg(long, value_name = "N", value_parser = per_second)]
     pps: Option<f64>,
-    /// How messages get into the kernel: auto, plain (a call each), batch (several a call), segment (GSO
+    /// System calls: auto, plain (one message per call), batch (several per call), segment (GSO
     /// batches, UDP), zerocopy (TCP)
     #[arg(long, value_name = "IO", default_value = "auto", value_parser = io)]
     io: Choice,
@@ -230,7 +230,7 @@ struct TcpTuning {
     /// TCP maximum segment size, bytes
     #[arg(short = 'M', long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     mss: Option<u32>,
-    /// Send every TCP message at once (TCP_NODELAY), or none (--nodelay=false); default: off for floods
+    /// Set TCP_NODELAY, or clear it (--nodelay=false); default: off for floods
     #[arg(short = 'N', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     nodelay: Option<bool>,
 }
@@ -252,7 +252,7 @@ pub(crate) struct MeasureRequest {
     pub io: Option<Io>,
     /// Flows at once.
     pub flows: u32,
-    /// Both directions at once.
+    /// Both directions at the same time.
     pub both: bool,
     /// When the measured part ends.
     pub length: Length,
@@ -266,7 +266,7 @@ pub(crate) struct MeasureRequest {
     pub at_interface: bool,
     /// Whether a stream's one-way delays are asked for.
     pub delays: bool,
-    /// What sockets are told.
+    /// Socket options.
     pub tuning: Tuning,
 }
 
@@ -319,7 +319,7 @@ impl MeasureOptions {
                 ..
             }) => {
                 let (probe, pacing) = match pps {
-                    Some(pps) => (Probe::EchoOpen, Pacing::Schedule(*pps)),
+                    Some(pps) => (Probe::EchoOpenLoop, Pacing::Schedule(*pps)),
                     None => (Probe::Echo, Pacing::Lockstep),
                 };
                 let transport = if *tcp { Transport::Tcp } else { Transport::Udp };

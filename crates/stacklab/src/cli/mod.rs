@@ -35,40 +35,40 @@ Exit codes:
   0    done
   1    something else failed
   2    the command line or the study file is wrong
-  3    the testbed cannot be made on this machine, nor an image, or its processors not be sampled (see: stacklab doctor)
-  4    a record cannot be made, read or written
-  5    a host failed in the middle of a campaign, or no agent can be reached there, nor a server or reflector
-  6    the campaign ended without a valid run, what was asked of its figures has none, or a family does not get \
+  3    cannot build the testbed or an image, or cannot sample the CPUs (see: stacklab doctor)
+  4    cannot create, read or write a record
+  5    a host failed during a campaign, or its agent, server or reflector cannot be reached
+  6    no valid run, or no data for the requested output, or a family does not get \
 through (measure --against)
   7    the single measurement (stacklab measure) is not valid
-  8    compare --fail-on found a worse figure
-  9    a host does not work over each family without a failed request (stacklab path)
+  8    the second record is worse (compare --fail-on)
+  9    a request to a host failed over one of the families (stacklab path)
   10   the ratio of the families has drifted (stacklab path --watch)
   11   a file of another tool cannot be read, or has nothing to import (stacklab import)
-  130  interrupted; what was measured is kept";
+  130  interrupted; results so far are kept";
 
-/// What IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
+/// Measures the cost of IPv6, of other network stacks and of transition mechanisms, with confidence intervals.
 #[derive(Debug, Parser)]
 #[command(name = "stacklab", version, after_help = EXIT_CODES, propagate_version = true)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The verbs.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a study: build its testbed, measure until its comparisons are settled, report
+    /// Run a study: build the testbed, measure until the verdicts are settled, report
     #[command(after_help = "\
 Examples:
   stacklab run                                     the quickstart: IPv4 beside IPv6 on this machine
   stacklab run studies/quickstart.toml --scale standard
   stacklab run my.toml --out my.stacklab --seed 7
   stacklab run --set 'testbed.rate=100 Mbit/s' --set 'factors.size=[64, 1408]'
-  stacklab run --resume --out my.stacklab          go on with a campaign that was ended")]
+  stacklab run --resume --out my.stacklab          resume an interrupted campaign")]
     Run(RunOptions),
-    /// Print built-in studies, begin one of your own, or print the reference of study files
+    /// List and print built-in studies, create a study, or print the reference of study files
     #[command(
         subcommand,
         after_help = "\
@@ -79,13 +79,13 @@ Examples:
   stacklab study reference                         docs/study.md: every key, level, probe and metric"
     )]
     Study(StudyCommand),
-    /// Show what a study would measure, in which order, and the time it may take
+    /// Print the runs of a study, their order and the estimated time
     #[command(after_help = "\
 Examples:
   stacklab plan
   stacklab plan my.toml --scale paper")]
     Plan(StudyOptions),
-    /// Print the findings of a record
+    /// Report the results of a record
     #[command(after_help = "\
 Examples:
   stacklab report my.stacklab
@@ -96,25 +96,25 @@ Examples:
   stacklab report my.stacklab --format latex       tables as papers print them
   stacklab report my.stacklab --format markdown --difference lower")]
     Report(ReportOptions),
-    /// Write a record's runs as rows for other programs: one for each run and metric
+    /// Export a record as rows for other programs, one per run and metric
     #[command(after_help = "\
 Examples:
   stacklab export my.stacklab > runs.csv
   stacklab export my.stacklab --format parquet --out runs.parquet
 
-docs/export.md says what each column holds.")]
+docs/export.md describes the columns.")]
     Export(ExportOptions),
-    /// Make a record of result files of iperf3, iperf, netperf, D-ITG or flent, or of rows of `stacklab export`
+    /// Import result files of iperf3, iperf, netperf, D-ITG, flent or `stacklab export` into a record
     #[command(after_help = "\
 Examples:
   stacklab import *.json --out lab.stacklab        tests of iperf3 -J
   stacklab import v4.csv --family ipv4 --transport tcp --size 128K --out v4.stacklab
   stacklab import runs.csv --out again.stacklab    rows of stacklab export
 
-What a file does not tell is missing. Tests of other tools are not paired: there is no verdict on them, and unpaired \
-differences are told. docs/import.md says what is read of each format.")]
+Values that a file does not state are missing. Tests of other tools are not paired: they get no verdict, and unpaired \
+differences are reported. docs/import.md lists what is read of each format.")]
     Import(ImportOptions),
-    /// Put two records side by side: two kernels, two machines, before and after
+    /// Compare two records: two kernels, two machines, before and after a change
     #[command(after_help = "\
 Examples:
   stacklab compare before.stacklab after.stacklab
@@ -122,36 +122,36 @@ Examples:
   stacklab compare main.stacklab change.stacklab --fail-on worse=5%
   stacklab compare a.stacklab b.stacklab --format csv > ab.csv
 
-What both records measured is compared: the same cells by the same metrics. Runs are not paired. With --fail-on the \
-exit code is 8 where the whole 95 % interval of a figure is worse than that.")]
+Cells and metrics that both records have are compared. Runs are not paired. With --fail-on the \
+exit code is 8 if the whole interval of a claim is worse than that.")]
     Compare(CompareOptions),
-    /// Say where in the network stack two arms differ, in nanoseconds a message
+    /// Explain in which stage of the network stack two arms differ, in nanoseconds per message
     #[command(after_help = "\
 Examples:
   stacklab explain                                 UDP of 128 bytes, IPv6 against IPv4, on this machine
   stacklab explain tcp --size 1408 --functions
-  stacklab explain udp --factor io                 one call for many datagrams against one for each
+  stacklab explain udp --factor io                 one system call for many datagrams against one each
   stacklab explain udp --factor mechanism          translated by a program (nat64) against native
   stacklab explain udp --factor size --levels 128,1408
   stacklab explain tcp --format html > why.html    waterfall and flame graph
   stacklab explain my.toml --format json           the first comparison of a study of your own
 
-The processors are sampled while a campaign runs. That needs root, or CAP_PERFMON and CAP_SYSLOG, and hosts that are \
-namespaces of this kernel. docs/explain.md says how it works and what the columns mean.")]
+stacklab samples the CPUs during a campaign. That needs root, or CAP_PERFMON and CAP_SYSLOG, and hosts that are \
+namespaces of this kernel. docs/explain.md describes the method and the columns.")]
     Explain(ExplainOptions),
-    /// Look up what published studies print, check the differences that they state, and print the airtime model
+    /// Print figures of published studies, audit the differences that they state, or print the airtime model
     #[command(
         subcommand,
         after_help = "\
 Examples:
-  stacklab reference list                          the studies, and what is known of each
+  stacklab reference list                          the studies
   stacklab reference show kolahi2009lan            its tables, differences and findings
   stacklab reference audit                         every stated difference, recomputed
   stacklab reference audit --format json
-  stacklab reference airtime --mcs 7 --width 20    what a Wi-Fi channel carries"
+  stacklab reference airtime --mcs 7 --width 20    the capacity of a Wi-Fi channel"
     )]
     Reference(ReferenceCommand),
-    /// Run a published study's preset, then test each of the study's findings on what was measured
+    /// Run a published study's preset and test the study's findings
     #[command(after_help = "\
 Examples:
   stacklab replicate soorty2013linux                some minutes, on namespaces of this machine
@@ -161,7 +161,7 @@ Examples:
 A finding `holds`, goes `the other way`, is `larger than stated`, or has one of the weaker outcomes of \
 docs/published.md; the exit code is 0 in each case. Differences from the study's testbed are printed first.")]
     Replicate(ReplicateOptions),
-    /// Measure once, by hand, to a host where `stacklab agent --listen` runs
+    /// Measure once to a host that runs `stacklab agent --listen`
     #[command(
         subcommand,
         after_help = "\
@@ -173,44 +173,44 @@ Examples:
 Options of each: stacklab measure tcp --help"
     )]
     Measure(MeasureOptions),
-    /// Look at a dual-stack host over each family, with no agent anywhere: which one works, what differs
+    /// Compare the families to a dual-stack host, without an agent: reachability, delays, errors
     #[command(after_help = "\
 Examples:
-  stacklab path example.org                        a minute at one probe a second, 10 MB at most
+  stacklab path example.org                        a minute, one probe per second, at most 10 MB
   stacklab path https://example.org/big --format json
   stacklab path --pairs hosts.txt                  lines of IPv4 address, IPv6 address and name
-  stacklab path example.org --watch --format csv   until Ctrl-C; drifts are told on standard error
+  stacklab path example.org --watch --format csv   until Ctrl-C; drifts on standard error
 
-The exit code is 9 where a family does not work, and 10 where the ratio of the families has drifted: docs/path.md.")]
+The exit code is 9 if a family does not work, and 10 if the ratio of the families has drifted: docs/path.md.")]
     Path(PathOptions),
-    /// Show the records of a folder as a web page: campaigns, a comparison of two, and the campaign in progress
+    /// Serve the records of a folder as a web page, with the campaign in progress
     #[command(after_help = "\
 Examples:
   stacklab serve                                   this folder, at http://127.0.0.1:8046/
-  stacklab serve records --port 9000
-  stacklab serve records --address ::              for others too: they need the token that is printed
+  stacklab serve records --listen :9000
+  stacklab serve records --listen [::]:8046       for other hosts too, with the printed token
 
-It reads records and changes none. It asks for the token of the address that it prints; it does not encrypt, so let \
+It only reads records. Requests need the token in the printed address. The connection is not encrypted: let \
 it listen on networks that you trust.")]
     Serve(ServeOptions),
-    /// Say what this machine can do, and how to get what is missing
+    /// Print what this machine supports, and how to get the rest
     Doctor,
-    /// Fetch what other systems boot from (gvisor, linux-6.1, uml ..) into a folder of stacklab's own
+    /// Fetch or build images of other systems (gvisor, linux-6.1, uml ..) in stacklab's cache
     #[command(
         subcommand,
         after_help = "\
 Examples:
-  stacklab image list                              what there is, and what of it is here
+  stacklab image list                              available and installed images
   stacklab image get linux-6.1                     Debian's newest kernel of that series, checked by apt
   stacklab image get gvisor
-  stacklab image build uml-full                    user-mode Linux with all transition mechanisms; four minutes
-  stacklab image build uml-mine --tree ~/linux     of a kernel that you work on
-  stacklab image check                             compare all files with what was fetched
+  stacklab image build uml-full                    user-mode Linux with all transition mechanisms (four minutes)
+  stacklab image build uml-mine --tree ~/linux     from your kernel tree
+  stacklab image check                             compare all files with the sums taken when fetched
 
-The folder is STACKLAB_CACHE, or stacklab in XDG_CACHE_HOME, or ~/.cache/stacklab. Nothing is installed on the machine."
+The cache is STACKLAB_CACHE, or stacklab in XDG_CACHE_HOME, or ~/.cache/stacklab. Nothing is installed on the machine."
     )]
     Image(ImageCommand),
-    /// Build a study's testbed for use by hand (ping, iperf3, tcpdump on its hosts), and remove it again
+    /// Build a study's testbed for manual use (ping, iperf3, tcpdump on its hosts), and remove it
     #[command(
         subcommand,
         after_help = "\
@@ -221,14 +221,14 @@ Examples:
   stacklab lab enter receiver                      a shell there
   stacklab lab down
 
-Its hosts are namespaces of this kernel, or of a guest's with --in-vm or where this kernel lacks a module. It has no \
+Its hosts are namespaces of this kernel; of a guest's with --in-vm, or if this kernel lacks a module. It has no \
 Wi-Fi and no other systems. `enter` ends with the command's own exit code. One testbed is up at a time; it is \
 removed when its background process ends."
     )]
     Lab(LabCommand),
-    /// Run as the agent in a guest: wait for the coordinator at a port (used by stacklab itself, and in disk images)
+    /// Run as the agent in a guest (used by stacklab itself, and in disk images)
     #[command(after_help = "\
-In a disk image of your own, start it as root when the system is up, for example by a unit of systemd's:
+In your disk image, start it as root when the system is up, for example from a systemd unit:
   ExecStart=/usr/local/bin/stacklab guest")]
     Guest(GuestOptions),
     /// Run an agent: for remote coordinators (--listen), or on standard input (used by stacklab itself)
@@ -241,11 +241,11 @@ Examples:
   stacklab agent --stamp                           a STAMP reflector: docs/stamp.md
   stacklab agent --listen --iperf3                 a server for clients of iperf3, port 5201
 
-An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or \
-STACKLAB_KEY. It sends to the coordinator's own addresses only, for at most --longest seconds a trial. Without --tls \
-the connection is not encrypted: SECURITY.md says what that means. Ctrl-C ends it.")]
+An agent that listens serves whoever knows its key. It generates and prints a key, or takes one from a file or \
+STACKLAB_KEY. It sends to the coordinator's own addresses only, for at most --longest seconds per trial. Without --tls \
+the connection is not encrypted (SECURITY.md). Ctrl-C ends it.")]
     Agent(AgentCommand),
-    /// Remove the program that `run --copy-agent` put on machines that ssh reaches
+    /// Remove the program that `run --copy-agent` copied to other machines
     #[command(after_help = "\
 Example:
   stacklab ssh-clean lab@server

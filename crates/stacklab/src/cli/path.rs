@@ -8,45 +8,45 @@ use std::path::PathBuf;
 /// Options of `stacklab path`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PathOptions {
-    /// Name of a host, or http:// or https:// address to ask for; https where nothing is said
+    /// Host name, or http:// or https:// URL to request; default: https
     #[arg(required_unless_present = "pairs")]
     pub names: Vec<String>,
-    /// File with an IPv4 and an IPv6 address on each line, and then NAME or address to ask for
+    /// File with an IPv4 address, an IPv6 address and a name or URL on each line
     #[arg(long, value_name = "FILE", conflicts_with = "names")]
     pub pairs: Option<PathBuf>,
-    /// Ask these resolvers, and not the system's; DNS is measured over the family of each
+    /// Use these resolvers instead of the system's; DNS is measured over the family of each
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub resolver: Vec<IpAddr>,
-    /// Rounds; without it 10, or as many as there is time for with --watch
+    /// Number of rounds; default: 10, with --watch unlimited
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub rounds: Option<u64>,
-    /// Go on until interrupted, and tell when the ratio of the families drifts
+    /// Run until interrupted, and report when the ratio of the families drifts
     #[arg(long)]
     pub watch: bool,
-    /// With --watch, show figures and verdicts to Prometheus at http://ADDRESS:PORT/metrics
+    /// With --watch, serve figures and verdicts to Prometheus at http://ADDRESS:PORT/metrics
     #[arg(long, value_name = "ADDRESS:PORT", requires = "watch")]
     pub metrics: Option<std::net::SocketAddr>,
-    /// Most probes a second, of all hosts and families together
+    /// Maximum probes per second, across all hosts and families
     #[arg(long, value_name = "N", default_value = "1", value_parser = per_second)]
     pub pps: f64,
-    /// Most megabytes read in all; with --watch, in each hour
+    /// Maximum megabytes read in total; with --watch, per hour
     #[arg(long, value_name = "MB", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub most_mb: u64,
-    /// Differences within so many per cent are equivalent
+    /// Margin in per cent: smaller differences are equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub margin: u8,
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value_t = PathFormat::Text)]
     pub format: PathFormat,
 }
 
-/// Forms of output.
+/// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PathFormat {
     /// For people
     Text,
     /// One object for each host at the end
     Json,
-    /// A row for each figure, as they come
+    /// A row for each figure, as it is measured
     Csv,
 }

@@ -2,7 +2,7 @@
 
 use stacklab_model::{Io, Metric, UnknownName, parse_duration};
 
-/// Nanoseconds of a time: seconds, or with a unit of its own (`500ms`).
+/// Nanoseconds of a time: seconds, or with a unit (`500ms`).
 pub(super) fn time(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok((seconds * 1e9).round() as u64),
@@ -27,7 +27,7 @@ pub(super) fn bytes(text: &str) -> Result<u32, String> {
     if (1.0..=f64::from(u32::MAX)).contains(&bytes) { Ok(bytes as u32) } else { Err(expected()) }
 }
 
-/// Bits per second: a number, with k, M or G for powers of 1000; 0 is no limit.
+/// Bits per second: a number, with k, M or G for powers of 1000; 0 means no limit.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let expected = || "expected bits per second such as 500k, 10M or 1G, or 0 for no limit".to_owned();
     let (number, factor) = suffixed(text, [1_000, 1_000_000, 1_000_000_000]).ok_or_else(expected)?;
@@ -46,9 +46,8 @@ pub(super) fn per_second(text: &str) -> Result<f64, String> {
 /// A metric to compare by.
 pub(super) fn compared(text: &str) -> Result<Metric, String> {
     let metric: Metric = text.parse().map_err(|error: UnknownName| error.to_string())?;
-    if metric.is_bias() {
-        return Err("nothing is compared by it: it says how far an engine is from the interface, and neither more nor \
-            less is better; `report` has it"
+    if metric.is_generator_error() {
+        return Err("it has no verdict: it is the error of a generator against the interface's counters; `report` shows it"
             .to_owned());
     }
     Ok(metric)

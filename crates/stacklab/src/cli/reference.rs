@@ -3,16 +3,16 @@
 use clap::{Args, Subcommand};
 use stacklab_model::wifi::{Band, Guard, Width};
 
-/// The verbs of `reference`.
+/// The subcommands of `reference`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReferenceCommand {
     /// List the studies with the number of figures, stated differences and findings
     List,
-    /// Print a study's figures as its tables, the differences that it states and its findings
+    /// Print a study's tables, stated differences and findings
     Show(ShowOptions),
-    /// Recompute every stated difference by each formula, and say which one gives what is printed
+    /// Recompute every stated difference by each formula, and print which formula reproduces it
     Audit(AuditOptions),
-    /// Print what a Wi-Fi channel carries by the airtime model (802.11n), for each family, size and security
+    /// Print the capacity of a Wi-Fi channel by the airtime model (802.11n), for each family, size and security
     Airtime(AirtimeOptions),
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct AirtimeOptions {
     pub mcs: u8,
 }
 
-/// What an answer that is no report of a record is written as.
+/// Output formats of answers other than reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum TextOrJson {
     /// For a terminal.

@@ -5,27 +5,27 @@ use crate::cli::reference::TextOrJson;
 use clap::Args;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::sources::StudySource;
+use stacklab_guests::Placement;
 use stacklab_study::Study;
-use stacklab_testbed::Placement;
 use std::path::PathBuf;
 
 /// Which study, and how it is changed.
 #[derive(Debug, Args)]
 pub(crate) struct StudyOptions {
-    /// Study file, or the name of a built-in study: quickstart, systems, mechanisms, wifi, engines, or a published one
-    /// (see: stacklab reference list); without one, the quickstart
+    /// Study file, or built-in study: quickstart, systems, mechanisms, wifi, engines, or a published one
+    /// (see: stacklab reference list); default: quickstart
     #[arg(value_name = "STUDY")]
     pub study: Option<PathBuf>,
-    /// How much effort: the study's table of that name is merged over it (quick, standard, paper)
+    /// Effort: quick, standard or paper, a table of that name in the study
     #[arg(long, value_name = "SCALE")]
     pub scale: Option<String>,
-    /// Seed of the plan's random order; without one, a new one, which is recorded
+    /// Seed of the plan's random order; default: a new one, which is recorded
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Change one key of the study, for example runs.min=20; may be given again
+    /// Change one key of the study, for example blocks.min=20; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
-    /// Leave this level out of its factor, with the comparisons that need it, such as linux-6.12; may be given again
+    /// Leave out a level, such as linux-6.12, and the comparisons that need it; may be repeated
     #[arg(long, value_name = "LEVEL")]
     pub without: Vec<String>,
 }
@@ -51,20 +51,20 @@ pub(crate) struct RunOptions {
     /// Which study.
     #[command(flatten)]
     pub study: StudyOptions,
-    /// The record to write; without it, one in this folder named after the study and the time
+    /// The record to write; default: a file in this folder named after study and time
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Put this program on machines that ssh reaches and that have none of this version, without asking
+    /// Copy this program without asking to machines (over ssh) that lack this version
     #[arg(long)]
     pub copy_agent: bool,
     #[command(flatten)]
     pub placement: PlacementOptions,
-    /// Go on with the record named by --out, or with the newest one in this folder; study, scale, settings and seed
-    /// are those it was begun with
+    /// Resume the record named by --out, or the newest one in this folder, with its study, scale, settings
+    /// and seed
     #[arg(long)]
     pub resume: bool,
-    /// Afterwards find why arms are better in cost or rate, by samples of the processors, for at most this time
-    /// (60s); needs what `explain` needs
+    /// Then explain the differences in cost and rate by samples of the CPUs, for at most this time
+    /// (60s); see `explain`
     #[arg(long, value_name = "TIME", value_parser = some_time, num_args = 0..=1, require_equals = true, default_missing_value = "60s")]
     pub explain: Option<u64>,
     /// Mean time between samples of a processor, nanoseconds, if something samples them meanwhile.
@@ -78,9 +78,9 @@ pub(crate) struct RunOptions {
 /// Where the testbeds of a study with routers are.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlacementOptions {
-    /// Build the whole testbed of a study with routers inside a guest whatever this kernel can do: inside the fastest
-    /// that is here, or inside the one named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks
-    /// what a mechanism needs
+    /// Build the whole testbed of a study with routers inside a guest: the fastest
+    /// installed one, or the one named (uml, uml-NAME, linux-6.1 ..). Default: only if this kernel lacks
+    /// a module
     #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
         default_missing_value = "any", hide_default_value = true)]
     pub in_vm: Placement,
@@ -92,21 +92,21 @@ pub(crate) struct ReplicateOptions {
     /// The study; see: stacklab reference list
     #[arg(value_name = "STUDY")]
     pub study: String,
-    /// How much effort: quick (minutes), standard (until intervals meet the target), paper (as many runs and packets)
+    /// Effort: quick (minutes), standard (until intervals meet the target), paper (the study's runs and packets)
     #[arg(long, value_name = "SCALE", default_value = "quick")]
     pub scale: String,
-    /// Seed of the plan's random order; without one, a new one, which is recorded
+    /// Seed of the plan's random order; default: a new one, which is recorded
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Change one key of the preset, for example runs.min=20; may be given again
+    /// Change one key of the preset, for example blocks.min=20; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
-    /// The record to write; without it, one in this folder named after the study and the time
+    /// The record to write; default: a file in this folder named after study and time
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub placement: PlacementOptions,
-    /// Measure nothing: test the findings on this record
+    /// Test the findings on this record, without measuring
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "settings", "seed", "scale"])]
     pub from: Option<PathBuf>,
     /// text or json

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub(crate) enum StudyCommand {
     /// List the built-in studies
     List,
-    /// Print a built-in study, with its comments: a start for one of your own
+    /// Print a built-in study with its comments, as a template
     Show {
         /// Its name, as `list` prints it
         #[arg(value_name = "NAME")]

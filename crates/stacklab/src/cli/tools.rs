@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Options of `guest`.
 #[derive(Debug, Args)]
 pub(crate) struct GuestOptions {
-    /// The device that leads to the coordinator; without it, the virtual machine's port named stacklab
+    /// The device of the coordinator's channel; default: the virtual machine's port named stacklab
     #[arg(long, value_name = "DEVICE")]
     pub channel: Option<PathBuf>,
 }

@@ -2,8 +2,8 @@
 
 use crate::cli::agent::AgentCommand;
 use crate::failure::Failure;
-use crate::iperf3::server::{self, ServerLimits};
 use stacklab_agent::interrupt;
+use stacklab_protocols::iperf3::server::{self, ServerError, ServerLimits};
 use stacklab_testbed::AGENT;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ pub(crate) fn agent(command: &AgentCommand) -> Result<(), Failure> {
                 most_bits_per_second: options.most_rate.unwrap_or(MOST_RATE) * 1e6,
             };
             server::listen(place, limits, options.once, interrupted)
+                .map_err(|ServerError { at, reason }| Failure::Iperf3Server { at, reason })
         }
         _ => Ok(stacklab_agent::run(options, &AGENT)?),
     }

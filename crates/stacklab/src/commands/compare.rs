@@ -55,7 +55,7 @@ fn unseen(uncertain: usize, seen: usize, may_fail: bool) -> Option<String> {
     }
     let which = if seen == 0 { "nothing could be seen: all".to_owned() } else { format!("{uncertain} of") };
     Some(format!(
-        "{which} {all} figures are too uncertain to tell whether B is worse: measure more blocks (--set runs.min) in both"
+        "{which} {all} figures are too uncertain whether B is worse: measure more blocks (--set blocks.min) in both"
     ))
 }
 
@@ -71,7 +71,7 @@ fn nothing_in_common(nothing: NothingInCommon, [a, b]: [&Path; 2], metrics: &[Me
         }
         (NothingInCommon::Metrics, metrics) => {
             let names = metrics.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
-            format!("{a} and {b} do not both have {names}: leave --metric out to see what they have")
+            format!("{a} and {b} do not both have {names}: leave --metric out to compare all")
         }
     })
 }

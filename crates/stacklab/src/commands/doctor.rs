@@ -1,9 +1,11 @@
 //! `stacklab doctor`.
 
+use crate::commands::output::{print_text, width};
 use crate::explaining::can_sample;
 use crate::failure::Failure;
+use stacklab_guests::{image, kinds};
 use stacklab_model::{NoiseFloor, Spread, System, print_duration};
-use stacklab_testbed::{Ability, Privilege, abilities, enter, image, kinds, services};
+use stacklab_testbed::{Ability, Privilege, abilities, enter, services};
 use std::fmt::Write;
 
 /// What every study requires.
@@ -13,10 +15,8 @@ const NEEDED: [&str; 4] = ["network namespace", "ipv6", "veth", "offload control
 pub(crate) fn doctor() -> Result<(), Failure> {
     let privilege = enter()?;
     let mut text = match privilege {
-        Privilege::Root => "Root: testbeds are made directly.\n".to_owned(),
-        Privilege::UserNamespace => {
-            "Not root: testbeds are made in a user namespace of their own.\n".to_owned()
-        }
+        Privilege::Root => "Root: testbeds are built directly.\n".to_owned(),
+        Privilege::UserNamespace => "Not root: testbeds are built in a user namespace.\n".to_owned(),
     };
     let facts = stacklab_traffic::agent::facts();
     let _ = writeln!(
@@ -61,14 +61,41 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     if !unable {
         text += "\nThis machine can run studies: stacklab run\n";
     }
-    crate::commands::output::print_text(&text)?;
+    print_text(&fit(&text, width().tables))?;
     if unable { Err(Failure::Unable) } else { Ok(()) }
+}
+
+/// Breaks lines at the terminal's width. What follows the first line of an item stands below its text, which begins
+/// behind the last run of spaces within the first columns.
+fn fit(text: &str, columns: usize) -> String {
+    /// Where the text of an ability begins.
+    const TEXT: usize = 26;
+    let mut fitted = String::new();
+    for line in text.lines() {
+        let head = &line[..line.char_indices().nth(TEXT).map_or(line.len(), |(at, _)| at)];
+        let hang = head.rfind("  ").map_or(0, |at| at + 2);
+        let (mut column, mut rest) = (0, line);
+        while rest.chars().count() > columns - column {
+            let room = rest.char_indices().nth(columns - column).map_or(rest.len(), |(at, _)| at);
+            // Not within the columns before the text.
+            let from = if column == 0 { hang } else { 0 };
+            let Some(at) = rest[..room].rfind(' ').filter(|at| *at > from) else { break };
+            fitted += rest[..at].trim_end();
+            fitted += "\n";
+            column = hang.min(columns / 2);
+            fitted += &" ".repeat(column);
+            rest = rest[at..].trim_start();
+        }
+        fitted += rest;
+        fitted += "\n";
+    }
+    fitted
 }
 
 /// Where a testbed with routers runs if this kernel lacks what it needs.
 fn guest(built: &[System]) -> String {
     let is_here = built.contains(&System::OwnUml("full".to_owned()));
-    let place = if is_here { "which is here" } else { "to be had by: stacklab image build uml-full" };
+    let place = if is_here { "which is here" } else { "to get it: stacklab image build uml-full" };
     format!(
         "What is missing for routed testbeds (mechanisms, delay, loss) is in the guest uml-full, {place}.\n\
          `run` and `lab up` use it where this kernel lacks a module.\n"
@@ -121,9 +148,23 @@ mod tests {
 
     #[test]
     fn a_kernel_without_modules_has_a_guest() {
-        assert!(guest(&[]).contains("to be had by: stacklab image build uml-full"));
+        assert!(guest(&[]).contains("to get it: stacklab image build uml-full"));
         assert!(guest(&[System::OwnUml("full".to_owned())]).contains("uml-full, which is here."));
         assert!(guest(&[System::OwnUml("mine".to_owned())]).contains("image build"));
+    }
+
+    #[test]
+    fn lines_fit_the_terminal() {
+        let reason = "the kernel has no module that delays packets, as user-mode Linux has";
+        let text = format!("Heading\n  no   {:<18} {reason}\n  yes  veth               links\n", "netem");
+        let fitted = fit(&text, 60);
+        assert!(fitted.lines().all(|line| line.chars().count() <= 60), "{fitted}");
+        let below = fitted.lines().nth(2).unwrap();
+        assert_eq!(below.len() - below.trim_start().len(), 26, "{fitted}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&fitted), words(&text));
+        assert_eq!(fit(&text, usize::MAX), text);
+        assert_eq!(fit("indivisible\n", 4), "indivisible\n");
     }
 
     #[test]

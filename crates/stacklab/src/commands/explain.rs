@@ -11,12 +11,12 @@ use crate::explaining::{ARM_NS, ARMS, SLICE_NS, WARMUP_NS, explanations, possibl
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
 use stacklab_campaign::sources::new_seed;
+use stacklab_guests::Placement;
 use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
 use stacklab_profile::{Sampler, Timing};
 use stacklab_report::Format;
 use stacklab_report::page::html;
 use stacklab_study::Study;
-use stacklab_testbed::Placement;
 use stacklab_traffic::protocol::AgentError;
 use std::path::Path;
 
@@ -106,7 +106,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
         ([], Factor::Mechanism) => [Mechanism::Native.to_string(), Mechanism::Nat64.to_string()],
         _ => {
             return Err(Failure::Usage(format!(
-                "--factor {factor} wants two levels: --levels A,B; or name a study that compares them in place of {}",
+                "--factor {factor} needs two levels: --levels A,B; or name a study that compares them instead of {}",
                 options.study.display()
             )));
         }
@@ -135,10 +135,10 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
     let is_routed = [Factor::Mechanism, Factor::Routers, Factor::Translator].contains(&factor);
     let topology = if is_routed { "topology = \"routed\"\n" } else { "" };
     Ok(format!(
-        "title = \"Where the time of {} goes\"\n[testbed]\n{topology}offloads = false\n\
+        "title = \"CPU time of {}\"\n[testbed]\n{topology}offloads = false\n\
          [factors]\n{factor} = [{baseline}, {candidate}]\n{others}\
          [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"{}us\"\n\
-         [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"{}us\"\n\
+         [blocks]\nmin = {trials}\nmax = {trials}\nschedule = \"interleaved\"\nslice = \"{}us\"\n\
          [[comparison]]\nfactor = \"{factor}\"\nbaseline = {baseline}\ncandidate = {candidate}\n",
         options.study.display(),
         options.seconds.div_ceil(ARMS * trials).max(LEAST_ARM_NS) / 1000,

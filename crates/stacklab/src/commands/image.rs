@@ -3,8 +3,8 @@
 use crate::cli::image::{ImageBuildOptions, ImageCommand};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
+use stacklab_guests::image::{self, Image};
 use stacklab_model::System;
-use stacklab_testbed::image::{self, Image};
 use std::fmt::Write;
 
 /// Lists, fetches or checks images.

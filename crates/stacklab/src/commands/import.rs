@@ -5,9 +5,9 @@ use crate::commands::output::print_text;
 use crate::failure::Failure;
 use sha2::{Digest, Sha256};
 use stacklab_campaign::imported::{ImportedStudy, NAME};
-use stacklab_interop::import::{Content, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
-use stacklab_model::{CpuScope, RunRecord, Transport, printable_text};
-use stacklab_store::{Campaign, Origin, Record, StoreError};
+use stacklab_import::{Content, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
+use stacklab_model::{CpuScope, Transport, printable_text};
+use stacklab_store::{Campaign, Imported, Origin, Record, StoreError};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -62,8 +62,8 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
         cpu_scope: CpuScope::Various,
         sample_period_ns: None,
     };
-    let runs: Vec<(Origin, RunRecord)> =
-        runs.into_iter().map(|(file, run)| (origins[file].clone(), run)).collect();
+    let imported = |(file, run, series): ImportedRun| Imported { origin: origins[file].clone(), run, series };
+    let runs: Vec<Imported> = runs.into_iter().map(imported).collect();
     Record::import(&options.out, &campaign, &runs)?;
     let [count, files] = [(runs.len(), "run"), (origins.len(), "file")]
         .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
@@ -107,9 +107,8 @@ fn tell(tests: &mut [ToolTest], options: &ImportOptions, name: &str) -> Result<V
     let mut needed: BTreeMap<Untold, String> = BTreeMap::new();
     for test in tests {
         let untold = test.cell().err().unwrap_or_default();
-        test.tell(family, transport, size).map_err(|what| {
-            Failure::Usage(format!("{name} tells otherwise than {}: leave it out", option(what)))
-        })?;
+        test.tell(family, transport, size)
+            .map_err(|what| Failure::Usage(format!("{name} contradicts {}: leave it out", option(what))))?;
         fits(test, size, name)?;
         let words = words.iter().filter(|(_, what)| untold.contains(what));
         needed.extend(words.filter_map(|(word, what)| Some((*what, word.clone()?))));
@@ -145,7 +144,7 @@ fn untold(path: &Path, file: &ToolFile, number: usize) -> Failure {
     let missing = tests[number].cell().err().unwrap_or_default();
     let options = missing.iter().map(|what| option(*what)).collect::<Vec<_>>().join(" and ");
     Failure::Usage(format!(
-        "{}, test {}: the file does not tell all that a run needs: say it by {options}",
+        "{}, test {}: the file does not state everything that a run needs: add {options}",
         path.display(),
         number + 1
     ))

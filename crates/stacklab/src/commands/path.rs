@@ -57,7 +57,7 @@ fn failure(error: PathError) -> Failure {
     match error {
         PathError::Unreadable(text) => Failure::Usage(text),
         PathError::NoAddress(text) => Failure::Unreachable(text),
-        PathError::Interrupted => AgentError::Interrupted.into(),
+        PathError::Interrupted => Failure::from(AgentError::Interrupted),
         PathError::Listen(reason) => {
             Failure::System { attempted: "listen on the address of --metrics", reason }
         }

@@ -4,9 +4,9 @@ use crate::cli::run::StudyOptions;
 use crate::failure::Failure;
 use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::sources::new_seed;
+use stacklab_guests::Placement;
 use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::Placement;
 use std::fmt::Write;
 
 /// Shows what a study would measure, in which order, and the time it may take.
@@ -75,7 +75,7 @@ fn describe(study: &Study, plan: &Plan) -> String {
             comparison.factor, comparison.candidate, comparison.baseline
         ));
     }
-    let turns = if plan.interleaves_any() { "interleaved" } else { "separate" };
+    let turns = if plan.interleaves_any() { "interleaved" } else { "sequential" };
     line(format!("Arms        {turns}"));
     let estimate = plan.estimate(study);
     line(format!(
@@ -105,7 +105,7 @@ fn describe_probe(probe: &ProbeSpec) -> String {
     let pacing = match probe.pacing {
         Pacing::Flood => "flood".to_owned(),
         Pacing::Lockstep => "one outstanding".to_owned(),
-        Pacing::Schedule(per_second) => format!("{per_second} packet/s"),
+        Pacing::Schedule(per_second) => format!("{per_second} message/s"),
         pacing @ (Pacing::Link | Pacing::Share(_)) => pacing.to_string(),
     };
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();

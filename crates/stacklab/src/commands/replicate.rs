@@ -2,12 +2,12 @@
 
 use crate::cli::reference::TextOrJson;
 use crate::cli::run::{ReplicateOptions, RunOptions, StudyOptions};
-use crate::commands::output::print_text;
+use crate::commands::output::{print_text, width};
 use crate::commands::reference::named;
 use crate::commands::run::campaign;
 use crate::failure::Failure;
-use crate::replication::{json, replicate as judged, text};
-use stacklab_reference::Reference;
+use stacklab_published::Reference;
+use stacklab_published::replication::{json, replicate as judged, text};
 use stacklab_store::Record;
 
 /// Runs a published study's preset, or reads a record of one, and tests the study's findings on it.
@@ -17,7 +17,7 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
     let ended = match &options.from {
         Some(path) => (Record::read(path)?, Ok(())),
         None => {
-            eprint!("{}", text::limits(&all.of(study.name).limits));
+            eprint!("{}", text::limits(&all.of(study.name).limits, width()));
             campaign(&RunOptions {
                 study: StudyOptions {
                     study: Some(study.name.into()),
@@ -39,7 +39,7 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
     let (record, measured) = ended;
     let replication = judged(study, &all, &record)?;
     print_text(&match options.format {
-        TextOrJson::Text => text::render(&replication),
+        TextOrJson::Text => text::render(&replication, width()),
         TextOrJson::Json => json::render(&replication),
     })?;
     eprintln!("The record: {} (stacklab report prints its comparisons)", record.path().display());

@@ -17,10 +17,10 @@ use stacklab_campaign::rig::remote_host::reach;
 use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::schedule::as_it_began;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
+use stacklab_guests::image::Image;
 use stacklab_model::{Cell, CpuScope, Factor, Metric, Probe, System, Systems, Topology, once_each};
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::image::Image;
 use stacklab_testbed::{Privilege, enter, services};
 use stacklab_traffic::host::other_load::{LoadSample, OtherLoad};
 use stacklab_traffic::host::unix_time::now_unix_ns;
@@ -50,10 +50,10 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     } else {
         eprintln!("stacklab: no block is complete: there is nothing to compare yet");
     }
-    eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
+    eprintln!("The record: {} (other formats: stacklab report --help)", record.path().display());
     if let Err(Failure::Campaign(CampaignError::Testbed(_))) = measured {
         eprintln!(
-            "What was measured is kept: go on with `stacklab run --resume --out {}`",
+            "Results so far are kept. Resume with: stacklab run --resume --out {}",
             record.path().display()
         );
     }
@@ -91,7 +91,7 @@ fn campaign_until(
     let reached = reach(&request.study, copying)?;
     let builds = request.study.systems().iter().any(Systems::are_built);
     if builds && enter()? == Privilege::UserNamespace {
-        eprintln!("stacklab: not root: working in a user namespace of its own");
+        eprintln!("stacklab: not root: building the testbed in a user namespace");
     }
     let routed = RoutedPlacement::of(&request.study, &options.placement.in_vm)?;
     if let Some(place) = routed.as_ref().and_then(RoutedPlacement::guest_and_why) {
@@ -290,8 +290,7 @@ fn refuse_another_place(request: &Request, testbed_description: &str) -> Result<
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "{} cannot be resumed on another testbed: leave --in-vm out or add it as it was, use programs of \
-         the versions that it was begun with, or start a new record\n\
+        "{} cannot be resumed on another testbed: use the same --in-vm and the same program versions, or start a new record\n\
          it was: {}\nit is:  {testbed_description}",
         request.path.display(),
         request.campaign.testbed_description

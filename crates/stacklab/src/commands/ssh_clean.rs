@@ -17,7 +17,7 @@ pub(crate) fn ssh_clean(options: &SshCleanOptions) -> Result<(), Failure> {
     for system in machines {
         let removed = remove(&system)?;
         if removed.is_empty() {
-            print_text(&format!("{system}: no stacklab was put there\n"))?;
+            print_text(&format!("{system}: no copy of stacklab found\n"))?;
         }
         for name in removed {
             print_text(&format!("{system}: removed {name}\n"))?;

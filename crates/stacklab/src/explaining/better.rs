@@ -1,6 +1,6 @@
-//! `run --explain`: why the arms of a campaign that are better are, by samples of the processors in a time of its own.
+//! `run --explain`: samples the processors, in separate runs, to explain why arms of a campaign are better.
 //!
-//! Each pair of cells is measured anew, in a record of its own that is not kept: sampled runs give no verdicts, and
+//! Each pair of cells is measured anew, in a record that is not kept: sampled runs give no verdicts, and
 //! the campaign's runs were not sampled.
 
 use crate::explaining::{ARM_NS, ARMS, SEPARATE, SLICE_NS, WARMUP_NS, explanations as explained, possible};
@@ -12,6 +12,7 @@ use stacklab_campaign::record::Recorded;
 use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::sources::new_seed;
+use stacklab_guests::Placement;
 use stacklab_model::{
     Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
     ProbeSpec, Slicing, StoppingRule, Transport, Verdict, Why,
@@ -19,17 +20,16 @@ use stacklab_model::{
 use stacklab_profile::{Sampler, Timing};
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::Placement;
 use stacklab_traffic::protocol::AgentError;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Metrics of what a message costs, and of rates and times that follow from it.
 const METRICS: [Metric; 7] = [
-    Metric::CpuPerPacket,
-    Metric::CpuPerPacketSender,
+    Metric::ReceiverCpuPerMessage,
+    Metric::SenderCpuPerMessage,
     Metric::Throughput,
-    Metric::PacketRate,
+    Metric::MessageRate,
     Metric::Rtt,
     Metric::RttMean,
     Metric::RttInterface,
@@ -245,11 +245,11 @@ mod tests {
 
     #[test]
     fn what_differs_most_is_first_one_of_each_kind_before_any_second_and_nothing_twice() {
-        use Metric::{CpuPerPacket, Loss, Rtt, Throughput};
+        use Metric::{Loss, ReceiverCpuPerMessage, Rtt, Throughput};
         use Transport::{Tcp, Udp};
         let comparisons = [
             compared(Throughput, Udp, 128, 0.95, true),
-            compared(CpuPerPacket, Udp, 128, 1.05, true),
+            compared(ReceiverCpuPerMessage, Udp, 128, 1.05, true),
             compared(Throughput, Udp, 512, 0.90, true),
             compared(Throughput, Tcp, 128, 0.98, true),
             compared(Throughput, Tcp, 512, 0.80, false),
@@ -282,7 +282,7 @@ mod tests {
         assert!(plan.interleaves(|_| true) == Some(true), "{:?}", plan.block(0));
         assert!(plan.block(0).iter().all(|trial| trial.probe == Probe::Stream));
         let separate = Study { slicing: None, ..study.clone() };
-        assert!(part_of(&separate, &pair).unwrap_err().to_string().contains("runs.arms"));
+        assert!(part_of(&separate, &pair).unwrap_err().to_string().contains("blocks.schedule"));
         let none = Pair { probe: Probe::Paced, ..pair };
         assert!(
             part_of(&Study { probes: vec![], ..study }, &none).unwrap_err().to_string().contains("no probe")

@@ -5,13 +5,13 @@ pub(crate) mod better;
 use crate::failure::Failure;
 use stacklab_analysis::{ArmSlice, stage_costs};
 use stacklab_campaign::rig::placement::RoutedPlacement;
+use stacklab_guests::Placement;
 use stacklab_model::{
     Cell, Explanation, Factor, HostReport, Probe, Profile, Role, SELF_ARMS, SampleEvent, Slice, Systems,
     Topology, Why,
 };
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::Placement;
 use std::collections::HashMap;
 
 /// Arms of a sampled trial: two, and one of them as two more.
@@ -27,15 +27,13 @@ pub(crate) const SLICE_NS: u64 = 4_000_000;
 const HANGING: [&str; 2] = ["6.16.", "6.17."];
 
 /// Why arms that are measured one after the other are not explained.
-const SEPARATE: &str =
-    "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"";
+const SEPARATE: &str = "its arms are not interleaved, and machines drift by more than stages differ: set blocks.schedule to \"interleaved\"";
 /// Why arms that cannot take turns are not explained.
-const APART: &str = "its arms cannot take turns, and machines wander by more than stages differ: settings of a path (mtu, queue_length) \
-                     and other probes than streams and echoes are measured one after the other";
+const APART: &str = "its arms are not interleaved, and machine drift exceeds the difference between stages: settings of a path (mtu, queue_length) and probes other than streams and echoes are measured one after the other";
 /// Why runs have slices that cannot be used.
-const NO_CLOCK: &str = "its slices have no CPU time, which a message's cost is taken from";
+const NO_CLOCK: &str = "its slices have no CPU time, which the cost per message needs";
 /// Why an explanation may lack its costs.
-const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds; of a study, longer probes, and runs.min of 8 or more)";
+const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds; of a study, longer probes, and blocks.min of 8 or more)";
 
 /// Refuses what cannot be sampled, before anything is built.
 ///
@@ -44,7 +42,7 @@ const TOO_FEW: &str = "too few samples of both arms: sample for longer (--second
 pub(crate) fn possible(study: &Study, name: &str, inside: &Placement) -> Result<(), Failure> {
     let refuse = |why: String| Err(Failure::Usage(format!("{name} cannot be explained: {why}")));
     if let Some(systems) = study.systems().iter().find(|systems| **systems != Systems::NAMESPACES) {
-        return refuse(format!("with os = {systems} a host has a kernel of its own, which is not sampled"));
+        return refuse(format!("with os = {systems} a host has a separate kernel, which is not sampled"));
     }
     let routed = RoutedPlacement::of(study, inside)?;
     if matches!(study.topology, Topology::Wifi(_)) || routed.is_some_and(|routed| routed.is_in_guest()) {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use stacklab_analysis::{findings, limit};
 use stacklab_campaign::record::Recorded;
 use stacklab_model::{Cell, LimitedBy, Metric, RunRecord, Trial};
-use stacklab_report::page::{Detailed, Page, PageSource, RunDetail, detail, page};
+use stacklab_report::page::{Detailed, Page, PageSource, RunDetail, detail, page, tool_side};
 use stacklab_store::Record;
 use std::collections::HashMap;
 
@@ -62,7 +62,21 @@ pub(crate) fn run_detail(record: &Record, block: u32, position: u32) -> Result<O
     let is_meant = |trial: &Trial| (trial.block, trial.position) == (block, position);
     let Some(place) = runs.iter().position(|run| is_meant(&run.trial)) else { return Ok(None) };
     let whole = with_reports(record, &runs[place])?;
-    Ok(Some(detail(&whole, &beside(record, &runs, &whole)?, Detailed::Fully)))
+    detail_of(record, &whole, &runs, Detailed::Fully).map(Some)
+}
+
+/// The details of a run with its host reports; of an imported one, which has none, its intervals.
+fn detail_of(
+    record: &Record,
+    whole: &RunRecord,
+    runs: &[RunRecord],
+    detailed: Detailed,
+) -> Result<RunDetail, Failure> {
+    let mut detail = detail(whole, &beside(record, runs, whole)?, detailed);
+    if let Some(series) = record.tool_series(&whole.trial)? {
+        detail.sides.push(tool_side(&series));
+    }
+    Ok(detail)
 }
 
 fn with_reports(record: &Record, run: &RunRecord) -> Result<RunRecord, Failure> {
@@ -99,7 +113,7 @@ fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDe
     let mut details = fill(wanted, room, |run, shown| {
         let whole = with_reports(record, run)?;
         let detailed = if shown < 24 { Detailed::Fully } else { Detailed::Briefly };
-        let detail = detail(&whole, &beside(record, runs, &whole)?, detailed);
+        let detail = detail_of(record, &whole, runs, detailed)?;
         let bytes = bytes(&detail);
         Ok((detail, bytes))
     })?;

@@ -1,9 +1,9 @@
 //! Published figures of a study, for the metrics of its replication.
 
 use crate::failure::Failure;
-use crate::replication::published_name;
 use stacklab_model::Metric;
-use stacklab_reference::{PublishedFigure, Reference};
+use stacklab_published::replication::published_name;
+use stacklab_published::{PublishedFigure, Reference};
 use stacklab_report::page::Published;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ type Key = (Metric, Option<String>, String);
 pub(super) fn of(study_name: &str) -> Result<Vec<Published>, Failure> {
     let study = Path::new(study_name).file_stem().unwrap_or_default().to_string_lossy();
     // Of no study of this name there are no tables to read.
-    if stacklab_reference::study(&study).is_none() {
+    if stacklab_published::study(&study).is_none() {
         return Ok(Vec::new());
     }
     let own = Reference::built_in()?.of(&study);

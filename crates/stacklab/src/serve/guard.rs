@@ -53,7 +53,8 @@ impl Guard {
             }
             Some(_) => {
                 return Err(Failure::Usage(
-                    "a token has at least 16 letters and digits; without --token one is made".to_owned(),
+                    "a token has at least 16 letters and digits; without --token, one is generated"
+                        .to_owned(),
                 ));
             }
         };
@@ -145,7 +146,7 @@ fn same(a: &str, b: &str) -> bool {
 
 fn new_token() -> Result<String, Failure> {
     random_hex(16).map_err(|error| {
-        Failure::Usage(format!("no random token could be made ({error}): name one by --token"))
+        Failure::Usage(format!("cannot generate a random token ({error}): set one with --token"))
     })
 }
 

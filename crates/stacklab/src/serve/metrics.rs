@@ -7,7 +7,7 @@ use stacklab_report::prometheus::{Gauge, Labels, exposition};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// So many records have gauges: those that changed last.
+/// Maximum number of records with gauges: those that changed last.
 const MOST: usize = 20;
 
 /// The gauges of records, each record's kept while it does not change.

@@ -29,7 +29,6 @@ use guard::Guard;
 use library::Library;
 use metrics::Exporter;
 use server::{STREAMS, Server};
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Serves until it is interrupted.
@@ -39,7 +38,7 @@ use std::sync::Arc;
 pub(crate) fn serve(options: &ServeOptions) -> Result<(), Failure> {
     stacklab_report::page::shell()?;
     let library = Library::open(&options.folder)?;
-    let address = SocketAddr::new(options.address, options.port);
+    let address = options.listen;
     let failed = |reason| Failure::Serve { address, reason };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
--- Format 4 of the record. docs/record.md says what each column holds.
+-- Format 5 of the record. docs/record.md says what each column holds.
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     program_version TEXT NOT NULL,

@@ -7,11 +7,6 @@ use stacklab_store::{Campaign, Record};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Makes a record of the third format of one of this one.
-pub(crate) const THIRD_FORMAT: &str =
-    "DROP TABLE origin; DROP TABLE stage_cost; DROP TABLE stack_cost; DROP TABLE explanation;
-     ALTER TABLE campaign DROP COLUMN sample_period_ns; PRAGMA user_version = 3;";
-
 fn campaign() -> Campaign {
     Campaign { sample_period_ns: Some(200_000), ..made::campaign() }
 }
@@ -88,21 +83,6 @@ fn what_goes_in_comes_out() {
     let record = Record::read(&path).unwrap();
     assert_eq!(record.campaign().unwrap(), campaign());
     assert_eq!(record.explanations().unwrap(), explanations());
-}
-
-#[test]
-fn a_record_of_the_third_format_has_none_and_can_get_some() {
-    let (_folder, path) = record();
-    execute(&path, THIRD_FORMAT);
-    let read = |path: &Path| {
-        let record = Record::read(path).unwrap();
-        (record.campaign().unwrap().sample_period_ns, record.explanations().unwrap())
-    };
-    let before = std::fs::read(&path).unwrap();
-    assert_eq!(read(&path), (None, vec![]));
-    assert_eq!(std::fs::read(&path).unwrap(), before);
-    Record::open(&path).unwrap().put_explanations(&explanations()).unwrap();
-    assert_eq!(read(&path), (None, explanations()));
 }
 
 #[test]

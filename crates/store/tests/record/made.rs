@@ -13,7 +13,7 @@ pub(crate) fn campaign() -> Campaign {
         study_name: "a.toml".into(),
         study_text: "title = \"a\"".into(),
         scale: Some("quick".into()),
-        settings: vec!["runs.min=2".into()],
+        settings: vec!["blocks.min=2".into()],
         seed: u64::MAX,
         testbed_description: "two hosts".into(),
         cpu_scope: CpuScope::Shared,

@@ -4,10 +4,9 @@ mod explanations;
 mod hostile;
 mod made;
 
-use explanations::THIRD_FORMAT;
 use made::{campaign, host, record, run, side};
 use stacklab_model::*;
-use stacklab_store::{Campaign, FORMAT, Record, StoreError};
+use stacklab_store::{Campaign, FORMAT, Imported, Origin, Record, StoreError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -23,6 +22,33 @@ fn intervals_are_of_valid_runs_and_of_one_host() {
     // Both hosts of both runs have two; the second run is invalid.
     let rows = side(Role::Sender).series;
     assert_eq!(series, BTreeMap::from([((0, 0), rows)]));
+}
+
+#[test]
+fn keeps_intervals_of_imported_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.stacklab");
+    let origin = Origin {
+        tool: "iperf".into(),
+        version: None,
+        file: "a.txt".into(),
+        sha256: "0".repeat(64),
+        told: String::new(),
+    };
+    let series = ToolSeries { role: Role::Receiver, rows: side(Role::Sender).series };
+    let imported = |position, series| {
+        let run = RunRecord { host_reports: Vec::new(), ..run(0, position, RunStatus::Valid) };
+        Imported { origin: origin.clone(), run, series }
+    };
+    let runs = [imported(0, Some(series.clone())), imported(1, None)];
+    Record::import(&path, &campaign(), &runs).unwrap();
+    let record = Record::read(&path).unwrap();
+    let found = |place: usize| record.tool_series(&runs[place].run.trial).unwrap();
+    assert_eq!((found(0), found(1)), (Some(series), None));
+    // A measured run's intervals are those of its hosts' reports.
+    let (_folder, path) = self::record();
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.tool_series(&run(0, 0, RunStatus::Valid).trial).unwrap(), None);
 }
 
 #[test]
@@ -84,80 +110,6 @@ fn a_run_in_both_directions_keeps_its_four_sides_apart_and_in_order() {
     }
     record.put_run(&both).unwrap();
     assert_eq!(record.host_reports(&both.trial).unwrap(), both.host_reports);
-}
-
-/// A record in the first stacklab's format: its tables, and a run with both host reports.
-fn first_format() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("old.stacklab");
-    let raw = rusqlite::Connection::open(&path).unwrap();
-    raw.execute_batch("PRAGMA application_id = 0x53744c62; PRAGMA user_version = 1").unwrap();
-    raw.execute_batch(include_str!("../old/format1.sql")).unwrap();
-    raw.execute_batch(include_str!("../old/rows1.sql")).unwrap();
-    (folder, path)
-}
-
-/// The contents of the record of the first format, whether read unchanged or converted.
-fn holds_the_first_formats_run(record: &Record) {
-    assert_eq!(record.campaign().unwrap().study_name, "a.toml");
-    let runs = record.runs().unwrap();
-    assert_eq!(runs.len(), 1);
-    assert_eq!(runs[0].trial.to_string(), "block 1 stream ipv6 tcp segment 128 B");
-    assert!(runs[0].trial.cell.settings.is_empty());
-    assert_eq!((runs[0].spec.io, runs[0].spec.flows), (Io::Plain, 1));
-    assert_eq!(runs[0].values[&Metric::Throughput], Value::Measured(93.5));
-    let host_reports = record.host_reports(&runs[0].trial).unwrap();
-    assert_eq!(host_reports.iter().map(|side| side.role).collect::<Vec<_>>(), [Role::Sender, Role::Receiver]);
-    assert_eq!(host_reports[0].sent.measured, 1000);
-    assert_eq!(host_reports[1].delays.as_ref().unwrap().mean_ns, 15000.5);
-    assert_eq!(host_reports[1].series.len(), 2);
-}
-
-#[test]
-fn a_record_of_the_first_format_is_read_as_it_is() {
-    let (_folder, path) = first_format();
-    let before = std::fs::read(&path).unwrap();
-    holds_the_first_formats_run(&Record::read(&path).unwrap());
-    assert_eq!(std::fs::read(&path).unwrap(), before);
-}
-
-#[test]
-fn a_record_of_the_first_format_is_gone_on_with_in_this_one() {
-    let (_folder, path) = first_format();
-    let mut record = Record::open(&path).unwrap();
-    holds_the_first_formats_run(&record);
-    let new = run(0, 1, RunStatus::Valid);
-    record.put_run(&new).unwrap();
-    drop(record);
-    let raw = rusqlite::Connection::open(&path).unwrap();
-    assert_eq!(raw.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap(), FORMAT);
-    assert!(!raw.prepare("PRAGMA foreign_key_check").unwrap().exists([]).unwrap());
-    let record = Record::read(&path).unwrap();
-    assert_eq!(record.host_reports(&new.trial).unwrap(), new.host_reports);
-    assert_eq!(record.runs().unwrap()[1].trial, new.trial);
-}
-
-#[test]
-fn a_record_without_slices_or_without_their_waiting_times_is_read_and_gone_on_with() {
-    let [first, new] = [0, 1].map(|block| run(block, 0, RunStatus::Valid));
-    // What the second format had not, and the first records of the third one.
-    let second: fn(&mut HostReport) = |side| side.slices.clear();
-    let third: fn(&mut HostReport) = |side| side.slices.iter_mut().for_each(|slice| slice.waited_ns = None);
-    let no_table = format!("{THIRD_FORMAT} DROP TABLE slice; PRAGMA user_version = 2");
-    let no_column = format!("{THIRD_FORMAT} ALTER TABLE slice DROP COLUMN waited_ns");
-    for (script, lacks) in [(no_table, second), (no_column, third)] {
-        let (_folder, path) = record();
-        rusqlite::Connection::open(&path).unwrap().execute_batch(&script).unwrap();
-        let before = std::fs::read(&path).unwrap();
-        let mut old = first.host_reports.clone();
-        old.iter_mut().for_each(lacks);
-        assert_eq!(Record::read(&path).unwrap().host_reports(&first.trial).unwrap(), old);
-        assert_eq!(std::fs::read(&path).unwrap(), before);
-        let mut record = Record::open(&path).unwrap();
-        record.put_run(&new).unwrap();
-        assert_eq!(record.host_reports(&first.trial).unwrap(), old);
-        assert_eq!(record.host_reports(&new.trial).unwrap(), new.host_reports);
-    }
 }
 
 #[test]
@@ -238,12 +190,20 @@ fn another_programs_database_is_refused() {
 }
 
 #[test]
-fn a_newer_format_is_refused_with_a_sentence() {
+fn refuses_other_formats() {
     let (_folder, path) = record();
-    let newer = format!("PRAGMA user_version = {}", FORMAT + 1);
-    rusqlite::Connection::open(&path).unwrap().execute_batch(&newer).unwrap();
-    let text = refusal(Record::read(&path));
-    assert!(text.contains("has record format 5, and this stacklab knows formats up to 4"), "{text}");
+    for (format, text) in [
+        (FORMAT + 1, "has record format 6, and this version reads formats up to 5"),
+        (
+            FORMAT - 1,
+            "has record format 4 of an unreleased version, and this stacklab reads format 5: measure again",
+        ),
+    ] {
+        rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();
+        for refused in [refusal(Record::read(&path)), refusal(Record::open(&path))] {
+            assert!(refused.contains(text), "{refused}");
+        }
+    }
 }
 
 #[test]

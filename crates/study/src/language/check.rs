@@ -5,7 +5,8 @@ use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::key::{Key, Kind};
 use crate::language::leaf;
 use crate::language::table::PARTIAL;
-use crate::parse::tree::{Node, Table, Value};
+use crate::parse::tree::{KeyValue, Node, Table, Value};
+use stacklab_model::renamed_key;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -14,7 +15,10 @@ pub(crate) fn table(table: &Table, keys: &[Key], path: &str, problems: &mut Prob
     for entry in &table.0 {
         let path = join(path, &entry.name);
         match keys.iter().find(|key| key.name == entry.name) {
-            None => problems.add(unknown_key(entry.name_place.clone(), &entry.name, keys, &path)),
+            None => match renamed_key(&path) {
+                Some(new) => renamed(entry, new, keys, &path, problems),
+                None => problems.add(unknown_key(entry.name_place.clone(), &entry.name, keys, &path)),
+            },
             Some(Key { kind: Kind::Refused(why), .. }) => {
                 problems.add(Problem::at(entry.name_place.clone(), format!("`{path}` has no meaning"), *why))
             }
@@ -84,12 +88,22 @@ fn repetitions(items: &[Node], path: &str, problems: &mut Problems) {
             Entry::Occupied(first) => problems.add(
                 Problem::at(
                     item.place.clone(),
-                    format!("`{}` stands twice in `{path}`", first.key()),
+                    format!("`{}` occurs twice in `{path}`", first.key()),
                     "again here",
                 )
                 .related(first.get().place.clone(), "first here"),
             ),
         }
+    }
+}
+
+/// A key of before the first release. Its value is checked as that of the present key.
+fn renamed(entry: &KeyValue, new: &str, keys: &[Key], path: &str, problems: &mut Problems) {
+    let title = format!("`{path}` was renamed to `{new}`");
+    problems.add(Problem::at(entry.name_place.clone(), title, format!("write {new}")));
+    if let Some(key) = keys.iter().find(|key| key.name == new) {
+        let path = path.rsplit_once('.').map_or(new.to_owned(), |(table, _)| join(table, new));
+        value(&entry.node, &key.kind, &path, problems);
     }
 }
 

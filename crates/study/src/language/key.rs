@@ -40,8 +40,8 @@ pub(crate) enum Kind {
         most: f64,
     },
     /// A number of messages per second, or `"link"`.
-    PacketRate,
-    /// As [`Kind::PacketRate`], or a share of the flood rate.
+    MessageRate,
+    /// As [`Kind::MessageRate`], or a share of the flood rate.
     PacedRate,
     /// A link rate such as `"1 Gbit/s"`.
     Rate,

@@ -2,7 +2,7 @@
 
 use crate::diagnostics::Problem;
 use crate::language::key::Kind;
-use crate::language::table::PACKET_RATES;
+use crate::language::table::MESSAGE_RATES;
 use crate::parse::tree::{Node, Value};
 use stacklab_model::{
     Family, Metric, NoServices, Pacing, Probe, Rate, SERVICES, SYSTEMS, ScopedAddr, Services, Systems,
@@ -82,8 +82,8 @@ pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, ValueErr
 }
 
 /// Messages per second, or the link's rate.
-pub(crate) fn packet_rate(node: &Node) -> Result<Pacing, ValueError> {
-    let (least, most) = PACKET_RATES;
+pub(crate) fn message_rate(node: &Node) -> Result<Pacing, ValueError> {
+    let (least, most) = MESSAGE_RATES;
     match &node.value {
         Value::Text(text) if text == "link" => Ok(Pacing::Link),
         _ => number(node, least, most)
@@ -92,11 +92,11 @@ pub(crate) fn packet_rate(node: &Node) -> Result<Pacing, ValueError> {
     }
 }
 
-/// As [`packet_rate`], or a share of the flood rate.
+/// As [`message_rate`], or a share of the flood rate.
 pub(crate) fn paced_rate(node: &Node) -> Result<Pacing, ValueError> {
     match &node.value {
         Value::Text(text) if text.trim_end().ends_with('%') => share(node).map(Pacing::Share),
-        _ => packet_rate(node).map_err(|misfit| ValueError {
+        _ => message_rate(node).map_err(|misfit| ValueError {
             expected: format!("{}, or a share of the flood rate, such as \"50 %\"", misfit.expected),
             ..misfit
         }),
@@ -134,12 +134,12 @@ pub(crate) fn share(node: &Node) -> Result<f64, ValueError> {
 /// A member of one of the model's closed sets.
 pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Node) -> Result<T, ValueError> {
     let found = if let Value::Text(text) = &node.value { text } else { "" };
-    T::from_str(found).map_err(|unknown| unknown_name(node, unknown.set, unknown.valid))
+    T::from_str(found).map_err(|unknown| unknown_name(node, &unknown, unknown.valid))
 }
 
-/// So many names are listed in full.
+/// Up to this many names are listed in full.
 const FEW: usize = 12;
-/// So many of more names are listed: those nearest to what was written.
+/// Of more names, this many are listed: the nearest to the one written.
 const NEAREST: usize = 5;
 
 /// The names that are possible, or the nearest of them.
@@ -156,10 +156,18 @@ fn node_text(node: &Node) -> String {
     if let Value::Text(text) = &node.value { text.clone() } else { String::new() }
 }
 
-fn unknown_name(node: &Node, set: &str, valid: &[&str]) -> ValueError {
+/// `valid` may be fewer names than the whole set.
+fn unknown_name(node: &Node, unknown: &UnknownName, valid: &[&str]) -> ValueError {
+    if let Some(new) = unknown.renamed_to() {
+        return ValueError {
+            title: Some(unknown.to_string()),
+            help: None,
+            ..ValueError::expected(format!("write {new}"))
+        };
+    }
     let mut misfit = ValueError::expected(expected_one_of(&node_text(node), valid));
     if let Value::Text(found) = &node.value {
-        misfit.title = Some(format!("there is no {set} `{found}`"));
+        misfit.title = Some(format!("there is no {} `{found}`", unknown.set));
         misfit.help = stacklab_model::nearest(found, valid.iter().copied())
             .map(|name| format!("did you mean `{name}`?"));
     }
@@ -180,7 +188,7 @@ pub(crate) fn metric(node: &Node, probe: Option<Probe>) -> Result<Metric, ValueE
             )),
         }),
         (Ok(metric), _) => Ok(metric),
-        (Err(unknown), _) => Err(unknown_name(node, unknown.set, &metrics_of(probe))),
+        (Err(unknown), _) => Err(unknown_name(node, &unknown, &metrics_of(probe))),
     }
 }
 
@@ -252,7 +260,7 @@ pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), ValueError> {
         Kind::Integer { least, most } => integer(node, *least, *most).map(drop),
         Kind::OneOfNumbers(numbers) => one_of(node, numbers).map(drop),
         Kind::Number { least, most } => number(node, *least, *most).map(drop),
-        Kind::PacketRate => packet_rate(node).map(drop),
+        Kind::MessageRate => message_rate(node).map(drop),
         Kind::PacedRate => paced_rate(node).map(drop),
         Kind::Rate => rate(node).map(drop),
         Kind::Duration { least, most } => duration(node, least, most).map(drop),
@@ -264,7 +272,7 @@ pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), ValueError> {
         Kind::Address(family) => address(node, *family).map(drop),
         Kind::Name { set, names } => match &node.value {
             Value::Text(found) if names.contains(&found.as_str()) => Ok(()),
-            _ => Err(unknown_name(node, set, names)),
+            _ => Err(unknown_name(node, &UnknownName { found: node_text(node), set, valid: names }, names)),
         },
         Kind::List(_)
         | Kind::Table(_)

@@ -2,20 +2,20 @@
 
 use crate::language::key::{Key, Kind, Presence};
 use crate::language::leaf::metrics_of;
-use crate::language::table::{PACKET_RATES, STUDY};
+use crate::language::table::{MESSAGE_RATES, STUDY};
 use stacklab_model::{Better, Metric, Probe};
 use std::fmt::Write;
 
 const INTRODUCTION: &str = "\
 # Study files
 
-This page is made from the table that studies are checked with (`make schema`). [study.schema.json](study.schema.json) is the same for
-editors, and [method.md](method.md) says how metrics are computed and verdicts made.
+This page is generated from the table that checks studies (`make schema`). [study.schema.json](study.schema.json) is the same for
+editors, and [method.md](method.md) defines metrics and verdicts.
 
     stacklab study list                  the built-in studies
     stacklab study show quickstart       one of them, with comments
     stacklab study new my.toml           a file to change
-    stacklab plan my.toml                checks it, and shows what it would measure
+    stacklab plan my.toml                checks it, and prints its runs
     stacklab run my.toml
 
 A study is a TOML file. `--set testbed.mtu=9000` changes a key of any table for one campaign. A factor's levels are a list.
@@ -67,7 +67,7 @@ fn tables(text: &mut String, path: &str, keys: &[Key]) {
         let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
         match key.kind {
             // The levels again, of which none is required.
-            Kind::Tables(_) if key.name == "also" => {}
+            Kind::Tables(_) if key.name == "include" => {}
             Kind::Table(keys) | Kind::SomeOf(keys) | Kind::OneOf(keys) => {
                 let _ = write!(text, "\n## `[{path}]`\n");
                 tables(text, &path, keys);
@@ -92,8 +92,8 @@ fn value(kind: &Kind) -> String {
             numbers.iter().map(|number| format!("`{number}`")).collect::<Vec<_>>().join(", ")
         }
         Kind::Number { least, most } => format!("{least} to {most}"),
-        Kind::PacketRate => format!("{} to {}, or `\"link\"`", PACKET_RATES.0, PACKET_RATES.1),
-        Kind::PacedRate => format!("{} to {}, `\"link\"`, or `\"50 %\"`", PACKET_RATES.0, PACKET_RATES.1),
+        Kind::MessageRate => format!("{} to {}, or `\"link\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
+        Kind::PacedRate => format!("{} to {}, `\"link\"`, or `\"50 %\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
         Kind::Rate => "rate: `\"100 Mbit/s\"`".to_owned(),
         Kind::Duration { least, most } => format!("duration: {least} to {most}"),
         Kind::Share => "share: `\"2 %\"` or `0.02`".to_owned(),

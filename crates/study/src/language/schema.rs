@@ -2,7 +2,7 @@
 
 use crate::language::key::{Key, Kind, Presence};
 use crate::language::leaf::metrics_of;
-use crate::language::table::{PACKET_RATE, PARTIAL, STUDY};
+use crate::language::table::{MESSAGE_RATE, PARTIAL, STUDY};
 use serde_json::{Map, Value, json};
 use stacklab_model::Service;
 
@@ -85,9 +85,9 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
         Kind::OneOfNumbers(numbers) => json!({ "enum": numbers }),
         Kind::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
         Kind::PacedRate => {
-            json!({ "anyOf": [self::kind(&PACKET_RATE, whole), { "const": "link" }, { "type": "string", "pattern": quantity("%") }] })
+            json!({ "anyOf": [self::kind(&MESSAGE_RATE, whole), { "const": "link" }, { "type": "string", "pattern": quantity("%") }] })
         }
-        Kind::PacketRate => json!({ "anyOf": [self::kind(&PACKET_RATE, whole), { "const": "link" }] }),
+        Kind::MessageRate => json!({ "anyOf": [self::kind(&MESSAGE_RATE, whole), { "const": "link" }] }),
         Kind::Rate => {
             json!({ "type": "string", "pattern": quantity("((bit|kbit|Mbit|Gbit)/s|bps|[kMG]bps|[kKMG])") })
         }
@@ -218,7 +218,7 @@ mod tests {
                 "echo_loss"
             ])
         );
-        assert_eq!(echo["properties"].get("packet_rate"), None);
+        assert_eq!(echo["properties"].get("message_rate"), None);
         assert_eq!(echo["properties"]["length"]["maxProperties"], 1);
         assert_eq!(schema["$defs"]["partial"].get("required"), None);
         assert_eq!(properties["scale"]["properties"]["paper"]["$ref"], "#/$defs/partial");

@@ -9,7 +9,7 @@ use stacklab_model::{
     Direction, Engine, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport, Until,
 };
 
-const TITLE: Key = required("title", Kind::Text, "What the study asks, as the heading of its reports.");
+const TITLE: Key = required("title", Kind::Text, "The title of reports.");
 const TESTBED: Key = default(
     "testbed",
     Kind::Table(TESTBED_KEYS),
@@ -19,10 +19,10 @@ const TESTBED: Key = default(
 const FACTORS: Key = required(
     "factors",
     Kind::Table(LEVELS),
-    "What is varied. Every combination of levels is a cell of the study.",
+    "The factors. Every combination of levels is a cell of the study.",
 );
-const ALSO: Key = optional(
-    "also",
+const INCLUDE: Key = optional(
+    "include",
     Kind::Tables(OTHER_LEVELS),
     "Further cells beside those of factors, one table for each set: the factors named here have these levels, all others those of factors.",
 );
@@ -31,7 +31,7 @@ const PROBE: Key = required(
     Kind::SomeOf(PROBES),
     "How each cell is measured: one table for each probe, at least one.",
 );
-const RUNS: Key = default("runs", Kind::Table(RULE), "{}", "When the campaign has measured enough.");
+const BLOCKS: Key = default("blocks", Kind::Table(RULE), "{}", "When the campaign has measured enough.");
 const COMPARISON: Key =
     optional("comparison", Kind::Tables(COMPARED), "Questions: two levels of one factor, all else equal.");
 const HOST: Key = optional(
@@ -48,15 +48,16 @@ const SCALE: Key = optional(
 const WITHOUT: Key = optional(
     "without",
     Kind::List(&Kind::Level),
-    "Levels that are left out of every factor that has them, with the comparisons that need them; what --without sets.",
+    "Levels that are left out of every factor that has them, with the comparisons that need them; set by --without.",
 );
 
 /// A whole study file.
 pub(crate) const STUDY: &[Key] =
-    &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON, WITHOUT, SCALE];
+    &[TITLE, TESTBED, HOST, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT, SCALE];
 
 /// What a scale or `--set` may change: everything but scales.
-pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON, WITHOUT];
+pub(crate) const PARTIAL: &[Key] =
+    &[TITLE, TESTBED, HOST, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT];
 
 const SCALES: &[Key] = &[
     optional("quick", Kind::Part, "Minutes."),
@@ -69,7 +70,7 @@ const TESTBED_KEYS: &[Key] = &[
     optional(
         "rate",
         Kind::Rate,
-        "Rate of the link in each direction, Ethernet overhead counted. Absent: as fast as the kernel goes.",
+        "Rate of the link in each direction, Ethernet overhead counted. Absent: no limit.",
     ),
     default(
         "mtu",
@@ -87,7 +88,7 @@ const TESTBED_KEYS: &[Key] = &[
         "rebuild",
         Kind::Boolean,
         "true",
-        "Whether testbeds of namespaces are built anew for each block, so that the properties of one testbed do not look like a difference. false: they stand for the whole campaign, for programs that look into them.",
+        "Whether testbeds of namespaces are rebuilt for each block, so that the properties of one testbed do not look like a difference. false: they last for the whole campaign, for programs that inspect them.",
     ),
     default(
         "topology",
@@ -101,12 +102,12 @@ const TESTBED_KEYS: &[Key] = &[
     optional(
         "near",
         Kind::Table(END_LINK),
-        "What the link between the sender and its router has for itself. Routed topology only.",
+        "Settings of the link between the sender and its router. Routed topology only.",
     ),
     optional(
         "far",
         Kind::Table(END_LINK),
-        "What the link between the receiver and its router has for itself. Routed topology only.",
+        "Settings of the link between the receiver and its router. Routed topology only.",
     ),
 ];
 
@@ -123,15 +124,11 @@ const LOST: Key = optional(
 
 /// A link of a routed testbed, other than the middle one.
 const END_LINK: &[Key] = &[
-    optional(
-        "rate",
-        Kind::Rate,
-        "Its rate in each direction, no less than testbed.rate, which it is where this is absent.",
-    ),
+    optional("rate", Kind::Rate, "Its rate in each direction, at least testbed.rate. Absent: testbed.rate."),
     optional(
         "mtu",
         Kind::Integer { least: 1280, most: 65_535 },
-        "Its largest IP packet, bytes, no less than testbed.mtu, which it is where this is absent.",
+        "Its MTU, bytes, at least testbed.mtu. Absent: testbed.mtu.",
     ),
     LATE,
     LOST,
@@ -167,7 +164,7 @@ pub(crate) const LEVELS: &[Key] = &[
         "framing",
         Kind::List(&Kind::Name { set: "framing", names: Framing::NAMES }),
         "[\"segment\"]",
-        "What size means. segment: each message leaves in a packet of its own. message: what the program writes per call. frame: the whole Ethernet frame, UDP only.",
+        "What size means. segment: each message leaves in a separate packet. message: what the program writes per call. frame: the whole Ethernet frame, UDP only.",
     ),
     required(
         "size",
@@ -182,12 +179,12 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "os",
         Kind::List(&Kind::System),
-        "What the hosts run: namespace (this kernel, which is what an absent os means), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (a disk image of your own), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is what the two clients run: no real machine. What the routers run is factors.routers.",
+        "The system of the hosts: namespace (this kernel, the default), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (your disk image), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is the system of the two clients, without real machines; factors.routers is that of the routers.",
     ),
     optional(
         "services",
         Kind::List(&Kind::Services),
-        "Services on the receiver; the sender queries each ten times per second: none (which is what an absent services means), or names joined by + of dns, dhcp (dnsmasq) and directory (slapd). Between namespaces only.",
+        "Services on the receiver; the sender queries each ten times per second: none (the default), or names joined by + of dns, dhcp (dnsmasq) and directory (slapd). Between namespaces only.",
     ),
     optional(
         "mechanism",
@@ -197,22 +194,22 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "routers",
         Kind::List(&Kind::System),
-        "What the two routers run (testbed.topology \"routed\"): namespace (this kernel, which is what an absent routers means), uml, uml-NAME, linux-SERIES or disk:PATH. Both routers run it, or \"NEAR -> FAR\", near being the sender's.",
+        "The system of the two routers (testbed.topology \"routed\"): namespace (this kernel, the default), uml, uml-NAME, linux-SERIES or disk:PATH. Both routers run it, or \"NEAR -> FAR\", near being the sender's.",
     ),
     optional(
         "translator",
         Kind::List(&Kind::Name { set: "translator", names: Translator::NAMES }),
-        "What translates on the routers with nat64, siit and 464xlat. jool: the kernel's module, whose NAT64 keeps state. tayga: a program, stateless. Absent, jool where a router's kernel has it and streams flow forward only, tayga otherwise.",
+        "The translator on the routers for nat64, siit and 464xlat. jool: the kernel's module, whose NAT64 keeps state. tayga: a program, stateless. Absent: jool if a router's kernel has it and streams flow forward only, tayga otherwise.",
     ),
     optional(
         "io",
         Kind::List(&Kind::Name { set: "I/O path", names: IO }),
-        "How messages get into and out of the kernel. auto: as the program chooses, which is what an absent io means. plain: one call a message. batch: several messages a call. segment: one call per GSO batch, UDP only. zerocopy: from the program's memory, TCP only.",
+        "How messages enter and leave the kernel. auto: the program chooses (the default). plain: one call per message. batch: several messages per call. segment: one call per GSO batch, UDP only. zerocopy: from the program's memory, TCP only.",
     ),
     optional(
         "flows",
         Kind::List(&Kind::Integer { least: 1, most: 10_000 }),
-        "Flows at once, each a socket of its own.",
+        "Parallel flows, each with a separate socket.",
     ),
     optional(
         "direction",
@@ -232,10 +229,10 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "pinning",
         Kind::List(&Kind::Name { set: "pinning", names: Pinning::NAMES }),
-        "Which processors the hosts run on. halves: each host has half of the cores. steered: they also do its receive work, which needs root. none: any. Absent: halves; where it is allowed, also steered in streams over a link of known rate, and in other TCP streams the sender's receive work alone.",
+        "The CPUs of the hosts. halves: each host has half of the cores. steered: they also do its receive work, which needs root. none: any. Absent: halves; with root also steered for streams over a link of known rate, and for the sender's receive work in other TCP streams.",
     ),
-    optional("send_buffer", BUFFER, "SO_SNDBUF, bytes as asked; Linux keeps twice as many."),
-    optional("receive_buffer", BUFFER, "SO_RCVBUF, bytes as asked; Linux keeps twice as many."),
+    optional("send_buffer", BUFFER, "SO_SNDBUF as requested, bytes; Linux doubles it."),
+    optional("receive_buffer", BUFFER, "SO_RCVBUF as requested, bytes; Linux doubles it."),
     optional(
         "mss",
         Kind::List(&Kind::Integer { least: 88, most: 32_767 }),
@@ -269,7 +266,7 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "kernel_pacing",
         Kind::List(&Kind::Boolean),
-        "Whether the kernel spaces the messages of probe.stream's packet_rate (SO_MAX_PACING_RATE), and not the program. Absent: false. TCP only.",
+        "Whether the kernel spaces the messages of probe.stream's message_rate (SO_MAX_PACING_RATE), and not the program. Absent: false. TCP only.",
     ),
     varied("width", &wifi::WIDTH),
     varied("mcs", &wifi::MCS),
@@ -320,8 +317,8 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             optional(
-                "packet_rate",
-                Kind::PacketRate,
+                "message_rate",
+                Kind::MessageRate,
                 "Messages per second on a fixed schedule, or \"link\": as many as the headers leave of testbed.rate, the greatest load that can be carried without loss. Absent: flood.",
             ),
         ]),
@@ -335,13 +332,13 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             default(
-                "packet_rate",
+                "message_rate",
                 Kind::PacedRate,
                 "\"50 %\"",
                 "Messages per second on a fixed schedule; or \"link\"; or a share of the rate at which the slowest arm of an interleaved trial floods during the warm-up, the same schedule for all arms.",
             ),
         ]),
-        "A stream on a schedule below what the path carries, for delays: each message is sent and stamped by its own call.",
+        "A stream on a schedule below the path's capacity, for delays: each message is sent and stamped by a separate call.",
     ),
     optional(
         "echo",
@@ -351,30 +348,30 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             optional(
-                "packet_rate",
+                "message_rate",
                 Kind::Refused(
-                    "echo sends a message when the answer to the one before has arrived; echo_open keeps a schedule",
+                    "echo sends a message when the answer to the one before has arrived; echo_open_loop keeps a schedule",
                 ),
                 "",
             ),
         ]),
-        "Closed loop: a message goes out and comes back before the next one is sent.",
+        "Closed loop: each message returns before the next one is sent.",
     ),
     optional(
-        "echo_open",
+        "echo_open_loop",
         Kind::Table(&[
-            metrics(Probe::EchoOpen),
+            metrics(Probe::EchoOpenLoop),
             LENGTH,
             WARMUP,
             INTERVAL,
-            required("packet_rate", PACKET_RATE, "Messages per second on a fixed schedule."),
+            required("message_rate", MESSAGE_RATE, "Messages per second on a fixed schedule."),
         ]),
         "Open loop: messages go out on a schedule; round trips count from the intended send time.",
     ),
     optional(
-        "echo_loaded",
+        "echo_under_load",
         Kind::Table(&[
-            metrics(Probe::EchoLoaded),
+            metrics(Probe::EchoUnderLoad),
             default(
                 "length",
                 Kind::OneOf(&[
@@ -387,8 +384,8 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             optional(
-                "packet_rate",
-                Kind::PacketRate,
+                "message_rate",
+                Kind::MessageRate,
                 "Messages per second of the stream, on a fixed schedule, or \"link\": as many as the headers leave of testbed.rate. Absent: flood.",
             ),
         ]),
@@ -402,7 +399,7 @@ const PROBES: &[Key] = &[
             WARMUP,
             INTERVAL,
             optional(
-                "packet_rate",
+                "message_rate",
                 Kind::Refused("connect opens a connection when the one before is established"),
                 "",
             ),
@@ -412,19 +409,19 @@ const PROBES: &[Key] = &[
 ];
 
 /// Messages per second, least and most.
-pub(crate) const PACKET_RATES: (f64, f64) = (0.001, 1e9);
-pub(crate) const PACKET_RATE: Kind = Kind::Number { least: PACKET_RATES.0, most: PACKET_RATES.1 };
+pub(crate) const MESSAGE_RATES: (f64, f64) = (0.001, 1e9);
+pub(crate) const MESSAGE_RATE: Kind = Kind::Number { least: MESSAGE_RATES.0, most: MESSAGE_RATES.1 };
 
 const fn metrics(probe: Probe) -> Key {
     let list = match probe {
         Probe::Stream => &Kind::Metric(Some(Probe::Stream)),
         Probe::Paced => &Kind::Metric(Some(Probe::Paced)),
         Probe::Echo => &Kind::Metric(Some(Probe::Echo)),
-        Probe::EchoOpen => &Kind::Metric(Some(Probe::EchoOpen)),
-        Probe::EchoLoaded => &Kind::Metric(Some(Probe::EchoLoaded)),
+        Probe::EchoOpenLoop => &Kind::Metric(Some(Probe::EchoOpenLoop)),
+        Probe::EchoUnderLoad => &Kind::Metric(Some(Probe::EchoUnderLoad)),
         Probe::Connect => &Kind::Metric(Some(Probe::Connect)),
     };
-    required("metrics", Kind::List(list), "The metrics taken from it.")
+    required("metrics", Kind::List(list), "The metrics of the probe.")
 }
 
 /// The default length of a run.
@@ -455,11 +452,11 @@ const INTERVAL: Key = default(
     "interval",
     Kind::Duration { least: "1ms", most: "1h" },
     "\"100ms\"",
-    "One row of the series kept beside each run's totals.",
+    "One row of each run's time series.",
 );
 
 /// How compared cells are measured.
-const ARMS: &[&str] = &["separate", "interleaved"];
+const SCHEDULES: &[&str] = &["sequential", "interleaved"];
 
 const RULE: &[Key] = &[
     default(
@@ -473,23 +470,23 @@ const RULE: &[Key] = &[
         "until",
         Kind::Name { set: "until", names: Until::NAMES },
         "\"verdict\"",
-        "What a comparison is measured for. verdict: a claim that is settled, at most one in twenty of which is false. precise: an interval as narrow as the target; the verdict is made then.",
+        "The goal of a comparison. verdict: a settled claim, of which at most one in twenty is false. precise: an interval as narrow as the target; the verdict is made then.",
     ),
     default(
         "target",
         Kind::Share,
         "\"2 %\"",
-        "Half-width of a comparison's 95 % interval at which it stops, where runs.until is precise.",
+        "Half-width of a comparison's 95 % interval at which it stops, if blocks.until is precise.",
     ),
     optional(
         "budget",
         Kind::Duration { least: "1s", most: "720h" },
-        "Time of the campaign at most; looked at after each block.",
+        "Maximum time of the campaign; checked after each block.",
     ),
     optional(
-        "arms",
-        Kind::Name { set: "arms", names: ARMS },
-        "How compared cells are measured. separate: each in a trial of its own, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, routers); others stay separate. Absent: interleaved, unless a probe ends after a number of messages or asks for a figure that such arms share, or nothing is compared.",
+        "schedule",
+        Kind::Name { set: "schedule", names: SCHEDULES },
+        "How compared cells are measured. sequential: each in a separate trial, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, routers); others stay sequential. Absent: interleaved, unless a probe ends after a number of messages or asks for a figure that such arms share, or nothing is compared.",
     ),
     optional(
         "slice",
@@ -513,7 +510,7 @@ const COMPARED: &[Key] = &[
         "margin",
         Kind::Share,
         "\"2 %\"",
-        "The largest difference that counts as none, for rates and times. Shares and counts have margins of their own.",
+        "The largest difference that does not matter, for rates and times. Shares and counts have other margins.",
     ),
 ];
 

@@ -21,7 +21,7 @@ pub struct Input<'a> {
     pub text: &'a str,
     /// The scale to merge over the study, if one is requested.
     pub scale: Option<&'a str>,
-    /// `KEY=VALUE` settings, merged over all else in this order. KEY is a dotted path such as `runs.min`, VALUE is
+    /// `KEY=VALUE` settings, merged over all else in this order. KEY is a dotted path such as `blocks.min`, VALUE is
     /// TOML; a bare word that is not (`1 Gbit/s`) counts as text.
     pub settings: &'a [String],
 }

@@ -12,7 +12,7 @@ pub(crate) fn parse(setting: &str, problems: &mut Problems) -> Option<Table> {
     let source = problems.source(option, setting);
     let Some(equals) = setting.find('=') else {
         let all = Location { source, span: 0..setting.len() };
-        problems.add(Problem::at(all, "this sets nothing", "expected KEY=VALUE, such as runs.min=10"));
+        problems.add(Problem::at(all, "this sets nothing", "expected KEY=VALUE, such as blocks.min=10"));
         return None;
     };
     let mut found = Problems::default();

@@ -35,7 +35,7 @@ fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Pro
             factors.push(entry.name.clone());
         }
     }
-    if let Some(Value::List(also)) = value(tree, "also") {
+    if let Some(Value::List(also)) = value(tree, "include") {
         also.retain_mut(|set| {
             let Value::Table(table) = &mut set.value else { return true };
             let mut is_empty = false;
@@ -76,7 +76,7 @@ fn remove(levels: &mut Node, level: &str) -> bool {
 
 /// All levels of all factors, each once.
 fn levels(tree: &Table) -> Vec<String> {
-    let sets = tree.get("factors").into_iter().chain(tables(tree, "also"));
+    let sets = tree.get("factors").into_iter().chain(tables(tree, "include"));
     let entries = sets.filter_map(Node::table).flat_map(|table| &table.0);
     let mut levels: Vec<String> = entries.flat_map(|entry| entry.node.items()).filter_map(text).collect();
     levels.sort();

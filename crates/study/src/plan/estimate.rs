@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_small_budget_leaves_two_blocks() {
-        let estimate = estimate(None, &["runs.budget='1s'"]);
+        let estimate = estimate(None, &["blocks.budget='1s'"]);
         assert_eq!((estimate.min_blocks, estimate.max_blocks), (2, 2));
     }
 
@@ -119,7 +119,7 @@ mod tests {
             "comparison=[]",
             "probe.stream.length.packets=100_000",
             "probe.stream.warmup='0s'",
-            "runs.arms='separate'",
+            "blocks.schedule='sequential'",
         ];
         let free = estimate(None, &only);
         assert!(free.assumed);

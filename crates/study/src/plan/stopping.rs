@@ -5,7 +5,7 @@ use stacklab_model::{StopReason, StoppingRule};
 /// Blocks before the time budget can end a campaign: with fewer there is no interval at all.
 const LEAST_BLOCKS: u32 = 2;
 
-/// Whether questions may be looked at after so many blocks.
+/// Whether the verdicts may be evaluated after this many blocks.
 pub fn may_look(rule: &StoppingRule, blocks_done: u32) -> bool {
     blocks_done >= rule.min
 }

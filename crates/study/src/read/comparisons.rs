@@ -122,8 +122,8 @@ fn metrics(node: &Node, taken: &[Metric], problems: &mut Problems) -> Vec<Metric
     let asked = items(Some(list), |node| leaf::metric(node, None), problems);
     for metric in asked.iter().filter(|metric| !metric.value.is_compared()) {
         let why = match metric.value.is_property() {
-            true => "it describes the path, and neither more nor less is better; the report has it",
-            false => "it says how far an engine is from the interface, and neither more nor less is better",
+            true => "it describes the path and has no verdict; the report shows it",
+            false => "it is the error of a generator against the interface's counters, and has no verdict",
         };
         problems.add(Problem::at(
             metric.place.clone(),

@@ -92,7 +92,7 @@ fn check_traffic(engine: Engine, place: &Location, factors: &Factors, problems: 
         problems.add(
             Problem::at(
                 place.clone(),
-                format!("engine `{engine}` cannot keep each message in a segment of its own"),
+                format!("engine `{engine}` cannot keep each message in a separate segment"),
                 "TCP joins what it writes",
             )
             .related(framing.place.clone(), "together with this and tcp")
@@ -161,7 +161,7 @@ fn check_probes(
         }
         let paces = about.probes.contains(&Probe::Paced);
         if let (Pacing::Schedule(_) | Pacing::Link, false, Some(rate)) =
-            (spec.pacing, paces, key("packet_rate"))
+            (spec.pacing, paces, key("message_rate"))
         {
             problems.add(
                 Problem::at(rate.place.clone(), format!("engine `{engine}` has no rate"), "expected none")

@@ -53,19 +53,19 @@ impl Factors {
         self.setting(factor).map_or(&[], |setting| &setting.levels)
     }
 
-    /// Those of `[factors]`, then those of each `[[also]]`, which has the levels of `[factors]` where it names none.
+    /// Those of `[factors]`, then those of each `[[include]]`, which has the levels of `[factors]` where it names none.
     pub(super) fn read_all(tree: &Table, bed_mtu: &Option<At<u32>>, problems: &mut Problems) -> Vec<Self> {
         let main = tree.get("factors");
         let mut all = vec![Factors::read(main, bed_mtu.clone(), problems)];
         let Some(Value::Table(main)) = main.map(|node| &node.value) else { return all };
-        for also in tree.get("also").map_or(&[][..], |node| node.items()) {
+        for also in tree.get("include").map_or(&[][..], |node| node.items()) {
             let Value::Table(levels) = &also.value else { continue };
             for level in &levels.0 {
                 let is_of_testbeds = |factor: Factor| factor.is_of_testbeds() || factor == Factor::Services;
                 if level.name.parse().is_ok_and(is_of_testbeds) {
                     problems.add(Problem::at(
                         level.name_place.clone(),
-                        format!("`also.{}` is not possible", level.name),
+                        format!("`include.{}` is not possible", level.name),
                         "its levels in [factors] are those of all cells",
                     ));
                 }

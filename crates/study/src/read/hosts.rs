@@ -33,7 +33,11 @@ pub(super) fn read(
                 Ok(system @ (System::Here | System::Ssh(_))) => system,
                 _ => {
                     let label = "expected \"ssh:USER@HOST\" or \"here\"";
-                    problems.add(Problem::at(os.place, format!("`{}` is no real machine", os.value), label));
+                    problems.add(Problem::at(
+                        os.place,
+                        format!("`{}` is not a real machine", os.value),
+                        label,
+                    ));
                     continue;
                 }
             },
@@ -71,7 +75,7 @@ fn check(hosts: &[RealHost], factors: &Factors, problems: &mut Problems) {
                     problems.add(
                         Problem::at(
                             level.place.clone(),
-                            format!("no {} address of `{system}` is known", family.value),
+                            format!("the {} address of `{system}` is unknown", family.value),
                             "which of its addresses is to be used?",
                         )
                         .related(family.place.clone(), "needed for this")

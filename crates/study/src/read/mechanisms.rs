@@ -63,7 +63,7 @@ fn check_ends(link_config: Option<&Node>, problems: &mut Problems) {
                 problem = problem.related(other, "the middle link's");
             }
             problems.add(problem.help(format!(
-                "what is measured is the link between the routers: give it (testbed.{name}) the least"
+                "the link between the routers is measured: it (testbed.{name}) must have the smallest"
             )));
         }
     }
@@ -79,7 +79,7 @@ fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Prob
         for level in factors.setting_levels(factor) {
             let Ok(Systems(systems)) = level.value.parse() else { continue };
             let refused = systems.iter().find_map(|system| match system {
-                System::Here | System::Ssh(_) => Some((system, "a real machine is on a network of its own")),
+                System::Here | System::Ssh(_) => Some((system, "a real machine is on another network")),
                 System::Gvisor if factor == Factor::Routers => Some((system, "its stack has no tunnels")),
                 _ => None,
             });
@@ -123,7 +123,7 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
             problems.add(
                 Problem::at(back.place.clone(), text, "begins at the receiver")
                     .related(level.place.clone(), "together with this")
-                    .help("leave this direction out, or take \"tayga\" in factors.translator"),
+                    .help("leave this direction out, or use \"tayga\" in factors.translator"),
             );
         }
     }

@@ -44,10 +44,10 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let cells = factors::cells(&all, problems);
     let probes = probes::read(tree.get("probe"), tree.get("testbed"), &all, problems);
     engines::check(tree.get("probe"), topology.as_ref(), &all, &probes, problems);
-    let rule = rule::read(tree.get("runs"), problems);
+    let rule = rule::read(tree.get("blocks"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &all, &probes, problems);
     let delayed = topology.as_ref().is_some_and(|topology| topology.value.round_trip_ns() > 0);
-    let slicing = slicing::read(tree.get("runs"), &probes, &comparisons, &cells, delayed, problems);
+    let slicing = slicing::read(tree.get("blocks"), &probes, &comparisons, &cells, delayed, problems);
     let hosts = hosts::read(tree.get("host"), topology.as_ref(), &all, problems);
     let topology = topology?.value;
     let rebuild = tree.get("testbed").and_then(|testbed| testbed.get("rebuild"));

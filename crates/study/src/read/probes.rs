@@ -36,14 +36,16 @@ pub(super) fn read(
 }
 
 fn spec(probe: Probe, node: &Node, problems: &Problems) -> Option<ProbeSpec> {
-    let read = if probe == Probe::Paced { leaf::paced_rate } else { leaf::packet_rate };
-    let rate = at(node.get("packet_rate"), read, problems);
+    let read = if probe == Probe::Paced { leaf::paced_rate } else { leaf::message_rate };
+    let rate = at(node.get("message_rate"), read, problems);
     Some(ProbeSpec {
         probe,
         pacing: match (probe, rate) {
-            (Probe::Stream | Probe::EchoLoaded, None) => Pacing::Flood,
-            (Probe::Stream | Probe::Paced | Probe::EchoLoaded | Probe::EchoOpen, Some(rate)) => rate.value,
-            (Probe::Paced | Probe::EchoOpen, None) => return None,
+            (Probe::Stream | Probe::EchoUnderLoad, None) => Pacing::Flood,
+            (Probe::Stream | Probe::Paced | Probe::EchoUnderLoad | Probe::EchoOpenLoop, Some(rate)) => {
+                rate.value
+            }
+            (Probe::Paced | Probe::EchoOpenLoop, None) => return None,
             (Probe::Echo | Probe::Connect, _) => Pacing::Lockstep,
         },
         length: length(node.get("length")?, problems)?,
@@ -80,7 +82,7 @@ fn check_transport(probe: Probe, node: &Node, all: &[Factors], problems: &mut Pr
 
 fn check_schedule(spec: &ProbeSpec, node: &Node, problems: &mut Problems) {
     let (Pacing::Schedule(rate), Length::Time(time)) = (spec.pacing, spec.length) else { return };
-    let Some(place) = node.get("packet_rate").map(|node| node.place.clone()) else { return };
+    let Some(place) = node.get("message_rate").map(|node| node.place.clone()) else { return };
     let seconds = time as f64 / 1e9;
     if rate * seconds < 1.0 {
         problems.add(Problem::at(
@@ -97,7 +99,7 @@ fn check_link(spec: &ProbeSpec, node: &Node, link_config: Option<&Node>, problem
     {
         return;
     }
-    let Some(place) = node.get("packet_rate").map(|node| node.place.clone()) else { return };
+    let Some(place) = node.get("message_rate").map(|node| node.place.clone()) else { return };
     problems.add(
         Problem::at(place, "the link has no rate that messages could be sent at", "needs testbed.rate")
             .help("add rate to [testbed], or name a number of messages per second"),
@@ -113,10 +115,10 @@ fn check_kernel_pacing(spec: &ProbeSpec, node: &Node, factors: &Factors, problem
             Problem::at(
                 level.place.clone(),
                 "there is no schedule for the kernel to keep",
-                "needs probe.stream.packet_rate",
+                "needs probe.stream.message_rate",
             )
             .related(node.place.clone(), "this sends as fast as it can")
-            .help("add packet_rate to probe.stream, or leave factors.kernel_pacing out"),
+            .help("add message_rate to probe.stream, or leave factors.kernel_pacing out"),
         );
     }
 }
@@ -133,16 +135,16 @@ pub(super) fn check_share(node: Option<&Node>, study: &Study, problems: &mut Pro
     let block = plan.block(0);
     let alone = plan.together(&block).any(|arms| arms.len() == 1 && arms[0].probe == Probe::Paced);
     if let Some(key) =
-        table.get("packet_rate").filter(|_| alone || !interleave::on_one_testbed(&study.comparisons))
+        table.get("message_rate").filter(|_| alone || !interleave::on_one_testbed(&study.comparisons))
     {
         problems.add(
             Problem::at(
                 table.place.clone(),
                 "a share of the flood rate is that of the slowest arm, and the arms are not interleaved on one testbed",
-                "expected packet_rate = messages per second, or \"link\"",
+                "expected message_rate = messages per second, or \"link\"",
             )
             .related(key.place.clone(), "the share")
-            .help("or set runs.arms = \"interleaved\", and compare a factor whose arms one testbed can hold"),
+            .help("or set blocks.schedule = \"interleaved\", and compare a factor whose arms one testbed can hold"),
         );
     }
 }

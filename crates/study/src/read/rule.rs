@@ -15,7 +15,7 @@ pub(super) fn read(node: Option<&Node>, problems: &mut Problems) -> Option<Stopp
         problems.add(
             Problem::at(
                 min.place,
-                format!("`runs.min` is {} and `runs.max` is {}", min.value, max.value),
+                format!("`blocks.min` is {} and `blocks.max` is {}", min.value, max.value),
                 format!("expected at most {}", max.value),
             )
             .related(max.place, "or a larger one here"),

@@ -87,7 +87,7 @@ impl Arm {
         let Arm { family, transport, framing } = *self;
         if framing != Framing::Frame {
             return (
-                format!("a message of {size} bytes does not hold the probe's own header"),
+                format!("a message of {size} bytes is smaller than the probe's header"),
                 format!("expected at least {HEADER_BYTES}"),
             );
         }
@@ -95,8 +95,7 @@ impl Arm {
         let around = largest - payload_of_frame(family, transport, largest).unwrap_or(largest);
         (
             format!(
-                "a frame of {size} bytes leaves {payload} bytes behind the {family} and {transport} headers, and the \
-                 probe's own header takes {HEADER_BYTES}"
+                "a frame of {size} bytes leaves {payload} bytes behind the {family} and {transport} headers, and the probe's header needs {HEADER_BYTES}"
             ),
             format!("expected at least {} for {family}", around + HEADER_BYTES),
         )

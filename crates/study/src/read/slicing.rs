@@ -9,8 +9,8 @@ use stacklab_model::{
     print_duration,
 };
 
-/// Reads `runs.arms` and `runs.slice`; `None` if each trial is measured by itself. Without `runs.arms`, arms are
-/// interleaved where nothing speaks against it.
+/// Reads `blocks.schedule` and `blocks.slice`; `None` if each trial is measured by itself. Without `blocks.schedule`,
+/// arms are interleaved where nothing speaks against it.
 pub(super) fn read(
     node: Option<&Node>,
     probes: &[ProbeSpec],
@@ -21,15 +21,15 @@ pub(super) fn read(
 ) -> Option<Slicing> {
     let node = node?;
     let slice = at(node.get("slice"), nanoseconds, problems);
-    let Some(arms) = node.get("arms") else {
+    let Some(arms) = node.get("schedule") else {
         let slicing = Slicing { slice_ns: slice.as_ref().map(|slice| slice.value), slots: false };
         let reason = reason_for_separate(slicing, probes, comparisons, cells)
             .or_else(|| history(comparisons, cells, delayed));
         if let (Some(slice), Some(reason)) = (slice, &reason) {
             problems.add(Problem::at(
                 slice.place,
-                format!("`runs.slice` is set, and {reason}"),
-                "expected no slice, or runs.arms = \"interleaved\" and what it needs",
+                format!("`blocks.slice` is set, and {reason}"),
+                "expected no slice, or blocks.schedule = \"interleaved\" and what it needs",
             ));
         }
         return reason.is_none().then_some(slicing);
@@ -40,7 +40,7 @@ pub(super) fn read(
             problems.add(
                 Problem::at(
                     slice.place,
-                    "`runs.slice` is set, and the arms are separate",
+                    "`blocks.slice` is set, and the schedule is sequential",
                     "expected no slice",
                 )
                 .related(arms.place, "or \"interleaved\" here"),
@@ -52,7 +52,7 @@ pub(super) fn read(
         problems.add(Problem::at(
             arms.place.clone(),
             format!("the arms are interleaved, and probe.{} ends after {}", spec.probe, spec.length),
-            format!("expected \"separate\", or probe.{}.length = {{ time = .. }}", spec.probe),
+            format!("expected \"sequential\", or probe.{}.length = {{ time = .. }}", spec.probe),
         ));
     }
     for spec in probes.iter().filter(|spec| spec.probe.interleaves()) {
@@ -75,7 +75,7 @@ pub(super) fn read(
         problems.add(Problem::at(
             arms.place,
             format!("the arms are interleaved and differ in {factor}, and {reason}"),
-            "expected \"separate\"",
+            "expected \"sequential\"",
         ));
     }
     Some(Slicing { slice_ns: slice.map(|slice| slice.value), slots: false })
@@ -114,7 +114,7 @@ fn reason_for_separate(
     let shared = |spec: &ProbeSpec| {
         spec.metrics.iter().copied().find(|metric| Slicing { slots, ..slicing }.shares(*metric))
     };
-    interleaved.find_map(shared).map(|metric| format!("interleaved arms share what {metric} counts"))
+    interleaved.find_map(shared).map(|metric| format!("interleaved arms share the counter of {metric}"))
 }
 
 /// Why arms are separate unless the study says that they are interleaved: what they differ in acts through a TCP
@@ -132,14 +132,14 @@ fn history(comparisons: &[ComparisonSpec], cells: &[Cell], delayed: bool) -> Opt
     Some(format!("{factor} acts through a connection's history, which turns interrupt"))
 }
 
-/// Why arms cannot take turns: those of other engines, and some with testbeds of their own.
+/// Why arms cannot take turns: those of other engines, and some with separate testbeds.
 fn unfit(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<(Factor, String)> {
     let factor = comparisons.first().map(|comparison| comparison.factor)?;
     if let Some(engine) = cells.iter().map(Engine::of).find(|engine| engine.is_other()) {
         return Some((factor, format!("trials of engine {engine} have no slices")));
     }
     if factor.is_of_wifi() {
-        return Some((factor, "each Wi-Fi network has a guest and a clock of its own".to_owned()));
+        return Some((factor, "each Wi-Fi network has a separate guest and clock".to_owned()));
     }
     if !factor.is_of_testbeds() {
         return None;

@@ -49,7 +49,7 @@ pub(super) fn network(node: Option<&Node>, mtu: Option<&Node>, problems: &Proble
 
 /// Keys of the testbed that are of wires.
 const OF_WIRES: [(&str, &str); 1] =
-    [("rate", "width, mcs and guard of testbed.wifi say the rate of the channel")];
+    [("rate", "width, mcs and guard of testbed.wifi set the rate of the channel")];
 
 /// Factors that a Wi-Fi network does not support, and why.
 const UNSUPPORTED: [(Factor, &str); 6] = [

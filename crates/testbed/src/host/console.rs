@@ -1,14 +1,16 @@
 //! The last lines of a guest's console, for error messages.
 
+use crate::host::disk::full_disk;
 use std::fs;
 use std::path::Path;
 
 /// The number of console lines to keep.
 const LINES: usize = 8;
 
-/// The last lines of the guest's console, to append to an error message. Empty if the console is empty.
-pub(crate) fn last_words(console: &Path) -> String {
-    last_lines(&fs::read(console).unwrap_or_default())
+/// The last lines of the guest's console, to append to an error message, behind a word about its disk if that is full.
+/// Empty if the console is empty, and the disk is not full.
+pub fn last_words(console: &Path) -> String {
+    full_disk(console.parent().unwrap_or(console)) + &last_lines(&fs::read(console).unwrap_or_default())
 }
 
 /// The last lines of a console.
@@ -23,7 +25,7 @@ pub(crate) fn last_lines(console: &[u8]) -> String {
     let own = lines.iter().rposition(|line| line.contains("stacklab:") || line.contains("Kernel panic"));
     let end = own.map_or(lines.len(), |own| own + 1);
     let last = &lines[end.saturating_sub(LINES)..end];
-    format!("; its console said last:\n    {}", last.join("\n    "))
+    format!("; the end of its console output:\n    {}", last.join("\n    "))
 }
 
 #[cfg(test)]

@@ -1,37 +1,61 @@
-//! The `Guest` trait: a system with its own network stack at a namespace's end of the link; and a running guest.
+//! The `Guest` trait: a system with its own network stack at a namespace's end of the link. The guests themselves are
+//! another crate's.
 
-use crate::error::{Attempt, Fault};
-use crate::guest::protocol::{Greeting, GuestRole, read_line};
-use crate::host::console::last_words;
-use crate::host::streams::{Streams, streams_of, write_message};
+use crate::error::{Fault, TestbedError};
+use crate::host::path_role::PathRole;
+use crate::host::streams::Streams;
 use crate::host::ticks::Ticks;
+use crate::host::workdir::Workdir;
 use crate::kernel::namespace::spawn_in_namespace;
-use crate::kernel::sys::kill_group;
+use stacklab_model::System;
 use std::fmt;
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
-
-/// Timeout for a guest to build one testbed.
-const BUILDING: Duration = Duration::from_secs(30);
 
 /// A kind of guest. Its network stack replaces its namespace's end of the link.
-pub(crate) trait Guest: fmt::Debug {
+pub trait Guest: fmt::Debug {
     /// Whether the link's end is bridged to a tap device for the guest. If not, the guest takes over the namespace's
-    /// own interface.
+    /// tree interface.
     fn wants_a_tap(&self) -> bool;
 
-    /// Starts the guest. Does not wait until it accepts messages.
-    fn start(&self, spec: &GuestSpec<'_>) -> Result<Running, Fault>;
+    /// Starts the guest in a role. Does not wait until it accepts messages.
+    ///
+    /// # Errors
+    /// The step that failed.
+    fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault>;
 
     /// The exact name and version, for messages and the record: `Linux 6.1.0-40-cloud-amd64 in QEMU`.
     fn version(&self) -> String;
 }
 
+/// A started guest. Dropping it kills it.
+pub trait RunningGuest: fmt::Debug + Send + Sync {
+    /// Waits until the guest has booted and taken its role, if it takes one.
+    ///
+    /// # Errors
+    /// It does not boot, or cannot take its role.
+    fn come_up(&mut self) -> Result<(), Fault>;
+
+    /// Waits until the guest accepts messages, and returns its byte streams. Call it once.
+    ///
+    /// # Errors
+    /// As [`RunningGuest::come_up`].
+    fn meet(&mut self) -> Result<Streams, Fault>;
+
+    /// Kills the guest and the processes that it started, and waits for it.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    fn kill(&mut self) -> io::Result<()>;
+
+    /// The CPU time that its processes have used, counted by this machine's kernel.
+    fn ticks(&self) -> Ticks;
+}
+
 /// The parameters to start a guest with.
-pub(crate) struct GuestSpec<'a> {
+#[derive(Debug)]
+pub struct GuestSpec<'a> {
     /// The host's name in its testbed.
     pub name: &'a str,
     /// A process in its network namespace.
@@ -44,196 +68,32 @@ pub(crate) struct GuestSpec<'a> {
     pub program: &'a Path,
     /// The guest's own folder. It is removed together with the guest.
     pub folder: &'a Path,
-    /// The role to send to the guest, if it takes one.
-    pub role: GuestRole,
 }
 
 impl GuestSpec<'_> {
-    /// Whether the guest hosts whole testbeds. Such a guest is on no link of this machine.
-    pub(crate) fn hosts_testbeds(&self) -> bool {
-        matches!(self.role, GuestRole::Hosted(_) | GuestRole::Wifi(_))
-    }
-
     /// Starts a program in the namespace, in its own process group. The kernel kills it when this thread ends.
-    pub(crate) fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
+    ///
+    /// # Errors
+    /// The kernel's error, about the namespace or the program.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
         spawn_in_namespace(self.namespace, command, self.processors)
     }
 }
 
-/// A started guest.
-#[derive(Debug)]
-pub(crate) struct Running {
-    child: Child,
-    ended: bool,
-    talk: Talk,
-    /// The file that its console is written to.
-    console: PathBuf,
-}
+/// Prepares the guest for a host of a system; `None` for a plain namespace. Writes the files that the guest boots from
+/// to the folder: `program`, which runs as the agent in it, and the given other programs.
+pub type Prepare =
+    fn(&System, program: &Path, others: &[PathBuf], &Workdir) -> Result<Option<Box<dyn Guest>>, TestbedError>;
 
-/// How this program exchanges messages with the guest.
-#[derive(Debug)]
-enum Talk {
-    /// Over its standard input and output, without a role.
-    Pipes,
-    /// Over a socket. The role must be sent first.
-    Socket { stream: UnixStream, role: Box<GuestRole>, patience: Duration },
-    /// Over this socket. The guest has taken its role.
-    Ready(UnixStream),
-    /// The streams were handed over to the caller.
-    Elsewhere,
-}
-
-impl Running {
-    /// A guest that runs the agent from its start, over its standard input and output.
-    pub(crate) fn on_pipes(child: Child, console: PathBuf) -> Self {
-        Running { child, ended: false, talk: Talk::Pipes, console }
-    }
-
-    /// A guest that boots and then takes its role over this socket.
-    pub(crate) fn on_socket(
-        child: Child,
-        console: PathBuf,
-        stream: UnixStream,
-        role: GuestRole,
-        patience: Duration,
-    ) -> Self {
-        let talk = Talk::Socket { stream, role: Box::new(role), patience };
-        Running { child, ended: false, talk, console }
-    }
-
-    /// Waits until the guest has booted and taken its role, if it takes one.
-    pub(crate) fn come_up(&mut self) -> Result<(), Fault> {
-        self.talk = match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
-            Talk::Socket { stream, role, patience } => Talk::Ready(self.meet_by(stream, &role, patience)?.1),
-            other => other,
-        };
-        Ok(())
-    }
-
-    /// Waits until the guest accepts messages, and returns its byte streams.
-    pub(crate) fn meet(&mut self) -> Result<Streams, Fault> {
-        self.come_up()?;
-        match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
-            Talk::Pipes => Ok(streams_of(&mut self.child).expect("its input and output are pipes")),
-            Talk::Ready(stream) => {
-                let (own, stream) = both_ways(stream)?;
-                Ok((Box::new(own), Box::new(stream)))
-            }
-            Talk::Socket { .. } | Talk::Elsewhere => {
-                Err(io::Error::other("it was met before")).attempt("meet it")
-            }
-        }
-    }
-
-    /// Waits until a guest that hosts testbeds has built them. Returns its greeting, which describes them, and its
-    /// channel as two streams: one to read from and one to write to.
-    pub(crate) fn meet_hosted(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
-        match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
-            Talk::Socket { stream, role, patience } => {
-                let (greeting, stream) = self.meet_by(stream, &role, patience)?;
-                let (own, stream) = both_ways(stream)?;
-                Ok((greeting, own, stream))
-            }
-            _ => Err(io::Error::other("it has no channel")).attempt("meet it"),
-        }
-    }
-
-    fn meet_by(
-        &mut self,
-        stream: UnixStream,
-        role: &GuestRole,
-        patience: Duration,
-    ) -> Result<(Greeting, UnixStream), Fault> {
-        let said = |console: &Path, reason: io::Error| {
-            io::Error::new(reason.kind(), format!("{reason}{}", last_words(console)))
-        };
-        let booted = self.hear_of_boot(&stream, Instant::now() + patience);
-        booted.map_err(|reason| said(&self.console, reason)).attempt("boot it")?;
-        // Each testbed takes about one second to build, and several seconds in an emulated guest.
-        let (patience, attempted) = match role {
-            GuestRole::Hosted(testbeds) => {
-                (BUILDING * testbeds.mechanisms.len() as u32, "build testbeds in it")
-            }
-            GuestRole::Host { .. } | GuestRole::Client(_) => (patience, "have it join the link"),
-            GuestRole::Router(_) => (patience, "have it be a router"),
-            GuestRole::Wifi(_) => (BUILDING, "build a Wi-Fi network in it"),
-        };
-        let told = self.tell(&stream, role, Instant::now() + patience);
-        let greeting = told.map_err(|reason| said(&self.console, reason)).attempt(attempted)?;
-        Ok((greeting, stream))
-    }
-
-    fn hear_of_boot(&mut self, stream: &UnixStream, until: Instant) -> io::Result<()> {
-        match self.hear(stream, until)? {
-            Greeting::Waiting => Ok(()),
-            other => Err(io::Error::other(format!("unexpected message {other:?} before its role was sent"))),
-        }
-    }
-
-    /// Sends the guest its role, unless it has it, and waits until the guest has taken it.
-    fn tell(&mut self, stream: &UnixStream, role: &GuestRole, until: Instant) -> io::Result<Greeting> {
-        if role.wifi().is_none() {
-            write_message(&mut &*stream, role)?;
-        }
-        match self.hear(stream, until)? {
-            greeting @ (Greeting::Ready | Greeting::Built { .. } | Greeting::Associated { .. }) => {
-                stream.set_read_timeout(None)?;
-                Ok(greeting)
-            }
-            Greeting::Failed { reason } => Err(io::Error::other(reason)),
-            Greeting::Waiting => Err(io::Error::other("it waits again")),
-        }
-    }
-
-    /// Reads the next greeting. Skips all other output.
-    fn hear(&mut self, mut stream: &UnixStream, until: Instant) -> io::Result<Greeting> {
-        const LOOK: Duration = Duration::from_millis(200);
-        stream.set_read_timeout(Some(LOOK))?;
-        loop {
-            let line = read_line(&mut stream, LOOK, || {
-                if let Some(status) = self.child.try_wait()? {
-                    self.ended = true;
-                    return Err(io::Error::other(format!("it exited ({status}) before it connected")));
-                }
-                if Instant::now() > until {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not come up in time"));
-                }
-                Ok(())
-            })?;
-            if let Ok(greeting) = serde_json::from_slice(&line) {
-                return Ok(greeting);
-            }
-        }
-    }
-
-    /// Kills the guest and the processes that it started, and waits for it.
-    pub(crate) fn kill(&mut self) -> io::Result<()> {
-        if !std::mem::replace(&mut self.ended, true) {
-            kill_group(self.child.id())?;
-            self.child.wait()?;
-        }
-        Ok(())
-    }
-
-    /// The CPU time that its processes have used, counted by this machine's kernel.
-    pub(crate) fn ticks(&self) -> Ticks {
-        Ticks::of(self.pid())
-    }
-
-    /// Its process ID.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-}
-
-/// Splits a channel into a stream to read from and a stream to write to.
-fn both_ways(stream: UnixStream) -> Result<(UnixStream, UnixStream), Fault> {
-    Ok((stream.try_clone().attempt("use its channel")?, stream))
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Nobody is left to report an error to.
-        let _ = self.kill();
+/// A [`Prepare`] that has no guests.
+pub(crate) fn namespaces_only(
+    system: &System,
+    _: &Path,
+    _: &[PathBuf],
+    _: &Workdir,
+) -> Result<Option<Box<dyn Guest>>, TestbedError> {
+    match system {
+        System::Namespace => Ok(None),
+        other => Err(TestbedError::NotBuilt(other.clone())),
     }
 }

@@ -2,7 +2,8 @@
 //! takes the namespace's end of the link.
 
 use crate::error::{Fault, TestbedError};
-use crate::host::guest::{Guest, GuestSpec, Running};
+use crate::host::guest::{Guest, GuestSpec, RunningGuest};
+use crate::host::path_role::PathRole;
 use crate::host::streams::{Streams, streams_of};
 use crate::host::ticks::Ticks;
 use crate::kernel::namespace::{in_namespace, spawn_in_namespace};
@@ -29,14 +30,14 @@ pub struct Host {
     status: Option<ExitStatus>,
     companions: Vec<Child>,
     /// The guest and its version.
-    guest: Option<(Running, String)>,
+    guest: Option<(Box<dyn RunningGuest>, String)>,
 }
 
 impl Host {
     /// Starts the program in a new network namespace. Its standard input and output are pipes; its standard error is
     /// inherited. It leads its own process group, which keeps interrupts from the terminal away from it. It runs on
     /// the given processors only (empty: on any). The addresses are those that its interface will have.
-    pub(crate) fn start(
+    pub fn start(
         node: Node,
         addresses: [IpAddr; 2],
         program: &Path,
@@ -75,7 +76,7 @@ impl Host {
     }
 
     /// Its addresses on that interface, IPv4 first.
-    pub(crate) fn addresses(&self) -> [IpAddr; 2] {
+    pub fn addresses(&self) -> [IpAddr; 2] {
         self.addresses
     }
 
@@ -102,8 +103,9 @@ impl Host {
         &mut self,
         guest: &dyn Guest,
         spec: &GuestSpec<'_>,
+        role: PathRole,
     ) -> Result<(), TestbedError> {
-        let running = guest.start(spec).map_err(|fault| fault.at(self.node))?;
+        let running = guest.start(spec, role).map_err(|fault| fault.at(self.node))?;
         self.guest = Some((running, guest.version()));
         Ok(())
     }
@@ -173,10 +175,7 @@ impl Host {
     }
 
     /// Runs one step of building the testbed in the host's namespace.
-    pub(crate) fn inside<T: Send>(
-        &self,
-        step: impl FnOnce() -> Result<T, Fault> + Send,
-    ) -> Result<T, TestbedError> {
+    pub fn inside<T: Send>(&self, step: impl FnOnce() -> Result<T, Fault> + Send) -> Result<T, TestbedError> {
         let entered = in_namespace(self.pid(), step);
         let done = entered.unwrap_or_else(|reason| {
             Err(Fault { attempted: "enter the network namespace".to_owned(), reason })

@@ -9,14 +9,14 @@ use std::process::Command;
 pub const AGENT: [&str; 2] = ["agent", "--stdio"];
 
 /// The loader of programs that an image brings along, in the folder with their libraries.
-pub(crate) const LOADER: &str = "ld-linux-x86-64.so.2";
+pub const LOADER: &str = "ld-linux-x86-64.so.2";
 
 /// The command of a program that a guest's image brings along in this folder below the root. Its own loader runs it,
 /// and finds its libraries there.
 ///
 /// # Errors
 /// There is no such program.
-pub(crate) fn bundled(folder: &str, program: &str) -> io::Result<Command> {
+pub fn bundled(folder: &str, program: &str) -> io::Result<Command> {
     let own = Path::new("/").join(folder);
     let file = own.join(program);
     file.metadata().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
@@ -26,7 +26,7 @@ pub(crate) fn bundled(folder: &str, program: &str) -> io::Result<Command> {
 }
 
 /// Finds a program in PATH and the folders of system programs.
-pub(crate) fn program_in_path(name: &str) -> Option<PathBuf> {
+pub fn program_in_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(system).map(|folder| folder.join(name)).find(|file| {

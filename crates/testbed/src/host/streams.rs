@@ -8,13 +8,13 @@ use std::process::Child;
 pub type Streams = (Box<dyn Read + Send>, Box<dyn Write + Send>);
 
 /// The output and input of a process with piped standard streams. `None` once taken.
-pub(crate) fn streams_of(child: &mut Child) -> Option<Streams> {
+pub fn streams_of(child: &mut Child) -> Option<Streams> {
     let (output, input) = child.stdout.take().zip(child.stdin.take())?;
     Some((Box::new(output), Box::new(input)))
 }
 
 /// Writes a message as one line of JSON, and flushes it.
-pub(crate) fn write_message(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+pub fn write_message(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     out.write_all(&line)?;

@@ -13,14 +13,14 @@ const LOCK: &str = "lock";
 
 /// A folder that is removed when dropped. The folders of killed processes are removed when the next one is made.
 #[derive(Debug)]
-pub(crate) struct Workdir {
+pub struct Workdir {
     path: PathBuf,
     _lock: File,
 }
 
 impl Workdir {
     /// Creates a folder in the directory for temporary files. Only this user may enter it.
-    pub(crate) fn create() -> Result<Self, TestbedError> {
+    pub fn create() -> Result<Self, TestbedError> {
         let above = std::env::temp_dir();
         sweep(&above);
         let failed = |path: &Path| {
@@ -42,12 +42,12 @@ impl Workdir {
     }
 
     /// The folder's path.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The subfolder of one host.
-    pub(crate) fn for_host(&self, name: &str) -> Result<PathBuf, TestbedError> {
+    pub fn for_host(&self, name: &str) -> Result<PathBuf, TestbedError> {
         let path = self.path.join(name);
         fs::create_dir_all(&path).map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
         Ok(path)

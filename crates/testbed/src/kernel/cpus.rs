@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 
 /// The processors that this process may use.
-pub(crate) fn allowed() -> Vec<usize> {
+pub fn allowed() -> Vec<usize> {
     of(0)
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn halves() -> Option<[Vec<usize>; 2]> {
 
 /// One processor of the given ones, or, if none are given, of those that this process may use. It is for processes
 /// that run in turns: on several processors, each turn would wake another processor.
-pub(crate) fn one(processors: &[usize]) -> Vec<usize> {
+pub fn one(processors: &[usize]) -> Vec<usize> {
     processors.last().copied().or_else(|| allowed().last().copied()).into_iter().collect()
 }
 

@@ -1,11 +1,11 @@
 //! Access to the kernel: namespaces, netlink, sysctl, processors, queueing disciplines.
 
-pub(crate) mod capability;
-pub(crate) mod cpus;
-pub(crate) mod namespace;
-pub(crate) mod netlink;
+pub mod capability;
+pub mod cpus;
+pub mod namespace;
+pub mod netlink;
 pub(crate) mod privilege;
 pub(crate) mod rps;
-pub(crate) mod sys;
-pub(crate) mod sysctl;
-pub(crate) mod tc;
+pub mod sys;
+pub mod sysctl;
+pub mod tc;

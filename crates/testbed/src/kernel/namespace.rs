@@ -52,11 +52,7 @@ pub(crate) fn open_other(pid: u32) -> io::Result<File> {
 
 /// Starts a program in the network namespace of a living process, which may be this one, on these processors (empty:
 /// on any), in its own process group. The kernel kills it when the calling thread ends.
-pub(crate) fn spawn_in_namespace(
-    pid: u32,
-    command: &mut Command,
-    processors: &[usize],
-) -> Result<Child, Fault> {
+pub fn spawn_in_namespace(pid: u32, command: &mut Command, processors: &[usize]) -> Result<Child, Fault> {
     let program = command.get_program().to_string_lossy().into_owned();
     let other = (pid != std::process::id()).then(|| open_other(pid)).transpose();
     let namespace = other.attempt("open a host's network namespace")?;

@@ -8,14 +8,14 @@ use tokio::runtime::{Builder, Runtime};
 
 /// A netlink socket. It stays in the namespace of the thread that opened it, wherever it is used.
 #[derive(Debug)]
-pub(crate) struct Netlink {
+pub struct Netlink {
     runtime: Runtime,
     handle: Handle,
 }
 
 impl Netlink {
     /// A socket in the calling thread's namespace.
-    pub(crate) fn open() -> Result<Self, Fault> {
+    pub fn open() -> Result<Self, Fault> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.attempt("start the netlink runtime")?;
         let handle = runtime.block_on(async {
@@ -27,18 +27,18 @@ impl Netlink {
     }
 
     /// Runs `work` with it.
-    pub(crate) fn run<T>(&self, work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
+    pub fn run<T>(&self, work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
         self.runtime.block_on(work(self.handle.clone()))
     }
 }
 
 /// Runs `work` with a netlink socket in the calling thread's namespace.
-pub(crate) fn with_netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
+pub fn with_netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
     Netlink::open()?.run(work)
 }
 
 /// The kernel's data about an interface.
-pub(crate) async fn interface(netlink: &Handle, name: &str) -> Result<LinkMessage, Fault> {
+pub async fn interface(netlink: &Handle, name: &str) -> Result<LinkMessage, Fault> {
     let mut found = netlink.link().get().match_name(name).execute();
     let link = found.try_next().await.attempt(format!("find interface {name}"))?;
     link.ok_or(std::io::Error::from(std::io::ErrorKind::NotFound)).attempt(format!("find interface {name}"))

@@ -46,7 +46,7 @@ pub fn enter() -> Result<Privilege, TestbedError> {
 
 /// Makes sure that /proc shows this process's own PID namespace: hosts are found there by their process IDs, and one of
 /// another PID namespace would be another program's. Some containers and CI runners have the outer /proc. The process
-/// then gets a mount namespace with a /proc of its own.
+/// then gets a mount namespace with a new /proc.
 fn see_own_processes() -> Result<(), TestbedError> {
     let shows_own =
         || fs::read_link("/proc/self").is_ok_and(|own| own.as_os_str() == process::id().to_string().as_str());

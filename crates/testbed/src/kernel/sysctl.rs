@@ -5,9 +5,9 @@ use crate::kernel::netlink::{interface, with_netlink};
 use rtnetlink::LinkUnspec;
 use std::fs;
 
-/// Writes a setting below `/proc/sys/net`. This directory shows each thread the settings of its own namespace, so the
-/// machine's settings are out of reach.
-pub(crate) fn write(name: &str, value: &str) -> Result<(), Fault> {
+/// Writes a setting below `/proc/sys/net`. This directory shows each thread the settings of that thread's namespace, so
+/// the machine's settings are out of reach.
+pub fn write(name: &str, value: &str) -> Result<(), Fault> {
     let path = format!("/proc/sys/net/{name}");
     fs::write(&path, value).attempt(format!("write {value} to {path}"))
 }
@@ -30,7 +30,7 @@ const PER_INTERFACE: [(&str, &str); 7] = [
 
 /// Silences the calling thread's namespace, so that only the traffic under test is sent, and sets its loopback
 /// interface up. Call it before the link exists.
-pub(crate) fn silence() -> Result<(), Fault> {
+pub fn silence() -> Result<(), Fault> {
     for scope in ["all", "default"] {
         for (setting, value) in PER_INTERFACE {
             write(&format!("ipv6/conf/{scope}/{setting}"), value)?;
@@ -49,7 +49,7 @@ pub(crate) fn silence() -> Result<(), Fault> {
 }
 
 /// The settings of every host of a routed testbed: no reverse path filter, no ICMP redirects.
-pub(crate) fn prepare_routing() -> Result<(), Fault> {
+pub fn prepare_routing() -> Result<(), Fault> {
     for scope in ["all", "default"] {
         write(&format!("ipv4/conf/{scope}/rp_filter"), "0")?;
         // Do not send ICMP redirects, and do not follow them.
@@ -72,6 +72,6 @@ pub(crate) fn forward() -> Result<(), Fault> {
 
 /// Keeps discovered path MTUs for a whole campaign instead of ten minutes. `false` if the setting cannot be changed:
 /// without root, and in kernels before 5.16, which have one setting for all namespaces.
-pub(crate) fn keep_path_mtus() -> bool {
+pub fn keep_path_mtus() -> bool {
     ["ipv4", "ipv6"].iter().all(|family| write(&format!("{family}/route/mtu_expires"), "1000000").is_ok())
 }

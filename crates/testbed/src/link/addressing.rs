@@ -9,9 +9,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A host's interface: a client's only one, or a router's interface towards its client.
 pub const INTERFACE: &str = "st0";
 /// A router's interface on the middle link.
-pub(crate) const MIDDLE: &str = "st1";
+pub const MIDDLE: &str = "st1";
 /// The access point's bridge between its network and a wire.
-pub(crate) const BRIDGE: &str = "br0";
+pub const BRIDGE: &str = "br0";
 /// A router's tunnel device, or its translator's device.
 pub(crate) const TUNNEL: &str = "tunnel";
 
@@ -42,43 +42,43 @@ fn numbered(family: Family, number: u8) -> (IpAddr, u8) {
 }
 
 /// A host's addresses on a direct link, IPv4 first.
-pub(crate) fn addresses(role: Role) -> [IpAddr; 2] {
+pub fn addresses(role: Role) -> [IpAddr; 2] {
     [Family::Ipv4, Family::Ipv6].map(|family| address(family, role).0)
 }
 
 /// The access point's addresses in a Wi-Fi network and the lengths of their prefixes, IPv4 first. Its stations have
 /// those of a direct link.
-pub(crate) fn access_point_addresses() -> [(IpAddr, u8); 2] {
+pub fn access_point_addresses() -> [(IpAddr, u8); 2] {
     [Family::Ipv4, Family::Ipv6].map(|family| numbered(family, ACCESS_POINT))
 }
 
 /// The access point's hardware address, which identifies its network (BSSID).
-pub(crate) const BSSID: [u8; 6] = [0x02, 0, 0, 0, 0, ACCESS_POINT];
+pub const BSSID: [u8; 6] = [0x02, 0, 0, 0, 0, ACCESS_POINT];
 const ACCESS_POINT: u8 = 3;
 
 /// The addresses of a Wi-Fi network's other station of this number, from 1, IPv4 first.
-pub(crate) fn station_addresses(station: u8) -> [(IpAddr, u8); 2] {
+pub fn station_addresses(station: u8) -> [(IpAddr, u8); 2] {
     [Family::Ipv4, Family::Ipv6].map(|family| numbered(family, ACCESS_POINT + station))
 }
 
 /// Its hardware address.
-pub(crate) fn station_hardware_address(station: u8) -> [u8; 6] {
+pub fn station_hardware_address(station: u8) -> [u8; 6] {
     [0x02, 0, 0, 0, 0, ACCESS_POINT + station]
 }
 
 /// A host's hardware address on a direct link: locally administered, and the same in every testbed. Neighbour entries
 /// can therefore be written before the interfaces exist.
-pub(crate) fn hardware_address(role: Role) -> [u8; 6] {
+pub fn hardware_address(role: Role) -> [u8; 6] {
     [0x02, 0, 0, 0, 0, number(role)]
 }
 
 /// A hardware address as text, in the format for virtual machines: `02:00:00:00:00:01`.
-pub(crate) fn hardware_address_text(address: [u8; 6]) -> String {
+pub fn hardware_address_text(address: [u8; 6]) -> String {
     address.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 /// The hardware address of a link end that is bridged to a guest. The guest's interface has the host's address.
-pub(crate) fn bridged_address(own: [u8; 6]) -> [u8; 6] {
+pub fn bridged_address(own: [u8; 6]) -> [u8; 6] {
     let mut other = own;
     other[0] |= 0x04;
     other
@@ -102,7 +102,7 @@ fn number(role: Role) -> u8 {
 /// An end of the path: a client's network behind its router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Site {
+pub enum Site {
     /// The sender's.
     Near,
     /// The receiver's.
@@ -124,7 +124,8 @@ impl Site {
         }
     }
 
-    pub(crate) fn client(self) -> Node {
+    /// The client at this site.
+    pub fn client(self) -> Node {
         match self {
             Site::Near => Node::Sender,
             Site::Far => Node::Receiver,
@@ -182,12 +183,12 @@ impl Site {
     }
 
     /// Its client's addresses, IPv4 first.
-    pub(crate) fn client_addresses(self, mechanism: Mechanism) -> [IpAddr; 2] {
+    pub fn client_addresses(self, mechanism: Mechanism) -> [IpAddr; 2] {
         [Family::Ipv4, Family::Ipv6].map(|family| self.client_address(mechanism, family))
     }
 
     /// Its router's addresses on the client's network, IPv4 first.
-    pub(crate) fn gateways(self, mechanism: Mechanism) -> [IpAddr; 2] {
+    pub fn gateways(self, mechanism: Mechanism) -> [IpAddr; 2] {
         [Family::Ipv4, Family::Ipv6].map(|family| self.gateway(mechanism, family))
     }
 

@@ -12,7 +12,7 @@ use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::{LinkBridge, LinkUnspec};
 
 /// The name of the tap device for a link's interface.
-pub(crate) fn tap_of(link: &str) -> String {
+pub fn tap_of(link: &str) -> String {
     format!("tap-{link}")
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn vacate(link: &str, own: [u8; 6]) -> Result<(), Fault> {
 }
 
 /// Creates a bridge in the calling thread's namespace with this hardware address and port, and sets both up.
-pub(crate) fn create(bridge: &str, hardware: [u8; 6], port: &str) -> Result<(), Fault> {
+pub fn create(bridge: &str, hardware: [u8; 6], port: &str) -> Result<(), Fault> {
     // Otherwise it sends its own IPv6 packets.
     sysctl::write(&format!("ipv6/conf/{port}/disable_ipv6"), "1")?;
     with_netlink(async |netlink| {

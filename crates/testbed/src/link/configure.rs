@@ -14,7 +14,7 @@ use stacklab_model::{Family, Mechanism, Role};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Configures the addresses and the neighbour of an end of a direct link. Its interface must be up.
-pub(crate) fn configure_end(role: Role) -> Result<(), Fault> {
+pub fn configure_end(role: Role) -> Result<(), Fault> {
     for family in Family::ALL {
         let (own, prefix) = address(*family, role);
         add_address(INTERFACE, own, prefix)?;
@@ -27,13 +27,13 @@ pub(crate) fn configure_end(role: Role) -> Result<(), Fault> {
 
 /// Configures the addresses of an access point, which is not on the path of its stations, on its radio's interface or
 /// its bridge. That must be up.
-pub(crate) fn configure_access_point(interface: &str) -> Result<(), Fault> {
+pub fn configure_access_point(interface: &str) -> Result<(), Fault> {
     access_point_addresses().into_iter().try_for_each(|(own, prefix)| add_address(interface, own, prefix))
 }
 
 /// Configures the addresses of a Wi-Fi network's other station, whose neighbour is the access point. Its interface must
 /// be up.
-pub(crate) fn configure_station(station: u8) -> Result<(), Fault> {
+pub fn configure_station(station: u8) -> Result<(), Fault> {
     for (own, prefix) in station_addresses(station) {
         add_address(INTERFACE, own, prefix)?;
     }
@@ -42,7 +42,7 @@ pub(crate) fn configure_station(station: u8) -> Result<(), Fault> {
 
 /// Configures a router: its addresses and neighbours on both links, and the mechanism. Call it in its namespace or
 /// its guest. Its interfaces must be up.
-pub(crate) fn configure_router(router: &Router) -> Result<(), Fault> {
+pub fn configure_router(router: &Router) -> Result<(), Fault> {
     let Router { site, mechanism, .. } = *router;
     sysctl::forward()?;
     configure_on_client_network(site.router(), site, mechanism)?;
@@ -60,7 +60,7 @@ pub(crate) fn configure_router(router: &Router) -> Result<(), Fault> {
 
 /// Configures a host on a client's network. The host is the client or its router. Sets its addresses, its neighbour
 /// and, for a client, its routes. Call it in its namespace or its guest. Its interface must be up.
-pub(crate) fn configure_on_client_network(node: Node, site: Site, mechanism: Mechanism) -> Result<(), Fault> {
+pub fn configure_on_client_network(node: Node, site: Site, mechanism: Mechanism) -> Result<(), Fault> {
     let is_router = node == site.router();
     for family in Family::ALL {
         let (client, gateway) = (site.client_address(mechanism, *family), site.gateway(mechanism, *family));
@@ -82,7 +82,7 @@ pub(crate) fn configure_on_client_network(node: Node, site: Site, mechanism: Mec
 
 /// Sets a client's path MTU to the other client with routes. Unlike discovered path MTUs, routes never expire. Call
 /// it in its namespace or its guest.
-pub(crate) fn fix_path_mtus(site: Site, mechanism: Mechanism, middle_mtu: u32) -> Result<(), Fault> {
+pub fn fix_path_mtus(site: Site, mechanism: Mechanism, middle_mtu: u32) -> Result<(), Fault> {
     for (to, mtu) in site.paths(mechanism, middle_mtu) {
         let bits = if to.is_ipv4() { 32 } else { 128 };
         let gateway = site.gateway(mechanism, Family::of(to));

@@ -82,7 +82,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Names the device with this hardware address, once it is there. Sets it down.
-pub(crate) fn name_by_hardware(name: &str, hardware: [u8; 6]) -> Result<(), Fault> {
+pub fn name_by_hardware(name: &str, hardware: [u8; 6]) -> Result<(), Fault> {
     let wanted = LinkAttribute::Address(hardware.to_vec());
     with_netlink(async |netlink| {
         let start = Instant::now();
@@ -106,7 +106,7 @@ pub(crate) fn name_by_hardware(name: &str, hardware: [u8; 6]) -> Result<(), Faul
 }
 
 /// Sets a device's MTU and sets the device up.
-pub(crate) fn raise(device: &str, mtu: u32) -> Result<(), Fault> {
+pub fn raise(device: &str, mtu: u32) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let index = interface(&netlink, device).await?.header.index;
         let up = LinkUnspec::new_with_index(index).mtu(mtu).up().build();

@@ -1,9 +1,9 @@
 //! Links: veth pairs, addresses and routes, offloads, bridges.
 
-pub(crate) mod addressing;
-pub(crate) mod bridge;
-pub(crate) mod configure;
-pub(crate) mod interface;
-pub(crate) mod offload;
-pub(crate) mod quiescence;
-pub(crate) mod veth;
+pub mod addressing;
+pub mod bridge;
+pub mod configure;
+pub mod interface;
+pub mod offload;
+pub mod quiescence;
+pub mod veth;

@@ -15,7 +15,7 @@ fn joins_or_splits(feature: &str) -> bool {
 }
 
 /// Switches off every such feature of an interface in the calling thread's namespace, and verifies it.
-pub(crate) fn switch_off_all(interface: &str) -> Result<(), Fault> {
+pub fn switch_off_all(interface: &str) -> Result<(), Fault> {
     let reading = || format!("read the offloads of {interface}");
     let found = features(interface).attempt(reading())?;
     let on: Vec<usize> = found

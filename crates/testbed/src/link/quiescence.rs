@@ -19,7 +19,7 @@ const SILENCE: Duration = Duration::from_millis(50);
 
 /// Waits until the interface in the calling thread's namespace is up, these addresses are usable, and it sends
 /// nothing by itself any more.
-pub(crate) fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), Fault> {
+pub fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let start = Instant::now();
         let mut last_sent = (None, start);

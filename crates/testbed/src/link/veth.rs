@@ -13,7 +13,7 @@ pub(crate) const MTU_LIMITS: (u32, u32) = (1280, 65535);
 /// Creates a pair. Both ends have this name. One end is in the calling thread's namespace, the other in the namespace
 /// of process `other`, so neither end ever appears in the machine's namespace. The hardware addresses are for this
 /// end and the other end, in this order.
-pub(crate) fn create(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(), Fault> {
+pub fn create(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(), Fault> {
     let namespace = open_other(other).attempt("open the next host's namespace")?;
     fn end<T>(link: LinkMessageBuilder<T>, address: [u8; 6], mtu: u32) -> LinkMessageBuilder<T> {
         link.mtu(mtu).address(address.to_vec())

@@ -8,7 +8,7 @@ use x25519_dalek::{X25519_BASEPOINT_BYTES, x25519};
 
 /// The keys that a router needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Keys {
+pub struct Keys {
     /// Its private key.
     pub(super) own: [u8; 32],
     /// The other router's public key.

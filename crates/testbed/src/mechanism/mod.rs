@@ -7,7 +7,7 @@ pub(crate) mod keys;
 pub(crate) mod layers;
 mod native;
 pub(crate) mod router;
-pub(crate) mod translate;
+pub mod translate;
 pub(crate) mod tunnels;
 pub(crate) mod wireguard;
 

@@ -9,7 +9,7 @@ use stacklab_model::{Family, Mechanism, Translator};
 
 /// A router on which a mechanism is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Router {
+pub struct Router {
     /// The router's site.
     pub site: Site,
     /// The mechanism to build.

@@ -37,7 +37,7 @@ const ERROR: u16 = 2;
 
 /// Configures the device with the other router as its peer at this address.
 pub(super) fn set_up(router: &Router, other: IpAddr) -> Result<(), Fault> {
-    let keys = router.keys.ok_or_else(|| io::Error::other("it was given none"));
+    let keys = router.keys.ok_or_else(|| io::Error::other("it has none"));
     let keys = keys.attempt("find the router's keys for WireGuard")?;
     let told = [
         attribute(DEVICE_NAME, &[TUNNEL.as_bytes(), &[0]].concat()),

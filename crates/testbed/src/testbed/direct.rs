@@ -1,10 +1,9 @@
 //! A direct testbed: two hosts and one link.
 
 use crate::error::TestbedError;
-use crate::guest::protocol::GuestRole;
-use crate::host::guest::Guest;
+use crate::host::guest::{Guest, Prepare};
 use crate::host::launch::Host;
-use crate::host::prepare::prepare;
+use crate::host::path_role::PathRole;
 use crate::host::workdir::Workdir;
 use crate::kernel::cpus;
 use crate::kernel::rps::Rps;
@@ -74,9 +73,9 @@ impl Testbed {
         Self::build_with(link_config, program, args, [None, None])
     }
 
-    /// Like [`Testbed::build`], with these systems at the ends of the link. `program` also runs as the agent in
-    /// guests. A process runs in each namespace in either case. Guests are still booting on return: [`Host::meet`]
-    /// waits for them.
+    /// Like [`Testbed::build`], with these systems at the ends of the link, which `prepare` makes guests of. `program`
+    /// also runs as the agent in guests. A process runs in each namespace in either case. Guests are still booting on
+    /// return: [`Host::meet`] waits for them.
     ///
     /// # Errors
     /// The step that failed, and its host; or a system that has no image here. Nothing is left behind.
@@ -85,6 +84,7 @@ impl Testbed {
         link_config: &LinkConfig,
         program: &Path,
         args: &[impl AsRef<OsStr>],
+        prepare: Prepare,
     ) -> Result<Self, TestbedError> {
         if systems.0.iter().all(|system| *system == System::Namespace) {
             return Self::build(link_config, program, args);
@@ -231,7 +231,7 @@ impl Testbed {
                 Some(halves) if divided => &halves[place],
                 None if divided => {
                     let reason = io::Error::new(io::ErrorKind::Unsupported, "there is only one processor");
-                    let attempted = "give each host processors of its own".to_owned();
+                    let attempted = "assign separate processors to each host".to_owned();
                     return Err(TestbedError::Setup { host: host.node(), attempted, reason });
                 }
                 _ => &all,
@@ -275,8 +275,8 @@ impl Testbed {
 /// The hosts' roles, in their order on the path.
 const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 
-fn guest_role(place: usize, link_config: &LinkConfig) -> GuestRole {
-    GuestRole::Host { role: ROLES[place], mtu: link_config.mtu, offloads: link_config.offloads }
+fn guest_role(place: usize, link_config: &LinkConfig) -> PathRole {
+    PathRole::Host { role: ROLES[place], mtu: link_config.mtu, offloads: link_config.offloads }
 }
 
 fn describe(

@@ -1,9 +1,9 @@
 //! A chain of hosts and links, with the steps that every kind of testbed is built from.
 
 use crate::error::{Fault, TestbedError};
-use crate::guest::protocol::{GuestRole, Interface};
 use crate::host::guest::{Guest, GuestSpec};
 use crate::host::launch::Host;
+use crate::host::path_role::{Interface, PathRole};
 use crate::host::workdir::Workdir;
 use crate::kernel::tc::netem::Impairment;
 use crate::kernel::tc::queue::Queue;
@@ -90,7 +90,7 @@ impl Chain<4> {
 #[derive(Debug)]
 pub(crate) struct Network<const N: usize> {
     pub hosts: [Host; N],
-    /// Whether each host's interface is bridged to a guest and has no address of its own.
+    /// Whether each host's interface is bridged to a guest and has no address.
     bridged: [bool; N],
     /// The processors of the path's near half and of its far half, if they are divided.
     pub processors: Option<[Vec<usize>; 2]>,
@@ -171,7 +171,7 @@ impl<const N: usize> Network<N> {
         &mut self,
         place: usize,
         guest: &dyn Guest,
-        role: &GuestRole,
+        role: &PathRole,
     ) -> Result<(), TestbedError> {
         if guest.wants_a_tap() {
             let offloads = self.offloads;
@@ -192,7 +192,7 @@ impl<const N: usize> Network<N> {
         &mut self,
         place: usize,
         guest: &dyn Guest,
-        role: GuestRole,
+        role: PathRole,
         program: &Path,
         workdir: &Workdir,
     ) -> Result<(), TestbedError> {
@@ -206,9 +206,8 @@ impl<const N: usize> Network<N> {
             offloads: self.offloads,
             program,
             folder: &workdir.for_host(name)?,
-            role,
         };
-        host.start_guest(guest, &spec)
+        host.start_guest(guest, &spec, role)
     }
 
     /// Waits until every host's interface is up and sends nothing by itself any more. IPv6 sends multicast listener

@@ -2,7 +2,6 @@
 //! the middle link, and discovers the path MTU at both ends.
 
 use crate::error::{Attempt, Fault, TestbedError};
-use crate::guest::protocol::PathCheck;
 use crate::host::launch::Host;
 use crate::kernel::netlink::{interface, with_netlink};
 use crate::kernel::sys::{Capture, never_fragment, path_mtu, probe_path};
@@ -10,10 +9,24 @@ use crate::link::addressing::{INTERFACE, MIDDLE, PathEnds, ends, path_mtus};
 use crate::link::interface::packets;
 use crate::mechanism::layers::{Layer, are_of, layers};
 use crate::topology::Node;
+use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
+
+/// The result of a path check for one family.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathCheck {
+    /// The sender's family.
+    pub family: Family,
+    /// The headers of a packet on the middle link, outermost first.
+    pub headers: Vec<String>,
+    /// The frame that was captured there.
+    pub frame: Vec<u8>,
+    /// The path MTU that each end discovered towards the other, bytes; the sender's first.
+    pub path_mtus: [u32; 2],
+}
 
 /// Timeout for packets to arrive. A tunnel is set up by its first packets.
 const PATIENCE: Duration = Duration::from_secs(4);

@@ -1,11 +1,10 @@
 //! A routed testbed: sender, router, router, receiver, and a transition mechanism between the routers.
 
 use crate::error::TestbedError;
-use crate::guest::protocol::{ClientRole, GuestRole, PathCheck, RouterRole};
 use crate::host::console::last_words;
-use crate::host::guest::Guest;
+use crate::host::guest::{Guest, Prepare, namespaces_only};
 use crate::host::launch::Host;
-use crate::host::prepare::prepare;
+use crate::host::path_role::{ClientRole, PathRole, RouterRole};
 use crate::host::streams::Streams;
 use crate::host::ticks::Ticks;
 use crate::host::workdir::Workdir;
@@ -15,7 +14,7 @@ use crate::mechanism::keys::Keys;
 use crate::mechanism::router::Router;
 use crate::mechanism::translate::tayga;
 use crate::testbed::network::{Chain, Network};
-use crate::testbed::path_check::{check_path, refresh_path_mtus};
+use crate::testbed::path_check::{PathCheck, check_path, refresh_path_mtus};
 use crate::testbed::spec::RoutedSpec;
 use crate::topology::Node;
 use stacklab_model::{Family, Mechanism, Systems};
@@ -53,21 +52,33 @@ pub struct Routed {
 
 impl Routed {
     /// Starts `program args` four times, each in a new network namespace. Builds the links, and the mechanism on both
-    /// routers. Checks that packets of each carried family arrive in the expected form. Guests replace the namespaces
-    /// of clients or routers; `program` also runs as the agent in them. Guest routers are started before the path
-    /// checks, and this function waits for them. Guest clients are started after the path checks, which run between
-    /// client namespaces. They are still booting on return ([`Routed::meet`] waits for them).
+    /// routers. Checks that packets of each carried family arrive in the expected form.
     ///
     /// Call it from the main thread: the kernel kills the processes when the thread that started them ends.
     /// [`crate::enter`] must have succeeded before.
     ///
     /// # Errors
-    /// The step that failed, and its host; the hop at which packets are lost; or a system that has no image here.
-    /// Nothing is left behind.
+    /// The step that failed, and its host; the hop at which packets are lost. Nothing is left behind.
     pub fn build(
         spec: &RoutedSpec,
         program: &Path,
         args: &[impl AsRef<OsStr>],
+    ) -> Result<Self, TestbedError> {
+        Self::build_with(spec, program, args, namespaces_only)
+    }
+
+    /// Like [`Routed::build`], with guests that `prepare` makes in place of the namespaces of clients or routers.
+    /// `program` also runs as the agent in them. Guest routers are started before the path checks, and this function
+    /// waits for them. Guest clients are started after the path checks, which run between client namespaces. They are
+    /// still booting on return ([`Routed::meet`] waits for them).
+    ///
+    /// # Errors
+    /// As [`Routed::build`]; or a system that has no image here.
+    pub fn build_with(
+        spec: &RoutedSpec,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+        prepare: Prepare,
     ) -> Result<Self, TestbedError> {
         let RoutedSpec { kind, link_config, links, .. } = spec;
         let mechanism = kind.mechanism;
@@ -123,7 +134,7 @@ impl Routed {
                 None => self.configure_router(place, &router)?,
                 Some(guest) => {
                     let role = RouterRole { router, near_mtu: self.mtus[number], offloads };
-                    self.start_guest(place, guest.as_ref(), GuestRole::Router(role), program)?;
+                    self.start_guest(place, guest.as_ref(), PathRole::Router(role), program)?;
                 }
             }
         }
@@ -161,7 +172,7 @@ impl Routed {
             }
             let Some(guest) = guest else { continue };
             let role = ClientRole { site, mechanism, mtu: self.mtus[number], middle_mtu, offloads };
-            self.start_guest(place, guest.as_ref(), GuestRole::Client(role), program)?;
+            self.start_guest(place, guest.as_ref(), PathRole::Client(role), program)?;
         }
         self.lasting = true;
         Ok(())
@@ -171,7 +182,7 @@ impl Routed {
         &mut self,
         place: usize,
         guest: &dyn Guest,
-        role: GuestRole,
+        role: PathRole,
         program: &Path,
     ) -> Result<(), TestbedError> {
         self.network.hand_over(place, guest, &role)?;

@@ -39,7 +39,8 @@ impl RoutedSpec {
         self.translates[1].by.keeps_state(self.kind.mechanism)
     }
 
-    pub(crate) fn runs_tayga(&self) -> bool {
+    /// Whether a router translates with tayga.
+    pub fn runs_tayga(&self) -> bool {
         self.translators().iter().any(|translates| translates.by == Translator::Tayga)
     }
 }

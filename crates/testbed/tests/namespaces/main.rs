@@ -3,7 +3,6 @@
 //! The tests need root. Without it they fail; nothing is skipped.
 
 mod floods;
-mod socket;
 
 use serde_json::Value;
 use stacklab_model::{Family, LinkConfig, Rate, Role};

@@ -190,10 +190,9 @@ impl Agent {
             let reason = "refused a request with the number of a receiver or a waiting sender";
             return responder.answer(id, Err(reason.to_owned()));
         }
-        // Before anything is begun that could then not go on.
+        // Before anything is begun that could not be completed.
         if responder.under_way() > MOST_AT_ONCE {
-            return responder
-                .answer(id, Err(format!("refused a request while {MOST_AT_ONCE} are under way")));
+            return responder.answer(id, Err(format!("refused a request: {MOST_AT_ONCE} are running")));
         }
         let (lasts, takes) = (lasts(&request.body), permission::takes(&request.body));
         let request = self.permission.in_own_zones(request.body);
@@ -383,7 +382,7 @@ mod tests {
             assert!(matches!(responder.admit(id), Admission::New));
         }
         let refused = asked(20);
-        assert!(refused.contains("refused a request while 8 are under way"), "{refused}");
+        assert!(refused.contains("refused a request: 8 are running"), "{refused}");
         responder.answer(1, Err("ended".to_owned())).unwrap();
         assert!(asked(21).contains("clock"));
         for id in 100..200 {

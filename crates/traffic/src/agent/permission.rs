@@ -1,4 +1,4 @@
-//! Bounds on the requests of an untrusted coordinator. An agent that listens does what it was told to allow. One that a
+//! Bounds on the requests of an untrusted coordinator. An agent that listens does what its operator allows. One that a
 //! coordinator started itself, on standard input and output, has no bounds: that coordinator may run programs on the
 //! host anyway.
 
@@ -149,11 +149,11 @@ impl Permission {
     ) -> Result<Option<&Limits>, String> {
         self.check_trial(spec)?;
         let Some(limits) = &self.limits else { return Ok(None) };
-        // As the sender takes it: link-local addresses are in the zone of its own one.
+        // As the sender takes it: link-local addresses are in the sender's zone.
         let to = ScopedAddr::new(to.ip(), from.zone());
         if !limits.peers.hold(&to) {
             return Err(format!(
-                "refused to send to {to}: only to the coordinator's own address ({}); where the agent was started, --allow-target names others",
+                "refused to send to {to}: the agent sends only to the coordinator's address ({}), or to networks of its --allow-target",
                 list(&limits.peers.addresses)
             ));
         }
@@ -171,8 +171,10 @@ impl Permission {
         let Some(most) = limits.most_bits_per_second else { return Ok(()) };
         match (spec.probe.probe, bits_per_second(spec)) {
             // As fast as the coordinator answers, and no faster.
-            (Probe::Echo | Probe::EchoLoaded, None) if spec.probe.pacing == Pacing::Lockstep => Ok(()),
-            (Probe::Stream | Probe::Paced | Probe::EchoOpen, Some(own)) if sending + own <= most => Ok(()),
+            (Probe::Echo | Probe::EchoUnderLoad, None) if spec.probe.pacing == Pacing::Lockstep => Ok(()),
+            (Probe::Stream | Probe::Paced | Probe::EchoOpenLoop, Some(own)) if sending + own <= most => {
+                Ok(())
+            }
             _ => {
                 let others = if sending > 0.0 {
                     format!(", of which {} are taken by other streams", sending / 1e6)
@@ -180,7 +182,7 @@ impl Permission {
                     String::new()
                 };
                 Err(format!(
-                    "refused to send faster than {} Mbit/s in all streams together{others}: ask for a rate, as in -b",
+                    "refused to send faster than {} Mbit/s in all streams together{others}: set a rate with -b",
                     most / 1e6
                 ))
             }
@@ -195,9 +197,7 @@ impl Permission {
         let longest = limits.longest;
         if u128::from(lasts_ns) + u128::from(spec.probe.warmup_ns) > longest.as_nanos() {
             let most = print_duration(longest.as_nanos() as u64);
-            return Err(format!(
-                "refused a trial of more than {most}: where the agent was started, --longest allows more"
-            ));
+            return Err(format!("refused a trial of more than {most}, the limit of the agent's --longest"));
         }
         if limits.tuning { Ok(()) } else { check_tuning(&spec.tuning) }
     }
@@ -236,8 +236,7 @@ pub(super) fn takes(request: &Request) -> f64 {
 
 /// Refuses socket options that change more of the host than the socket.
 fn check_tuning(tuning: &Tuning) -> Result<(), String> {
-    let refused =
-        |what: String| Err(format!("refused {what}: where the agent was started, --allow tuning permits it"));
+    let refused = |what: String| Err(format!("refused {what}: the agent was started without --allow tuning"));
     for (name, asked) in [("send", tuning.send_buffer), ("receive", tuning.receive_buffer)] {
         if let Some(asked) = asked.filter(|asked| *asked > LARGEST_BUFFER) {
             return refused(format!("a {name} buffer of {asked} bytes, more than {LARGEST_BUFFER}"));

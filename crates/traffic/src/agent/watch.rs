@@ -87,7 +87,7 @@ impl Activity {
             return Some("a trial lasted longer than it should, or than trials may");
         }
         (state.under_way.is_empty() && state.last.elapsed() > idle)
-            .then_some("the coordinator asked nothing for too long")
+            .then_some("the coordinator was idle for too long")
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(activity.passed(long, long, short), None);
         activity.end(4);
         thread::sleep(Duration::from_millis(30));
-        assert!(activity.passed(long, none, short).unwrap().contains("asked nothing"));
+        assert!(activity.passed(long, none, short).unwrap().contains("was idle"));
         activity.asked();
         assert_eq!(activity.passed(long, none, short), None);
     }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const MOST_UNKNOWN: usize = 64;
 /// How long many connections wait for more of them, and one that has begun its header for the rest.
 const LOOK: Duration = Duration::from_millis(1);
-/// For how long a receiver goes on after the trial's end while strays come.
+/// Time for which a receiver still reads after the trial's end while strays arrive.
 const LONG: Duration = Duration::from_secs(1);
 
 /// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of
@@ -79,7 +79,7 @@ fn first_datagram(
     }
 }
 
-/// Whether a trial has ended, and whether long ago: strays that go on coming keep no receiver.
+/// Whether a trial has ended, and whether long ago: later strays do not keep a receiver alive.
 #[derive(PartialEq)]
 enum Ended {
     Not,
@@ -198,7 +198,7 @@ fn connections(
             sys::sleep(LOOK);
         }
     }
-    // What else waits is dropped, and so closed, before the sender begins.
+    // Other waiting connections are dropped, and so closed, before the sender begins.
     strays += unknown.len() as u64;
     drop(unknown);
     if found.len() == flows {

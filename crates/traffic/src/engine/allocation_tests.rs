@@ -133,7 +133,7 @@ fn check(spec: &TrialSpec, many: u64) {
         format!("{} {transport} {family}, {io}, {flows} flows, {:?}", probe.probe, probe.pacing)
     };
     assert_eq!(few, many, "sender and receiver, few and many: {}", what());
-    // A schedule allocates its lateness histogram first.
+    // A schedule allocates its pacing error histogram first.
     let scheduled = matches!(spec.probe.pacing, Pacing::Schedule(_));
     assert!(many[0] <= if scheduled { 2 } else { 0 }, "sender: {many:?}: {}", what());
     assert_eq!(many[1], 0, "receiver: {}", what());

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 /// How often a sender looks whether anything was acknowledged.
 const LOOK: Duration = Duration::from_millis(500);
-/// After so many looks in a row at data without an acknowledgement a sender gives up. A kernel that probes for the path
-/// MTU (net.ipv4.tcp_mtu_probing) has done so by then.
+/// A sender gives up after this many looks in a row at data without an acknowledgement. A kernel that probes for the
+/// path MTU (net.ipv4.tcp_mtu_probing) has done so by then.
 const MOST_LOOKS: u32 = 8;
 
 /// Sends on the flows of a trial by `send`. Connections on which nothing was ever acknowledged are ended.

@@ -24,25 +24,25 @@ pub(crate) struct SendSlot {
     pub messages: usize,
 }
 
-/// Lateness: how long after its schedule each message was sent.
-pub(crate) struct Lateness {
+/// Pacing error: how long after its schedule each message was sent.
+pub(crate) struct PacingError {
     recorder: DelayRecorder,
     order: Variation,
     most_ns: Nanos,
 }
 
-impl Lateness {
+impl PacingError {
     fn new() -> Self {
-        Lateness { recorder: DelayRecorder::new(), order: Variation::default(), most_ns: 0 }
+        PacingError { recorder: DelayRecorder::new(), order: Variation::default(), most_ns: 0 }
     }
 
-    /// Maximum lateness, nanoseconds.
+    /// Maximum pacing error, nanoseconds.
     pub(crate) fn most_ns(&self) -> Nanos {
         self.most_ns
     }
 
-    /// Adds another thread's lateness.
-    pub(crate) fn join(&mut self, other: &Lateness) {
+    /// Adds another thread's pacing error.
+    pub(crate) fn join(&mut self, other: &PacingError) {
         self.recorder.join(&other.recorder);
         self.most_ns = self.most_ns.max(other.most_ns);
     }
@@ -65,7 +65,7 @@ pub(crate) struct Pacer<'a> {
     limit_ns: Nanos,
     /// No message is sent before this time: after a late message, the next one does not follow at once.
     not_before_ns: Nanos,
-    lateness: Option<Lateness>,
+    pacing_error: Option<PacingError>,
     /// Set by whoever ends the phase early.
     stop: Option<&'a AtomicBool>,
     /// Whether this host has a single processor. Spinning would then starve the other hosts on it.
@@ -80,7 +80,7 @@ impl<'a> Pacer<'a> {
             // `Link` and `Share` have already been replaced by a schedule, and `Share` is a flood until then.
             Pacing::Flood | Pacing::Lockstep | Pacing::Link | Pacing::Share(_) => 0.0,
         };
-        let lateness = (gap_ns > 0.0).then(Lateness::new);
+        let pacing_error = (gap_ns > 0.0).then(PacingError::new);
         let only_processor = sys::allowed_processors().nth(1).is_none();
         let start_ns = sys::now_ns();
         let limit_ns = match length {
@@ -91,7 +91,17 @@ impl<'a> Pacer<'a> {
             Length::Packets(_) => Nanos::MAX,
         };
         let (offset_ns, not_before_ns, stop) = (0, 0, None);
-        Pacer { start_ns, gap_ns, length, offset_ns, limit_ns, not_before_ns, lateness, stop, only_processor }
+        Pacer {
+            start_ns,
+            gap_ns,
+            length,
+            offset_ns,
+            limit_ns,
+            not_before_ns,
+            pacing_error,
+            stop,
+            only_processor,
+        }
     }
 
     /// The same, whose schedule begins later: the schedules of several threads alternate.
@@ -162,17 +172,17 @@ impl<'a> Pacer<'a> {
     /// Records that the slot's message was sent. Behind schedule, the next gaps shrink to no less than half, so the
     /// sender catches up without a burst.
     pub(crate) fn sent(&mut self, slot: SendSlot) {
-        if let Some(lateness) = &mut self.lateness {
+        if let Some(pacing_error) = &mut self.pacing_error {
             let late = slot.now - slot.due;
-            lateness.recorder.record(late, &mut lateness.order);
-            lateness.most_ns = lateness.most_ns.max(late);
+            pacing_error.recorder.record(late, &mut pacing_error.order);
+            pacing_error.most_ns = pacing_error.most_ns.max(late);
             self.not_before_ns = slot.now + (self.gap_ns / 2.0) as Nanos;
         }
     }
 
     /// How late the messages were; `None` without a schedule.
-    pub(crate) fn finish(self) -> Option<Lateness> {
-        self.lateness
+    pub(crate) fn finish(self) -> Option<PacingError> {
+        self.pacing_error
     }
 }
 

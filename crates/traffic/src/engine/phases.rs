@@ -1,7 +1,7 @@
 //! The phases of a trial on one thread's flows: warm-up, measured phase as a whole or in slices, end markers.
 
 use crate::engine::header::{Header, Phase};
-use crate::engine::pacer::Lateness;
+use crate::engine::pacer::PacingError;
 use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
 use crate::engine::socket::Channel;
 use crate::engine::turns::Turn;
@@ -40,8 +40,8 @@ const LOOK: Duration = Duration::from_micros(50);
 pub(crate) struct Finished {
     /// Messages sent.
     pub sent: Sent,
-    /// Lateness of each message, with a schedule.
-    pub lateness: Option<Lateness>,
+    /// Pacing error of each message, with a schedule.
+    pub pacing_error: Option<PacingError>,
     /// CPU time of the host over the measured phase.
     pub cpu: CpuWindow,
     /// The slices of an interleaved trial.
@@ -68,7 +68,7 @@ impl Finished {
         sent.first_ns = sent.first_ns.min(more.first_ns);
         sent.last_ns = sent.last_ns.max(more.last_ns);
         sent.max_late_ns = sent.max_late_ns.max(more.max_late_ns);
-        if let (Some(late), Some(more)) = (&mut self.lateness, &other.lateness) {
+        if let (Some(late), Some(more)) = (&mut self.pacing_error, &other.pacing_error) {
             late.join(more);
         }
         self.cpu.join(other.cpu);
@@ -91,7 +91,7 @@ pub(crate) struct Sending<'a> {
     ends_ns: Nanos,
     tx: TxBatch<'a>,
     sent: Sent,
-    lateness: Option<Lateness>,
+    pacing_error: Option<PacingError>,
     cpu: CpuWindow,
     slices: Vec<Slice>,
     cpu_parts: Option<(Nanos, Nanos)>,
@@ -130,7 +130,7 @@ impl<'a> Sending<'a> {
             length: share(spec.probe.length),
             tx: TxBatch::new(&channels[group.clone()], group.start as u16)?,
             sent: Sent::default(),
-            lateness: None,
+            pacing_error: None,
             cpu: CpuWindow::new(spec.cpu_scope),
             slices: Vec::new(),
             cpu_parts: None,
@@ -157,7 +157,7 @@ impl<'a> Sending<'a> {
             return self.mark_end();
         };
         self.in_turns(turn, &mut after_each)?;
-        // In a turn of its own: end markers are no load of another arm's slice.
+        // In a separate turn: end markers do not load another arm's slice.
         turn.wait()?;
         self.mark_end()?;
         turn.pass();
@@ -278,8 +278,8 @@ impl<'a> Sending<'a> {
         for channel in self.channels {
             if !wait_until_empty(channel, until)? {
                 let reason = format!(
-                    "after a slice the path did not empty within {} s: it is too slow for slices; set runs.arms = \
-                     \"separate\", or a packet_rate that it carries",
+                    "after a slice the path did not empty within {} s: it is too slow for slices; set blocks.schedule = \
+                     \"sequential\", or a message_rate that it carries",
                     END_LIMIT.as_secs()
                 );
                 return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
@@ -302,8 +302,8 @@ impl<'a> Sending<'a> {
         sent.bytes = sent.measured * u64::from(self.spec.message_bytes);
         sent.refused += part.refused;
         sent.last_ns = part.last_ns;
-        sent.max_late_ns = sent.max_late_ns.max(part.lateness.as_ref().map(Lateness::most_ns));
-        match (&mut self.lateness, part.lateness) {
+        sent.max_late_ns = sent.max_late_ns.max(part.pacing_error.as_ref().map(PacingError::most_ns));
+        match (&mut self.pacing_error, part.pacing_error) {
             (Some(late), Some(more)) => late.join(&more),
             (late, more) => *late = late.take().or(more),
         }
@@ -316,7 +316,7 @@ impl<'a> Sending<'a> {
         slice: u32,
         after_each: &mut impl FnMut(Phase, u32, u64) -> io::Result<()>,
     ) -> io::Result<SendReport> {
-        let open_loop = self.spec.probe.probe == Probe::EchoOpen;
+        let open_loop = self.spec.probe.probe == Probe::EchoOpenLoop;
         let send_phase = SendPhase {
             token: self.spec.token,
             phase,
@@ -361,9 +361,18 @@ impl<'a> Sending<'a> {
 
     /// What was sent. Waits until the kernel no longer needs the buffers.
     pub(crate) fn finish(self) -> io::Result<Finished> {
-        let Sending { tx, sent, lateness, cpu, slices, cpu_parts, ends_ns, .. } = self;
+        let Sending { tx, sent, pacing_error, cpu, slices, cpu_parts, ends_ns, .. } = self;
         let ends = tx.ends();
-        Ok(Finished { sent, lateness, cpu, slices, cpu_parts, ends_ns, ends, zerocopy: tx.finish(ends_ns)? })
+        Ok(Finished {
+            sent,
+            pacing_error,
+            cpu,
+            slices,
+            cpu_parts,
+            ends_ns,
+            ends,
+            zerocopy: tx.finish(ends_ns)?,
+        })
     }
 }
 

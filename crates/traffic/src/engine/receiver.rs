@@ -316,7 +316,7 @@ mod tests {
                 let received = receiver.collect().unwrap().received;
                 assert_eq!((sender.sent.measured, received.measured), (1_600, 1_600));
                 assert_eq!(sender.endpoint.options.max_pacing_rate, Some(4_000_000 / u64::from(flows)));
-                assert!(sender.lateness.is_none());
+                assert!(sender.pacing_error.is_none());
                 let seconds = (received.last_ns - received.first_ns) as f64 / 1e9;
                 let rate = 1_600.0 / seconds;
                 // A busy machine slows it down. Without a schedule the rate would be a hundred times higher.
@@ -348,7 +348,7 @@ mod tests {
                         assert!(received.measured > 0);
                     } else {
                         assert_eq!(sender.sent.measured, 1_003);
-                        assert_eq!(sender.lateness.unwrap().buckets.count(), 1_003);
+                        assert_eq!(sender.pacing_error.unwrap().buckets.count(), 1_003);
                     }
                     if transport == Transport::Tcp || pacing != Pacing::Flood {
                         assert_eq!(received.measured, sender.sent.measured, "{transport} {io} {pacing:?}");
@@ -367,7 +367,8 @@ mod tests {
 
     #[test]
     fn an_echo_comes_back_in_lockstep_and_on_schedule() {
-        for (probe, pacing) in [(Probe::Echo, Pacing::Lockstep), (Probe::EchoOpen, Pacing::Schedule(2_000.0))]
+        for (probe, pacing) in
+            [(Probe::Echo, Pacing::Lockstep), (Probe::EchoOpenLoop, Pacing::Schedule(2_000.0))]
         {
             each(probe, pacing, Length::Packets(100), |_, sender, receiver| {
                 assert_eq!(sender.sent.measured, 100);

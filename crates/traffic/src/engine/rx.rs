@@ -128,7 +128,7 @@ impl<'a> RxBatch<'a> {
         match filled {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(RxStatus::Timeout),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(RxStatus::Timeout),
-            // ICMP port unreachable: the peer has closed its port. Other flows may go on.
+            // ICMP port unreachable: the peer has closed its port. Other flows may continue.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 Ok(if several { RxStatus::Timeout } else { RxStatus::Closed })
             }

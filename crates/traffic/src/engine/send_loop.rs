@@ -1,7 +1,7 @@
 //! The send loop.
 
 use crate::engine::header::{Header, Phase};
-use crate::engine::pacer::{Lateness, Pacer};
+use crate::engine::pacer::{Pacer, PacingError};
 use crate::engine::tx::TxBatch;
 use crate::sys::{self, Nanos};
 use stacklab_model::{Length, Pacing};
@@ -52,8 +52,8 @@ pub(crate) struct SendReport {
     pub first_ns: Nanos,
     /// After the last send.
     pub last_ns: Nanos,
-    /// Lateness of each message, with a schedule.
-    pub lateness: Option<Lateness>,
+    /// Pacing error of each message, with a schedule.
+    pub pacing_error: Option<PacingError>,
 }
 
 /// Sends the messages of one phase. `sent` is called after each call with the last sequence number that was sent; in
@@ -108,6 +108,6 @@ pub(crate) fn send(
         }
     }
     report.last_ns = sys::now_ns();
-    report.lateness = pacer.finish();
+    report.pacing_error = pacer.finish();
     Ok(report)
 }

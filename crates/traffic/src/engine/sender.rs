@@ -7,7 +7,7 @@ use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::endpoint;
 use crate::engine::interface_rtt::InterfaceRtt;
 use crate::engine::opening::WaitingSender;
-use crate::engine::pacer::Lateness;
+use crate::engine::pacer::PacingError;
 use crate::engine::phases::{Finished, Sending, wait_until_empty};
 use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
@@ -127,7 +127,7 @@ fn on_flows(
     let mut srtt_mean_us = None;
     let mut interface_rtt = InterfaceRtt::watch(spec, first);
     let report = match spec.probe.probe {
-        Probe::Echo | Probe::EchoLoaded => {
+        Probe::Echo | Probe::EchoUnderLoad => {
             let mut rx = RxBatch::new(channels, StampClock::new()).attempt(attempt)?;
             let mut sending = Sending::new(spec, channels, 0..1).attempt(attempt)?.stopped_by(stop);
             let done = sending.phases(turn.as_mut(), |phase, slice, sequence| {
@@ -141,7 +141,7 @@ fn on_flows(
             });
             done.and_then(|()| sending.finish())
         }
-        Probe::EchoOpen => thread::scope(|scope| {
+        Probe::EchoOpenLoop => thread::scope(|scope| {
             let answers = scope.spawn(|| {
                 receive(&mut RxBatch::new(channels, StampClock::new())?, size, spec.token, &mut counter)
             });
@@ -191,7 +191,7 @@ fn on_flows(
         None => (Vec::new(), report.cpu.finish()),
     };
     // Replies are timestamped when the program receives them.
-    let left = if spec.probe.probe == Probe::EchoOpen { Point::Schedule } else { Point::Call };
+    let left = if spec.probe.probe == Probe::EchoOpenLoop { Point::Schedule } else { Point::Call };
     let delay_points = delays.is_some().then(|| DelayPoints::between(left, Point::Call));
     let (interface_delays, point) = interface_rtt.and_then(InterfaceRtt::finish).unzip();
     Ok(HostReport {
@@ -203,7 +203,7 @@ fn on_flows(
         delay_points,
         interface_delays,
         interface_points: point.map(|point| DelayPoints::between(point, point)),
-        lateness: report.lateness.and_then(Lateness::finish),
+        pacing_error: report.pacing_error.and_then(PacingError::finish),
         series,
         slices,
         cpu,

@@ -8,7 +8,7 @@ const APART_NS: u64 = 1_000_000;
 
 /// How many readings are made of a clock that is new or was set, or whose reading was interrupted.
 const READINGS: usize = 8;
-/// A reading was interrupted whose error may be so many times that of the most exact one, and as many nanoseconds more:
+/// A reading was interrupted if its error is this many times that of the most exact one, and this many ns more:
 /// it hides that the clock was set to and fro, which takes little time.
 const INTERRUPTED: u64 = 4;
 const INTERRUPTED_NS: u64 = 1_000;

@@ -1,5 +1,5 @@
 //! Turns: the arms of an interleaved trial send one after another. Arms of one sender, each on its own thread, pass the
-//! turn on; arms with senders of their own have time slots.
+//! turn on; arms with separate senders have time slots.
 
 use crate::protocol::message::Timetable;
 use crate::sys::{self, Nanos};

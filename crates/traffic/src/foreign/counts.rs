@@ -26,7 +26,7 @@ pub struct SentCounts {
     pub last_ns: Nanos,
     /// Calls repeated after ENOBUFS.
     pub refused: u64,
-    /// Why it ended before it was told to.
+    /// Why it ended early.
     pub failed: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub struct ReceivedCounts {
     pub reordered: u64,
     /// Further copies.
     pub duplicates: u64,
-    /// What is no message of the stream.
+    /// Bytes that are not a message of the stream.
     pub strays: u64,
     /// Jitter (RFC 3550), nanoseconds.
     pub jitter_ns: f64,
@@ -59,7 +59,7 @@ pub struct ReceivedCounts {
     pub first_ns: Nanos,
     /// The last arrival.
     pub last_ns: Nanos,
-    /// Why it ended before it was told to.
+    /// Why it ended early.
     pub failed: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Tally<'a> {
         self.counts
     }
 
-    /// Whoever goes on sending, whatever it is, keeps no receiver.
+    /// A peer that still sends does not keep a receiver alive.
     fn go_on(&mut self, now: Nanos) -> ControlFlow<()> {
         let stopped = self.stop.load(Ordering::Relaxed);
         if stopped && now.saturating_sub(*self.stopped_ns.get_or_insert(now)) > LATE_NS {

@@ -102,7 +102,7 @@ impl Stream {
         let _ = self.channel.socket.shutdown(Shutdown::Write);
     }
 
-    /// Ends both directions of a connection: whoever waits for it goes on.
+    /// Ends both directions of a connection, so that nobody waits for it.
     pub(super) fn shut(&self) {
         if self.spec.transport == Transport::Udp {
             // Nobody waits for long, and receives of a socket that is shut give nothing without end.
@@ -156,7 +156,7 @@ impl Stream {
     }
 
     /// Receives until the peer closes, or `stop` is set and nothing more comes; `progress` has the measured bytes so
-    /// far. What arrives before `omit_until_ns` is no part of them.
+    /// far. Arrivals before `omit_until_ns` do not count.
     pub(super) fn receive(
         &self,
         omit_until_ns: Nanos,

@@ -1,4 +1,4 @@
-//! The streams of one test, each on a thread of its own.
+//! The streams of one test, each on a separate thread.
 
 use crate::foreign::counts::{ReceivedCounts, SentCounts};
 use crate::foreign::stream::Stream;
@@ -42,7 +42,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Starts all streams. What they send or receive in the first `omit_ns` is no part of the figures.
+    /// Starts all streams. The first `omit_ns` do not count.
     ///
     /// # Errors
     /// The system's, if it has no room for further threads.

@@ -1,10 +1,12 @@
 //! Facts, counters and capabilities of a host.
 
 pub(crate) mod abilities;
+pub mod control_socket;
 pub(crate) mod counters;
 pub(crate) mod cpu;
 pub(crate) mod cpu_watch;
 pub mod facts;
+pub mod listen_address;
 pub(crate) mod noise;
 #[cfg(target_os = "linux")]
 pub mod other_load;

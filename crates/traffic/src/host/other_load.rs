@@ -128,7 +128,7 @@ impl LoadSample {
 
 impl LoadSample {
     /// The time so far, ticks, of those below a process that have ended until a later sample: their parents have it
-    /// then, in addition to what was theirs. At most so many generations.
+    /// then, in addition to what was theirs. At most this many generations.
     fn ended_below(&self, parent: u32, later: &LoadSample, generations: usize) -> f64 {
         if generations == 0 {
             return 0.0;

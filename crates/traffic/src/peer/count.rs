@@ -43,7 +43,7 @@ pub(super) struct AnswerCounter<'a> {
     pub seen: SequenceWindow,
     pub numbers: Numbers,
     pub samples: Vec<Sample>,
-    /// The first packet that is no part of the measurement, after its end, and the answer to one of those.
+    /// The first packet after the end of the measurement, and the answer to one of those.
     pub closing: Option<u32>,
     pub closed: Option<PeerAnswer>,
     last_ns: Nanos,

@@ -2,7 +2,7 @@
 
 use crate::engine::header::Header;
 use crate::engine::header::Phase;
-use crate::engine::pacer::Lateness;
+use crate::engine::pacer::PacingError;
 use crate::engine::receive_loop::receive_headers;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
@@ -139,7 +139,7 @@ pub fn exchange(
         numbers,
         ways: clock.and_then(|clock| ways(&samples, &clock)),
         clock,
-        late_ns: told.lateness.as_ref().map_or(0, Lateness::most_ns),
+        late_ns: told.pacing_error.as_ref().map_or(0, PacingError::most_ns),
         clock_was_set: moved > SET_NS + realtime.bound_ns,
     })
 }
@@ -147,7 +147,7 @@ pub fn exchange(
 fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
     let cell = Cell::new(Family::of(spec.to.ip()), Transport::Udp, Framing::Message, bytes as u32);
     let probe = ProbeSpec {
-        probe: Probe::EchoOpen,
+        probe: Probe::EchoOpenLoop,
         pacing: Pacing::Schedule(spec.per_second),
         length: spec.length,
         warmup_ns: 0,
@@ -161,7 +161,7 @@ fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
 fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<Channel, EngineError> {
     let mut channel = Channel::connect(trial, from, to, CONNECT_LIMIT)?;
     channel.stamped = sys::enable_rx_timestamps(&channel.socket).is_ok();
-    // Where it is not told, it is missing.
+    // Where it is not reported, it is missing.
     let _ = sys::enable_rx_ttl(&channel.socket, Family::of(to.ip()));
     let set = match to {
         SocketAddr::V4(_) => channel.socket.set_ttl_v4(ttl.into()),

@@ -40,7 +40,7 @@ pub struct Numbers {
     pub duplicates: u64,
     /// Answers after one to a later packet.
     pub reordered: u64,
-    /// What is no answer to a packet of this session.
+    /// Packets that are not answers of this session.
     pub strays: u64,
     /// Answers whose times contradict each other.
     pub implausible: u64,
@@ -105,7 +105,7 @@ pub enum LossByDirection {
         /// Packets after the last one with an answer: lost in one direction or the other.
         after: u64,
     },
-    /// Not told apart.
+    /// Not distinguished.
     Unknown {
         /// Packets without an answer.
         lost: u64,

@@ -101,7 +101,7 @@ impl AgentClient {
         }
     }
 
-    /// Waits so many times as long as a limit says: for a host whose time is virtual, and passes as fast as the machine
+    /// Multiplies all limits by this: for a host whose time is virtual, and passes as fast as the machine
     /// has room for it.
     pub fn be_patient(&mut self, times: u32) {
         self.patience = times.max(1);
@@ -355,7 +355,7 @@ mod tests {
         thread::sleep(Duration::from_millis(200));
         let taken = taken.load(Ordering::Relaxed);
         assert!((1..100_000).contains(&taken), "{taken} bytes were taken");
-        assert!(client.hello().unwrap_err().to_string().contains("request 7, which nobody made"));
+        assert!(client.hello().unwrap_err().to_string().contains("request 7, which was not made"));
     }
 
     #[test]

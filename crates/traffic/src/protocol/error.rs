@@ -15,7 +15,7 @@ pub enum AgentError {
     },
     /// The agent's byte stream ended.
     #[error(
-        "{host} is gone while asked to {asked}: see whether its agent was killed, or the path to it is down"
+        "{host} disconnected during the request to {asked}: check whether its agent was killed, or the path to it is down"
     )]
     Gone {
         /// Name of the host.
@@ -24,7 +24,7 @@ pub enum AgentError {
         asked: String,
     },
     /// The agent did not answer in time.
-    #[error("{host} did not answer within {} s when asked to {asked}: see whether it is overloaded, or the path to it is too slow or loses too much", limit.as_secs())]
+    #[error("{host} did not answer the request to {asked} within {} s: check whether it is overloaded, or the path to it is too slow or loses too much", limit.as_secs())]
     Silent {
         /// Name of the host.
         host: String,
@@ -43,7 +43,7 @@ pub enum AgentError {
     },
     /// The agent answered a request that nobody made, or one twice.
     #[error(
-        "the agent on {host} sent an answer to request {id}, which nobody made or which it had answered: it is faulty or hostile"
+        "the agent on {host} sent an answer to request {id}, which was not made or already answered: it is faulty or hostile"
     )]
     Unasked {
         /// Name of the host.

@@ -169,7 +169,7 @@ pub struct SendArm {
     pub waiting: Option<u64>,
 }
 
-/// The time slots of an interleaved trial's arms, which have senders of their own. In each round every arm has one
+/// The time slots of an interleaved trial's arms, which have separate senders. In each round every arm has one
 /// slot; the order of each round is drawn from the seed. The first round is the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timetable {

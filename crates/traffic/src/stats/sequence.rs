@@ -39,7 +39,7 @@ impl SequenceWindow {
 
     /// Records and classifies an arrival.
     pub fn arrive(&mut self, sequence: u64) -> Arrival {
-        // No trial sends so many: after the last number comes none.
+        // No trial sends this many: nothing follows the last number.
         if sequence == u64::MAX {
             return Arrival::BeyondWindow;
         }

@@ -114,8 +114,7 @@ pub(crate) fn raise_file_limit(sockets: u64) -> io::Result<()> {
         return Ok(());
     }
     let text = format!(
-        "it takes {needed} open files, and this process may have {now}: start the agent after `ulimit -n {needed}`, or \
-         ask for fewer flows"
+        "it needs {needed} open files, and this process may have {now}: start the agent after `ulimit -n {needed}`, or use fewer flows"
     );
     Err(io::Error::new(io::ErrorKind::QuotaExceeded, text))
 }

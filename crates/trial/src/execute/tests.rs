@@ -42,7 +42,7 @@ fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
     for per_second in [-1.0, 0.0, f64::NAN] {
         assert_eq!(odd(per_second), LONGEST + Duration::from_millis(500));
     }
-    spec.probe.probe = Probe::EchoLoaded;
+    spec.probe.probe = Probe::EchoUnderLoad;
     assert!(length(&crate::transfers::of(&path, &spec, Direction::Forward)) < Duration::from_secs(4));
 }
 

@@ -49,7 +49,8 @@ pub(super) fn of_window(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Va
 pub(super) fn divided(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
     match time {
         Some(time) if time.scope == CpuScope::Outside => Value::Missing(
-            "the guest is counted from outside, where its kernel and its programs are one".to_owned(),
+            "the guest is measured from outside, which does not separate its kernel from its programs"
+                .to_owned(),
         ),
         Some(time) if time.scope == CpuScope::Threads && time.undivided => Value::Missing(
             "the system does not divide a thread's CPU time into user and kernel time".to_owned(),

@@ -44,7 +44,7 @@ pub(super) fn percentile(delays: &Option<Delays>, p: f64) -> Value {
     of_answers(delays, 0, p)
 }
 
-/// That so many messages do not tell a percentile: at least one must lie above it.
+/// Too few messages for a percentile: at least one must lie above it.
 fn too_few(messages: u64, p: f64) -> Option<Value> {
     let needed = (1.0 / (1.0 - p)).round() as u64;
     (messages < needed)

@@ -27,7 +27,7 @@ pub struct JointFigures {
 /// The joint figures of the arms, in their order.
 ///
 /// For each metric that slices have, the log ratio of two arms is the 20 % trimmed mean of their log ratios within
-/// rounds: what slows a whole round is no difference, and a slice that was disturbed spoils neither another round nor
+/// rounds: a slow round affects all arms, and a slice that was disturbed spoils neither another round nor
 /// another pair of arms. An arm's effect is the mean of its log ratios to all arms, itself included (least squares:
 /// with two arms, exactly their trimmed mean). The level is the 20 % trimmed mean over rounds of the median arm
 /// without its effect.
@@ -81,9 +81,9 @@ fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<
             let rates = rates(spec, &sender.slices, &receiver.slices);
             Some(rates.into_iter().map(|rate| rate.map(|rate| rate * megabits)).collect())
         }
-        Metric::PacketRate => Some(rates(spec, &sender.slices, &receiver.slices)),
-        Metric::CpuPerPacketSender => of(&sender.slices, &Slice::cpu_per_message),
-        Metric::CpuPerPacket => of(&receiver.slices, &Slice::cpu_per_message),
+        Metric::MessageRate => Some(rates(spec, &sender.slices, &receiver.slices)),
+        Metric::SenderCpuPerMessage => of(&sender.slices, &Slice::cpu_per_message),
+        Metric::ReceiverCpuPerMessage => of(&receiver.slices, &Slice::cpu_per_message),
         Metric::OneWayDelay if timed => {
             of(&receiver.slices, &|slice| slice.delay_ns.map(|ns| milliseconds(ns as f64)))
         }
@@ -120,7 +120,7 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     let datagrams = arms.iter().all(|(_, spec, _)| {
         spec.transport == Transport::Udp && spec.framing != stacklab_model::Framing::Message
     });
-    // Arms with testbeds of their own are validated one by one.
+    // Arms with separate testbeds are validated one by one.
     let own = arms.iter().any(|(_, spec, _)| spec.slicing.is_some_and(|slicing| slicing.slots));
     if !datagrams || own || arms.iter().any(|(path, ..)| path.shared) {
         return Vec::new();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     fn rate(found: &JointFigures) -> f64 {
-        found.values[&Metric::PacketRate].measured().unwrap()
+        found.values[&Metric::MessageRate].measured().unwrap()
     }
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
         assert!((rate(&three[0]) / 1e5 - 1.0).abs() < 1e-3, "{three:?}");
         let missing = Value::Missing("nothing arrived in 3 of 10 slices".to_owned());
         assert_eq!(
-            [Metric::PacketRate, Metric::Throughput].map(|metric| three[1].values[&metric].clone()),
+            [Metric::MessageRate, Metric::Throughput].map(|metric| three[1].values[&metric].clone()),
             [missing.clone(), missing]
         );
     }
@@ -302,7 +302,8 @@ mod tests {
         // A coarse clock saw nothing of four slices.
         some[1].2[1].slices[..4].iter_mut().for_each(|slice| slice.cpu_ns = Some(0));
         let found = found(&some);
-        let cpu = found.iter().map(|arm| arm.values[&Metric::CpuPerPacket].measured().unwrap().round());
+        let cpu =
+            found.iter().map(|arm| arm.values[&Metric::ReceiverCpuPerMessage].measured().unwrap().round());
         assert_eq!(cpu.collect::<Vec<_>>(), [500.0; 2]);
     }
 

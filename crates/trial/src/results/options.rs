@@ -76,8 +76,7 @@ pub(crate) fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Optio
     (!found.is_empty()).then(|| Warning {
         code: "clamped".to_owned(),
         text: format!("socket buffers differ from the requested sizes, in bytes: {}", found.join("; ")),
-        advice: "run as root, raise net.core.wmem_max and net.core.rmem_max, or ask for a size between a few KiB and \
-                 those"
+        advice: "run as root, raise net.core.wmem_max and net.core.rmem_max, or use a size between a few KiB and those"
             .to_owned(),
     })
 }

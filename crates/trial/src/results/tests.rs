@@ -51,7 +51,7 @@ fn half_a_second() -> CpuTime {
 fn throughput_is_payload_over_first_to_last_arrival() {
     // 1000 messages of 128 bytes, 999 of them after the first, within one second.
     assert_eq!(measured(Metric::Throughput, |_, _| {}), Value::Measured(999.0 * 128.0 * 8.0 / 1e6));
-    assert_eq!(measured(Metric::PacketRate, |_, _| {}), Value::Measured(999.0));
+    assert_eq!(measured(Metric::MessageRate, |_, _| {}), Value::Measured(999.0));
 }
 
 #[test]
@@ -76,12 +76,12 @@ fn a_faster_arm_has_no_more_events_per_message() {
                 tcp.total_retrans = Some(all / 100);
             }
         };
-        assert_eq!(measured(Metric::Fragments, busier), Value::Measured(2.0));
-        assert_eq!(measured(Metric::Reassembled, busier), Value::Measured(0.5));
+        assert_eq!(measured(Metric::IpFragCreates, busier), Value::Measured(2.0));
+        assert_eq!(measured(Metric::IpReasmOks, busier), Value::Measured(0.5));
         assert_eq!(of(&tcp(), None, Metric::Retransmits, busier), Value::Measured(0.01));
     }
     let nothing = |sender: &mut HostReport, _: &mut HostReport| sender.sent = Default::default();
-    assert!(matches!(measured(Metric::Fragments, nothing), Value::Missing(_)));
+    assert!(matches!(measured(Metric::IpFragCreates, nothing), Value::Missing(_)));
 }
 
 #[test]
@@ -109,14 +109,14 @@ fn parts_of_the_cpu_time_add_up_to_the_whole() {
     };
     use Metric::*;
     for (whole, parts) in
-        [(CpuSender, [CpuSenderUser, CpuSystem]), (CpuReceiver, [CpuReceiverUser, CpuReceiverSystem])]
+        [(CpuSender, [CpuSenderUser, SenderCpuSystem]), (CpuReceiver, [CpuReceiverUser, ReceiverCpuSystem])]
     {
         assert_eq!((figure(whole), figure(parts[0]), figure(parts[1])), (60.0, 20.0, 40.0));
     }
     assert_eq!((figure(CpuSenderSoftirq), figure(CpuReceiverSoftirq)), (12.0, 12.0));
     assert_eq!((figure(CpuEngineSender), figure(CpuEngineReceiver)), (15.0, 15.0));
     // 0.3 s over 1000 messages of 128 bytes, which are 1.024 Mbit; in half a second, 2.048 Mbit/s.
-    assert_eq!((figure(CpuPerPacketSender), figure(CpuPerPacket)), (300_000.0, 300_000.0));
+    assert_eq!((figure(SenderCpuPerMessage), figure(ReceiverCpuPerMessage)), (300_000.0, 300_000.0));
     for metric in [CpuPerGbitSender, CpuPerGbitReceiver] {
         assert!((figure(metric) - 60.0 / 0.002048).abs() < 1e-6, "{}", figure(metric));
     }
@@ -127,7 +127,7 @@ fn parts_of_the_cpu_time_add_up_to_the_whole() {
         });
         assert!(matches!(undivided, Value::Missing(_)), "{metric}");
     }
-    for metric in [CpuSystem, CpuSenderUser, CpuReceiverUser, CpuReceiverSystem, CpuReceiverSoftirq] {
+    for metric in [SenderCpuSystem, CpuSenderUser, CpuReceiverUser, ReceiverCpuSystem, CpuReceiverSoftirq] {
         let outside = measured(metric, |sender, receiver| {
             let time = Some(CpuTime { scope: CpuScope::Outside, ..half_a_second() });
             (sender.cpu, receiver.cpu) = (time.clone(), time);
@@ -142,7 +142,7 @@ fn parts_of_the_cpu_time_add_up_to_the_whole() {
             (sender.sent.warmup, receiver.received.warmup) = (250, 250);
         })
     };
-    for metric in [CpuPerPacketSender, CpuPerPacket] {
+    for metric in [SenderCpuPerMessage, ReceiverCpuPerMessage] {
         assert_eq!(whole(metric), Value::Measured(240_000.0), "{metric}");
     }
     let nothing = |metric| {
@@ -151,7 +151,7 @@ fn parts_of_the_cpu_time_add_up_to_the_whole() {
             (sender.sent.measured, sender.sent.bytes) = (0, 0);
         })
     };
-    for metric in [CpuPerPacketSender, CpuPerGbitSender, CpuPerGbitReceiver, CpuEngineReceiver] {
+    for metric in [SenderCpuPerMessage, CpuPerGbitSender, CpuPerGbitReceiver, CpuEngineReceiver] {
         assert!(matches!(nothing(metric), Value::Missing(_)), "{metric}");
     }
 }
@@ -177,7 +177,7 @@ fn a_transfer_that_took_half_again_as_long_as_the_link_needs_has_a_ratio_of_one_
     spec.message_bytes = 1448;
     let rate = Some(Rate(500_000_000));
     // 325,097 full segments take 8 s on a link of 500 Mbit/s; they took 12 s.
-    let value = of(&spec, rate, Metric::Ttr, |_, receiver| {
+    let value = of(&spec, rate, Metric::TransferTimeRatio, |_, receiver| {
         (receiver.received.bytes, receiver.received.bytes_at_first) = (325_098 * 1448, 1448);
         receiver.received.last_ns = 12_000_000_000;
     });
@@ -186,20 +186,20 @@ fn a_transfer_that_took_half_again_as_long_as_the_link_needs_has_a_ratio_of_one_
     let mut scheduled = spec.clone();
     scheduled.probe.pacing = Pacing::Schedule(100.0);
     for missing in [
-        of(&spec, None, Metric::Ttr, |_, _| {}),
-        of(&spec, rate, Metric::Ttr, at_once),
-        of(&scheduled, rate, Metric::Ttr, |_, _| {}),
+        of(&spec, None, Metric::TransferTimeRatio, |_, _| {}),
+        of(&spec, rate, Metric::TransferTimeRatio, at_once),
+        of(&scheduled, rate, Metric::TransferTimeRatio, |_, _| {}),
     ] {
         assert!(matches!(missing, Value::Missing(_)), "{missing:?}");
     }
-    assert!(matches!(measured(Metric::Ttr, |_, _| {}), Value::Missing(_)), "over UDP");
+    assert!(matches!(measured(Metric::TransferTimeRatio, |_, _| {}), Value::Missing(_)), "over UDP");
 }
 
 #[test]
 fn few_arrivals_have_the_rate_of_the_time_of_sending() {
     // Two of 1000 messages arrive, 10 us apart; half a second later would be the arrivals' own time.
     let few = |last_ns: u64| {
-        of(&spec(Family::Ipv4, Transport::Udp), None, Metric::PacketRate, |_, receiver| {
+        of(&spec(Family::Ipv4, Transport::Udp), None, Metric::MessageRate, |_, receiver| {
             let received = &mut receiver.received;
             (received.measured, received.bytes, received.last_ns) = (2, 256, last_ns);
         })
@@ -211,7 +211,7 @@ fn few_arrivals_have_the_rate_of_the_time_of_sending() {
 
 #[test]
 fn a_stream_whose_messages_are_cut_has_the_rate_of_its_bytes() {
-    let rate = of(&tcp(), None, Metric::PacketRate, |_, receiver| {
+    let rate = of(&tcp(), None, Metric::MessageRate, |_, receiver| {
         let received = &mut receiver.received;
         (received.measured, received.bytes, received.cut_bytes) = (1, 128, 64);
         received.bytes_at_first = 32;
@@ -248,9 +248,9 @@ fn the_index_of_fairness_is_one_when_even_and_a_share_when_one_takes_all() {
 }
 
 #[test]
-fn lateness_is_the_schedules_and_missing_without_one() {
+fn pacing_error_is_the_schedules_and_missing_without_one() {
     let late = |sender: &mut HostReport, _: &mut HostReport| {
-        sender.lateness = Some(Delays {
+        sender.pacing_error = Some(Delays {
             buckets: Buckets(vec![(2_000, 98), (500_000, 2)]),
             mean_ns: 1e4,
             jitter_ns: None,
@@ -258,12 +258,12 @@ fn lateness_is_the_schedules_and_missing_without_one() {
         });
     };
     let mut open = spec(Family::Ipv6, Transport::Udp);
-    (open.probe.probe, open.probe.pacing) = (Probe::EchoOpen, Pacing::Schedule(100.0));
-    assert_eq!(measured(Metric::Lateness, late), Value::Measured(0.002));
-    assert_eq!(measured(Metric::LatenessP99, late), Value::Measured(0.5));
-    assert_eq!(of(&open, None, Metric::LatenessOpen, late), Value::Measured(0.002));
-    assert_eq!(of(&open, None, Metric::LatenessOpenP99, late), Value::Measured(0.5));
-    assert!(matches!(measured(Metric::Lateness, |_, _| {}), Value::Missing(_)));
+    (open.probe.probe, open.probe.pacing) = (Probe::EchoOpenLoop, Pacing::Schedule(100.0));
+    assert_eq!(measured(Metric::PacingError, late), Value::Measured(0.002));
+    assert_eq!(measured(Metric::PacingErrorP99, late), Value::Measured(0.5));
+    assert_eq!(of(&open, None, Metric::PacingErrorOpen, late), Value::Measured(0.002));
+    assert_eq!(of(&open, None, Metric::PacingErrorOpenP99, late), Value::Measured(0.5));
+    assert!(matches!(measured(Metric::PacingError, |_, _| {}), Value::Missing(_)));
 }
 
 #[test]
@@ -304,4 +304,10 @@ fn a_percentile_needs_messages_above_it() {
     });
     assert_eq!(percentile(&few, 0.5), Value::Measured(1.0));
     assert!(matches!(percentile(&few, 0.99), Value::Missing(_)));
+}
+
+#[test]
+fn reasons_use_labels() {
+    let reason = Value::Missing("TCP smoothed RTT does not apply to UDP".to_owned());
+    assert_eq!(measured(Metric::TcpSrtt, |_, _| {}), reason);
 }

@@ -3,7 +3,7 @@
 use crate::path::Path;
 use crate::results::missing::not_sampled;
 use crate::results::{cpu, delay, interleaved, tcp, throughput};
-use stacklab_model::{CpuTime, HostReport, Metric, TrialSpec, Value};
+use stacklab_model::{CpuTime, Factor, HostReport, Metric, TrialSpec, Value};
 use stacklab_traffic::timing::knows_arrival_times;
 use std::collections::BTreeMap;
 
@@ -16,19 +16,25 @@ pub fn values(
 ) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
     let shared = |metric| spec.slicing.is_some_and(|slicing| slicing.shares(metric));
-    let of = |metric| match metric {
+    let of = |metric| {
+        match metric {
         metric if shared(metric) => Value::Missing(
-            "the arms of an interleaved trial share the host's counters: set runs.arms = \"separate\""
+            "the arms of an interleaved trial share the host's counters: set blocks.schedule = \"sequential\""
                 .to_owned(),
         ),
         metric => value(metric, spec, path, sender, receiver),
+    }
     };
     metrics.map(|metric| (metric, of(metric))).collect()
 }
 
 fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Value {
     if !metric.applies_to(spec.transport) {
-        return Value::Missing(format!("{metric} does not apply to {}", spec.transport));
+        return Value::Missing(format!(
+            "{} does not apply to {}",
+            metric.label(),
+            Factor::Transport.level_label(spec.transport.name())
+        ));
     }
     let (sent, received) = (&sender.sent, &receiver.received);
     let of_sent = |count: u64| Value::finite(count as f64 / sent.measured as f64, "no message was sent");
@@ -51,9 +57,9 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
     match metric {
         Throughput => rate(arrived * f64::from(spec.message_bytes) * 8.0 / 1e6),
         // Figures of other transfers of the trial: see `trial::transfers`.
-        ThroughputLoad => Value::Missing("the trial has no load stream".to_owned()),
+        LoadThroughput => Value::Missing("the trial has no load stream".to_owned()),
         ThroughputReverse => Value::Missing("the trial has no stream in the other direction".to_owned()),
-        PacketRate => rate(arrived),
+        MessageRate => rate(arrived),
         Loss => of_sent(sent.measured.saturating_sub(received.measured + received.beyond_window)),
         Duplicate => of_received(received.duplicates),
         Reorder => of_received(received.reordered),
@@ -66,16 +72,16 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         TcpSrtt => tcp::srtt(sender),
         CpuSender => cpu::of_window(sender.cpu.as_ref(), CpuTime::busy_ns),
         CpuReceiver => cpu::of_window(receiver.cpu.as_ref(), CpuTime::busy_ns),
-        CpuSystem => cpu::divided(sender.cpu.as_ref(), CpuTime::kernel_ns),
+        SenderCpuSystem => cpu::divided(sender.cpu.as_ref(), CpuTime::kernel_ns),
         CpuSenderUser => cpu::divided(sender.cpu.as_ref(), |time| time.user_ns),
         CpuSenderSoftirq => cpu::softirq(sender.cpu.as_ref()),
         CpuReceiverUser => cpu::divided(receiver.cpu.as_ref(), |time| time.user_ns),
-        CpuReceiverSystem => cpu::divided(receiver.cpu.as_ref(), CpuTime::kernel_ns),
+        ReceiverCpuSystem => cpu::divided(receiver.cpu.as_ref(), CpuTime::kernel_ns),
         CpuReceiverSoftirq => cpu::softirq(receiver.cpu.as_ref()),
         CpuEngineSender => cpu::own_user(sender.cpu.as_ref()),
         CpuEngineReceiver => cpu::own_user(receiver.cpu.as_ref()),
-        CpuPerPacket => cpu::busy_over(cpu::received_in(receiver), received.measured as f64, "no message arrived"),
-        CpuPerPacketSender => cpu::busy_over(cpu::sent_in(sender), sent.measured as f64, "no message was sent"),
+        ReceiverCpuPerMessage => cpu::busy_over(cpu::received_in(receiver), received.measured as f64, "no message arrived"),
+        SenderCpuPerMessage => cpu::busy_over(cpu::sent_in(sender), sent.measured as f64, "no message was sent"),
         CpuPerGbitSender => cpu::busy_over(cpu::sent_in(sender), cpu::gigabits(sent.bytes), "no message was sent"),
         CpuPerGbitReceiver => cpu::busy_over(cpu::received_in(receiver), cpu::gigabits(received.bytes), "no message arrived"),
         MemorySockets => match (sender.socket_memory_kib, receiver.socket_memory_kib) {
@@ -86,25 +92,25 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
                     .to_owned(),
             ),
         },
-        Ttr => tcp::transfer_time_ratio(spec, path, arrived, seconds),
+        TransferTimeRatio => tcp::transfer_time_ratio(spec, path, arrived, seconds),
         TcpEfficiency => tcp::efficiency(sender),
         BufferDelay => tcp::buffer_delay(sender),
         Fairness => throughput::jain(&receiver.flow_bytes),
-        Stalls => Value::Missing("the trial has no slices: set runs.arms = \"interleaved\"".to_owned()),
-        Lateness | LatenessP99 if spec.kernel_paced().is_some() => {
-            Value::Missing("with kernel pacing, lateness is not known".to_owned())
+        Stalls => Value::Missing("the trial has no slices: set blocks.schedule = \"interleaved\"".to_owned()),
+        PacingError | PacingErrorP99 if spec.kernel_paced().is_some() => {
+            Value::Missing("with kernel pacing, the send times are unknown".to_owned())
         }
-        Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99 if sender.lateness.is_none() => {
+        PacingError | PacingErrorP99 | PacingErrorOpen | PacingErrorOpenP99 if sender.pacing_error.is_none() => {
             Value::Missing("the stream had no schedule".to_owned())
         }
-        Lateness | LatenessOpen => delay::percentile(&sender.lateness, 0.5),
-        LatenessP99 | LatenessOpenP99 => delay::percentile(&sender.lateness, 0.99),
+        PacingError | PacingErrorOpen => delay::percentile(&sender.pacing_error, 0.5),
+        PacingErrorP99 | PacingErrorOpenP99 => delay::percentile(&sender.pacing_error, 0.99),
         Retransmits => tcp::retransmits(sender),
-        Fragments => {
+        IpFragCreates => {
             let counters = &sender.counters;
             of_trial(counters.get("ip.FragCreates") + counters.get("ip6.FragCreates"))
         }
-        Reassembled => {
+        IpReasmOks => {
             let counters = &receiver.counters;
             of_trial(counters.get("ip.ReasmOKs") + counters.get("ip6.ReasmOKs"))
         }
@@ -113,21 +119,21 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
             None => Value::Missing("the stack does not report it".to_owned()),
         },
         // Figures from router counters, which the coordinator reads.
-        CpuRouter1 | CpuRouter2 | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {
+        CpuRouter1 | CpuRouter2 | IpFragCreatesRouters | IpReasmOksRouters | LinkBytes | LinkBytesBeyond => {
             Value::Missing("there are no routers between the hosts".to_owned())
         }
         // Figures of the radio channel, which the coordinator asks for.
         Airtime | GroupAirtime | AggregateSize | FrameRetries | Collisions | QueueDropsSender
-        | QueueDropsAccessPoint | QueueDropsReceiver => Value::Missing("the path is no Wi-Fi network".to_owned()),
+        | QueueDropsAccessPoint | QueueDropsReceiver => Value::Missing("the path is not a Wi-Fi network".to_owned()),
         // The coordinator compares the engine's counts with the interfaces'.
-        BiasSent | BiasReceived => Value::Missing("it is taken where the study has factors.engine".to_owned()),
+        GeneratorTxError | GeneratorRxError => Value::Missing("it needs a study with factors.engine".to_owned()),
         ConnectTime => delay::percentile(&sender.delays, 0.5),
-        Rtt | RttOpen | RttLoaded => delay::of_answers(&sender.delays, unanswered, 0.5),
-        RttP99 | RttOpenP99 | RttLoadedP99 => delay::of_answers(&sender.delays, unanswered, 0.99),
+        Rtt | RttOpen | RttUnderLoad => delay::of_answers(&sender.delays, unanswered, 0.5),
+        RttP99 | RttOpenP99 | RttUnderLoadP99 => delay::of_answers(&sender.delays, unanswered, 0.99),
         EchoLoss => of_sent(unanswered),
         RttInterface | RttInterfaceP99 if sender.interface_delays.is_none() => {
             if spec.probe.metrics.contains(&metric) {
-                Value::Missing("the sending host's kernel does not say when a datagram left".to_owned())
+                Value::Missing("the sending host's kernel has no transmit timestamps".to_owned())
             } else {
                 not_sampled(metric)
             }
@@ -135,7 +141,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         RttInterface => delay::percentile(&sender.interface_delays, 0.5),
         RttInterfaceP99 => delay::percentile(&sender.interface_delays, 0.99),
         RttP999 | RttOpenP999 => delay::of_answers(&sender.delays, unanswered, 0.999),
-        RttMean | RttOpenMean | RttLoadedMean => delay::milliseconds(sender.delays.as_ref().map(|delays| delays.mean_ns)),
+        RttMean | RttOpenMean | RttUnderLoadMean => delay::milliseconds(sender.delays.as_ref().map(|delays| delays.mean_ns)),
         ConnectRate => {
             let seconds = sent.last_ns.saturating_sub(sent.first_ns) as f64 / 1e9;
             Value::finite(sent.measured as f64 / seconds, "no connection was opened")

@@ -6,7 +6,7 @@ use stacklab_model::{
     CpuScope, CpuSource, HostReport, Pacing, Probe, Transport, TrialSpec, Warning, wire_size,
 };
 
-/// Lateness against a schedule beyond which a run is flagged, nanoseconds.
+/// Pacing error against a schedule beyond which a run is flagged, nanoseconds.
 const LATE_NS: u64 = 5_000_000;
 /// Ticks of CPU time below which a run's CPU figure is flagged as coarse.
 const FEW_TICKS: u64 = 100;
@@ -28,7 +28,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
             "beyond_window",
             "messages arrived more than a million sequence numbers late: they are neither lost nor counted"
                 .to_owned(),
-            "look for a path that delays packets",
+            "check the path for delayed packets",
         );
     }
     let unanswered = sender.sent.measured.saturating_sub(received.measured);
@@ -39,7 +39,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
                 "{unanswered} of {} messages had no answer: they count as infinite",
                 sender.sent.measured
             ),
-            "look for loss on the path, or lower the load",
+            "check the path for loss, or lower the load",
         );
     }
     if sender.sent.discarded > 0 {
@@ -63,7 +63,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
         warn(
             "late",
             format!("messages left more than {} ms after their schedule", LATE_NS / 1_000_000),
-            "lower packet_rate, or give the sender a processor of its own",
+            "lower message_rate, or give the sender a separate processor",
         );
     }
     if let Some(cpu) = &sender.cpu
@@ -77,7 +77,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
                 "CPU time counts in ticks of {} ms: over the measured window one run's CPU figure is coarse",
                 stacklab_traffic::timing::tick_ns() / 1_000_000
             ),
-            "lengthen the runs (--scale standard) where CPU figures matter",
+            "lengthen the runs (--scale standard) if CPU figures matter",
         );
     }
     let tcp_segments = spec.transport == Transport::Tcp && spec.framing == stacklab_model::Framing::Segment;
@@ -87,7 +87,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
     {
         warn(
             "unproved",
-            "this stack's TCP_INFO counts no segments: that each message had one could not be validated"
+            "this stack's TCP_INFO does not count segments: one segment per message could not be validated"
                 .to_owned(),
             "read the sizes as those of `message` framing",
         );
@@ -96,9 +96,9 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
     if datagrams && receiver.received.measured > 0 && receiver.counters.get("interface.rx_packets") == 0 {
         warn(
             "unproved",
-            "the receiver's interface counts no packets: that each message had its own could not be validated"
+            "the receiver's interface does not count packets: one packet per message could not be validated"
                 .to_owned(),
-            "measure between two machines where their interfaces count",
+            "measure between two machines whose interfaces count",
         );
     }
     if let Some(rate) = path.rate
@@ -127,7 +127,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
         warn(
             "late_slots",
             format!("{late} of {} slots came too late for a slice and were left out", sender.slices.len()),
-            "end other load, or set a longer runs.slice",
+            "end other load, or set a longer blocks.slice",
         );
     }
     warnings

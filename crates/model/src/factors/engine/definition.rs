@@ -4,14 +4,14 @@ use crate::factors::factor::Factor;
 use crate::factors::family::Probe;
 
 /// A program that drives the traffic of a trial. Each has one file with one such definition, and one line in the table
-/// ([`crate::Engine`]). Its command lines and the reading of its output are in `crates/interop`.
+/// ([`crate::Engine`]). Its command lines and the reading of its output are in `crates/protocols`.
 #[derive(Debug)]
 pub struct EngineDef {
     /// Name in study files, records and reports.
     pub name: &'static str,
     /// What the engine is, in a sentence without its period. The study language's description includes it.
     pub doc: &'static str,
-    /// Its programs: the sender's end, the receiver's end, and what else it needs. None: stacklab's own.
+    /// Its programs: the sender's end, the receiver's end, and others that it needs. None: stacklab's own.
     pub programs: &'static [&'static str],
     /// How to get them.
     pub remedy: &'static str,

@@ -6,7 +6,7 @@ use crate::factors::family::Probe;
 
 pub(super) const DEF: EngineDef = EngineDef {
     name: "stacklab",
-    doc: "its own, which is what an absent engine means",
+    doc: "stacklab's own, the default",
     programs: &[],
     remedy: "",
     probes: Probe::ALL,

@@ -31,7 +31,7 @@ pub struct DrawingView {
 pub struct DrawnHost {
     /// Its name.
     pub name: String,
-    /// Its system in a few words; empty where no host of that name told it.
+    /// Its system in a few words; empty if no host of that name reported it.
     pub system: String,
 }
 

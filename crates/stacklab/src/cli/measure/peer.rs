@@ -1,8 +1,8 @@
-//! Options of measurements with a peer that is no agent.
+//! Options of measurements with a peer that is not an agent.
 
 use crate::cli::quantities::time;
 use clap::{Args, ValueEnum};
-use stacklab_interop::stamp::TimeFormat;
+use stacklab_protocols::stamp::TimeFormat;
 
 /// What runs on the other host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -20,8 +20,8 @@ impl Peer {
     pub(crate) fn port(self) -> u16 {
         match self {
             Peer::Agent => stacklab_agent::PORT,
-            Peer::Iperf3 => stacklab_interop::iperf3::PORT,
-            Peer::Stamp => stacklab_interop::stamp::PORT,
+            Peer::Iperf3 => stacklab_protocols::iperf3::PORT,
+            Peer::Stamp => stacklab_protocols::stamp::PORT,
         }
     }
 }
@@ -39,17 +39,17 @@ pub(super) enum StampFormat {
 /// key of authenticated packets, as hexadecimal digits; -S asks for answers with the same code point.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PeerOptions {
-    /// Number of the session, 1 to 65535; without it, a random one
+    /// Session identifier, 1 to 65535; default: random
     #[arg(long, value_name = "NUMBER", requires = "peer", value_parser = clap::value_parser!(u16).range(1..))]
     stamp_session: Option<u16>,
-    /// Ask how the reflector's clock is synchronised and takes its times (the timestamp information TLV)
+    /// Request the timestamp information TLV: the reflector's synchronisation and timestamping
     #[arg(long, requires = "peer")]
     stamp_times: bool,
-    /// How own timestamps are written, and asked for in answers
+    /// Format of timestamps, sent and requested
     #[arg(long, value_enum, value_name = "FORMAT", requires = "peer", default_value_t = StampFormat::Ntp)]
     stamp_format: StampFormat,
-    /// By how much both hosts' clocks differ at most: 0 on one machine, 1us with PTP. Without it, what both say of
-    /// their synchronisation decides, and else the offset is estimated from the delays
+    /// Maximum difference of both hosts' clocks: 0 on one machine, 1us with PTP. Default: from both hosts'
+    /// synchronisation, or else an offset estimated from the delays
     #[arg(long, value_name = "TIME", requires = "peer", value_parser = time)]
     clock_error: Option<u64>,
 }

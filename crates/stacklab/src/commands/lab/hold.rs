@@ -8,9 +8,10 @@ use crate::commands::lab::wanted::wanted;
 use crate::failure::Failure;
 use stacklab_agent::interrupt;
 use stacklab_campaign::rig::routed_text::translators;
+use stacklab_guests::{GuestHosted, Requirements, find_placement, prepare, shell};
 use stacklab_model::{Family, Mechanism, System, Topology};
 use stacklab_study::Study;
-use stacklab_testbed::{AGENT, GuestHosted, Requirements, Testbed, clear, enter, find_placement, shell};
+use stacklab_testbed::{AGENT, Testbed, clear, enter};
 use stacklab_testbed::{Node, Routed, RoutedSpec, ends};
 use std::any::Any;
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// What is attempted when the testbed is up.
-const TOLD: &str = "tell of the testbed";
+const TOLD: &str = "announce the testbed";
 
 /// A testbed of any kind, which is removed when this is dropped.
 type Held = Box<dyn Any>;
@@ -80,7 +81,7 @@ fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), Failure
 
 fn on_this_kernel(needs: &Requirements, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
     let plan = &needs.specs(None)[0];
-    let testbed = Routed::build(plan, program, &AGENT)?;
+    let testbed = Routed::build_with(plan, program, &AGENT, prepare)?;
     let up =
         up_of_row(plan, "", true, |node| RunningProcess::of(testbed.pid(node)).map(HostLocation::Process))?;
     Ok((up, Box::new(testbed)))

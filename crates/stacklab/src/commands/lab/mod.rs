@@ -9,7 +9,7 @@ mod wanted;
 
 use crate::cli::lab::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
-use stacklab_testbed::shell;
+use stacklab_guests::shell;
 use state::{
     Claim, HostLocation, LOOK, RunningProcess, RunningTestbed, failed, known, remove_folder, socket, state,
 };

@@ -181,7 +181,7 @@ pub(super) fn remove_folder() {
 
 fn location() -> PathBuf {
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
-    named.unwrap_or_else(stacklab_testbed::image::cache).join("stacklab-lab")
+    named.unwrap_or_else(stacklab_guests::image::cache).join("stacklab-lab")
 }
 
 fn make_folder() -> io::Result<()> {

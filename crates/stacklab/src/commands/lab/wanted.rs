@@ -3,9 +3,9 @@
 use crate::cli::lab::LabUpOptions;
 use crate::failure::Failure;
 use stacklab_campaign::rig::placement::without_routers;
+use stacklab_guests::Placement;
 use stacklab_model::{RoutedKind, Systems};
 use stacklab_study::Study;
-use stacklab_testbed::Placement;
 
 /// What to build: the study, and one of its routed testbeds if it has routers.
 pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind>), Failure> {
@@ -16,7 +16,7 @@ pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind
     }
     let routers = study.rows().into_iter().map(|row| row.routers);
     if study.systems().into_iter().chain(routers).any(|systems| systems != Systems::NAMESPACES) {
-        let what = "only testbeds of namespaces can be entered; some of this study's hosts are others";
+        let what = "only testbeds of namespaces can be entered; some hosts of this study are not namespaces";
         return Err(Failure::Usage(format!(
             "{what}: --set 'factors.os=[\"namespace\"]', and factors.routers where the study has it"
         )));

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 fn advice(findings: &Findings) -> String {
     seconds_needed(findings).map_or_else(String::new, |seconds| {
         format!(
-            "Undecided: at the current variance, -t {:.0} would decide half of what is open.\n",
+            "Undecided: at the current variance, -t {:.0} would decide half of the open comparisons.\n",
             seconds.ceil()
         )
     })
@@ -106,10 +106,10 @@ impl Comparison {
             eprintln!("stacklab: no block is complete: there is nothing to compare");
         }
         if _folder.is_none() {
-            eprintln!("The record: {} (stacklab report --help says what it gives)", path.display());
+            eprintln!("The record: {} (formats: stacklab report --help)", path.display());
         }
         match measured {
-            // There is no record to go on with.
+            // There is no record to resume.
             Err(CampaignError::Interrupted(_)) => Err(AgentError::Interrupted.into()),
             Ok(()) if findings.valid_runs == 0 => Err(Failure::NothingValid),
             Ok(()) => {
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(said(&[nothing(Metric::Throughput), loss(0.99)]), None);
         let dead = said(&[nothing(Metric::Throughput), loss(1.0)]).unwrap();
         assert_eq!(dead, "ipv6 does not get through: all of its datagrams were lost");
-        let none = said(&[nothing(Metric::Throughput), nothing(Metric::CpuPerPacket)]).unwrap();
+        let none = said(&[nothing(Metric::Throughput), nothing(Metric::ReceiverCpuPerMessage)]).unwrap();
         assert_eq!(none, "nothing can be compared: ipv6: none arrived");
     }
 }

@@ -10,6 +10,7 @@ use stacklab_agent::key::Key;
 use stacklab_agent::tls;
 use stacklab_campaign::rig::agent_process::AgentProcess;
 use stacklab_model::{Family, HostFacts, ScopedAddr};
+use stacklab_traffic::host::control_socket::{limit_segments, notice_a_dead_peer};
 use stacklab_traffic::host::route::{self, Route};
 use stacklab_traffic::host::zone::{self, written_here};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
@@ -167,7 +168,7 @@ fn asking<T>(
     let spoken = match once(key.as_ref()) {
         Err(GreetingError::NoKey) if std::io::stdin().is_terminal() => {
             let typed = rpassword::prompt_password(format!("Key of the agent on {there}: "))
-                .map_err(|reason| Failure::System { attempted: "ask for the agent's key", reason })?;
+                .map_err(|reason| Failure::System { attempted: "prompt for the agent's key", reason })?;
             *key = Some(Key::of(&typed, "the answer").map_err(|error| Failure::Usage(error.to_string()))?);
             once(key.as_ref())
         }
@@ -288,10 +289,10 @@ fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream
     if let Some(from) = from {
         socket.bind(&zone::socket_addr(from, 0)?.into())?;
     }
-    stacklab_agent::limit_segments(&socket);
+    limit_segments(&socket);
     socket.connect_timeout(&SockAddr::from(to.socket), CONNECT_LIMIT)?;
     socket.set_tcp_nodelay(true)?;
-    stacklab_agent::notice_a_dead_peer(&socket)?;
+    notice_a_dead_peer(&socket)?;
     Ok(socket.into())
 }
 
@@ -309,6 +310,6 @@ fn not_an_agent(error: AgentError, there: &AgentAddress) -> Failure {
 
 fn no_agent(there: &AgentAddress) -> Failure {
     Failure::Unreachable(format!(
-        "something listens on {there}, but it does not speak as an agent of stacklab, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
+        "something listens on {there}, but it is not a stacklab agent, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
     ))
 }

@@ -7,13 +7,13 @@ use crate::commands::measure::plan::plan;
 use crate::commands::measure::study::{Arms, study_text};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
-use crate::iperf3::client::{self, ClientError, Test};
-use crate::iperf3::figures::run_of;
 use stacklab_campaign::CampaignError;
-use stacklab_interop::iperf3::{MOST_BLOCK_BYTES, MOST_STREAMS, Parameters};
 use stacklab_model::{
     CpuScope, Direction, Family, Framing, Io, Length, Pacing, Probe, RunRecord, Transport, Trial, TrialSpec,
 };
+use stacklab_protocols::iperf3::client::{self, ClientError, Test};
+use stacklab_protocols::iperf3::figures::run_of;
+use stacklab_protocols::iperf3::{MOST_BLOCK_BYTES, MOST_STREAMS, Parameters};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_store::HostRow;
 use stacklab_traffic::host::facts;
@@ -190,7 +190,7 @@ impl Way {
     }
 }
 
-/// What the server is told of a trial.
+/// The parameters of a trial for the server.
 fn parameters(spec: &TrialSpec, direction: Direction) -> Parameters {
     let seconds = |ns: u64| ns.div_ceil(SECOND_NS) as u32;
     let (time_s, blocks) = match spec.probe.length {

@@ -25,7 +25,7 @@ pub(crate) fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
     if let Some(size) = request.size {
         if size < HEADER_BYTES {
             return refuse(format!(
-                "a message of {size} bytes does not hold the probe's own header: -l {HEADER_BYTES} is the least"
+                "a message of {size} bytes is smaller than the probe's header: use -l {HEADER_BYTES} or more"
             ));
         }
         if request.transport == Transport::Tcp && size > LONGEST_TCP {
@@ -51,7 +51,7 @@ pub(crate) fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
     if request.transport == Transport::Udp
         && (mss.is_some() || nodelay.is_some() || congestion_control.is_some())
     {
-        return refuse("-C, -M and -N tune TCP sockets: say --tcp with them".to_owned());
+        return refuse("-C, -M and -N are options of TCP sockets: add --tcp".to_owned());
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ pub(crate) fn plan(
         Metric::RttInterface | Metric::RttInterfaceP99 => request.at_interface,
         // The sampler would compete with a sender that spins to keep a schedule.
         Metric::MemorySockets => false,
-        metric if metric.is_bias() => false,
+        metric if metric.is_generator_error() => false,
         // On a schedule, one-way delays cost nothing.
         metric if metric.is_one_way_delay() => request.delays || pacing != Pacing::Flood,
         _ => true,

@@ -110,7 +110,7 @@ fn by_turns(transport: Transport, time_ns: u64, looked_ns: u64, shown: &[Shown])
         let seconds = needed_ns.div_ceil(1_000_000_000);
         return Err(Failure::Usage(format!(
             "the path is too slow to compare both families in this time: over {family} it carries {rate:.0} kbit/s, \
-             and takes {:.1} s to empty after each trial; ask for -t {seconds} or more, or measure each family alone",
+             and takes {:.1} s to empty after each trial; use -t {seconds} or more, or measure each family alone",
             slowest.emptying_ns as f64 / 1e9
         )));
     }

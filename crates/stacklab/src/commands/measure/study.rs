@@ -10,7 +10,7 @@ use std::fmt::Write;
 const TRIALS: u64 = 40;
 /// The shortest and the longest trial of an arm, nanoseconds.
 const SHORTEST_NS: u64 = 50_000_000;
-/// The shortest trial of an arm that has trials of its own.
+/// The shortest trial of an arm that is not interleaved.
 const SHORTEST_ALONE_NS: u64 = 250_000_000;
 const LONGEST_NS: u64 = 2_000_000_000;
 /// Warm-up without -O, as a share of a trial.
@@ -28,9 +28,9 @@ const SLOW_MESSAGE: u32 = 1400;
 pub(super) enum Arms {
     /// In slices of one trial.
     Interleaved,
-    /// In trials of their own, with a peer that tells nothing of slices.
+    /// In separate trials, with a peer that reports nothing of slices.
     Alternating,
-    /// In trials of their own, over a path that is too slow for slices. A small send buffer leaves little to empty.
+    /// In separate trials, over a path that is too slow for slices. A small send buffer leaves little to empty.
     Slow {
         /// Length of a trial.
         trial_ns: u64,
@@ -57,7 +57,7 @@ pub(super) fn study_text(
     arms: Arms,
 ) -> Result<String, Failure> {
     let refuse =
-        |what: &str| Err(Failure::Usage(format!("{what} does not go with --against: leave one of them out")));
+        |what: &str| Err(Failure::Usage(format!("{what} cannot be combined with --against: leave one out")));
     let MeasureRequest { probe, transport, framing, flows, .. } = *request;
     let Length::Time(time_ns) = request.length else { return refuse("a number of messages (-n)") };
     match probe {
@@ -82,12 +82,12 @@ pub(super) fn study_text(
         Pace::As(pacing) => pacing,
         Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
     };
-    // Beginning and end of a trial of its own take as long as the shortest one.
+    // Beginning and end of a separate trial take as long as the shortest one.
     let (names, trial_ns) = match arms {
         Arms::Interleaved => ("interleaved", trial_ns(time_ns)),
-        Arms::Alternating => ("separate", trial_ns(time_ns).max(SHORTEST_ALONE_NS)),
-        Arms::Slow { trial_ns, .. } => ("separate", trial_ns),
-        Arms::Look => ("separate", LOOK_NS),
+        Arms::Alternating => ("sequential", trial_ns(time_ns).max(SHORTEST_ALONE_NS)),
+        Arms::Slow { trial_ns, .. } => ("sequential", trial_ns),
+        Arms::Look => ("sequential", LOOK_NS),
     };
     let warmup_ns = match arms {
         Arms::Interleaved if request.warmup_ns > 0 => request.warmup_ns,
@@ -136,11 +136,11 @@ pub(super) fn study_text(
         duration(warmup_ns)
     );
     if let Pacing::Schedule(per_second) = pacing {
-        let _ = writeln!(text, "packet_rate = {per_second:?}");
+        let _ = writeln!(text, "message_rate = {per_second:?}");
     }
     let _ = write!(
         text,
-        "[runs]\nmin = {LEAST_BLOCKS}\nmax = 1000\ntarget = \"0.1 %\"\nbudget = \"{}\"\narms = \"{names}\"\n\
+        "[blocks]\nmin = {LEAST_BLOCKS}\nmax = 1000\ntarget = \"0.1 %\"\nbudget = \"{}\"\nschedule = \"{names}\"\n\
          [[comparison]]\nfactor = \"family\"\nbaseline = \"{baseline}\"\ncandidate = \"{candidate}\"\nmargin = \"1 %\"\n",
         duration(time_ns)
     );
@@ -156,12 +156,14 @@ fn duration(ns: u64) -> String {
 fn metrics(common: &CommonOptions, request: &MeasureRequest, pacing: Pacing, arms: Arms) -> String {
     let mut names = match (request.probe, request.transport) {
         (Probe::Echo, _) => vec!["rtt"],
-        (_, Transport::Tcp) => vec!["throughput", "cpu_per_packet_sender", "cpu_per_packet"],
-        (_, Transport::Udp) => vec!["throughput", "loss", "cpu_per_packet_sender", "cpu_per_packet"],
+        (_, Transport::Tcp) => vec!["throughput", "sender_cpu_per_message", "receiver_cpu_per_message"],
+        (_, Transport::Udp) => {
+            vec!["throughput", "loss", "sender_cpu_per_message", "receiver_cpu_per_message"]
+        }
     };
     if arms == Arms::Alternating {
-        // The peer tells no CPU time of its own, and no delays.
-        let unknown = if common.reverse { "cpu_per_packet_sender" } else { "cpu_per_packet" };
+        // The peer reports neither CPU time nor delays.
+        let unknown = if common.reverse { "sender_cpu_per_message" } else { "receiver_cpu_per_message" };
         names.retain(|name| *name != unknown);
     } else if request.probe == Probe::Stream && pacing != Pacing::Flood {
         names.extend(["one_way_delay", "jitter"]);

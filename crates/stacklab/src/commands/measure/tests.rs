@@ -55,7 +55,7 @@ fn what_nobody_says_is_as_users_of_iperf3_expect() {
     for (line, probe, transport) in [
         ("echo host", Probe::Echo, Transport::Udp),
         ("echo host --tcp", Probe::Echo, Transport::Tcp),
-        ("echo host --pps 100", Probe::EchoOpen, Transport::Udp),
+        ("echo host --pps 100", Probe::EchoOpenLoop, Transport::Udp),
         ("connect host", Probe::Connect, Transport::Tcp),
     ] {
         assert_eq!((spec(line).probe.probe, spec(line).transport), (probe, transport), "{line}");
@@ -124,7 +124,7 @@ fn hosts_on_one_machine_share_its_processors() {
 #[test]
 fn what_does_not_go_together_is_refused_with_the_way_out() {
     for (line, word) in [
-        ("udp host -l 16", "-l 32 is the least"),
+        ("udp host -l 16", "use -l 32 or more"),
         ("udp host -l 65508", "-l 65507 is the most"),
         ("tcp host -l 1G", "-l 16M is the most"),
         ("tcp host --io segment", "choose batch"),

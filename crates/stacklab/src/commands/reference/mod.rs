@@ -6,7 +6,7 @@ use crate::cli::reference::{ReferenceCommand, TextOrJson};
 use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
 use stacklab_model::{Difference, nearest};
-use stacklab_reference::{
+use stacklab_published::{
     Audited, Claim, PublishedTable, Reference, STUDIES, StudyName, audit, audit_json, published_tables, study,
 };
 use stacklab_report::{Block, Footnotes, Table, WIDTH, text};
@@ -73,7 +73,7 @@ fn show(study: &StudyName, all: &Reference) -> Vec<Block> {
     blocks.push(Block::Heading("Differences that it states".to_owned()));
     blocks.push(Block::Table(audit_table(&audit(&own.claims), false)));
     blocks.push(Block::Heading("Directions that it finds".to_owned()));
-    let finding = |finding: &stacklab_reference::Finding| {
+    let finding = |finding: &stacklab_published::Finding| {
         format!("{} ({}; {}): {}", finding.id, finding.location, finding.scope_text, finding.statement)
     };
     blocks.push(Block::List(own.findings.iter().map(finding).collect()));
@@ -96,8 +96,7 @@ fn published(published: &PublishedTable) -> Table {
 }
 
 fn audit_blocks(audited: &[Audited<'_>]) -> Vec<Block> {
-    let mut blocks =
-        vec![Block::Title("Stated differences, recomputed from the figures beside them".to_owned())];
+    let mut blocks = vec![Block::Title("Stated differences, recomputed from the printed figures".to_owned())];
     for study in STUDIES {
         let own: Vec<_> =
             audited.iter().filter(|audited| audited.claim.source == study.name).cloned().collect();

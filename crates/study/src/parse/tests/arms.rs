@@ -11,9 +11,9 @@ fn slicing(text: &str) -> Option<Slicing> {
 #[test]
 fn arms_are_interleaved_where_nothing_speaks_against_it() {
     assert_eq!(slicing(STUDY), Some(Slicing::default()));
-    let sliced = slicing(&with("[runs]", "[runs]\nslice = \"5ms\""));
+    let sliced = slicing(&with("[blocks]", "[blocks]\nslice = \"5ms\""));
     assert_eq!(sliced, Some(Slicing { slice_ns: Some(5_000_000), slots: false }));
-    assert_eq!(slicing(&with("[runs]", "[runs]\narms = \"separate\"")), None);
+    assert_eq!(slicing(&with("[blocks]", "[blocks]\nschedule = \"sequential\"")), None);
     // A tunnel and none beside each other, of which no figure of a whole host is asked.
     let compared = "factor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"4in6\"";
     let mechanisms = |text: String| {
@@ -53,8 +53,8 @@ fn a_slice_that_cannot_be_is_refused_with_the_reason() {
     ] {
         let text = with(part, by);
         let text =
-            if text.contains("slice") { text } else { text.replace("[runs]", "[runs]\nslice = \"5ms\"") };
+            if text.contains("slice") { text } else { text.replace("[blocks]", "[blocks]\nslice = \"5ms\"") };
         let said = errors(&text).to_string();
-        assert!(said.contains("`runs.slice` is set") && said.contains(reason), "{said}");
+        assert!(said.contains("`blocks.slice` is set") && said.contains(reason), "{said}");
     }
 }

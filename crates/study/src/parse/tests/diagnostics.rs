@@ -38,7 +38,7 @@ fn a_missing_table_is_shown_at_the_file() {
     1 | [testbed]
       | ^ expected a key `title` in this file
       |
-      = help: What the study asks, as the heading of its reports.
+      = help: The title of reports.
     "#);
 }
 
@@ -51,7 +51,7 @@ fn an_empty_file_lacks_what_a_study_needs() {
     1 |
       | ^ expected a key `title` in this file
       |
-      = help: What the study asks, as the heading of its reports.
+      = help: The title of reports.
 
     error: `factors` is missing
      --> study.toml:1:1
@@ -59,7 +59,7 @@ fn an_empty_file_lacks_what_a_study_needs() {
     1 |
       | ^ expected a key `factors` in this file
       |
-      = help: What is varied. Every combination of levels is a cell of the study.
+      = help: The factors. Every combination of levels is a cell of the study.
 
     error: `probe` is missing
      --> study.toml:1:1
@@ -85,7 +85,7 @@ fn a_size_that_fits_one_family_and_not_the_other_is_refused() {
 #[test]
 fn two_places_that_contradict_each_other_are_both_shown() {
     assert_snapshot!(errors(&with("min = 6", "min = 60")), @r#"
-    error: `runs.min` is 60 and `runs.max` is 12
+    error: `blocks.min` is 60 and `blocks.max` is 12
       --> study.toml:13:7
        |
     13 | min = 60
@@ -98,13 +98,13 @@ fn two_places_that_contradict_each_other_are_both_shown() {
 #[test]
 fn a_default_that_contradicts_is_shown_too() {
     assert_snapshot!(errors(&with("min = 6\nmax = 12", "min = 60")), @r#"
-    error: `runs.min` is 60 and `runs.max` is 40
+    error: `blocks.min` is 60 and `blocks.max` is 40
       --> study.toml:13:7
        |
     13 | min = 60
        |       ^^ expected at most 40
        |
-      ::: default of runs.max:1:7
+      ::: default of blocks.max:1:7
        |
      1 | max = 40
        |       -- or a larger one here
@@ -113,12 +113,12 @@ fn a_default_that_contradicts_is_shown_too() {
 
 #[test]
 fn an_error_in_a_setting_points_into_the_command_line() {
-    assert_snapshot!(adjusted(STUDY, None, &["runs.min=0"]).unwrap_err(), @r#"
-    error: cannot use this value for `runs.min`
-     --> --set:1:10
+    assert_snapshot!(adjusted(STUDY, None, &["blocks.min=0"]).unwrap_err(), @r#"
+    error: cannot use this value for `blocks.min`
+     --> --set:1:12
       |
-    1 | runs.min=0
-      |          ^ expected a whole number from 2 to 10000
+    1 | blocks.min=0
+      |            ^ expected a whole number from 2 to 10000
     "#);
 }
 
@@ -158,7 +158,7 @@ fn all_errors_are_told_at_once() {
     6 | colour = 3
       | ^^^^^^ expected one of flows, os, routers, io, mtu and 38 more: stacklab study reference
 
-    error: cannot use this value for `runs.min`
+    error: cannot use this value for `blocks.min`
       --> study.toml:14:7
        |
     14 | min = 1

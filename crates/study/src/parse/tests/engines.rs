@@ -23,8 +23,8 @@ fn engines_are_a_factor_whose_arms_are_separate() {
 
 #[test]
 fn an_engine_has_trials_of_the_probes_that_it_knows() {
-    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[runs]";
-    let study = study(&of("\"stacklab\", \"netperf\", \"ditg\"").replace("[runs]", echo));
+    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[blocks]";
+    let study = study(&of("\"stacklab\", \"netperf\", \"ditg\"").replace("[blocks]", echo));
     let block = Plan::new(&study, 1).block(0);
     let of = |engine, probe| {
         block.iter().filter(|trial| Engine::of(&trial.cell) == engine && trial.probe == probe).count()
@@ -43,7 +43,7 @@ fn what_an_engine_cannot_do_is_said_at_its_place() {
         (of("\"iperf4\""), &["there is no engine `iperf4`", "did you mean `iperf3`"]),
         (
             of("\"iperf3\"").replace("\"message\"", "\"segment\""),
-            &["engine `iperf3` cannot keep each message in a segment", "framing = [\"message\"]"],
+            &["engine `iperf3` cannot keep each message in a separate segment", "framing = [\"message\"]"],
         ),
         (
             more("\"ditg\"", "os = [\"gvisor\"]"),
@@ -57,18 +57,18 @@ fn what_an_engine_cannot_do_is_said_at_its_place() {
             &["engine `netperf` ends after a time"],
         ),
         (
-            of("\"netperf\"").replace("length", "packet_rate = 1000\nlength"),
+            of("\"netperf\"").replace("length", "message_rate = 1000\nlength"),
             &["engine `netperf` has no rate"],
         ),
         (
-            of("\"iperf\"").replace("min = 6", "arms = \"interleaved\"\nmin = 6"),
-            &["trials of engine iperf have no slices", "expected \"separate\""],
+            of("\"iperf\"").replace("min = 6", "schedule = \"interleaved\"\nmin = 6"),
+            &["trials of engine iperf have no slices", "expected \"sequential\""],
         ),
         (
             of("\"iperf\"")
-                .replace("\"throughput\"", "\"throughput\", \"bias_sent\"")
-                .replace("factor = \"family\"", "factor = \"family\"\nmetrics = [\"bias_sent\"]"),
-            &["nothing is compared by `bias_sent`"],
+                .replace("\"throughput\"", "\"throughput\", \"generator_tx_error\"")
+                .replace("factor = \"family\"", "factor = \"family\"\nmetrics = [\"generator_tx_error\"]"),
+            &["nothing is compared by `generator_tx_error`"],
         ),
         (
             of("\"iperf\"").replace("probe.stream", "probe.echo").replace("\"throughput\"", "\"rtt\""),

@@ -74,8 +74,8 @@ fn a_mistake_in_factors_is_named() {
         (with("[\"ipv4\", \"ipv6\"]", "\"ipv4\""), &["for `factors.family`", "a list in brackets"]),
         (with("[\"ipv4\", \"ipv6\"]", "[]"), &["for `factors.family`", "at least one item"]),
         (with("[\"segment\"]", "[\"segmnt\"]"), &["no framing `segmnt`", "did you mean `segment`?"]),
-        (with("[\"tcp\", \"udp\"]", "[\"udp\", \"udp\"]"), &["`udp` stands twice in `factors.transport`"]),
-        (with("[128, 1408]", "[128, 1408, 128]"), &["`128` stands twice in `factors.size`", "first here"]),
+        (with("[\"tcp\", \"udp\"]", "[\"udp\", \"udp\"]"), &["`udp` occurs twice in `factors.transport`"]),
+        (with("[128, 1408]", "[128, 1408, 128]"), &["`128` occurs twice in `factors.size`", "first here"]),
         (with("[128, 1408]", "[0]"), &["for `factors.size`", "a whole number from 1 to"]),
         (with("[128, 1408]", "[-128]"), &["for `factors.size`", "a whole number from 1 to"]),
         (with("[128, 1408]", "[2_000_000]"), &["for `factors.size`", "to 1048576"]),
@@ -96,11 +96,11 @@ fn a_mistake_in_a_setting_is_named() {
         (with("size =", "mss = [87]\nsize ="), &["for `factors.mss`", "from 88 to"]),
         (
             with("size =", "nodelay = [true, true]\nsize ="),
-            &["`true` stands twice in `factors.nodelay`", "first here"],
+            &["`true` occurs twice in `factors.nodelay`", "first here"],
         ),
         (
             with("size =", "kernel_pacing = [true]\nsize ="),
-            &["no schedule for the kernel to keep", "add packet_rate to probe.stream"],
+            &["no schedule for the kernel to keep", "add message_rate to probe.stream"],
         ),
         (
             with("size =", "nodelay = [true, false]\nsize ="),
@@ -151,7 +151,7 @@ fn beside(also: &str) -> String {
 
 #[test]
 fn cells_can_be_added_beside_the_matrix() {
-    let buffers = "[[also]]\nfamily = [\"ipv6\"]\nsize = [64, 128]\nreceive_buffer = [65536, 212992]";
+    let buffers = "[[include]]\nfamily = [\"ipv6\"]\nsize = [64, 128]\nreceive_buffer = [65536, 212992]";
     let study = study(&beside(&format!(
         "{buffers}\n[[comparison]]\nfactor = \"receive_buffer\"\nbaseline = 65536\ncandidate = 212992\nmetrics = [\"throughput\"]"
     )));
@@ -176,12 +176,12 @@ fn cells_can_be_added_beside_the_matrix() {
 #[test]
 fn what_is_wrong_beside_the_matrix_is_said_there() {
     for (also, title) in [
-        ("[[also]]\nsize = [128]", "this adds no cells"),
-        ("[[also]]\nsize = [1440]", "1440 bytes do not fit one TCP segment over ipv6"),
-        ("[[also]]\nos = [\"gvisor\"]", "`also.os` is not possible"),
-        ("[[also]]\nsizes = [128]", "there is no key `also.sizes`"),
-        ("[also]\nsize = [128]", "expected tables in a list"),
-        ("[[also]]\nkernel_pacing = [true]", "kernel_pacing"),
+        ("[[include]]\nsize = [128]", "this adds no cells"),
+        ("[[include]]\nsize = [1440]", "1440 bytes do not fit one TCP segment over ipv6"),
+        ("[[include]]\nos = [\"gvisor\"]", "`include.os` is not possible"),
+        ("[[include]]\nsizes = [128]", "there is no key `include.sizes`"),
+        ("[include]\nsize = [128]", "expected tables in a list"),
+        ("[[include]]\nkernel_pacing = [true]", "kernel_pacing"),
     ] {
         let errors = errors(&beside(also));
         assert_eq!(errors.count(), 1, "{also}: {errors}");
@@ -189,7 +189,7 @@ fn what_is_wrong_beside_the_matrix_is_said_there() {
     }
     let sizes: Vec<String> = (32..5_000).map(|size| size.to_string()).collect();
     let sets = ["a", "b", "c"]
-        .map(|replica| format!("[[also]]\nsize = [{}]\nreplica = [\"{replica}\"]", sizes.join(",")));
+        .map(|replica| format!("[[include]]\nsize = [{}]\nreplica = [\"{replica}\"]", sizes.join(",")));
     let errors = errors(&beside(&sets.join("\n")).replace("[\"tcp\"]", "[\"udp\"]")).to_string();
     assert!(errors.contains("the factors make 9936 cells"), "{errors}");
 }

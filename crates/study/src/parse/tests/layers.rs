@@ -8,7 +8,7 @@ use stacklab_model::{Family, Length, Probe, Rate};
 #[test]
 fn a_scale_is_merged_over_the_study_key_by_key() {
     let text = format!(
-        "{STUDY}[scale.paper]\nruns.max = 40\nprobe.stream.length = {{ packets = 5 }}\nfactors.size = [64]\n"
+        "{STUDY}[scale.paper]\nblocks.max = 40\nprobe.stream.length = {{ packets = 5 }}\nfactors.size = [64]\n"
     );
     let plain = adjusted(&text, None, &[]).unwrap();
     assert_eq!(plain, study(STUDY));
@@ -47,10 +47,10 @@ fn a_scale_that_the_study_lacks_is_refused() {
 
 #[test]
 fn settings_are_merged_over_file_and_scale_in_their_order() {
-    let text = format!("{STUDY}[scale.quick]\nruns.max = 40\n");
+    let text = format!("{STUDY}[scale.quick]\nblocks.max = 40\n");
     let settings = [
-        "runs.max=30",
-        "runs.max = 20",
+        "blocks.max=30",
+        "blocks.max = 20",
         "testbed.rate=1 Gbit/s",
         "title=Mine",
         "factors.family=['ipv6']",
@@ -69,15 +69,18 @@ fn settings_are_merged_over_file_and_scale_in_their_order() {
 #[test]
 fn a_setting_that_sets_nothing_is_refused_with_its_place() {
     let table: &[(&str, &[&str])] = &[
-        ("runs.min", &["this sets nothing", "KEY=VALUE"]),
-        ("runs.min=", &["not TOML", "--set:1:10"]),
+        ("blocks.min", &["this sets nothing", "KEY=VALUE"]),
+        ("blocks.min=", &["not TOML", "--set:1:12"]),
         ("=3", &["not TOML", "--set:1:1"]),
         ("factors.size=[64", &["not TOML", "--set:1:"]),
-        ("runs.mn=3", &["no key `runs.mn`", "--set:1:6", "did you mean `min`?"]),
-        ("scale.quick.runs.min=3", &["no key `scale`", "--set:1:1"]),
-        ("runs.target=banana", &["for `runs.target`", "--set:1:13"]),
+        ("blocks.mn=3", &["no key `blocks.mn`", "--set:1:8", "did you mean `min`?"]),
+        ("scale.quick.blocks.min=3", &["no key `scale`", "--set:1:1"]),
+        ("blocks.target=banana", &["for `blocks.target`", "--set:1:15"]),
         ("factors.size=[16]", &["a message of 16 bytes", "--set:1:15"]),
-        ("runs.min=99", &["`runs.min` is 99 and `runs.max` is 12", "--set:1:10", "::: study.toml:14:7"]),
+        (
+            "blocks.min=99",
+            &["`blocks.min` is 99 and `blocks.max` is 12", "--set:1:12", "::: study.toml:14:7"],
+        ),
     ];
     for (setting, said) in table {
         let errors = adjusted(STUDY, None, &[setting]).unwrap_err().to_string();
@@ -104,7 +107,10 @@ fn every_scale_of_the_quickstart_is_a_study() {
 fn scales_are_checked_even_where_none_is_asked_for() {
     assert_mistakes(&[
         (format!("{STUDY}[scale.quik]\n"), &["no key `scale.quik`", "did you mean `quick`?"]),
-        (format!("{STUDY}[scale.quick.runs]\nmin = 1\n"), &["for `scale.quick.runs.min`", "from 2 to 10000"]),
+        (
+            format!("{STUDY}[scale.quick.blocks]\nmin = 1\n"),
+            &["for `scale.quick.blocks.min`", "from 2 to 10000"],
+        ),
         (format!("{STUDY}[scale.quick.scale]\n"), &["no key `scale.quick.scale`"]),
     ]);
 }
@@ -127,7 +133,7 @@ fn leaves_out_levels_and_their_comparisons() {
 
 #[test]
 fn also_without_its_levels_is_left_out() {
-    let text = format!("{STUDY}[[also]]\nsize = [64]\n");
+    let text = format!("{STUDY}[[include]]\nsize = [64]\n");
     assert_eq!(adjusted(&text, None, &[]).unwrap().cells.len(), 12);
     assert_eq!(adjusted(&text, None, &["without=[64]"]).unwrap().cells.len(), 8);
 }

@@ -8,6 +8,7 @@ mod factors;
 mod fuzz;
 mod layers;
 mod probes;
+mod renamed;
 mod sizes;
 mod testbed;
 mod values;
@@ -30,7 +31,7 @@ size = [128, 1408]
 [probe.stream]
 metrics = ["throughput"]
 length = { time = "200ms" }
-[runs]
+[blocks]
 min = 6
 max = 12
 [[comparison]]

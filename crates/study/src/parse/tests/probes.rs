@@ -5,7 +5,7 @@ use stacklab_model::{Length, Metric, Pacing, Probe};
 
 #[test]
 fn messages_may_leave_at_the_links_rate() {
-    let paced = with("\"200ms\" }", "\"200ms\" }\npacket_rate = \"link\"");
+    let paced = with("\"200ms\" }", "\"200ms\" }\nmessage_rate = \"link\"");
     let study = study(&paced.replace("mtu = 1500", "rate = \"1 Gbit/s\""));
     assert_eq!(study.probe(Probe::Stream).unwrap().pacing, Pacing::Link);
 }
@@ -13,14 +13,14 @@ fn messages_may_leave_at_the_links_rate() {
 #[test]
 fn each_probe_has_its_pacing() {
     let probes = r#"[probe.stream]
-packet_rate = 1000
+message_rate = 1000
 metrics = ["throughput"]
 length = { packets = 1_000_000 }
 [probe.echo]
 metrics = ["rtt"]
 length = { time = "1s" }
-[probe.echo_open]
-packet_rate = 0.5
+[probe.echo_open_loop]
+message_rate = 0.5
 metrics = ["rtt_open"]
 length = { time = "10s" }
 [probe.connect]
@@ -32,7 +32,7 @@ length = { packets = 100 }
     let pacing = |probe| study.probe(probe).unwrap().pacing;
     assert_eq!(pacing(Probe::Stream), Pacing::Schedule(1000.0));
     assert_eq!(pacing(Probe::Echo), Pacing::Lockstep);
-    assert_eq!(pacing(Probe::EchoOpen), Pacing::Schedule(0.5));
+    assert_eq!(pacing(Probe::EchoOpenLoop), Pacing::Schedule(0.5));
     assert_eq!(pacing(Probe::Connect), Pacing::Lockstep);
     assert_eq!(study.probe(Probe::Connect).unwrap().length, Length::Packets(100));
 }
@@ -40,26 +40,29 @@ length = { packets = 100 }
 #[test]
 fn a_paced_stream_has_a_share_of_the_flood_rate_if_the_arms_warm_up_together() {
     let paced = "[probe.paced]\nmetrics = [\"jitter\"]\nlength = { time = \"1s\" }\n";
-    let runs = |rate: &str, arms: &str| with("[runs]", &format!("{paced}{rate}[runs]\n{arms}"));
+    let runs = |rate: &str, arms: &str| with("[blocks]", &format!("{paced}{rate}[blocks]\n{arms}"));
     let pacing = |text: &str| study(text).probe(Probe::Paced).unwrap().pacing;
-    assert_eq!(pacing(&runs("", "arms = \"interleaved\"\n")), Pacing::Share(0.5));
-    assert_eq!(pacing(&runs("packet_rate = \"20 %\"\n", "arms = \"interleaved\"\n")), Pacing::Share(0.2));
-    assert_eq!(pacing(&runs("packet_rate = 1000\n", "")), Pacing::Schedule(1000.0));
-    let of_jitter = study(&runs("packet_rate = 1000\n", ""));
+    assert_eq!(pacing(&runs("", "schedule = \"interleaved\"\n")), Pacing::Share(0.5));
+    assert_eq!(
+        pacing(&runs("message_rate = \"20 %\"\n", "schedule = \"interleaved\"\n")),
+        Pacing::Share(0.2)
+    );
+    assert_eq!(pacing(&runs("message_rate = 1000\n", "")), Pacing::Schedule(1000.0));
+    let of_jitter = study(&runs("message_rate = 1000\n", ""));
     assert_eq!(of_jitter.probe_of(Metric::Jitter), Probe::Paced);
     assert_eq!(of_jitter.probe_of(Metric::Throughput), Probe::Stream);
     assert_mistakes(&[
         (
-            runs("", "arms = \"separate\"\n"),
-            &["a share of the flood rate", "not interleaved", "packet_rate = messages per second"],
+            runs("", "schedule = \"sequential\"\n"),
+            &["a share of the flood rate", "not interleaved", "message_rate = messages per second"],
         ),
-        (runs("packet_rate = \"fast\"\n", ""), &["or a share of the flood rate, such as \"50 %\""]),
+        (runs("message_rate = \"fast\"\n", ""), &["or a share of the flood rate, such as \"50 %\""]),
         (
-            runs("packet_rate = 1000\n", "").replace("[\"throughput\"]", "[\"throughput\", \"jitter\"]"),
+            runs("message_rate = 1000\n", "").replace("[\"throughput\"]", "[\"throughput\", \"jitter\"]"),
             &["probe.stream measures `jitter` too"],
         ),
         (
-            runs("packet_rate = 1000\n", "").replace("\"jitter\"", "\"throughput\""),
+            runs("message_rate = 1000\n", "").replace("\"jitter\"", "\"throughput\""),
             &["probe paced does not take `throughput`", "under [probe.stream]"],
         ),
     ]);
@@ -68,8 +71,8 @@ fn a_paced_stream_has_a_share_of_the_flood_rate_if_the_arms_warm_up_together() {
 #[test]
 fn a_mistake_in_a_probe_is_named() {
     let probe = "metrics = [\"throughput\"]\nlength = { time = \"200ms\" }\n";
-    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[runs]";
-    let open = "[probe.echo_open]\nmetrics = [\"rtt_open\"]\nlength = { time = \"1s\" }\n[runs]";
+    let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[blocks]";
+    let open = "[probe.echo_open_loop]\nmetrics = [\"rtt_open\"]\nlength = { time = \"1s\" }\n[blocks]";
     assert_mistakes(&[
         (
             with(probe, "").replace("[probe.stream]", "[probe]"),
@@ -83,7 +86,7 @@ fn a_mistake_in_a_probe_is_named() {
         ),
         (
             with("[\"throughput\"]", "[\"loss\", \"loss\"]"),
-            &["`loss` stands twice in `probe.stream.metrics`"],
+            &["`loss` occurs twice in `probe.stream.metrics`"],
         ),
         (with("metrics = [\"throughput\"]\n", ""), &["`probe.stream.metrics` is missing"]),
         (
@@ -109,27 +112,27 @@ fn a_mistake_in_a_probe_is_named() {
             &["86400000 rows of this interval", "at least 864 ms"],
         ),
         (
-            with("\"200ms\" }", "\"200ms\" }\npacket_rate = 4"),
+            with("\"200ms\" }", "\"200ms\" }\nmessage_rate = 4"),
             &["no message is due within a run of 200 ms", "5 per"],
         ),
-        (with("\"200ms\" }", "\"200ms\" }\npacket_rate = -1"), &["for `probe.stream.packet_rate`"]),
+        (with("\"200ms\" }", "\"200ms\" }\nmessage_rate = -1"), &["for `probe.stream.message_rate`"]),
         (
-            with("\"200ms\" }", "\"200ms\" }\npacket_rate = \"most\""),
-            &["for `probe.stream.packet_rate`", "or \"link\""],
+            with("\"200ms\" }", "\"200ms\" }\nmessage_rate = \"most\""),
+            &["for `probe.stream.message_rate`", "or \"link\""],
         ),
         (
-            with("\"200ms\" }", "\"200ms\" }\npacket_rate = \"link\""),
+            with("\"200ms\" }", "\"200ms\" }\nmessage_rate = \"link\""),
             &["no rate that messages could be sent at", "add rate to [testbed]"],
         ),
-        (with("[runs]", open), &["`probe.echo_open.packet_rate` is missing"]),
+        (with("[blocks]", open), &["`probe.echo_open_loop.message_rate` is missing"]),
         (
-            with("[runs]", &echo.replace("[runs]", "packet_rate = 5\n[runs]")),
-            &["`probe.echo.packet_rate` has no meaning", "echo_open keeps a schedule"],
+            with("[blocks]", &echo.replace("[blocks]", "message_rate = 5\n[blocks]")),
+            &["`probe.echo.message_rate` has no meaning", "echo_open_loop keeps a schedule"],
         ),
         (
             with("[\"tcp\", \"udp\"]", "[\"udp\"]").replace(
-                "[runs]",
-                "[probe.connect]\nmetrics = [\"connect_time\"]\nlength = { packets = 9 }\n[runs]",
+                "[blocks]",
+                "[probe.connect]\nmetrics = [\"connect_time\"]\nlength = { packets = 9 }\n[blocks]",
             ),
             &["probe connect needs TCP", "the only transport"],
         ),

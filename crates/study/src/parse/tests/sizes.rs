@@ -20,7 +20,7 @@ fn the_largest_and_smallest_sizes_are_accepted() {
 #[test]
 fn a_size_that_cannot_be_sent_is_named() {
     assert_mistakes(&[
-        (with("128,", "31,"), &["a message of 31 bytes does not hold", "at least 32"]),
+        (with("128,", "31,"), &["a message of 31 bytes is smaller", "at least 32"]),
         (
             with("\"segment\"", "\"frame\"").replace("\"tcp\", ", "").replace("128,", "84,"),
             &["a frame of 84 bytes leaves 18 bytes behind the ipv6 and udp headers", "at least 98 for ipv6"],

@@ -67,7 +67,7 @@ fn a_translator_that_translates_nothing_or_not_that_way_is_refused() {
     11 | translator = ["jool"]
        |               ------ together with this
        |
-       = help: leave this direction out, or take "tayga" in factors.translator
+       = help: leave this direction out, or use "tayga" in factors.translator
     "#);
     // One address to one, and what keeps no state, let everything through.
     assert_eq!(study(&back(all, "\"tayga\"")).rows().len(), 3);
@@ -101,7 +101,7 @@ fn what_routers_exclude_is_named() {
                 .replace("size = [128, 1408]", "size = [128]\nos = [\"namespace\", \"here -> ssh:lab\"]"),
             &[
                 "`here` cannot be a client behind routers",
-                "network of its own",
+                "is on another network",
                 "clients are namespace, gvisor",
             ],
         ),
@@ -118,7 +118,7 @@ fn what_routers_exclude_is_named() {
         (
             with("mtu = 1500", "topology = \"routed\"")
                 .replace("size = [128, 1408]", "size = [128]\nrouters = [\"uml -> ssh:lab\"]"),
-            &["`ssh:lab` cannot be a router", "network of its own"],
+            &["`ssh:lab` cannot be a router", "is on another network"],
         ),
         (
             with("size = [128, 1408]", "size = [128]\nrouters = [\"uml\"]"),
@@ -146,7 +146,7 @@ fn what_routers_exclude_is_named() {
             &[
                 "`testbed.far.mtu` makes this link narrower",
                 "the middle link's",
-                "give it (testbed.mtu) the least",
+                "(testbed.mtu) must have the smallest",
             ],
         ),
         (

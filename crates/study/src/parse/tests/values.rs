@@ -6,7 +6,7 @@ use stacklab_model::{Metric, Pacing, Probe};
 #[test]
 fn defaults_fill_what_is_left_out() {
     let text = with("[testbed]\nmtu = 1500\n", "").replace("framing = [\"segment\"]\n", "");
-    let study = study(&text.replace("[runs]\nmin = 6\nmax = 12\n", ""));
+    let study = study(&text.replace("[blocks]\nmin = 6\nmax = 12\n", ""));
     assert_eq!(
         (study.link_config.rate, study.link_config.mtu, study.link_config.offloads),
         (None, 1500, false)
@@ -47,14 +47,14 @@ fn a_value_of_another_kind_is_named() {
         (with("mtu = 1500", "rate = 1000"), &["for `testbed.rate`", "a rate such as"]),
         (with("mtu = 1500", "offloads = \"no\""), &["for `testbed.offloads`", "true or false"]),
         (with("[testbed]\nmtu = 1500", "testbed = 3"), &["for `testbed`", "a table: [testbed]"]),
-        (with("min = 6", "min = 1"), &["for `runs.min`", "from 2 to 10000"]),
-        (with("max = 12", "max = 10001"), &["for `runs.max`", "from 2 to 10000"]),
-        (with("max = 12", "max = 12\ntarget = 2"), &["for `runs.target`", "a share above 0 and below 1"]),
-        (with("max = 12", "max = 12\ntarget = nan"), &["for `runs.target`", "a share above 0 and below 1"]),
+        (with("min = 6", "min = 1"), &["for `blocks.min`", "from 2 to 10000"]),
+        (with("max = 12", "max = 10001"), &["for `blocks.max`", "from 2 to 10000"]),
+        (with("max = 12", "max = 12\ntarget = 2"), &["for `blocks.target`", "a share above 0 and below 1"]),
+        (with("max = 12", "max = 12\ntarget = nan"), &["for `blocks.target`", "a share above 0 and below 1"]),
         (
             with("max = 12", "max = 12\nbudget = \"10ms\""),
-            &["for `runs.budget`", "a duration from 1s to 720h"],
+            &["for `blocks.budget`", "a duration from 1s to 720h"],
         ),
-        (with("max = 12", "max = 12\nbudget = 2020-01-01"), &["for `runs.budget`", "a duration such as"]),
+        (with("max = 12", "max = 12\nbudget = 2020-01-01"), &["for `blocks.budget`", "a duration such as"]),
     ]);
 }

@@ -146,7 +146,7 @@ fn a_wire_has_no_wifi() {
 fn arms_of_several_networks_do_not_take_turns() {
     let text = |factor: &str, levels: &str| {
         wifi("", "security = [\"open\", \"wpa2\"]")
-            .replace("min = 6", "arms = \"interleaved\"\nmin = 6")
+            .replace("min = 6", "schedule = \"interleaved\"\nmin = 6")
             .replace(
                 "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
                 &format!("factor = \"{factor}\"\n{levels}"),
@@ -155,8 +155,8 @@ fn arms_of_several_networks_do_not_take_turns() {
     assert_mistakes(&[(
         text("security", "baseline = \"open\"\ncandidate = \"wpa2\""),
         &[
-            "differ in security, and each Wi-Fi network has a guest and a clock of its own",
-            "expected \"separate\"",
+            "differ in security, and each Wi-Fi network has a separate guest and clock",
+            "expected \"sequential\"",
         ],
     )]);
     assert!(study(&text("family", "baseline = \"ipv4\"\ncandidate = \"ipv6\"")).slicing.is_some());

@@ -35,7 +35,7 @@ enum Network {
 
 /// Makes the command keep a file open that is open in this process. The caller closes its own copy after starting the
 /// command.
-pub(crate) fn keep_open(command: &mut Command, file: RawFd) {
+pub fn keep_open(command: &mut Command, file: RawFd) {
     // SAFETY: fcntl is async-signal-safe, and the closure owns nothing but a number.
     unsafe {
         command.pre_exec(move || {
@@ -47,7 +47,7 @@ pub(crate) fn keep_open(command: &mut Command, file: RawFd) {
 
 /// Gives the command a private mount namespace. Its mounts are visible to no other process, and vanish with the last
 /// of its processes.
-pub(crate) fn mount_unseen(command: &mut Command) {
+pub fn mount_unseen(command: &mut Command) {
     let apart = || {
         unshare(CloneFlags::CLONE_NEWNS)?;
         let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
@@ -69,7 +69,7 @@ pub(crate) fn limit_open_files(command: &mut Command) {
     };
 }
 
-/// Limits the files that the command writes to a gigabyte each. The kernel kills it if it goes on writing.
+/// Limits the files that the command writes to a gigabyte each. The kernel kills it if it writes more.
 pub(crate) fn limit_file_size(command: &mut Command) {
     const BYTES: libc::rlimit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
     // SAFETY: as for the limit of open files.
@@ -108,12 +108,12 @@ fn die_with_parent(command: &mut Command, namespace: Network, processors: &[usiz
 }
 
 /// Kills a process group. Its leader has not been waited for yet, so its process ID cannot be reused.
-pub(crate) fn kill_group(leader: u32) -> io::Result<()> {
+pub fn kill_group(leader: u32) -> io::Result<()> {
     signal_group(leader, Signal::SIGKILL)
 }
 
 /// Sends a signal to such a process group.
-pub(crate) fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
+pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     // A process ID fits: Linux allows at most 2^22.
     killpg(Pid::from_raw(leader as i32), signal).map_err(io::Error::from)
 }

@@ -15,7 +15,7 @@ const FAIR_SERVERS: &str = "sched/fair_server";
 ///
 /// # Errors
 /// The kernel's: a privilege is missing.
-pub(crate) fn run_first() -> io::Result<()> {
+pub fn run_first() -> io::Result<()> {
     let least = libc::sched_param { sched_priority: 1 };
     // SAFETY: the call reads the parameter, which lives until it returns.
     let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const least) };
@@ -28,7 +28,7 @@ pub(crate) fn run_first() -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's.
-pub(crate) fn reserve_nothing() -> io::Result<bool> {
+pub fn reserve_nothing() -> io::Result<bool> {
     match mount(Some("debugfs"), DEBUGFS, Some("debugfs"), MsFlags::empty(), None::<&str>) {
         Ok(()) | Err(Errno::EBUSY) => {}
         Err(Errno::ENODEV | Errno::ENOENT) => return Ok(false),

@@ -10,13 +10,13 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Opens a pseudoterminal of this size. Returns the user's end and the commands' end.
-pub(crate) fn open_terminal(rows: u16, columns: u16) -> io::Result<(File, File)> {
+pub fn open_terminal(rows: u16, columns: u16) -> io::Result<(File, File)> {
     let pair = openpty(Some(&size(rows, columns)), None)?;
     Ok((File::from(pair.master), File::from(pair.slave)))
 }
 
 /// Makes the command the leader of a new session, like a shell. Its standard input is the controlling terminal.
-pub(crate) fn lead_terminal(command: &mut Command) {
+pub fn lead_terminal(command: &mut Command) {
     let lead = || {
         setsid()?;
         // SAFETY: the request takes a number and changes no memory.
@@ -29,7 +29,7 @@ pub(crate) fn lead_terminal(command: &mut Command) {
 
 /// Puts a terminal into raw mode: no echo, and no conversion of line ends. Returns the previous mode for
 /// [`put_back`].
-pub(crate) fn make_raw(terminal: &impl AsFd) -> io::Result<Termios> {
+pub fn make_raw(terminal: &impl AsFd) -> io::Result<Termios> {
     let before = tcgetattr(terminal)?;
     let mut raw = before.clone();
     cfmakeraw(&mut raw);
@@ -38,19 +38,19 @@ pub(crate) fn make_raw(terminal: &impl AsFd) -> io::Result<Termios> {
 }
 
 /// Restores the terminal's previous mode.
-pub(crate) fn put_back(terminal: &impl AsFd, before: &Termios) -> io::Result<()> {
+pub fn put_back(terminal: &impl AsFd, before: &Termios) -> io::Result<()> {
     Ok(tcsetattr(terminal, SetArg::TCSANOW, before)?)
 }
 
 /// A terminal's rows and columns.
-pub(crate) fn window_size(terminal: &impl AsFd) -> io::Result<(u16, u16)> {
+pub fn window_size(terminal: &impl AsFd) -> io::Result<(u16, u16)> {
     let mut size = size(0, 0);
     window(terminal.as_fd(), libc::TIOCGWINSZ, &mut size)?;
     Ok((size.ws_row, size.ws_col))
 }
 
 /// Sets a terminal's rows and columns.
-pub(crate) fn resize_terminal(terminal: &impl AsFd, rows: u16, columns: u16) -> io::Result<()> {
+pub fn resize_terminal(terminal: &impl AsFd, rows: u16, columns: u16) -> io::Result<()> {
     window(terminal.as_fd(), libc::TIOCSWINSZ, &mut size(rows, columns))
 }
 

@@ -45,7 +45,7 @@ pub(crate) const INSIDE: TcHandle = TcHandle { major: 2, minor: 1 };
 
 /// Turns on hysteresis in this kernel's `htb`: it then waits for whole bursts. Only for guests, which have their own
 /// kernels.
-pub(crate) fn ask_for_bursts() -> io::Result<()> {
+pub fn ask_for_bursts() -> io::Result<()> {
     fs::write(HYSTERESIS, "1")
 }
 

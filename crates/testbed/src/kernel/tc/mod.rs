@@ -1,6 +1,6 @@
 //! Queueing disciplines (`tc`).
 
-pub(crate) mod htb;
+pub mod htb;
 pub(crate) mod netem;
 pub(crate) mod queue;
 pub(crate) mod request;

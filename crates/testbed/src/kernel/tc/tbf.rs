@@ -104,7 +104,7 @@ impl Bucket {
     }
 }
 
-/// The attributes of a bucket that adds no delay and only segments packets longer than a frame of so many bytes. As
+/// The attributes of a bucket that adds no delay and only segments packets longer than a frame of this many bytes. As
 /// many bytes as the limit may wait in it, unless another queue is inside it.
 pub(crate) fn encode_cutter(frame: u32, limit: u32) -> Vec<u8> {
     let mut options = parameters([Bucket::BEYOND, 0], limit);

@@ -3,7 +3,6 @@
 
 use crate::error::{Attempt, Fault};
 use crate::host::program::{bundled, program_in_path};
-use crate::image::jool::FOLDER;
 use crate::kernel::namespace::in_new_namespace;
 use crate::link::addressing::{POOL_HOST, Site, TRANSLATED, XLAT_HOST};
 use crate::mechanism::router::Router;
@@ -13,6 +12,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
+/// The folder of Jool's programs in a guest, below the root.
+pub const FOLDER: &str = "jool";
 /// The name of the Jool instance.
 const INSTANCE: &str = "stacklab";
 /// The programs that configure the two modules of these names: stateful NAT64 and stateless SIIT.
@@ -23,7 +24,7 @@ const STATELESS: &str = "jool_siit";
 ///
 /// # Errors
 /// The missing part. No module is loaded for the test.
-pub(crate) fn here() -> Result<String, Fault> {
+pub fn here() -> Result<String, Fault> {
     let path = format!("/sys/module/{STATEFUL}/version");
     let loaded = fs::metadata(format!("/sys/module/{STATELESS}")).and_then(|_| fs::read_to_string(&path));
     let version = loaded.attempt("find the modules jool and jool_siit in the kernel")?;

@@ -2,19 +2,17 @@
 //! Jool, in its kernel, or the program tayga. The record names the translator.
 
 mod jool;
-pub(crate) mod tayga;
+pub mod tayga;
 
 use crate::error::Fault;
-use crate::image::installed::Image;
 use crate::link::addressing::{MIDDLE, Site, TRANSLATED, XLAT};
 use crate::link::interface::Route;
 use crate::mechanism::router::{Router, translates_at};
-use stacklab_model::{Family, System, Translation, Translator};
+use stacklab_model::{Family, Translation, Translator};
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::OnceLock;
 
-pub(crate) use jool::here as jool_here;
+pub use jool::{FOLDER as JOOL_FOLDER, here as jool_here};
 
 /// The translator on a router.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,21 +24,9 @@ pub struct Translates {
 }
 
 impl Translates {
-    /// The translator for routers of a system: the requested one. Without a request, Jool if the system's kernel has
-    /// it and all connections start at the sender (`forward_only`), else tayga.
-    pub(crate) fn on(system: &System, asked: Option<Translator>, forward_only: bool) -> Self {
-        // Every row needs the result; test this kernel only once.
-        static HERE: OnceLock<Option<String>> = OnceLock::new();
-        let jool = || match system {
-            System::Namespace => HERE.get_or_init(|| jool_here().ok()).clone(),
-            System::Uml | System::OwnUml(_) | System::Linux(_) => Image::find(system).ok()?.jool,
-            System::Gvisor | System::Disk(_) | System::Here | System::Ssh(_) => None,
-        };
-        Self::choose(jool(), asked, forward_only)
-    }
-
-    /// The choice for a kernel with this version of Jool, or without Jool.
-    fn choose(jool: Option<String>, asked: Option<Translator>, forward_only: bool) -> Self {
+    /// The translator for routers whose kernel has this version of Jool, or none: the requested one. Without a request,
+    /// Jool if the kernel has it and all connections start at the sender (`forward_only`), else tayga.
+    pub fn choose(jool: Option<String>, asked: Option<Translator>, forward_only: bool) -> Self {
         let by = asked.unwrap_or(match jool {
             Some(_) if forward_only => Translator::Jool,
             _ => Translator::Tayga,

@@ -22,7 +22,7 @@ const OWN_NEAR: Ipv4Addr = Ipv4Addr::new(198, 18, 65, 1);
 ///
 /// # Errors
 /// The program is missing. The error says how to get it.
-pub(crate) fn program() -> Result<PathBuf, TestbedError> {
+pub fn program() -> Result<PathBuf, TestbedError> {
     program_in_path("tayga").ok_or(TestbedError::NoProgram {
         program: "tayga",
         remedy: "sudo apt-get install --no-install-recommends tayga (it starts nothing by itself)",
@@ -31,7 +31,7 @@ pub(crate) fn program() -> Result<PathBuf, TestbedError> {
 
 /// The command that runs a router's translator, with its configuration written to a folder. `None` if the router has
 /// no such translator. Run it in the router's namespace or its guest, after [`build`] has created its device.
-pub(crate) fn command(router: &Router, folder: &Path) -> Result<Option<Command>, Fault> {
+pub fn command(router: &Router, folder: &Path) -> Result<Option<Command>, Fault> {
     if router.translator != Translator::Tayga || !translates_at(router.mechanism, router.site) {
         return Ok(None);
     }

@@ -166,7 +166,7 @@ fn length_rate_and_options_have_limits() {
     for (probe, pacing, fits) in [
         (Probe::Stream, Pacing::Flood, false),
         (Probe::Stream, Pacing::Lockstep, false),
-        (Probe::EchoOpen, Pacing::Lockstep, false),
+        (Probe::EchoOpenLoop, Pacing::Lockstep, false),
         (Probe::Connect, Pacing::Schedule(1.0), false),
         (Probe::Echo, Pacing::Lockstep, true),
     ] {

@@ -140,7 +140,7 @@ pub(crate) fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
 
 /// Lets this thread's sleeps end on time instead of up to 50 microseconds later.
 pub(crate) fn precise_timers() {
-    // A refusal only makes pacing less precise, which is measured and reported as lateness.
+    // A refusal only makes pacing less precise, which is measured and reported as pacing error.
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 

@@ -3,8 +3,8 @@
 use crate::sys::types::Nanos;
 use std::mem::MaybeUninit;
 
-/// The largest error of the realtime clock, nanoseconds, as its synchronisation told the kernel; `None` if nothing
-/// synchronises it.
+/// The largest error of the realtime clock, nanoseconds, as its synchronisation reports it to the kernel; `None` if
+/// nothing synchronises it.
 pub fn clock_error_ns() -> Option<Nanos> {
     // SAFETY: `timex` is plain data, for which all zeros is valid; with no modes nothing is changed.
     let mut clock: libc::timex = unsafe { MaybeUninit::zeroed().assume_init() };

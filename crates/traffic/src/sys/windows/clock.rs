@@ -42,7 +42,7 @@ pub(crate) fn realtime_offset() -> RealtimeOffset {
 /// Sets this process's timer resolution to one millisecond instead of a tick of 15.6 ms.
 pub(crate) fn precise_timers() {
     static ONCE: Once = Once::new();
-    // SAFETY: the call takes a number. A refusal only makes pacing coarser, which is measured and reported as lateness.
+    // SAFETY: the call takes a number. A refusal makes pacing coarser, which the pacing error shows.
     ONCE.call_once(|| {
         let _ = unsafe { timeBeginPeriod(1) };
     });

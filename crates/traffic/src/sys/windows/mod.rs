@@ -225,7 +225,7 @@ pub(crate) fn set_traffic_class(_socket: &Socket, _family: Family, _byte: u8) ->
 }
 
 fn no_traffic_class() -> io::Error {
-    let text = "Windows ignores what a socket says of it: set it by a policy (New-NetQosPolicy)";
+    let text = "Windows ignores this socket option: set a policy (New-NetQosPolicy)";
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 

@@ -7,15 +7,13 @@ use crate::commands::measure::ends::addresses;
 use crate::commands::measure::stamp::print::{Measured, json, text};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
-use stacklab_agent::stamp;
-use stacklab_interop::stamp::{
-    ClassOfService, Codec, ErrorEstimate, Extensions, Probe, SENDER_TTL, TimeFormat, TimestampInfo,
-};
 use stacklab_model::{Length, Transport};
+use stacklab_protocols::stamp::{
+    self, ClassOfService, Codec, ErrorEstimate, Extensions, SENDER_TTL, Session, SessionError, TimestampInfo,
+};
 use stacklab_traffic::host::route::route_to;
-use stacklab_traffic::peer::{ExchangeSpec, PacketFormat, PeerAnswer, PeerError, clock_error_ns, exchange};
+use stacklab_traffic::peer::{ExchangeSpec, PacketFormat, PeerError, clock_error_ns, exchange};
 use stacklab_traffic::protocol::AgentError;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most packets of a session: the delays of all are in memory until the end.
@@ -43,7 +41,7 @@ pub(super) fn measure(
     }
     let key = common.key_file.as_deref().map(stamp::key).transpose();
     let key = key.map_err(|error| Failure::Usage(error.to_string()))?;
-    let session = Session::new(request, peer, Codec::new(key.clone()))?;
+    let session = session(request, peer, Codec::new(key.clone()))?;
     let there = addresses(common)?.swap_remove(0);
     let route = route_to(&there.address, common.from.as_ref())
         .map_err(|error| Failure::Unreachable(error.to_string()))?;
@@ -68,11 +66,11 @@ pub(super) fn measure(
         host: common.host.clone(),
         from: route.address.to_string(),
         to: there.to_string(),
-        session: session.number,
+        session: session.number(),
         authenticated: key.is_some(),
         bytes: session.bytes(),
         per_second: peer.per_second,
-        said: *session.said.lock().expect("no reader panics"),
+        said: session.said(),
         report,
     };
     print_text(&if common.json { json(&measured) } else { text(&measured) })?;
@@ -114,78 +112,15 @@ fn fits<'a>(
     Ok(peer)
 }
 
-/// The packets of one session.
-struct Session {
-    codec: Codec,
-    extensions: Extensions,
-    number: u16,
-    error: ErrorEstimate,
-    /// What the last answer's TLVs say.
-    said: Mutex<Option<Extensions>>,
-}
-
-impl Session {
-    fn new(request: &MeasureRequest, peer: &StampRequest, codec: Codec) -> Result<Self, Failure> {
-        let class = request.tuning.dscp.map(|asked| ClassOfService { asked, ..ClassOfService::default() });
-        let timestamps = peer.times.then(TimestampInfo::default);
-        let extensions = Extensions { class, timestamps, padding: None };
-        let least = codec.probe_bytes(&extensions);
-        let octets = request.size.map_or(least, |size| size as usize);
-        let extensions = codec.padded(extensions, octets).ok_or_else(|| {
-            Failure::Usage(format!(
-                "-l {octets} is no size of these packets: {least}, or from {} on",
-                codec.least_padded(&extensions)
-            ))
-        })?;
-        let number = match peer.session {
-            Some(number) => number,
-            None => random_session()?,
-        };
-        let error = ErrorEstimate::new(peer.format, clock_error_ns());
-        Ok(Session { codec, extensions, number, error, said: Mutex::new(None) })
-    }
-}
-
-/// A random number of a session, which is never 0.
-fn random_session() -> Result<u16, Failure> {
-    let mut bytes = [0; 2];
-    getrandom::fill(&mut bytes).map_err(|error| Failure::System {
-        attempted: "get a random number",
-        reason: std::io::Error::other(error.to_string()),
-    })?;
-    Ok(u16::from_be_bytes(bytes).max(1))
-}
-
-impl PacketFormat for Session {
-    fn bytes(&self) -> usize {
-        self.codec.probe_bytes(&self.extensions)
-    }
-
-    fn write(&self, sequence: u32, sent_unix_ns: u64, message: &mut [u8]) {
-        let timestamp = self.error.format.bits(sent_unix_ns);
-        let probe = Probe { sequence, timestamp, error: self.error, session: self.number };
-        self.codec.write_probe(&probe, &self.extensions, message);
-    }
-
-    fn read(&self, message: &[u8], now_unix_ns: u64) -> Option<PeerAnswer> {
-        let answer = self.codec.read_answer(message)?;
-        // Reflectors of RFC 8762 and TWAMP-Light have zeros there.
-        if ![0, self.number].contains(&answer.session) {
-            return None;
-        }
-        let time = |format: TimeFormat, bits| format.unix_ns(bits, now_unix_ns);
-        let said = self.codec.read_extensions(message);
-        if said.is_some() {
-            *self.said.lock().expect("no reader panics") = said;
-        }
-        Some(PeerAnswer {
-            sequence: answer.sender_sequence,
-            peer_sequence: answer.sequence,
-            sent_unix_ns: time(self.error.format, answer.sender_timestamp)?,
-            received_unix_ns: time(answer.error.format, answer.received)?,
-            answered_unix_ns: time(answer.error.format, answer.timestamp)?,
-            ttl: answer.sender_ttl,
-            clock_error_ns: answer.error.synchronised.then(|| answer.error.error_ns()),
-        })
-    }
+/// The session that is asked for.
+fn session(request: &MeasureRequest, peer: &StampRequest, codec: Codec) -> Result<Session, Failure> {
+    let class = request.tuning.dscp.map(|asked| ClassOfService { asked, ..ClassOfService::default() });
+    let timestamps = peer.times.then(TimestampInfo::default);
+    let extensions = Extensions { class, timestamps, padding: None };
+    let octets = request.size.map(|size| size as usize);
+    let error = ErrorEstimate::new(peer.format, clock_error_ns());
+    Session::new(codec, extensions, octets, peer.session, error).map_err(|error| match error {
+        SessionError::Size { .. } => Failure::Usage(format!("-l {error}")),
+        SessionError::Random(reason) => Failure::System { attempted: "get a random number", reason },
+    })
 }

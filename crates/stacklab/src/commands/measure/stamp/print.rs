@@ -1,8 +1,8 @@
 //! The output of a measurement with a STAMP reflector.
 
 use serde_json::{Value, json};
-use stacklab_interop::stamp::{Extensions, SENDER_TTL};
 use stacklab_model::{Delays, printable_lines};
+use stacklab_protocols::stamp::{Extensions, SENDER_TTL};
 use stacklab_traffic::peer::{Clock, ExchangeReport, LossByDirection, Ways};
 use std::fmt::Write;
 
@@ -96,7 +96,7 @@ pub(super) fn text(measured: &Measured) -> String {
         let refused = if class.refused > 0 { ", which the reflector refuses" } else { "" };
         line(
             "code points",
-            format!("{} asked for{refused}, {} arrived there, ECN {}", class.asked, class.arrived, class.ecn),
+            format!("{} requested{refused}, {} arrived there, ECN {}", class.asked, class.arrived, class.ecn),
         );
     }
     if let Some(times) = measured.said.and_then(|said| said.timestamps) {
@@ -118,12 +118,12 @@ fn clock_text(clock: &Clock) -> String {
     let Clock { offset_ns, bound_ns, estimated, contradicted } = *clock;
     let (offset, bound) = (ms(offset_ns as f64), ms(bound_ns as f64));
     let contradiction = if contradicted {
-        "; the delays contradict what is known of the clocks: one of them is wrong"
+        "; the delays contradict the error bounds of the clocks: one of them is wrong"
     } else {
         ""
     };
     let how = if estimated {
-        "estimated from the shortest delays, so which direction is the slower one is not known within this"
+        "estimated from the shortest delays; differences between the directions within this are unknown"
     } else {
         "known"
     };

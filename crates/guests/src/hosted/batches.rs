@@ -1,0 +1,170 @@
+//! Requests to a guest in virtual time, which must repeat: a line that comes over a device interrupts the guest at a
+//! time that depends on the machine outside. Instead the guest takes requests when it has none under way, all of those
+//! that were made together in one batch, and stands still until there are some.
+
+use crate::inside::outside::REQUESTS;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// The end of a batch. Lines of JSON have no such character.
+const END: u8 = 4;
+/// The guest's time between the last answer and the next request's work: what is still on its way arrives.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The end outside: lines that are written are a batch when they are flushed.
+#[derive(Debug)]
+pub(crate) struct Batches {
+    pipe: File,
+    batch: Vec<u8>,
+}
+
+impl Batches {
+    /// Makes the link and the pipe by which a guest that will be started in this folder takes requests.
+    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
+        let link = folder.join(REQUESTS);
+        let pipe = link.with_added_extension("pipe");
+        mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR)?;
+        // What it names is not read.
+        symlink(&pipe, &link)?;
+        // With both ends here, neither end waits for the other one to be opened.
+        Ok(Batches { pipe: OpenOptions::new().read(true).write(true).open(&pipe)?, batch: Vec::new() })
+    }
+}
+
+impl Write for Batches {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.batch.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.batch.is_empty() {
+            self.batch.push(END);
+            self.pipe.write_all(&std::mem::take(&mut self.batch))?;
+        }
+        Ok(())
+    }
+}
+
+/// How many requests are under way in the guest. Each has one answer.
+#[derive(Debug, Default)]
+pub(crate) struct UnderWay {
+    count: Mutex<usize>,
+    none: Condvar,
+}
+
+impl UnderWay {
+    /// A request was taken.
+    pub(crate) fn asked(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    /// An answer was sent.
+    pub(crate) fn answered(&self) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.none.notify_one();
+        }
+    }
+
+    /// Waits until there is none.
+    fn wait(&self) {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.none.wait_while(count, |count| *count > 0));
+    }
+}
+
+/// The guest's end: the lines of one batch after the other.
+pub(crate) struct Taken<F> {
+    under_way: Arc<UnderWay>,
+    /// Waits for the next part of a batch.
+    next: F,
+    part: Vec<u8>,
+    at: usize,
+    /// Whether the part is its batch's last.
+    ends: bool,
+}
+
+impl<F: FnMut() -> io::Result<Vec<u8>>> Taken<F> {
+    /// Batches whose parts come from `next`, each once all requests of the one before are answered.
+    pub(crate) fn new(under_way: Arc<UnderWay>, next: F) -> Self {
+        Taken { under_way, next, part: Vec::new(), at: 0, ends: true }
+    }
+}
+
+impl<F: FnMut() -> io::Result<Vec<u8>>> Read for Taken<F> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.part.len() {
+            if self.ends {
+                self.under_way.wait();
+                thread::sleep(PAUSE);
+            }
+            (self.part, self.at) = ((self.next)()?, 0);
+            self.ends = self.part.pop_if(|last| *last == END).is_some();
+        }
+        let taken = room.len().min(self.part.len() - self.at);
+        room[..taken].copy_from_slice(&self.part[self.at..self.at + taken]);
+        self.at += taken;
+        Ok(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::sync::mpsc;
+
+    #[test]
+    fn what_is_flushed_is_one_batch() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut batches = Batches::create(folder.path()).unwrap();
+        let mut pipe = File::open(folder.path().join("requests.pipe")).unwrap();
+        batches.flush().unwrap();
+        batches.write_all(b"0 one\n").unwrap();
+        batches.write_all(b"1 two\n").unwrap();
+        batches.flush().unwrap();
+        batches.flush().unwrap();
+        batches.write_all(b"2 three\n").unwrap();
+        batches.flush().unwrap();
+        let mut read = [0; 22];
+        pipe.read_exact(&mut read).unwrap();
+        assert_eq!(&read, b"0 one\n1 two\n\x042 three\n\x04");
+    }
+
+    #[test]
+    fn a_batch_is_taken_whole_and_the_next_one_once_all_is_answered() {
+        let under_way = Arc::new(UnderWay::default());
+        let mut parts: VecDeque<&[u8]> = [&b"0 one\n1 t"[..], b"wo\n", b"\x04", b"2 three\n\x04"].into();
+        let (sender, taken) = mpsc::channel();
+        let next = move || {
+            let part = parts.pop_front().ok_or(io::ErrorKind::UnexpectedEof)?;
+            sender.send(part.to_vec()).unwrap();
+            Ok(part.to_vec())
+        };
+        let mut read = Taken::new(Arc::clone(&under_way), next);
+        let mut lines = [0; 12];
+        read.read_exact(&mut lines).unwrap();
+        assert_eq!(&lines, b"0 one\n1 two\n");
+        under_way.asked();
+        under_way.asked();
+        let rest = thread::spawn(move || {
+            let mut line = [0; 8];
+            read.read_exact(&mut line).map(|()| line)
+        });
+        under_way.answered();
+        thread::sleep(Duration::from_millis(50));
+        // The empty rest of the first batch was taken, nothing else.
+        assert_eq!(taken.try_iter().count(), 3);
+        under_way.answered();
+        assert_eq!(&rest.join().unwrap().unwrap(), b"2 three\n");
+        assert_eq!(taken.try_iter().count(), 1);
+    }
+}

@@ -1,0 +1,95 @@
+//! Routed testbeds hosted by a guest: the part on this machine.
+
+use crate::hosted::mux;
+use crate::hosted::requirements::Requirements;
+use crate::inside::protocol::{Greeting, GuestRole, HostedRole};
+use crate::kind::prepare::prepared;
+use crate::kind::running::{Boot, Running};
+use stacklab_model::System;
+use stacklab_testbed::PathCheck;
+use stacklab_testbed::error::{Attempt, Fault, TestbedError};
+use stacklab_testbed::host::guest::GuestSpec;
+use stacklab_testbed::host::program::program_in_path;
+use stacklab_testbed::host::streams::Streams;
+use stacklab_testbed::host::workdir::Workdir;
+use stacklab_testbed::mechanism::translate::tayga;
+use stacklab_testbed::testbed::spec::RoutedSpec;
+use std::path::Path;
+
+/// Routed testbeds hosted by a guest. Dropping it ends the guest and all its testbeds.
+#[derive(Debug)]
+pub struct GuestHosted {
+    guest: Running,
+    version: String,
+    _workdir: Workdir,
+}
+
+/// Programs for manual use that are copied into a virtual machine, which cannot access this machine's files.
+const TOOLS: [&str; 12] =
+    ["sh", "ip", "ping", "tracepath", "tcpdump", "iperf3", "iperf", "ss", "tc", "nstat", "cat", "ls"];
+
+/// A testbed inside a guest: its specification, its path checks, and the streams of its agents in path order.
+pub type HostedTestbed = (RoutedSpec, Vec<PathCheck>, [Streams; 4]);
+
+impl GuestHosted {
+    /// Boots a guest, which builds a testbed for each mechanism. Waits until they are built. Up to `commands`
+    /// commands can run at once on the hosts of the first testbed, over the last streams ([`crate::shell`]).
+    ///
+    /// # Errors
+    /// The guest does not start, or it reports an error.
+    pub fn boot(
+        system: &System,
+        needs: &Requirements,
+        program: &Path,
+        commands: usize,
+    ) -> Result<(Self, Vec<HostedTestbed>, Vec<Streams>), TestbedError> {
+        let workdir = Workdir::create()?;
+        let specs = needs.specs(Some(system));
+        let runs_tayga = specs.iter().any(RoutedSpec::runs_tayga);
+        let mut others = if runs_tayga { vec![tayga::program()?] } else { Vec::new() };
+        if commands > 0 && !system.is_uml() {
+            others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
+        }
+        let guest = prepared(system, program, &others, &workdir)?;
+        let guest: Box<dyn Boot> = guest.ok_or_else(|| TestbedError::NotBuilt(system.clone()))?;
+        let version = guest.version();
+        let failed =
+            |fault: Fault| TestbedError::Hosted { guest: version.clone(), reason: fault.to_string() };
+        let mechanisms = specs.iter().map(|spec| (spec.kind.mechanism, spec.translates[0].by)).collect();
+        let role =
+            HostedRole { link_config: needs.link_config.clone(), links: needs.links, mechanisms, commands };
+        let guest_spec = GuestSpec {
+            name: "lab",
+            // The guest has its own network and is on no link of this machine.
+            namespace: std::process::id(),
+            processors: &[],
+            offloads: needs.link_config.offloads,
+            program,
+            folder: &workdir.for_host("lab")?,
+        };
+        let mut running = guest.boot(&guest_spec, GuestRole::Hosted(role)).map_err(failed)?;
+        let (greeting, read, write) = running.meet_hosted().map_err(failed)?;
+        let Greeting::Built { carried } = greeting else {
+            let fault: Result<(), Fault> =
+                Err(std::io::Error::other("it built no testbeds")).attempt("have it build testbeds");
+            return Err(failed(fault.unwrap_err()));
+        };
+        let count = specs.len() * 4 + commands;
+        let mut streams = mux::open(read, write, count).into_iter();
+        let mut four =
+            || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };
+        let testbeds = specs.into_iter().zip(carried).map(|(spec, checks)| (spec, checks, four()));
+        let testbeds = testbeds.collect();
+        Ok((GuestHosted { guest: running, version, _workdir: workdir }, testbeds, streams.collect()))
+    }
+
+    /// The guest's process ID.
+    pub fn process(&self) -> u32 {
+        self.guest.pid()
+    }
+
+    /// The guest's name and version: `user-mode Linux 7.2`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+}

@@ -1,0 +1,179 @@
+//! A Wi-Fi network hosted by a guest: the part on this machine.
+
+use crate::hosted::batches::Batches;
+use crate::hosted::mux;
+use crate::inside::protocol::{Greeting, GuestRole, MediumQuestion, WifiLook, WifiRole, WifiSeen};
+use crate::inside::wifi::CAPTURE;
+use crate::kind::prepare::prepare_wifi;
+use crate::kind::running::Running;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use stacklab_model::wifi::ChannelUse;
+use stacklab_model::{Family, Role, System};
+use stacklab_testbed::error::{Attempt, Fault, TestbedError};
+use stacklab_testbed::host::guest::GuestSpec;
+use stacklab_testbed::host::streams::{Streams, write_message};
+use stacklab_testbed::host::workdir::Workdir;
+use stacklab_testbed::link::addressing::addresses;
+use stacklab_wifi::MediumReport;
+use stacklab_wifi::{WifiSpec, WifiState};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// A Wi-Fi network hosted by a guest. Dropping it ends the guest.
+#[derive(Debug)]
+pub struct WifiHosted {
+    guest: Running,
+    version: String,
+    state: WifiState,
+    medium: LineStream,
+    look: LineStream,
+    capture: Option<PathBuf>,
+    _workdir: Workdir,
+}
+
+/// The streams of the agents on sender, access point and receiver.
+pub type WifiStreams = [Streams; 3];
+
+impl WifiHosted {
+    /// Boots a guest, which builds the network. Waits until its stations are associated and packets of both families
+    /// have crossed the access point. Up to `commands` commands can run at once on its hosts, over the last streams
+    /// ([`crate::shell`]): host 0 is the sender, 1 the access point, 2 the receiver.
+    ///
+    /// # Errors
+    /// The system has no image with Wi-Fi, the guest does not start, or what it reports: a step that failed, or why a
+    /// station is not associated.
+    pub fn boot(
+        system: &System,
+        spec: &WifiSpec,
+        program: &Path,
+        commands: usize,
+    ) -> Result<(Self, WifiStreams, Vec<Streams>), TestbedError> {
+        let workdir = Workdir::create()?;
+        let guest = prepare_wifi(system, program, &workdir, spec.settings().time)?;
+        let version = guest.version();
+        let failed =
+            |fault: Fault| TestbedError::Hosted { guest: version.clone(), reason: fault.to_string() };
+        let folder = workdir.for_host("wifi")?;
+        let role = WifiRole { spec: spec.clone(), commands };
+        let batches = role.takes_batches().then(|| Batches::create(&folder)).transpose();
+        let batches = batches.attempt("make a pipe for requests").map_err(failed)?;
+        let guest_spec = GuestSpec {
+            name: "wifi",
+            // The guest has its own network and is on no link of this machine.
+            namespace: std::process::id(),
+            processors: &[],
+            offloads: false,
+            program,
+            folder: &folder,
+        };
+        let mut running = guest.boot(&guest_spec, GuestRole::Wifi(role)).map_err(failed)?;
+        let (greeting, read, write) = running.meet_hosted().map_err(failed)?;
+        let Greeting::Associated { state } = greeting else {
+            let fault: Result<(), Fault> =
+                Err(std::io::Error::other("it built none")).attempt("have it build a Wi-Fi network");
+            return Err(failed(fault.unwrap_err()));
+        };
+        let requests: Box<dyn Write + Send> = match batches {
+            Some(batches) => Box::new(batches),
+            None => Box::new(write),
+        };
+        let mut streams = mux::open(read, requests, HOSTS + 2 + commands).into_iter();
+        let hosts = std::array::from_fn(|_| streams.next().expect("there is one for each host"));
+        let mut lines =
+            || LineStream::new(streams.next().expect("there is one for the medium and one for looks"));
+        let (medium, look) = (lines(), lines());
+        let capture = spec.is_captured().then(|| folder.join(CAPTURE));
+        let hosted =
+            WifiHosted { guest: running, version, state: *state, medium, look, capture, _workdir: workdir };
+        Ok((hosted, hosts, streams.collect()))
+    }
+
+    /// Looks at the network: its state, or a sentence that says how it is not as planned. From then on the medium
+    /// draws from the seed, if one is given.
+    ///
+    /// # Errors
+    /// The guest has ended, or its answer does not parse.
+    pub fn look(&mut self, seed: Option<u64>) -> Result<WifiSeen, TestbedError> {
+        let asked = self.look.ask(&WifiLook { seed });
+        asked.attempt("look at its network").map_err(|fault| self.failed(&fault))
+    }
+
+    fn failed(&self, fault: &Fault) -> TestbedError {
+        TestbedError::Hosted { guest: self.version.clone(), reason: fault.to_string() }
+    }
+
+    /// The addresses of the stations, the sender's first.
+    pub fn addresses(family: Family) -> [IpAddr; 2] {
+        [Role::Sender, Role::Receiver].map(|role| addresses(role)[usize::from(family == Family::Ipv6)])
+    }
+
+    /// The network's state after it was built.
+    pub fn state(&self) -> &WifiState {
+        &self.state
+    }
+
+    /// What the medium has counted since the network was built.
+    ///
+    /// # Errors
+    /// The guest has ended, or its answer does not parse.
+    pub fn medium_report(&mut self) -> Result<MediumReport, TestbedError> {
+        let asked = self.medium.ask(&MediumQuestion::Report);
+        asked.attempt("ask for the medium's report").map_err(|fault| self.failed(&fault))
+    }
+
+    /// The use of the channel in each set of windows, nanoseconds of the hosts' clock. Windows are not before the last
+    /// look with a seed.
+    ///
+    /// # Errors
+    /// The guest has ended, or its answer does not parse.
+    pub fn channel_use(&mut self, sets: Vec<Vec<[u64; 2]>>) -> Result<Vec<ChannelUse>, TestbedError> {
+        let asked = self.medium.ask(&MediumQuestion::Used(sets));
+        asked.attempt("ask for the use of the channel").map_err(|fault| self.failed(&fault))
+    }
+
+    /// The capture of what is on air, if the network has one: pcapng with radiotap headers. It grows as long as the
+    /// network exists, and goes with it.
+    pub fn capture(&self) -> Option<&Path> {
+        self.capture.as_deref()
+    }
+
+    /// The guest's process ID.
+    pub fn process(&self) -> u32 {
+        self.guest.pid()
+    }
+
+    /// The guest's name and version: `user-mode Linux 6.12.117`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+}
+
+const HOSTS: usize = 3;
+
+/// A stream that answers each line with one.
+struct LineStream {
+    answers: BufReader<Box<dyn Read + Send>>,
+    asks: Box<dyn Write + Send>,
+}
+
+impl LineStream {
+    fn new((answers, asks): Streams) -> Self {
+        LineStream { answers: BufReader::new(answers), asks }
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, question: &impl Serialize) -> io::Result<T> {
+        write_message(&mut self.asks, question)?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl fmt::Debug for LineStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LineStream")
+    }
+}

@@ -1,0 +1,189 @@
+//! Fetches and unpacks packages of Debian's archive without installing them. apt-get runs with a separate state, and
+//! checks the archive's signatures as on the machine itself.
+
+use crate::image::command::{Step, run};
+use stacklab_testbed::error::TestbedError;
+use std::cmp::Ordering;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The archive's address if the machine's settings name no mirror.
+const MIRROR: &str = "http://deb.debian.org/debian";
+/// The archive's keys, from the package debian-archive-keyring.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// An apt state for some suites of Debian's archive.
+pub(super) struct Apt {
+    folder: PathBuf,
+}
+
+impl Apt {
+    /// Opens an apt state for these suites in a folder that is kept. Packages in it are not fetched again.
+    pub(super) fn open(folder: PathBuf, suites: &[&str], step: &mut Step<'_>) -> Result<Self, TestbedError> {
+        let apt = Apt { folder };
+        let write = |name: &str, text: &str| {
+            let path = apt.folder.join(name);
+            let made = fs::create_dir_all(&apt.folder).and_then(|()| fs::write(&path, text));
+            made.map_err(|reason| TestbedError::File { path, reason })
+        };
+        if !Path::new(KEYRING).exists() {
+            return Err(TestbedError::Get {
+                attempted: "check the signatures of Debian's archive".to_owned(),
+                reason: format!("there is no {KEYRING}"),
+                advice: "; install it: sudo apt-get install debian-archive-keyring".to_owned(),
+            });
+        }
+        for folder in ["lists/partial", "cache/archives/partial", "archives", "parts"] {
+            let path = apt.folder.join(folder);
+            fs::create_dir_all(&path).map_err(|reason| TestbedError::File { path, reason })?;
+        }
+        write("status", "")?;
+        let mirror = mirror();
+        let source = |suite: &&str| {
+            let archive =
+                if suite.ends_with("-security") { format!("{mirror}-security") } else { mirror.clone() };
+            format!("deb [arch=amd64 signed-by={KEYRING}] {archive} {suite} main\n")
+        };
+        write("sources.list", &suites.iter().map(source).collect::<String>())?;
+        step(&format!("reading the package lists of {} from {mirror}", suites.join(", ")));
+        let mut update = apt.command("apt-get");
+        update.args(["update", "-qq"]);
+        run(update, "read the package lists of Debian's archive", "; see that the mirror can be reached")?;
+        Ok(apt)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let own = |option: &str, name: &str| {
+            let mut text = OsString::from(format!("{option}="));
+            text.push(self.folder.join(name));
+            text
+        };
+        for (option, name) in [
+            ("Dir::State", ""),
+            ("Dir::State::lists", "lists"),
+            ("Dir::State::status", "status"),
+            ("Dir::Cache", "cache"),
+            ("Dir::Etc::sourcelist", "sources.list"),
+            ("Dir::Etc::sourceparts", "parts"),
+            ("Dir::Etc::preferencesparts", "parts"),
+            ("Dir::Etc::preferences", "none"),
+        ] {
+            command.arg("-o").arg(own(option, name));
+        }
+        let user =
+            if nix::unistd::geteuid().is_root() { "APT::Sandbox::User=root" } else { "APT::Sandbox::User=" };
+        command.args(["-o", user, "-o", "Acquire::Languages=none", "-o", "APT::Architecture=amd64"]);
+        command.args(["-o", "Acquire::Retries=3", "-o", "Dpkg::Use-Pty=0"]);
+        command.env("LC_ALL", "C.UTF-8").env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    }
+
+    /// The package with the highest version number in its name, among those with this prefix and suffix.
+    pub(super) fn newest(&self, begins: &str, ends: &str) -> Result<String, TestbedError> {
+        let mut names = self.command("apt-cache");
+        names.args(["pkgnames", begins]);
+        let listed = run(names, "list the packages of Debian's archive", "")?;
+        let fits = |name: &&str| {
+            name.strip_prefix(begins).and_then(|rest| rest.strip_suffix(ends)).is_some_and(|middle| {
+                middle.starts_with(|c: char| !c.is_ascii_digit()) && !middle.contains("-rt")
+            })
+        };
+        let newest = listed.lines().filter(fits).max_by(|one, other| by_numbers(one, other));
+        newest.map(str::to_owned).ok_or_else(|| TestbedError::Get {
+            attempted: format!("find a package {begins}*{ends}"),
+            reason: "its suites have none".to_owned(),
+            advice: "; its series may have left the archive".to_owned(),
+        })
+    }
+
+    /// Fetches a package, unless it was fetched before, and unpacks it into a folder. Returns its version.
+    pub(super) fn unpack(
+        &self,
+        package: &str,
+        into: &Path,
+        step: &mut Step<'_>,
+    ) -> Result<String, TestbedError> {
+        let attempted = format!("fetch the package {package}");
+        let mut uris = self.command("apt-get");
+        uris.args(["download", "--print-uris", "-qq", package]);
+        let said = run(uris, &attempted, "")?;
+        // 'http://..' name_version_amd64.deb bytes SHA256:..
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let [_, name, bytes, ..] = words[..] else {
+            return Err(TestbedError::Get {
+                attempted,
+                reason: format!("apt-get says {said:?}"),
+                advice: String::new(),
+            });
+        };
+        let mebibytes = bytes.parse::<f64>().unwrap_or(0.0) / f64::from(1 << 20);
+        step(&format!("fetching {package} ({mebibytes:.0} MiB)"));
+        let archives = self.folder.join("archives");
+        let mut download = self.command("apt-get");
+        download.args(["download", "-qq", package]).current_dir(&archives);
+        run(download, &attempted, "; run it again: downloads so far are kept")?;
+        step(&format!("unpacking {package}"));
+        let archive = archives.join(name);
+        let mut unpack = Command::new("dpkg-deb");
+        unpack.arg("-x").arg(&archive).arg(into);
+        run(unpack, &format!("unpack {}", archive.display()), "")?;
+        let version = name.split('_').nth(1).unwrap_or_default();
+        Ok(version.replace("%3a", ":"))
+    }
+}
+
+/// The mirror in the machine's settings.
+fn mirror() -> String {
+    let listed = Command::new("apt-get").args(["indextargets", "--format", "$(REPO_URI)"]).output();
+    let text = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();
+    mirror_among(&text).unwrap_or_else(|| MIRROR.to_owned())
+}
+
+pub(crate) fn mirror_among(uris: &str) -> Option<String> {
+    let debian = |uri: &&str| uri.trim_end_matches('/').ends_with("/debian");
+    uris.lines().map(str::trim).find(debian).map(|uri| uri.trim_end_matches('/').to_owned())
+}
+
+/// Compares names with numbers by value: `-9-` before `-10-`.
+pub(crate) fn by_numbers(one: &str, other: &str) -> Ordering {
+    parts(one).cmp(&parts(other))
+}
+
+fn parts(name: &str) -> Vec<(u64, String)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (number, after) = rest.split_at(digits);
+        let letters = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        parts.push((number.parse().unwrap_or(0), after[..letters].to_owned()));
+        rest = &after[letters..];
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_count_by_value() {
+        let names = [
+            "linux-image-6.1.0-9-cloud-amd64",
+            "linux-image-6.1.0-40-cloud-amd64",
+            "linux-image-6.1.0-10-cloud-amd64",
+        ];
+        assert_eq!(names.iter().max_by(|a, b| by_numbers(a, b)), Some(&names[1]));
+        assert_eq!(by_numbers("a7.2.1", "a7.2.1+deb14"), Ordering::Less);
+    }
+
+    #[test]
+    fn the_machines_own_mirror_is_used() {
+        let uris = "https://deb.nodesource.com/node_20.x/\nhttp://mirror.example/debian-security/\nhttp://mirror.example/debian/\n";
+        assert_eq!(mirror_among(uris).as_deref(), Some("http://mirror.example/debian"));
+        assert_eq!(mirror_among("http://archive.ubuntu.com/ubuntu/\n"), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! Fetches or builds an image in a temporary folder, which then replaces the image's folder. An image is therefore
+//! either complete or absent.
+
+use crate::image::cache::folder_of;
+use crate::image::command::{ImageInfo, Step, remove};
+use crate::image::installed::{Image, Label, how_to_get};
+use crate::image::{gvisor, kernel, tree, uml};
+use stacklab_model::System;
+use stacklab_testbed::error::TestbedError;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Fetches the newest image of a system, and replaces the existing one.
+///
+/// # Errors
+/// The failed step, with the error of the program that did it. Downloads are kept for the next attempt. An existing
+/// image stays.
+pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> {
+    put(system, |into| match system {
+        System::Gvisor => gvisor::make(into, step),
+        System::Linux(series) => kernel::make(series, into, step),
+        System::Uml => uml::make(into, step),
+        other => Err(TestbedError::Get {
+            attempted: format!("get an image of {other}"),
+            reason: match other {
+                System::OwnUml(_) => "it is built here".to_owned(),
+                _ => "it needs none".to_owned(),
+            },
+            advice: match other {
+                System::OwnUml(_) => format!(": {}", how_to_get(other)),
+                _ => String::new(),
+            },
+        }),
+    })
+}
+
+/// Builds user-mode Linux from a folder with a kernel's source or, if none is named, from Debian's stable kernel with
+/// Jool. Replaces the existing image of that name. The objects that were compiled from a folder are kept for the next
+/// build.
+///
+/// # Errors
+/// Like [`get`]; also a missing compiler or other program, or a kernel that is too old for the required features.
+pub fn build(name: &str, source: Option<&Path>, step: &mut Step<'_>) -> Result<Image, TestbedError> {
+    let system = System::OwnUml(name.to_owned());
+    put(&system, |into| tree::make(&system, source, into, step))
+}
+
+/// Creates an image in a temporary folder, which then replaces the image's folder.
+fn put(
+    system: &System,
+    make: impl FnOnce(&Path) -> Result<ImageInfo, TestbedError>,
+) -> Result<Image, TestbedError> {
+    let folder = folder_of(system);
+    let part = folder.with_file_name(format!("{system}.part"));
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |reason: io::Error| TestbedError::File { path, reason }
+    };
+    remove(&part).and_then(|()| fs::create_dir_all(&part)).map_err(at(&part))?;
+    let place = |info: ImageInfo| {
+        Label::write(&part, info).map_err(at(&part))?;
+        remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(at(&folder))
+    };
+    make(&part).and_then(place).inspect_err(|_| drop(remove(&part)))?;
+    Image::find(system)
+}

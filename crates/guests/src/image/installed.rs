@@ -1,0 +1,178 @@
+//! The installed images. Each has a label that lists its files.
+
+use crate::image::cache::{cache, folder_of};
+use crate::image::command::ImageInfo;
+use crate::image::kernel::SERIES;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use stacklab_model::System;
+use stacklab_testbed::error::TestbedError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The systems with images that can be fetched.
+pub fn known() -> Vec<System> {
+    let kernels = SERIES.iter().map(|(series, _)| System::Linux((*series).to_owned()));
+    [System::Gvisor].into_iter().chain(kernels).chain([System::Uml]).collect()
+}
+
+/// The user-mode Linux images that were built here.
+pub fn built() -> Vec<System> {
+    let entries = fs::read_dir(cache().join("images")).into_iter().flatten().flatten();
+    let systems = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // An image that is being built has no label yet.
+    let built =
+        |system: &System| matches!(system, System::OwnUml(_)) && folder_of(system).join(LABEL).exists();
+    let mut systems: Vec<System> = systems.filter(built).collect();
+    systems.sort();
+    systems
+}
+
+/// The command that gets an image of a system.
+pub fn how_to_get(system: &System) -> String {
+    let way = if matches!(system, System::OwnUml(_)) { "build" } else { "get" };
+    format!("stacklab image {way} {system}")
+}
+
+/// An error: a system has no image here, or its image is incomplete. It names the command that gets one.
+pub(crate) fn no_image(system: &System, reason: String) -> TestbedError {
+    TestbedError::NoImage { system: system.clone(), reason, command: how_to_get(system) }
+}
+
+/// The image that a system boots from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// The system.
+    pub system: System,
+    /// Its exact version.
+    pub version: String,
+    /// The source that it was fetched or built from.
+    pub source: String,
+    /// The version of Jool in its kernel, if there is one.
+    pub jool: Option<String>,
+    folder: PathBuf,
+}
+
+/// The label of an image, stored next to its files.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Label {
+    version: String,
+    source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    jool: Option<String>,
+    /// The size and SHA-256 of each file, by name.
+    files: BTreeMap<String, (u64, String)>,
+}
+
+const LABEL: &str = "image.json";
+
+impl Image {
+    /// The image of a system. Checks that all of its files exist with the right size.
+    ///
+    /// # Errors
+    /// The image was not fetched, or is incomplete. The error says how to get it.
+    pub fn find(system: &System) -> Result<Self, TestbedError> {
+        let folder = folder_of(system);
+        let missing = |reason: String| no_image(system, reason);
+        if !folder.exists() {
+            return Err(missing(format!("no image of it is in {}", cache().display())));
+        }
+        let label = Label::read(&folder).map_err(|reason| missing(reason.to_string()))?;
+        for (name, (bytes, _)) in &label.files {
+            let path = folder.join(name);
+            let found = path.metadata().map(|about| about.len());
+            if found.as_ref().ok() != Some(bytes) {
+                return Err(missing(format!("{} is missing or incomplete", path.display())));
+            }
+        }
+        let Label { version, source, jool, .. } = label;
+        Ok(Image { system: system.clone(), version, source, jool, folder })
+    }
+
+    /// The image of a system, to boot from. Its first boot in a process compares all of its files with the label.
+    ///
+    /// # Errors
+    /// As [`Image::find`] and [`Image::check`].
+    pub(crate) fn to_boot(system: &System) -> Result<Self, TestbedError> {
+        static CHECKED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+        let image = Image::find(system)?;
+        let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+        if !checked.contains(&image.folder) {
+            image.check()?;
+            checked.insert(image.folder.clone());
+        }
+        Ok(image)
+    }
+
+    /// Whether its kernel was configured without one of these options. Known only for images that were built here.
+    pub(crate) fn lacks_options(&self, options: &[&str]) -> bool {
+        let config = fs::read_to_string(self.file("config"));
+        config.is_ok_and(|config| !options.iter().all(|option| config.lines().any(|line| line == *option)))
+    }
+
+    /// The path of one of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Reads all of its files and compares them with the label.
+    ///
+    /// # Errors
+    /// The first file that differs, or cannot be read.
+    pub fn check(&self) -> Result<(), TestbedError> {
+        let wrong = |reason: String| no_image(&self.system, reason);
+        let label = Label::read(&self.folder).map_err(|reason| wrong(reason.to_string()))?;
+        for (name, (_, expected)) in &label.files {
+            let path = self.folder.join(name);
+            let found = sha256(&path).map_err(|reason| wrong(format!("{}: {reason}", path.display())))?;
+            if found != *expected {
+                return Err(wrong(format!("{} differs from the downloaded file", path.display())));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Label {
+    fn read(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(LABEL);
+        let with_path =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let text = fs::read(&path).map_err(with_path)?;
+        serde_json::from_slice(&text).map_err(|error| with_path(error.into()))
+    }
+
+    /// Writes the label for a folder's files.
+    pub(crate) fn write(folder: &Path, info: ImageInfo) -> io::Result<()> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(next) = folders.pop() {
+            for entry in fs::read_dir(&next)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let name =
+                    path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
+                files.insert(name, (path.metadata()?.len(), sha256(&path)?));
+            }
+        }
+        let ImageInfo { version, source, jool } = info;
+        let label = serde_json::to_vec_pretty(&Label { version, source, jool, files })?;
+        fs::write(folder.join(LABEL), label)
+    }
+}
+
+/// SHA-256 of a file, hexadecimal.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn sha256(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,214 @@
+//! User-mode Linux that is built on this machine from a kernel's source: with all mechanisms, of which Debian's build
+//! does not support some, and from any source tree.
+
+use crate::image::apt::Apt;
+use crate::image::cache::cache;
+use crate::image::command::{ImageInfo, Step, remove, run};
+use crate::image::cpio::Archive;
+use crate::image::{jool, wifi};
+use stacklab_model::{Mechanism, System, once_each};
+use stacklab_testbed::error::TestbedError;
+use stacklab_testbed::host::program::program_in_path;
+use stacklab_testbed::kernel::cpus::allowed;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Debian's stable release. Its Jool package matches its kernel.
+const SUITES: &[&str] = &["trixie"];
+/// The kernel configuration, in addition to the options that mechanisms need.
+const CONFIG: &str = include_str!("uml.config");
+const PACKAGE: &str = "linux-source";
+/// The image's library that a guest in virtual time has preloaded.
+pub(crate) const SEEDED: &str = "getrandom.so";
+/// The image's library that every guest has preloaded.
+pub(crate) const XSTATE: &str = "xstate.so";
+/// The libraries, with their sources.
+const PRELOADED: [(&str, &str); 2] =
+    [(SEEDED, include_str!("getrandom.c")), (XSTATE, include_str!("xstate.c"))];
+/// The image's file with the modules that a guest loads.
+const MODULES: &str = "modules.cpio";
+/// The programs that the build needs, and how to get them.
+const PROGRAMS: [&str; 8] = ["make", "gcc", "flex", "bison", "bc", "tar", "xz", "pkg-config"];
+const GET_PROGRAMS: &str = "sudo apt-get install --no-install-recommends make gcc libc6-dev flex bison bc tar xz-utils pkg-config libssl-dev";
+/// The library with which the build reads the keys that sign the database of radio regulations.
+const LIBRARY: &str = "libcrypto";
+/// The parts of a kernel's source that user-mode Linux does not use. Their Kconfig and make files are still unpacked.
+const LEFT_OUT: [&str; 3] = ["*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/Documentation/*.rst"];
+
+/// Builds it into a folder: `kernel`, `config`, `getrandom.so`, `xstate.so`, `modules.cpio` with Jool (empty for a
+/// user's own source), `wifi.cpio` with the programs of a Wi-Fi network, and `lib` (empty, because it needs only this
+/// machine's libraries).
+pub(super) fn make(
+    system: &System,
+    source: Option<&Path>,
+    into: &Path,
+    step: &mut Step<'_>,
+) -> Result<ImageInfo, TestbedError> {
+    if let Some(program) = PROGRAMS.into_iter().find(|program| program_in_path(program).is_none()) {
+        return Err(TestbedError::NoProgram { program, remedy: GET_PROGRAMS });
+    }
+    has_library()?;
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| TestbedError::File { path, reason }
+    };
+    // The compiler runs in another folder than this process.
+    let at_hand = |path: &Path| std::path::absolute(path).map_err(failed(path));
+    let kept = at_hand(&cache().join("build").join(system.to_string()))?;
+    let unpacked = at_hand(&into.join("unpacked"))?;
+    let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
+    wifi::pack(&apt, &unpacked, &into.join(wifi::ARCHIVE), step)?;
+    if let Some(tree) = source {
+        let built = Build { tree: at_hand(tree)?, out: kept };
+        let version = built.build(step)?;
+        built.preloaded(into)?;
+        let empty = || Archive::new(File::create(into.join(MODULES))?).finish().map(drop);
+        built.place(into).and_then(|()| empty()).and_then(|()| remove(&unpacked)).map_err(failed(into))?;
+        return Ok(ImageInfo { version, source: format!("built from {}", tree.display()), jool: None });
+    }
+    let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
+    fs::create_dir_all(&built.tree).map_err(failed(&built.tree))?;
+    let origin = debians(&apt, &unpacked, &built.tree, step)?;
+    let version = built.build(step)?;
+    built.place(into).map_err(failed(into))?;
+    built.preloaded(into)?;
+    let jool = jool::pack(&apt, &unpacked, &into.join(MODULES), |target| built.make(target), step)?;
+    // The first folder takes some GiB and is restored from the package in seconds. The second holds objects compiled
+    // from a tree under this name, which another source cannot use.
+    for folder in [&unpacked, &kept] {
+        remove(folder).map_err(failed(folder))?;
+    }
+    Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool) })
+}
+
+/// Whether the library that the build needs can be compiled with.
+fn has_library() -> Result<(), TestbedError> {
+    let mut ask = Command::new("pkg-config");
+    ask.args(["--exists", "--print-errors", LIBRARY]);
+    let advice = format!("; install it: {GET_PROGRAMS}");
+    run(ask, &format!("compile with {LIBRARY}"), &advice).map(drop)
+}
+
+/// Unpacks Debian's newest kernel source of these suites, through a temporary folder. Returns its package and
+/// version.
+fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
+    let package = apt.newest(PACKAGE, "")?;
+    let version = apt.unpack(&package, by_way_of, step)?;
+    let archive = by_way_of.join("usr/src").join(format!("{package}.tar.xz"));
+    step("unpacking the source");
+    let mut tar = Command::new("tar");
+    tar.args(LEFT_OUT.map(|files| format!("--exclude={files}")));
+    tar.args(["--strip-components=1", "-xf"]).arg(&archive).arg("-C").arg(tree);
+    run(tar, &format!("unpack {}", archive.display()), "; see that the disk has 2 GiB of room")?;
+    fs::remove_dir_all(by_way_of.join("usr"))
+        .map_err(|reason| TestbedError::File { path: archive, reason })?;
+    Ok(format!("{package} {version}"))
+}
+
+/// The folders of a kernel build.
+struct Build {
+    tree: PathBuf,
+    out: PathBuf,
+}
+
+impl Build {
+    /// Compiles the kernel. Objects that are up to date are not compiled again. Returns the kernel's release.
+    fn build(&self, step: &mut Step<'_>) -> Result<String, TestbedError> {
+        let at = |path: PathBuf| move |reason| TestbedError::File { path, reason };
+        let asked = self.out.join("wanted.config");
+        let written = fs::create_dir_all(&self.out).and_then(|()| fs::write(&asked, wanted()));
+        written.map_err(at(asked.clone()))?;
+        let mut configure = self.make("allnoconfig");
+        configure.env("KCONFIG_ALLCONFIG", &asked);
+        run(configure, &format!("configure the kernel in {}", self.tree.display()), "")?;
+        let has = fs::read_to_string(self.config()).map_err(at(self.config()))?;
+        if let Some(missing) = missing(&has) {
+            return Err(TestbedError::Get {
+                attempted: format!("configure the kernel in {}", self.tree.display()),
+                reason: format!("it cannot have {missing}"),
+                advice: "; take a newer kernel".to_owned(),
+            });
+        }
+        let release = run(self.make("kernelrelease"), "ask for the kernel's release", "")?.trim().to_owned();
+        step(&format!("compiling user-mode Linux {release}, which takes some minutes"));
+        // The `modules` target writes the data that modules are compiled against.
+        let mut compile = self.make("linux");
+        compile.arg("modules").arg(format!("-j{}", allowed().len()));
+        run(compile, &format!("compile the kernel in {}", self.tree.display()), "")?;
+        Ok(release)
+    }
+
+    fn make(&self, target: &str) -> Command {
+        let mut make = Command::new("make");
+        make.arg("-s").arg("-C").arg(&self.tree).arg("ARCH=um").arg(format!("O={}", self.out.display()));
+        // Remove the variables that an outer `make` passes to its children.
+        make.arg(target).env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS");
+        make
+    }
+
+    fn config(&self) -> PathBuf {
+        self.out.join(".config")
+    }
+
+    fn place(&self, into: &Path) -> io::Result<()> {
+        fs::copy(self.out.join("linux"), into.join("kernel"))?;
+        fs::copy(self.config(), into.join("config"))?;
+        fs::create_dir(into.join("lib"))
+    }
+
+    /// Compiles the libraries that guests have preloaded.
+    fn preloaded(&self, into: &Path) -> Result<(), TestbedError> {
+        for (library, text) in PRELOADED {
+            let source = self.out.join("preloaded.c");
+            fs::write(&source, text).map_err(|reason| TestbedError::File { path: source.clone(), reason })?;
+            let mut compile = Command::new("gcc");
+            compile.args(["-O2", "-shared", "-fPIC", "-o"]).arg(into.join(library)).arg(&source);
+            run(compile, &format!("compile {library}"), "")?;
+        }
+        Ok(())
+    }
+}
+
+/// Options that some kernels do not have in this form: the first depends on the source tree, and some kernels do not
+/// offer the others: old ones are not preemptible as user-mode Linux, and new ones always have the scheduler's
+/// settings.
+const NOT_EVERYWHERE: [&str; 5] = [
+    "CONFIG_LOCALVERSION_AUTO=y",
+    "CONFIG_PREEMPT=y",
+    "CONFIG_SCHED_DEBUG=y",
+    "CONFIG_UML_NET=y",
+    "CONFIG_CRYPTO_MANAGER_DISABLE_TESTS=y",
+];
+
+/// The first requested option that a configuration does not have.
+fn missing(has: &str) -> Option<&'static str> {
+    let wanted = CONFIG.lines().filter(|line| line.starts_with("CONFIG_"));
+    let wanted = wanted.filter(|line| !NOT_EVERYWHERE.contains(line));
+    wanted.chain(of_mechanisms()).find(|wanted| !has.lines().any(|line| line == *wanted))
+}
+
+/// The kernel options that mechanisms need.
+fn of_mechanisms() -> Vec<&'static str> {
+    let devices = Mechanism::devices();
+    once_each(devices.iter().flat_map(|(_, device)| device.options).copied())
+}
+
+/// All requested options.
+fn wanted() -> String {
+    format!("{CONFIG}\n{}\n", of_mechanisms().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kernel_lacks_is_named() {
+        let all = wanted();
+        assert_eq!(missing(&all), None);
+        let without = all.replace("CONFIG_WIREGUARD=y", "# CONFIG_WIREGUARD is not set");
+        assert_eq!(missing(&without), Some("CONFIG_WIREGUARD=y"));
+    }
+}

@@ -1,0 +1,158 @@
+//! The start-up of a guest, from its boot until it is an agent.
+
+use crate::hosted::batches::{Taken, UnderWay};
+use crate::hosted::mux;
+use crate::inside::channel::{self, LOOK};
+use crate::inside::protocol::{Greeting, GuestRole, read_line};
+use crate::inside::{hosted, init, outside, wifi};
+use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::host::path_role::{ClientRole, PathRole, RouterRole};
+use stacklab_testbed::host::streams::write_message;
+use stacklab_testbed::kernel::sysctl;
+use stacklab_testbed::link::addressing::{INTERFACE, MIDDLE, addresses};
+use stacklab_testbed::link::configure::{
+    configure_end, configure_on_client_network, configure_router, fix_path_mtus,
+};
+use stacklab_testbed::link::interface::{name_by_hardware, raise};
+use stacklab_testbed::link::offload::switch_off_all;
+use stacklab_testbed::link::quiescence::wait_until_quiet;
+use stacklab_testbed::mechanism::translate::tayga;
+use std::any::Any;
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The time within which a translator with a wrong setup has ended.
+const TRANSLATES: Duration = Duration::from_millis(200);
+
+/// Whether this process is the init process of its system.
+pub fn is_first() -> bool {
+    std::process::id() == 1
+}
+
+/// Waits for a role, and takes it. For a host on a link, returns the agent's stream: the device `channel`, or a
+/// virtual machine's port named `stacklab`. For a host of whole testbeds, returns when the testbeds are no longer
+/// needed.
+///
+/// # Errors
+/// There is no channel. Later errors are also sent over the channel.
+pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
+    if is_first() {
+        init::prepare()?;
+    }
+    let mut stream = channel::open(channel)?;
+    write_message(&mut stream, &Greeting::Waiting)?;
+    let found = is_first().then(outside::role).flatten();
+    let told = found.unwrap_or_else(|| read_role(&mut stream)).map_err(|error| error.to_string());
+    let batches = matches!(&told, Ok(GuestRole::Wifi(role)) if role.takes_batches());
+    let taken = told.and_then(|role| match &role {
+        GuestRole::Hosted(role) => {
+            let mut built = hosted::build(role).map_err(|error| error.to_string())?;
+            let (streams, carried) = (std::mem::take(&mut built.streams), std::mem::take(&mut built.carried));
+            Ok((Greeting::Built { carried }, Some((streams, Box::new(built) as Box<dyn Any>))))
+        }
+        GuestRole::Wifi(role) => {
+            let (state, streams) = wifi::build(role).map_err(|error| error.to_string())?;
+            Ok((
+                Greeting::Associated { state: Box::new(state) },
+                Some((streams, Box::new(()) as Box<dyn Any>)),
+            ))
+        }
+        GuestRole::Path(role) => {
+            take(role).map(|()| (Greeting::Ready, None)).map_err(|fault| fault.to_string())
+        }
+    });
+    match taken {
+        Ok((greeting, built)) => {
+            write_message(&mut stream, &greeting)?;
+            match built {
+                None => Ok(Some(stream)),
+                // This runs until the other end is closed. What was built exists as long.
+                Some((streams, _built)) if batches => {
+                    let under_way = Arc::new(UnderWay::default());
+                    let requests = Taken::new(Arc::clone(&under_way), outside::next_requests);
+                    mux::serve(requests, stream, streams, Some(under_way)).map(|()| None)
+                }
+                Some((streams, _built)) => {
+                    mux::serve(stream.try_clone()?, stream, streams, None).map(|()| None)
+                }
+            }
+        }
+        Err(reason) => {
+            write_message(&mut stream, &Greeting::Failed { reason: reason.clone() })?;
+            // Messages in transit would be lost when the system ends.
+            std::thread::sleep(Duration::from_secs(1));
+            Err(io::Error::other(reason))
+        }
+    }
+}
+
+/// Ends the system if this is its init process; the system cannot continue without it. Otherwise returns.
+pub fn leave() {
+    if is_first() {
+        init::power_off();
+    }
+}
+
+fn read_role(stream: &mut File) -> io::Result<GuestRole> {
+    Ok(serde_json::from_slice(&read_line(stream, LOOK, || Ok(()))?)?)
+}
+
+/// Takes a host's role: the interface with the host's hardware address becomes the end of the link.
+fn take(role: &PathRole) -> Result<(), Fault> {
+    sysctl::silence()?;
+    for interface in role.interfaces() {
+        name_by_hardware(interface.link, interface.hardware)?;
+    }
+    let (own, offloads) = match role {
+        PathRole::Host { role, mtu, offloads } => {
+            raise(INTERFACE, *mtu)?;
+            configure_end(*role)?;
+            (addresses(*role), *offloads)
+        }
+        PathRole::Client(client) => (be_client(client)?, client.offloads),
+        PathRole::Router(router) => (be_router(router)?, router.offloads),
+    };
+    for interface in role.interfaces().iter().filter(|_| !offloads) {
+        // Some devices turn offloads on again when they are set up (for example, in user-mode Linux).
+        switch_off_all(interface.link)?;
+    }
+    wait_until_quiet(INTERFACE, &own)
+}
+
+/// Configures this system like the client's namespace. Returns its addresses.
+fn be_client(client: &ClientRole) -> Result<[IpAddr; 2], Fault> {
+    let ClientRole { site, mechanism, mtu, middle_mtu, .. } = *client;
+    sysctl::prepare_routing()?;
+    raise(INTERFACE, mtu)?;
+    configure_on_client_network(site.client(), site, mechanism)?;
+    fix_path_mtus(site, mechanism, middle_mtu)?;
+    Ok(site.client_addresses(mechanism))
+}
+
+/// Configures this system like the router's namespace. Returns its addresses on its client's network.
+fn be_router(role: &RouterRole) -> Result<[IpAddr; 2], Fault> {
+    let router = &role.router;
+    sysctl::prepare_routing()?;
+    // Kernels before 5.16 also have the setting, in the initial namespace, which a guest uses.
+    sysctl::keep_path_mtus();
+    raise(INTERFACE, role.near_mtu)?;
+    raise(MIDDLE, router.mtu)?;
+    configure_router(router)?;
+    // The translator and its folder exist as long as the system. Nothing ends or removes them earlier. The
+    // translator's output goes to the console.
+    let folder = std::env::temp_dir();
+    if let Some(mut translator) = tayga::command(router, &folder)? {
+        let mut child = translator.stderr(Stdio::inherit()).spawn().attempt("start the translator")?;
+        std::thread::sleep(TRANSLATES);
+        if let Some(status) = child.try_wait().attempt("check the translator process")? {
+            return Err(io::Error::other(format!("it ended ({status})")))
+                .attempt("keep the translator running");
+        }
+    }
+    Ok(router.site.gateways(router.mechanism))
+}

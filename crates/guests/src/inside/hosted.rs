@@ -1,0 +1,66 @@
+//! A guest that hosts whole testbeds.
+
+use crate::inside::protocol::HostedRole;
+use crate::shell::serve::serve;
+use nix::mount::{MsFlags, mount};
+use stacklab_testbed::PathCheck;
+use stacklab_testbed::error::{Attempt, TestbedError};
+use stacklab_testbed::host::program::AGENT;
+use stacklab_testbed::host::streams::Streams;
+use stacklab_testbed::kernel::sysctl;
+use stacklab_testbed::mechanism::translate::Translates;
+use stacklab_testbed::testbed::routed::Routed;
+use stacklab_testbed::testbed::spec::RoutedSpec;
+use stacklab_testbed::topology::Node;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// The path of this program in a guest where it is the init process.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// The built testbeds, with the streams of their agents.
+pub(crate) struct Testbeds {
+    _all: Vec<Routed>,
+    pub streams: Vec<Streams>,
+    pub carried: Vec<Vec<PathCheck>>,
+}
+
+/// Builds a testbed for each mechanism.
+pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
+    let mut testbeds = Testbeds { _all: Vec::new(), streams: Vec::new(), carried: Vec::new() };
+    // Kernels before 5.16 have one such setting for all namespaces, and show it only in the initial namespace, which
+    // is this one.
+    let _ = sysctl::write("ipv4/route/mtu_expires", "1000000");
+    let program = program();
+    for (mechanism, by) in &role.mechanisms {
+        let translates = [0, 1].map(|_| Translates { by: *by, version: None });
+        let spec = RoutedSpec {
+            translates,
+            links: role.links,
+            ..RoutedSpec::of_namespaces(*mechanism, &role.link_config)
+        };
+        let mut routed = Routed::build(&spec, &program, &AGENT)?;
+        testbeds.streams.extend(routed.meet()?);
+        testbeds.carried.push(routed.path_checks().to_vec());
+        testbeds._all.push(routed);
+    }
+    if let (1.., Some(first)) = (role.commands, testbeds._all.first()) {
+        let hosts = Node::ALL.map(|node| first.pid(node));
+        let opened = terminals().and_then(|()| serve(role.commands, &hosts)).attempt("open command streams");
+        testbeds.streams.extend(opened.map_err(|fault| fault.at(Node::Sender))?);
+    }
+    Ok(testbeds)
+}
+
+/// The path of this program.
+pub(super) fn program() -> PathBuf {
+    fs::read_link(PROGRAM).unwrap_or_else(|_| PathBuf::from("/stacklab"))
+}
+
+/// Makes terminals available in this system.
+pub(super) fn terminals() -> io::Result<()> {
+    const PLACE: &str = "/dev/pts";
+    fs::create_dir_all(PLACE)?;
+    Ok(mount(Some("devpts"), PLACE, Some("devpts"), MsFlags::empty(), Some("ptmxmode=666"))?)
+}

@@ -1,0 +1,174 @@
+//! The messages that give a guest its role, and the guest's answers: one JSON object per line, on the stream that the
+//! agent uses afterwards.
+
+use serde::{Deserialize, Serialize};
+use stacklab_model::wifi::Clock;
+use stacklab_model::{LinkConfig, Links, Mechanism, Translator};
+use stacklab_testbed::PathCheck;
+use stacklab_testbed::host::path_role::{Interface, PathRole};
+use stacklab_wifi::{WifiSpec, WifiState};
+use std::io::{self, ErrorKind, Read};
+use std::time::Duration;
+
+/// The longest line that is read, bytes: roles and answers have some thousands.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// Reads one non-empty line, and no byte after it. `InvalidData` if it is longer than any message. Calls `go_on` after
+/// each byte, and every `idle` while the other end is closed or silent. An error from `go_on` ends the wait.
+pub(crate) fn read_line(
+    stream: &mut impl Read,
+    idle: Duration,
+    mut go_on: impl FnMut() -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    loop {
+        let mut byte = [0];
+        match stream.read(&mut byte) {
+            // The other end is not open yet, or is closed permanently.
+            Ok(0) => std::thread::sleep(idle),
+            Ok(_) if byte[0] == b'\n' && !line.is_empty() => return Ok(line),
+            Ok(_) if byte[0] == b'\n' => {}
+            Ok(_) if line.len() == LONGEST_LINE => {
+                let text = format!("a line of more than {LONGEST_LINE} bytes");
+                return Err(io::Error::new(ErrorKind::InvalidData, text));
+            }
+            Ok(_) => line.push(byte[0]),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) => {}
+            Err(error) => return Err(error),
+        }
+        go_on()?;
+    }
+}
+
+/// The role of a guest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GuestRole {
+    /// In place of a host on the path.
+    Path(PathRole),
+    /// A host of whole testbeds.
+    #[serde(rename = "lab")]
+    Hosted(HostedRole),
+    /// A host of a Wi-Fi network.
+    Wifi(WifiRole),
+}
+
+impl GuestRole {
+    /// The role of a Wi-Fi network's guest. Such a guest finds it in its folder when it boots: a message would come at
+    /// a different time in each run.
+    pub(crate) fn wifi(&self) -> Option<&WifiRole> {
+        match self {
+            GuestRole::Wifi(role) => Some(role),
+            _ => None,
+        }
+    }
+
+    /// Whether the guest hosts whole testbeds. Such a guest is on no link of this machine.
+    pub(crate) fn hosts_testbeds(&self) -> bool {
+        !matches!(self, GuestRole::Path(_))
+    }
+
+    /// The guest's interfaces on links outside the guest.
+    pub(crate) fn interfaces(&self) -> Vec<Interface> {
+        match self {
+            GuestRole::Path(role) => role.interfaces(),
+            GuestRole::Hosted(_) | GuestRole::Wifi(_) => Vec::new(),
+        }
+    }
+}
+
+/// Routed testbeds in a guest: one for each mechanism, all at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HostedRole {
+    /// The settings that its links share.
+    pub link_config: LinkConfig,
+    /// The settings of each link.
+    pub links: Links,
+    /// The mechanism and the translator of each testbed.
+    pub mechanisms: Vec<(Mechanism, Translator)>,
+    /// The number of commands that can run at once on the hosts of the first testbed.
+    pub commands: usize,
+}
+
+/// A Wi-Fi network in a guest: a station, an access point, a station.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WifiRole {
+    /// The network.
+    pub spec: WifiSpec,
+    /// The number of commands that can run at once on its hosts.
+    pub commands: usize,
+}
+
+impl WifiRole {
+    /// Whether requests come in batches, and the network stands still while none is under way: in virtual time.
+    /// Commands have no answer that would end them.
+    pub(crate) fn takes_batches(&self) -> bool {
+        self.spec.settings().time == Clock::Virtual && self.commands == 0
+    }
+}
+
+/// Asks a guest's Wi-Fi network for its state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WifiLook {
+    /// The medium draws from this seed from now on, if there is one.
+    pub seed: Option<u64>,
+}
+
+/// A question to a guest's medium.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MediumQuestion {
+    /// What it has counted: a [`stacklab_wifi::MediumReport`].
+    Report,
+    /// The use of the channel in several sets of windows, nanoseconds of the guest's monotonic clock: a
+    /// [`stacklab_model::wifi::ChannelUse`] for each.
+    Used(Vec<Vec<[u64; 2]>>),
+}
+
+/// The answer to a request to look at the network: the state, or a sentence that says how it is not as planned.
+pub type WifiSeen = Result<WifiState, String>;
+
+/// A guest's report about its state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Greeting {
+    /// It has booted and waits for its role.
+    Waiting,
+    /// It has taken its role and is an agent from now on.
+    Ready,
+    /// Its testbeds are built. From now on it carries their agents' streams: four for each testbed, then one for each
+    /// command.
+    Built {
+        /// The path checks of each testbed.
+        carried: Vec<Vec<PathCheck>>,
+    },
+    /// Its Wi-Fi network is built. From now on it carries the agents' streams of sender, access point and receiver,
+    /// then the stream that answers each [`MediumQuestion`], then that of [`WifiLook`] and [`WifiSeen`],
+    /// then one for each command.
+    Associated {
+        /// The network's state.
+        state: Box<WifiState>,
+    },
+    /// It cannot take its role.
+    Failed {
+        /// The attempted step, and why it failed.
+        reason: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_an_end() {
+        let idle = Duration::from_millis(1);
+        assert_eq!(read_line(&mut &b"\n\n{}\nrest"[..], idle, || Ok(())).unwrap(), b"{}");
+        let error = read_line(&mut io::repeat(b'x'), idle, || Ok(())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,54 @@
+//! The kinds of hosts that can run on this machine.
+
+use crate::image::installed::{Image, known};
+use crate::kind::vm::accelerator::Accelerator;
+use crate::kind::vm::kvm;
+use stacklab_model::System;
+use stacklab_testbed::host::program::program_in_path;
+use stacklab_testbed::kernel::capability::Ability;
+
+const GET: &str = "stacklab image get gvisor linux-6.1 .. (see: stacklab image list)";
+const QEMU: &str = "sudo apt-get install --no-install-recommends qemu-system-x86";
+
+/// Each system that a study can name, and whether it can run here. Starts nothing.
+pub fn kinds() -> Vec<Ability> {
+    let image = |name, what_for, system: &System| Ability {
+        name,
+        what_for,
+        result: Image::find(system).map(drop).map_err(|error| error.to_string()),
+        remedy: GET,
+    };
+    let program = |name, what_for, program: &str, remedy| Ability {
+        name,
+        what_for,
+        result: program_in_path(program).map(drop).ok_or_else(|| format!("there is no program `{program}`")),
+        remedy,
+    };
+    vec![
+        image("gvisor", "gVisor's user-space stack", &System::Gvisor),
+        machines(),
+        image("uml", "a Linux kernel as a process", &System::Uml),
+        program("ssh:HOST", "real machines", "ssh", "sudo apt-get install openssh-client"),
+    ]
+}
+
+/// Whether virtual machines can run here: they need QEMU and a kernel.
+fn machines() -> Ability {
+    let kernels: Vec<String> = known()
+        .iter()
+        .filter(|s| matches!(s, System::Linux(_)))
+        .filter_map(|s| Image::find(s).ok())
+        .map(|i| i.version)
+        .collect();
+    let (result, remedy) = match (program_in_path("qemu-system-x86_64"), kernels.is_empty()) {
+        (None, _) => (Err("there is no program `qemu-system-x86_64`".to_owned()), QEMU),
+        (_, true) => (Err("no kernel is here".to_owned()), GET),
+        _ => (Ok(()), GET),
+    };
+    let what_for = match kvm::known() {
+        Some(Accelerator::Kvm) => "Linux of other versions in virtual machines (KVM)",
+        Some(Accelerator::Tcg) => "Linux of other versions in virtual machines (TCG, emulated)",
+        None => "Linux of other versions in virtual machines (whether KVM works is tried at the first)",
+    };
+    Ability { name: "linux-SERIES", what_for, result, remedy }
+}

@@ -1,0 +1,102 @@
+//! gVisor as a host. `runsc` takes over the namespace's interface with its addresses, and the agent runs on the
+//! network stack of gVisor.
+
+use crate::inside::protocol::GuestRole;
+use crate::kind::running::{Boot, Running};
+use serde_json::json;
+use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::host::guest::{Guest, GuestSpec, RunningGuest};
+use stacklab_testbed::host::path_role::PathRole;
+use stacklab_testbed::host::program::AGENT;
+use stacklab_testbed::kernel::sys::mount_unseen;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A gVisor sandbox.
+#[derive(Debug)]
+pub(crate) struct Gvisor {
+    /// The path of `runsc`.
+    pub runsc: PathBuf,
+    /// The version that `runsc` reports.
+    pub version: String,
+}
+
+impl Guest for Gvisor {
+    fn wants_a_tap(&self) -> bool {
+        false
+    }
+
+    fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {
+        Ok(Box::new(self.boot(spec, GuestRole::Path(role))?))
+    }
+
+    fn version(&self) -> String {
+        format!("gVisor {}", self.version)
+    }
+}
+
+impl Boot for Gvisor {
+    fn boot(&self, spec: &GuestSpec<'_>, _: GuestRole) -> Result<Running, Fault> {
+        let bundle = spec.folder.join("bundle");
+        fs::create_dir_all(&bundle).attempt(format!("create {}", bundle.display()))?;
+        let config = bundle.join("config.json");
+        fs::write(&config, config_of(spec.program, spec.namespace))
+            .attempt(format!("write {}", config.display()))?;
+        let console = spec.folder.join("console");
+        let log = File::create(&console).attempt(format!("write {}", console.display()))?;
+        let mut command = Command::new(&self.runsc);
+        command
+            .arg(format!("--root={}", spec.folder.join("state").display()))
+            .args([
+                "--ignore-cgroups",
+                "--platform=systrap",
+                "--overlay2=none",
+                "--net-raw",
+                "--network=sandbox",
+            ])
+            .arg(format!("--gso={}", spec.offloads))
+            .arg(format!("--software-gso={}", spec.offloads))
+            .args(["run", "--bundle"])
+            .arg(&bundle)
+            .arg(format!("stacklab-{}", spec.name))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log);
+        // `runsc` keeps its own network namespace alive by a mount.
+        mount_unseen(&mut command);
+        Ok(Running::on_pipes(spec.spawn(&mut command)?, console))
+    }
+}
+
+/// The bundle's configuration: this machine's files, read-only, and the agent as the only process.
+fn config_of(program: &Path, namespace: u32) -> String {
+    let all = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_NICE"];
+    let program = program.display().to_string();
+    let [agent, stdio] = AGENT;
+    let config = json!({
+        "ociVersion": "1.0.0",
+        "process": {
+            "user": { "uid": 0, "gid": 0 },
+            "args": [program, agent, stdio],
+            "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+            "cwd": "/",
+            "capabilities": { "bounding": all, "effective": all, "permitted": all },
+        },
+        "root": { "path": "/", "readonly": true },
+        "hostname": "stacklab",
+        "mounts": [
+            { "destination": "/proc", "type": "proc", "source": "proc" },
+            { "destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"] },
+            { "destination": "/dev", "type": "tmpfs", "source": "tmpfs" },
+        ],
+        "linux": { "namespaces": [
+            { "type": "pid" },
+            { "type": "ipc" },
+            { "type": "uts" },
+            { "type": "mount" },
+            { "type": "network", "path": format!("/proc/{namespace}/ns/net") },
+        ] },
+    });
+    config.to_string()
+}

@@ -1,0 +1,159 @@
+//! User-mode Linux as a host: a Linux kernel that runs as a process, with this program as its init process. Its
+//! channel is its serial line. Its network interfaces are tap devices.
+
+use crate::inside::outside::write_role;
+use crate::inside::protocol::{GuestRole, WifiRole};
+use crate::kind::running::{Boot, Running};
+use nix::sys::personality::{self, Persona};
+use stacklab_model::wifi::Clock;
+use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::host::disk::ensure_space;
+use stacklab_testbed::host::guest::{Guest, GuestSpec, RunningGuest};
+use stacklab_testbed::host::path_role::{Interface, PathRole};
+use stacklab_testbed::kernel::cpus;
+use stacklab_testbed::kernel::namespace::spawn_in_namespace;
+use stacklab_testbed::link::addressing::hardware_address_text;
+use stacklab_testbed::link::bridge::tap_of;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// Timeout for the boot, which takes about one second.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A user-mode Linux guest.
+#[derive(Debug)]
+pub(crate) struct Uml {
+    /// The folder of a C library that is new enough for this kernel, with its loader.
+    pub libraries: PathBuf,
+    /// The kernel.
+    pub kernel: PathBuf,
+    /// The initramfs with this program and its libraries.
+    pub initramfs: PathBuf,
+    /// The library that answers the kernel's getrandom from a seed, for virtual time.
+    pub seeded: PathBuf,
+    /// The library for processors with more state than the kernel knows, if the image has one.
+    pub xstate: Option<PathBuf>,
+    /// The kernel's release.
+    pub release: String,
+}
+
+/// The wall clock of every guest in virtual time when it boots, nanoseconds since 1970: the beginning of 2026.
+const START: u64 = 1_767_225_600_000_000_000;
+
+impl Uml {
+    /// Has the guest start in its own folder, where it finds its role. In virtual time it repeats for the same seed:
+    /// its entropy is the seed's, and its command line, which its kernel also takes as entropy, is always the same:
+    /// paths are relative.
+    fn start_inside(
+        &self,
+        command: &mut Command,
+        spec: &GuestSpec<'_>,
+        role: &GuestRole,
+        wifi: &WifiRole,
+    ) -> Result<(), Fault> {
+        write_role(spec.folder, role).attempt("write the guest's role")?;
+        let name = self.initramfs.file_name().unwrap_or_default().display();
+        command.current_dir(spec.folder).arg(format!("initrd=../{name}")).arg("uml_dir=.");
+        let settings = wifi.spec.settings();
+        if settings.time == Clock::Virtual {
+            command
+                .arg("time-travel=inf-cpu")
+                .arg(format!("time-travel-start={START}"))
+                .env("STACKLAB_SEED", settings.seed.to_string());
+        }
+        Ok(())
+    }
+
+    /// The libraries that the kernel has preloaded, as the loader reads them.
+    fn preloaded(&self, role: &GuestRole) -> OsString {
+        let is_virtual = |role: &WifiRole| role.spec.settings().time == Clock::Virtual;
+        let seeded = role.wifi().is_some_and(is_virtual).then_some(&self.seeded);
+        let libraries: Vec<&OsStr> =
+            seeded.into_iter().chain(&self.xstate).map(|path| path.as_os_str()).collect();
+        libraries.join(OsStr::new(":"))
+    }
+}
+
+/// Has what this thread starts be at the same addresses in each run, for a guest in virtual time: its kernel has more
+/// memory or less by where its own is. Returns what was before.
+fn unchanged_addresses(role: &GuestRole) -> io::Result<Option<Persona>> {
+    let is_virtual = |role: &WifiRole| role.spec.settings().time == Clock::Virtual;
+    role.wifi().filter(|role| is_virtual(role)).map_or(Ok(None), |_| {
+        let before = personality::get()?;
+        personality::set(before | Persona::ADDR_NO_RANDOMIZE)?;
+        Ok(Some(before))
+    })
+}
+
+impl Guest for Uml {
+    fn wants_a_tap(&self) -> bool {
+        true
+    }
+
+    fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {
+        Ok(Box::new(self.boot(spec, GuestRole::Path(role))?))
+    }
+
+    fn version(&self) -> String {
+        format!("user-mode Linux {}", self.release)
+    }
+}
+
+impl Boot for Uml {
+    fn boot(&self, spec: &GuestSpec<'_>, role: GuestRole) -> Result<Running, Fault> {
+        let memory = if role.hosts_testbeds() { "1024M" } else { "512M" };
+        ensure_space(spec.folder, memory).attempt("start it")?;
+        let (own, its) = UnixStream::pair().attempt("make a channel")?;
+        let console = spec.folder.join("console");
+        let log = File::create(&console).attempt(format!("write {}", console.display()))?;
+        let errors = log.try_clone().attempt("write its console")?;
+        let mut command = Command::new(&self.kernel);
+        command.env_clear();
+        // With seccomp, if this kernel allows it, the guest's system calls are caught faster than with ptrace.
+        command.arg(format!("mem={memory}")).arg("seccomp=auto");
+        match role.wifi() {
+            Some(wifi) => self.start_inside(&mut command, spec, &role, wifi)?,
+            None => {
+                command
+                    // The kernel file names its loader relative to this folder.
+                    .current_dir(&self.libraries)
+                    .arg(format!("initrd={}", self.initramfs.display()))
+                    .arg(format!("uml_dir={}", spec.folder.display()));
+            }
+        }
+        for (number, Interface { link, hardware, .. }) in role.interfaces().into_iter().enumerate() {
+            let (tap, mac) = (tap_of(link), hardware_address_text(hardware));
+            command.arg(format!("vec{number}:transport=tap,ifname={tap},mac={mac},gro=1"));
+        }
+        command
+            .args(["con=null", "con0=null,fd:1", "ssl=null"])
+            .arg("ssl0=fd:0,fd:0")
+            // Radios are made when a testbed needs them. A kernel without mac80211_hwsim ignores this.
+            .arg("mac80211_hwsim.radios=0")
+            // The kernel passes unknown words to its init process. After a `--`, the kernel would add its own options
+            // at the end.
+            .args(["quiet", "loglevel=4", "panic=-1", "rdinit=/stacklab", "guest", "--channel", "/dev/ttyS0"])
+            .env("LD_LIBRARY_PATH", &self.libraries)
+            .env("LD_PRELOAD", self.preloaded(&role))
+            .env("TMPDIR", spec.folder)
+            .stdin(OwnedFd::from(its))
+            .stdout(log)
+            .stderr(errors);
+        // The guest has one processor. Its kernel and its processes are processes on this machine that wait for each
+        // other.
+        let processors = cpus::one(spec.processors);
+        let places = unchanged_addresses(&role).attempt("give the guest the same memory in each run")?;
+        let child = spawn_in_namespace(spec.namespace, &mut command, &processors);
+        if let Some(places) = places {
+            personality::set(places).map_err(io::Error::from).attempt("take new addresses again")?;
+        }
+        let child = child?;
+        Ok(Running::on_socket(child, console, own, role, PATIENCE))
+    }
+}

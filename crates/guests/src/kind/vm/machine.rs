@@ -1,0 +1,108 @@
+//! A virtual machine as a host: QEMU with a Debian kernel and this program as its init process, or with the user's
+//! disk image. Its channel is virtio-serial. Its network interfaces are tap devices.
+
+use crate::inside::protocol::GuestRole;
+use crate::kind::running::{Boot, Running};
+use crate::kind::vm::accelerator::Accelerator;
+use crate::kind::vm::qemu::{boot, machine, value};
+use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::host::guest::{Guest, GuestSpec, RunningGuest};
+use stacklab_testbed::host::path_role::{Interface, PathRole};
+use stacklab_testbed::link::addressing::hardware_address_text;
+use stacklab_testbed::link::bridge::tap_of;
+use std::fs::File;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Timeout for a Debian kernel to boot. Emulated, it takes 4 s on an idle machine.
+const KERNEL_PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout for a whole system to boot.
+const DISK_PATIENCE: Duration = Duration::from_secs(300);
+/// Memory of a virtual machine, MiB.
+const KERNEL_MIB: u32 = 512;
+const DISK_MIB: u32 = 1024;
+
+/// A virtual machine.
+#[derive(Debug)]
+pub(crate) struct Vm {
+    /// The path of the QEMU program.
+    pub qemu: PathBuf,
+    /// The accelerator: KVM or TCG.
+    pub accelerator: Accelerator,
+    /// The kernel or disk image that it boots.
+    pub boots: Boots,
+}
+
+/// The kernel or disk image that a virtual machine boots.
+#[derive(Debug)]
+pub(crate) enum Boots {
+    /// A kernel with this program as its init process.
+    Kernel {
+        /// The kernel.
+        kernel: PathBuf,
+        /// The initramfs: its modules, this program and the libraries that it needs.
+        initramfs: PathBuf,
+        /// Its release.
+        release: String,
+    },
+    /// A disk image, which is not written to.
+    Disk(PathBuf),
+}
+
+impl Guest for Vm {
+    fn wants_a_tap(&self) -> bool {
+        true
+    }
+
+    fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {
+        Ok(Box::new(self.boot(spec, GuestRole::Path(role))?))
+    }
+
+    fn version(&self) -> String {
+        let what = match &self.boots {
+            Boots::Kernel { release, .. } => format!("Linux {release}"),
+            Boots::Disk(disk) => disk.display().to_string(),
+        };
+        format!("{what} in QEMU ({})", self.accelerator)
+    }
+}
+
+impl Boot for Vm {
+    fn boot(&self, spec: &GuestSpec<'_>, role: GuestRole) -> Result<Running, Fault> {
+        let (own, its) = UnixStream::pair().attempt("make a channel")?;
+        let console = spec.folder.join("console");
+        let mut command = machine(&self.qemu, self.accelerator, &its);
+        let on = if spec.offloads { "on" } else { "off" };
+        command.args(["-device", "virtio-rng-pci"]);
+        for Interface { link, hardware, mtu } in role.interfaces() {
+            let (tap, mac) = (tap_of(link), hardware_address_text(hardware));
+            command
+            .args(["-netdev", &format!("tap,id={link},ifname={tap},script=no,downscript=no")])
+            // These are the segmentation and coalescing offloads. The other offloads compute checksums.
+            .args(["-device", &format!(
+                "virtio-net-pci,netdev={link},mac={mac},romfile=,host_mtu={mtu},gso={on},guest_tso4={on},guest_tso6={on},guest_ecn={on},guest_ufo={on},host_tso4={on},host_tso6={on},host_ecn={on},host_ufo={on}",
+            )]);
+        }
+        command
+            .arg("-chardev")
+            .arg(format!("file,id=console,path={}", value(&console)))
+            .args(["-device", "isa-serial,chardev=console"]);
+        let patience = match &self.boots {
+            Boots::Kernel { kernel, initramfs, .. } => {
+                let mebibytes = if role.hosts_testbeds() { 2 * KERNEL_MIB } else { KERNEL_MIB };
+                boot(&mut command, kernel, initramfs, mebibytes, "console=ttyS0 loglevel=4 net.ifnames=0");
+                KERNEL_PATIENCE
+            }
+            Boots::Disk(disk) => {
+                command.args(["-m", &DISK_MIB.to_string(), "-snapshot", "-drive"]);
+                command.arg(format!("file={},if=virtio", value(disk)));
+                DISK_PATIENCE
+            }
+        };
+        command.stderr(File::create(spec.folder.join("qemu.log")).attempt("write qemu.log")?);
+        let child = spec.spawn(&mut command)?;
+        drop(its);
+        Ok(Running::on_socket(child, console, own, role, patience))
+    }
+}

@@ -1,0 +1,26 @@
+//! Hosts with another network stack than this kernel's: virtual machines, user-mode Linux and gVisor, the images that
+//! they boot from, and testbeds inside a guest.
+//!
+//! | folder or file | what it holds |
+//! |---|---|
+//! | `kind` | each kind of guest, and whether it can run here |
+//! | `inside` | the code that runs in a guest, and the messages that carry its role |
+//! | `hosted` | testbeds that a guest holds: routed ones, and Wi-Fi networks; where a study's testbeds are built |
+//! | `image` | fetching and building what guests boot from |
+//! | `shell` | manual commands on the hosts of a testbed in a guest |
+//! | [`untrusted`] | what reads others' bytes, for fuzz targets |
+
+mod hosted;
+pub mod image;
+pub mod inside;
+mod kind;
+pub mod shell;
+pub mod untrusted;
+
+pub use hosted::placement::{Placement, find_placement};
+pub use hosted::requirements::Requirements;
+pub use hosted::routed::{GuestHosted, HostedTestbed};
+pub use hosted::wifi::{WifiHosted, WifiStreams};
+pub use inside::protocol::WifiSeen;
+pub use kind::available::kinds;
+pub use kind::prepare::prepare;

@@ -1,0 +1,326 @@
+//! The guest's side of `stacklab lab enter`: runs commands on the guest's hosts.
+
+use crate::shell::frames::{Ask, Bytes, ClientFrame, GuestFrame, Order, Window};
+use nix::sys::signal::Signal;
+use stacklab_model::printable_text;
+use stacklab_testbed::host::streams::{Streams, write_message};
+use stacklab_testbed::kernel::sys::{
+    kill_group, lead_terminal, open_terminal, resize_terminal, signal_group,
+};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// The time that a command has to end by itself after its client is gone.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The limit of unread input for a command, bytes.
+const UNREAD: usize = 64 << 10;
+
+/// Maximum length of a malformed line in an error, characters.
+const SHOWN: usize = 80;
+
+type Out = Arc<Mutex<UnixStream>>;
+
+/// Creates command streams. Each runs one command at a time on one of these hosts. A host is given by the ID of a
+/// process in it.
+pub(crate) fn serve(count: usize, hosts: &[u32]) -> io::Result<Vec<Streams>> {
+    let open = |_| -> io::Result<Streams> {
+        let (own, its) = UnixStream::pair()?;
+        let hosts = hosts.to_vec();
+        thread::spawn(move || {
+            // This thread ends with the channel, and so does the guest.
+            let _ = answer(its, &hosts);
+        });
+        Ok((Box::new(own.try_clone()?), Box::new(own)))
+    };
+    (0..count).map(open).collect()
+}
+
+fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
+    let out = Arc::new(Mutex::new(stream.try_clone()?));
+    let mut running: Option<Running> = None;
+    let mut heard = Vec::new();
+    for line in BufReader::new(stream).lines() {
+        let line = line?;
+        match serde_json::from_str(&line) {
+            Ok(ClientFrame::Part(Bytes(bytes))) => heard.extend(bytes),
+            Ok(ClientFrame::HangUp) => {
+                heard.clear();
+                running.take().map_or(Ok(()), Running::hang_up)?;
+                continue;
+            }
+            Err(_) => {
+                heard.clear();
+                refuse(&out, line.as_bytes(), running.take())?;
+                continue;
+            }
+        }
+        while let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = heard.drain(..=end).collect();
+            let Ok(ask) = serde_json::from_slice(&line) else {
+                refuse(&out, &line, running.take())?;
+                continue;
+            };
+            match (ask, &mut running) {
+                (Ask::Run(order), _) => match Running::start(&order, hosts, &out) {
+                    Ok(started) => running = Some(started),
+                    Err(error) => {
+                        tell(&out, &GuestFrame::Failed(format!("{}: {error}", order.command.join(" "))));
+                    }
+                },
+                // Input for a command that could not be started.
+                (_, None) => {}
+                (Ask::Input(Bytes(bytes)), Some(running)) => running.feed(bytes),
+                (Ask::InputEnds, Some(running)) => running.input = None,
+                (Ask::Resized(window), Some(running)) => running.resize(window),
+            }
+        }
+        // If a command reads too slowly, its input is not acknowledged and the client waits.
+        if running.as_ref().is_none_or(|running| !running.unread.is_full()) {
+            tell(&out, &GuestFrame::Taken);
+        }
+    }
+    Ok(())
+}
+
+/// Answers a line that is not a message of this version, and ends the command. The client gets only the line's
+/// beginning.
+fn refuse(out: &Out, line: &[u8], running: Option<Running>) -> io::Result<()> {
+    let line = String::from_utf8_lossy(line);
+    let beginning: String = printable_text(line.trim_end()).chars().take(SHOWN).collect();
+    let text = format!("this guest does not understand `{beginning}`");
+    match running {
+        None => tell(out, &GuestFrame::Failed(text)),
+        // The last message is that of the command's end.
+        Some(running) => {
+            tell(out, &GuestFrame::Errors(Bytes(format!("stacklab: {text}\n").into_bytes())));
+            running.hang_up()?;
+        }
+    }
+    Ok(())
+}
+
+fn tell(out: &Out, what: &GuestFrame) {
+    // An error here means that the client is gone, which is harmless.
+    let _ = write_message(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), what);
+}
+
+/// A started command.
+struct Running {
+    pid: u32,
+    ended: Arc<AtomicBool>,
+    /// Its input. A separate thread writes it, because the command may not read for a long time.
+    input: Option<Sender<Vec<u8>>>,
+    unread: Arc<Unread>,
+    terminal: Option<File>,
+}
+
+/// The input that a command was given and has not read.
+#[derive(Default)]
+struct Unread(Mutex<(usize, bool)>);
+
+impl Unread {
+    fn gave(&self, bytes: usize) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 += bytes;
+    }
+
+    /// Whether there is so much unread input that the client must wait. [`Unread::took`] then reports when it may
+    /// continue.
+    fn is_full(&self) -> bool {
+        let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.1 = unread.0 > UNREAD;
+        unread.1
+    }
+
+    /// Whether so little unread input is left that a waiting client may continue.
+    fn took(&self, bytes: usize) -> bool {
+        let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.0 -= bytes;
+        unread.0 <= UNREAD && std::mem::take(&mut unread.1)
+    }
+}
+
+impl Running {
+    fn start(order: &Order, hosts: &[u32], out: &Out) -> io::Result<Self> {
+        let host = hosts.get(order.host).ok_or_else(|| io::Error::other("there is no such host"))?;
+        let mut command = Command::new("/proc/self/exe");
+        command.args(["lab", "inside", &host.to_string()]).arg(&order.folder).arg("--").args(&order.command);
+        command.env_clear().envs(order.environment.iter().map(|(name, value)| (name, value)));
+        let terminal = order.terminal.map(|window| open_terminal(window.rows, window.columns)).transpose()?;
+        let (mut child, terminal) = match terminal {
+            Some((own, its)) => {
+                command.stdin(its.try_clone()?).stdout(its.try_clone()?).stderr(its);
+                lead_terminal(&mut command);
+                (command.spawn()?, Some(own))
+            }
+            None => {
+                command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+                (command.spawn()?, None)
+            }
+        };
+        // Close this process's copies of the terminal's other end.
+        drop(command);
+        let mut readers = Vec::new();
+        let (input, given) = mpsc::channel::<Vec<u8>>();
+        let mut sink: Box<dyn Write + Send> = match &terminal {
+            Some(terminal) => {
+                readers.push(forward(terminal.try_clone()?, out, GuestFrame::Output));
+                Box::new(terminal.try_clone()?)
+            }
+            None => {
+                let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
+                let ((sink, output), errors) = pipes.expect("all three are pipes");
+                readers.push(forward(output, out, GuestFrame::Output));
+                readers.push(forward(errors, out, GuestFrame::Errors));
+                Box::new(sink)
+            }
+        };
+        let unread = Arc::new(Unread::default());
+        let (fed, taker) = (Arc::clone(&unread), Arc::clone(out));
+        thread::spawn(move || {
+            let mut open = true;
+            for bytes in given {
+                // A command that does not read any more has ended or ignores its input. Drop the input.
+                open = open && sink.write_all(&bytes).is_ok();
+                if fed.took(bytes.len()) {
+                    tell(&taker, &GuestFrame::Taken);
+                }
+            }
+        });
+        let ended = Arc::new(AtomicBool::new(false));
+        let (pid, over, out) = (child.id(), Arc::clone(&ended), Arc::clone(out));
+        thread::spawn(move || {
+            let code = wait(&mut child, &over);
+            // Send all its output first.
+            for reader in readers {
+                let _ = reader.join();
+            }
+            tell(&out, &code.map_or_else(|error| GuestFrame::Failed(error.to_string()), GuestFrame::Ended));
+        });
+        Ok(Running { pid, ended, input: Some(input), unread, terminal })
+    }
+
+    fn feed(&mut self, bytes: Vec<u8>) {
+        let Some(input) = &self.input else { return };
+        self.unread.gave(bytes.len());
+        // The receiving thread lives as long as this one.
+        let _ = input.send(bytes);
+    }
+
+    fn resize(&self, window: Window) {
+        if let Some(terminal) = &self.terminal {
+            // A terminal with the wrong size still works.
+            let _ = resize_terminal(terminal, window.rows, window.columns);
+        }
+    }
+
+    /// Ends the command with a hangup, as when its terminal closes. Kills it if it does not end.
+    fn hang_up(self) -> io::Result<()> {
+        if !self.ended.load(Ordering::Acquire) {
+            signal_group(self.pid, Signal::SIGHUP)?;
+            thread::sleep(GRACE);
+        }
+        if !self.ended.load(Ordering::Acquire) {
+            kill_group(self.pid)?;
+        }
+        Ok(())
+    }
+}
+
+fn wait(child: &mut Child, over: &AtomicBool) -> io::Result<i32> {
+    let status = child.wait();
+    over.store(true, Ordering::Release);
+    let status = status?;
+    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+}
+
+/// Forwards all output until its end. A terminal reports an error when its last process has ended.
+fn forward(
+    mut from: impl Read + Send + 'static,
+    out: &Out,
+    as_what: fn(Bytes) -> GuestFrame,
+) -> thread::JoinHandle<()> {
+    let out = Arc::clone(out);
+    thread::spawn(move || {
+        let mut room = [0; 4096];
+        while let Ok(count @ 1..) = from.read(&mut room) {
+            tell(&out, &as_what(Bytes(room[..count].to_vec())));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command stream of no host, and what it tells.
+    fn stream() -> (Box<dyn Write + Send>, impl FnMut() -> GuestFrame) {
+        let [(from, to)] = <[Streams; 1]>::try_from(serve(1, &[0; 4]).unwrap()).ok().unwrap();
+        let mut told = BufReader::new(from).lines();
+        (to, move || serde_json::from_str(&told.next().unwrap().unwrap()).unwrap())
+    }
+
+    #[test]
+    fn a_host_that_is_not_there_is_said() {
+        let (mut to, mut hear) = stream();
+        let order = Order {
+            host: 4,
+            command: vec!["true".into()],
+            folder: "/".into(),
+            environment: Vec::new(),
+            terminal: None,
+        };
+        let mut line = Vec::new();
+        write_message(&mut line, &Ask::Run(order)).unwrap();
+        // The request comes in two parts. The first part alone is not a request.
+        let (first, second) = line.split_at(9);
+        write_message(&mut to, &ClientFrame::Part(Bytes(first.to_vec()))).unwrap();
+        assert_eq!(hear(), GuestFrame::Taken);
+        write_message(&mut to, &ClientFrame::Part(Bytes(second.to_vec()))).unwrap();
+        assert_eq!(hear(), GuestFrame::Failed("true: there is no such host".to_owned()));
+    }
+    #[test]
+    fn what_the_guest_does_not_understand_is_refused() {
+        let refused = |what: &str| GuestFrame::Failed(format!("this guest does not understand `{what}`"));
+        let (mut to, mut hear) = stream();
+        to.write_all(b"{\"later\":\x1b[1m}\n").unwrap();
+        assert_eq!(hear(), refused("{\"later\":\u{fffd}[1m}"));
+        let mut ask = |text: String| {
+            write_message(&mut to, &ClientFrame::Part(Bytes(text.into_bytes()))).unwrap();
+            let refused = hear();
+            assert_eq!(hear(), GuestFrame::Taken, "the next request is heard");
+            refused
+        };
+        assert_eq!(ask("{\"pause\":1}\n".to_owned()), refused("{\"pause\":1}"));
+        assert_eq!(ask("x".repeat(200) + "\n"), refused(&"x".repeat(80)));
+    }
+
+    #[test]
+    fn a_command_whose_client_is_not_understood_is_ended() {
+        let out = |stream: &UnixStream| Arc::new(Mutex::new(stream.try_clone().unwrap()));
+        let (own, its) = UnixStream::pair().unwrap();
+        let mut child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
+        let running = Running {
+            pid: child.id(),
+            ended: Arc::default(),
+            input: None,
+            unread: Arc::default(),
+            terminal: None,
+        };
+        refuse(&out(&its), b"?\n", Some(running)).unwrap();
+        assert!(!child.wait().unwrap().success());
+        let told = BufReader::new(own).lines().next().unwrap().unwrap();
+        let text = "stacklab: this guest does not understand `?`\n";
+        let told: GuestFrame = serde_json::from_str(&told).unwrap();
+        assert_eq!(told, GuestFrame::Errors(Bytes(text.into())));
+        assert!(!told.is_last(), "the command's end is told last");
+    }
+}

@@ -1,0 +1,167 @@
+//! Rows of `stacklab export`, back as runs.
+
+use crate::error::{At, ImportError};
+use crate::file::{Content, Format, ToolFile};
+use crate::value::MOST_TESTS;
+use stacklab_model::{
+    Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, RunStatus, Slicing,
+    Trial, TrialSpec, Value,
+};
+use std::collections::{BTreeMap, HashMap};
+
+/// Columns without which a row tells nothing.
+const NEEDED: [&str; 12] = [
+    "block",
+    "position",
+    "started_unix_ns",
+    "wall_ns",
+    "status",
+    "probe",
+    "transport",
+    "framing",
+    "family",
+    "size",
+    "metric",
+    "figure",
+];
+/// The largest block and position of a record.
+const LAST_TRIAL: u32 = 1 << 30;
+const LONGEST_MESSAGE: u32 = 16 << 20;
+
+/// Reads runs.
+pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let header = reader.headers().map_err(broken)?.clone();
+    let place: HashMap<&str, usize> = header.iter().enumerate().map(|(place, name)| (name, place)).collect();
+    if let Some(name) = NEEDED.iter().find(|name| !place.contains_key(**name)) {
+        let reason = format!(
+            "there is no column `{name}`: this is not output of `stacklab export` (--slices is not read)"
+        );
+        return Err(ImportError::new(At::Line(1), reason));
+    }
+    let mut runs: BTreeMap<(u32, u32), RunRecord> = BTreeMap::new();
+    for record in reader.records() {
+        let record = record.map_err(broken)?;
+        let at = record.position().map_or(At::File, |position| At::Line(position.line() as usize));
+        let failed = |reason: String| ImportError::new(at, reason);
+        let field = |name: &str| place.get(name).and_then(|place| record.get(*place)).unwrap_or_default();
+        if runs.len() == MOST_TESTS {
+            return Err(failed("there are too many runs".to_owned()));
+        }
+        let run = run(&field).map_err(failed)?;
+        let metric: Metric = parsed("metric", field("metric")).map_err(failed)?;
+        let value = match (field("figure"), unguarded(field("missing"))) {
+            ("", reason) => Value::Missing(if reason.is_empty() { "not stated" } else { reason }.to_owned()),
+            (figure, _) => {
+                let figure = crate::value::number(figure);
+                Value::Measured(figure.ok_or_else(|| failed("`figure` is not a number".to_owned()))?)
+            }
+        };
+        let known = runs.entry((run.trial.block, run.trial.position)).or_insert_with(|| run.clone());
+        if known.trial != run.trial {
+            return Err(failed(format!(
+                "block {} has two runs at position {}",
+                run.trial.block, run.trial.position
+            )));
+        }
+        // Files of before have no such column: everything is the study's then.
+        if field("in_study") != "no" {
+            known.spec.probe.metrics.push(metric);
+        }
+        if known.values.insert(metric, value).is_some() {
+            return Err(failed(format!("{metric} occurs twice")));
+        }
+    }
+    let mut runs: Vec<RunRecord> = runs.into_values().collect();
+    // Arms of one interleaved trial began together.
+    let mut began: HashMap<(u32, u64), usize> = HashMap::new();
+    runs.iter().for_each(|run| *began.entry((run.trial.block, run.started_unix_ns)).or_default() += 1);
+    for run in &mut runs {
+        if began[&(run.trial.block, run.started_unix_ns)] > 1 && run.started_unix_ns > 0 {
+            run.spec.slicing = Some(Slicing::default());
+        }
+    }
+    Ok(ToolFile { format: Format::Csv, version: None, content: Content::Runs(runs), left_out: Vec::new() })
+}
+
+fn broken(error: ::csv::Error) -> ImportError {
+    let at = error.position().map_or(At::File, |position| At::Line(position.line() as usize));
+    let reason = match error.kind() {
+        ::csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!(
+                "it has {len} fields, and the first line {expected_len}: the file is damaged or cut short"
+            )
+        }
+        _ => error.to_string(),
+    };
+    ImportError::new(at, reason)
+}
+
+fn parsed<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("`{}` is not a valid {name}", text.escape_debug()))
+}
+
+/// A text without the apostrophe that keeps spreadsheets from taking it for a formula.
+fn unguarded(text: &str) -> &str {
+    text.strip_prefix('\'').filter(|text| text.starts_with(['=', '+', '-', '@'])).unwrap_or(text)
+}
+
+/// The run of a row, without figures.
+fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
+    fn read<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+        parsed(name, text)
+    }
+    let size: u32 = read("size", field("size"))?;
+    let [block, position] = ["block", "position"].map(|name| read::<u32>(name, field(name)));
+    let (block, position) = (block?, position?);
+    if size > LONGEST_MESSAGE || block > LAST_TRIAL || position > LAST_TRIAL {
+        return Err("block, position or size is larger than any record's".to_owned());
+    }
+    let (transport, framing) = (read("transport", field("transport"))?, read("framing", field("framing"))?);
+    let mut cell = Cell::new(read("family", field("family"))?, transport, framing, size);
+    for factor in
+        Factor::ALL.iter().copied().filter(|factor| *factor == Factor::Replica || factor.is_setting())
+    {
+        let level = unguarded(field(factor.name()));
+        if !level.is_empty() {
+            cell.set(factor, level)
+                .map_err(|_| format!("`{}` is not a level of {factor}", level.escape_debug()))?;
+        }
+    }
+    let status = match (field("status"), unguarded(field("reasons"))) {
+        ("valid", _) => RunStatus::Valid,
+        ("invalid", reasons) => RunStatus::Invalid(reasons.split("; ").map(str::to_owned).collect()),
+        (other, _) => return Err(format!("`{}` is not a status", other.escape_debug())),
+    };
+    // An imported run may have neither.
+    let time = |name| if field(name).is_empty() { Ok(0) } else { read::<u64>(name, field(name)) };
+    let times = ["started_unix_ns", "wall_ns"].map(time);
+    let [started_unix_ns, wall_ns] = times;
+    let (started_unix_ns, wall_ns) = (started_unix_ns?.min(i64::MAX as u64), wall_ns?.min(10_u64.pow(17)));
+    let probe: Probe = read("probe", field("probe"))?;
+    Ok(RunRecord {
+        spec: spec(&cell, probe, None, wall_ns),
+        trial: Trial { block, position, cell, probe },
+        started_unix_ns,
+        wall_ns,
+        status,
+        values: BTreeMap::new(),
+        drops: Drops::default(),
+        host_reports: Vec::new(),
+        warnings: Vec::new(),
+    })
+}
+
+/// What is known of how a run was made.
+pub(crate) fn spec(cell: &Cell, probe: Probe, rate: Option<f64>, lasted_ns: u64) -> TrialSpec {
+    let bits = 8.0 * f64::from(cell.payload_bytes().max(1));
+    let pacing = match rate {
+        Some(rate) => Pacing::Schedule(rate / bits),
+        None if probe == Probe::Echo => Pacing::Lockstep,
+        None => Pacing::Flood,
+    };
+    let length = Length::Time(lasted_ns);
+    let probe =
+        ProbeSpec { probe, pacing, length, warmup_ns: 0, interval_ns: lasted_ns.max(1), metrics: Vec::new() };
+    TrialSpec { cpu_scope: CpuScope::Various, ..TrialSpec::new(0, cell, probe) }
+}

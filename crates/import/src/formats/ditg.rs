@@ -1,0 +1,81 @@
+//! Text of D-ITG's ITGDec, version 2.8. It tells neither the transport nor whether delays are of one way or of both.
+
+use crate::error::ImportError;
+use crate::file::{Content, Format, ToolFile};
+use crate::test::{ToolTest, family, nanoseconds};
+use crate::value::{MOST_TESTS, number, untold};
+use stacklab_model::{Metric, Probe, Value};
+use std::collections::BTreeMap;
+
+/// Lines that each flow has.
+const NEEDED: [&str; 5] =
+    ["Total time", "Total packets", "Bytes received", "Average bitrate", "Packets dropped"];
+
+/// Reads the flows of a file: each is a test.
+pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
+    let mut version = None;
+    let mut flows: Vec<(usize, Vec<&str>, BTreeMap<&str, &str>)> = Vec::new();
+    let mut totals = false;
+    for (place, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(said) = line.strip_prefix("ITGDec version ") {
+            version = said.split_whitespace().next().map(str::to_owned);
+        } else if line.starts_with("Flow number:") {
+            if totals || flows.len() == MOST_TESTS {
+                return Err(ImportError::of_line(place, "no flow is expected here".to_owned()));
+            }
+            flows.push((place, Vec::new(), BTreeMap::new()));
+        } else if line.contains("TOTAL RESULTS") {
+            totals = true;
+        } else if let (Some((_, ends, figures)), false) = (flows.last_mut(), totals) {
+            if let Some(end) = line.strip_prefix("From ").or(line.strip_prefix("To ")) {
+                ends.push(end.trim().rsplit_once(':').map_or(end, |(address, _)| address));
+            } else if let Some((name, figure)) = line.split_once('=') {
+                figures.insert(name.trim(), figure.trim());
+            }
+        }
+    }
+    if !totals {
+        let reason = "the total results at the end are missing: the file is cut short, or not from ITGDec";
+        return Err(ImportError::of_file(reason.to_owned()));
+    }
+    let read = |(place, ends, figures): &(usize, Vec<&str>, BTreeMap<&str, &str>)| {
+        test(ends, figures).map_err(|reason| ImportError::of_line(*place, reason))
+    };
+    let tests = flows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok(ToolFile { format: Format::Ditg, version, content: Content::Tests(tests), left_out: Vec::new() })
+}
+
+fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, String> {
+    let figure = |name: &str| -> Result<f64, String> {
+        let text = figures.get(name).ok_or_else(|| format!("this flow has no `{name}`"))?;
+        let first = text.split_whitespace().next().unwrap_or_default();
+        number(first).ok_or_else(|| format!("`{name}` of this flow is not a number"))
+    };
+    let mut found = [0.0; NEEDED.len()];
+    for (place, name) in NEEDED.iter().enumerate() {
+        found[place] = figure(name)?;
+    }
+    let [seconds, packets, bytes, rate, dropped] = found;
+    let unit = figures["Average bitrate"].split_whitespace().nth(1).unwrap_or_default();
+    if unit != "Kbit/s" {
+        return Err(format!("the unit of the bitrate is `{}`, and Kbit/s is expected", unit.escape_debug()));
+    }
+    let mut test = ToolTest::new(Probe::Stream);
+    test.family = if let [from, to] = ends { family(from, to) } else { None };
+    test.duration_ns = nanoseconds(seconds);
+    let size = bytes / packets;
+    test.size = (size >= 1.0 && size.fract() == 0.0 && size < 65_536.0).then_some(size as u32);
+    test.set(Metric::Throughput, Value::Measured(rate / 1e3));
+    test.set(Metric::Loss, Value::finite(dropped / (packets + dropped), "nothing was sent"));
+    test.set(Metric::MessageRate, Value::finite(packets / seconds, "it took no time"));
+    for (metric, name) in [(Metric::OneWayDelayMean, "Average delay"), (Metric::Jitter, "Average jitter")] {
+        let said =
+            figure(name).map_or_else(|_| "not stated".to_owned(), |seconds| format!("{} ms", seconds * 1e3));
+        test.set(
+            metric,
+            untold("ITGDec", &format!("whether delays are one-way or round-trip (it says {said})")),
+        );
+    }
+    Ok(test)
+}

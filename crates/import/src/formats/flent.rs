@@ -1,0 +1,195 @@
+//! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
+
+use crate::error::ImportError;
+use crate::file::{Content, Format, ToolFile};
+use crate::json::{Documents, Node, documents};
+use crate::series::{Part, of_flows};
+use crate::test::{ToolTest, family, nanoseconds};
+use stacklab_model::{Direction, Family, Metric, Probe, Role, Transport, Value};
+
+/// The newest format of flent's files.
+const NEWEST: f64 = 4.0;
+
+/// Reads a file: a test for each kind of its traffic.
+pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
+    let Documents { documents: found, beside, .. } = documents(text, &["raw_values"])?;
+    let [document] = &found[..] else {
+        return Err(ImportError::of_file("it has more than one document".to_owned()));
+    };
+    let (Some(meta), Some(results)) = (document.get("metadata"), document.get("results")) else {
+        return Err(ImportError::of_file(
+            "it has no metadata and results: this is not a file of flent".to_owned(),
+        ));
+    };
+    match document.number("version") {
+        Some(version) if version > NEWEST => {
+            return Err(ImportError::of_file(format!(
+                "its format is {version}, and up to {NEWEST} are known"
+            )));
+        }
+        Some(_) => {}
+        None => return Err(ImportError::of_file("it has no version".to_owned())),
+    }
+    let version = meta.text("FLENT_VERSION").map(str::to_owned);
+    let mut left_out: Vec<String> =
+        beside.into_iter().map(|(_, line)| format!("a line outside the JSON: {line}")).collect();
+    let mut streams: [Vec<Stream<'_>>; 2] = [Vec::new(), Vec::new()];
+    let of =
+        |name: &str, series| Stream { series, meta: meta.get("SERIES_META").and_then(|all| all.get(name)) };
+    let (mut tests, mut pings) = (Vec::new(), Vec::new());
+    for (name, series) in results.fields() {
+        let is_sum = ["sum", "avg", "totals", "max", "min"].iter().any(|word| name.ends_with(word));
+        match name.as_str() {
+            // An index that flent computes, and the statistics of a stream's socket (`TCP upload::tcp_cwnd`).
+            name if is_sum || name.ends_with("fairness") || name.contains("::") => {}
+            name if name.starts_with("TCP upload") => streams[0].push(of(name, series)),
+            name if name.starts_with("TCP download") => streams[1].push(of(name, series)),
+            name if name.starts_with("Ping (ms) UDP") => pings.push((name, series)),
+            name if name.contains("ICMP") => {
+                left_out.push(format!("{name}: stacklab has no such transport"));
+            }
+            name => left_out.push(format!("{name}: stacklab has no such metric")),
+        }
+    }
+    for (name, series) in pings {
+        // Not those of a path without load, and `rtt_under_load` is beside one stream in one direction.
+        if streams.iter().all(Vec::is_empty) {
+            tests.push(round_trips(meta, name, series));
+        } else {
+            left_out.push(format!("{name}: stacklab has no metric for round trips during these streams"));
+        }
+    }
+    let times = document.get("x_values").map(figures).unwrap_or_default();
+    match streams.each_ref().map(|series| !series.is_empty()) {
+        [true, true] => {
+            let mut test = stream(meta, &streams[0], Direction::Both);
+            test.set(Metric::ThroughputReverse, rate(&streams[1]));
+            tests.push(test);
+        }
+        [true, false] => {
+            tests.push(series(stream(meta, &streams[0], Direction::Forward), &times, &streams[0]))
+        }
+        [false, true] => {
+            tests.push(series(stream(meta, &streams[1], Direction::Reverse), &times, &streams[1]))
+        }
+        [false, false] => {}
+    }
+    Ok(ToolFile { format: Format::Flent, version, content: Content::Tests(tests), left_out })
+}
+
+fn begun(meta: &Node, probe: Probe, transport: Transport) -> ToolTest {
+    let mut test = ToolTest::new(probe);
+    test.transport = Some(transport);
+    test.family = match meta.number("IP_VERSION") {
+        Some(4.0) => Some(Family::Ipv4),
+        Some(6.0) => Some(Family::Ipv6),
+        _ => meta.text("HOST").and_then(|host| family(host, host)),
+    };
+    test.duration_ns = meta.count("LENGTH").map_or(0, nanoseconds);
+    test
+}
+
+/// The figures of a series, without gaps.
+fn figures(series: &Node) -> Vec<f64> {
+    let figure = |node: &Node| if let Node::Number(number) = node { Some(*number) } else { None };
+    series.items().iter().filter_map(figure).filter(|number| number.abs() <= 1e18).collect()
+}
+
+fn mean(figures: &[f64]) -> Value {
+    Value::finite(figures.iter().sum::<f64>() / figures.len() as f64, "the series has no figures")
+}
+
+/// UDP: irtt sends on a schedule, netperf after each answer.
+fn round_trips(meta: &Node, name: &str, series: &Node) -> ToolTest {
+    let runner = meta.get("SERIES_META").and_then(|all| all.get(name)?.text("RUNNER"));
+    let (probe, median, average) = match runner {
+        Some("IrttRunner") => (Probe::EchoOpenLoop, Metric::RttOpen, Metric::RttOpenMean),
+        _ => (Probe::Echo, Metric::Rtt, Metric::RttMean),
+    };
+    let mut test = begun(meta, probe, Transport::Udp);
+    let mut figures = figures(series);
+    test.set(average, mean(&figures));
+    figures.sort_by(f64::total_cmp);
+    let middle = match figures.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => figures[count / 2],
+        count => (figures[count / 2 - 1] + figures[count / 2]) / 2.0,
+    };
+    test.set(median, Value::finite(middle, "the series has no figures"));
+    test.warn(
+        "tool_interpolated",
+        "flent's series are interpolated between measurements".to_owned(),
+        "extremes and medians are smoothed",
+    );
+    test
+}
+
+/// A stream's rates, and its tool's own figures of the whole.
+struct Stream<'a> {
+    series: &'a Node,
+    meta: Option<&'a Node>,
+}
+
+impl Stream<'_> {
+    fn count(&self, name: &str) -> Option<f64> {
+        self.meta?.count(name)
+    }
+
+    fn is_in_megabits(&self) -> bool {
+        self.meta.and_then(|meta| meta.text("UNITS")).is_none_or(|unit| unit == "Mbits/s")
+    }
+
+    /// Its mean rate, Mbit/s: its tool's own, since a mean of the samples leaves out the time in which nothing arrived.
+    fn rate(&self) -> Option<f64> {
+        let bytes = || {
+            Some(self.count("BYTES_RECVD")? * 8.0 / 1e6 / self.count("ELAPSED_TIME").filter(|s| *s > 0.0)?)
+        };
+        let told = self.count("MEAN_VALUE").filter(|_| self.is_in_megabits());
+        told.or_else(bytes).or_else(|| mean(&figures(self.series)).measured())
+    }
+}
+
+/// Streams of one direction: their mean rates, added up.
+fn stream(meta: &Node, streams: &[Stream<'_>], direction: Direction) -> ToolTest {
+    let mut test = begun(meta, Probe::Stream, Transport::Tcp);
+    (test.direction, test.flows) = (direction, streams.len() as u32);
+    test.set(Metric::Throughput, rate(streams));
+    let sizes: Vec<Option<f64>> = streams.iter().map(|stream| stream.count("SEND_SIZE")).collect();
+    let is_size = |size: &f64| (1.0..=f64::from(16 << 20)).contains(size);
+    if let Some(Some(size)) = sizes.first().filter(|first| sizes.iter().all(|size| size == *first)) {
+        test.size = Some(*size).filter(is_size).map(|size| size as u32);
+    }
+    let all = |name| streams.iter().map(|stream| stream.count(name)).sum::<Option<f64>>();
+    if let Some(again) = all("TCP_RETRANSMIT") {
+        test.set_retransmits(Some(again), all("BYTES_SENT").or_else(|| all("BYTES_RECVD")).unwrap_or(0.0));
+    }
+    test
+}
+
+/// A test with its streams' rates as intervals. Tools print them at the host that started them: the sender of an
+/// upload, the receiver of a download.
+fn series(mut test: ToolTest, times: &[f64], streams: &[Stream<'_>]) -> ToolTest {
+    let step = times.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.0);
+    let part = |stream: &Stream<'_>, (place, from): (usize, &f64)| {
+        let to = times.get(place + 1).copied().unwrap_or(from + step);
+        // flent has null where it has nothing to interpolate between.
+        let rate = if let Some(Node::Number(rate)) = stream.series.items().get(place) { *rate } else { 0.0 };
+        Part { from: *from, to, bytes: rate.max(0.0) * 1e6 / 8.0 * (to - from), messages: 0.0 }
+    };
+    let of = |stream: &Stream<'_>| -> Vec<Part> {
+        times.iter().enumerate().map(|place| part(stream, place)).collect()
+    };
+    if streams.iter().all(Stream::is_in_megabits) {
+        let flows: Vec<Vec<Part>> = streams.iter().map(of).collect();
+        let flows: Vec<&[Part]> = flows.iter().map(Vec::as_slice).collect();
+        let role = if test.direction == Direction::Reverse { Role::Receiver } else { Role::Sender };
+        test.series = of_flows(role, &flows);
+    }
+    test
+}
+
+/// The mean rates of streams, added up.
+fn rate(streams: &[Stream<'_>]) -> Value {
+    let means: Option<f64> = streams.iter().map(Stream::rate).sum();
+    means.map_or_else(|| Value::Missing("a stream has no figures".to_owned()), Value::Measured)
+}

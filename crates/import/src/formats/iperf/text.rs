@@ -1,0 +1,331 @@
+//! Text of iperf 2 (`-e`, and without it), versions 2.0 to 2.2. Its figures have three digits.
+
+use crate::error::ImportError;
+use crate::file::{Content, Format, ToolFile};
+use crate::series::{MOST_ROWS, Part, of_flows};
+use crate::test::{ToolTest, family, nanoseconds};
+use crate::value::{MOST_TESTS, amount, bits_per_second, clock_seconds, number, unix_ns, untold};
+use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
+use std::collections::BTreeMap;
+
+/// How many tests before the last one may still run.
+const MOST_RUNNING: usize = 1000;
+
+/// What is said before the tests of a client or a server.
+#[derive(Debug, Clone, Copy, Default)]
+struct Head {
+    transport: Option<Transport>,
+    size: Option<u32>,
+    is_server: bool,
+}
+
+/// The connections of a test, by their numbers.
+#[derive(Default)]
+struct Group {
+    head: Head,
+    connections: BTreeMap<String, Connection>,
+    has_results: bool,
+    /// Datagrams that arrived late.
+    late: f64,
+}
+
+struct Connection {
+    line: usize,
+    ends: [String; 2],
+    is_reverse: bool,
+    own: Option<Outcome>,
+    /// The lines of this host, that of the whole test included.
+    parts: Vec<Part>,
+    /// Whether its last line was of an interval that does not begin with the test: the whole test's line comes last.
+    is_open: bool,
+    /// By the server, which sends it to the client.
+    server: Option<Outcome>,
+    /// When it began, nanoseconds since the Unix epoch.
+    began_unix_ns: Option<u64>,
+}
+
+/// A line of results from the begin of a test.
+struct Outcome {
+    seconds: f64,
+    bytes: f64,
+    bits_per_second: f64,
+    /// Jitter in ms, datagrams lost and sent.
+    udp: Option<[f64; 3]>,
+    retries: Option<f64>,
+    /// The sender's round trip, ms.
+    rtt: Option<f64>,
+    /// Whether all of its digits are printed (`-f b`).
+    is_exact: bool,
+}
+
+impl Outcome {
+    fn part(&self, from: f64) -> Part {
+        let messages = self.udp.map_or(0.0, |[_, lost, sent]| (sent - lost).max(0.0));
+        Part { from, to: self.seconds, bytes: self.bytes, messages }
+    }
+}
+
+/// The intervals of connections: their lines without that of the whole test, which is the last one.
+fn series(connections: &BTreeMap<String, Connection>, is_receiver: bool) -> Option<ToolSeries> {
+    let intervals = |connection: &Connection| {
+        let (whole, parts) = connection.parts.split_last()?;
+        (whole.from == 0.0).then(|| parts.to_vec())
+    };
+    let flows: Vec<Vec<Part>> = connections.values().map(intervals).collect::<Option<_>>()?;
+    let flows: Vec<&[Part]> = flows.iter().map(Vec::as_slice).collect();
+    of_flows(if is_receiver { Role::Receiver } else { Role::Sender }, &flows)
+}
+
+/// Reads the tests of a file.
+pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
+    let (mut head, mut version) = (Head::default(), None);
+    // A server's log has connections that begin while others run: a group is closed at the end.
+    let (mut groups, mut group): (Vec<Group>, _) = (Vec::new(), Group::default());
+    let (mut of_server, mut left_out) = (false, Vec::new());
+    // A client that tests both directions listens, too (-d and -r).
+    let (mut is_client, mut listening) = (false, None);
+    // Whether a connection came before this host connected to another: it is the server.
+    let mut is_served = false;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let failed = |reason: String| ImportError::of_line(number, reason);
+        if let Some(rest) =
+            line.strip_prefix("Client connecting to ").or(line.strip_prefix("Server listening on "))
+        {
+            // Connections may be listed before their sum.
+            if group.has_results {
+                groups.push(std::mem::take(&mut group));
+            }
+            let transport = [("TCP", Transport::Tcp), ("UDP", Transport::Udp)];
+            let named = transport.iter().find(|(name, _)| rest.split_whitespace().any(|word| word == *name));
+            let port = rest.split_once("port ").and_then(|(_, port)| port.split_whitespace().next());
+            if line.starts_with("Server") {
+                listening = port.map(str::to_owned);
+            } else {
+                is_client = true;
+            }
+            head =
+                Head { transport: named.map(|(_, t)| *t), size: None, is_server: line.starts_with("Server") };
+        } else if let Some(rest) = line.strip_prefix("Sending ") {
+            head.size = rest.split_whitespace().next().and_then(|bytes| bytes.parse().ok());
+        } else if let Some(rest) = line.strip_prefix("Write buffer size:") {
+            // `1.42 KByte` is rounded, and no size.
+            let size = amount(rest, "Byte", 1024.0);
+            let is_rounded = rest.split_whitespace().next().is_some_and(|amount| amount.contains('.'));
+            head.size = size.filter(|_| !is_rounded).map(|bytes| bytes as u32);
+        } else if let Some((id, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+            let (id, rest) = (id.trim().trim_start_matches('*').to_owned(), rest.trim());
+            if let Some(ends) = rest.strip_prefix("local ") {
+                if group.has_results {
+                    groups.push(std::mem::take(&mut group));
+                }
+                if let Some((_, peer)) = rest.split_once("(peer ") {
+                    version = peer.split(')').next().map(str::to_owned);
+                }
+                group.head = head;
+                let (ends, ports) =
+                    ends_of(ends).ok_or_else(|| failed("this is not a pair of addresses".to_owned()))?;
+                is_served |= !is_client;
+                // Of a client that listens: what comes to its port. Of a server: what it begins to the client's.
+                let came_back = listening.as_deref() == Some(ports[usize::from(is_served)]);
+                let is_reverse = rest.contains("(reverse)") || is_client && came_back;
+                let began_unix_ns = rest.split_once(" on ").and_then(|(_, time)| time_ns(time));
+                let connection = Connection {
+                    line: number,
+                    ends,
+                    is_reverse,
+                    own: None,
+                    parts: Vec::new(),
+                    is_open: false,
+                    server: None,
+                    began_unix_ns,
+                };
+                if group.connections.insert(id, connection).is_some() {
+                    return Err(failed("its number is used twice".to_owned()));
+                }
+            } else if rest.starts_with("Server Report") {
+                of_server = true;
+            } else if let Some(late) = late_datagrams(rest) {
+                group.late += late;
+                of_server = false;
+            } else if rest.contains(" sec ") && !rest.contains("-PDF:") {
+                let (from, outcome) =
+                    outcome(rest).ok_or_else(|| failed("these are not results of iperf".to_owned()))?;
+                if !group.has_results {
+                    group.head = head;
+                }
+                group.has_results = true;
+                if id.starts_with("SUM") {
+                    continue;
+                }
+                let connection = match group.connections.get_mut(&id) {
+                    Some(connection) => Some(connection),
+                    None => groups
+                        .iter_mut()
+                        .rev()
+                        .take(MOST_RUNNING)
+                        .find_map(|group| group.connections.get_mut(&id)),
+                };
+                let Some(connection) = connection else {
+                    return Err(failed(format!("connection {} was not begun", id.escape_debug())));
+                };
+                connection.is_open = from > 0.0;
+                if !of_server && connection.parts.len() <= MOST_ROWS {
+                    connection.parts.push(outcome.part(from));
+                }
+                let known = if of_server { &mut connection.server } else { &mut connection.own };
+                of_server = false;
+                if from == 0.0 && known.as_ref().is_none_or(|known| outcome.seconds > known.seconds) {
+                    *known = Some(outcome);
+                }
+            } else if rest.starts_with("WARNING") {
+                left_out.push(format!("line {}: {rest}", number + 1));
+            }
+        }
+        if groups.len() > MOST_TESTS || group.connections.len() > 10_000 {
+            return Err(failed("there are too many tests".to_owned()));
+        }
+    }
+    groups.push(group);
+    let mut tests = Vec::new();
+    groups.into_iter().try_for_each(|group| close(group, &mut tests))?;
+    Ok(ToolFile { format: Format::IperfText, version, content: Content::Tests(tests), left_out })
+}
+
+/// The addresses and ports of `A port N connected with B port N`.
+fn ends_of(text: &str) -> Option<([String; 2], [&str; 2])> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [local, "port", port, "connected", "with", peer, "port" | "port:", peer_port, ..] = words[..] else {
+        return None;
+    };
+    Some(([local.to_owned(), peer.to_owned()], [port, peer_port]))
+}
+
+/// `0.0-10.0 sec  1 datagrams received out-of-order`: their number.
+fn late_datagrams(text: &str) -> Option<f64> {
+    let (_, rest) = text.split_once(" sec ")?;
+    number(rest.trim().strip_suffix("datagrams received out-of-order")?.trim())
+}
+
+/// `2024-01-01 00:00:00.500 (UTC)` in nanoseconds since the Unix epoch.
+fn time_ns(text: &str) -> Option<u64> {
+    let (time, zone) = text.split_once(" (")?;
+    let (date, clock) = time.trim().split_once(' ')?;
+    // It prints milliseconds.
+    let seconds = (clock_seconds(clock)? * 1e3).round() / 1e3;
+    unix_ns(date, seconds).filter(|_| zone.starts_with("UTC"))
+}
+
+/// `0.0000-2.0020 sec  2.51 MBytes  10.5 Mbits/sec ..`: the begin, and the results.
+fn outcome(text: &str) -> Option<(f64, Outcome)> {
+    let (interval, rest) = text.split_once(" sec ")?;
+    let (from, to) = interval.trim().split_once('-')?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let [bytes, bytes_unit, rate, rate_unit, more @ ..] = &words[..] else { return None };
+    let bytes = amount(&[*bytes, *bytes_unit].join(" "), "Byte", 1024.0)?;
+    let rate = [*rate, *rate_unit].join(" ");
+    let bits = bits_per_second(&rate)?;
+    let udp = match more {
+        // Of TCP, latencies stand there (--trip-times).
+        [jitter, "ms", lost_of_sent, ..] if number(jitter).is_some() => {
+            // Before version 2.1, `0/ 1811`.
+            let (lost, sent) = match lost_of_sent.strip_suffix('/') {
+                Some(lost) => (lost, *more.get(3)?),
+                None => lost_of_sent.split_once('/')?,
+            };
+            Some([number(jitter)?, number(lost)?, number(sent)?])
+        }
+        _ => None,
+    };
+    let retries = match more {
+        [written, retries, window, ..] if written.contains('/') && window.contains('/') => number(retries),
+        _ => None,
+    };
+    // `400K/1500(50) us`: window, round trip and its variation.
+    let rtt = match more {
+        [_, _, window, "us", ..] => {
+            window.split_once('/').and_then(|(_, rtt)| number(rtt.split('(').next()?))
+        }
+        _ => None,
+    };
+    let is_exact = ["bits/sec", "Bytes/sec"].contains(rate_unit);
+    // Before version 2.0.14, ` 0.0- 1.0`.
+    let (from, to) = (from.trim(), to.trim());
+    let rtt = rtt.filter(|rtt| *rtt > 0.0).map(|us| us / 1e3);
+    Some((
+        number(from)?,
+        Outcome { seconds: number(to)?, bytes, bits_per_second: bits, udp, retries, rtt, is_exact },
+    ))
+}
+
+/// Ends a test.
+fn close(group: Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
+    let Group { head, connections, late, .. } = group;
+    let Some(first) = connections.values().next() else { return Ok(()) };
+    let mut test = ToolTest::new(Probe::Stream);
+    test.family = family(&first.ends[0], &first.ends[1]);
+    (test.transport, test.size, test.flows) = (head.transport, head.size, connections.len() as u32);
+    if let Some(other) = connections.values().find(|connection| connection.is_reverse != first.is_reverse) {
+        let reason = "both directions were measured at once (-d, --full-duplex) and cannot be separated: test one after the other (-r)";
+        return Err(ImportError::of_line(other.line, reason.to_owned()));
+    }
+    if first.is_reverse {
+        test.direction = Direction::Reverse;
+    }
+    let mut outcomes = Vec::new();
+    for (id, connection) in &connections {
+        // Who received tells more.
+        let outcome = connection
+            .server
+            .as_ref()
+            .or(connection.own.as_ref())
+            .filter(|_| !connection.is_open)
+            .ok_or_else(|| {
+                let reason = format!(
+                    "connection {} has no result of the whole test: the file is cut short",
+                    id.escape_debug()
+                );
+                ImportError::of_line(connection.line, reason)
+            })?;
+        outcomes.push((outcome, connection.server.is_some() || head.is_server != connection.is_reverse));
+    }
+    test.series = series(&connections, head.is_server != first.is_reverse);
+    test.duration_ns = nanoseconds(outcomes.iter().map(|(outcome, _)| outcome.seconds).fold(0.0, f64::max));
+    let arrived = outcomes.iter().all(|(_, is_receiver)| *is_receiver);
+    let rate: f64 = outcomes.iter().map(|(outcome, _)| outcome.bits_per_second).sum();
+    if arrived || head.transport != Some(Transport::Udp) {
+        test.set(Metric::Throughput, Value::Measured(rate / 1e6));
+    } else {
+        test.set(Metric::Throughput, Value::Missing("the file has no report of the server".to_owned()));
+    }
+    if !arrived && head.transport == Some(Transport::Tcp) {
+        let said = "a client of iperf counts what it wrote, some of which may be in its buffer";
+        test.warn("tool_side", said.to_owned(), "use the server's file, or longer tests");
+    }
+    test.started_unix_ns = connections.values().filter_map(|connection| connection.began_unix_ns).min();
+    if !outcomes.iter().all(|(outcome, _)| outcome.is_exact) {
+        test.warn(
+            "tool_digits",
+            "iperf's text has three digits".to_owned(),
+            "differences below 1 % may be rounding",
+        );
+    }
+    test.warn_late("iperf", late);
+    let rtts: Option<f64> = outcomes.iter().map(|(outcome, _)| outcome.rtt).sum();
+    if let Some(rtts) = rtts {
+        test.set(Metric::TcpSrtt, Value::Measured(rtts / outcomes.len() as f64));
+    }
+    let retries: Option<f64> = outcomes.iter().map(|(outcome, _)| outcome.retries).sum();
+    let bits = outcomes.iter().map(|(outcome, _)| outcome.bits_per_second * outcome.seconds);
+    test.set_retransmits(retries, bits.sum::<f64>() / 8.0);
+    let udp: Option<Vec<[f64; 3]>> = outcomes.iter().map(|(outcome, _)| outcome.udp).collect();
+    if head.transport == Some(Transport::Udp) {
+        let sum = |place: usize| udp.iter().flatten().map(|row| row[place]).sum::<f64>();
+        let reason = "the file has no report of the server";
+        test.set(Metric::Loss, Value::finite(sum(1) / sum(2), reason));
+        test.set(Metric::JitterRfc3550, Value::finite(sum(0) / udp.iter().flatten().count() as f64, reason));
+        test.set(Metric::OneWayDelay, untold("iperf", "whether the clocks of both hosts agree"));
+    }
+    tests.push(test);
+    Ok(())
+}

@@ -1,0 +1,320 @@
+//! JSON of iperf3, versions 3.0 to 3.21. What differs between versions:
+//!
+//! - to 3.10: names are there twice with `--bidir`;
+//! - before 3.11: of UDP, bytes and rate are what was sent, beside losses and jitter of what arrived, and nothing
+//!   more. Such bytes are not taken for received ones;
+//! - from 3.2: of TCP, `seconds` of a receiver are the sender's; `end` is its own;
+//! - with `-R`, round trips of TCP are not known, and are 0.
+
+use crate::error::ImportError;
+use crate::file::{Content, Format, ToolFile};
+use crate::json::{Documents, Node, Rows, with_rows};
+use crate::series::{MOST_ROWS, Part, of_flows};
+use crate::test::{ToolTest, family, nanoseconds};
+use crate::value::{MOST_TESTS, untold};
+use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
+
+/// The intervals of a test, or the lines of a stream that are intervals: their sums.
+const INTERVALS: Rows = Rows {
+    list: "intervals",
+    document: Some("{\"event\":\"interval\""),
+    fields: &["event", "data", "sum", "start", "end", "bytes", "packets", "lost_packets", "omitted"],
+};
+
+/// Reads the tests of a file.
+pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
+    let Documents { documents: found, beside, rows } = with_rows(text, &[], &INTERVALS)?;
+    let mut tests: Vec<ToolTest> = Vec::new();
+    let mut left_out = Vec::new();
+    let is_streamed = found.iter().any(|document| document.get("event").is_some());
+    let found = if is_streamed { streamed(found, rows <= MOST_ROWS) } else { found };
+    let version = found.iter().find_map(|document| document.get("start")?.text("version"));
+    let version = version.map(|version| version.trim_start_matches("iperf ").to_owned());
+    for (number, document) in found.iter().enumerate() {
+        if document.get("start").is_none() {
+            return Err(ImportError::of_file(format!(
+                "test {} has no start: this is not JSON of iperf3",
+                number + 1
+            )));
+        }
+        let is_measured =
+            document.get("end").and_then(|end| end.get("streams")).is_some_and(|s| !s.items().is_empty());
+        match (is_measured, document.text("error")) {
+            (true, _) if tests.len() == MOST_TESTS => {
+                return Err(ImportError::of_file("it has too many tests".into()));
+            }
+            (true, _) => tests.push(test(document)),
+            (false, Some(error)) => left_out.push(format!("test {} failed: {error}", number + 1)),
+            (false, None) => {
+                return Err(ImportError::of_file(format!(
+                    "test {} has no end: the file is cut short",
+                    number + 1
+                )));
+            }
+        }
+    }
+    for (before, line) in beside {
+        // An error behind a test is that test's, if one document is one test.
+        let test = if is_streamed {
+            tests.last_mut()
+        } else {
+            before.checked_sub(1).and_then(|at| tests.get_mut(at))
+        };
+        match test.filter(|_| line.contains("error")) {
+            Some(test) => test.invalid.push(format!("a line outside the JSON: {line}")),
+            None => left_out.push(format!("a line outside the JSON: {line}")),
+        }
+    }
+    Ok(ToolFile { format: Format::Iperf3, version, content: Content::Tests(tests), left_out })
+}
+
+/// The tests of `--json-stream`: a line for each event. `has_rows` says whether all intervals are there.
+fn streamed(events: Vec<Node>, has_rows: bool) -> Vec<Node> {
+    let mut tests: Vec<Vec<(String, Node)>> = Vec::new();
+    for event in events {
+        let Node::Fields(fields) = event else { continue };
+        let (mut name, mut data) = (String::new(), Node::Null);
+        for (field, value) in fields {
+            match (field.as_str(), value) {
+                ("event", Node::Text(text)) => name = text,
+                ("data", value) => data = value,
+                _ => {}
+            }
+        }
+        if name == "start" || tests.is_empty() {
+            tests.push(Vec::new());
+        }
+        let Some(test) = tests.last_mut() else { continue };
+        match test.last_mut() {
+            _ if name != "interval" => test.push((name, data)),
+            Some((last, Node::List(rows))) if last == "intervals" && has_rows => rows.push(data),
+            _ if has_rows => test.push(("intervals".to_owned(), Node::List(vec![data]))),
+            _ => {}
+        }
+    }
+    tests.into_iter().map(Node::Fields).collect()
+}
+
+/// The streams of one direction.
+#[derive(Default)]
+struct Way {
+    streams: u32,
+    sent: f64,
+    received: f64,
+    end: f64,
+    retransmits: Option<f64>,
+    rtts: Vec<f64>,
+    jitters: Vec<f64>,
+    lost: f64,
+    packets: f64,
+    late: f64,
+    /// Whether this host sends.
+    sends: bool,
+}
+
+impl Way {
+    fn add(&mut self, stream: &Node) {
+        self.streams += 1;
+        if let Some(udp) = stream.get("udp") {
+            let of = |name| udp.count(name).unwrap_or(0.0);
+            self.jitters.extend(udp.count("jitter_ms"));
+            self.lost += of("lost_packets");
+            self.packets += of("packets");
+            self.late += of("out_of_order");
+        }
+        if let Some(sender) = stream.get("sender") {
+            self.sent += sender.count("bytes").unwrap_or(0.0);
+            if let Some(count) = sender.count("retransmits") {
+                *self.retransmits.get_or_insert(0.0) += count;
+            }
+            self.rtts.extend(sender.count("mean_rtt").filter(|rtt| *rtt > 0.0));
+        }
+        if let Some(receiver) = stream.get("receiver") {
+            self.received += receiver.count("bytes").unwrap_or(0.0);
+            let lasted = receiver.count("end").unwrap_or(0.0) - receiver.count("start").unwrap_or(0.0);
+            self.end = self.end.max(lasted);
+        }
+    }
+}
+
+pub(crate) fn test(document: &Node) -> ToolTest {
+    let null = Node::Null;
+    let [start, end] = ["start", "end"].map(|name| document.get(name).unwrap_or(&null));
+    let asked = start.get("test_start").unwrap_or(&null);
+    let mut test = ToolTest::new(Probe::Stream);
+    let connection = start.get("connected").and_then(|list| list.items().first());
+    test.family = connection.and_then(|of| family(of.text("local_host")?, of.text("remote_host")?));
+    test.transport = asked.text("protocol").and_then(|name| name.to_ascii_lowercase().parse().ok());
+    test.size = asked
+        .count("blksize")
+        .filter(|size| *size >= 1.0 && *size <= f64::from(16 << 20))
+        .map(|size| size as u32);
+    let rate = asked.count("target_bitrate").or_else(|| start.count("target_bitrate"));
+    test.rate = rate.filter(|rate| *rate > 0.0);
+    let began = start.get("timestamp");
+    test.started_unix_ns = began
+        .and_then(|began| began.count("timesecs"))
+        .filter(|s| *s < 9e9)
+        .map(|seconds| seconds as u64 * 1_000_000_000);
+    // With -n and -k it is 0, and the end has the seconds.
+    test.duration_ns = asked.count("duration").map_or(0, nanoseconds);
+    let is_counted = ["bytes", "blocks"].iter().any(|name| asked.is_set(name));
+    // A server tells the same of the other side.
+    let is_server = start.get("accepted_connection").is_some();
+    let reverse = asked.is_set("reverse");
+    let mut ways = [Way::default(), Way::default()];
+    for stream in end.get("streams").map_or(&[][..], Node::items) {
+        let one = ["udp", "sender", "receiver"].iter().find_map(|name| stream.get(name));
+        let sends =
+            one.and_then(|one| one.number("sender")).map_or(reverse == is_server, |sends| sends != 0.0);
+        let way = &mut ways[usize::from(sends == is_server)];
+        way.sends = sends;
+        way.add(stream);
+    }
+    let [forward, back] = &ways;
+    test.direction = match (forward.streams, back.streams) {
+        (1.., 1..) => Direction::Both,
+        (0, _) => Direction::Reverse,
+        _ => Direction::Forward,
+    };
+    let way = if test.direction == Direction::Reverse { back } else { forward };
+    test.flows = way.streams;
+    if test.duration_ns == 0 {
+        test.duration_ns = nanoseconds(way.end);
+    }
+    let said = Said { end, is_server, is_counted };
+    let throughput = throughput(&test, &said, way, false);
+    test.set(Metric::Throughput, throughput);
+    if test.direction == Direction::Both {
+        let throughput = self::throughput(&test, &said, back, true);
+        test.set(Metric::ThroughputReverse, throughput);
+    }
+    if test.direction != Direction::Both {
+        test.series = series(document, way.sends);
+    }
+    figures(&mut test, &said, way);
+    if let Some(error) = document.text("error") {
+        test.invalid.push(format!("iperf3 says: {error}"));
+    }
+    test
+}
+
+/// The intervals of this host, which sends or receives.
+fn series(document: &Node, sends: bool) -> Option<ToolSeries> {
+    let of_row = |row: &Node| {
+        let sum = row.get("sum")?;
+        let of = |name| sum.count(name);
+        let lost = of("lost_packets").filter(|_| !sends).unwrap_or(0.0);
+        let messages = (of("packets").unwrap_or(0.0) - lost).max(0.0);
+        let part = Part { from: of("start")?, to: of("end")?, bytes: of("bytes")?, messages };
+        (!sum.is_set("omitted")).then_some(part)
+    };
+    let parts: Vec<Part> = document.get("intervals")?.items().iter().filter_map(of_row).collect();
+    of_flows(if sends { Role::Sender } else { Role::Receiver }, &[&parts])
+}
+
+/// Warns of datagrams that were lost after the last one that arrived, which iperf3 does not count.
+fn late_losses(test: &mut ToolTest, end: &Node, way: &Way) {
+    let of = |name: &str| end.get(name).and_then(|sum| sum.count("packets"));
+    let (Some(sent), Some(counted)) = (of("sum_sent"), of("sum_received")) else { return };
+    if test.direction != Direction::Both && counted > 0.0 && sent > counted {
+        let all = 100.0 * (1.0 - (counted - way.lost).max(0.0) / sent);
+        test.warn(
+            "tool_loss",
+            format!(
+                "iperf3 counts losses up to the last datagram that arrived: {sent} were sent, and it counted {counted} of \
+                 them"
+            ),
+            &format!("if the rest was lost too, the loss is {all:.3} %"),
+        );
+    }
+}
+
+/// The end of a document, and whose it is.
+struct Said<'a> {
+    end: &'a Node,
+    is_server: bool,
+    /// Whether the test was to end after a number of bytes or blocks.
+    is_counted: bool,
+}
+
+/// What arrived in a direction, Mbit/s.
+fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Value {
+    let Said { end, is_server, is_counted } = *said;
+    // A client has the receiver's word; a server that sends has none, and writes 0.
+    let is_known = !(is_server && way.sends);
+    let (bytes, seconds) = match test.transport {
+        Some(Transport::Udp) => {
+            let name = if second { "sum_received_bidir_reverse" } else { "sum_received" };
+            let Some(sum) = end.get(name) else {
+                return Value::Missing(
+                    "this version of iperf3 reports the bytes sent, not those received".to_owned(),
+                );
+            };
+            (
+                sum.count("bytes").unwrap_or(0.0),
+                sum.count("end").unwrap_or(0.0) - sum.count("start").unwrap_or(0.0),
+            )
+        }
+        _ => (way.received, way.end),
+    };
+    match (bytes > 0.0, seconds > 0.0) {
+        (true, true) => Value::Measured(bytes * 8.0 / 1e6 / seconds),
+        (false, true) if is_known && !is_counted => Value::Measured(0.0),
+        (false, true) if is_known => Value::Missing(
+            "with -n and -k, some versions of iperf3 write 0 for the receiver although everything arrived"
+                .to_owned(),
+        ),
+        _ => untold("the file", "the receiver's counts"),
+    }
+}
+
+fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
+    let Said { end, is_server, .. } = *said;
+    let cpu = end.get("cpu_utilization_percent");
+    let user = |host: bool| {
+        let [all, user] = if host { ["host_total", "host_user"] } else { ["remote_total", "remote_user"] };
+        // 0 in all is what a server tells that does not know it.
+        let known = cpu.and_then(|cpu| cpu.count(all).filter(|all| *all > 0.0).and(cpu.count(user)));
+        known.map_or_else(|| untold("the file", "CPU time"), Value::Measured)
+    };
+    if test.direction != Direction::Both {
+        test.set(Metric::CpuEngineSender, user(way.sends));
+        test.set(Metric::CpuEngineReceiver, user(!way.sends));
+    }
+    for metric in [Metric::CpuSender, Metric::CpuReceiver] {
+        test.set(metric, untold("iperf3", "the host's CPU time, only that of iperf3"));
+    }
+    test.set_retransmits(way.retransmits, way.sent);
+    let mean = |figures: &[f64]| figures.iter().sum::<f64>() / figures.len() as f64;
+    let srtt = if way.rtts.is_empty() {
+        untold("the file", "round trips of the sender")
+    } else {
+        Value::Measured(mean(&way.rtts) / 1e3)
+    };
+    test.set(Metric::TcpSrtt, srtt);
+    if test.transport != Some(Transport::Udp) {
+        return;
+    }
+    if is_server && way.sends {
+        for metric in [Metric::JitterRfc3550, Metric::Loss] {
+            test.set(
+                metric,
+                Value::Missing("a sending server does not know the received bytes, and writes 0".to_owned()),
+            );
+        }
+    } else {
+        test.set(Metric::JitterRfc3550, Value::finite(mean(&way.jitters), "the file has no jitter"));
+        test.set(Metric::Loss, Value::finite(way.lost / way.packets, "the file has no datagrams"));
+        late_losses(test, end, way);
+    }
+    for metric in [Metric::OneWayDelay, Metric::Jitter] {
+        let what = if metric == Metric::Jitter {
+            "any any any any any any any jitter but the smoothed one (RFC 3550)"
+        } else {
+            "delays"
+        };
+        test.set(metric, untold("iperf3", what));
+    }
+    test.warn_late("iperf3", way.late);
+}

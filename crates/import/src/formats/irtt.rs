@@ -1,0 +1,90 @@
+//! JSON of irtt (`irtt client -o FILE`), version 0.9: round trips of datagrams on a schedule.
+
+use crate::error::ImportError;
+use crate::file::{Content, Format, ToolFile};
+use crate::json::{Documents, Node, documents};
+use crate::series::MOST_ROWS;
+use crate::test::{ToolTest, family};
+use crate::value::{quantile, rfc3339_ns, untold};
+use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Transport, Value};
+
+/// Reads the tests of a file: each document is one.
+pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
+    let Documents { documents: found, beside, .. } = documents(text, &["timestamps", "ipdv"])?;
+    let mut tests = Vec::new();
+    for (number, document) in found.iter().enumerate() {
+        let of = |name| document.get(name);
+        let (Some(config), Some(stats)) = (of("config"), of("stats")) else {
+            let reason = format!("document {} has no config and stats: this is not JSON of irtt", number + 1);
+            return Err(ImportError::of_file(reason));
+        };
+        tests.push(test(config, stats, of("round_trips").map_or(&[][..], Node::items)));
+    }
+    let version = found.iter().find_map(|document| document.get("version")?.text("irtt")).map(str::to_owned);
+    let left_out = beside.into_iter().map(|(_, line)| format!("a line outside the JSON: {line}")).collect();
+    Ok(ToolFile { format: Format::Irtt, version, content: Content::Tests(tests), left_out })
+}
+
+fn test(config: &Node, stats: &Node, round_trips: &[Node]) -> ToolTest {
+    let mut test = ToolTest::new(Probe::EchoOpenLoop);
+    test.transport = Some(Transport::Udp);
+    let host = |name| config.text(name).map(|end| end.rsplit_once(':').map_or(end, |(host, _)| host));
+    let bare = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    test.family = match config.text("ip_version") {
+        Some("IPv4") => Some(Family::Ipv4),
+        Some("IPv6") => Some(Family::Ipv6),
+        _ => host("local_address").zip(host("remote_address")).and_then(|(a, b)| family(&bare(a), &bare(b))),
+    };
+    let asked = config.get("params");
+    let count = |name| asked.and_then(|asked| asked.count(name));
+    test.size = count("length").filter(|length| (1.0..65_536.0).contains(length)).map(|length| length as u32);
+    test.rate = count("interval")
+        .zip(test.size)
+        .filter(|(interval, _)| *interval > 0.0)
+        .map(|(interval, size)| f64::from(size) * 8e9 / interval);
+    test.duration_ns = stats.count("duration").map_or(0, |ns| ns as u64);
+    test.started_unix_ns = stats.text("start_time").and_then(rfc3339_ns);
+    test.series = count("interval").and_then(|interval| series(round_trips, interval, test.size));
+    let mut delays: Vec<f64> =
+        round_trips.iter().filter_map(|one| one.get("delay")?.count("rtt")).map(|ns| ns / 1e6).collect();
+    delays.sort_by(f64::total_cmp);
+    let figure = |name: &str| stats.get("rtt").and_then(|rtt| rtt.count(name)).map(|ns| ns / 1e6);
+    let no_answer = || untold("the file", "a round trip: nothing was answered");
+    let is_answered = stats.count("packets_received").is_none_or(|count| count > 0.0);
+    for (metric, known) in [
+        (Metric::RttOpen, figure("median").or(quantile(&delays, 0.5))),
+        (Metric::RttOpenMean, figure("mean")),
+        (Metric::RttOpenP99, quantile(&delays, 0.99)),
+    ] {
+        test.set(metric, known.filter(|_| is_answered).map_or_else(no_answer, Value::Measured));
+    }
+    let lost = stats.count("packets_sent").zip(stats.count("packets_received"));
+    let lost = lost.map_or(f64::NAN, |(sent, received)| (1.0 - received / sent).max(0.0));
+    test.set(Metric::EchoLoss, Value::finite(lost, "the file has no counts of requests and answers"));
+    test
+}
+
+/// Answers by the second in which their requests were scheduled.
+fn series(round_trips: &[Node], interval_ns: f64, size: Option<u32>) -> Option<ToolSeries> {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let mut rows: Vec<(IntervalRow, f64)> = Vec::new();
+    for one in round_trips {
+        let second = one.count("seqno")? * interval_ns / SECOND_NS as f64;
+        if second >= MOST_ROWS as f64 {
+            return None;
+        }
+        while rows.len() <= second as usize {
+            let start_ns = rows.len() as u64 * SECOND_NS;
+            rows.push((IntervalRow { start_ns, messages: 0, bytes: 0, delay_mean_ns: None }, 0.0));
+        }
+        if let Some(rtt) = one.get("delay").and_then(|delay| delay.count("rtt")) {
+            let (row, sum) = &mut rows[second as usize];
+            row.messages += 1;
+            row.bytes += u64::from(size?);
+            *sum += rtt;
+            row.delay_mean_ns = Some(*sum / row.messages as f64);
+        }
+    }
+    let rows: Vec<IntervalRow> = rows.into_iter().map(|(row, _)| row).collect();
+    (rows.len() > 1).then_some(ToolSeries { role: Role::Sender, rows })
+}

@@ -1,0 +1,332 @@
+//! JSON as tools write it: a name may be there twice, and what nobody needs is not kept.
+
+use crate::error::{At, ImportError};
+use crate::series::MOST_ROWS;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt;
+
+/// The most lines beside documents that are kept.
+const MOST_BESIDE: usize = 20;
+/// The most values of a document that are kept: 64 bytes each.
+const MOST_VALUES: usize = 1 << 20;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    /// Null, or what is not kept.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// An object. Names may be there more than once.
+    Fields(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The first field of a name.
+    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+        self.fields().iter().find(|(known, _)| known == name).map(|(_, node)| node)
+    }
+
+    /// The fields of an object; none of another value.
+    pub(super) fn fields(&self) -> &[(String, Node)] {
+        if let Node::Fields(fields) = self { fields } else { &[] }
+    }
+
+    /// The items of a list; none of another value.
+    pub(super) fn items(&self) -> &[Node] {
+        if let Node::List(items) = self { items } else { &[] }
+    }
+
+    /// A number, or true as 1 and false as 0; none beyond 10^18.
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        match self.get(name)? {
+            Node::Number(number) => Some(*number).filter(|number| number.abs() <= 1e18),
+            Node::Bool(on) => Some(f64::from(u8::from(*on))),
+            _ => None,
+        }
+    }
+
+    /// A number that is no less than 0.
+    pub(super) fn count(&self, name: &str) -> Option<f64> {
+        self.number(name).filter(|number| *number >= 0.0)
+    }
+
+    /// A text.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        if let Node::Text(text) = self.get(name)? { Some(text) } else { None }
+    }
+
+    /// Whether a field is true, or a number that is not 0.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.number(name).is_some_and(|number| number != 0.0)
+    }
+}
+
+/// The documents of a text, and what stands between them.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Documents {
+    /// The documents: objects, each of which begins a line.
+    pub documents: Vec<Node>,
+    /// The first lines that belong to none, as tools write to the same file, with the number of documents before each.
+    pub beside: Vec<(usize, String)>,
+    /// Documents that are rows, those that were left out included.
+    pub rows: usize,
+}
+
+/// Rows of a text: items of a list, or documents.
+#[derive(Debug)]
+pub(super) struct Rows {
+    /// The list's name.
+    pub list: &'static str,
+    /// How a document begins that is a row.
+    pub document: Option<&'static str>,
+    /// The fields that are kept of a row, and of what is in it.
+    pub fields: &'static [&'static str],
+}
+
+/// The documents of a text, one after another, without fields of the names `dropped`.
+///
+/// # Errors
+/// Where it is not JSON.
+pub(super) fn documents(text: &str, dropped: &'static [&'static str]) -> Result<Documents, ImportError> {
+    with_rows(text, dropped, &Rows { list: "", document: None, fields: &[] })
+}
+
+/// The documents of a text, as [`documents`] reads them. Rows are read briefly, and [`MOST_ROWS`] at most: of a longer
+/// list nothing is kept, and of more documents that are rows only the first ones and one more.
+///
+/// # Errors
+/// Where it is not JSON.
+pub(super) fn with_rows(
+    text: &str,
+    dropped: &'static [&'static str],
+    of_rows: &Rows,
+) -> Result<Documents, ImportError> {
+    let mut found = Documents::default();
+    let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(MOST_ROWS));
+    let seed = Seed { left: &left, rows: &rows, dropped, only: &[], list: of_rows };
+    let (mut rest, mut line) = (text, 0);
+    loop {
+        let blank = rest.len() - rest.trim_start().len();
+        line += newlines(&rest[..blank]);
+        rest = &rest[blank..];
+        if rest.is_empty() {
+            return Ok(found);
+        }
+        let is_object = rest.starts_with('{');
+        let end = if is_object { object(rest) } else { rest.find('\n') };
+        let part = &rest[..end.unwrap_or(rest.len())];
+        // One that is cut short is not skipped: it is an error.
+        let is_row = end.is_some() && of_rows.document.is_some_and(|begin| part.starts_with(begin));
+        let is_skipped = is_row && found.rows > MOST_ROWS;
+        found.rows += usize::from(is_row);
+        if !is_object {
+            if found.beside.len() < MOST_BESIDE {
+                found.beside.push((found.documents.len(), part.trim_end().to_owned()));
+            }
+        } else if !is_skipped {
+            let numbered = without_nan(part);
+            let mut reader = serde_json::Deserializer::from_str(&numbered);
+            let only = if is_row { of_rows.fields } else { &[] };
+            let read = Seed { only, ..seed }.deserialize(&mut reader);
+            let node = read.and_then(|node| reader.end().map(|()| node));
+            found.documents.push(node.map_err(|error| placed(error, line))?);
+        }
+        line += newlines(part);
+        rest = &rest[part.len()..];
+    }
+}
+
+/// The one document of a text.
+///
+/// # Errors
+/// Where it is not JSON.
+pub(super) fn document(text: &str) -> Result<Node, ImportError> {
+    let left = Cell::new(MOST_VALUES);
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let (rows, list) = (Cell::new(0), Rows { list: "", document: None, fields: &[] });
+    let seed = Seed { left: &left, rows: &rows, dropped: &[], only: &[], list: &list };
+    let read = seed.deserialize(&mut reader);
+    read.and_then(|node| reader.end().map(|()| node)).map_err(|error| placed(error, 0))
+}
+
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
+}
+
+/// Bytes of the object that a text begins with; `None` if it does not end.
+fn object(text: &str) -> Option<usize> {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// The text with null for numbers that are none: old versions of iperf3 print 0/0 as they find it.
+fn without_nan(text: &str) -> Cow<'_, str> {
+    const NONE: [&str; 4] = ["-nan", "nan", "-inf", "inf"];
+    if !text.contains("nan") && !text.contains("inf") {
+        return Cow::Borrowed(text);
+    }
+    let mut result = Cow::Borrowed(text);
+    for none in NONE {
+        for end in [",", "\n", "}", "\r"] {
+            let value = format!(": {none}{end}");
+            let tight = format!(":{none}{end}");
+            for found in [value, tight] {
+                if result.contains(&found) {
+                    result = Cow::Owned(result.replace(&found, &format!(": null{end}")));
+                }
+            }
+        }
+    }
+    result
+}
+
+/// An error of a document, which begins after this many lines.
+fn placed(error: serde_json::Error, before: usize) -> ImportError {
+    let text = error.to_string();
+    // It says the place itself, after the reason.
+    let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+    let reason = match error.classify() {
+        serde_json::error::Category::Eof => "the JSON is cut short here".to_owned(),
+        _ => reason.to_owned(),
+    };
+    ImportError::new(At::Column(before + error.line(), error.column()), reason)
+}
+
+#[derive(Clone, Copy)]
+struct Seed<'a> {
+    /// How many more values are kept.
+    left: &'a Cell<usize>,
+    /// How many more rows of lists are kept.
+    rows: &'a Cell<usize>,
+    dropped: &'static [&'static str],
+    /// The fields that are kept; empty for all.
+    only: &'static [&'static str],
+    list: &'a Rows,
+}
+
+/// Reads a list of rows; null where it has too many.
+struct RowsSeed<'a>(Seed<'a>);
+
+impl<'de> DeserializeSeed<'de> for RowsSeed<'_> {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Node, D::Error> {
+        reader.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for RowsSeed<'_> {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(left) = self.0.rows.get().checked_sub(1) {
+            self.0.rows.set(left);
+            match list.next_element_seed(self.0)? {
+                Some(item) => items.push(item),
+                None => return self.0.one(Node::List(items)),
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        self.0.one(Node::Null)
+    }
+}
+
+impl Seed<'_> {
+    fn one<E: Error>(self, node: Node) -> Result<Node, E> {
+        let left = self.left.get().checked_sub(1).ok_or_else(|| E::custom("it has too many values"))?;
+        self.left.set(left);
+        Ok(node)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Node, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        self.one(Node::Null)
+    }
+
+    fn visit_bool<E: Error>(self, on: bool) -> Result<Node, E> {
+        self.one(Node::Bool(on))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Node, E> {
+        self.one(Node::Number(number as f64))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Node, E> {
+        self.one(Node::Number(number as f64))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Node, E> {
+        self.one(Node::Number(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
+        self.one(Node::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element_seed(self)? {
+            items.push(item);
+        }
+        self.one(Node::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let is_left_out = !self.only.is_empty() && !self.only.contains(&name.as_str());
+            if is_left_out || self.dropped.contains(&name.as_str()) {
+                map.next_value::<IgnoredAny>()?;
+            } else if name == self.list.list {
+                let rows = RowsSeed(Seed { only: self.list.fields, ..self });
+                fields.push((name, map.next_value_seed(rows)?));
+            } else {
+                fields.push((name, map.next_value_seed(self)?));
+            }
+        }
+        self.one(Node::Fields(fields))
+    }
+}

@@ -1,0 +1,178 @@
+//! A test of another tool.
+
+use crate::value::untold;
+use stacklab_model::{
+    Cell, Direction, Family, Framing, Metric, Probe, ToolSeries, Transport, Value, Warning,
+};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// A test, as a tool tells of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolTest {
+    /// The probe that its traffic is like.
+    pub probe: Probe,
+    /// Address family, if the file tells it.
+    pub family: Option<Family>,
+    /// Transport protocol, if the file tells it.
+    pub transport: Option<Transport>,
+    /// Bytes that the program sends by one call, if the file tells it.
+    pub size: Option<u32>,
+    /// Parallel flows.
+    pub flows: u32,
+    /// Direction, forward from the client.
+    pub direction: Direction,
+    /// The rate that was asked for, bits of payload per second; `None` if as fast as it goes.
+    pub rate: Option<f64>,
+    /// Begin, nanoseconds since the Unix epoch, if the file tells it.
+    pub started_unix_ns: Option<u64>,
+    /// Duration, nanoseconds; 0 if the file does not tell it.
+    pub duration_ns: u64,
+    /// Figures, and why some are missing.
+    pub values: BTreeMap<Metric, Value>,
+    /// What a reader of the figures must know.
+    pub warnings: Vec<Warning>,
+    /// Why the test does not count, if it does not.
+    pub invalid: Vec<String>,
+    /// Its intervals, if the file has them.
+    pub series: Option<ToolSeries>,
+    /// Whether its rate is what a client wrote: of datagrams, that says nothing of what arrived.
+    pub(super) is_of_client: bool,
+}
+
+/// The properties of a test that determine its cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Untold {
+    /// Address family.
+    Family,
+    /// Transport protocol.
+    Transport,
+    /// Message size.
+    Size,
+}
+
+impl ToolTest {
+    /// A test of one flow, of which nothing else is known.
+    pub(super) fn new(probe: Probe) -> Self {
+        ToolTest {
+            probe,
+            family: None,
+            transport: None,
+            size: None,
+            flows: 1,
+            direction: Direction::Forward,
+            rate: None,
+            started_unix_ns: None,
+            duration_ns: 0,
+            values: BTreeMap::new(),
+            warnings: Vec::new(),
+            invalid: Vec::new(),
+            series: None,
+            is_of_client: false,
+        }
+    }
+
+    /// Adds what somebody knows of the test; what the file tells stays.
+    ///
+    /// # Errors
+    /// Which of them the file tells otherwise.
+    pub fn tell(
+        &mut self,
+        family: Option<Family>,
+        transport: Option<Transport>,
+        size: Option<u32>,
+    ) -> Result<(), Untold> {
+        fn add<T: PartialEq>(known: &mut Option<T>, word: Option<T>, what: Untold) -> Result<(), Untold> {
+            match (&known, word) {
+                (Some(known), Some(word)) if *known != word => Err(what),
+                (None, Some(word)) => {
+                    *known = Some(word);
+                    Ok(())
+                }
+                _ => Ok(()),
+            }
+        }
+        add(&mut self.family, family, Untold::Family)?;
+        add(&mut self.transport, transport, Untold::Transport)?;
+        add(&mut self.size, size, Untold::Size)?;
+        if let Some(transport) = self.transport {
+            self.values.retain(|metric, _| metric.applies_to(transport));
+            if transport == Transport::Udp && self.is_of_client {
+                self.set(Metric::Throughput, untold("the file", "what arrived"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a figure; one that means nothing over the transport is left out.
+    pub(super) fn set(&mut self, metric: Metric, value: Value) {
+        if self.transport.is_none_or(|transport| metric.applies_to(transport)) {
+            self.values.insert(metric, value);
+        }
+    }
+
+    /// Sets the retransmissions per message: how many segments the tool says were sent again, over the bytes that it
+    /// says were sent.
+    pub(super) fn set_retransmits(&mut self, segments: Option<f64>, sent_bytes: f64) {
+        let value = match (segments, self.size) {
+            (None, _) => untold("the file", "retransmissions"),
+            (Some(_), None) => {
+                untold("the file", "the size of messages, over which retransmissions are counted")
+            }
+            (Some(segments), Some(size)) => Value::finite(
+                segments * f64::from(size) / sent_bytes,
+                "the file has no count of what was sent",
+            ),
+        };
+        self.set(Metric::Retransmits, value);
+    }
+
+    pub(super) fn warn(&mut self, code: &str, text: String, advice: &str) {
+        self.warnings.push(Warning { code: code.to_owned(), text, advice: advice.to_owned() });
+    }
+
+    /// Warns of datagrams that arrived late, if there were any.
+    pub(super) fn warn_late(&mut self, tool: &str, late: f64) {
+        if late > 0.0 {
+            self.warn(
+                "tool_loss",
+                format!("{tool} subtracts late datagrams from its losses, and {late} were late"),
+                "the share of losses may be larger than the figure",
+            );
+        }
+    }
+
+    /// The cell of the test.
+    ///
+    /// # Errors
+    /// Required properties that are missing.
+    pub fn cell(&self) -> Result<Cell, Vec<Untold>> {
+        let ToolTest { family: Some(family), transport: Some(transport), size: Some(size), .. } = *self
+        else {
+            let told = [
+                (self.family.is_some(), Untold::Family),
+                (self.transport.is_some(), Untold::Transport),
+                (self.size.is_some(), Untold::Size),
+            ];
+            return Err(told.into_iter().filter(|(told, _)| !told).map(|(_, untold)| untold).collect());
+        };
+        let mut cell = Cell::new(family, transport, Framing::Message, size);
+        cell.settings.flows = (self.flows > 1).then_some(self.flows);
+        cell.settings.direction = (self.direction != Direction::Forward).then_some(self.direction);
+        Ok(cell)
+    }
+}
+
+/// The family of the packets between two addresses; an IPv4 address may be written as one of IPv6, and have a zone.
+pub(super) fn family(local: &str, peer: &str) -> Option<Family> {
+    let of = |text: &str| {
+        let address: IpAddr = text.split('%').next()?.parse().ok()?;
+        Some(Family::of(address.to_canonical()))
+    };
+    of(peer).filter(|peer| of(local).is_none_or(|local| local == *peer))
+}
+
+/// Seconds in nanoseconds; 0 of a negative number.
+pub(super) fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}

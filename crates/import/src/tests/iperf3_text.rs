@@ -1,0 +1,55 @@
+//! Text of iperf3.
+
+use super::{TCP, UDP, V4, file, is_missing, is_near, one, read, tests, told};
+use stacklab_model::{Direction, Metric};
+
+#[test]
+fn a_client_has_the_words_of_both_ends() {
+    let tcp = one(sample!("iperf3-3.12-tcp4-verbose.txt"));
+    assert_eq!(told(&tcp), (V4, TCP, Some(131_072), 1, Direction::Forward));
+    is_near(&tcp, Metric::Throughput, 12_400.0);
+    is_near(&tcp, Metric::Retransmits, 7.0 * 131_072.0 / 1.55e9);
+    is_near(&tcp, Metric::CpuEngineSender, 0.9);
+    is_near(&tcp, Metric::CpuEngineReceiver, 2.5);
+    assert_eq!(file(sample!("iperf3-3.12-tcp4-verbose.txt")).version.as_deref(), Some("3.12"));
+    let udp = one(sample!("iperf3-3.12-udp4.txt"));
+    assert_eq!((udp.family, udp.transport, udp.direction), (V4, UDP, Direction::Forward));
+    is_near(&udp, Metric::Throughput, 10.2);
+    is_near(&udp, Metric::Loss, 0.0);
+    is_near(&udp, Metric::JitterRfc3550, 0.106);
+    let flows = one(sample!("iperf3-3.12-tcp4-P2.txt"));
+    assert_eq!(flows.flows, 2);
+    is_near(&flows, Metric::Throughput, 7_890.0 + 7_880.0);
+    let both = one(sample!("iperf3-3.12-tcp4-bidir.txt"));
+    assert_eq!(both.direction, Direction::Both);
+    is_near(&both, Metric::Throughput, 6_830.0);
+    is_near(&both, Metric::ThroughputReverse, 5_450.0);
+    assert!(both.warnings.iter().any(|warning| warning.code == "tool_digits"));
+}
+
+#[test]
+fn a_server_knows_what_it_received() {
+    let [reverse, forward] = tests(sample!("iperf3-3.12-server.txt")).try_into().expect("two tests");
+    assert_eq!((reverse.direction, reverse.transport), (Direction::Reverse, TCP));
+    is_missing(&reverse, Metric::Throughput, "the receiver's counts");
+    assert_eq!((forward.direction, forward.transport), (Direction::Forward, UDP));
+    is_near(&forward, Metric::Throughput, 10.2);
+}
+
+#[test]
+fn old_versions_have_one_row_of_udp_and_errors_are_named() {
+    let head = "Connecting to host 192.0.2.2, port 5201\n[  4] local 192.0.2.1 port 4000 connected to 192.0.2.2 port 5201\n";
+    let table = "[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams\n";
+    let row = "[  4]   0.00-1.00   sec  2.32 MBytes  19.5 Mbits/sec  0.005 ms  256/1781 (14%)  \n";
+    let old = one(format!("{head}- - - - -\n{table}{row}[  4] Sent 1781 datagrams\n").as_bytes());
+    is_missing(&old, Metric::Throughput, "not those received");
+    is_near(&old, Metric::Loss, 256.0 / 1781.0);
+    let cut = read(format!("{head}{table}").as_bytes(), None).expect_err("cut").to_string();
+    assert!(cut.starts_with("line 1: ") && cut.contains("cut short"), "{cut}");
+    let failed =
+        file(format!("{head}{table}iperf3: error - control socket has closed unexpectedly\n").as_bytes());
+    assert_eq!(failed.left_out, ["test 1 failed: control socket has closed unexpectedly"]);
+    let damaged = read(format!("{head}- - -\n{table}[  4]   0.00-1.00   sec  2.32\n").as_bytes(), None)
+        .expect_err("damaged");
+    assert!(damaged.to_string().starts_with("line 5: these are not results"), "{damaged}");
+}

@@ -1,0 +1,349 @@
+//! A client of iperf3's server, of any version from 3.9 on.
+
+use crate::iperf3::control::Control;
+use crate::iperf3::cookie::COOKIE_BYTES;
+use crate::iperf3::streams::{format, result_of, stream_spec};
+use crate::iperf3::{Cookie, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, datagram};
+use stacklab_model::{Family, HostReport, Io, Length, ScopedAddr, Transport};
+use stacklab_traffic::EngineError;
+use stacklab_traffic::foreign::{Counted, OwnHost, SentCounts, Stream, Traffic, Way, now_ns};
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the server may take for a step.
+const STEP_LIMIT: Duration = Duration::from_secs(10);
+/// How long the server may take to answer a UDP stream's greeting: one that was lost is not repeated, for the server
+/// would take it for data.
+const GREETING_LIMIT: Duration = Duration::from_secs(3);
+/// Time for the server to read what has arrived before the end of the test: it counts what it has read by then.
+const READ_PAUSE: Duration = Duration::from_millis(50);
+/// How long nothing arrives of a count of messages before the rest is taken for lost.
+const SILENCE: Duration = Duration::from_millis(500);
+/// How much longer than asked a test of a count of messages may take.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+/// A test to run.
+pub struct Test<'a> {
+    /// Own address.
+    pub from: ScopedAddr,
+    /// The server.
+    pub to: SocketAddr,
+    /// The parameters for the server.
+    pub parameters: Parameters,
+    /// The measured part; messages are those of all streams.
+    pub length: Length,
+    /// How datagrams get into the kernel.
+    pub io: Io,
+    /// Set when the user interrupts.
+    pub interrupted: &'a AtomicBool,
+    /// Whether an interrupt ends the measured part early instead of giving the test up.
+    pub keeps_figures: bool,
+}
+
+/// What came of a test.
+#[derive(Debug)]
+pub struct Outcome {
+    /// This host, for each direction that the test had: as sender, as receiver.
+    pub own: Vec<HostReport>,
+    /// What each stream counted, in the order of their numbers.
+    pub counted: Vec<(Way, Counted)>,
+    /// The server's word.
+    pub peer: Results,
+    /// From the begin of the measured part until all was sent and, of TCP, acknowledged, nanoseconds.
+    pub window_ns: u64,
+    /// Start, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// Duration of everything, nanoseconds.
+    pub wall_ns: u64,
+}
+
+/// Why a test has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The server has another client.
+    #[error("the iperf3 server at {0} is busy with another client: try again later")]
+    Busy(String),
+    /// The server does not want it.
+    #[error("the iperf3 server at {0} refused: {1}")]
+    Refused(String, String),
+    /// The server does not speak iperf3, or not any more.
+    #[error(
+        "could not {attempted} with {at}: {reason}; see whether `iperf3 -s` runs there, of version 3.9 or newer"
+    )]
+    Io {
+        /// The step.
+        attempted: &'static str,
+        /// The server.
+        at: String,
+        /// The reason.
+        reason: io::Error,
+    },
+    /// A socket of this host.
+    #[error("{0}")]
+    Engine(#[from] EngineError),
+    /// The user interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Runs a test.
+///
+/// # Errors
+/// When the server is busy, refuses, or goes away.
+pub fn run(test: &Test<'_>) -> Result<Outcome, ClientError> {
+    let (started_unix_ns, start) = (now_unix_ns(), Instant::now());
+    let mut session = Session::open(test)?;
+    let streams = session.streams()?;
+    let mut outcome = session.traffic(streams)?;
+    (outcome.started_unix_ns, outcome.wall_ns) = (started_unix_ns, start.elapsed().as_nanos() as u64);
+    Ok(outcome)
+}
+
+/// A test under way.
+struct Session<'a> {
+    test: &'a Test<'a>,
+    control: Control,
+    cookie: Cookie,
+    own_host: [OwnHost; 2],
+}
+
+/// Names the step that failed.
+trait Step<T> {
+    fn step(self, test: &Test<'_>, attempted: &'static str) -> Result<T, ClientError>;
+}
+
+impl<T> Step<T> for io::Result<T> {
+    fn step(self, test: &Test<'_>, attempted: &'static str) -> Result<T, ClientError> {
+        self.map_err(|reason| ClientError::Io { attempted, at: test.to.to_string(), reason })
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Connects, and agrees on the parameters.
+    fn open(test: &'a Test<'a>) -> Result<Self, ClientError> {
+        let own_host = [OwnHost::begin(&test.from)?, OwnHost::begin(&test.from)?];
+        let control = Control::connect(&test.from, test.to).step(test, "connect")?;
+        let mut random = [0; COOKIE_BYTES - 1];
+        getrandom::fill(&mut random).map_err(io::Error::other).step(test, "draw a cookie")?;
+        let mut session = Session { test, control, cookie: Cookie::of(random), own_host };
+        let cookie = session.cookie;
+        session.control.send(cookie.bytes()).step(test, "begin a test")?;
+        session.expect(State::ParamExchange, "begin a test")?;
+        session.control.send_text(&test.parameters.to_json()).step(test, "send the parameters")?;
+        session.expect(State::CreateStreams, "agree on the parameters")?;
+        Ok(session)
+    }
+
+    /// Opens the streams: those to the server first.
+    fn streams(&mut self) -> Result<Vec<(Arc<Stream>, Way)>, ClientError> {
+        let Parameters { parallel, reverse, bidirectional, .. } = self.test.parameters;
+        let mut ways = Vec::new();
+        if bidirectional || !reverse {
+            ways.push(Way::Send);
+        }
+        if bidirectional || reverse {
+            ways.push(Way::Receive);
+        }
+        let mut streams = Vec::new();
+        for way in ways {
+            for place in 0..u64::from(parallel) {
+                streams.push((Arc::new(self.stream(way, place)?), way));
+            }
+        }
+        self.expect(State::TestStart, "open the streams")?;
+        self.expect(State::TestRunning, "begin the traffic")?;
+        Ok(streams)
+    }
+
+    fn stream(&self, way: Way, place: u64) -> Result<Stream, ClientError> {
+        let Test { parameters, from, to, length, .. } = self.test;
+        let all = u64::from(parameters.parallel);
+        let upto =
+            |place: u64, packets: u64| (u128::from(packets) * u128::from(place) / u128::from(all)) as u64;
+        let length = match (way, *length) {
+            (Way::Send, Length::Packets(packets)) => {
+                Length::Packets(upto(place + 1, packets) - upto(place, packets))
+            }
+            _ => *length,
+        };
+        let mut spec = stream_spec(parameters, Family::of(to.ip()), length);
+        if parameters.transport == Transport::Udp {
+            spec.io = self.test.io;
+        }
+        let stream = Stream::connect(&spec, format(parameters), from, *to)?;
+        match parameters.transport {
+            Transport::Tcp => {
+                (&mut stream.socket()).write_all(self.cookie.bytes()).step(self.test, "open a stream")?;
+            }
+            Transport::Udp => greet(&stream).step(self.test, "open a stream")?,
+        }
+        Ok(stream)
+    }
+
+    /// Sends and receives, and exchanges results.
+    fn traffic(mut self, streams: Vec<(Arc<Stream>, Way)>) -> Result<Outcome, ClientError> {
+        let test = self.test;
+        let omit = Duration::from_secs(test.parameters.omit_s.into());
+        let block = test.parameters.block_bytes;
+        let (outgoing, incoming): (Vec<_>, Vec<_>) =
+            streams.into_iter().partition(|(_, way)| *way == Way::Send);
+        let both = Traffic::start(outgoing, omit.as_nanos() as u64)
+            .and_then(|outgoing| Ok([outgoing, Traffic::start(incoming, omit.as_nanos() as u64)?]));
+        let both = both.step(test, "begin the traffic")?;
+        let begin_ns = both[0].omit_until_ns();
+        self.watch(&both, begin_ns)?;
+        let [outgoing, incoming] = both;
+        let (sending, receiving) = (outgoing.streams().to_vec(), incoming.streams().to_vec());
+        let mut counted: Vec<Counted> = outgoing.finish();
+        for ((stream, _), counted) in sending.iter().zip(&counted) {
+            // Of a stream that has failed nothing leaves any more.
+            if matches!(counted, Counted::Sent(SentCounts { failed: None, .. })) {
+                stream.drain().step(test, "empty a stream")?;
+            }
+        }
+        let mut window_ns = now_ns().saturating_sub(begin_ns);
+        if test.parameters.transport == Transport::Udp {
+            let last = counted.iter().map(|counted| match counted {
+                Counted::Sent(counts) => counts.last_ns,
+                Counted::Received(_) => 0,
+            });
+            window_ns =
+                last.max().filter(|last| *last > 0).map_or(window_ns, |last| last.saturating_sub(begin_ns));
+        }
+        self.own_host.iter_mut().for_each(OwnHost::close);
+        if !sending.is_empty() {
+            thread::sleep(READ_PAUSE);
+        }
+        self.control.tell(State::TestEnd).step(test, "end the test")?;
+        // What the server sent until now is taken.
+        self.expect(State::ExchangeResults, "end the test")?;
+        counted.extend(incoming.finish());
+        let all: Vec<(Arc<Stream>, Way)> = sending.into_iter().chain(receiving).collect();
+        let results = Results {
+            streams: all
+                .iter()
+                .zip(&counted)
+                .enumerate()
+                .map(|(place, ((stream, _), counted))| result_of(place, stream, counted, block, begin_ns))
+                .collect(),
+            ..Results::default()
+        };
+        let mut own = Vec::new();
+        let [as_sender, as_receiver] = self.own_host;
+        for (host, way) in [(as_sender, Way::Send), (as_receiver, Way::Receive)] {
+            if all.iter().any(|(_, own)| *own == way) {
+                own.push(host.report(&all, &counted, way, block)?);
+            }
+        }
+        let peer = exchange(test, &mut self.control, &results)?;
+        let counted = all.iter().map(|(_, way)| *way).zip(counted).collect();
+        Ok(Outcome { own, counted, peer, window_ns, started_unix_ns: 0, wall_ns: 0 })
+    }
+
+    /// Waits for the end of the measured part.
+    fn watch(&mut self, [outgoing, incoming]: &[Traffic; 2], begin_ns: u64) -> Result<(), ClientError> {
+        let test = self.test;
+        let is_forward = !test.parameters.reverse;
+        let mut is_open = false;
+        let mut grown = (0, Instant::now());
+        let start = Instant::now();
+        loop {
+            let now = now_ns();
+            if !is_open && now >= begin_ns {
+                self.own_host.iter_mut().for_each(OwnHost::open);
+                is_open = true;
+            }
+            let is_over = match test.length {
+                Length::Time(ns) => now >= begin_ns + ns,
+                Length::Packets(_) if is_forward => outgoing.is_over(Way::Send),
+                Length::Packets(packets) => {
+                    let arrived = incoming.bytes(Way::Receive);
+                    if arrived > grown.0 {
+                        grown = (arrived, Instant::now());
+                    }
+                    // Of what the server sends, some may be lost.
+                    let is_silent = arrived > 0 && grown.1.elapsed() > SILENCE;
+                    is_silent || arrived >= packets.saturating_mul(test.parameters.block_bytes.into())
+                }
+            };
+            let is_dead = (is_forward && outgoing.is_over(Way::Send))
+                || (!incoming.streams().is_empty() && incoming.is_over(Way::Receive));
+            let ends_early = test.keeps_figures && is_open && test.interrupted.load(Ordering::Relaxed);
+            if is_over || is_dead || ends_early {
+                return Ok(());
+            }
+            if test.interrupted.load(Ordering::Relaxed) || start.elapsed() > LONGEST {
+                let _ = self.control.tell(State::ClientTerminate);
+                return Err(ClientError::Interrupted);
+            }
+            match self.control.look().step(test, "continue")? {
+                None => {}
+                Some(State::ServerTerminate) => {
+                    return Err(ClientError::Refused(test.to.to_string(), "it ended the test".to_owned()));
+                }
+                Some(state) => return Err(self.unexpected(state)),
+            }
+        }
+    }
+
+    fn expect(&mut self, expected: State, attempted: &'static str) -> Result<(), ClientError> {
+        match self.control.state(Instant::now() + STEP_LIMIT).step(self.test, attempted)? {
+            state if state == expected => Ok(()),
+            state => Err(self.unexpected(state)),
+        }
+    }
+
+    fn unexpected(&mut self, state: State) -> ClientError {
+        let at = self.test.to.to_string();
+        match state {
+            State::AccessDenied => ClientError::Busy(at),
+            State::ServerError => {
+                let mut reason = [0; 8];
+                match self.control.fill(&mut reason, Instant::now() + STEP_LIMIT) {
+                    Ok(()) => ClientError::Refused(at, Refusal::explained(reason)),
+                    Err(_) => ClientError::Refused(at, "no reason given".to_owned()),
+                }
+            }
+            state => ClientError::Refused(at, format!("it sent {state:?} out of sequence")),
+        }
+    }
+}
+
+/// Opens a UDP stream at the server.
+fn greet(stream: &Stream) -> io::Result<()> {
+    let socket = stream.socket();
+    socket.send(&datagram::greeting())?;
+    let deadline = Instant::now() + GREETING_LIMIT;
+    let mut room = [0; datagram::GREETING_BYTES + 1];
+    while Instant::now() < deadline {
+        match (&mut &*socket).read(&mut room) {
+            Ok(count) if datagram::is_answer(&room[..count]) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(
+        ErrorKind::TimedOut,
+        "no answer to the greeting over UDP, of which either may be lost",
+    ))
+}
+
+/// Tells the server what was counted here, and takes its word.
+fn exchange(test: &Test<'_>, control: &mut Control, own: &Results) -> Result<Results, ClientError> {
+    const ATTEMPTED: &str = "exchange results";
+    let by = Instant::now() + STEP_LIMIT;
+    control.send_text(&own.to_json()).step(test, ATTEMPTED)?;
+    let text = control.text(MOST_RESULT_BYTES, by).step(test, ATTEMPTED)?;
+    let results = Results::parse(&text).map_err(io::Error::other).step(test, ATTEMPTED)?;
+    // What follows changes no figure.
+    if control.state(by).is_ok() {
+        let _ = control.tell(State::IperfDone);
+    }
+    Ok(results)
+}

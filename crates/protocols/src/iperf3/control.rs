@@ -1,0 +1,160 @@
+//! The control connection of a test.
+
+use crate::iperf3::{State, framed, text_bytes};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use stacklab_model::ScopedAddr;
+use stacklab_traffic::host::control_socket::notice_a_dead_peer;
+use stacklab_traffic::host::zone;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// How long a connection may take to open.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How long a read waits at once.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a write may block.
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
+
+/// A control connection.
+pub(super) struct Control {
+    stream: TcpStream,
+}
+
+impl Control {
+    /// Opens a connection from an own address.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn connect(from: &ScopedAddr, to: SocketAddr) -> io::Result<Self> {
+        let (from, to) = zone::ends(from, to)?;
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+        socket.bind(&from.into())?;
+        socket.connect_timeout(&SockAddr::from(to), CONNECT_LIMIT)?;
+        Control::over(socket.into())
+    }
+
+    /// Takes a connection that was opened. One whose peer is gone is noticed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn over(stream: TcpStream) -> io::Result<Self> {
+        let socket = Socket::from(stream);
+        notice_a_dead_peer(&socket)?;
+        socket.set_tcp_nodelay(true)?;
+        socket.set_read_timeout(Some(LOOK))?;
+        socket.set_write_timeout(Some(WRITE_LIMIT))?;
+        Ok(Control { stream: socket.into() })
+    }
+
+    /// The own address and the peer's.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub(super) fn ends(&self) -> io::Result<[SocketAddr; 2]> {
+        Ok([self.stream.local_addr()?, self.stream.peer_addr()?])
+    }
+
+    /// Sends bytes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Sends a state.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn tell(&mut self, state: State) -> io::Result<()> {
+        self.send(&[state.byte()])
+    }
+
+    /// Sends a JSON text.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn send_text(&mut self, text: &str) -> io::Result<()> {
+        self.send(&framed(text))
+    }
+
+    /// Receives exactly as many bytes as there is room, until a deadline.
+    ///
+    /// # Errors
+    /// When the peer has closed, or the deadline has passed.
+    pub(super) fn fill(&mut self, room: &mut [u8], deadline: Instant) -> io::Result<()> {
+        let mut at = 0;
+        while at < room.len() {
+            match self.stream.read(&mut room[at..]) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(count) => at += count,
+                Err(error) if is_nothing(&error) && Instant::now() < deadline => {}
+                Err(error) if is_nothing(&error) => return Err(ErrorKind::TimedOut.into()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next state, if one comes soon.
+    ///
+    /// # Errors
+    /// When the peer has closed, or sends an unknown state.
+    pub(super) fn look(&mut self) -> io::Result<Option<State>> {
+        let mut byte = [0];
+        match self.stream.read(&mut byte) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) => state_of(byte[0]).map(Some),
+            Err(error) if is_nothing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the peer has closed. What it has said is not taken.
+    pub(super) fn is_closed(&self) -> bool {
+        let look = || {
+            self.stream.set_nonblocking(true)?;
+            let seen = self.stream.peek(&mut [0]);
+            self.stream.set_nonblocking(false)?;
+            seen
+        };
+        match look() {
+            Ok(count) => count == 0,
+            Err(error) => !is_nothing(&error),
+        }
+    }
+
+    /// The next state, until a deadline.
+    ///
+    /// # Errors
+    /// When the peer has closed, sends an unknown state, or sends nothing.
+    pub(super) fn state(&mut self, deadline: Instant) -> io::Result<State> {
+        let mut byte = [0];
+        self.fill(&mut byte, deadline)?;
+        state_of(byte[0])
+    }
+
+    /// A JSON text of at most this many bytes, until a deadline.
+    ///
+    /// # Errors
+    /// When it is longer, is not text, or does not arrive.
+    pub(super) fn text(&mut self, most: usize, deadline: Instant) -> io::Result<String> {
+        let mut prefix = [0; 4];
+        self.fill(&mut prefix, deadline)?;
+        let length = text_bytes(prefix, most).map_err(io::Error::other)?;
+        let mut bytes = vec![0; length];
+        self.fill(&mut bytes, deadline)?;
+        String::from_utf8(bytes).map_err(|_| io::Error::other("its text is not UTF-8"))
+    }
+}
+
+fn state_of(byte: u8) -> io::Result<State> {
+    State::of(byte)
+        .ok_or_else(|| io::Error::other(format!("it sent {}, which is not a state of iperf3", byte as i8)))
+}
+
+/// Whether a read only found nothing yet.
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}

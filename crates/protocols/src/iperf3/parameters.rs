@@ -1,0 +1,249 @@
+//! The parameters of a test, as the client sends them.
+
+use crate::iperf3::datagram;
+use crate::iperf3::json::{count, is_set, object, small, text};
+use crate::iperf3::limits::{
+    MOST_BLOCK_BYTES, MOST_DATAGRAM_BYTES, MOST_OMIT_SECONDS, MOST_SECONDS, MOST_STREAMS,
+};
+use crate::iperf3::state::Refusal;
+use serde_json::json;
+use stacklab_model::Transport;
+
+/// Longest name of a congestion control (TCP_CA_NAME_MAX).
+const LONGEST_NAME: usize = 15;
+/// A block that the client does not name (DEFAULT_TCP_BLKSIZE, DEFAULT_UDP_BLKSIZE).
+const TCP_BLOCK: u32 = 128 << 10;
+const UDP_BLOCK: u32 = 1460;
+
+/// A test, seen from the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameters {
+    /// Transport of the streams.
+    pub transport: Transport,
+    /// Seconds that are left out of the figures, before the others.
+    pub omit_s: u32,
+    /// Seconds; 0 where bytes or blocks end the test.
+    pub time_s: u32,
+    /// Bytes of all streams together that end the test; 0 where they do not.
+    pub bytes: u64,
+    /// Blocks of all streams together that end the test; 0 where they do not.
+    pub blocks: u64,
+    /// TCP_MAXSEG.
+    pub mss: Option<u32>,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+    /// Streams of each direction.
+    pub parallel: u32,
+    /// Whether the server sends.
+    pub reverse: bool,
+    /// Whether both send.
+    pub bidirectional: bool,
+    /// Socket buffers, bytes.
+    pub window: Option<u32>,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// Bits per second of each stream; 0: unlimited.
+    pub bandwidth: u64,
+    /// IP's type of service, or traffic class.
+    pub tos: u8,
+    /// IPv6 flow label.
+    pub flow_label: Option<u32>,
+    /// Congestion control.
+    pub congestion: Option<String>,
+    /// Whether numbers of datagrams have 64 bits.
+    pub long_counters: bool,
+    /// Whether the client asks for the server's output.
+    pub get_server_output: bool,
+    /// Version of the client.
+    pub client_version: Option<String>,
+}
+
+impl Parameters {
+    /// A test of one stream without further settings, in blocks of this size.
+    pub fn new(transport: Transport, block_bytes: u32) -> Self {
+        Parameters {
+            transport,
+            omit_s: 0,
+            time_s: 0,
+            bytes: 0,
+            blocks: 0,
+            mss: None,
+            nodelay: false,
+            parallel: 1,
+            reverse: false,
+            bidirectional: false,
+            window: None,
+            block_bytes,
+            bandwidth: 0,
+            tos: 0,
+            flow_label: None,
+            congestion: None,
+            long_counters: transport == Transport::Udp,
+            get_server_output: false,
+            client_version: None,
+        }
+    }
+
+    /// Reads parameters.
+    ///
+    /// # Errors
+    /// The error code for the client, and the reason in words.
+    pub fn parse(json: &str) -> Result<Self, (Refusal, String)> {
+        let unreadable = |reason: String| (Refusal::Parameters, reason);
+        let fields = object(json).map_err(unreadable)?;
+        let set = |name| is_set(&fields, name).map_err(unreadable);
+        let whole = |name| count(&fields, name).map_err(unreadable);
+        let word = |name| small(&fields, name).map_err(unreadable);
+        let transport = match (set("tcp")?, set("udp")?) {
+            (true, false) => Transport::Tcp,
+            (false, true) => Transport::Udp,
+            _ => {
+                return Err((Refusal::Unsupported, "it must name either TCP or UDP".to_owned()));
+            }
+        };
+        let block = if transport == Transport::Tcp { TCP_BLOCK } else { UDP_BLOCK };
+        let more = |name| Ok::<_, (Refusal, String)>(word(name)?.filter(|number| *number > 0));
+        let parameters = Parameters {
+            omit_s: word("omit")?.unwrap_or(0),
+            time_s: word("time")?.unwrap_or(0),
+            bytes: whole("num")?.unwrap_or(0),
+            blocks: whole("blockcount")?.unwrap_or(0),
+            mss: more("MSS")?,
+            nodelay: set("nodelay")?,
+            parallel: word("parallel")?.unwrap_or(1),
+            reverse: set("reverse")?,
+            bidirectional: set("bidirectional")?,
+            window: more("window")?,
+            bandwidth: whole("bandwidth")?.unwrap_or(0),
+            tos: (word("TOS")?.unwrap_or(0) & 0xff) as u8,
+            flow_label: more("flowlabel")?.map(|label| label & 0xf_ffff),
+            congestion: text(&fields, "congestion").filter(|name| !name.is_empty()),
+            long_counters: set("udp_counters_64bit")?,
+            get_server_output: set("get_server_output")?,
+            client_version: text(&fields, "client_version"),
+            ..Parameters::new(transport, more("len")?.unwrap_or(block))
+        };
+        parameters.check()?;
+        Ok(parameters)
+    }
+
+    /// Whether iperf3 itself takes them.
+    fn check(&self) -> Result<(), (Refusal, String)> {
+        let refuse = |refusal, reason: String| Err((refusal, reason));
+        if self.time_s > MOST_SECONDS || self.omit_s > MOST_OMIT_SECONDS {
+            return refuse(Refusal::Duration, format!("{} s after {} s", self.time_s, self.omit_s));
+        }
+        if !(1..=MOST_STREAMS).contains(&self.parallel) {
+            return refuse(Refusal::Streams, format!("{} streams", self.parallel));
+        }
+        let blocks = match self.transport {
+            Transport::Tcp => 1..=MOST_BLOCK_BYTES,
+            Transport::Udp => datagram::LONGEST_HEADER_BYTES..=MOST_DATAGRAM_BYTES,
+        };
+        if !blocks.contains(&self.block_bytes) {
+            return refuse(Refusal::Block, format!("blocks of {} bytes", self.block_bytes));
+        }
+        let named = |name: &String| {
+            name.len() <= LONGEST_NAME
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        if !self.congestion.as_ref().is_none_or(named) {
+            return refuse(Refusal::Parameters, "a congestion control of no such name".to_owned());
+        }
+        Ok(())
+    }
+
+    /// As a client sends them.
+    pub fn to_json(&self) -> String {
+        let mut fields = json!({
+            (if self.transport == Transport::Tcp { "tcp" } else { "udp" }): true,
+            "omit": self.omit_s,
+            "time": self.time_s,
+            "num": self.bytes,
+            "blockcount": self.blocks,
+            "parallel": self.parallel,
+            "len": self.block_bytes,
+            "bandwidth": self.bandwidth,
+            "pacing_timer": 1000,
+            "TOS": self.tos,
+        });
+        let mut add = |name: &str, value: Option<serde_json::Value>| {
+            if let Some(value) = value {
+                fields[name] = value;
+            }
+        };
+        let on = |is: bool| is.then_some(true.into());
+        add("MSS", self.mss.map(Into::into));
+        add("nodelay", on(self.nodelay));
+        add("reverse", on(self.reverse));
+        add("bidirectional", on(self.bidirectional));
+        add("window", self.window.map(Into::into));
+        add("flowlabel", self.flow_label.map(Into::into));
+        add("congestion", self.congestion.clone().map(Into::into));
+        add("udp_counters_64bit", self.long_counters.then_some(1.into()));
+        add("get_server_output", self.get_server_output.then_some(1.into()));
+        add("client_version", self.client_version.clone().map(Into::into));
+        fields.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_iperf3_sends_is_read() {
+        // By iperf 3.12: iperf3 -c 198.18.0.2 -u -b 10M -P 2 -l 1000 -t 2 --bidir -S 0x10
+        let text = r#"{"udp":true,"omit":0,"time":2,"num":0,"blockcount":0,"parallel":2,"bidirectional":true,
+            "len":1000,"bandwidth":10000000,"pacing_timer":1000,"TOS":16,"udp_counters_64bit":1,
+            "client_version":"3.12"}"#;
+        let read = Parameters::parse(text).unwrap();
+        let told = Parameters {
+            time_s: 2,
+            parallel: 2,
+            bidirectional: true,
+            bandwidth: 10_000_000,
+            tos: 16,
+            client_version: Some("3.12".to_owned()),
+            ..Parameters::new(Transport::Udp, 1000)
+        };
+        assert_eq!(read, told);
+        assert_eq!(Parameters::parse(&read.to_json()), Ok(read));
+    }
+
+    #[test]
+    fn all_that_a_client_can_say_reads_back() {
+        let all = Parameters {
+            omit_s: 1,
+            bytes: 1 << 40,
+            blocks: 7,
+            mss: Some(1000),
+            nodelay: true,
+            reverse: true,
+            window: Some(1 << 20),
+            flow_label: Some(9),
+            congestion: Some("reno".to_owned()),
+            get_server_output: true,
+            ..Parameters::new(Transport::Tcp, 1 << 20)
+        };
+        assert_eq!(Parameters::parse(&all.to_json()), Ok(all));
+    }
+
+    #[test]
+    fn what_no_test_has_is_refused_by_iperf3s_own_number() {
+        for (text, refusal) in [
+            (r#"{"tcp":true"#, Refusal::Parameters),
+            ("[]", Refusal::Parameters),
+            (r#"{"sctp":true}"#, Refusal::Unsupported),
+            (r#"{"tcp":true,"len":2000000}"#, Refusal::Block),
+            (r#"{"udp":true,"len":15}"#, Refusal::Block),
+            (r#"{"udp":true,"len":1e300}"#, Refusal::Parameters),
+            (r#"{"tcp":true,"parallel":129}"#, Refusal::Streams),
+            (r#"{"tcp":true,"parallel":0}"#, Refusal::Streams),
+            (r#"{"tcp":true,"time":86401}"#, Refusal::Duration),
+            (r#"{"tcp":true,"congestion":"../reno"}"#, Refusal::Parameters),
+        ] {
+            assert_eq!(Parameters::parse(text).unwrap_err().0, refusal, "{text}");
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Test packets: those of the session-sender, and its answers.
+
+use crate::stamp::key::{CODE_BYTES, Key};
+use crate::stamp::time::ErrorEstimate;
+use crate::stamp::tlv::{self, Extensions};
+
+/// Octets of an unauthenticated packet without TLVs.
+pub const OPEN_BYTES: usize = 44;
+/// Octets of an authenticated packet without TLVs.
+pub const AUTHENTICATED_BYTES: usize = 112;
+/// The TTL, or hop limit, with which test packets are sent.
+pub const SENDER_TTL: u8 = 255;
+
+/// Where a packet has its fields (RFC 8762, sections 4.2 and 4.3; RFC 8972, section 3). A packet of the session-sender
+/// has those up to the session identifier, and zeros after it.
+struct Layout {
+    bytes: usize,
+    sequence: usize,
+    timestamp: usize,
+    error: usize,
+    session: usize,
+    received: usize,
+    sender_sequence: usize,
+    sender_timestamp: usize,
+    sender_error: usize,
+    sender_ttl: usize,
+    /// The authentication code, which is of all before it.
+    code: Option<usize>,
+}
+
+const OPEN: Layout = Layout {
+    bytes: OPEN_BYTES,
+    sequence: 0,
+    timestamp: 4,
+    error: 12,
+    session: 14,
+    received: 16,
+    sender_sequence: 24,
+    sender_timestamp: 28,
+    sender_error: 36,
+    sender_ttl: 40,
+    code: None,
+};
+
+const AUTHENTICATED: Layout = Layout {
+    bytes: AUTHENTICATED_BYTES,
+    sequence: 0,
+    timestamp: 16,
+    error: 24,
+    session: 26,
+    received: 32,
+    sender_sequence: 48,
+    sender_timestamp: 64,
+    sender_error: 72,
+    sender_ttl: 80,
+    code: Some(96),
+};
+
+/// Octets of a packet without TLVs.
+pub fn base_bytes(authenticated: bool) -> usize {
+    if authenticated { AUTHENTICATED_BYTES } else { OPEN_BYTES }
+}
+
+/// A packet of the session-sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// Its number within the session, from 0.
+    pub sequence: u32,
+    /// T1, in the format that `error` names.
+    pub timestamp: u64,
+    /// Of the sender's clock.
+    pub error: ErrorEstimate,
+    /// The session identifier; 0 without one.
+    pub session: u16,
+}
+
+/// A packet of the session-reflector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// The reflector's own number (stateful), or that of the sender again (stateless).
+    pub sequence: u32,
+    /// T3, in the format that `error` names.
+    pub timestamp: u64,
+    /// Of the reflector's clock.
+    pub error: ErrorEstimate,
+    /// The session identifier.
+    pub session: u16,
+    /// T2, in the same format as T3.
+    pub received: u64,
+    /// What the sender's packet said.
+    pub sender_sequence: u32,
+    /// T1, as in the sender's packet.
+    pub sender_timestamp: u64,
+    /// As in the sender's packet.
+    pub sender_error: ErrorEstimate,
+    /// The TTL, or hop limit, with which the sender's packet arrived.
+    pub sender_ttl: u8,
+}
+
+/// Writes and reads packets of one session: unauthenticated, or authenticated with a key.
+#[derive(Debug, Clone)]
+pub struct Codec {
+    key: Option<Key>,
+}
+
+impl Codec {
+    /// Without a key, packets are unauthenticated.
+    pub fn new(key: Option<Key>) -> Self {
+        Codec { key }
+    }
+
+    fn layout(&self) -> &'static Layout {
+        if self.key.is_some() { &AUTHENTICATED } else { &OPEN }
+    }
+
+    /// Octets of a packet without TLVs.
+    pub fn base_bytes(&self) -> usize {
+        self.layout().bytes
+    }
+
+    /// Octets of a packet with these TLVs.
+    pub fn probe_bytes(&self, extensions: &Extensions) -> usize {
+        self.base_bytes() + extensions.bytes(self.key.is_some())
+    }
+
+    /// These TLVs with padding, for a packet of this many octets; `None` if there is no such packet.
+    pub fn padded(&self, extensions: Extensions, octets: usize) -> Option<Extensions> {
+        extensions.padded(octets, self.base_bytes(), self.key.is_some())
+    }
+
+    /// Octets of the shortest packet with these TLVs and padding.
+    pub fn least_padded(&self, extensions: &Extensions) -> usize {
+        self.probe_bytes(&Extensions { padding: Some(0), ..*extensions })
+    }
+
+    /// Writes a packet of the session-sender with its TLVs into a message of [`Codec::probe_bytes`].
+    pub fn write_probe(&self, probe: &Probe, extensions: &Extensions, message: &mut [u8]) {
+        let (base, rest) = message.split_at_mut(self.base_bytes());
+        self.write_front(probe, base);
+        self.seal(base);
+        extensions.write(self.key.as_ref(), base, rest);
+    }
+
+    /// Reads a packet of the session-sender. `None` if it is too short, or its code is wrong.
+    pub fn read_probe(&self, message: &[u8]) -> Option<Probe> {
+        self.fields(message).map(|fields| self.front(&fields))
+    }
+
+    /// Writes an answer to the front of a message that has room for it. TLVs are not touched.
+    pub(super) fn write_answer(&self, answer: &Answer, message: &mut [u8]) {
+        let layout = self.layout();
+        let base = &mut message[..layout.bytes];
+        let Answer { sequence, timestamp, error, session, .. } = *answer;
+        self.write_front(&Probe { sequence, timestamp, error, session }, base);
+        base[layout.received..][..8].copy_from_slice(&answer.received.to_be_bytes());
+        base[layout.sender_sequence..][..4].copy_from_slice(&answer.sender_sequence.to_be_bytes());
+        base[layout.sender_timestamp..][..8].copy_from_slice(&answer.sender_timestamp.to_be_bytes());
+        base[layout.sender_error..][..2].copy_from_slice(&answer.sender_error.to_bytes());
+        base[layout.sender_ttl] = answer.sender_ttl;
+        self.seal(base);
+    }
+
+    /// Reads an answer. `None` if it is too short, or its code is wrong.
+    pub fn read_answer(&self, message: &[u8]) -> Option<Answer> {
+        let fields = self.fields(message)?;
+        let layout = self.layout();
+        let Probe { sequence, timestamp, error, session } = self.front(&fields);
+        Some(Answer {
+            sequence,
+            timestamp,
+            error,
+            session,
+            received: fields.time(layout.received),
+            sender_sequence: fields.long(layout.sender_sequence),
+            sender_timestamp: fields.time(layout.sender_timestamp),
+            sender_error: fields.error(layout.sender_error),
+            sender_ttl: fields.0[layout.sender_ttl],
+        })
+    }
+
+    /// The TLVs of an answer that [`Codec::read_answer`] could read: what was understood there. `None` if they are not
+    /// well-formed, or their code is wrong.
+    pub fn read_extensions(&self, message: &[u8]) -> Option<Extensions> {
+        let (base, rest) = message.split_at_checked(self.base_bytes())?;
+        tlv::read(self.key.as_ref(), base, rest)
+    }
+
+    pub(super) fn key(&self) -> Option<&Key> {
+        self.key.as_ref()
+    }
+
+    /// Writes the fields that both kinds of packets have, and zeros after them.
+    fn write_front(&self, front: &Probe, base: &mut [u8]) {
+        let layout = self.layout();
+        base.fill(0);
+        base[layout.sequence..][..4].copy_from_slice(&front.sequence.to_be_bytes());
+        base[layout.timestamp..][..8].copy_from_slice(&front.timestamp.to_be_bytes());
+        base[layout.error..][..2].copy_from_slice(&front.error.to_bytes());
+        base[layout.session..][..2].copy_from_slice(&front.session.to_be_bytes());
+    }
+
+    /// Reads them.
+    fn front(&self, fields: &Fields<'_>) -> Probe {
+        let layout = self.layout();
+        Probe {
+            sequence: fields.long(layout.sequence),
+            timestamp: fields.time(layout.timestamp),
+            error: fields.error(layout.error),
+            session: fields.short(layout.session),
+        }
+    }
+
+    fn seal(&self, base: &mut [u8]) {
+        if let (Some(key), Some(at)) = (&self.key, self.layout().code) {
+            let (covered, code) = base.split_at_mut(at);
+            code[..CODE_BYTES].copy_from_slice(&key.code(&[covered]));
+        }
+    }
+
+    fn fields<'a>(&self, message: &'a [u8]) -> Option<Fields<'a>> {
+        let layout = self.layout();
+        let base = message.get(..layout.bytes)?;
+        if let (Some(key), Some(at)) = (&self.key, layout.code)
+            && !key.proves(&[&base[..at]], &base[at..at + CODE_BYTES])
+        {
+            return None;
+        }
+        Some(Fields(base))
+    }
+}
+
+/// A packet that is long enough for its layout.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
+        std::array::from_fn(|place| self.0[at + place])
+    }
+
+    fn short(&self, at: usize) -> u16 {
+        u16::from_be_bytes(self.bytes(at))
+    }
+
+    fn long(&self, at: usize) -> u32 {
+        u32::from_be_bytes(self.bytes(at))
+    }
+
+    fn time(&self, at: usize) -> u64 {
+        u64::from_be_bytes(self.bytes(at))
+    }
+
+    fn error(&self, at: usize) -> ErrorEstimate {
+        ErrorEstimate::from_bytes(self.bytes(at))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::stamp::time::TimeFormat;
+
+    pub(crate) fn codecs() -> [Codec; 2] {
+        let key = Key::from_hex(&"5a".repeat(16)).unwrap();
+        [Codec::new(None), Codec::new(Some(key))]
+    }
+
+    pub(crate) fn probe() -> Probe {
+        let error = ErrorEstimate::new(TimeFormat::Ntp, Some(1_000));
+        Probe { sequence: 0x0102_0304, timestamp: 0x1112_1314_1516_1718, error, session: 0x2122 }
+    }
+
+    #[test]
+    fn the_packets_of_the_rfc_have_44_and_112_octets_and_their_fields_in_place() {
+        let [open, closed] = codecs();
+        let none = Extensions::default();
+        let mut message = [0xff; OPEN_BYTES];
+        assert_eq!((open.probe_bytes(&none), closed.probe_bytes(&none)), (44, 112));
+        open.write_probe(&probe(), &none, &mut message);
+        assert_eq!(message[..12], [1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18]);
+        assert_eq!((&message[14..16], &message[16..]), (&[0x21, 0x22][..], &[0; 28][..]));
+        let mut message = [0xff; AUTHENTICATED_BYTES];
+        closed.write_probe(&probe(), &none, &mut message);
+        assert_eq!((&message[..4], &message[4..16]), (&[1, 2, 3, 4][..], &[0; 12][..]));
+        assert_eq!((message[16], message[23], message[27]), (0x11, 0x18, 0x22));
+        assert_eq!(message[28..96], [0; 68]);
+    }
+
+    #[test]
+    fn what_is_written_reads_back_and_what_was_changed_does_not() {
+        let answer = Answer {
+            sequence: 1,
+            timestamp: 2,
+            error: ErrorEstimate::new(TimeFormat::Ptp, None),
+            session: 3,
+            received: 4,
+            sender_sequence: 5,
+            sender_timestamp: 6,
+            sender_error: ErrorEstimate::new(TimeFormat::Ntp, Some(70)),
+            sender_ttl: 64,
+        };
+        for codec in codecs() {
+            let mut message = vec![0; codec.base_bytes()];
+            codec.write_probe(&probe(), &Extensions::default(), &mut message);
+            assert_eq!(codec.read_probe(&message), Some(probe()));
+            codec.write_answer(&answer, &mut message);
+            assert_eq!(codec.read_answer(&message), Some(answer));
+            assert_eq!(codec.read_answer(&message[..message.len() - 1]), None);
+            for place in 0..message.len() {
+                let mut changed = message.clone();
+                changed[place] ^= 1;
+                assert!(codec.key().is_none() || codec.read_answer(&changed).is_none(), "octet {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_does_not_read_what_another_one_wrote() {
+        let [open, closed] = codecs();
+        let other = Codec::new(Some(Key::from_hex(&"5b".repeat(16)).unwrap()));
+        let mut message = [0; AUTHENTICATED_BYTES];
+        other.write_probe(&probe(), &Extensions::default(), &mut message);
+        assert_eq!(closed.read_probe(&message), None);
+        open.write_probe(&probe(), &Extensions::default(), &mut message[..OPEN_BYTES]);
+        assert_eq!(closed.read_probe(&message[..OPEN_BYTES]), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! The session-reflector: what it answers.
+
+use crate::stamp::packet::{Answer, Codec};
+use crate::stamp::rate::RateLimit;
+use crate::stamp::sessions::Sessions;
+use crate::stamp::time::ErrorEstimate;
+use crate::stamp::tlv::{self, TimestampInfo};
+use std::net::SocketAddr;
+
+/// What came with a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrived {
+    /// Who sent it.
+    pub peer: SocketAddr,
+    /// T2, nanoseconds since 1970.
+    pub unix_ns: u64,
+    /// TTL, or hop limit; 0 if it is not known.
+    pub ttl: u8,
+    /// Code point and ECN bits.
+    pub traffic_class: u8,
+}
+
+/// An answer that has no T3 yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PendingAnswer {
+    answer: Answer,
+    /// The code point to answer with.
+    pub code_point: u8,
+}
+
+/// A session-reflector: stateless, or stateful with a counter for each session.
+pub struct Reflector {
+    codec: Codec,
+    error: ErrorEstimate,
+    info: TimestampInfo,
+    sessions: Option<Sessions>,
+    limit: Option<RateLimit>,
+}
+
+impl Reflector {
+    /// A reflector whose clock is as good as `error` says. Timestamps have the format of those that they answer.
+    pub fn new(codec: Codec, error: ErrorEstimate, stateful: bool) -> Self {
+        let sessions = stateful.then(Sessions::default);
+        Reflector { codec, error, info: TimestampInfo::SOFTWARE, sessions, limit: None }
+    }
+
+    /// The same, which answers each client at most this many packets per second, and a burst of one second.
+    pub fn limited(self, per_second: u32) -> Self {
+        Reflector { limit: Some(RateLimit::new(per_second)), ..self }
+    }
+
+    /// Sessions that it remembers.
+    pub fn sessions(&self) -> usize {
+        self.sessions.as_ref().map_or(0, Sessions::len)
+    }
+
+    /// Turns a packet into its answer, which has the same length: whoever forges a sender's address has no gain. Only
+    /// T3 is
+    /// missing. `None` for what is not answered: no packet of STAMP, one beyond the limit of rate, or of a session too
+    /// many.
+    pub fn reflect(&mut self, message: &mut [u8], arrived: &Arrived) -> Option<PendingAnswer> {
+        if self.limit.as_mut().is_some_and(|limit| !limit.admits(arrived.peer.ip(), arrived.unix_ns)) {
+            return None;
+        }
+        let probe = self.codec.read_probe(message)?;
+        let error = self.error.with_format(probe.error.format);
+        let sequence = match &mut self.sessions {
+            None => probe.sequence,
+            Some(sessions) => sessions.count((arrived.peer, probe.session), arrived.unix_ns)?,
+        };
+        let (base, rest) = message.split_at_mut(self.codec.base_bytes());
+        let code_point = tlv::reflect(self.codec.key(), base, rest, arrived.traffic_class, self.info);
+        let answer = Answer {
+            sequence,
+            timestamp: 0,
+            error,
+            session: probe.session,
+            received: error.format.bits(arrived.unix_ns),
+            sender_sequence: probe.sequence,
+            sender_timestamp: probe.timestamp,
+            sender_error: probe.error,
+            sender_ttl: arrived.ttl,
+        };
+        Some(PendingAnswer { answer, code_point })
+    }
+
+    /// Writes the answer with T3, nanoseconds since 1970.
+    pub fn finish(&self, pending: PendingAnswer, unix_ns: u64, message: &mut [u8]) {
+        let timestamp = pending.answer.error.format.bits(unix_ns);
+        self.codec.write_answer(&Answer { timestamp, ..pending.answer }, message);
+        let (base, rest) = message.split_at_mut(self.codec.base_bytes());
+        tlv::seal(self.codec.key(), base, rest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stamp::packet::tests::{codecs, probe};
+    use crate::stamp::packet::{Probe, SENDER_TTL};
+    use crate::stamp::sessions::SESSION_IDLE_NS;
+    use crate::stamp::time::TimeFormat;
+    use crate::stamp::tlv::{ClassOfService, Extensions};
+
+    const NOW: u64 = 1_795_536_000_000_000_000;
+
+    fn arrived(port: u16, unix_ns: u64) -> Arrived {
+        let peer = SocketAddr::from(([192, 0, 2, 1], port));
+        Arrived { peer, unix_ns, ttl: SENDER_TTL - 3, traffic_class: 46 << 2 | 1 }
+    }
+
+    fn error() -> ErrorEstimate {
+        ErrorEstimate::new(TimeFormat::Ntp, Some(5_000))
+    }
+
+    /// A packet with these TLVs, and its answer.
+    fn exchange(reflector: &mut Reflector, codec: &Codec, extensions: &Extensions, sequence: u32) -> Vec<u8> {
+        let mut message = vec![0; codec.probe_bytes(extensions)];
+        codec.write_probe(&Probe { sequence, ..probe() }, extensions, &mut message);
+        let pending = reflector.reflect(&mut message, &arrived(5_000, NOW)).unwrap();
+        reflector.finish(pending, NOW + 250, &mut message);
+        message
+    }
+
+    #[test]
+    fn an_answer_has_t2_and_t3_apart_the_ttl_and_what_the_sender_said() {
+        for codec in codecs() {
+            let mut reflector = Reflector::new(codec.clone(), error(), false);
+            let message = exchange(&mut reflector, &codec, &Extensions::default(), 77);
+            let answer = codec.read_answer(&message).unwrap();
+            let time = |bits| TimeFormat::Ntp.unix_ns(bits, NOW);
+            assert_eq!((time(answer.received), time(answer.timestamp)), (Some(NOW), Some(NOW + 250)));
+            assert_eq!((answer.sender_ttl, answer.session), (SENDER_TTL - 3, probe().session));
+            assert_eq!((answer.sender_timestamp, answer.sender_error), (probe().timestamp, probe().error));
+            assert_eq!((answer.sequence, answer.sender_sequence, answer.error), (77, 77, error()));
+        }
+    }
+
+    #[test]
+    fn an_answer_has_the_format_of_its_packets_timestamps() {
+        for format in [TimeFormat::Ntp, TimeFormat::Ptp] {
+            let [codec, _] = codecs();
+            let mut reflector = Reflector::new(codec.clone(), error(), false);
+            let mut message = [0; 44];
+            let asked = Probe { error: probe().error.with_format(format), ..probe() };
+            codec.write_probe(&asked, &Extensions::default(), &mut message);
+            let pending = reflector.reflect(&mut message, &arrived(5_000, NOW)).unwrap();
+            reflector.finish(pending, NOW + 250, &mut message);
+            let answer = codec.read_answer(&message).unwrap();
+            assert_eq!(answer.error, error().with_format(format));
+            let times = [answer.received, answer.timestamp].map(|bits| format.unix_ns(bits, NOW));
+            assert_eq!(times, [Some(NOW), Some(NOW + 250)], "{format:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_beyond_the_limit_is_not_answered() {
+        let [codec, _] = codecs();
+        let mut reflector = Reflector::new(codec.clone(), error(), true).limited(5);
+        let mut message = [0; 44];
+        codec.write_probe(&probe(), &Extensions::default(), &mut message);
+        let mut answers = |port, unix_ns| {
+            (0..20)
+                .filter(|_| reflector.reflect(&mut message.clone(), &arrived(port, unix_ns)).is_some())
+                .count()
+        };
+        assert_eq!(answers(5_000, NOW), 6);
+        assert_eq!(answers(5_001, NOW), 0, "another port is the same client");
+        assert_eq!(answers(5_000, NOW + 2_000_000_000), 6);
+    }
+
+    #[test]
+    fn a_stateful_reflector_counts_what_arrives_in_each_session() {
+        let [codec, _] = codecs();
+        let mut reflector = Reflector::new(codec.clone(), error(), true);
+        let sequences: Vec<u32> = [0, 1, 4, 9]
+            .into_iter()
+            .map(|sent| {
+                codec
+                    .read_answer(&exchange(&mut reflector, &codec, &Extensions::default(), sent))
+                    .unwrap()
+                    .sequence
+            })
+            .collect();
+        assert_eq!(sequences, [0, 1, 2, 3]);
+        let mut message = [0; 44];
+        codec.write_probe(&probe(), &Extensions::default(), &mut message);
+        let mut next =
+            |at: &Arrived| reflector.reflect(&mut message.clone(), at).map(|pending| pending.answer.sequence);
+        assert_eq!(next(&arrived(5_001, NOW)), Some(0), "another port is another session");
+        assert_eq!(next(&arrived(5_000, NOW + SESSION_IDLE_NS)), Some(4));
+        assert_eq!(next(&arrived(5_000, NOW + 3 * SESSION_IDLE_NS)), Some(0), "forgotten");
+    }
+
+    #[test]
+    fn tlvs_are_answered_and_proved() {
+        let extensions = Extensions {
+            timestamps: Some(TimestampInfo::default()),
+            class: Some(ClassOfService { asked: 10, ..ClassOfService::default() }),
+            padding: Some(33),
+        };
+        for codec in codecs() {
+            let mut reflector = Reflector::new(codec.clone(), error(), true);
+            let mut message = exchange(&mut reflector, &codec, &extensions, 5);
+            let said = codec.read_extensions(&message).unwrap();
+            assert_eq!(said.timestamps, Some(TimestampInfo::SOFTWARE));
+            assert_eq!(said.class, Some(ClassOfService { asked: 10, arrived: 46, ecn: 1, refused: 0 }));
+            assert_eq!(said.padding, Some(33));
+            message[codec.base_bytes() + 5] ^= 1;
+            assert_eq!(codec.read_extensions(&message).is_none(), codec.key().is_some());
+        }
+    }
+
+    #[test]
+    fn changed_tlvs_are_answered_as_such_and_do_nothing() {
+        let [_, codec] = codecs();
+        let class = Some(ClassOfService { asked: 10, ..ClassOfService::default() });
+        let extensions = Extensions { class, ..Extensions::default() };
+        let mut message = vec![0; codec.probe_bytes(&extensions)];
+        codec.write_probe(&probe(), &extensions, &mut message);
+        message[codec.base_bytes() + 4] ^= 0x80;
+        let mut reflector = Reflector::new(codec.clone(), error(), false);
+        let pending = reflector.reflect(&mut message, &arrived(1, NOW)).unwrap();
+        assert_eq!(pending.code_point, 46, "as it arrived");
+        assert_eq!(message[codec.base_bytes()], 0x20);
+        reflector.finish(pending, NOW, &mut message);
+        assert_eq!(codec.read_extensions(&message).unwrap().class, None);
+    }
+}

@@ -1,0 +1,246 @@
+//! Judges a finding by the runs.
+
+use crate::replication::arms::{ComparedCells, parts};
+use crate::replication::published::{PublishedPair, published_pairs};
+use crate::replication::verdict::{Claim, Outcome, PartData, judge_parts};
+use crate::{Finding, Reference, Scope, Sizes, Systems};
+use serde::Serialize;
+use stacklab_analysis::{Paired, Runs};
+use stacklab_model::{Cell, Effect, Factor, Metric, Scale, Value};
+use stacklab_study::Study;
+use std::collections::BTreeMap;
+
+/// A judged part of a finding.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct JudgedPart {
+    /// Label of the part; empty if there is only one part.
+    pub part: String,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Arm a against arm b: `None` with fewer than two blocks.
+    pub effect: Option<Effect>,
+    /// The equivalence margin: a ratio's distance from 1, or a difference in the metric's unit.
+    pub margin: f64,
+    /// The reason in a few words.
+    pub because: String,
+}
+
+/// A judged finding.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Judged {
+    /// Its name, such as `S1`.
+    pub id: String,
+    /// Location in the publication.
+    pub location: String,
+    /// The finding in words.
+    pub statement: String,
+    /// Its conditions.
+    pub scope: String,
+    /// The metric.
+    pub metric: Metric,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Why there is no answer, or how several parts were combined into one answer.
+    pub because: String,
+    /// What was judged instead of the study's subject; empty if nothing was replaced.
+    pub instead: String,
+    /// The parts that were judged separately.
+    pub parts: Vec<JudgedPart>,
+    /// The published figures.
+    pub published: Vec<PublishedPair>,
+}
+
+/// Judges a finding by the runs of a study.
+pub(super) fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Runs) -> Judged {
+    let cells = match contradicting(finding, &own.findings) {
+        Some(other) => Err(differs_by_system(finding, other)),
+        None => parts(finding, &own.limits, study),
+    };
+    let (outcome, because, judged, instead) = match cells {
+        Err(reason) => (Outcome::CannotTell, reason, Vec::new(), String::new()),
+        Ok(parts) => {
+            let data: Vec<_> = parts.iter().map(|part| part_data(finding, part, study, runs)).collect();
+            let claim = Claim { direction: finding.direction, most: finding.scope.sizes == Sizes::Most };
+            let verdict = judge_parts(claim, &data);
+            let judged =
+                parts.iter().zip(data.iter().zip(verdict.parts)).map(|(part, (data, (outcome, because)))| {
+                    JudgedPart {
+                        part: part.label.clone(),
+                        outcome,
+                        effect: data.as_ref().ok().map(PartData::effect),
+                        margin: margin(finding, part, study),
+                        because,
+                    }
+                });
+            (verdict.outcome, verdict.because, judged.collect(), instead(finding, own))
+        }
+    };
+    Judged {
+        id: finding.id.clone(),
+        location: finding.location.clone(),
+        statement: finding.statement.clone(),
+        scope: finding.scope_text.clone(),
+        metric: finding.metric,
+        outcome,
+        because,
+        instead,
+        parts: judged,
+        published: published_pairs(finding, &own.figures),
+    }
+}
+
+/// Another finding of the study that states something else of the same cells on another system. Here both systems are
+/// one kernel, on which at most one of the two can hold.
+fn contradicting<'a>(finding: &Finding, all: &'a [Finding]) -> Option<&'a Finding> {
+    let Systems::Named(system) = &finding.scope.systems else { return None };
+    all.iter().find(|other| {
+        let Systems::Named(another) = &other.scope.systems else { return false };
+        let scope = Scope { systems: finding.scope.systems.clone(), ..other.scope.clone() };
+        another != system
+            && other.source == finding.source
+            && other.metric == finding.metric
+            && scope == finding.scope
+            && states_otherwise(finding, other)
+    })
+}
+
+/// Whether two findings state different directions of the same arms.
+fn states_otherwise(finding: &Finding, other: &Finding) -> bool {
+    use crate::FindingDirection::{Equal, Higher, Lower};
+    let mirrored = match other.direction {
+        Higher => Lower,
+        Lower => Higher,
+        Equal => Equal,
+    };
+    match ((other.a, other.b) == (finding.a, finding.b), (other.b, other.a) == (finding.a, finding.b)) {
+        (true, _) => other.direction != finding.direction,
+        (_, true) => mirrored != finding.direction,
+        _ => false,
+    }
+}
+
+fn differs_by_system(finding: &Finding, other: &Finding) -> String {
+    let name = |finding: &Finding| match &finding.scope.systems {
+        Systems::Named(system) => system.clone(),
+        _ => "another system".to_owned(),
+    };
+    format!(
+        "the study found otherwise on {} ({}): a difference between {} and {}, which are one kernel here",
+        name(other),
+        other.id,
+        name(finding),
+        name(other)
+    )
+}
+
+/// States what was judged instead of the finding's subject.
+fn instead(finding: &Finding, own: &Reference) -> String {
+    use crate::LimitKind::{Router, System, Wifi};
+    let system = match &finding.scope.systems {
+        Systems::Named(system) => format!("on this kernel, which is not {system}"),
+        Systems::All => "on this kernel only, which is not one of the study's systems".to_owned(),
+        _ => "on this kernel, which is not the study's".to_owned(),
+    };
+    let has = |kind| own.limits.iter().any(|limit| limit.kind == kind);
+    let mut words = if has(System) { vec![system] } else { Vec::new() };
+    if has(Router) {
+        words.push("all hosts on one kernel".to_owned());
+    }
+    if has(Wifi) {
+        words.push("over simulated Wi-Fi, without a real radio".to_owned());
+    }
+    words.join(", ")
+}
+
+/// The pairs of a part.
+///
+/// # Errors
+/// Why there are none.
+fn part_data(
+    finding: &Finding,
+    part: &ComparedCells,
+    study: &Study,
+    runs: &Runs,
+) -> Result<PartData, String> {
+    let metric = finding.metric;
+    let pairs = |scale| Paired::of(scale, &blocks(part, metric, scale, runs));
+    let paired = pairs(metric.scale()).map_err(|reason| missing(part, metric, runs).unwrap_or(reason))?;
+    let limit = match finding.scope.within_points {
+        Some(most) => Some((pairs(Scale::Difference)?, most)),
+        None => None,
+    };
+    Ok(PartData { scale: metric.scale(), paired, margin: margin(finding, part, study), limit })
+}
+
+/// Why no run of a part has a figure, if they say so.
+fn missing(part: &ComparedCells, metric: Metric, runs: &Runs) -> Option<String> {
+    let mut values = part.pairs.iter().flat_map(|(a, b)| [a, b]).flat_map(|cell| runs.of(cell, metric));
+    let first = values.next()?.values.get(&metric)?;
+    let Value::Missing(reason) = first else { return None };
+    values.all(|run| run.values.get(&metric) == Some(first)).then(|| reason.clone())
+}
+
+/// Arm b and arm a in each block in which all cells of a part have a figure: the mean over the cells, geometric if
+/// arms are compared by their ratio.
+fn blocks(part: &ComparedCells, metric: Metric, scale: Scale, runs: &Runs) -> Vec<(f64, f64)> {
+    let of = |cell: &Cell| -> BTreeMap<u32, f64> {
+        let figure = |run: &&stacklab_model::RunRecord| {
+            let figure = run.is_valid().then(|| run.values.get(&metric)?.measured())??;
+            Some((run.trial.block, figure))
+        };
+        runs.of(cell, metric).iter().filter_map(figure).collect()
+    };
+    let side = |side: fn(&(Cell, Cell)) -> &Cell| part.pairs.iter().map(|pair| of(side(pair))).collect();
+    let (a, b): (Vec<_>, Vec<_>) = (side(|pair| &pair.0), side(|pair| &pair.1));
+    let mean = |cells: &[BTreeMap<u32, f64>], block: u32| -> Option<f64> {
+        let figures: Option<Vec<f64>> = cells.iter().map(|cell| cell.get(&block).copied()).collect();
+        let figures = figures?;
+        let n = figures.len() as f64;
+        Some(match scale {
+            Scale::Difference => figures.iter().sum::<f64>() / n,
+            // Zero has no logarithm and gives no ratio: the mean stays zero, and the pair is later refused.
+            Scale::Ratio if figures.iter().any(|figure| *figure <= 0.0) => 0.0,
+            Scale::Ratio => (figures.iter().map(|figure| figure.ln()).sum::<f64>() / n).exp(),
+        })
+    };
+    let Some(first) = a.first() else { return Vec::new() };
+    first.keys().filter_map(|block| Some((mean(&b, *block)?, mean(&a, *block)?))).collect()
+}
+
+/// The equivalence margin: that of the study's comparison of the same arms, else 2 %.
+fn margin(finding: &Finding, part: &ComparedCells, study: &Study) -> f64 {
+    let metric = finding.metric;
+    let (a, b) = &part.pairs[0];
+    let differs = |factor: Factor| a.level(factor) != b.level(factor);
+    let asked = study
+        .comparisons
+        .iter()
+        .find(|comparison| differs(comparison.factor) && comparison.metrics.contains(&metric));
+    match metric.scale() {
+        Scale::Ratio => asked.map_or(0.02, |comparison| comparison.margin),
+        Scale::Difference => metric.difference_margin(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systems_that_differ_are_not_told_apart_on_one_kernel() {
+        let all = Reference::built_in().unwrap().findings;
+        let of = |id: &str| all.iter().find(|finding| finding.id == id).unwrap();
+        let contradicted: Vec<(&str, &str)> = all
+            .iter()
+            .filter_map(|finding| Some((finding.id.as_str(), contradicting(finding, &all)?.id.as_str())))
+            .collect();
+        assert_eq!(contradicted, [("S3", "S4"), ("S4", "S3")]);
+        let reason = differs_by_system(of("S3"), of("S4"));
+        assert!(reason.contains("on Ubuntu 10.04 (S4)") && reason.contains("RHES 5.5"), "{reason}");
+        // The same direction on another system is no contradiction, however it is written.
+        let same = Finding { a: of("S3").a, b: of("S3").b, ..of("S4").clone() };
+        assert_eq!(contradicting(of("S3"), &[same]), None);
+        let swapped = Finding { direction: crate::FindingDirection::Lower, ..of("S4").clone() };
+        assert_eq!(contradicting(of("S3"), &[swapped]), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! A replication as text.
+
+use crate::replication::Replication;
+use crate::replication::judge::{Judged, JudgedPart};
+use crate::replication::precision::{Answers, CellPrecision, Precision};
+use stacklab_model::{Effect, Interval, Metric, Scale};
+use stacklab_report::{Block, Table, Width, text};
+
+/// Parts of the study that are not replicated here, listed before measuring.
+pub fn limits(limits: &[crate::Limit], width: Width) -> String {
+    let line = |limit: &crate::Limit| {
+        let (original, stand_in, needs) = (&limit.original, &limit.stand_in, &limit.needs);
+        format!("{original}. Here: {stand_in}. To have it: {needs}")
+    };
+    let lines = limits.iter().map(line).collect();
+    text(&[Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)], width)
+}
+
+/// Findings with their verdicts, the published figures, and the time it took.
+pub fn render(replication: &Replication, width: Width) -> String {
+    let mut blocks = vec![
+        Block::Title(format!("{}, its findings tested here", replication.study)),
+        Block::Facts(vec![
+            ("measured", replication.measured.clone()),
+            ("testbed", replication.testbed.clone()),
+            (
+                "systems",
+                format!("{} at both ends, which is not one of the study's systems", replication.stand_in),
+            ),
+            ("runs", format!("{} valid, {:.1} minutes", replication.runs, replication.minutes)),
+        ]),
+    ];
+    for finding in &replication.findings {
+        blocks.extend(finding_blocks(finding));
+    }
+    if !replication.cuts.is_empty() {
+        blocks.push(Block::Heading("Messages that do not fit a packet".to_owned()));
+        blocks.push(Block::List(replication.cuts.iter().map(|cut| cut.text()).collect()));
+    }
+    if let Some(answers) = &replication.answers {
+        blocks.push(Block::Heading("Time to an answer".to_owned()));
+        blocks.push(Block::List(answer_lines(answers, replication.precision.as_ref())));
+        blocks
+            .extend(replication.precision.as_ref().map(|precision| Block::Table(precision_table(precision))));
+    }
+    blocks.push(Block::Heading("Verdicts".to_owned()));
+    blocks.push(Block::Table(verdicts(&replication.findings)));
+    let mut text = text(&blocks, width);
+    text += &limits(&replication.limits, width);
+    text
+}
+
+fn verdicts(findings: &[Judged]) -> Table {
+    let column = |cell: &dyn Fn(&Judged) -> String| findings.iter().map(cell).collect::<Vec<String>>();
+    let mut table = Table::default();
+    table.push("finding", false, column(&|finding| finding.id.clone()));
+    table.push("", false, column(&|finding| finding.outcome.short_name().to_owned()));
+    table.push(
+        "here, % [95 %]",
+        true,
+        column(&|finding| match &finding.parts[..] {
+            [part] => {
+                part.effect.as_ref().map_or_else(|| "-".to_owned(), |effect| percent(effect, finding.metric))
+            }
+            [] => "-".to_owned(),
+            parts => format!("{} parts", parts.len()),
+        }),
+    );
+    table.push("what the study says", false, column(&|finding| finding.statement.clone()));
+    table
+}
+
+fn finding_blocks(finding: &Judged) -> Vec<Block> {
+    let Judged { id, statement, location, scope, metric, outcome, because, instead, .. } = finding;
+    let mut lines = Vec::new();
+    match &finding.parts[..] {
+        [] => {}
+        [part] => lines.extend(here(part, *metric)),
+        parts => lines.extend(parts.iter().flat_map(|part| {
+            let figures = here(part, *metric);
+            let figures = figures.unwrap_or_else(|| part.because.clone());
+            [format!("{}: {}; {figures}", part.part, part.outcome.name())]
+        })),
+    }
+    const MOST: usize = 6;
+    for pair in finding.published.iter().take(MOST) {
+        let (what, a, b, unit) = (&pair.what, &pair.a, &pair.b, &pair.unit);
+        lines.push(format!("published: {a} against {b} {unit} ({what})"));
+    }
+    match finding.published.len() {
+        0 => lines.push("published: no figures, only the words".to_owned()),
+        n if n > MOST => lines.push(format!("and {} more: stacklab reference show", n - MOST)),
+        _ => {}
+    }
+    let instead = if instead.is_empty() { String::new() } else { format!(" ({instead})") };
+    vec![
+        Block::Heading(format!("{id}: {statement}")),
+        Block::Text(format!("{location}; {metric}; {scope}")),
+        Block::Text(format!("{}{instead}: {because}", outcome.name().to_uppercase())),
+        Block::List(lines),
+    ]
+}
+
+/// The effect of arm a against arm b in a part.
+fn here(part: &JudgedPart, metric: Metric) -> Option<String> {
+    let effect = part.effect.as_ref()?;
+    let (figures, pairs) = (percent(effect, metric), effect.pairs);
+    Some(match effect.scale {
+        Scale::Ratio => {
+            let margin = (1e4 * part.margin).round() / 100.0;
+            format!("here: {figures} %, 95 % interval, {pairs} blocks; margin {margin} %")
+        }
+        Scale::Difference => {
+            let unit = metric.unit().symbol();
+            format!("here: {figures}, 95 % interval, {pairs} blocks; margin {} {unit}", part.margin)
+        }
+    })
+}
+
+/// Formats a ratio as a difference in per cent, and a difference in its unit.
+fn percent(effect: &Effect, metric: Metric) -> String {
+    let Interval { low, high } = effect.interval95;
+    match effect.scale {
+        Scale::Ratio => {
+            let [estimate, low, high] = [effect.estimate, low, high].map(|ratio| 100.0 * (ratio - 1.0));
+            format!("{estimate:+.2} [{low:+.2}, {high:+.2}]")
+        }
+        Scale::Difference => {
+            format!("{:+.4} [{low:+.4}, {high:+.4}] {}", effect.estimate, metric.unit().symbol())
+        }
+    }
+}
+
+fn answer_lines(answers: &Answers, precision: Option<&Precision>) -> Vec<String> {
+    let Answers { asked, answered, blocks, runs, minutes, published_runs, fixed_runs, fixed_minutes } =
+        answers;
+    let mut lines = vec![format!(
+        "{answered} of {asked} comparisons were answered (interval narrow enough, or verdict decided) by {runs} runs in {blocks} \
+         blocks, {minutes:.1} minutes; the study's {published_runs} runs of everything would be {fixed_runs} runs and \
+         {fixed_minutes:.1} minutes of the same length"
+    )];
+    let Some(precision) = precision else { return lines };
+    let Precision { cells, reached, runs, minutes, most_runs, fixed_runs, fixed_minutes, .. } = precision;
+    lines.push(format!(
+        "the study's precision (half of a mean's 95 % interval, from its standard deviations over {published_runs} runs) was \
+         reached for {reached} of {cells} throughputs, looked at after each run"
+    ));
+    if *reached == 0 {
+        return lines;
+    }
+    lines.push(format!(
+        "these took {runs} runs, at most {most_runs} of one cell, and {minutes:.1} minutes; {published_runs} runs of every cell \
+         would be {fixed_runs} runs and {fixed_minutes:.1} minutes, or {:.0} minutes with a million packets a run",
+        precision.fixed_minutes_of_a_million_packets
+    ));
+    lines
+}
+
+/// The precision of every cell, published and here.
+fn precision_table(precision: &Precision) -> Table {
+    let column =
+        |cell: &dyn Fn(&CellPrecision) -> String| precision.each.iter().map(cell).collect::<Vec<_>>();
+    let half = |half: Option<f64>| half.map_or_else(|| "-".to_owned(), |half| format!("{half:.3}"));
+    let mut table = Table::default();
+    table.push("throughput", false, column(&|cell| cell.cell.clone()));
+    table.push("published ±, Mbit/s", true, column(&|cell| half(Some(cell.published_half_width))));
+    table.push("here ±, Mbit/s", true, column(&|cell| half(cell.half_width)));
+    table.push(
+        "runs to the published",
+        true,
+        column(&|cell| cell.runs.map_or_else(|| "not reached".to_owned(), |runs| runs.to_string())),
+    );
+    table
+}

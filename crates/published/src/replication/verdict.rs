@@ -1,0 +1,280 @@
+//! The verdict on a finding: three-sided tests (Goeman, Solari and Stijnen 2010).
+//!
+//! Direction and size are separate questions. A one-sided test at 5 % decides the direction; the comparison with the
+//! margin decides whether the difference is negligible. So a true direction is not refuted for being small.
+//!
+//! A finding of several parts holds if each part holds at 5 % (intersection-union test: no adjustment is needed,
+//! because all of them must be wrong together). It is refuted if a part is, with Holm's adjustment over the parts. If
+//! only more than half of the parts must hold, the levels are those of a partial conjunction (Benjamini and Heller
+//! 2008).
+
+#[cfg(test)]
+mod tests;
+
+use crate::FindingDirection;
+use serde::Serialize;
+use stacklab_analysis::Paired;
+use stacklab_model::{Effect, Interval, Scale};
+
+/// Level of each one-sided test.
+const LEVEL: f64 = 0.05;
+
+/// The outcome of a finding or of a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) enum Outcome {
+    /// The direction is that of the study; or the arms are the same within the margin, if the study states that.
+    #[serde(rename = "holds")]
+    Holds,
+    /// The direction is that of the study, and the difference is inside the margin.
+    #[serde(rename = "holds, negligible")]
+    HoldsNegligible,
+    /// The direction is the opposite one.
+    #[serde(rename = "the other way")]
+    OtherWay,
+    /// The difference is larger than the margin where the study states none, or larger than the study's limit.
+    #[serde(rename = "larger than stated")]
+    TooLarge,
+    /// The difference is inside the margin, and may have either direction.
+    #[serde(rename = "no larger than the margin, direction open")]
+    DirectionOpen,
+    /// The intervals are too wide, or there are no runs.
+    #[serde(rename = "cannot tell")]
+    CannotTell,
+}
+
+impl Outcome {
+    /// Every outcome.
+    const ALL: [Outcome; 6] = [
+        Outcome::Holds,
+        Outcome::HoldsNegligible,
+        Outcome::OtherWay,
+        Outcome::TooLarge,
+        Outcome::DirectionOpen,
+        Outcome::CannotTell,
+    ];
+
+    /// The printed name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Outcome::Holds => "holds",
+            Outcome::HoldsNegligible => "holds, negligible",
+            Outcome::OtherWay => "the other way",
+            Outcome::TooLarge => "larger than stated",
+            Outcome::DirectionOpen => "no larger than the margin, direction open",
+            Outcome::CannotTell => "cannot tell",
+        }
+    }
+
+    /// The name in a column of a table.
+    pub(crate) fn short_name(self) -> &'static str {
+        match self {
+            Outcome::DirectionOpen => "direction open",
+            other => other.name(),
+        }
+    }
+}
+
+/// What a finding claims of each part, and of how many of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    /// Arm a against arm b.
+    pub direction: FindingDirection,
+    /// Whether more than half of the parts must hold instead of all.
+    pub most: bool,
+}
+
+/// The data of a part.
+#[derive(Debug, Clone)]
+pub(super) struct PartData {
+    /// The metric's scale.
+    pub scale: Scale,
+    /// Arm a against arm b, on the metric's scale.
+    pub paired: Paired,
+    /// The equivalence margin.
+    pub margin: f64,
+    /// The differences in the metric's unit, and the largest one that the study states.
+    pub limit: Option<(Paired, f64)>,
+}
+
+impl PartData {
+    /// The interval whose ends are one-sided limits at this level.
+    fn interval(paired: &Paired, level: f64) -> Interval {
+        paired.interval(1.0 - 2.0 * level)
+    }
+
+    /// The estimate and its intervals.
+    pub(super) fn effect(&self) -> Effect {
+        self.paired.effect()
+    }
+
+    /// Whether the difference has the claimed direction, or the opposite one.
+    fn has_direction(&self, direction: FindingDirection, level: f64) -> bool {
+        let interval = Self::interval(&self.paired, level);
+        let none = Interval::of_margin(self.scale, 0.0).low;
+        match direction {
+            FindingDirection::Higher => interval.low > none,
+            FindingDirection::Lower => interval.high < none,
+            FindingDirection::Equal => false,
+        }
+    }
+
+    /// Whether the difference is inside the margin: two one-sided tests.
+    fn is_negligible(&self, level: f64) -> bool {
+        Self::interval(&self.paired, level).is_within(&Interval::of_margin(self.scale, self.margin))
+    }
+
+    /// Whether the difference is beyond the margin, on either side. At most one side can be rejected wrongly, so both
+    /// have the full level.
+    fn is_beyond_margin(&self, level: f64) -> bool {
+        is_beyond(&Self::interval(&self.paired, level), &Interval::of_margin(self.scale, self.margin))
+    }
+
+    fn is_within_limit(&self, level: f64) -> bool {
+        self.limit.as_ref().is_none_or(|(paired, most)| {
+            Self::interval(paired, level).is_within(&Interval { low: -most, high: *most })
+        })
+    }
+
+    fn is_beyond_limit(&self, level: f64) -> bool {
+        self.limit.as_ref().is_some_and(|(paired, most)| {
+            is_beyond(&Self::interval(paired, level), &Interval { low: -most, high: *most })
+        })
+    }
+
+    fn is_confirmed(&self, direction: FindingDirection, level: f64) -> bool {
+        let confirmed = match direction {
+            FindingDirection::Equal => self.is_negligible(level),
+            _ => self.has_direction(direction, level),
+        };
+        confirmed && self.is_within_limit(level)
+    }
+
+    fn goes_the_other_way(&self, direction: FindingDirection, level: f64) -> bool {
+        self.has_direction(opposite(direction), level)
+    }
+
+    fn is_refuted(&self, direction: FindingDirection, level: f64) -> bool {
+        self.goes_the_other_way(direction, level)
+            || (direction == FindingDirection::Equal && self.is_beyond_margin(level))
+            || self.is_beyond_limit(level)
+    }
+
+    /// The outcome of the part, and why, in a few words.
+    fn outcome(&self, direction: FindingDirection, is_refuted: bool) -> (Outcome, &'static str) {
+        let is_direction = direction != FindingDirection::Equal;
+        let is_negligible = self.is_negligible(LEVEL);
+        if is_refuted {
+            return if self.goes_the_other_way(direction, LEVEL) {
+                (Outcome::OtherWay, "the 90 % interval is on the other side of no difference")
+            } else if is_direction {
+                (Outcome::TooLarge, "the 90 % interval is beyond the study's limit")
+            } else {
+                (Outcome::TooLarge, "the 90 % interval is beyond the margin")
+            };
+        }
+        if self.is_confirmed(direction, LEVEL) {
+            return match (is_direction, is_negligible) {
+                (false, _) => (Outcome::Holds, "the 90 % interval is inside the margin"),
+                (true, false) => (Outcome::Holds, "the 90 % interval is on this side of no difference"),
+                (true, true) => (
+                    Outcome::HoldsNegligible,
+                    "the 90 % interval is on this side of no difference, and inside the margin",
+                ),
+            };
+        }
+        if self.has_direction(direction, LEVEL) {
+            (Outcome::CannotTell, "the direction is the study's, but the difference may be beyond its limit")
+        } else if is_direction && is_negligible {
+            (Outcome::DirectionOpen, "the 90 % interval is inside the margin")
+        } else if self.is_refuted(direction, LEVEL) {
+            (Outcome::CannotTell, "refuted alone, but not with Holm's adjustment over the parts")
+        } else {
+            (Outcome::CannotTell, "the interval is too wide")
+        }
+    }
+}
+
+fn opposite(direction: FindingDirection) -> FindingDirection {
+    match direction {
+        FindingDirection::Higher => FindingDirection::Lower,
+        FindingDirection::Lower => FindingDirection::Higher,
+        FindingDirection::Equal => FindingDirection::Equal,
+    }
+}
+
+fn is_beyond(interval: &Interval, limits: &Interval) -> bool {
+    interval.low > limits.high || interval.high < limits.low
+}
+
+/// The verdict on a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Verdict {
+    /// The outcome of each part, with the reason.
+    pub parts: Vec<(Outcome, String)>,
+    /// The outcome of the finding.
+    pub outcome: Outcome,
+    /// The reason.
+    pub because: String,
+}
+
+/// Judges a finding by its parts; those without data say why.
+pub(super) fn judge_parts(claim: Claim, parts: &[Result<PartData, String>]) -> Verdict {
+    let all = parts.len();
+    let needed = if claim.most { all / 2 + 1 } else { all };
+    let data: Vec<&PartData> = parts.iter().flatten().collect();
+    let refuted_at = holm_level(&data, claim.direction, all);
+    let judged: Vec<(Outcome, String)> = parts
+        .iter()
+        .map(|part| match part {
+            Err(reason) => (Outcome::CannotTell, reason.clone()),
+            Ok(part) => {
+                let is_refuted = refuted_at.is_some_and(|level| part.is_refuted(claim.direction, level));
+                let (outcome, because) = part.outcome(claim.direction, is_refuted);
+                (outcome, because.to_owned())
+            }
+        })
+        .collect();
+    let count = |is: &dyn Fn(Outcome) -> bool| judged.iter().filter(|(outcome, _)| is(*outcome)).count();
+    let refuted = count(&|outcome| matches!(outcome, Outcome::OtherWay | Outcome::TooLarge));
+    // 5 % if all parts must hold.
+    let level = LEVEL / (all - needed + 1) as f64;
+    let confirmed = data.iter().filter(|part| part.is_confirmed(claim.direction, level)).count();
+    let inside = count(&|outcome| matches!(outcome, Outcome::HoldsNegligible | Outcome::DirectionOpen));
+    let outcome = if confirmed >= needed {
+        if count(&|outcome| outcome == Outcome::Holds) == 0 {
+            Outcome::HoldsNegligible
+        } else {
+            Outcome::Holds
+        }
+    } else if refuted > all - needed {
+        if count(&|outcome| outcome == Outcome::OtherWay) > 0 { Outcome::OtherWay } else { Outcome::TooLarge }
+    } else if inside == all {
+        Outcome::DirectionOpen
+    } else {
+        Outcome::CannotTell
+    };
+    let because = match &judged[..] {
+        [(_, because)] => because.clone(),
+        _ => {
+            let counts: Vec<String> = Outcome::ALL
+                .into_iter()
+                .map(|outcome| (outcome, count(&|other| other == outcome)))
+                .filter(|(_, parts)| *parts > 0)
+                .map(|(outcome, parts)| format!("{}: {parts}", outcome.name()))
+                .collect();
+            let asked = if claim.most { "more than half of" } else { "all" };
+            let level = if claim.most { format!(", at {:.1} % each", 100.0 * level) } else { String::new() };
+            format!("{asked} {all} parts must hold{level} ({})", counts.join("; "))
+        }
+    };
+    Verdict { parts: judged, outcome, because }
+}
+
+/// The level at which parts are refuted by Holm's procedure over all parts; `None` if no part is.
+fn holm_level(data: &[&PartData], direction: FindingDirection, all: usize) -> Option<f64> {
+    let levels = (0..all).map(|refuted| LEVEL / (all - refuted) as f64);
+    let reached = |(refuted, level): &(usize, f64)| {
+        data.iter().filter(|part| part.is_refuted(direction, *level)).count() > *refuted
+    };
+    levels.enumerate().take_while(reached).last().map(|(_, level)| level)
+}

@@ -1,0 +1,164 @@
+//! The conditions of a finding.
+
+use stacklab_model::{Family, Mechanism, Transport};
+
+/// The sizes of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizes {
+    /// The study states no sizes, or uses the mean over sizes: all sizes together.
+    Together,
+    /// Each size alone.
+    Every,
+    /// Each size except one.
+    EveryBut(u32),
+    /// More than half of the sizes, each alone.
+    Most,
+    /// One size.
+    Only(u32),
+    /// Sizes below this one, together.
+    Below(u32),
+    /// Sizes from this one on, together.
+    From(u32),
+    /// "Small sizes", together: below [`SMALL_BELOW`].
+    Small,
+    /// "Large sizes", together: from [`LARGE_FROM`] on.
+    Large,
+}
+
+/// The default limit for small sizes if a study states none: less than this, in bytes.
+pub const SMALL_BELOW: u32 = 512;
+/// The default limit for large sizes if a study states none: this or more, in bytes.
+pub const LARGE_FROM: u32 = 1024;
+
+impl Sizes {
+    /// Whether a size is in the scope.
+    pub fn contains(self, size: u32) -> bool {
+        match self {
+            Sizes::Together | Sizes::Every | Sizes::Most => true,
+            Sizes::EveryBut(but) => size != but,
+            Sizes::Only(only) => size == only,
+            Sizes::Below(least) => size < least,
+            Sizes::From(least) => size >= least,
+            Sizes::Small => size < SMALL_BELOW,
+            Sizes::Large => size >= LARGE_FROM,
+        }
+    }
+
+    /// Whether each size is judged alone.
+    pub fn alone(self) -> bool {
+        matches!(self, Sizes::Every | Sizes::EveryBut(_) | Sizes::Most)
+    }
+}
+
+/// The systems of a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Systems {
+    /// The study states no systems.
+    Unsaid,
+    /// One system.
+    Named(String),
+    /// All of the study's systems.
+    All,
+    /// The mean of the study's systems.
+    Mean,
+    /// The finding compares the systems.
+    Compared,
+}
+
+/// The conditions of a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scope {
+    /// The transports, each judged alone; empty if none is named.
+    pub transports: Vec<Transport>,
+    /// The family, if one is named.
+    pub family: Option<Family>,
+    /// Whether the finding must hold in each family alone.
+    pub each_family: bool,
+    /// The sizes.
+    pub sizes: Sizes,
+    /// The systems.
+    pub systems: Systems,
+    /// The tunnel, if the finding is about one.
+    pub tunnel: Option<Mechanism>,
+    /// The largest difference of the arms, in the metric's unit.
+    pub within_points: Option<f64>,
+}
+
+impl Scope {
+    /// Reads the conditions, separated by `;`.
+    ///
+    /// # Errors
+    /// The condition that was not recognised.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut scope = Scope {
+            transports: Vec::new(),
+            family: None,
+            each_family: false,
+            sizes: Sizes::Together,
+            systems: Systems::Unsaid,
+            tunnel: None,
+            within_points: None,
+        };
+        for condition in text.split(';').map(str::trim).filter(|condition| !condition.is_empty()) {
+            scope.add(condition)?;
+        }
+        Ok(scope)
+    }
+
+    fn add(&mut self, condition: &str) -> Result<(), String> {
+        let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<u32>().ok());
+        let behind = |words: &str| number(condition.strip_prefix(words));
+        match condition {
+            "tcp" | "udp" => self.transports = condition.parse().into_iter().collect(),
+            "tcp and udp" => self.transports = vec![Transport::Tcp, Transport::Udp],
+            "ipv4" | "ipv6" => self.family = condition.parse().ok(),
+            "both families" => self.each_family = true,
+            "mean over sizes" => self.sizes = Sizes::Together,
+            "all sizes" => self.sizes = Sizes::Every,
+            "most sizes" => self.sizes = Sizes::Most,
+            "small sizes" => self.sizes = Sizes::Small,
+            "large sizes" => self.sizes = Sizes::Large,
+            "both systems" | "all systems" => self.systems = Systems::All,
+            "mean of systems" => self.systems = Systems::Mean,
+            "between systems" => self.systems = Systems::Compared,
+            "RHES 5.5" | "Ubuntu 10.04" | "Ubuntu" => self.systems = Systems::Named(condition.to_owned()),
+            "configured-tunnel" => self.tunnel = Some(Mechanism::SixInFour),
+            // The metric already states it.
+            "sender" => {}
+            _ => {
+                let points = condition.strip_prefix("within ").and_then(|rest| rest.strip_suffix(" points"));
+                if let Some(but) = behind("all sizes but") {
+                    self.sizes = Sizes::EveryBut(but);
+                } else if let Some(below) = behind("sizes below") {
+                    self.sizes = Sizes::Below(below);
+                } else if let Some(from) = behind("sizes from") {
+                    self.sizes = Sizes::From(from);
+                } else if let Some(only) = number(Some(condition)) {
+                    self.sizes = Sizes::Only(only);
+                } else if let Some(points) = number(points) {
+                    self.within_points = Some(f64::from(points));
+                } else {
+                    return Err(format!("unknown condition `{condition}`"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_one_by_one() {
+        let scope = Scope::read("tcp; sizes below 896; mean of systems").unwrap();
+        assert_eq!(scope.transports, [Transport::Tcp]);
+        assert_eq!((scope.sizes, scope.systems), (Sizes::Below(896), Systems::Mean));
+        let scope = Scope::read("udp; all sizes but 384").unwrap();
+        assert_eq!(scope.sizes, Sizes::EveryBut(384));
+        assert!(scope.sizes.alone() && !scope.sizes.contains(384) && scope.sizes.contains(128));
+        assert_eq!(Scope::read("within 5 points").unwrap().within_points, Some(5.0));
+        assert_eq!(Scope::read("tcp; tea").unwrap_err(), "unknown condition `tea`");
+    }
+}

@@ -1,0 +1,22 @@
+//! Wi-Fi: the shared medium, simulated radios, and a network of access point and stations.
+//!
+//! | folder or file | what it holds |
+//! |---|---|
+//! | [`medium`] | the shared radio medium of IEEE 802.11n: who sends when, and what arrives. Pure |
+//! | [`radios`] | the kernel's simulated radios on that medium, and captures of what is on air |
+//! | `network` | access point, stations and their daemons, built inside a guest |
+//! | [`untrusted`] | what reads others' bytes, for fuzz targets |
+
+pub mod medium;
+mod network;
+pub mod radios;
+pub mod untrusted;
+
+pub use network::build::WifiNetwork;
+pub use network::daemon::{FOLDER, VERSIONS};
+pub use network::spec::{
+    Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec, WifiState,
+};
+pub use radios::carrier::Watch;
+pub use radios::nl80211::Channel;
+pub use radios::report::{FrameCounts, Lateness, MediumReport};

@@ -1,0 +1,241 @@
+//! The settings of a Wi-Fi network, and its state as read back.
+
+use crate::radios::nl80211::Channel;
+use crate::radios::report::MediumReport;
+use serde::{Deserialize, Serialize};
+use stacklab_model::Family;
+use stacklab_model::wifi::{WifiError, WifiSettings};
+use std::fmt;
+
+/// The name of the network.
+pub(crate) const SSID: &str = "stacklab";
+
+/// A Wi-Fi network in the 2.4 GHz band (802.11n): a station, an access point, and a station or a wired host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WifiSpec {
+    settings: WifiSettings,
+    access_point: Security,
+    stations: [Security; 2],
+    captured: bool,
+}
+
+impl WifiSpec {
+    /// Checks the settings. Stations have the security that they expect and the passphrase that they try, the sender's
+    /// first.
+    ///
+    /// # Errors
+    /// The first setting that is not possible.
+    pub fn new(
+        settings: WifiSettings,
+        access_point: Security,
+        stations: [Security; 2],
+    ) -> Result<Self, WifiError> {
+        settings.radio()?;
+        Ok(WifiSpec { settings, access_point, stations, captured: false })
+    }
+
+    /// A network with the default settings. All have the same security.
+    pub fn with_security(security: Security) -> Self {
+        let stations = [security.clone(), security.clone()];
+        WifiSpec { settings: WifiSettings::default(), access_point: security, stations, captured: false }
+    }
+
+    /// The same network, of which a capture is written.
+    pub fn captured(self) -> Self {
+        WifiSpec { captured: true, ..self }
+    }
+
+    /// Whether a capture of what is on air is written.
+    pub fn is_captured(&self) -> bool {
+        self.captured
+    }
+
+    /// The settings that all hosts share.
+    pub fn settings(&self) -> &WifiSettings {
+        &self.settings
+    }
+
+    /// The access point's security.
+    pub fn access_point(&self) -> &Security {
+        &self.access_point
+    }
+
+    /// The security of each station, the sender's first.
+    pub fn stations(&self) -> &[Security; 2] {
+        &self.stations
+    }
+}
+
+/// How frames are protected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Security {
+    /// Not at all.
+    Open,
+    /// WPA2 with a passphrase, and CCMP as the cipher.
+    Wpa2(Passphrase),
+    /// WPA3: SAE with a passphrase, CCMP as the cipher, and protected management frames.
+    Wpa3(Passphrase),
+}
+
+impl Security {
+    /// The cipher of unicast frames, as wpa_supplicant names it.
+    pub fn cipher(&self) -> &'static str {
+        match self {
+            Security::Open => "NONE",
+            Security::Wpa2(_) | Security::Wpa3(_) => "CCMP",
+        }
+    }
+
+    /// How keys are agreed on, as wpa_supplicant names it.
+    pub fn key_management(&self) -> &'static str {
+        match self {
+            Security::Open => "NONE",
+            Security::Wpa2(_) => "WPA2-PSK",
+            Security::Wpa3(_) => "SAE",
+        }
+    }
+
+    /// The cipher of group management frames, as wpa_supplicant names it, if management frames must be protected.
+    pub fn management_cipher(&self) -> Option<&'static str> {
+        matches!(self, Security::Wpa3(_)).then_some("BIP")
+    }
+
+    /// Bytes that the cipher adds to a frame: CCMP a header of 8 and a MIC of 8 (IEEE 802.11-2020, 12.5.3.2).
+    pub fn overhead(&self) -> usize {
+        match self {
+            Security::Open => 0,
+            Security::Wpa2(_) | Security::Wpa3(_) => 16,
+        }
+    }
+}
+
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Security::Open => "open",
+            Security::Wpa2(_) => "WPA2",
+            Security::Wpa3(_) => "WPA3",
+        })
+    }
+}
+
+/// A passphrase of WPA2 or WPA3: 8 to 63 printable ASCII characters (IEEE 802.11-2020, J.4.1).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Passphrase(String);
+
+impl Passphrase {
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// It is not shown: it protects others' networks where it is used again.
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(..)")
+    }
+}
+
+impl TryFrom<String> for Passphrase {
+    type Error = BadPassphrase;
+
+    fn try_from(text: String) -> Result<Self, BadPassphrase> {
+        let printable = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
+        if printable && (8..=63).contains(&text.len()) { Ok(Passphrase(text)) } else { Err(BadPassphrase) }
+    }
+}
+
+impl From<Passphrase> for String {
+    fn from(passphrase: Passphrase) -> String {
+        passphrase.0
+    }
+}
+
+/// A text that is not a passphrase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a passphrase of Wi-Fi has 8 to 63 printable ASCII characters")]
+pub struct BadPassphrase;
+
+/// The state of a built network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WifiState {
+    /// The association of each end, the sender's first; `None` of a receiver on a wire.
+    pub stations: [Option<Association>; 2],
+    /// The associations of the other stations.
+    pub others: Vec<Association>,
+    /// A packet of each family on the medium.
+    pub checks: Vec<MediumCheck>,
+    /// What the medium had counted by then.
+    pub medium: MediumReport,
+    /// The packages of the programs, and their versions.
+    pub programs: String,
+}
+
+/// A station's association, as its kernel and wpa_supplicant report it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Association {
+    /// The channel, as the kernel reports it.
+    pub channel: Channel,
+    /// The network's name.
+    pub ssid: String,
+    /// The access point's address.
+    pub bssid: String,
+    /// The cipher of unicast frames: `CCMP`, or `NONE`.
+    pub cipher: String,
+    /// How keys are agreed on: `WPA2-PSK`, `SAE`, or `NONE`.
+    pub key_management: String,
+    /// The cipher of group management frames (`BIP`), if management frames must be protected.
+    pub management_cipher: Option<String>,
+    /// Whether the kernel lets it sleep while it is idle.
+    pub power_save: bool,
+}
+
+/// A packet on the medium.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MediumCheck {
+    /// Its family.
+    pub family: Family,
+    /// Its length with the IP header, bytes.
+    pub packet: usize,
+    /// The frames that carried it, without the frame check sequence: from the sender to the access point, and from
+    /// there to the receiver, unless that is on a wire.
+    pub hops: [Option<CarriedFrame>; 2],
+}
+
+/// A frame that carried a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedFrame {
+    /// Its length without the frame check sequence, bytes.
+    pub bytes: usize,
+    /// Whether its content is encrypted, as its header says.
+    pub protected: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passphrase_is_printable_and_long_enough_and_not_shown() {
+        let text = |text: &str| Passphrase::try_from(text.to_owned());
+        let good = text("sixteen bytes ok").unwrap();
+        assert_eq!(good.text(), "sixteen bytes ok");
+        assert_eq!(format!("{good:?}"), "Passphrase(..)");
+        for bad in ["short", &"x".repeat(64), "two\nlines of it", "na\u{ef}ve, naive"] {
+            assert_eq!(text(bad), Err(BadPassphrase), "{bad}");
+        }
+        assert!(serde_json::from_str::<Security>(r#"{"wpa2":"a\nb=c ....."}"#).is_err());
+        let read: Security = serde_json::from_str(r#"{"wpa2":"sixteen bytes ok"}"#).unwrap();
+        assert_eq!(read, Security::Wpa2(good));
+    }
+
+    #[test]
+    fn a_network_has_possible_settings() {
+        let of = |settings| WifiSpec::new(settings, Security::Open, [Security::Open, Security::Open]);
+        assert_eq!(of(WifiSettings::default()), Ok(WifiSpec::with_security(Security::Open)));
+        assert_eq!(of(WifiSettings { mcs: 16, ..WifiSettings::default() }), Err(WifiError::UnknownMcs(16)));
+    }
+}

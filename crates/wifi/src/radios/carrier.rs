@@ -1,0 +1,382 @@
+//! Runs the medium: creates radios, takes the frames that they send, and tells the kernel what becomes of each.
+
+use crate::medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, NodeId, Receiver};
+use crate::radios::capture::Capture;
+use crate::radios::header::{Sessions, category};
+use crate::radios::hwsim::command::{
+    Address, FAMILY, FRAME, Frame, MOST_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, is_deliverable,
+    legacy_rate, write_delivery, write_radio, write_status,
+};
+use crate::radios::hwsim::genl::{self, Message, Request};
+use crate::radios::hwsim::socket::{Socket, wait};
+use crate::radios::report::MediumReport;
+use nix::sys::prctl::set_timerslack;
+use nix::time::{ClockId, clock_gettime};
+use stacklab_model::wifi::{ChannelUse, FCS_BYTES, Role, WifiError, WifiSettings};
+use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::kernel::sys::run_first;
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufWriter};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime};
+
+/// The signal of every reception, dBm.
+const SIGNAL: i32 = -50;
+/// Frames that are kept for a look, at most.
+const MOST_KEPT: usize = 256;
+
+/// A radio: its name, address, and role.
+pub(crate) type Radio = (String, Address, Role);
+
+/// A running medium with its radios. Dropping it ends the medium, and the kernel removes the radios.
+#[derive(Debug)]
+pub(crate) struct Carrier {
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+    watch: Watch,
+}
+
+/// A look at a running medium.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// The monotonic clock at the medium's beginning, nanoseconds.
+    start_ns: u64,
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// The medium, and what is known of it.
+struct Shared {
+    medium: Medium,
+    /// Its number of nodes.
+    nodes: usize,
+    /// Where the medium is not asked.
+    report: MediumReport,
+    digest: DefaultHasher,
+    /// The frames that are kept for a look, while there is one.
+    kept: Option<Vec<Frame>>,
+    /// Why the medium has ended.
+    ended: Option<String>,
+}
+
+impl Carrier {
+    /// Creates radios in the calling thread's namespace, and carries their frames over a medium, of which a capture
+    /// may be written. The namespace's radios have no other medium. A node of the medium without a radio neither
+    /// sends nor receives.
+    ///
+    /// # Errors
+    /// The kernel has no mac80211_hwsim, or its error; or a setting that is not possible.
+    pub(crate) fn start(
+        radios: &[Option<Radio>],
+        settings: &WifiSettings,
+        capture: Option<&Path>,
+    ) -> Result<Self, Fault> {
+        let medium = medium(radios, settings).map_err(io::Error::other).attempt("make a medium")?;
+        let mut socket = Socket::open().attempt("open a netlink socket for radios")?;
+        let family = socket.family(FAMILY).attempt("simulate radios")?;
+        for (name, address, _) in radios.iter().flatten() {
+            let radio = socket.ask(family, NEW_RADIO, |attributes| write_radio(attributes, name, *address));
+            radio.attempt(format!("create the radio {name}"))?;
+        }
+        socket.ask(family, REGISTER, |_| {}).attempt("be the medium between radios")?;
+        let (stop, stopped) = UnixStream::pair().attempt("make a channel to the medium")?;
+        let (report, digest) = (MediumReport::default(), DefaultHasher::new());
+        let nodes = radios.len();
+        let shared = Shared { medium, nodes, report, digest, kept: None, ended: None };
+        let watch = Watch { start_ns: monotonic_ns(), shared: Arc::new(Mutex::new(shared)) };
+        let capture = capture.map(|path| begin_capture(path, settings)).transpose();
+        let capture = capture.attempt("capture what is on air")?;
+        let own = watch.clone();
+        let addresses = radios.iter().map(|radio| radio.as_ref().map(|(_, address, _)| *address)).collect();
+        let carry = move || {
+            // Otherwise the kernel may wake this thread 50 us late, and others may read a clock first, which takes
+            // virtual time.
+            let _ = set_timerslack(1);
+            let _ = run_first();
+            let mut carry = Carry::new(socket, family, addresses, capture);
+            if let Err(error) = carry.run(&stopped, &own) {
+                eprintln!("stacklab: the medium between radios has ended: {error}");
+                own.lock().ended = Some(error.to_string());
+            }
+        };
+        let thread = thread::Builder::new().name("medium".to_owned()).spawn(carry);
+        let thread = thread.attempt("start the medium between radios")?;
+        Ok(Carrier { stop: Some(stop), thread: Some(thread), watch })
+    }
+
+    /// The medium, to look at.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
+    }
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+type FileCapture = Capture<BufWriter<File>>;
+
+/// Begins the capture of a medium that begins now.
+fn begin_capture(path: &Path, settings: &WifiSettings) -> io::Result<FileCapture> {
+    let radio = settings.radio().map_err(io::Error::other)?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let start_ns = u64::try_from(now.as_nanos()).unwrap_or_default();
+    Capture::begin(BufWriter::new(File::create(path)?), radio, settings.frequency(), start_ns)
+}
+
+/// A medium with a node for each radio or its place, in their order.
+fn medium(radios: &[Option<Radio>], settings: &WifiSettings) -> Result<Medium, WifiError> {
+    let of_channel = MediumSettings { snr_db: settings.snr_db, ..MediumSettings::new(settings.radio()?) };
+    let mut medium = Medium::new(of_channel, settings.seed)?;
+    for radio in radios {
+        medium.add(radio.as_ref().map_or(Role::Station, |(_, _, role)| *role));
+    }
+    Ok(medium)
+}
+
+/// The clock of the hosts' reports.
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every POSIX system has the monotonic clock");
+    u64::try_from(Duration::from(now).as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Watch {
+    /// What has been counted so far.
+    pub fn report(&self) -> MediumReport {
+        let shared = self.lock();
+        let elapsed_ns = self.now_ns();
+        let nodes = (0..shared.nodes).map(|node| shared.medium.node(NodeId(node))).collect();
+        MediumReport {
+            elapsed_ns,
+            airtime: shared.medium.airtime(elapsed_ns),
+            nodes,
+            digest: shared.digest.finish(),
+            frames: shared.report.frames,
+            lateness: shared.report.lateness,
+        }
+    }
+
+    /// The use of the channel in windows, nanoseconds of the monotonic clock.
+    pub fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
+        let of_medium = |ns: u64| ns.saturating_sub(self.start_ns);
+        let windows: Vec<_> = windows.iter().map(|ends| ends.map(of_medium)).collect();
+        self.lock().medium.used(&windows)
+    }
+
+    /// The medium draws from another seed from now on. The use of the channel is known from now on.
+    pub(crate) fn reseed(&self, seed: u64) {
+        self.lock().medium.reseed(seed);
+    }
+
+    /// Begins to keep frames for a look.
+    pub(crate) fn keep(&self) {
+        self.lock().kept = Some(Vec::new());
+    }
+
+    /// The frames that radios have sent since [`Watch::keep`], some hundred at most.
+    pub(crate) fn kept(&self) -> Vec<Frame> {
+        self.lock().kept.take().unwrap_or_default()
+    }
+
+    /// Why the medium has ended, if it has.
+    pub(crate) fn ended(&self) -> Option<String> {
+        self.lock().ended.clone()
+    }
+
+    /// The medium's time.
+    fn now_ns(&self) -> u64 {
+        monotonic_ns().saturating_sub(self.start_ns)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("report", &self.report).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Keeps frames, if there is a look.
+    fn keep(&mut self, frames: &[Frame]) {
+        if let Some(kept) = &mut self.kept {
+            let room = MOST_KEPT.saturating_sub(kept.len());
+            kept.extend(frames.iter().take(room).cloned());
+        }
+    }
+}
+
+/// The thread of the medium.
+struct Carry {
+    socket: Socket,
+    family: u16,
+    /// The nodes' addresses; `None` of one without a radio.
+    addresses: Vec<Option<Address>>,
+    capture: Option<FileCapture>,
+    sessions: Sessions,
+    /// The frames on the medium, by the number that it knows them by.
+    frames: HashMap<FrameId, Frame>,
+    last: u64,
+    /// The length of the exchange in progress, until one of its frames was received.
+    exchange_ns: Option<u64>,
+    /// Requests to the kernel that are sent together.
+    out: Vec<u8>,
+}
+
+impl Carry {
+    fn new(
+        socket: Socket,
+        family: u16,
+        addresses: Vec<Option<Address>>,
+        capture: Option<FileCapture>,
+    ) -> Self {
+        Carry {
+            socket,
+            family,
+            addresses,
+            capture,
+            sessions: Sessions::default(),
+            frames: HashMap::new(),
+            last: 0,
+            exchange_ns: None,
+            out: Vec::new(),
+        }
+    }
+
+    /// Carries frames until the other end of `stopped` is closed.
+    fn run(&mut self, stopped: &UnixStream, watch: &Watch) -> io::Result<()> {
+        loop {
+            let next_ns = watch.lock().medium.next_ns();
+            let left = next_ns.map(|next| Duration::from_nanos(next.saturating_sub(watch.now_ns())));
+            let [readable, stop] = wait(&[self.socket.as_fd(), stopped.as_fd()], left)?;
+            if stop {
+                return Ok(());
+            }
+            let (mut refused, mut taken) = (0, Vec::new());
+            if readable {
+                self.socket.receive(|message| match message {
+                    // A frame that is malformed never gets a status, and the kernel drops it.
+                    Message::Command { command: FRAME, attributes, .. } => {
+                        taken.extend(Frame::read(attributes));
+                    }
+                    Message::Answer { code: ..0, .. } => refused += 1,
+                    _ => {}
+                })?;
+            }
+            let mut shared = watch.lock();
+            // Before anybody can have received them.
+            shared.keep(&taken);
+            let counts = &mut shared.report.frames;
+            counts.sent += taken.len() as u64;
+            counts.refused += refused;
+            counts.overruns = self.socket.overruns;
+            // One reading for all: each takes virtual time, and what is due would be late.
+            let now_ns = watch.now_ns();
+            for frame in taken {
+                self.submit(now_ns, frame, &mut shared);
+            }
+            self.tell(watch.now_ns(), &mut shared)?;
+            drop(shared);
+            if let Some(capture) = &mut self.capture {
+                capture.flush()?;
+            }
+            self.socket.send(&self.out)?;
+            self.out.clear();
+        }
+    }
+
+    /// Hands a frame to the medium.
+    fn submit(&mut self, now_ns: u64, mut frame: Frame, shared: &mut Shared) {
+        let nodes = self.addresses.len();
+        let place = |address| self.addresses.iter().position(|own| *own == Some(address)).unwrap_or(nodes);
+        let transmitter = place(frame.transmitter);
+        let receiver = match frame.is_for_group() {
+            true => Receiver::Group,
+            // One that is not there does not answer.
+            false => Receiver::Node(NodeId(place(frame.receiver()))),
+        };
+        let id = FrameId(self.last);
+        let submitted = (transmitter < nodes).then(|| {
+            let kind = self.sessions.kind(&frame);
+            let bytes = frame.bytes.len() as u32 + FCS_BYTES;
+            let category = category(&frame);
+            let transmitter = NodeId(transmitter);
+            shared.medium.submit(now_ns, OnAir { id, transmitter, receiver, bytes, kind, category })
+        });
+        match submitted {
+            Some(Ok(())) => {
+                self.last += 1;
+                self.sessions.number(&mut frame);
+                self.frames.insert(id, frame);
+            }
+            _ => {
+                shared.report.frames.dropped += 1;
+                self.sessions.note_dropped(&frame);
+                self.write_status(&frame, false, 0);
+            }
+        }
+    }
+
+    /// Writes what has happened on the medium.
+    fn tell(&mut self, now_ns: u64, shared: &mut Shared) -> io::Result<()> {
+        while let Some(event) = shared.medium.poll(now_ns) {
+            event.hash(&mut shared.digest);
+            match event {
+                Event::Exchange(exchange) => {
+                    if let Some(capture) = &mut self.capture {
+                        capture.write(&exchange, &self.frames)?;
+                    }
+                    self.exchange_ns = Some(exchange.end_ns - exchange.begin_ns);
+                }
+                Event::Delivered { at_ns, frame, to, .. } => {
+                    let Some(to) = self.addresses[to.0] else { continue };
+                    let Some(frame) = self.frames.get(&frame).filter(|frame| is_deliverable(frame)) else {
+                        continue;
+                    };
+                    if let Some(exchange_ns) = self.exchange_ns.take() {
+                        shared.report.lateness.note(exchange_ns, now_ns - at_ns);
+                    }
+                    shared.digest.write(&frame.bytes);
+                    shared.report.frames.delivered += 1;
+                    self.sessions.note(frame);
+                    let rate = legacy_rate(&frame.rates[0]);
+                    genl::write(&mut self.out, request(self.family, FRAME), |attributes| {
+                        write_delivery(attributes, to, frame, rate, SIGNAL);
+                    });
+                }
+                Event::Status { frame, acknowledged, attempts, .. } => {
+                    if let Some(frame) = self.frames.remove(&frame) {
+                        self.write_status(&frame, acknowledged, u8::try_from(attempts).unwrap_or(u8::MAX));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_status(&mut self, frame: &Frame, acknowledged: bool, attempts: u8) {
+        let mut rates = [Rate::NONE; MOST_RATES];
+        rates[0] = Rate { tries: attempts, ..frame.rates[0] };
+        genl::write(&mut self.out, request(self.family, TX_INFO_FRAME), |attributes| {
+            write_status(attributes, frame, acknowledged, &rates, SIGNAL);
+        });
+    }
+}
+
+fn request(family: u16, command: u8) -> Request {
+    Request { family, command, sequence: 0, acknowledge: false }
+}

@@ -1,0 +1,286 @@
+//! The commands and attributes of mac80211_hwsim (drivers/net/wireless/virtual/mac80211_hwsim.h). Pure.
+
+use super::genl::{self, Attributes};
+
+/// The family's name.
+pub(crate) const FAMILY: &str = "MAC80211_HWSIM";
+
+/// Commands.
+pub(crate) const REGISTER: u8 = 1;
+pub(crate) const FRAME: u8 = 2;
+pub(crate) const TX_INFO_FRAME: u8 = 3;
+pub(crate) const NEW_RADIO: u8 = 4;
+
+/// Attributes.
+const ADDR_RECEIVER: u16 = 1;
+const ADDR_TRANSMITTER: u16 = 2;
+const FRAME_BYTES: u16 = 3;
+const FLAGS: u16 = 4;
+const RX_RATE: u16 = 5;
+const SIGNAL: u16 = 6;
+const TX_INFO: u16 = 7;
+const COOKIE: u16 = 8;
+const CHANNELS: u16 = 9;
+const DESTROY_RADIO_ON_CLOSE: u16 = 16;
+const RADIO_NAME: u16 = 17;
+const FREQ: u16 = 19;
+const TX_INFO_FLAGS: u16 = 21;
+const PERM_ADDR: u16 = 22;
+
+/// Flags of a frame (`enum hwsim_tx_control_flags`): its transmitter does not wait for an acknowledgement, and it got
+/// one.
+const NO_ACK: u32 = 1 << 1;
+const ACKNOWLEDGED: u32 = 1 << 2;
+
+/// The rates that a transmitter tries in turn (IEEE80211_TX_MAX_RATES).
+pub(crate) const MOST_RATES: usize = 4;
+/// The longest frame that the kernel takes, bytes (IEEE80211_MAX_DATA_LEN), and the shortest: a header with three
+/// addresses.
+pub(crate) const LONGEST_FRAME: usize = 2304;
+const SHORTEST_FRAME: usize = 24;
+
+/// A hardware address.
+pub(crate) type Address = [u8; 6];
+
+/// A rate that a transmitter tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rate {
+    /// Its place in the table of legacy rates, or its MCS, as the flags say. Below zero: there is none.
+    pub index: i8,
+    /// How often it is tried.
+    pub tries: u8,
+    /// `enum hwsim_tx_rate_flags`: bit 3 for an MCS of 802.11n, bit 5 for 40 MHz, bit 7 for the short guard interval.
+    pub flags: u16,
+}
+
+impl Rate {
+    /// No rate.
+    pub(crate) const NONE: Rate = Rate { index: -1, tries: 0, flags: 0 };
+}
+
+/// A frame that a radio sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// The radio.
+    pub transmitter: Address,
+    /// The frame, from its frame control field on, without the frame check sequence. At least an acknowledgement's
+    /// ten bytes.
+    pub bytes: Vec<u8>,
+    /// Whether its transmitter waits for an acknowledgement.
+    pub wants_ack: bool,
+    /// The channel's centre frequency, MHz (the primary channel's).
+    pub frequency: u32,
+    /// The rates that its transmitter's rate control chose.
+    pub rates: [Rate; MOST_RATES],
+    /// The number by which the kernel knows it.
+    pub cookie: u64,
+}
+
+/// The least bytes of a frame: an acknowledgement has a frame control field, a duration and a receiver.
+const LEAST: usize = 10;
+
+impl Frame {
+    /// Reads the attributes of a FRAME from the kernel. `None` if one is missing or malformed.
+    pub(crate) fn read(attributes: &[u8]) -> Option<Self> {
+        let (mut transmitter, mut bytes, mut flags, mut frequency, mut cookie) =
+            (None, None, None, None, None);
+        let (mut tries, mut rate_flags): (&[u8], &[u8]) = (&[], &[]);
+        for attribute in genl::attributes(attributes) {
+            let (kind, value) = attribute.ok()?;
+            match kind {
+                ADDR_TRANSMITTER => transmitter = Some(Address::try_from(value).ok()?),
+                FRAME_BYTES => bytes = Some(value),
+                FLAGS => flags = Some(genl::number(value, 0)?),
+                FREQ => frequency = Some(genl::number(value, 0)?),
+                COOKIE => cookie = Some(u64::from_ne_bytes(value.try_into().ok()?)),
+                TX_INFO => tries = value,
+                TX_INFO_FLAGS => rate_flags = value,
+                _ => {}
+            }
+        }
+        let bytes = bytes.filter(|bytes| (LEAST..=LONGEST_FRAME).contains(&bytes.len()))?.to_vec();
+        Some(Frame {
+            transmitter: transmitter?,
+            bytes,
+            wants_ack: flags? & NO_ACK == 0,
+            frequency: frequency?,
+            rates: read_rates(tries, rate_flags),
+            cookie: cookie?,
+        })
+    }
+
+    /// The address of the frame's receiver, which may be a group's.
+    pub(crate) fn receiver(&self) -> Address {
+        std::array::from_fn(|place| self.bytes.get(4 + place).copied().unwrap_or_default())
+    }
+
+    /// Whether the receivers are a group, which does not acknowledge.
+    pub(crate) fn is_for_group(&self) -> bool {
+        self.receiver()[0] & 1 == 1
+    }
+}
+
+/// `struct hwsim_tx_rate` (index, tries) and `struct hwsim_tx_rate_flag` (index, flags), both packed.
+fn read_rates(tries: &[u8], flags: &[u8]) -> [Rate; MOST_RATES] {
+    std::array::from_fn(|place| {
+        let Some([index, tries]) = tries.get(2 * place..2 * place + 2) else { return Rate::NONE };
+        let flags = genl::short(flags, 3 * place + 1).unwrap_or_default();
+        Rate { index: index.cast_signed(), tries: *tries, flags }
+    })
+}
+
+/// Writes the attributes of NEW_RADIO: a radio that vanishes with the socket that made it. It has one channel at a
+/// time: the kernel takes no medium beside radios with more.
+pub(crate) fn write_radio(attributes: &mut Attributes<'_>, name: &str, address: Address) {
+    attributes.number(CHANNELS, 1);
+    attributes.text(RADIO_NAME, name);
+    attributes.bytes(PERM_ADDR, &address);
+    attributes.flag(DESTROY_RADIO_ON_CLOSE);
+}
+
+/// The index in the table of legacy rates for a reception: generic netlink carries no MCS.
+pub(crate) fn legacy_rate(rate: &Rate) -> u32 {
+    const MCS: u16 = 1 << 3;
+    if rate.flags & MCS == 0 { u32::try_from(rate.index).unwrap_or_default() } else { 0 }
+}
+
+/// Writes the attributes of a FRAME to the kernel: a radio receives a frame. `rate` is the place in the table of
+/// legacy rates, `signal` in dBm.
+pub(crate) fn write_delivery(
+    attributes: &mut Attributes<'_>,
+    receiver: Address,
+    frame: &Frame,
+    rate: u32,
+    signal: i32,
+) {
+    attributes.bytes(ADDR_RECEIVER, &receiver);
+    attributes.bytes(FRAME_BYTES, &frame.bytes);
+    attributes.number(RX_RATE, rate);
+    attributes.number(SIGNAL, signal.cast_unsigned());
+    attributes.number(FREQ, frame.frequency);
+}
+
+/// Whether the kernel lets a radio receive this frame: acknowledgements and the like are too short.
+pub(crate) fn is_deliverable(frame: &Frame) -> bool {
+    (SHORTEST_FRAME..=LONGEST_FRAME).contains(&frame.bytes.len())
+}
+
+/// Writes the attributes of a TX_INFO_FRAME: what became of a frame. `rates` are those that were tried.
+pub(crate) fn write_status(
+    attributes: &mut Attributes<'_>,
+    frame: &Frame,
+    acknowledged: bool,
+    rates: &[Rate; MOST_RATES],
+    signal: i32,
+) {
+    let flags = if !frame.wants_ack {
+        NO_ACK
+    } else if acknowledged {
+        ACKNOWLEDGED
+    } else {
+        0
+    };
+    attributes.bytes(ADDR_TRANSMITTER, &frame.transmitter);
+    attributes.number(FLAGS, flags);
+    attributes.number(SIGNAL, signal.cast_unsigned());
+    attributes.bytes(TX_INFO, &rates.map(|rate| [rate.index.cast_unsigned(), rate.tries]).concat());
+    attributes.bytes(COOKIE, &frame.cookie.to_ne_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::radios::hwsim::genl::{Message, Request, messages, write};
+
+    const STATION: Address = [2, 0, 0, 0, 0, 1];
+    const ACCESS_POINT: Address = [2, 0, 0, 0, 0, 3];
+    const MCS_15: Rate = Rate { index: 15, tries: 3, flags: 1 << 3 | 1 << 5 | 1 << 7 };
+
+    fn attributes_of(fill: impl FnOnce(&mut Attributes<'_>)) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(&mut out, Request { family: 30, command: FRAME, sequence: 0, acknowledge: false }, fill);
+        let Some(Ok(Message::Command { attributes, .. })) = messages(&out).next() else { panic!("{out:?}") };
+        attributes.to_vec()
+    }
+
+    /// As the kernel writes a frame of a station to its access point.
+    fn from_the_kernel(bytes: &[u8], flags: u32) -> Vec<u8> {
+        attributes_of(|all| {
+            all.bytes(ADDR_TRANSMITTER, &STATION);
+            all.bytes(FRAME_BYTES, bytes);
+            all.number(FLAGS, flags);
+            all.number(FREQ, 2412);
+            all.bytes(TX_INFO, &[15, 3, 0xff, 0, 0xff, 0, 0xff, 0]);
+            all.bytes(TX_INFO_FLAGS, &[15, 0xa8, 0, 0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0]);
+            // The kernel aligns the cookie with an attribute for padding.
+            all.flag(20);
+            all.bytes(COOKIE, &7_u64.to_ne_bytes());
+        })
+    }
+
+    fn data_frame() -> Vec<u8> {
+        [&[0x88, 0x41, 0, 0][..], &ACCESS_POINT, &STATION, &[2, 0, 0, 0, 0, 2], &[0; 4], b"payload"].concat()
+    }
+
+    #[test]
+    fn a_frame_of_the_kernel_is_read() {
+        let frame = Frame::read(&from_the_kernel(&data_frame(), 1)).unwrap();
+        let expected = Frame {
+            transmitter: STATION,
+            bytes: data_frame(),
+            wants_ack: true,
+            frequency: 2412,
+            rates: [MCS_15, Rate::NONE, Rate::NONE, Rate::NONE],
+            cookie: 7,
+        };
+        assert_eq!(frame, expected);
+        assert_eq!(frame.receiver(), ACCESS_POINT);
+        assert!(!frame.is_for_group() && is_deliverable(&frame));
+        assert!(!Frame::read(&from_the_kernel(&data_frame(), NO_ACK)).unwrap().wants_ack);
+        let to_all = Frame { bytes: [&[8, 0, 0, 0][..], &[0xff; 6]].concat(), ..expected };
+        assert!(to_all.is_for_group() && !is_deliverable(&to_all));
+    }
+
+    #[test]
+    fn a_status_says_what_became_of_the_frame() {
+        let frame = Frame::read(&from_the_kernel(&data_frame(), 1)).unwrap();
+        let status = |acknowledged, wants_ack| {
+            let frame = Frame { wants_ack, ..frame.clone() };
+            attributes_of(|all| write_status(all, &frame, acknowledged, &frame.rates, -50))
+        };
+        let read = |bytes: &[u8], wanted: u16| {
+            genl::attributes(bytes).flatten().find(|(kind, _)| *kind == wanted).unwrap().1.to_vec()
+        };
+        for (acknowledged, wants_ack, flags) in
+            [(true, true, ACKNOWLEDGED), (false, true, 0), (true, false, NO_ACK)]
+        {
+            assert_eq!(read(&status(acknowledged, wants_ack), FLAGS), flags.to_ne_bytes());
+        }
+        let status = status(true, true);
+        assert_eq!(read(&status, ADDR_TRANSMITTER), STATION);
+        assert_eq!(read(&status, TX_INFO), [15, 3, 0xff, 0, 0xff, 0, 0xff, 0]);
+        assert_eq!(read(&status, COOKIE), 7_u64.to_ne_bytes());
+        assert_eq!(read(&status, SIGNAL), (-50_i32).to_ne_bytes());
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        let good = from_the_kernel(&data_frame(), 1);
+        for end in 0..good.len() {
+            // Rates may be missing, which are before the cookie, and nothing else.
+            assert_eq!(Frame::read(&good[..end]), None, "cut at {end}");
+        }
+        assert_eq!(Frame::read(&from_the_kernel(&[0; LEAST - 1], 1)), None, "too short for a receiver");
+        assert_eq!(Frame::read(&from_the_kernel(&[0; LONGEST_FRAME + 1], 1)), None);
+        for at in 0..good.len() {
+            let mut wrong = good.clone();
+            wrong[at] ^= 0xff;
+            let _ = Frame::read(&wrong);
+        }
+        let short_address = attributes_of(|all| {
+            all.bytes(ADDR_TRANSMITTER, &[2; 5]);
+            all.bytes(FRAME_BYTES, &data_frame());
+        });
+        assert_eq!(Frame::read(&short_address), None);
+    }
+}

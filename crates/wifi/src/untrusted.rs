@@ -1,0 +1,32 @@
+//! What reads others' bytes: messages of radios, answers of stations. The program calls the same where it needs it;
+//! this module is for the fuzz targets (`fuzz/`), which give it any bytes.
+
+use crate::network::spec::{Passphrase, Security};
+use crate::network::station;
+use crate::radios::hwsim::command::Frame;
+use crate::radios::hwsim::genl;
+use crate::radios::nl80211;
+
+/// The lengths of the frames in a datagram of simulated radios. Also reads each message as a channel.
+pub fn radio_frames(datagram: &[u8]) -> Vec<usize> {
+    let commands = genl::messages(datagram).flatten().filter_map(|message| match message {
+        genl::Message::Command { attributes, .. } => Some(attributes),
+        _ => None,
+    });
+    commands
+        .filter_map(|attributes| {
+            let _ = nl80211::read_channel(attributes);
+            Some(Frame::read(attributes)?.bytes.len())
+        })
+        .collect()
+}
+
+/// Why a station is not associated, by what it says: an event, or a list of networks.
+pub fn station_says(text: &str) -> Vec<String> {
+    let events: Vec<String> = text.lines().map(str::to_owned).collect();
+    let passphrase = Passphrase::try_from("sixteen bytes ok".to_owned()).ok();
+    let with = |of: fn(Passphrase) -> Security| passphrase.clone().map(of);
+    let securities = [Some(Security::Open), with(Security::Wpa2), with(Security::Wpa3)];
+    let unfound = securities.iter().flatten().filter_map(|security| station::unfound(text, security));
+    station::refusal(&events).into_iter().chain(unfound).collect()
+}
