@@ -11,8 +11,8 @@ pub type ImportedRun = (usize, RunRecord, Option<ToolSeries>);
 
 /// The runs of files, each with the number of its file and its intervals.
 ///
-/// A test of another tool has a block of its own: nothing tells
-/// what it would be paired with. Runs of stacklab stay together in their blocks. Tests of one cell that differ in the
+/// A test of another tool has a separate block: nothing says
+/// which test it is paired with. Runs of stacklab stay together in their blocks. Tests of one cell that differ in the
 /// tool or in the rate that was asked for are kept apart by the label `replica`.
 ///
 /// # Errors

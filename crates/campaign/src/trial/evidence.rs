@@ -31,7 +31,7 @@ pub struct Evidence {
     pub(crate) clocks: ClockSync,
     /// What others had of this machine's processors, if a host of the trial is on it.
     pub(crate) other_load: Option<OtherLoad>,
-    /// What another program that drove the trial told; `None` if it was stacklab's own engine.
+    /// The output of another program that drove the trial; `None` if it was stacklab's own engine.
     pub(crate) engine: Option<EngineEvidence>,
     /// The joint figures of the arm of an interleaved trial; none otherwise.
     pub(crate) joint: JointFigures,

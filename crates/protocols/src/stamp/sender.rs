@@ -21,7 +21,7 @@ pub struct Session {
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// Packets cannot have this size.
-    #[error("{octets} is no size of these packets: {least}, or from {least_padded} on")]
+    #[error("{octets} is not a size of these packets: use {least}, or at least {least_padded}")]
     Size {
         /// What was asked for.
         octets: usize,
@@ -36,7 +36,7 @@ pub enum SessionError {
 }
 
 impl Session {
-    /// A session with these extensions, in packets of so many octets if a size is given. Without a number it has a
+    /// A session with these extensions, in packets of this many octets if a size is given. Without a number it has a
     /// random one.
     ///
     /// # Errors
