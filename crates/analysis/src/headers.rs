@@ -201,7 +201,7 @@ mod tests {
         let explained = explain(&question, None, [Some(1.0), Some(1.0)], &link_config(None)).unwrap();
         assert_eq!((explained.ratio, explained.left), (None, None));
         assert!(explained.because.starts_with(
-            "no rate limit on the link: header sizes cannot explain the difference in packet rate"
+            "no rate limit on the link: header sizes cannot explain the difference in message rate"
         ));
     }
 

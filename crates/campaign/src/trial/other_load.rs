@@ -68,11 +68,11 @@ mod tests {
         );
         assert_eq!(
             said(load(0.0, &[("cc1", 0.2)])),
-            "other load used 10 % of the CPUs (cc1 had 20 % of one)"
+            "other load used 10 % of the CPUs (cc1 used 20 % of one)"
         );
         assert_eq!(
             warning(&load(0.0, &[("cc1", 0.2)]), [2, 80]).unwrap().text,
-            "other load used 10 % of the CPUs (cc1 had 20 % of one); 2 of 80 slices waited for a processor for over 10 %"
+            "other load used 10 % of the CPUs (cc1 used 20 % of one); 2 of 80 slices waited for a processor for over 10 %"
         );
     }
 }

@@ -205,7 +205,7 @@ fn nonsense_is_refused_with_what_is_wrong_with_it() {
     assert_eq!(refused(Engine::Iperf3, &other, ""), "it sent 1448 bytes per message, planned are 1200");
     assert_eq!(refused(Engine::Iperf, "yes\n", ""), "the sender's end prints no figures");
     assert!(refused(Engine::Netperf, "LOCAL_SEND_SIZE=1448\n", "").contains("1448 bytes"));
-    assert_eq!(refused(Engine::Netperf, "yes\n", ""), "it tells no LOCAL_SEND_SIZE");
+    assert_eq!(refused(Engine::Netperf, "yes\n", ""), "it prints no LOCAL_SEND_SIZE");
     assert_eq!(refused(Engine::Ditg, "", "yes\n"), "ITGDec prints no figures");
     let none =
         output!("ditg-udp-decoded").replace("Total packets            =         53661", "Total packets = 0");
