@@ -135,7 +135,7 @@ mod tests {
             ("fe80::1", "%INTERFACE"),
             ("[fe80::1]:7000", "%INTERFACE"),
             ("[fe80::1%no-such]:7000", "no interface no-such; it has "),
-            ("fe80::1%lo:7000", "is no zone"),
+            ("fe80::1%lo:7000", "is not a zone"),
             ("2001:db8::1%1", "leave out `%1`"),
             ("127.0.0.1%1:7000", "leave out `%1`"),
         ] {
