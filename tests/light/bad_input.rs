@@ -160,7 +160,7 @@ fn a_setting_that_is_wrong_is_shown_like_a_file() {
     for (setting, texts) in [
         (
             "blocks.mni=3",
-            &["there is no key `blocks.mni`", "--set:1:6", "one of min, max, until, target, budget"][..],
+            &["there is no key `blocks.mni`", "--set:1:8", "one of min, max, until, target, budget"][..],
         ),
         ("blocks.min", &["this sets nothing", "--set:1:1", "KEY=VALUE"]),
         ("blocks.min=many", &["`blocks.min`", "--set:1:12", "expected a whole number"]),
