@@ -33,7 +33,7 @@ pub struct AgentOptions {
     #[arg(long, required_unless_present_any = ["listen", "stamp"])]
     pub stdio: bool,
     /// Listen on TCP for coordinators (`stacklab measure`) that know the key: on any address of either family
-    /// and port 5202, or on ADDRESS, :PORT, ADDRESS:PORT or [IPV6]:PORT; a link-local address with
+    /// and port 5202, or on ADDRESS, :PORT, ADDRESS:PORT (IPv6 in brackets); a link-local address with
     /// its interface, as in fe80::1%eth0
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
     pub listen: Option<ListenAddress>,

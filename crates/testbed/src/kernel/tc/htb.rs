@@ -6,7 +6,7 @@
 //! once per burst. Hysteresis is a parameter of the module and so applies to the whole kernel: this program may
 //! change it in a guest, but not on this machine.
 //!
-//! `htb` does not segment GSO packets, unlike the shaper's peak bucket ([`crate::kernel::tc::tbf`]). A `tbf` below it
+//! `htb` does not segment GSO packets, unlike the shaper's peak bucket (`tbf.rs`). A `tbf` below it
 //! therefore cuts packets longer than one frame. The rate of that `tbf` is higher than any link's.
 
 use crate::error::{Attempt, Fault, TestbedError};

@@ -30,7 +30,7 @@ pub fn program() -> Result<PathBuf, TestbedError> {
 }
 
 /// The command that runs a router's translator, with its configuration written to a folder. `None` if the router has
-/// no such translator. Run it in the router's namespace or its guest, after [`build`] has created its device.
+/// no such translator. Run it in the router's namespace or its guest, after `build` has created its device.
 pub fn command(router: &Router, folder: &Path) -> Result<Option<Command>, Fault> {
     if router.translator != Translator::Tayga || !translates_at(router.mechanism, router.site) {
         return Ok(None);
