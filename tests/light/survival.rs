@@ -202,7 +202,7 @@ fn host_killed(number: usize, name: &str) {
     let outcome = running.end(Duration::from_secs(5)).expect(code::HOST);
     println!("{name} killed: noticed after {:?}", killed.elapsed());
     let outcome = outcome.says(&[
-        &format!("{name} is gone"),
+        &format!("{name} disconnected during"),
         "The record: x.stacklab",
         "run --resume --out x.stacklab",
     ]);
