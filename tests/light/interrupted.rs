@@ -69,7 +69,8 @@ fn a_comparison_that_ends_early_names_its_record_and_has_no_report_of_nothing() 
         sleep(Duration::from_millis(100));
     }
     signal(agent.agent.pid(), "TERM");
-    let outcome = running.end(SOON).expect(code::HOST).says(&["disconnected during", "The record: b.stacklab"]);
+    let outcome =
+        running.end(SOON).expect(code::HOST).says(&["disconnected during", "The record: b.stacklab"]);
     assert!(outcome.stdout.contains("throughput"), "{outcome}");
     assert!(
         !outcome.stderr.contains("--resume") && !outcome.stderr.contains("agent on the agent"),

@@ -36,7 +36,7 @@ pub(super) fn measure(
     };
     if packets > MOST_PACKETS {
         return Err(Failure::Usage(format!(
-            "a session has at most {MOST_PACKETS} packets: take fewer with -n, -t or --pps"
+            "a session has at most {MOST_PACKETS} packets: send fewer with -n, -t or --pps"
         )));
     }
     let key = common.key_file.as_deref().map(stamp::key).transpose();
@@ -79,8 +79,8 @@ pub(super) fn measure(
     }
     if measured.report.numbers.answers == 0 {
         return Err(Failure::Unreachable(format!(
-            "{there} answered nothing: see whether a STAMP reflector runs there, whether UDP passes the firewalls, and whether it wants \
-             another key (--key-file)"
+            "{there} did not answer: check whether a STAMP reflector runs there, whether UDP passes the firewalls, and \
+             whether it requires another key (--key-file)"
         )));
     }
     let contradicted = measured.report.clock.is_none_or(|clock| clock.contradicted);
@@ -94,7 +94,7 @@ fn fits<'a>(
     peer: Option<&'a StampRequest>,
 ) -> Result<&'a StampRequest, Failure> {
     let refuse =
-        |what: &str| Failure::Usage(format!("{what} does not go with --peer stamp: leave one of them out"));
+        |what: &str| Failure::Usage(format!("{what} cannot be combined with --peer stamp: leave one out"));
     let peer = peer.ok_or_else(|| refuse("another measurement than echo"))?;
     for (given, option) in [
         (request.transport == Transport::Tcp, "--tcp"),
