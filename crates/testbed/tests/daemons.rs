@@ -151,7 +151,8 @@ fn a_service_that_cannot_start_is_an_error_that_tells_what_it_said() {
         stacklab_testbed::in_namespace(receiver.pid(), || std::net::UdpSocket::bind((address, 53)).unwrap());
     let error = testbed.serve(&of("dns")).unwrap_err().to_string();
     drop(taken);
-    for part in ["dnsmasq 2.", "on receiver ended", "Address already in use", "apt-get install dnsmasq-base"]
+    for part in
+        ["dnsmasq 2.", "on the receiver ended", "Address already in use", "apt-get install dnsmasq-base"]
     {
         assert!(error.contains(part), "`{part}` is missing in: {error}");
     }
