@@ -196,7 +196,7 @@ fn a_reflector_that_is_not_there_or_has_another_key_is_told() {
         .measure(Family::Ipv4, &format!("-n 5 --key-file {short}"))
         .expect(code::REQUEST)
         .says(&["32 hexadecimal digits"]);
-    scene.measure(Family::Ipv4, "-n 5 -l 45").expect(code::REQUEST).says(&["44, or from 48 on"]);
+    scene.measure(Family::Ipv4, "-n 5 -l 45").expect(code::REQUEST).says(&["use 44, or at least 48"]);
     scene.measure(Family::Ipv4, "-n 5 -R").expect(code::REQUEST);
 }
 
