@@ -268,7 +268,7 @@ fn what_cannot_be_sampled_is_refused_before_anything_is_built() {
     refused(
         &["explain", "udp", "--factor", "mtu", "--levels", "1500,9000"],
         code::REQUEST,
-        "are not interleaved",
+        "udp cannot be explained: its arms are not interleaved",
     );
     refused(&["explain", "udp", "--format", "htm"], code::REQUEST, "expected one of");
     let mut command = std::process::Command::new("setpriv");

@@ -14,7 +14,6 @@
 //! * [`statistics`]: the tests and intervals that these are made of
 //! * [`findings`]: all of these, for a campaign
 //! * [`between`]: two campaigns, not paired
-//! * [`stage_costs`]: where in the stack the time goes, from samples
 
 mod airtime;
 mod comparison;
@@ -23,7 +22,6 @@ mod findings;
 mod headers;
 mod records;
 mod runs;
-mod stage_costs;
 pub mod statistics;
 
 #[cfg(test)]
@@ -39,5 +37,4 @@ pub use findings::{findings, limit};
 pub use headers::{FULL_LINK, explain};
 pub use records::between::{NothingInCommon, between};
 pub use runs::Runs;
-pub use stage_costs::{ArmSlice, stage_costs};
 pub use statistics::half_width::half_width_of;

@@ -50,3 +50,10 @@ pub enum CampaignError {
         reason: io::Error,
     },
 }
+
+impl CampaignError {
+    /// Whether the user interrupted.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, CampaignError::Interrupted(_) | CampaignError::Agent(AgentError::Interrupted))
+    }
+}

@@ -27,6 +27,7 @@ const QUICKSTART: &str = "quickstart";
 const ENDING: &str = "stacklab";
 
 /// A study's text with its name.
+#[derive(Debug, Clone)]
 pub struct StudySource {
     /// The file's name, as errors show it.
     pub name: String,

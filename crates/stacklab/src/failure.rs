@@ -3,6 +3,7 @@
 use stacklab_agent::AgentFailure;
 use stacklab_agent::advice::listen_advice;
 use stacklab_campaign::CampaignError;
+use stacklab_explain::ExplainError;
 use stacklab_serve::ServeError;
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;
@@ -121,23 +122,9 @@ pub(crate) enum Failure {
         /// The system's reason.
         reason: io::Error,
     },
-    /// The processors cannot be sampled here.
-    #[error("{reason}; run as root, or with CAP_PERFMON and CAP_SYSLOG")]
-    NotSampled {
-        /// What failed.
-        reason: stacklab_profile::SamplingError,
-    },
-    /// This kernel hangs when it is sampled.
-    #[error(
-        "cannot sample the CPUs: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
-    )]
-    Hangs {
-        /// The kernel's version.
-        release: String,
-    },
-    /// Sampling failed.
+    /// Nothing can be explained.
     #[error("{0}")]
-    Sampling(#[from] stacklab_profile::SamplingError),
+    Explain(ExplainError),
     /// Output could not be written.
     #[error("could not write {what}: {reason}")]
     Output {
@@ -156,10 +143,7 @@ impl Failure {
 
     /// Whether the user interrupted.
     pub(crate) fn is_interruption(&self) -> bool {
-        let interrupted = |error: &CampaignError| {
-            matches!(error, CampaignError::Interrupted(_) | CampaignError::Agent(AgentError::Interrupted))
-        };
-        matches!(self, Failure::Campaign(error) if interrupted(error))
+        matches!(self, Failure::Campaign(error) if error.is_interruption())
     }
 
     /// The program's exit code; `stacklab --help` lists them.
@@ -171,20 +155,21 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Failure::Campaign(error) | Failure::Serve(ServeError::Campaign(error)) => campaign_code(error),
-            Failure::Usage(_) | Failure::Serve(ServeError::Usage(_)) => 2,
+            Failure::Usage(_)
+            | Failure::Serve(ServeError::Usage(_))
+            | Failure::Explain(ExplainError::Study(_)) => 2,
             Failure::Output { .. }
             | Failure::System { .. }
             | Failure::OwnAgent(_)
             | Failure::Reference(_)
             | Failure::NoPage(_)
             | Failure::Iperf3Server { .. }
+            | Failure::Explain(ExplainError::Folder(_))
             | Failure::Serve(_) => 1,
             Failure::NoImage { .. }
             | Failure::Unable
             | Failure::ManualTestbed { .. }
-            | Failure::NotSampled { .. }
-            | Failure::Hangs { .. }
-            | Failure::Sampling(_) => 3,
+            | Failure::Explain(_) => 3,
             Failure::Resumable { .. } | Failure::Unreachable(_) => 5,
             Failure::NothingValid | Failure::NothingToCompare(_) => 6,
             Failure::InvalidRun => 7,
@@ -221,6 +206,15 @@ macro_rules! of_a_campaign {
     };
 }
 of_a_campaign!(AgentError, StoreError, StudyErrors, TestbedError);
+
+impl From<ExplainError> for Failure {
+    fn from(error: ExplainError) -> Self {
+        match error {
+            ExplainError::Campaign(error) => error.into(),
+            error => Failure::Explain(error),
+        }
+    }
+}
 
 fn and_more(others: usize) -> String {
     if others == 0 { String::new() } else { format!(" and {others} more") }

@@ -4,7 +4,6 @@
 
 mod cli;
 mod commands;
-mod explaining;
 mod failure;
 pub mod untrusted;
 

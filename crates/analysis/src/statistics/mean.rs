@@ -19,7 +19,7 @@ pub fn mean_p(figures: &[f64]) -> Option<f64> {
 }
 
 /// Two-sided p of an estimate with its standard error, against 0.
-pub(crate) fn two_sided(estimate: f64, error: f64, degrees_of_freedom: f64) -> f64 {
+pub fn two_sided(estimate: f64, error: f64, degrees_of_freedom: f64) -> f64 {
     match (estimate == 0.0, error > 0.0) {
         (true, _) => 1.0,
         (false, false) => 0.0,
@@ -33,7 +33,7 @@ pub(crate) fn upper_tail(t: f64, degrees_of_freedom: f64) -> f64 {
 }
 
 /// The point with a share `p` of Student's t distribution below it.
-pub(crate) fn quantile(p: f64, degrees_of_freedom: f64) -> f64 {
+pub fn quantile(p: f64, degrees_of_freedom: f64) -> f64 {
     student(degrees_of_freedom).inverse_cdf(p)
 }
 

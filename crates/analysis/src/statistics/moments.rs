@@ -16,7 +16,7 @@ pub struct Moments {
 
 impl Moments {
     /// `None` with fewer than two figures.
-    pub(crate) fn of(figures: &[f64]) -> Option<Self> {
+    pub fn of(figures: &[f64]) -> Option<Self> {
         let n = figures.len();
         if n < 2 {
             return None;

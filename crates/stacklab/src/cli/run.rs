@@ -28,6 +28,9 @@ pub(crate) struct StudyOptions {
     /// Leave out a level, such as linux-6.12, and the comparisons that need it; may be repeated
     #[arg(long, value_name = "LEVEL")]
     pub without: Vec<String>,
+    /// The text of a study without a file.
+    #[arg(skip)]
+    pub source: Option<StudySource>,
 }
 
 impl StudyOptions {
@@ -39,7 +42,10 @@ impl StudyOptions {
 
     /// The study that they name, checked.
     pub(crate) fn check(&self) -> Result<(StudySource, Study), CampaignError> {
-        let source = StudySource::read(self.study.as_deref())?;
+        let source = match &self.source {
+            Some(source) => source.clone(),
+            None => StudySource::read(self.study.as_deref())?,
+        };
         let study = source.check(self.scale.as_deref(), &self.all_settings())?;
         Ok((source, study))
     }

@@ -1,8 +1,8 @@
 //! `stacklab doctor`.
 
 use crate::commands::output::{print_text, width};
-use crate::explaining::can_sample;
 use crate::failure::Failure;
+use stacklab_explain::check_sampling;
 use stacklab_guests::{image, kinds};
 use stacklab_model::{NoiseFloor, Spread, System, print_duration};
 use stacklab_testbed::{Ability, Privilege, abilities, enter, services};
@@ -41,7 +41,7 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     text += "\nServices on a host (factors.services)\n";
     text += &listed(&services::abilities());
     text += "\nSampling the processors (stacklab explain)\n";
-    let _ = match can_sample() {
+    let _ = match check_sampling() {
         Ok(event) => {
             writeln!(text, "  yes  kernel functions of namespaces' hosts, by {event}; not those of guests")
         }

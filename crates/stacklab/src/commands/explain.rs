@@ -7,12 +7,11 @@ use crate::cli::explain::ExplainOptions;
 use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
 use crate::commands::output::{print_bytes, print_text, width};
 use crate::commands::run::campaign;
-use crate::explaining::{ARM_NS, ARMS, SLICE_NS, WARMUP_NS, explanations, possible};
 use crate::failure::Failure;
-use stacklab_campaign::sources::new_seed;
+use stacklab_campaign::sources::{StudySource, new_seed};
+use stacklab_explain::{ARM_NS, ARMS, SLICE_NS, Sampler, Timing, WARMUP_NS, check_study, explanations};
 use stacklab_guests::Placement;
 use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
-use stacklab_profile::{Sampler, Timing};
 use stacklab_report::Format;
 use stacklab_report::page::html;
 use stacklab_serve::page::{ROOM, document};
@@ -32,29 +31,24 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
         "html" => None,
         name => Some(name.parse().map_err(|error: UnknownName| Failure::Usage(error.to_string()))?),
     };
-    let folder = tempfile::tempdir().map_err(|reason| Failure::Output {
-        what: "a folder for the study and its record".to_owned(),
-        reason,
-    })?;
+    let folder = tempfile::tempdir()
+        .map_err(|reason| Failure::Output { what: "a folder for the record".to_owned(), reason })?;
     let own = PROBES.iter().any(|probe| Path::new(probe) == options.study) && !options.study.is_file();
-    let path = if own {
-        let path = folder.path().join("explain.toml");
-        std::fs::write(&path, study_text(options)?)
-            .map_err(|reason| Failure::Output { what: path.display().to_string(), reason })?;
-        path
-    } else {
-        options.study.clone()
+    let source = match own {
+        true => Some(StudySource { name: options.study.display().to_string(), text: study_text(options)? }),
+        false => None,
     };
     let seed = options.seed.unwrap_or_else(new_seed);
     let asked = StudyOptions {
-        study: Some(path),
+        study: Some(options.study.clone()),
         scale: None,
         seed: Some(seed),
         settings: options.settings.clone(),
         without: Vec::new(),
+        source,
     };
     let (source, study) = asked.check()?;
-    possible(&study, &source.name, &Placement::WhereNeeded)?;
+    check_study(&study, &source.name, &Placement::WhereNeeded)?;
     let (factor, pairs) = pairs(&study, if own { None } else { options.factor })?;
     let out = options.out.clone().unwrap_or_else(|| folder.path().join("explain.stacklab"));
     let timing = Timing { period_ns: options.period, is_fixed: options.fixed_period, seed };

@@ -25,6 +25,7 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
                     seed: options.seed,
                     settings: options.settings,
                     without: Vec::new(),
+                    source: None,
                 },
                 out: options.out,
                 copy_agent: false,

@@ -2,7 +2,6 @@
 
 use crate::cli::run::RunOptions;
 use crate::commands::report;
-use crate::explaining::better::explain;
 use crate::failure::Failure;
 use stacklab_agent::interrupt;
 use stacklab_campaign::CampaignError;
@@ -17,6 +16,7 @@ use stacklab_campaign::rig::remote_host::reach;
 use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::schedule::as_it_began;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
+use stacklab_explain::explain_verdicts;
 use stacklab_guests::image::Image;
 use stacklab_model::{Cell, CpuScope, Factor, Metric, Probe, System, Systems, Topology, once_each};
 use stacklab_store::{Campaign, Record};
@@ -38,11 +38,12 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let (mut record, mut measured) = campaign_until(&options, interrupted)?;
     if let (Ok(()), Some(ns)) = (&measured, options.explain) {
         let path = record.path().to_owned();
-        measured = explain(&mut record, &options.placement.in_vm, Duration::from_nanos(ns), interrupted)
-            .map_err(|failure| match failure {
-                failure if failure.is_interruption() => CampaignError::Interrupted(path).into(),
-                failure => failure,
-            });
+        measured =
+            explain_verdicts(&mut record, &options.placement.in_vm, Duration::from_nanos(ns), interrupted)
+                .map_err(|error| match Failure::from(error) {
+                    failure if failure.is_interruption() => CampaignError::Interrupted(path).into(),
+                    failure => failure,
+                });
     }
     let findings = conclude(&record)?;
     if measured.is_ok() || has_a_block(&record)? {

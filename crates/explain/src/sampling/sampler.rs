@@ -1,9 +1,10 @@
 //! Samples of all processors, in windows, by a separate thread.
 
-use crate::classes::Classes;
-use crate::shares::Shares;
-use crate::symbols::Symbols;
-use crate::sys::{self, Counter, Rate, Ring};
+use crate::error::{ExplainError, attempt};
+use crate::sampling::classes::Classes;
+use crate::sampling::shares::Shares;
+use crate::sampling::symbols::Symbols;
+use crate::sampling::sys::{self, Counter, Rate, Ring};
 use stacklab_model::{Profile, SampleEvent, SplitMix64, Window};
 use std::io;
 use std::sync::Arc;
@@ -23,21 +24,6 @@ const FREE_NS: [u64; 2] = [15_000_000, 40_000_000];
 /// Least period: the kernel's own limit.
 const LEAST_NS: u64 = 10_000;
 
-/// Why nothing can be sampled.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {attempted}: {reason}")]
-pub struct SamplingError {
-    /// What was attempted.
-    pub attempted: String,
-    /// The kernel's reason.
-    #[source]
-    pub reason: io::Error,
-}
-
-fn attempt<T>(attempted: impl Into<String>, result: io::Result<T>) -> Result<T, SamplingError> {
-    result.map_err(|reason| SamplingError { attempted: attempted.into(), reason })
-}
-
 /// When samples are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
@@ -54,22 +40,22 @@ pub struct Timing {
 ///
 /// # Errors
 /// Without the right to sample the kernel or to see its symbols.
-pub fn check() -> Result<SampleEvent, SamplingError> {
+pub(crate) fn available() -> Result<SampleEvent, ExplainError> {
     symbols()?;
     let cpu = sys::cpus().first().copied().unwrap_or(0);
     let open = |rate| attempt(format!("sample processor {cpu}"), Counter::open(cpu, rate, 1_000_000));
     first_that_opens(&Rate::all(), open).map(|(rate, _)| rate.event)
 }
 
-fn symbols() -> Result<Symbols, SamplingError> {
+fn symbols() -> Result<Symbols, ExplainError> {
     attempt("read the kernel's symbols", Symbols::of_kernel())
 }
 
 /// What is sampled, the best that opens. The error is that of the last one, which every machine has.
 fn first_that_opens<T>(
     rates: &[Rate],
-    open: impl Fn(Rate) -> Result<T, SamplingError>,
-) -> Result<(Rate, T), SamplingError> {
+    open: impl Fn(Rate) -> Result<T, ExplainError>,
+) -> Result<(Rate, T), ExplainError> {
     let mut refused = None;
     for rate in rates {
         match open(*rate) {
@@ -83,7 +69,7 @@ fn first_that_opens<T>(
 /// Samples until the stop request.
 pub struct Sampler {
     finish: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Profile, SamplingError>>,
+    thread: JoinHandle<Result<Profile, ExplainError>>,
 }
 
 impl Sampler {
@@ -91,12 +77,12 @@ impl Sampler {
     ///
     /// # Errors
     /// Without the right to sample the kernel or to see its symbols.
-    pub fn start(timing: Timing) -> Result<Self, SamplingError> {
+    pub fn start(timing: Timing) -> Result<Self, ExplainError> {
         let mut sampling = Sampling::new(timing)?;
         let finish = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&finish);
+        let stop = Arc::clone(&finish);
         let thread = thread::spawn(move || {
-            while !told.load(Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 sampling.window()?;
             }
             Ok(sampling.finish())
@@ -108,7 +94,7 @@ impl Sampler {
     ///
     /// # Errors
     /// When the kernel stopped sampling.
-    pub fn finish(self) -> Result<Profile, SamplingError> {
+    pub fn finish(self) -> Result<Profile, ExplainError> {
         self.finish.store(true, Ordering::Relaxed);
         self.thread.join().expect("the sampling thread does not panic")
     }
@@ -122,7 +108,7 @@ struct Clock {
 
 impl Clock {
     /// A clock whose counters are not running yet.
-    fn open(rate: Rate, period_ns: u64) -> Result<Self, SamplingError> {
+    fn open(rate: Rate, period_ns: u64) -> Result<Self, ExplainError> {
         let open = |cpu: usize| {
             let counter = Counter::open(cpu, rate, period_ns)?;
             let ring = Ring::of(&counter)?;
@@ -190,7 +176,7 @@ struct Sampling {
 }
 
 impl Sampling {
-    fn new(timing: Timing) -> Result<Self, SamplingError> {
+    fn new(timing: Timing) -> Result<Self, ExplainError> {
         let symbols = symbols()?;
         let open = |rate| PERIODS.iter().map(|_| Clock::open(rate, timing.period_ns)).collect();
         let (rate, clocks) = first_that_opens(&Rate::all(), open)?;
@@ -200,7 +186,7 @@ impl Sampling {
     }
 
     /// One window with samples, and one without.
-    fn window(&mut self) -> Result<(), SamplingError> {
+    fn window(&mut self) -> Result<(), ExplainError> {
         let length = self.between(SAMPLED_NS);
         (0..self.clocks.len()).try_for_each(|number| self.draw_period(number))?;
         self.run(true)?;
@@ -236,7 +222,7 @@ impl Sampling {
     }
 
     /// Draws the period of a clock anew. One clock at a time, or all would go together.
-    fn draw_period(&mut self, number: usize) -> Result<(), SamplingError> {
+    fn draw_period(&mut self, number: usize) -> Result<(), ExplainError> {
         let unit = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         let drawn =
             if self.timing.is_fixed { 1.0 } else { PERIODS[number] * (1.0 + JITTER * (2.0 * unit - 1.0)) };
@@ -249,7 +235,7 @@ impl Sampling {
         attempt("set the period of samples", set)
     }
 
-    fn run(&mut self, on: bool) -> Result<(), SamplingError> {
+    fn run(&mut self, on: bool) -> Result<(), ExplainError> {
         let mut all = self.clocks.iter_mut().flat_map(|clock| &mut clock.processors);
         attempt("start and stop samples", all.try_for_each(|processor| processor.run(on)))
     }
@@ -279,6 +265,9 @@ mod tests {
         };
         assert_eq!(open(&[]).unwrap(), Cycles);
         assert_eq!(open(&[Cycles]).unwrap(), CpuClock);
-        assert_eq!(open(&[Cycles, CpuClock]).unwrap_err().attempted, "sample cpu-clock");
+        assert_eq!(
+            open(&[Cycles, CpuClock]).unwrap_err().to_string(),
+            "cannot sample cpu-clock: Operation not supported (os error 95)"
+        );
     }
 }

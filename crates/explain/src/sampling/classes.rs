@@ -1,10 +1,10 @@
 //! Which stage a sample is of.
 
-use crate::shares::Shares;
-use crate::stacks::{Stacks, called};
-use crate::stages::{Kind, StageMap};
-use crate::symbols::Symbols;
-use crate::sys::Record;
+use crate::sampling::shares::Shares;
+use crate::sampling::stacks::{Stacks, called};
+use crate::sampling::stages::{Kind, StageMap};
+use crate::sampling::symbols::Symbols;
+use crate::sampling::sys::Record;
 use stacklab_model::{Profile, Sample, StageKind, StageName};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

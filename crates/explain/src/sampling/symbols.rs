@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 /// The functions of the running kernel and its modules, by address.
-pub struct Symbols {
+pub(crate) struct Symbols {
     /// Addresses, ascending, with names.
     all: Vec<(u64, String)>,
 }
@@ -14,19 +14,19 @@ impl Symbols {
     ///
     /// # Errors
     /// When they cannot be read, or addresses are hidden (kernel.kptr_restrict, without CAP_SYSLOG).
-    pub fn of_kernel() -> io::Result<Self> {
+    pub(crate) fn of_kernel() -> io::Result<Self> {
         let symbols = Symbols::parse(&fs::read_to_string("/proc/kallsyms")?);
         if symbols.all.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                "the addresses in /proc/kallsyms are hidden: root sees them, or CAP_SYSLOG with kernel.kptr_restrict below 2",
+                "the addresses in /proc/kallsyms are hidden (kernel.kptr_restrict must be below 2)",
             ));
         }
         Ok(symbols)
     }
 
     /// Lines as /proc/kallsyms has them: address, type, name, module. Hidden addresses are zero, and left out.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut all: Vec<(u64, String)> = text
             .lines()
             .filter_map(|line| {
@@ -41,13 +41,13 @@ impl Symbols {
     }
 
     /// The number of the function that holds this address, for [`Symbols::name`]; `None` below the first one.
-    pub fn find(&self, address: u64) -> Option<u32> {
+    pub(crate) fn find(&self, address: u64) -> Option<u32> {
         let after = self.all.partition_point(|(start, _)| *start <= address);
         after.checked_sub(1).map(|place| place as u32)
     }
 
     /// The name of a function, without what the compiler adds to parts of it.
-    pub fn name(&self, function: u32) -> &str {
+    pub(crate) fn name(&self, function: u32) -> &str {
         self.all.get(function as usize).map_or("?", |(_, name)| name)
     }
 }

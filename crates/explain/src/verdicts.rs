@@ -3,8 +3,9 @@
 //! Each pair of cells is measured anew, in a record that is not kept: sampled runs give no verdicts, and
 //! the campaign's runs were not sampled.
 
-use crate::explaining::{ARM_NS, ARMS, SEPARATE, SLICE_NS, WARMUP_NS, explanations as explained, possible};
-use crate::failure::Failure;
+use crate::check::{SEPARATE, check_study};
+use crate::error::ExplainError;
+use crate::{ARM_NS, ARMS, SLICE_NS, Sampler, Timing, WARMUP_NS, explanations as explained};
 use stacklab_analysis::findings;
 use stacklab_campaign::measure;
 use stacklab_campaign::progress::Progress;
@@ -17,10 +18,8 @@ use stacklab_model::{
     Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
     ProbeSpec, Slicing, StoppingRule, Transport, Verdict, Why,
 };
-use stacklab_profile::{Sampler, Timing};
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
-use stacklab_traffic::protocol::AgentError;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -46,12 +45,12 @@ const PERIOD_NS: u64 = 200_000;
 ///
 /// # Errors
 /// When the record cannot be written, or the user interrupts.
-pub(crate) fn explain(
+pub fn explain_verdicts(
     record: &mut Record,
     inside: &Placement,
     budget: Duration,
     interrupted: &'static AtomicBool,
-) -> Result<(), Failure> {
+) -> Result<(), ExplainError> {
     let recorded = Recorded::read(record)?;
     let study = recorded.study();
     let Findings { comparisons, explanations, .. } = findings(&recorded.campaign());
@@ -68,13 +67,13 @@ pub(crate) fn explain(
         let is_over = end.saturating_duration_since(Instant::now()) < PAIR + AROUND;
         let all_s = (wanted.len() as u32 * (PAIR + AROUND)).as_secs();
         let why = part_of(study, pair)
-            .and_then(|part| possible(&part, recorded.study_name(), inside).map(|()| part))
+            .and_then(|part| check_study(&part, recorded.study_name(), inside).map(|()| part))
             .and_then(|part| match is_over {
                 true => Ok(Why::Unknown(format!("the time for it was over; --explain={all_s}s is enough"))),
                 false => sampled(&part, pair, inside, interrupted),
             });
         let why = match why {
-            Err(reason) if reason.is_interruption() => return Err(AgentError::Interrupted.into()),
+            Err(ExplainError::Campaign(error)) if error.is_interruption() => return Err(error.into()),
             Err(reason) => Why::Unknown(reason.to_string()),
             Ok(why) => why,
         };
@@ -139,12 +138,12 @@ fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec
 }
 
 /// The part of a study that measures a pair, in slices.
-fn part_of(study: &Study, pair: &Pair) -> Result<Study, Failure> {
+fn part_of(study: &Study, pair: &Pair) -> Result<Study, ExplainError> {
     if study.slicing.is_none() {
-        return Err(Failure::Usage(SEPARATE.to_owned()));
+        return Err(ExplainError::Study(SEPARATE.to_owned()));
     }
     let probe = study.probes.iter().find(|probe| probe.probe == pair.probe);
-    let probe = probe.ok_or_else(|| Failure::Usage(format!("the study has no probe {}", pair.probe)))?;
+    let probe = probe.ok_or_else(|| ExplainError::Study(format!("the study has no probe {}", pair.probe)))?;
     let blocks = (PAIR.as_nanos() as u64).div_ceil(ARMS * ARM_NS) as u32;
     Ok(Study {
         cells: vec![pair.baseline.clone(), pair.candidate.clone()],
@@ -168,9 +167,8 @@ fn sampled(
     pair: &Pair,
     inside: &Placement,
     interrupted: &'static AtomicBool,
-) -> Result<Why, Failure> {
-    let folder = tempfile::tempdir()
-        .map_err(|reason| Failure::Output { what: "a folder for a record".to_owned(), reason })?;
+) -> Result<Why, ExplainError> {
+    let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
     let seed = new_seed();
     let plan = Plan::new(part, seed);
     let mut rigs = Rigs::build(part, seed, Vec::new(), RoutedPlacement::of(part, inside)?, interrupted)?;

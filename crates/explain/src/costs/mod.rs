@@ -12,10 +12,9 @@ mod stacks;
 mod tests;
 mod twins;
 
-use crate::stage_costs::lock::Lock;
-use crate::stage_costs::stacks::{Sampled, folded};
-use crate::statistics::moments::{Moments, mean};
-use crate::statistics::{holm, t_quantile, two_sided};
+use crate::costs::lock::Lock;
+use crate::costs::stacks::{Sampled, folded};
+use stacklab_analysis::statistics::{Moments, holm, t_quantile, two_sided};
 use stacklab_model::{Family, Health, Profile, StageCost, StageCosts, StageKind};
 use std::collections::BTreeMap;
 
@@ -199,12 +198,13 @@ fn by_trials(name: &str, trials: &[[Arm; 2]], figure: &dyn Fn(&Arm) -> f64) -> S
     let figures = |arm: usize| trials.iter().map(|trial| figure(&trial[arm])).collect::<Vec<f64>>();
     let [a, b] = [figures(0), figures(1)];
     let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
-    let difference = Moments::of(&differences).expect("there are two trials or more");
+    let moments = |figures: &[f64]| Moments::of(figures).expect("there are two trials or more");
+    let difference = moments(&differences);
     StageCost {
         name: name.to_owned(),
-        ns: [&a, &b].map(|figures| mean(figures).expect("there are two trials or more")),
+        ns: [&a, &b].map(|figures| moments(figures).mean),
         difference_ns: difference.mean,
-        error_ns: difference.sd / (difference.n as f64).sqrt(),
+        error_ns: difference.error(),
         adjusted_p: None,
     }
 }

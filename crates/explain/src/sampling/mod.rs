@@ -1,17 +1,15 @@
-//! What processors do: samples of kernel functions, each of a stage of the network stack.
+//! CPU samples: kernel functions, each of a stage of the network stack.
 //!
 //! Samples are of the processors' cycles where perf_event_open counts them, else of the kernel's software clock
 //! (cpu-clock), which every machine has. [`Sampler`] takes them in windows, and leaves windows out in which nothing is
-//! sampled: what sampling costs is known by both.
+//! sampled: both together show what sampling costs.
 
 mod classes;
-mod sampler;
+pub(crate) mod sampler;
 mod shares;
 mod stacks;
 mod stages;
 mod symbols;
 mod sys;
 
-pub use sampler::{Sampler, SamplingError, Timing, check};
-pub use stages::StageMap;
-pub use symbols::Symbols;
+pub use sampler::{Sampler, Timing};

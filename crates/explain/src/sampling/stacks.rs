@@ -1,6 +1,6 @@
 //! Call chains, each kept once.
 
-use crate::symbols::Symbols;
+use crate::sampling::symbols::Symbols;
 use std::collections::HashMap;
 
 /// The call chains of samples.

@@ -10,7 +10,7 @@ const TABLE: &str = include_str!("stages.csv");
 
 /// What a stage is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The network stack: whichever process it runs in, the packets are meant.
     Network,
     /// What all programs have in common; of a study only in its own processes.
@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 /// Which stage a function is of.
-pub struct StageMap {
+pub(crate) struct StageMap {
     /// Names and kinds, in the table's order, which is a packet's way.
     pub stages: Vec<(String, Kind)>,
     whole: HashMap<String, u32>,
@@ -30,7 +30,7 @@ pub struct StageMap {
 
 impl StageMap {
     /// The map of this version.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         StageMap::parse(TABLE)
     }
 
@@ -60,15 +60,9 @@ impl StageMap {
     }
 
     /// The stage of a function, by number; `None` for one that is called from many (a list, a lock): its caller tells.
-    pub fn stage(&self, function: &str) -> Option<u32> {
+    pub(crate) fn stage(&self, function: &str) -> Option<u32> {
         let by_beginning = || self.beginnings.iter().find(|(beginning, _)| function.starts_with(beginning));
         self.whole.get(function).copied().or_else(|| by_beginning().map(|(_, stage)| *stage))
-    }
-}
-
-impl Default for StageMap {
-    fn default() -> Self {
-        StageMap::new()
     }
 }
 

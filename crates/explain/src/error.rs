@@ -1,0 +1,53 @@
+//! Errors of an explanation.
+
+use stacklab_campaign::CampaignError;
+use stacklab_store::StoreError;
+use std::io::{self, ErrorKind};
+
+/// Why nothing is explained.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// Samples cannot explain this study.
+    #[error("{0}")]
+    Study(String),
+    /// The CPUs cannot be sampled.
+    #[error("cannot {attempted}: {reason}{}", advice(reason))]
+    Sampling {
+        /// The step that failed.
+        attempted: String,
+        /// The kernel's reason.
+        reason: io::Error,
+    },
+    /// This kernel hangs when it is sampled.
+    #[error(
+        "cannot sample the CPUs: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
+    )]
+    Hangs {
+        /// The kernel's version.
+        release: String,
+    },
+    /// There is no room for a record that is not kept.
+    #[error("could not create a temporary folder: {0}")]
+    Folder(io::Error),
+    /// The pair cannot be measured.
+    #[error("{0}")]
+    Campaign(#[from] CampaignError),
+}
+
+impl From<StoreError> for ExplainError {
+    fn from(error: StoreError) -> Self {
+        CampaignError::from(error).into()
+    }
+}
+
+/// Adds the step to an error of the kernel.
+pub(crate) fn attempt<T>(attempted: impl Into<String>, result: io::Result<T>) -> Result<T, ExplainError> {
+    result.map_err(|reason| ExplainError::Sampling { attempted: attempted.into(), reason })
+}
+
+fn advice(reason: &io::Error) -> &'static str {
+    match reason.kind() {
+        ErrorKind::PermissionDenied => "; run as root, or with CAP_PERFMON and CAP_SYSLOG",
+        _ => "",
+    }
+}

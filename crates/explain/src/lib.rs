@@ -1,0 +1,31 @@
+//! Why two cells differ: where in the network stack the CPU time goes.
+//!
+//! * [`Sampler`]: samples the CPUs while a campaign runs
+//! * [`stage_costs`]: nanoseconds per message of each stage, from samples and the slices of two interleaved arms
+//! * [`explanations`]: the costs of each pair of cells in a record
+//! * [`explain_verdicts`]: samples pairs of cells after a campaign, for `run --explain`
+//! * [`check_study`] and [`check_sampling`]: refusals before anything is built
+
+mod check;
+mod costs;
+mod error;
+mod record;
+mod sampling;
+mod verdicts;
+
+pub use check::{check_sampling, check_study};
+pub use costs::{ArmSlice, stage_costs};
+pub use error::ExplainError;
+pub use record::explanations;
+pub use sampling::{Sampler, Timing};
+pub use verdicts::explain_verdicts;
+
+/// Arms of a sampled trial: two, and one of them as two more.
+pub const ARMS: u64 = 4;
+/// An arm's traffic in a sampled trial, and its warm-up, nanoseconds. Each trial has its own sockets, and stages of
+/// like sockets differ a little: many short trials even that out.
+pub const ARM_NS: u64 = 200_000_000;
+/// See [`ARM_NS`].
+pub const WARMUP_NS: u64 = 50_000_000;
+/// A slice of an arm, nanoseconds.
+pub const SLICE_NS: u64 = 4_000_000;
