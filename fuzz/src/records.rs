@@ -5,7 +5,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, MAIN_DB, params_from_iter};
 use serde_json::Value;
 use stacklab::untrusted::{Output, glance_at_all, output_of, read_all};
-use stacklab_report::{FigureFormat, Format};
+use stacklab_report::OutputFormat as Format;
 use std::fs;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use tempfile::tempdir;
@@ -191,8 +191,8 @@ fn holds(record: &[u8], output: Output) {
         assert!(rows.records().all(|row| row.is_ok()), "all rows have the same columns");
     };
     match (output, &files[..]) {
-        (Output::Report(Format::Json) | Output::Served, [file]) | (Output::Page, [file]) => drop(json(file)),
-        (Output::Page, [page, document]) => {
+        (Output::Report(Format::Json | Format::Html) | Output::Served, [file]) => drop(json(file)),
+        (Output::Report(Format::Html), [page, document]) => {
             let page = std::str::from_utf8(page).expect("it is text");
             let (_, data) =
                 page.split_once("<script type=\"application/json\" id=\"document\">").expect("a document");
@@ -203,9 +203,9 @@ fn holds(record: &[u8], output: Output) {
             plain(file);
             rows(file);
         }
-        (Output::Report(Format::Text | Format::Markdown) | Output::Latex, [file]) => plain(file),
+        (Output::Report(Format::Text | Format::Markdown | Format::Latex), [file]) => plain(file),
         (Output::Report(Format::RawCsv) | Output::Runs(_) | Output::Slices(_), [file]) => rows(file),
-        (Output::Figures(FigureFormat::Svg), files) => files.iter().for_each(|file| plain(file)),
+        (Output::Figures(Format::Svg), files) => files.iter().for_each(|file| plain(file)),
         (Output::Figures(_), files) => assert!(files.iter().all(|file| file.starts_with(b"%PDF-"))),
         (_, files) => panic!("{output:?} has {} files", files.len()),
     }

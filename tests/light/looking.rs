@@ -58,15 +58,21 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
         "did you mean `throughput-udp-segment`?",
     );
     let (name, format) = ("throughput-udp-segment", "--format");
-    wrong(&["--figure", name, format, "text"], "there is no format of figures `text`");
+    wrong(&["--figure", name, format, "text"], "there is no format `text`: expected one of svg, pdf");
     wrong(&[format, "docx"], "html");
     // Without a format: by the file's ending, or an svg.
     let figure = program.run(&["report", "a.stacklab", "--figure", name]).expect(code::DONE).stdout;
     assert!(figure.starts_with("<?xml"), "{figure}");
     program.run(&["report", "a.stacklab", "--figure", name, "--out", "by-ending.pdf"]).expect(code::DONE);
     assert!(std::fs::read(program.work().join("by-ending.pdf")).unwrap().starts_with(b"%PDF"));
-    wrong(&["--figure", name, "--out", "by-ending.png"], "there is no format of figures `png`");
-    wrong(&["--format", "html", "--difference", "lower"], "there is no format of published tables `html`");
+    wrong(
+        &["--figure", name, "--out", "by-ending.png"],
+        "there is no format `png`: expected one of svg, pdf",
+    );
+    wrong(
+        &["--format", "html", "--difference", "lower"],
+        "there is no format `html`: expected one of text, markdown, latex, csv",
+    );
 
     let own = ["report", "a.stacklab", "--format", "html", "--out", "./a.stacklab"];
     program.run(&own).expect(code::REQUEST).says(&["--out names the record itself"]);

@@ -12,7 +12,7 @@ mod target;
 mod watch;
 
 pub use target::{Target, named, pairs, system_resolvers};
-pub use watch::{Format, Outcome, Settings, measure};
+pub use watch::{Outcome, Settings, measure};
 
 /// Parsers of untrusted input, for the fuzz targets (`fuzz/`).
 pub mod untrusted {

@@ -11,6 +11,7 @@ use crate::probe::pace::Pace;
 use crate::target::Target;
 use stacklab_analysis::statistics::Drift;
 use stacklab_model::Family;
+use stacklab_report::OutputFormat;
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,17 +24,6 @@ const LEAST_REQUEST: u64 = 16 << 10;
 /// What a request may read while hosts are watched.
 const WATCH_REQUEST: u64 = 256 << 10;
 const HOUR_NS: u64 = 3_600_000_000_000;
-
-/// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// For people.
-    Text,
-    /// One object for each host at the end.
-    Json,
-    /// A row for each figure, as it is measured.
-    Csv,
-}
 
 /// How hosts are measured.
 #[derive(Debug)]
@@ -52,8 +42,8 @@ pub struct Settings<'a> {
     pub most_bytes: u64,
     /// Differences within it are equivalent: 0.05 is 5 %.
     pub margin: f64,
-    /// Output format.
-    pub format: Format,
+    /// Text; JSON, an object for each host at the end; or CSV, a row for each figure as it is measured.
+    pub format: OutputFormat,
     /// Set when the user interrupts.
     pub interrupted: &'static AtomicBool,
 }
@@ -112,7 +102,7 @@ fn rounds_of(
         let facts = prober.facts(&target).map_err(|_| PathError::Interrupted)?;
         looks.push(Rounds::new(target, facts, !settings.watch));
     }
-    if settings.format == Format::Csv {
+    if settings.format == OutputFormat::Csv {
         print(print::CSV_HEADER).map_err(PathError::Output)?;
     }
     let (mut drifted, mut hour) = (0, now_unix_ns());
@@ -135,11 +125,11 @@ fn rounds_of(
             }
             drifted += drifts.len() as u64;
             let text = match (settings.format, look.last()) {
-                (Format::Csv, Some(figures)) => {
+                (OutputFormat::Csv, Some(figures)) => {
                     let unix_s = now_unix_ns() / 1_000_000_000;
                     print::csv(&look.target.name, round + 1, unix_s, figures)
                 }
-                (Format::Text, _) if settings.watch => print::line(look),
+                (OutputFormat::Text, _) if settings.watch => print::line(look),
                 _ => continue,
             };
             print(&text).map_err(PathError::Output)?;
@@ -170,11 +160,11 @@ fn drift_text(metric: PathMetric, drift: &Drift) -> String {
 fn conclusion(settings: &Settings<'_>, looks: &[Rounds]) -> String {
     let margin = settings.margin;
     match settings.format {
-        Format::Text => looks.iter().map(|look| format!("{}\n", print::text(look, margin))).collect(),
-        Format::Json => {
+        OutputFormat::Text => looks.iter().map(|look| format!("{}\n", print::text(look, margin))).collect(),
+        OutputFormat::Json => {
             let all: Vec<_> = looks.iter().map(|look| print::json_of(look, margin)).collect();
             format!("{:#}\n", serde_json::Value::from(all))
         }
-        Format::Csv => String::new(),
+        _ => String::new(),
     }
 }

@@ -22,38 +22,37 @@ mod tidy;
 #[cfg(test)]
 mod tests;
 
-pub use figure::{FigureFormat, figure, figures};
+pub use figure::{figure, figures};
 pub use findings::answer::difference;
 pub use findings::heading::time;
 pub use findings::json::FORMAT_VERSION;
 pub use measurement::json::{MEASUREMENT_FORMAT_VERSION, measurement_json};
 pub use measurement::{MeasurementText, measurement};
-pub use paper::{PaperFormat, paper};
+pub use paper::paper;
 pub use records::{BETWEEN_FORMAT_VERSION, between};
 pub use rendering::document::{Block, Footnotes, Table};
-pub use rendering::format::Format;
+pub use rendering::format::OutputFormat;
 pub use rendering::json::versioned_json;
 pub use rendering::width::{WIDTH, Width};
 pub use stage_costs::{STAGE_COSTS_FORMAT_VERSION, stage_costs};
-pub use tidy::{TidyFormat, tidy, tidy_slices};
+pub use tidy::{tidy, tidy_slices};
 
 use crate::findings::groups::Group;
 use crate::findings::{
     bias, comparisons, csv, estimates, groups, heading, json, levels, matrix, notes, properties, summary,
 };
-use crate::rendering::csv_cells::Cells;
 use crate::rendering::numbers::DisplayUnit;
 use crate::rendering::{columns, markdown, text};
 use stacklab_model::{Findings, Metric};
 
 /// Renders findings. `width` is that of text, and of the closing matrix of Markdown.
-pub fn render(findings: &Findings, format: Format, width: Width) -> String {
+pub fn render(findings: &Findings, format: OutputFormat, width: Width) -> String {
     match format {
-        Format::Text => text::render(&document(findings, width), width),
-        Format::Markdown => markdown::render(&document(findings, width)),
-        Format::Csv => csv::render(findings, Cells::Guarded),
-        Format::RawCsv => csv::render(findings, Cells::Raw),
-        Format::Json => json::render(findings),
+        OutputFormat::Text => text::render(&document(findings, width), width),
+        OutputFormat::Markdown => markdown::render(&document(findings, width)),
+        OutputFormat::Csv | OutputFormat::RawCsv => csv::render(findings, format.cells()),
+        OutputFormat::Json => json::render(findings),
+        _ => format.unsupported(),
     }
 }
 

@@ -3,54 +3,22 @@
 
 use crate::findings::groups::{Group, groups};
 use crate::rendering::document::{Block, Table};
+use crate::rendering::format::OutputFormat;
 use crate::rendering::numbers::{DisplayUnit, NONE, decimals, fixed};
 use crate::rendering::width::Width;
 use crate::rendering::{csv_tables, latex, markdown, text};
-use stacklab_model::{Difference, Estimate, Findings, UnknownName};
-use std::str::FromStr;
+use stacklab_model::{Difference, Estimate, Findings};
 
-/// The format of such tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PaperFormat {
-    /// Plain text for a terminal.
-    Text,
-    /// Markdown with pipe tables.
-    Markdown,
-    /// LaTeX with `booktabs` rules.
-    Latex,
-    /// CSV, one table after the other, each below a line with its title.
-    Csv,
-}
-
-impl PaperFormat {
-    const NAMES: &'static [&'static str] = &["text", "markdown", "latex", "csv"];
-}
-
-impl FromStr for PaperFormat {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        Ok(match text {
-            "text" => PaperFormat::Text,
-            "markdown" => PaperFormat::Markdown,
-            "latex" => PaperFormat::Latex,
-            "csv" => PaperFormat::Csv,
-            _ => {
-                let (found, valid) = (text.to_owned(), PaperFormat::NAMES);
-                return Err(UnknownName { found, set: "format of published tables", valid });
-            }
-        })
-    }
-}
-
-/// Renders the findings as such tables. `width` is the number of columns for the prose of text.
-pub fn paper(findings: &Findings, difference: Difference, format: PaperFormat, width: Width) -> String {
+/// Renders the findings as such tables: text, Markdown, LaTeX, or CSV with each table below a line with its title.
+/// `width` is the number of columns for the prose of text.
+pub fn paper(findings: &Findings, difference: Difference, format: OutputFormat, width: Width) -> String {
     let blocks = blocks(findings, difference);
     match format {
-        PaperFormat::Text => text::render(&blocks, width),
-        PaperFormat::Markdown => markdown::render(&blocks),
-        PaperFormat::Latex => latex::render(&blocks),
-        PaperFormat::Csv => csv_tables::render(&blocks),
+        OutputFormat::Text => text::render(&blocks, width),
+        OutputFormat::Markdown => markdown::render(&blocks),
+        OutputFormat::Latex => latex::render(&blocks),
+        OutputFormat::Csv => csv_tables::render(&blocks),
+        _ => format.unsupported(),
     }
 }
 
@@ -130,7 +98,7 @@ mod tests {
         let row = &findings.comparisons[0];
         let (a, b) = (row.baseline_estimate.mean.unwrap(), row.candidate_estimate.mean.unwrap());
         for difference in Difference::ALL {
-            let text = paper(&findings, *difference, PaperFormat::Csv, WIDTH);
+            let text = paper(&findings, *difference, OutputFormat::Csv, WIDTH);
             let expected = fixed(difference.of(a, b).unwrap(), 2);
             assert!(text.contains(&format!("difference ({difference})")), "{text}");
             assert!(text.contains(&expected), "{expected} is not in {text}");
@@ -142,10 +110,9 @@ mod tests {
         let findings = findings();
         let tables = 2 * groups(&findings).len();
         let of = |format| paper(&findings, Difference::Symmetric, format, WIDTH);
-        assert_eq!(of(PaperFormat::Latex).matches("\\begin{tabular}").count(), tables);
-        assert_eq!(of(PaperFormat::Markdown).matches("## ").count(), tables);
-        assert_eq!(of(PaperFormat::Csv).lines().filter(|line| line.starts_with("# ")).count(), tables);
-        assert!(of(PaperFormat::Text).contains("standard deviation"));
-        assert!("jsn".parse::<PaperFormat>().is_err());
+        assert_eq!(of(OutputFormat::Latex).matches("\\begin{tabular}").count(), tables);
+        assert_eq!(of(OutputFormat::Markdown).matches("## ").count(), tables);
+        assert_eq!(of(OutputFormat::Csv).lines().filter(|line| line.starts_with("# ")).count(), tables);
+        assert!(of(OutputFormat::Text).contains("standard deviation"));
     }
 }

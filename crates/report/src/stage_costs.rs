@@ -3,7 +3,7 @@
 use crate::rendering::columns::{self, Column};
 use crate::rendering::csv_cells::Cells;
 use crate::rendering::document::{Block, Table, plain};
-use crate::rendering::format::Format;
+use crate::rendering::format::OutputFormat;
 use crate::rendering::json::versioned_json;
 use crate::rendering::width::Width;
 use crate::rendering::{markdown, text};
@@ -20,14 +20,14 @@ const LEGEND: &str = "CPU time of both hosts per message, without the cost of sa
      difference, by trials (Student's t); * marks p < 0.05, adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: work of the stack in kernel threads and in interrupts of other threads. Busy is both, and the sum of all lines above `threads`.";
 
 /// Renders explanations; `functions` adds the functions that differ most.
-pub fn stage_costs(all: &[Explanation], format: Format, functions: bool, width: Width) -> String {
+pub fn stage_costs(all: &[Explanation], format: OutputFormat, functions: bool, width: Width) -> String {
     let title = || vec![Block::Title("CPU time by stage of the network stack".to_owned())];
     match format {
-        Format::Text => text::render(&[title(), blocks(all, functions)].concat(), width),
-        Format::Markdown => markdown::render(&[title(), blocks(all, functions)].concat()),
-        Format::Csv => csv(all, functions, Cells::Guarded),
-        Format::RawCsv => csv(all, functions, Cells::Raw),
-        Format::Json => versioned_json(STAGE_COSTS_FORMAT_VERSION, &Content::of(all)),
+        OutputFormat::Text => text::render(&[title(), blocks(all, functions)].concat(), width),
+        OutputFormat::Markdown => markdown::render(&[title(), blocks(all, functions)].concat()),
+        OutputFormat::Csv | OutputFormat::RawCsv => csv(all, functions, format.cells()),
+        OutputFormat::Json => versioned_json(STAGE_COSTS_FORMAT_VERSION, &Content::of(all)),
+        _ => format.unsupported(),
     }
 }
 

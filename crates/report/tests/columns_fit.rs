@@ -5,7 +5,7 @@ use stacklab_model::{
     Cell, CpuScope, Drops, Factor, Family, Framing, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec,
     Question, RunRecord, RunStatus, SplitMix64, StopReason, Topology, Transport, Trial, TrialSpec, Value,
 };
-use stacklab_report::{Format, WIDTH, render};
+use stacklab_report::{OutputFormat, WIDTH, render};
 use std::collections::BTreeMap;
 
 const CAMPAIGNS: usize = 1000;
@@ -140,7 +140,7 @@ fn columns_never_contradict_the_difference() {
             is_sampled: false,
             explanations: &[],
         });
-        let rows = printed(&render(&found, Format::Text, WIDTH));
+        let rows = printed(&render(&found, OutputFormat::Text, WIDTH));
         assert_eq!(rows.len(), questions.len());
         for [baseline, candidate, difference] in rows {
             higher += usize::from(difference > 0.0);

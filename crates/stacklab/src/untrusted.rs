@@ -7,47 +7,41 @@ use crate::failure::Failure;
 use stacklab_campaign::record::conclude;
 use stacklab_model::{Difference, RunRecord};
 use stacklab_report::page::{Page, html};
-use stacklab_report::{
-    FigureFormat, Format, PaperFormat, TidyFormat, WIDTH, figure, figures, paper, render, tidy, tidy_slices,
-};
+use stacklab_report::{OutputFormat, WIDTH, figure, figures, paper, render, tidy, tidy_slices};
 use stacklab_serve::page::{ROOM, document};
 use stacklab_store::{Record, untrusted};
 
 /// What the program makes of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// `stacklab report`, in this format.
-    Report(Format),
-    /// `stacklab report --format latex`.
-    Latex,
-    /// `stacklab report --format html`: the page if the program was built with it, and its document.
-    Page,
+    /// `stacklab report`; of HTML, the page if the program was built with it, and its document.
+    Report(OutputFormat),
     /// The page's document as `stacklab serve` gives it, from a record that may be damaged.
     Served,
-    /// `stacklab report --figure`: all figures in this format.
-    Figures(FigureFormat),
+    /// `stacklab report --figure`: all figures.
+    Figures(OutputFormat),
     /// `stacklab export`.
-    Runs(TidyFormat),
+    Runs(OutputFormat),
     /// `stacklab export --slices`.
-    Slices(TidyFormat),
+    Slices(OutputFormat),
 }
 
 impl Output {
     /// All of them, but for formats that are compressed.
     pub const ALL: [Output; 13] = [
-        Output::Report(Format::Json),
-        Output::Report(Format::Text),
-        Output::Report(Format::Markdown),
-        Output::Report(Format::Csv),
-        Output::Report(Format::RawCsv),
-        Output::Latex,
-        Output::Page,
+        Output::Report(OutputFormat::Json),
+        Output::Report(OutputFormat::Text),
+        Output::Report(OutputFormat::Markdown),
+        Output::Report(OutputFormat::Csv),
+        Output::Report(OutputFormat::RawCsv),
+        Output::Report(OutputFormat::Latex),
+        Output::Report(OutputFormat::Html),
         Output::Served,
-        Output::Figures(FigureFormat::Svg),
-        Output::Figures(FigureFormat::Pdf),
-        Output::Runs(TidyFormat::Csv),
-        Output::Runs(TidyFormat::RawCsv),
-        Output::Slices(TidyFormat::Csv),
+        Output::Figures(OutputFormat::Svg),
+        Output::Figures(OutputFormat::Pdf),
+        Output::Runs(OutputFormat::Csv),
+        Output::Runs(OutputFormat::RawCsv),
+        Output::Slices(OutputFormat::Csv),
     ];
 }
 
@@ -63,15 +57,15 @@ fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Failure> {
     let record = || untrusted::read(bytes);
     let data = |page: &Page| serde_json::to_vec(page).expect("names and finite numbers become JSON");
     Ok(match output {
-        Output::Report(format) => vec![render(&conclude(&record()?)?, format, WIDTH).into_bytes()],
-        Output::Latex => {
-            let text = paper(&conclude(&record()?)?, Difference::Symmetric, PaperFormat::Latex, WIDTH);
-            vec![text.into_bytes()]
-        }
-        Output::Page => {
+        Output::Report(OutputFormat::Html) => {
             let document = document(&record()?, ROOM)?;
             html(&document).ok().map(String::into_bytes).into_iter().chain([data(&document)]).collect()
         }
+        Output::Report(OutputFormat::Latex) => {
+            let findings = conclude(&record()?)?;
+            vec![paper(&findings, Difference::Symmetric, OutputFormat::Latex, WIDTH).into_bytes()]
+        }
+        Output::Report(format) => vec![render(&conclude(&record()?)?, format, WIDTH).into_bytes()],
         Output::Served => vec![data(&document(&untrusted::glance(bytes)?, ROOM)?)],
         Output::Figures(format) => {
             let page = document(&record()?, 0)?;

@@ -1,7 +1,7 @@
 //! Figures of the fixtures' campaign.
 
 use super::drawing::{Anchor, Item};
-use super::{FigureFormat, chart, figure, figures, letters, series};
+use super::{OutputFormat, chart, figure, figures, letters, series};
 use crate::page::tests::document;
 
 #[test]
@@ -14,28 +14,28 @@ fn every_metric_and_place_has_its_figures() {
         assert!(names.iter().any(|known| known == name), "{name} is not in {names:?}");
     }
     for name in &names {
-        for format in [FigureFormat::Svg, FigureFormat::Pdf] {
+        for format in [OutputFormat::Svg, OutputFormat::Pdf] {
             assert!(figure(&page, name, format).is_some_and(|bytes| bytes.len() > 1000), "{name} {format:?}");
         }
     }
-    assert_eq!(figure(&page, "throughput", FigureFormat::Svg), None);
+    assert_eq!(figure(&page, "throughput", OutputFormat::Svg), None);
 }
 
 #[test]
 fn a_figure_has_arms_units_sizes_and_a_limit() {
     let svg =
-        String::from_utf8(figure(&document(), "throughput-tcp-segment", FigureFormat::Svg).unwrap()).unwrap();
+        String::from_utf8(figure(&document(), "throughput-tcp-segment", OutputFormat::Svg).unwrap()).unwrap();
     for text in
         ["throughput, Mbit/s", "size, bytes", ">IPv4<", ">IPv6<", ">64<", ">1408<", "limit by headers"]
     {
         assert!(svg.contains(text), "{text}: {svg}");
     }
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-    let rtt = String::from_utf8(figure(&document(), "rtt-udp-segment", FigureFormat::Svg).unwrap()).unwrap();
+    let rtt = String::from_utf8(figure(&document(), "rtt-udp-segment", OutputFormat::Svg).unwrap()).unwrap();
     assert!(rtt.contains(">RTT, us<"), "{rtt}");
     assert_eq!(
         svg,
-        String::from_utf8(figure(&document(), "throughput-tcp-segment", FigureFormat::Svg).unwrap()).unwrap()
+        String::from_utf8(figure(&document(), "throughput-tcp-segment", OutputFormat::Svg).unwrap()).unwrap()
     );
 }
 
@@ -141,7 +141,7 @@ fn one_candidate_beside_two_others_has_a_line_for_each() {
 
 #[test]
 fn a_pdf_is_one_page_of_outlines() {
-    let pdf = figure(&document(), "throughput-tcp-segment", FigureFormat::Pdf).unwrap();
+    let pdf = figure(&document(), "throughput-tcp-segment", OutputFormat::Pdf).unwrap();
     let text = String::from_utf8_lossy(&pdf);
     assert!(text.starts_with("%PDF-1.7") && text.trim_end().ends_with("%%EOF"));
     assert_eq!(text.matches("/Type /Page\n").count(), 1);
@@ -154,10 +154,10 @@ fn names_from_files_stay_text() {
     let mut page = document();
     page.factors.iter_mut().find(|factor| factor.name == "family").unwrap().alone[0] =
         "</text><script>&".to_owned();
-    let svg = String::from_utf8(figure(&page, "throughput-tcp-segment", FigureFormat::Svg).unwrap()).unwrap();
+    let svg = String::from_utf8(figure(&page, "throughput-tcp-segment", OutputFormat::Svg).unwrap()).unwrap();
     assert!(svg.contains("&lt;/text&gt;&lt;script&gt;&amp;") && !svg.contains("<script"), "{svg}");
     // Whatever a study's levels are, the file is written.
-    assert!(figure(&page, "throughput-tcp-segment", FigureFormat::Pdf).is_some());
+    assert!(figure(&page, "throughput-tcp-segment", OutputFormat::Pdf).is_some());
 }
 
 #[test]

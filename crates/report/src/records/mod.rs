@@ -5,9 +5,8 @@ mod groups;
 
 use crate::findings::heading::{count, time};
 use crate::records::groups::{Group, groups};
-use crate::rendering::csv_cells::Cells;
 use crate::rendering::document::Block;
-use crate::rendering::format::Format;
+use crate::rendering::format::OutputFormat;
 use crate::rendering::json::versioned_json;
 use crate::rendering::width::Width;
 use crate::rendering::{markdown, text};
@@ -17,13 +16,13 @@ use stacklab_model::{Alone, Apart, Between, Cell, Recorded};
 pub const BETWEEN_FORMAT_VERSION: u32 = 1;
 
 /// Renders the comparison of two records, A being the first one. `width` is the number of columns for prose.
-pub fn between(found: &Between, format: Format, width: Width) -> String {
+pub fn between(found: &Between, format: OutputFormat, width: Width) -> String {
     match format {
-        Format::Text => text::render(&document(found), width),
-        Format::Markdown => markdown::render(&document(found)),
-        Format::Csv => csv::render(found, Cells::Guarded),
-        Format::RawCsv => csv::render(found, Cells::Raw),
-        Format::Json => versioned_json(BETWEEN_FORMAT_VERSION, found),
+        OutputFormat::Text => text::render(&document(found), width),
+        OutputFormat::Markdown => markdown::render(&document(found)),
+        OutputFormat::Csv | OutputFormat::RawCsv => csv::render(found, format.cells()),
+        OutputFormat::Json => versioned_json(BETWEEN_FORMAT_VERSION, found),
+        _ => format.unsupported(),
     }
 }
 
@@ -198,7 +197,7 @@ pub(crate) mod tests {
     #[test]
     fn text_and_markdown_say_what_differs_what_is_worse_and_what_is_not_compared() {
         let [text, markdown] =
-            [Format::Text, Format::Markdown].map(|format| between(&found(), format, WIDTH));
+            [OutputFormat::Text, OutputFormat::Markdown].map(|format| between(&found(), format, WIDTH));
         for part in [
             "B against A: a small study",
             "Of 2 figures, 1 worse, 1 without figures in one of them.",
@@ -226,14 +225,14 @@ pub(crate) mod tests {
     #[test]
     fn records_of_one_place_are_said_to_be() {
         let alike = Between { differences: vec![], allowed: None, ..found() };
-        let text = between(&alike, Format::Text, WIDTH);
+        let text = between(&alike, OutputFormat::Text, WIDTH);
         assert!(text.contains("none recorded") && !text.contains("more than"), "{text}");
     }
 
     #[test]
     fn csv_has_a_row_for_each_figure_and_reads_back_unrounded() {
         let found = found();
-        let text = between(&found, Format::Csv, WIDTH);
+        let text = between(&found, OutputFormat::Csv, WIDTH);
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let header = reader.headers().unwrap().clone();
         let rows: Vec<::csv::StringRecord> =
@@ -253,15 +252,15 @@ pub(crate) mod tests {
     fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
         let mut found = found();
         found.figures[1].change = Change::Nothing("=1+x".to_owned());
-        let text = between(&found, Format::Csv, WIDTH);
+        let text = between(&found, OutputFormat::Csv, WIDTH);
         assert!(text.contains("'=1+x") && !text.contains(",=1+x"), "{text}");
-        assert!(between(&found, Format::RawCsv, WIDTH).contains(",=1+x"));
+        assert!(between(&found, OutputFormat::RawCsv, WIDTH).contains(",=1+x"));
     }
 
     #[test]
     fn json_reads_back() {
         let found = found();
-        let text = between(&found, Format::Json, WIDTH);
+        let text = between(&found, OutputFormat::Json, WIDTH);
         assert!(text.starts_with("{\n  \"format\": 1,"), "{text}");
         assert_eq!(serde_json::from_str::<Between>(&text).unwrap(), found);
     }

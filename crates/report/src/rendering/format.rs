@@ -1,55 +1,76 @@
-//! The formats of a report.
+//! The formats of every output.
 
+use crate::rendering::csv_cells::Cells;
 use stacklab_model::UnknownName;
 use std::fmt;
-use std::str::FromStr;
 
-/// The format of a report.
+/// A format of output; each output has some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     /// Plain text for a terminal.
     Text,
     /// Markdown with pipe tables.
     Markdown,
-    /// One row per comparison, and per cell that is in none (`docs/columns.md`).
+    /// RFC 4180, safe for spreadsheets (`docs/columns.md`).
     Csv,
-    /// The same with texts as they are, for programs: spreadsheets may take some for formulas.
+    /// RFC 4180 with texts as they are: spreadsheets may take some for formulas.
     RawCsv,
-    /// All findings, unrounded ([`crate::FORMAT_VERSION`]).
+    /// Everything, unrounded.
     Json,
+    /// One self-contained page.
+    Html,
+    /// Tables with `booktabs` rules.
+    Latex,
+    /// A figure with text, scalable by any program.
+    Svg,
+    /// A figure for LaTeX.
+    Pdf,
+    /// Apache Parquet with Snappy compression.
+    Parquet,
 }
 
-impl Format {
-    /// Every format.
-    pub const ALL: &'static [Format] =
-        &[Format::Text, Format::Markdown, Format::Csv, Format::RawCsv, Format::Json];
-    /// Every name, in the same order.
-    pub const NAMES: &'static [&'static str] = &["text", "markdown", "csv", "raw-csv", "json"];
+impl OutputFormat {
+    /// The formats of documents: reports, comparisons of records, explanations.
+    pub const DOCUMENTS: [Self; 5] = [Self::Text, Self::Markdown, Self::Csv, Self::RawCsv, Self::Json];
+    const ALL: [(Self, &'static str); 10] = [
+        (Self::Text, "text"),
+        (Self::Markdown, "markdown"),
+        (Self::Csv, "csv"),
+        (Self::RawCsv, "raw-csv"),
+        (Self::Json, "json"),
+        (Self::Html, "html"),
+        (Self::Latex, "latex"),
+        (Self::Svg, "svg"),
+        (Self::Pdf, "pdf"),
+        (Self::Parquet, "parquet"),
+    ];
+
+    /// The format of this name, if it is one of `valid`.
+    pub fn among(name: &str, valid: &'static [&'static str]) -> Result<Self, UnknownName> {
+        let found = Self::ALL.into_iter().find(|(_, known)| *known == name && valid.contains(known));
+        let unknown = || UnknownName { found: name.to_owned(), set: "format", valid };
+        found.map(|(format, _)| format).ok_or_else(unknown)
+    }
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Format::Text => "text",
-            Format::Markdown => "markdown",
-            Format::Csv => "csv",
-            Format::RawCsv => "raw-csv",
-            Format::Json => "json",
-        }
+        Self::ALL[self as usize].1
+    }
+
+    /// How this CSV writes texts.
+    pub(crate) fn cells(self) -> Cells {
+        if self == Self::RawCsv { Cells::Raw } else { Cells::Guarded }
+    }
+
+    /// Ends the program: the caller lets only formats through that its output has.
+    pub(crate) fn unsupported(self) -> ! {
+        panic!("this output has no format {self}")
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for OutputFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        let found = Format::ALL.iter().copied().find(|format| format.name() == text);
-        found.ok_or_else(|| UnknownName { found: text.to_owned(), set: "format", valid: Format::NAMES })
     }
 }
 
@@ -57,12 +78,16 @@ impl FromStr for Format {
 mod tests {
     use super::*;
 
+    const ALL: &[&str] =
+        &["text", "markdown", "csv", "raw-csv", "json", "html", "latex", "svg", "pdf", "parquet"];
+
     #[test]
-    fn every_name_is_read_back() {
-        for (format, name) in Format::ALL.iter().zip(Format::NAMES) {
-            assert_eq!((format.name(), name.parse().as_ref()), (*name, Ok(format)));
+    fn reads_every_name_back() {
+        for (format, name) in OutputFormat::ALL {
+            assert_eq!((format.name(), OutputFormat::among(name, ALL)), (name, Ok(format)));
         }
-        let error = "jsn".parse::<Format>().unwrap_err().to_string();
+        let error = OutputFormat::among("jsn", &["text", "json"]).unwrap_err().to_string();
         assert!(error.contains("did you mean `json`?"), "{error}");
+        assert!(OutputFormat::among("pdf", &["text", "json"]).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Complete reports, as the user reads them, and the properties that all of them have.
 
-use crate::rendering::format::Format;
+use crate::rendering::format::OutputFormat;
 use crate::tests::fixtures::{cell, compared, explanations, findings, without_comparisons};
 use crate::{WIDTH, Width, brief, compact, render, stage_costs};
 use insta::assert_snapshot;
@@ -10,7 +10,7 @@ use stacklab_model::{
 };
 
 fn text(findings: &Findings) -> String {
-    render(findings, Format::Text, WIDTH)
+    render(findings, OutputFormat::Text, WIDTH)
 }
 
 fn with(comparisons: Vec<Comparison>) -> Findings {
@@ -35,26 +35,26 @@ fn text_without_comparisons_shows_every_cell() {
 
 #[test]
 fn markdown_says_the_same_in_pipe_tables() {
-    assert_snapshot!("markdown", render(&findings(), Format::Markdown, WIDTH));
+    assert_snapshot!("markdown", render(&findings(), OutputFormat::Markdown, WIDTH));
 }
 
 #[test]
 fn explanations_are_a_table_a_sentence_and_their_health_or_the_reason_for_none() {
     let explained = Findings { explanations: explanations(), ..with(vec![]) };
     assert_snapshot!("explained", text(&explained));
-    let json = render(&explained, Format::Json, WIDTH);
+    let json = render(&explained, OutputFormat::Json, WIDTH);
     assert_eq!(serde_json::from_str::<Findings>(&json).unwrap(), explained);
-    assert_snapshot!("stages_csv", stage_costs(&explanations(), Format::Csv, true, WIDTH));
+    assert_snapshot!("stages_csv", stage_costs(&explanations(), OutputFormat::Csv, true, WIDTH));
 }
 
 #[test]
 fn csv_is_one_row_per_comparison() {
-    assert_snapshot!("csv", render(&findings(), Format::Csv, WIDTH));
+    assert_snapshot!("csv", render(&findings(), OutputFormat::Csv, WIDTH));
 }
 
 #[test]
 fn json_is_the_findings_with_a_version() {
-    assert_snapshot!("json", render(&findings(), Format::Json, WIDTH));
+    assert_snapshot!("json", render(&findings(), OutputFormat::Json, WIDTH));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn every_line_of_text_is_within_the_width() {
     for line in text(&findings()).lines() {
         assert!(line.chars().count() <= WIDTH.prose, "{line}");
     }
-    let narrow = render(&findings(), Format::Text, Width::of_terminal(60));
+    let narrow = render(&findings(), OutputFormat::Text, Width::of_terminal(60));
     let prose = narrow.split("\nNotes\n").nth(1).and_then(|rest| rest.split("\nVerdicts\n").next());
     for line in prose.expect("notes, summary and verdicts follow each other").lines() {
         assert!(line.chars().count() <= 60, "{line}");
@@ -157,7 +157,7 @@ fn every_line_of_text_is_within_the_width() {
 fn text_fits_every_terminal() {
     for columns in [60, 80, 100, 120, 200] {
         let width = Width::of_terminal(columns);
-        for text in [render(&findings(), Format::Text, width), brief(&findings(), width)] {
+        for text in [render(&findings(), OutputFormat::Text, width), brief(&findings(), width)] {
             let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
             // Below 80 columns a table may need more: its first and one other column.
             let allowed = columns.max(80).min(if widest.contains("─") { columns.max(80) } else { 110 });
@@ -196,8 +196,8 @@ fn a_campaign_of_nothing_is_reported_without_figures() {
     empty.hosts.clear();
     empty.valid_runs = 0;
     empty.blocks = 0;
-    for format in Format::ALL {
-        let report = render(&empty, *format, WIDTH);
+    for format in OutputFormat::DOCUMENTS {
+        let report = render(&empty, format, WIDTH);
         assert!(!report.contains("NaN") && !report.contains("inf"), "{report}");
     }
 }
@@ -211,10 +211,10 @@ fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
     let Why::Costs(costs) = &mut explained[0].why else { panic!("it has costs") };
     costs.stages[0].name = "=1+x".to_owned();
     let csv = |format| [render(&findings, format, WIDTH), stage_costs(&explained, format, false, WIDTH)];
-    for text in csv(Format::Csv) {
+    for text in csv(OutputFormat::Csv) {
         assert!(text.contains("'=1+x") && !text.contains(",=1+x"), "{text}");
     }
-    for text in csv(Format::RawCsv) {
+    for text in csv(OutputFormat::RawCsv) {
         assert!(text.contains(",=1+x"), "{text}");
     }
 }
@@ -226,6 +226,6 @@ fn names_from_files_cannot_break_a_table_or_drive_the_terminal() {
     findings.comparisons[0].question.factor = Factor::Replica;
     findings.comparisons[0].question.baseline.replica = "x|y".into();
     assert!(!text(&findings).contains('\u{1b}'));
-    let markdown = render(&findings, Format::Markdown, WIDTH);
+    let markdown = render(&findings, OutputFormat::Markdown, WIDTH);
     assert!(markdown.starts_with("# a [2Jb # c\n") && markdown.contains("x\\|y"), "{markdown}");
 }

@@ -5,47 +5,19 @@ mod column;
 mod csv;
 mod parquet;
 
-use crate::rendering::csv_cells::Cells;
+use crate::rendering::format::OutputFormat;
 use crate::tidy::column::{Field, Kind, RowOf, TidyColumn, TidyRow};
-use stacklab_model::{Factor, Metric, Role, RunRecord, RunStatus, Slice, UnknownName, Value};
-use std::str::FromStr;
+use stacklab_model::{Factor, Metric, Role, RunRecord, RunStatus, Slice, Value};
 
-/// The format of rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TidyFormat {
-    /// RFC 4180, safe for spreadsheets.
-    Csv,
-    /// RFC 4180 with texts as they are.
-    RawCsv,
-    /// Apache Parquet with Snappy compression.
-    Parquet,
-}
-
-impl FromStr for TidyFormat {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        match text {
-            "csv" => Ok(TidyFormat::Csv),
-            "raw-csv" => Ok(TidyFormat::RawCsv),
-            "parquet" => Ok(TidyFormat::Parquet),
-            _ => {
-                let valid = &["csv", "raw-csv", "parquet"];
-                Err(UnknownName { found: text.to_owned(), set: "format of rows", valid })
-            }
-        }
-    }
-}
-
-/// Renders runs as rows.
-pub fn tidy(runs: &[RunRecord], format: TidyFormat) -> Vec<u8> {
+/// Renders runs as rows of CSV or Parquet.
+pub fn tidy(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
     let of = |(metric, value): (&Metric, _)| RowOf::Metric(*metric, value);
     let rows = runs.iter().flat_map(|run| run.values.iter().map(move |each| TidyRow { run, of: of(each) }));
     rendered(&columns(metric_columns()), rows, format)
 }
 
 /// Renders the slices of runs with their host reports as rows.
-pub fn tidy_slices(runs: &[RunRecord], format: TidyFormat) -> Vec<u8> {
+pub fn tidy_slices(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
     let rows = runs.iter().flat_map(|run| {
         run.host_reports.iter().flat_map(move |report| {
             report.slices.iter().map(|slice| TidyRow { run, of: RowOf::Slice(report.role, slice) })
@@ -57,13 +29,13 @@ pub fn tidy_slices(runs: &[RunRecord], format: TidyFormat) -> Vec<u8> {
 fn rendered<'a>(
     columns: &[TidyColumn],
     rows: impl Iterator<Item = TidyRow<'a>>,
-    format: TidyFormat,
+    format: OutputFormat,
 ) -> Vec<u8> {
     let rows = rows.map(|row| columns.iter().map(|column| (column.value)(&row)).collect());
     match format {
-        TidyFormat::Csv => csv::render(columns, rows, Cells::Guarded),
-        TidyFormat::RawCsv => csv::render(columns, rows, Cells::Raw),
-        TidyFormat::Parquet => parquet::render(columns, rows),
+        OutputFormat::Csv | OutputFormat::RawCsv => csv::render(columns, rows, format.cells()),
+        OutputFormat::Parquet => parquet::render(columns, rows),
+        _ => format.unsupported(),
     }
 }
 
@@ -248,22 +220,22 @@ mod tests {
     fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
         let runs = [run(0, RunStatus::Invalid(vec!["=1+x".to_owned()]))];
         let told = |format| String::from_utf8(tidy(&runs, format)).unwrap();
-        let text = told(TidyFormat::Csv);
+        let text = told(OutputFormat::Csv);
         assert!(text.contains("'=1+x") && !text.contains(",=1+x"), "{text}");
-        assert!(told(TidyFormat::RawCsv).contains(",=1+x"));
+        assert!(told(OutputFormat::RawCsv).contains(",=1+x"));
     }
 
     #[test]
     fn both_formats_say_the_same_of_every_run_and_metric() {
         let runs = measured();
-        let text = tidy(&runs, TidyFormat::Csv);
+        let text = tidy(&runs, OutputFormat::Csv);
         let mut reader = ::csv::Reader::from_reader(&text[..]);
         let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
         assert_eq!(header, columns(metric_columns()).iter().map(|column| column.name).collect::<Vec<_>>());
         let lines: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         assert_eq!(lines.len(), runs.iter().map(|run| run.values.len()).sum::<usize>());
 
-        let file = SerializedFileReader::new(bytes::Bytes::from(tidy(&runs, TidyFormat::Parquet))).unwrap();
+        let file = SerializedFileReader::new(bytes::Bytes::from(tidy(&runs, OutputFormat::Parquet))).unwrap();
         let rows: Vec<_> = file.get_row_iter(None).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows.len(), lines.len());
         for (row, line) in rows.iter().zip(&lines) {
@@ -284,7 +256,7 @@ mod tests {
         assert_eq!((at(0, "metric"), at(0, "figure"), at(0, "mss")), ("throughput", "57.312345678", ""));
         assert_eq!((at(1, "metric"), at(1, "figure"), at(1, "missing")), ("retransmits", "", "no TCP_INFO"));
         assert_eq!((at(2, "status"), at(2, "mss")), ("invalid", "1200"));
-        assert_eq!(tidy(&runs, TidyFormat::Parquet), tidy(&runs, TidyFormat::Parquet));
+        assert_eq!(tidy(&runs, OutputFormat::Parquet), tidy(&runs, OutputFormat::Parquet));
     }
 
     #[test]
@@ -308,7 +280,7 @@ mod tests {
         run.host_reports[0].role = Role::Receiver;
         let slice = |round, delay_ns| Slice { round, messages: 7, delay_ns, ..Slice::default() };
         run.host_reports[0].slices = vec![slice(0, None), slice(1, Some(1500))];
-        let text = tidy_slices(&[run], TidyFormat::Csv);
+        let text = tidy_slices(&[run], OutputFormat::Csv);
         let mut reader = ::csv::Reader::from_reader(&text[..]);
         let header = reader.headers().unwrap().clone();
         let lines: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
@@ -321,8 +293,8 @@ mod tests {
 
     #[test]
     fn a_campaign_of_nothing_has_columns_all_the_same() {
-        assert_eq!(String::from_utf8(tidy(&[], TidyFormat::Csv)).unwrap().lines().count(), 1);
-        let file = SerializedFileReader::new(bytes::Bytes::from(tidy(&[], TidyFormat::Parquet))).unwrap();
+        assert_eq!(String::from_utf8(tidy(&[], OutputFormat::Csv)).unwrap().lines().count(), 1);
+        let file = SerializedFileReader::new(bytes::Bytes::from(tidy(&[], OutputFormat::Parquet))).unwrap();
         assert_eq!(file.metadata().file_metadata().num_rows(), 0);
     }
 }

@@ -1,9 +1,9 @@
 //! Two records side by side.
 
-use crate::cli::quantities::compared;
+use crate::cli::quantities::{DOCUMENT, compared, format};
 use clap::Args;
 use stacklab_model::Metric;
-use stacklab_report::Format;
+use stacklab_report::OutputFormat;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -23,8 +23,8 @@ pub(crate) struct CompareOptions {
     #[arg(long = "metric", value_name = "NAME", value_parser = compared)]
     pub metrics: Vec<Metric>,
     /// text, markdown, csv, raw-csv or json
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: Format,
+    #[arg(long, value_name = "FORMAT", value_parser = format(DOCUMENT), default_value = "text")]
+    pub format: OutputFormat,
 }
 
 /// Allowed change for the worse: `worse=5%`.

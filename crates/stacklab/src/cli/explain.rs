@@ -1,8 +1,9 @@
 //! The options of `stacklab explain`.
 
-use crate::cli::quantities::some_time;
+use crate::cli::quantities::{DOCUMENT_OR_HTML, format, some_time};
 use clap::Args;
 use stacklab_model::Factor;
+use stacklab_report::OutputFormat;
 use std::path::PathBuf;
 
 /// Options of `explain`.
@@ -33,8 +34,8 @@ pub(crate) struct ExplainOptions {
     #[arg(long)]
     pub functions: bool,
     /// text, markdown, csv, raw-csv or json; html (one self-contained page)
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: String,
+    #[arg(long, value_name = "FORMAT", value_parser = format(DOCUMENT_OR_HTML), default_value = "text")]
+    pub format: OutputFormat,
     /// Seed of the plan's order and of the samples' times; without one, a new one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -8,7 +8,7 @@ pub(crate) mod import;
 pub(crate) mod lab;
 pub(crate) mod measure;
 pub(crate) mod path;
-mod quantities;
+pub(crate) mod quantities;
 pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod run;

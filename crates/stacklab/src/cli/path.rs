@@ -1,7 +1,8 @@
 //! The options of `stacklab path`.
 
-use crate::cli::quantities::{per_second, read_bytes};
-use clap::{Args, ValueEnum};
+use crate::cli::quantities::{format, per_second, read_bytes};
+use clap::Args;
+use stacklab_report::OutputFormat;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -35,18 +36,7 @@ pub(crate) struct PathOptions {
     /// Margin in per cent: smaller differences are equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub margin: u8,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = PathFormat::Text)]
-    pub format: PathFormat,
-}
-
-/// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PathFormat {
-    /// For people
-    Text,
-    /// One object for each host at the end
-    Json,
-    /// A row for each figure, as it is measured
-    Csv,
+    /// text; json: an object for each host at the end; or csv: a row for each figure, as it is measured
+    #[arg(long, value_name = "FORMAT", value_parser = format(&["text", "json", "csv"]), default_value = "text")]
+    pub format: OutputFormat,
 }

@@ -1,6 +1,20 @@
 //! Quantities as users of iperf3 write them on a command line.
 
 use stacklab_model::{Io, Metric, UnknownName, parse_duration};
+use stacklab_report::OutputFormat;
+
+/// The formats of documents, of those that also have a page, and of everything that `report` writes.
+pub(crate) const DOCUMENT: &[&str] = &["text", "markdown", "csv", "raw-csv", "json"];
+pub(crate) const DOCUMENT_OR_HTML: &[&str] = &["text", "markdown", "csv", "raw-csv", "json", "html"];
+pub(crate) const REPORT: &[&str] =
+    &["text", "markdown", "csv", "raw-csv", "json", "html", "latex", "svg", "pdf"];
+
+/// One of these formats.
+pub(super) fn format(
+    valid: &'static [&'static str],
+) -> impl Fn(&str) -> Result<OutputFormat, UnknownName> + Clone + Send + Sync + 'static {
+    move |name| OutputFormat::among(name, valid)
+}
 
 /// Nanoseconds of a time: seconds, or with a unit (`500ms`).
 pub(super) fn time(text: &str) -> Result<u64, String> {

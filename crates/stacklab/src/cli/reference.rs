@@ -1,7 +1,9 @@
 //! Published studies, and the airtime model.
 
+use crate::cli::quantities::format;
 use clap::{Args, Subcommand};
 use stacklab_model::wifi::{Band, Guard, Width};
+use stacklab_report::OutputFormat;
 
 /// The subcommands of `reference`.
 #[derive(Debug, Subcommand)]
@@ -28,8 +30,8 @@ pub(crate) struct ShowOptions {
 #[derive(Debug, Args)]
 pub(crate) struct AuditOptions {
     /// text, or json: an object for each stated difference
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: TextOrJson,
+    #[arg(long, value_name = "FORMAT", value_parser = format(&["text", "json"]), default_value = "text")]
+    pub format: OutputFormat,
 }
 
 /// Options of `reference airtime`. The default is the channel of the study kolahi2011wlan.
@@ -47,13 +49,4 @@ pub(crate) struct AirtimeOptions {
     /// Modulation and coding scheme, 0 to 15
     #[arg(long, value_name = "INDEX", default_value_t = 15)]
     pub mcs: u8,
-}
-
-/// Output formats of answers other than reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum TextOrJson {
-    /// For a terminal.
-    Text,
-    /// For programs.
-    Json,
 }

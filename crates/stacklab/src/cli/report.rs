@@ -1,6 +1,9 @@
 //! What is made of a record: report, rows, page.
 
+use crate::cli::quantities::{REPORT, format};
 use clap::Args;
+use stacklab_model::Difference;
+use stacklab_report::OutputFormat;
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -31,8 +34,8 @@ pub(crate) struct ReportOptions {
     pub record: PathBuf,
     /// text (the default), markdown, csv (raw-csv: without formula escaping) or
     /// json; html (one self-contained file); latex (only tables of --difference)
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<String>,
+    #[arg(long, value_name = "FORMAT", value_parser = format(REPORT))]
+    pub format: Option<OutputFormat>,
     /// Print tables, hosts, checks and terms on a terminal too; files and pipes always get them
     #[arg(long, conflicts_with_all = ["figure", "difference", "stages"])]
     pub full: bool,
@@ -43,9 +46,9 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Print tables as papers do: both arms with their difference by this formula, and the standard
-    /// deviations, as text, markdown, latex or csv
-    #[arg(long, value_name = "FORMULA", value_parser = ["symmetric", "lower", "higher", "points"])]
-    pub difference: Option<String>,
+    /// deviations, as text, markdown, latex or csv; symmetric, lower, higher or points
+    #[arg(long, value_name = "FORMULA")]
+    pub difference: Option<Difference>,
     /// Print only the explanation, with the functions that differ most
     #[arg(long, conflicts_with_all = ["difference", "figure"])]
     pub stages: bool,
@@ -58,8 +61,8 @@ pub(crate) struct ExportOptions {
     #[arg(value_name = "RESULT")]
     pub record: PathBuf,
     /// csv (raw-csv: without formula escaping) or parquet
-    #[arg(long, value_name = "FORMAT", default_value = "csv")]
-    pub format: String,
+    #[arg(long, value_name = "FORMAT", value_parser = format(&["csv", "raw-csv", "parquet"]), default_value = "csv")]
+    pub format: OutputFormat,
     /// Export the slices of interleaved trials instead of metrics: a row for each slice and host
     #[arg(long)]
     pub slices: bool,

@@ -1,11 +1,11 @@
 //! Which study is run or measured, where, and how much of it.
 
-use crate::cli::quantities::some_time;
-use crate::cli::reference::TextOrJson;
+use crate::cli::quantities::{format, some_time};
 use clap::Args;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::sources::StudySource;
 use stacklab_guests::Placement;
+use stacklab_report::OutputFormat;
 use stacklab_study::Study;
 use std::path::PathBuf;
 
@@ -116,6 +116,6 @@ pub(crate) struct ReplicateOptions {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "settings", "seed", "scale"])]
     pub from: Option<PathBuf>,
     /// text or json
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: TextOrJson,
+    #[arg(long, value_name = "FORMAT", value_parser = format(&["text", "json"]), default_value = "text")]
+    pub format: OutputFormat,
 }

@@ -5,15 +5,15 @@
 
 use crate::cli::explain::ExplainOptions;
 use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
-use crate::commands::output::{print_bytes, print_text, width};
+use crate::commands::output::{print_text, width};
 use crate::commands::run::campaign;
 use crate::failure::Failure;
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_explain::{ARM_NS, ARMS, SLICE_NS, Sampler, Timing, WARMUP_NS, check_study, explanations};
 use stacklab_guests::Placement;
-use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
-use stacklab_report::Format;
+use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism};
 use stacklab_report::page::html;
+use stacklab_report::{OutputFormat, stage_costs};
 use stacklab_serve::page::{ROOM, document};
 use stacklab_study::Study;
 use stacklab_traffic::protocol::AgentError;
@@ -27,10 +27,6 @@ const LEAST_ARM_NS: u64 = 5 * SLICE_NS;
 
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
-    let format: Option<Format> = match options.format.as_str() {
-        "html" => None,
-        name => Some(name.parse().map_err(|error: UnknownName| Failure::Usage(error.to_string()))?),
-    };
     let folder = tempfile::tempdir()
         .map_err(|reason| Failure::Output { what: "a folder for the record".to_owned(), reason })?;
     let own = PROBES.iter().any(|probe| Path::new(probe) == options.study) && !options.study.is_file();
@@ -73,12 +69,10 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     })?;
     let found = explanations(&record, &profile, factor, &pairs)?;
     record.put_explanations(&found)?;
-    match format {
-        Some(format) => {
-            print_text(&stacklab_report::stage_costs(&found, format, options.functions, width()))?
-        }
-        None => print_bytes(html(&document(&record, ROOM)?)?.as_bytes())?,
-    }
+    print_text(&match options.format {
+        OutputFormat::Html => html(&document(&record, ROOM)?)?,
+        format => stage_costs(&found, format, options.functions, width()),
+    })?;
     if found.iter().all(|explanation| explanation.costs().is_none()) {
         return Err(Failure::NothingValid);
     }

@@ -1,10 +1,10 @@
 //! `stacklab path`.
 
-use crate::cli::path::{PathFormat, PathOptions};
+use crate::cli::path::PathOptions;
 use crate::commands::output::write_stdout;
 use crate::failure::Failure;
 use stacklab_agent::interrupt;
-use stacklab_path::{Format, Outcome, PathError, Settings, Target, named, pairs, system_resolvers};
+use stacklab_path::{Outcome, PathError, Settings, Target, named, pairs, system_resolvers};
 use stacklab_traffic::protocol::AgentError;
 
 /// Looks at hosts over each family and prints what differs.
@@ -25,11 +25,7 @@ pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
         pps: options.pps,
         most_bytes: options.max_bytes,
         margin: f64::from(options.margin) / 100.0,
-        format: match options.format {
-            PathFormat::Text => Format::Text,
-            PathFormat::Json => Format::Json,
-            PathFormat::Csv => Format::Csv,
-        },
+        format: options.format,
         interrupted,
     };
     let print = |text: &str| write_stdout(text.as_bytes());

@@ -1,6 +1,5 @@
 //! `stacklab replicate`.
 
-use crate::cli::reference::TextOrJson;
 use crate::cli::run::{ReplicateOptions, RunOptions, StudyOptions};
 use crate::commands::output::{print_text, width};
 use crate::commands::reference::named;
@@ -8,6 +7,7 @@ use crate::commands::run::campaign;
 use crate::failure::Failure;
 use stacklab_published::Reference;
 use stacklab_published::replication::{json, replicate as judged, text};
+use stacklab_report::OutputFormat;
 use stacklab_store::Record;
 
 /// Runs a published study's preset, or reads a record of one, and tests the study's findings on it.
@@ -40,8 +40,8 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
     let (record, measured) = ended;
     let replication = judged(study, &all, &record)?;
     print_text(&match options.format {
-        TextOrJson::Text => text::render(&replication, width()),
-        TextOrJson::Json => json::render(&replication),
+        OutputFormat::Json => json::render(&replication),
+        _ => text::render(&replication, width()),
     })?;
     eprintln!("The record: {} (stacklab report prints its comparisons)", record.path().display());
     measured?;

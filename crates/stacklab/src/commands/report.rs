@@ -1,60 +1,51 @@
 //! `stacklab report`.
 
+use crate::cli::quantities::DOCUMENT;
 use crate::cli::report::ReportOptions;
 use crate::commands::output::{output, print_text, width};
 use crate::failure::Failure;
 use stacklab_campaign::record::{conclude, latest};
-use stacklab_model::{Difference, Findings, UnknownName, nearest};
+use stacklab_model::{Difference, Findings, nearest};
 use stacklab_report::page::html;
-use stacklab_report::{
-    FigureFormat, Format, PaperFormat, WIDTH, brief, figure, figures, paper, render, stage_costs,
-};
+use stacklab_report::{OutputFormat, WIDTH, Width, brief, figure, figures, paper, render, stage_costs};
 use stacklab_serve::page::{ROOM, document};
 use stacklab_store::Record;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// The formats of a report, for an error.
-const FORMATS: &[&str] = &["text", "markdown", "csv", "raw-csv", "json", "html", "latex"];
+/// The formats of published tables.
+const TABLES: &[&str] = &["text", "markdown", "latex", "csv"];
 
-/// The format with this name.
-fn format(name: &str) -> Result<Format, Failure> {
-    name.parse()
-        .map_err(|error: UnknownName| Failure::Usage(UnknownName { valid: FORMATS, ..error }.to_string()))
+/// The format of this output; `--format` may name one that another output has.
+fn among(format: OutputFormat, valid: &'static [&'static str]) -> Result<OutputFormat, Failure> {
+    OutputFormat::among(format.name(), valid).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// Prints the findings of a record.
 pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
-    // The options are parsed before the record is read.
-    let wrong = |error: UnknownName| Failure::Usage(error.to_string());
-    if options.stages {
-        return stages(options);
-    }
+    let out = |bytes: &[u8]| output(&options.record, options.out.as_deref(), bytes);
     if let Some(name) = &options.figure {
-        return a_figure(options, name);
+        return out(&a_figure(options, name)?);
     }
-    let named = options.format.as_deref();
-    if named == Some("html") && options.difference.is_none() {
-        let page = document(&Record::read(&options.record)?, ROOM)?;
-        return output(&options.record, options.out.as_deref(), html(&page)?.as_bytes());
-    }
+    let format = options.format.unwrap_or(OutputFormat::Text);
+    // The formats are checked before the record is read.
+    let findings = || conclude(&Record::read(&options.record)?);
     let width = if options.out.is_some() { WIDTH } else { width() };
-    let render: Box<dyn Fn(&Findings) -> String> = match (&options.difference, named.unwrap_or("text")) {
-        (None, _) if is_brief(options) => Box::new(|findings| brief_with_hint(findings, &options.record)),
-        (None, name) if name != "latex" => {
-            let format = format(name)?;
-            Box::new(move |findings| render(findings, format, width))
+    let text = match options.difference {
+        _ if options.stages => stages(options, among(format, DOCUMENT)?, width)?,
+        None if is_brief(options) => brief_with_hint(&findings()?, &options.record),
+        None if format == OutputFormat::Html => html(&document(&Record::read(&options.record)?, ROOM)?)?,
+        None if format != OutputFormat::Latex => {
+            let format = among(format, DOCUMENT)?;
+            render(&findings()?, format, width)
         }
-        (difference, name) => {
-            let difference = difference.as_deref().unwrap_or(Difference::Symmetric.name());
-            let difference: Difference = difference.parse().map_err(wrong)?;
-            let format: PaperFormat = name.parse().map_err(wrong)?;
-            Box::new(move |findings| paper(findings, difference, format, width))
+        difference => {
+            let (format, difference) = (among(format, TABLES)?, difference.unwrap_or(Difference::Symmetric));
+            paper(&findings()?, difference, format, width)
         }
     };
-    let text = render(&conclude(&Record::read(&options.record)?)?);
-    output(&options.record, options.out.as_deref(), text.as_bytes())
+    out(text.as_bytes())
 }
 
 /// Whether a person asks at a terminal, and for nothing in particular.
@@ -71,9 +62,8 @@ fn brief_with_hint(findings: &Findings, record: &Path) -> String {
     )
 }
 
-/// Writes what explains the record's differences.
-fn stages(options: &ReportOptions) -> Result<(), Failure> {
-    let format = format(options.format.as_deref().unwrap_or("text"))?;
+/// The explanations of the record's differences.
+fn stages(options: &ReportOptions, format: OutputFormat, width: Width) -> Result<String, Failure> {
     let all = latest(Record::read(&options.record)?.explanations()?);
     if all.is_empty() {
         return Err(Failure::Usage(format!(
@@ -81,39 +71,37 @@ fn stages(options: &ReportOptions) -> Result<(), Failure> {
             options.record.display()
         )));
     }
-    let text = stage_costs(&all, format, true, width());
-    output(&options.record, options.out.as_deref(), text.as_bytes())
+    Ok(stage_costs(&all, format, true, width))
 }
 
-/// Writes one figure, or lists them.
-fn a_figure(options: &ReportOptions, name: &str) -> Result<(), Failure> {
-    let wrong = |error: UnknownName| Failure::Usage(error.to_string());
+/// One figure, or the list of all.
+fn a_figure(options: &ReportOptions, name: &str) -> Result<Vec<u8>, Failure> {
+    let ending = options.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
+    let format = options.format.map(OutputFormat::name).or(ending).unwrap_or("svg");
+    let format = OutputFormat::among(format, &["svg", "pdf"]);
+    let page = || document(&Record::read(&options.record)?, 0);
     if name == "list" {
-        let page = document(&Record::read(&options.record)?, 0)?;
-        let all = figures(&page);
+        let all = figures(&page()?);
         let widest = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let lines = all.into_iter().map(|(name, title)| format!("{name:<widest$}  {title}\n"));
-        return output(&options.record, options.out.as_deref(), lines.collect::<String>().as_bytes());
+        return Ok(lines.collect::<String>().into_bytes());
     }
-    let ending = options.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
-    let format: FigureFormat =
-        options.format.as_deref().or(ending).unwrap_or("svg").parse().map_err(wrong)?;
-    let page = document(&Record::read(&options.record)?, 0)?;
-    let bytes = figure(&page, name, format).ok_or_else(|| {
+    let format = format.map_err(|error| Failure::Usage(error.to_string()))?;
+    let page = page()?;
+    figure(&page, name, format).ok_or_else(|| {
         let known = figures(&page);
         let meant = nearest(name, known.iter().map(|(name, _)| name.as_str()));
         let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
         Failure::Usage(format!(
             "there is no figure `{name}` of this record (--figure list names them){meant}"
         ))
-    })?;
-    output(&options.record, options.out.as_deref(), &bytes)
+    })
 }
 
 /// Prints findings on standard output: on a terminal the answer, elsewhere everything.
 pub(crate) fn print(findings: &Findings, record: &Path) -> Result<(), Failure> {
     match std::io::stdout().is_terminal() {
         true => print_text(&brief_with_hint(findings, record)),
-        false => print_text(&render(findings, Format::Text, width())),
+        false => print_text(&render(findings, OutputFormat::Text, width())),
     }
 }

@@ -11,7 +11,7 @@ use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_model::{
     Comparison as Compared, CpuScope, Findings, Metric, Question, RunRecord, Trial, Verdict,
 };
-use stacklab_report::{Format, WIDTH, compact, render, seconds_needed};
+use stacklab_report::{OutputFormat, WIDTH, compact, render, seconds_needed};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::host::unix_time::now_unix_ns;
@@ -99,7 +99,7 @@ impl Comparison {
         let findings = conclude(&record)?;
         if measured.is_ok() || has_a_block(&record)? {
             print_text(&match json {
-                true => render(&findings, Format::Json, WIDTH),
+                true => render(&findings, OutputFormat::Json, WIDTH),
                 false => compact(&findings, width()) + &advice(&findings),
             })?;
         } else {

@@ -2,14 +2,14 @@
 
 mod airtime;
 
-use crate::cli::reference::{ReferenceCommand, TextOrJson};
+use crate::cli::reference::ReferenceCommand;
 use crate::commands::output::{print_text, width};
 use crate::failure::Failure;
 use stacklab_model::{Difference, nearest};
 use stacklab_published::{
     Audited, Claim, PublishedTable, Reference, STUDIES, StudyName, audit, audit_json, published_tables, study,
 };
-use stacklab_report::{Block, Footnotes, Table, WIDTH, text};
+use stacklab_report::{Block, Footnotes, OutputFormat, Table, WIDTH, text};
 
 /// Lists, shows or audits published studies; prints the airtime model.
 pub(crate) fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
@@ -20,8 +20,8 @@ pub(crate) fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
         ReferenceCommand::Audit(options) => {
             let audited = audit(&all.claims);
             match options.format {
-                TextOrJson::Text => text(&audit_blocks(&audited), width()),
-                TextOrJson::Json => audit_json(&audited),
+                OutputFormat::Json => audit_json(&audited),
+                _ => text(&audit_blocks(&audited), width()),
             }
         }
         ReferenceCommand::Airtime(options) => text(&airtime::airtime(options)?, width()),
