@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `transfers` | the transfers of a trial, each with one sender and one receiver |
 //! | `execute`, `slots` | the requests to the agents, at once or in time slots |
-//! | [`results`] | validation of the reports of two hosts, and their figures |
+//! | [`validate`] | the rules that make a run valid |
+//! | [`results`] | the figures of the reports of two hosts |
 
 mod clock_sync;
 mod execute;
@@ -15,6 +16,7 @@ pub mod results;
 mod run;
 mod slots;
 mod transfers;
+pub mod validate;
 
 pub use clock_sync::measure_offset;
 pub use path::{NatPath, Path};

@@ -4,8 +4,8 @@ use crate::execute::{execute, execute_in_turns};
 use crate::path::Path;
 use crate::results;
 use crate::results::interleaved::JointFigures;
-use crate::results::validate;
 use crate::transfers::{self, Transfer, TransferRole};
+use crate::validate;
 use stacklab_model::{
     Direction, Drops, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
 };
@@ -140,7 +140,8 @@ pub fn figures(
     };
     let transfers = transfers::of(path, spec, direction);
     let (main, [sent, received]) = (&transfers[0], &host_reports[0]);
-    let status = validate::validate_all(&transfers, &host_reports, joint.contradictions);
+    let mut reasons = joint.contradictions;
+    reasons.extend(validate::transfers(&transfers, &host_reports));
     let mut values = results::values(&main.spec, &main.path, sent, received);
     values.extend(joint.values);
     values.extend(transfers::secondary_values(&transfers, &host_reports));
@@ -157,7 +158,7 @@ pub fn figures(
     // A record keeps the two directions of the measured transfer, not the load streams.
     let kept = transfers.iter().zip(host_reports).filter(|(transfer, _)| transfer.role != TransferRole::Load);
     let host_reports = kept.flat_map(|(_, host_reports)| host_reports).collect();
-    Figures { status, values, drops, warnings, host_reports }
+    Figures { status: RunStatus::of(reasons), values, drops, warnings, host_reports }
 }
 
 /// Runs one trial between two agents and makes a run from their reports alone.

@@ -1,13 +1,12 @@
 //! Makes the figures of a trial that another program drove: they are its own, and what it does not tell is missing.
 
 use crate::engine::bias::drops_of;
-use crate::engine::contradictions::contradictions;
 use crate::engine::drive::Driven;
 use stacklab_model::{
     Counters, Drops, Endpoint, Engine, Factor, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
 };
 use stacklab_protocols::engines::{Figures as Told, Tool};
-use stacklab_trial::{Figures, Path};
+use stacklab_trial::{Figures, Path, validate};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -72,14 +71,19 @@ pub(crate) fn told(
     let (values, reasons) = match figures {
         Ok(told) => {
             let [sent, received] = &reports;
-            (values(engine, spec, &told, &reports), contradictions(spec, path, [sent, received]))
+            (values(engine, spec, &told, &reports), validate::generator(spec, path, [sent, received]))
         }
         Err(reason) => (BTreeMap::new(), vec![reason]),
     };
-    let status = if reasons.is_empty() { RunStatus::Valid } else { RunStatus::Invalid(reasons) };
     let [sent, received] = reports;
     let drops = Drops { socket_buffer: drops_of(&received.counters), ..Drops::default() };
-    Figures { status, values, drops, warnings: Vec::new(), host_reports: vec![sent, received] }
+    Figures {
+        status: RunStatus::of(reasons),
+        values,
+        drops,
+        warnings: Vec::new(),
+        host_reports: vec![sent, received],
+    }
 }
 
 fn values(

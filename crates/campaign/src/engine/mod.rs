@@ -1,7 +1,6 @@
 //! Other programs as engines of trials: found, driven in the hosts of a testbed, and their figures made a run's.
 
 mod bias;
-mod contradictions;
 mod drive;
 mod figures;
 mod programs;

@@ -3,7 +3,7 @@
 use crate::trial::evidence::{AdapterEvidence, ReportSource};
 use crate::trial::wifi::invalid;
 use stacklab_model::{Station, StationReport};
-use stacklab_trial::Figures;
+use stacklab_trial::{Figures, validate};
 
 /// Adds the adapters to the reports. One that was not associated before or after the trial, or was associated otherwise
 /// afterwards, makes the run invalid. Signal and bit rate may change.
@@ -22,33 +22,20 @@ pub(super) fn checked(
                 let (before, after) = (before.clone(), after.clone());
                 report.station = Some(StationReport { seed: None, before, after });
             }
-            reasons.extend(change(before, after));
         }
-        for (moment, state) in [("before", before), ("after", after)] {
-            reasons.extend(state.as_ref().err().map(|error| format!("{moment} the trial, {error}")));
-        }
+        reasons.extend(validate::steady("association", [before, after], describe));
     }
     invalid(made, reasons)
 }
 
-/// How an association changed during a trial.
-fn change(before: &Station, after: &Station) -> Option<String> {
-    let text = |station: &Station| {
-        let Station { ssid, bssid, cipher, key_management, frequency, width, center, power_save, .. } =
-            station;
-        let power_save = match power_save {
-            Some(true) => "on",
-            Some(false) => "off",
-            None => "unknown",
-        };
-        format!(
-            "{bssid} ({ssid}) at {frequency} MHz, width {width} MHz around {center} MHz, cipher {cipher}, key \
-             management {key_management}, power save {power_save}"
-        )
-    };
-    let (before, after) = (text(before), text(after));
-    (before != after)
-        .then(|| format!("the Wi-Fi association changed during the trial: it was {before}, and is {after}"))
+/// An association, without what may change.
+fn describe(station: &Station) -> String {
+    let Station { ssid, bssid, cipher, key_management, frequency, width, center, power_save, .. } = station;
+    let power_save = power_save.map_or("unknown", |is_on| if is_on { "on" } else { "off" });
+    format!(
+        "{bssid} ({ssid}) at {frequency} MHz, width {width} MHz around {center} MHz, cipher {cipher}, key management \
+         {key_management}, power save {power_save}"
+    )
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use crate::trial::evidence::{ReportSource, WifiEvidence};
 use stacklab_model::{
-    HostReport, Metric, RunStatus, Station, StationFrame, StationReport, Transport, Unit, Value, Warning,
+    Metric, RunStatus, Station, StationFrame, StationReport, Transport, Unit, Value, Warning,
 };
-use stacklab_trial::Figures;
+use stacklab_trial::{Figures, validate};
 use stacklab_wifi::{Lateness, WifiState};
 
 /// Why there are no CPU figures in virtual time.
@@ -23,33 +23,20 @@ pub(super) fn checked(
     seen: &WifiEvidence,
     transport: Transport,
 ) -> Figures {
-    let mut reasons = Vec::new();
-    match (&seen.before, &seen.after) {
-        (Ok(before), Ok(after)) => {
-            for (report, source) in made.host_reports.iter_mut().zip(sources) {
-                let [before, after] = [before, after].map(|state| station(state, source.host));
-                let seed = Some(seen.seed);
-                report.station =
-                    before.zip(after).map(|(before, after)| StationReport { seed, before, after });
-            }
-            reasons.extend(change(before, after));
-            reasons.extend(made.host_reports.iter().find_map(silent));
-            let lateness = after.medium.lateness.since(&before.medium.lateness);
-            if !seen.is_virtual {
-                made = held_back(made, transport, lateness);
-            } else if lateness.late > 0 {
-                let Lateness { late, exchanges, longest_ns, .. } = lateness;
-                let longest_us = longest_ns as f64 / 1e3;
-                reasons.push(format!(
-                    "the kernel got {late} of {exchanges} exchanges on the air late, in virtual time (the longest \
-                     delay so far is {longest_us:.1} us)"
-                ));
-            }
+    let mut reasons = validate::steady("network", [&seen.before, &seen.after], describe);
+    if let (Ok(before), Ok(after)) = (&seen.before, &seen.after) {
+        for (report, source) in made.host_reports.iter_mut().zip(sources) {
+            let [before, after] = [before, after].map(|state| station(state, source.host));
+            let seed = Some(seen.seed);
+            report.station = before.zip(after).map(|(before, after)| StationReport { seed, before, after });
         }
-        (before, after) => {
-            for (moment, state) in [("before", before), ("after", after)] {
-                reasons.extend(state.as_ref().err().map(|error| format!("{moment} the trial, {error}")));
-            }
+        reasons.extend(made.host_reports.iter().flat_map(validate::stations));
+        let lateness = after.medium.lateness.since(&before.medium.lateness);
+        if !seen.is_virtual {
+            made = held_back(made, transport, lateness);
+        } else {
+            let Lateness { late, exchanges, longest_ns, .. } = lateness;
+            reasons.extend(validate::exchanges(late, exchanges, longest_ns));
         }
     }
     made = invalid(made, reasons);
@@ -104,28 +91,10 @@ fn takes_time(metric: Metric, transport: Transport) -> bool {
         || (transport == Transport::Tcp && of_tcp)
 }
 
-/// How the network changed during a trial.
-fn change(before: &WifiState, after: &WifiState) -> Option<String> {
-    let text = |state: &WifiState| {
-        let stations = state.stations.iter().flatten().chain(&state.others).collect::<Vec<_>>();
-        format!("{stations:?} with frames {:?}", state.checks)
-    };
-    let (before, after) = (text(before), text(after));
-    (before != after)
-        .then(|| format!("the Wi-Fi network changed during the trial: it was {before}, and is {after}"))
-}
-
-/// Within this time of the channel each station that always sends has had its turn.
-const TURN_NS: u64 = 100_000_000;
-/// Sender, access point and receiver, before other stations.
-const ENDS: usize = 3;
-
-/// Which other station had nothing of the channel while a host received.
-fn silent(report: &HostReport) -> Option<String> {
-    let used = report.channel.as_ref().filter(|used| used.airtime.elapsed_ns() >= TURN_NS)?;
-    let mut others = used.nodes.iter().skip(ENDS).zip(1..);
-    let (_, number) = others.find(|(node, _)| node.transmissions == 0)?;
-    Some(format!("station {number}, which always has something to send, sent nothing"))
+/// A network, without what may change.
+fn describe(state: &WifiState) -> String {
+    let stations = state.stations.iter().flatten().chain(&state.others).collect::<Vec<_>>();
+    format!("{stations:?} with frames {:?}", state.checks)
 }
 
 /// The station of a host: 0 is the sender of the testbed, 1 its receiver. `None` of a receiver on a wire.
@@ -162,7 +131,6 @@ mod tests {
     use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
     use stacklab_guests::WifiSeen;
-    use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
     use stacklab_model::{Direction, Metric};
     use stacklab_wifi::{Association, Channel, MediumReport};
 
@@ -235,19 +203,6 @@ mod tests {
             assert_eq!((station.seed, station.before.width), (Some(7), 40));
             assert_eq!(station.before, station.after);
         }
-    }
-
-    #[test]
-    fn a_station_that_should_send_and_does_not_makes_the_run_invalid() {
-        let with = |idle_ns, transmissions| {
-            let node = |transmissions| NodeAirtime { transmissions, ..NodeAirtime::default() };
-            let nodes = vec![node(9), node(9), node(0), node(5), node(transmissions)];
-            let airtime = Airtime { idle_ns, ..Airtime::default() };
-            let channel = Some(ChannelUse { airtime, nodes, intervals: Vec::new() });
-            silent(&HostReport { channel, ..received(0, 0.0) })
-        };
-        assert!(with(TURN_NS, 0).unwrap().starts_with("station 2,"));
-        assert_eq!((with(TURN_NS, 1), with(TURN_NS - 1, 0)), (None, None));
     }
 
     #[test]

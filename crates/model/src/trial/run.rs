@@ -55,6 +55,13 @@ pub struct RunRecord {
     pub warnings: Vec<Warning>,
 }
 
+impl RunStatus {
+    /// Valid without reasons against it.
+    pub fn of(reasons: Vec<String>) -> Self {
+        if reasons.is_empty() { RunStatus::Valid } else { RunStatus::Invalid(reasons) }
+    }
+}
+
 impl RunRecord {
     /// Whether the run is of a paced stream that was to measure a metric, so that a flood's figure is not the study's.
     pub fn paces(&self, metric: Metric) -> bool {

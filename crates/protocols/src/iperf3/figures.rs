@@ -3,12 +3,12 @@
 use crate::iperf3::StreamResult;
 use crate::iperf3::client::Outcome;
 use stacklab_model::{
-    Drops, Endpoint, Family, HostReport, Metric, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec,
-    Value, Warning,
+    Drops, Endpoint, HostReport, Metric, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec, Value,
+    Warning,
 };
 use stacklab_traffic::foreign::{Counted, ReceivedCounts, Way};
-use stacklab_trial::Path;
 use stacklab_trial::results::{drops, values};
+use stacklab_trial::{Path, validate};
 use std::collections::BTreeMap;
 
 /// What the interface of the peer's report is called: nobody knows it here.
@@ -34,7 +34,7 @@ pub fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &Outcome) ->
         trial: trial.clone(),
         started_unix_ns: outcome.started_unix_ns,
         wall_ns: outcome.wall_ns,
-        status: if found.is_empty() { RunStatus::Valid } else { RunStatus::Invalid(found) },
+        status: RunStatus::of(found),
         values: made,
         drops: match host_reports.as_slice() {
             [sent, received, ..] => drops(&spec, sent, received),
@@ -82,84 +82,12 @@ impl Transfer<'_> {
         })
     }
 
-    /// What the peer's word contradicts.
+    /// What the counts of both ends contradict.
     fn contradictions(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        let mut check = |agrees: bool, otherwise: &dyn Fn() -> String| {
-            if !agrees {
-                found.push(otherwise());
-            }
-        };
-        let Endpoint { family, local, peer, .. } = &self.own.endpoint;
-        let planned = self.spec.family;
-        for (what, found) in
-            [("socket", *family), ("address", Family::of(local.ip())), ("peer", Family::of(peer.ip()))]
-        {
-            check(found == planned, &|| format!("this host's {what} is {found}, planned is {planned}"));
-        }
-        let udp = self.spec.transport == Transport::Udp;
-        for (place, (theirs, counted)) in self.pairs().enumerate() {
-            let stream = place + 1;
-            let Some(theirs) = theirs else {
-                check(false, &|| format!("the peer reports nothing about stream {stream}"));
-                continue;
-            };
-            let (failed, what) = match counted {
-                Counted::Sent(counts) => {
-                    let messages = counts.omitted + counts.measured;
-                    let most = messages.saturating_mul(self.block());
-                    check(counts.measured > 0, &|| format!("nothing was sent in stream {stream}"));
-                    check(theirs.bytes > 0, &|| {
-                        format!("the peer reports that nothing of stream {stream} arrived")
-                    });
-                    check(theirs.bytes <= most, &|| {
-                        format!(
-                            "the peer reports {} bytes received of stream {stream}; this host sent {most}",
-                            theirs.bytes
-                        )
-                    });
-                    check(!udp || theirs.packets <= messages, &|| {
-                        format!(
-                            "the peer saw datagram {} of stream {stream}; this host sent {messages}",
-                            theirs.packets
-                        )
-                    });
-                    (&counts.failed, "send")
-                }
-                Counted::Received(counts) => {
-                    check(counts.bytes > 0, &|| format!("nothing arrived in stream {stream}"));
-                    // The last block may be under way when the peer counts; an omitted part ends there at another time.
-                    let most = theirs.bytes.saturating_add(self.block());
-                    let arrived = counts.bytes;
-                    check(self.spec.probe.warmup_ns > 0 || arrived <= most, &|| {
-                        format!(
-                            "{arrived} bytes of stream {stream} arrived here; the peer reports {} sent",
-                            theirs.bytes
-                        )
-                    });
-                    check(!udp || counts.next <= theirs.packets.saturating_add(1), &|| {
-                        format!(
-                            "datagram {} of stream {stream} arrived here; the peer reports {} sent",
-                            counts.next, theirs.packets
-                        )
-                    });
-                    (&counts.failed, "receive")
-                }
-            };
-            if let Some(reason) = failed {
-                check(false, &|| format!("stream {stream} could not {what} to the end: {reason}"));
-            }
-        }
-        // This host's queue may have dropped datagrams before they reached the interface: then they did not arrive.
-        let (counter, arrived) = match self.way {
-            Way::Send => ("interface.tx_bytes", self.their_bytes()),
-            Way::Receive => ("interface.rx_bytes", self.own.received.bytes),
-        };
-        let counted = self.own.counters.get(counter);
-        check(counted >= arrived, &|| {
-            format!("{arrived} bytes of payload arrived, and this host's interface counted {counted} bytes")
+        let streams = self.pairs().map(|(theirs, counted)| {
+            (counted, theirs.map(|StreamResult { bytes, packets, .. }| [*bytes, *packets]))
         });
-        found
+        validate::peer(self.spec, self.own, &streams.collect::<Vec<_>>())
     }
 
     /// Payload that the peer says it received or sent, bytes.

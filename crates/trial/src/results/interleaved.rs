@@ -2,13 +2,10 @@
 
 use crate::path::Path;
 use crate::results::locations::located;
-use stacklab_model::{Family, HostReport, Metric, Probe, Slice, Transport, TrialSpec, Value, wire_size};
+use crate::validate;
+use stacklab_model::{HostReport, Metric, Probe, Slice, TrialSpec, Value};
 use stacklab_traffic::timing::knows_arrival_times;
 use std::collections::BTreeMap;
-
-/// Packets of other protocols, and tolerance of counters: as in the validation of one transfer.
-const OTHER_PACKETS: f64 = 16.0;
-const TOLERANCE: f64 = 0.01;
 
 /// An arm of an interleaved trial: path, spec, and the reports of sender and receiver.
 pub type Arm<'a> = (&'a Path, &'a TrialSpec, &'a [HostReport; 2]);
@@ -47,7 +44,7 @@ pub fn joint_figures(arms: &[Arm<'_>]) -> Vec<JointFigures> {
             arm.values.insert(Metric::Stalls, Value::Measured(stalls as f64));
         }
     }
-    for reason in packets(arms) {
+    for reason in validate::arms(arms) {
         all.iter_mut().for_each(|arm| arm.contradictions.push(reason.clone()));
     }
     let held_up = held_up(arms);
@@ -115,39 +112,6 @@ fn stalls(rates: &[Option<f64>]) -> Option<usize> {
     Some(known.iter().filter(|rate| **rate < median / 2.0).count())
 }
 
-/// Whether the datagrams of all arms together left in as many packets as planned: the interfaces count all arms.
-fn packets(arms: &[Arm<'_>]) -> Vec<String> {
-    let datagrams = arms.iter().all(|(_, spec, _)| {
-        spec.transport == Transport::Udp && spec.framing != stacklab_model::Framing::Message
-    });
-    // Arms with separate testbeds are validated one by one.
-    let own = arms.iter().any(|(_, spec, _)| spec.slicing.is_some_and(|slicing| slicing.slots));
-    if !datagrams || own || arms.iter().any(|(path, ..)| path.shared) {
-        return Vec::new();
-    }
-    let planned = arms
-        .iter()
-        .map(|(path, spec, [sender, _])| {
-            let mtu = sender.endpoint.path_mtu.filter(|_| !path.planned_mtu).unwrap_or(path.path_mtus()[0]);
-            let each =
-                wire_size(Family::of(path.sender.ip()), spec.transport, spec.message_bytes, mtu).packets;
-            (sender.sent.warmup + sender.sent.measured + sender.sent.markers).saturating_mul(each.into())
-        })
-        .fold(0, u64::saturating_add);
-    // The arm that began first and ended last saw all of them.
-    let left =
-        arms.iter().map(|(_, _, [sender, _])| sender.counters.get("interface.tx_packets")).max().unwrap_or(0);
-    let [least, most] = [
-        planned as f64 * (1.0 - TOLERANCE) - OTHER_PACKETS,
-        planned as f64 * (1.0 + TOLERANCE) + OTHER_PACKETS,
-    ];
-    if left == 0 || (least..=most).contains(&(left as f64)) {
-        return Vec::new();
-    }
-    let how = if (left as f64) < least { "they were coalesced" } else { "they were split" };
-    vec![format!("the arms together sent {planned} packets and {left} left: {how}")]
-}
-
 /// Messages after the first receive of each slice, without the burst of a token bucket, and the seconds in which they
 /// arrived.
 pub(super) fn arrivals(spec: &TrialSpec, slices: &[Slice]) -> (f64, f64) {
@@ -159,7 +123,7 @@ pub(super) fn arrivals(spec: &TrialSpec, slices: &[Slice]) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::fixtures::{host_reports, path, spec};
-    use stacklab_model::{LinkBucket, Slicing};
+    use stacklab_model::{Family, LinkBucket, Slicing, Transport};
 
     /// Slices of two arms whose messages per second are given by round, and which send 10 ms each.
     fn arms(rates: [&[f64]; 2]) -> Vec<(Path, TrialSpec, [HostReport; 2])> {

@@ -1,4 +1,4 @@
-//! The reports of two hosts, validated and turned into figures.
+//! The figures of the reports of two hosts.
 
 mod cpu;
 mod delay;
@@ -6,12 +6,10 @@ mod found_path;
 pub mod interleaved;
 mod locations;
 mod missing;
-pub(crate) mod options;
 mod rfc6349;
 mod standstill;
 mod tcp;
 mod throughput;
-pub(crate) mod validate;
 mod values;
 mod warnings;
 

@@ -311,3 +311,18 @@ fn reasons_use_labels() {
     let reason = Value::Missing("TCP smoothed RTT does not apply to UDP".to_owned());
     assert_eq!(measured(Metric::TcpSrtt, |_, _| {}), reason);
 }
+
+#[test]
+fn a_buffer_that_was_clamped_is_a_warning() {
+    let mut spec = tcp();
+    spec.tuning.send_buffer = Some(100_000);
+    let resized = |kept| {
+        let (mut sender, receiver) = host_reports(&spec);
+        sender.endpoint.options.send_buffer = Some(kept);
+        let mut said = warnings(&spec, &path(spec.family), &sender, &receiver).into_iter();
+        said.find(|warning| warning.code == "clamped").map(|warning| warning.text)
+    };
+    assert_eq!(resized(200_000), None);
+    let text = resized(180_000).unwrap();
+    assert!(text.ends_with("the sender's send buffer: 100000 requested, 90000 set"), "{text}");
+}

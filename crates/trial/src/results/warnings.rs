@@ -1,7 +1,7 @@
 //! Warnings about a run's figures.
 
 use crate::path::Path;
-use crate::results::{found_path, interleaved, options, standstill};
+use crate::results::{found_path, interleaved, standstill};
 use stacklab_model::{
     CpuScope, CpuSource, HostReport, Pacing, Probe, Transport, TrialSpec, Warning, wire_size,
 };
@@ -13,7 +13,7 @@ const FEW_TICKS: u64 = 100;
 
 /// Warnings about a run's figures.
 pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Vec<Warning> {
-    let mut warnings: Vec<Warning> = options::resized(spec, [sender, receiver]).into_iter().collect();
+    let mut warnings: Vec<Warning> = resized(spec, [sender, receiver]).into_iter().collect();
     // Where nothing arrived, nothing moved.
     if receiver.received.measured > 0 {
         warnings.extend(standstill::standstill(spec, sender, receiver));
@@ -131,4 +131,28 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
         );
     }
     warnings
+}
+
+/// Buffers that differ from the requested size. Linux doubles the requested size for its own bookkeeping, limited to
+/// the machine's maximum (which root may exceed) and to a minimum of a packet or two.
+fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warning> {
+    let mut found = Vec::new();
+    for side in host_reports {
+        let (asked, options) = (&spec.tuning, &side.endpoint.options);
+        for (what, asked, kept) in [
+            ("send", asked.send_buffer, options.send_buffer),
+            ("receive", asked.receive_buffer, options.receive_buffer),
+        ] {
+            let (Some(asked), Some(kept)) = (asked, kept) else { continue };
+            if u64::from(kept) != 2 * u64::from(asked) {
+                found.push(format!("the {}'s {what} buffer: {asked} requested, {} set", side.role, kept / 2));
+            }
+        }
+    }
+    (!found.is_empty()).then(|| Warning {
+        code: "clamped".to_owned(),
+        text: format!("socket buffers differ from the requested sizes, in bytes: {}", found.join("; ")),
+        advice: "run as root, raise net.core.wmem_max and net.core.rmem_max, or use a size between a few KiB and those"
+            .to_owned(),
+    })
 }

@@ -1,0 +1,158 @@
+//! The rules of packets: that the interfaces counted as many, and as large ones, as were planned.
+
+use crate::path::Path;
+use crate::results::interleaved::Arm;
+use crate::validate::{OtherTraffic, Rule, broken};
+use stacklab_model::{
+    Counters, ETHERNET_HEADER_BYTES, Family, Framing, HostReport, TcpInfo, Transport, TrialSpec, wire_size,
+};
+
+/// Tolerance of a ratio of counters: pure acknowledgements, neighbour discovery and group membership share the
+/// counters with the trial.
+const TOLERANCE: f64 = 0.01;
+/// Number of packets of other protocols that a trial may include, however short it is.
+const OTHER_PACKETS: f64 = 16.0;
+/// Bytes that a packet of a generator's control connection may have more than those of the data, at most.
+const CONTROL_BYTES: f64 = 1500.0;
+
+/// Each message must use one packet (or, if it does not fit one, the necessary number of fragments). Other traffic in
+/// a packet counter can hide that messages were coalesced, and can look as if messages were split. In that case only
+/// the socket's and IP's own counters are used.
+pub(super) fn packet_rules(
+    spec: &TrialSpec,
+    path: &Path,
+    sender: &HostReport,
+    receiver: &HostReport,
+    others: OtherTraffic,
+) -> Vec<Rule> {
+    let (left, arrived) =
+        (sender.counters.get("interface.tx_packets"), receiver.counters.get("interface.rx_packets"));
+    let messages = sender.sent.of_trial();
+    if spec.transport == Transport::Tcp {
+        let Some((bytes, segments)) = sender.tcp.as_ref().and_then(TcpInfo::sent_segments) else {
+            return Vec::new();
+        };
+        let (each, planned) = (bytes as f64 / segments as f64, f64::from(spec.message_bytes));
+        return vec![
+            (
+                (each / planned - 1.0).abs() <= TOLERANCE,
+                format!("a data segment holds {each:.1} bytes, planned is {planned} in each"),
+            ),
+            // Not TCP_INFO's segment count: it also includes every attempt that the host's own queue refused.
+            (
+                left as f64 >= messages as f64 * (1.0 - TOLERANCE),
+                format!("{messages} messages left in {left} packets: they were coalesced"),
+            ),
+        ];
+    }
+    let packets = packets_each(spec, path, sender);
+    let sent = messages.saturating_mul(packets);
+    let cut = sender.counters.get("ip.FragCreates") + sender.counters.get("ip6.FragCreates");
+    // Only oversized datagrams of a trial are fragmented. The fragments of two streams are counted together.
+    let planned = if packets > 1 { sent } else { 0 };
+    let counts_fragments =
+        others == OtherTraffic::Present || others == OtherTraffic::SameSender && packets == 1;
+    let received = (receiver.received.warmup + receiver.received.measured).saturating_mul(packets);
+    vec![
+        (
+            others != OtherTraffic::None || left as f64 <= sent as f64 * (1.0 + TOLERANCE) + OTHER_PACKETS,
+            format!("{sent} packets were sent and {left} left: they were split"),
+        ),
+        (
+            !counts_fragments || cut as f64 <= planned as f64 * (1.0 + TOLERANCE),
+            format!("{messages} messages were cut into {cut} fragments, planned are {planned}"),
+        ),
+        // An interface that counted no arrivals keeps no count, such as Windows' loopback: a warning says so.
+        (
+            arrived == 0 || arrived as f64 >= received as f64 * (1.0 - TOLERANCE),
+            format!("{received} packets were received in {arrived}: they were coalesced"),
+        ),
+    ]
+}
+
+/// Packets of a message on the sender's path.
+fn packets_each(spec: &TrialSpec, path: &Path, sender: &HostReport) -> u64 {
+    let mtu = sender.endpoint.path_mtu.filter(|_| !path.planned_mtu).unwrap_or(path.path_mtus()[0]);
+    wire_size(Family::of(path.sender.ip()), spec.transport, spec.message_bytes, mtu).packets.into()
+}
+
+/// Whether the datagrams of all arms together left in as many packets as planned: the interfaces count all arms. Arms
+/// with separate testbeds are validated one by one.
+pub(crate) fn arms(arms: &[Arm<'_>]) -> Vec<String> {
+    let is_counted = |(path, spec, _): &Arm<'_>| {
+        let has_slots = spec.slicing.is_some_and(|slicing| slicing.slots);
+        let datagrams = spec.transport == Transport::Udp && spec.framing != Framing::Message;
+        datagrams && !has_slots && !path.shared
+    };
+    let planned = arms.iter().map(|(path, spec, [sender, _])| {
+        sender.sent.of_trial().saturating_mul(packets_each(spec, path, sender))
+    });
+    let planned = planned.fold(0, u64::saturating_add);
+    // The arm that began first and ended last saw all of them.
+    let left = arms.iter().map(|(_, _, [sender, _])| sender.counters.get("interface.tx_packets")).max();
+    let left = left.filter(|left| *left > 0 && arms.iter().all(is_counted)).unwrap_or(planned);
+    let [least, most] =
+        [-1.0, 1.0].map(|side| planned as f64 * (1.0 + side * TOLERANCE) + side * OTHER_PACKETS);
+    let said =
+        |how: &str| format!("the arms together sent {planned} packets and {left} left: they were {how}");
+    broken([(left as f64 >= least, said("coalesced")), (left as f64 <= most, said("split"))])
+}
+
+/// What a trial that another program drove breaks, by what the kernels counted: family, payload and packets. What the
+/// program reports of itself is not judged here: it is its error.
+pub fn generator(spec: &TrialSpec, path: &Path, [sender, receiver]: [&HostReport; 2]) -> Vec<String> {
+    let ends = [
+        (sender, path.sender.ip(), "OutRequests", "tx", "OutSegs"),
+        (receiver, path.receiver.ip(), "InReceives", "rx", "InSegs"),
+    ];
+    let mtu = path.path_mtus()[0];
+    let mut families = Vec::new();
+    let mut sizes = Vec::new();
+    for (report, at, ip_counter, way, segments) in ends {
+        let (name, family) = (report.role, Family::of(at));
+        let of = |group: &str, name: &str| report.counters.get(&format!("{group}.{name}")) as f64;
+        let [ipv4, ipv6] = ["ip", "ip6"].map(|ip| of(ip, ip_counter));
+        let (own, others, other) = match family {
+            Family::Ipv4 => (ipv4, ipv6, Family::Ipv6),
+            Family::Ipv6 => (ipv6, ipv4, Family::Ipv4),
+        };
+        families.push((
+            others <= own * TOLERANCE + OTHER_PACKETS,
+            format!(
+                "the {name} counted {others} packets of {other} and {own} of {family}, planned is {family}"
+            ),
+        ));
+        let payload = counted_payload(&report.counters, way, spec, family, mtu);
+        let is_sent = payload >= f64::from(spec.message_bytes);
+        let (bytes, packets) =
+            (of("interface", &format!("{way}_bytes")), of("interface", &format!("{way}_packets")));
+        let pieces = f64::from(wire_size(family, spec.transport, spec.message_bytes, mtu).packets);
+        let planned = f64::from(spec.message_bytes) / pieces + headers_each(spec, family, mtu);
+        let others = of("tcp", segments) + OTHER_PACKETS;
+        let room = planned * TOLERANCE + others * CONTROL_BYTES / packets;
+        let found = bytes / packets;
+        let [found_ip, planned_ip] = [found, planned].map(|bytes| bytes - f64::from(ETHERNET_HEADER_BYTES));
+        sizes.push((is_sent, format!("the {name}'s interface counted {payload:.0} bytes of payload")));
+        sizes.push((
+            !is_sent || spec.transport == Transport::Tcp || (found - planned).abs() <= room,
+            format!(
+                "an IP packet of the {name} has {found_ip:.1} bytes, planned are {planned_ip:.1} in each"
+            ),
+        ));
+    }
+    broken(families.into_iter().chain(sizes))
+}
+
+/// Payload bytes in the packets that an interface counted (`tx` or `rx`), if all have the headers of the model's
+/// packets of a family.
+pub fn counted_payload(counters: &Counters, way: &str, spec: &TrialSpec, family: Family, mtu: u32) -> f64 {
+    let of = |name: &str| counters.get(&format!("interface.{way}_{name}")) as f64;
+    of("bytes") - of("packets") * headers_each(spec, family, mtu)
+}
+
+/// Mean bytes of headers of a packet, as an interface counts it.
+pub(super) fn headers_each(spec: &TrialSpec, family: Family, mtu: u32) -> f64 {
+    let wire = wire_size(family, spec.transport, spec.message_bytes, mtu);
+    let headers = f64::from(wire.ip_bytes) - f64::from(spec.message_bytes);
+    headers / f64::from(wire.packets) + f64::from(ETHERNET_HEADER_BYTES)
+}

@@ -1,0 +1,311 @@
+use super::*;
+use crate::fixtures::{host_reports, path, spec};
+use crate::path::NatPath;
+use crate::validate::packets::headers_each;
+use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
+use stacklab_model::{Counters, Direction, Offloads, SocketOptions};
+
+fn validate(
+    spec: &TrialSpec,
+    path: &Path,
+    sender: &HostReport,
+    receiver: &HostReport,
+    others: OtherTraffic,
+) -> Vec<String> {
+    transfer_rules(spec, path, [sender, receiver], others)
+}
+
+fn reasons(change: impl FnOnce(&mut TrialSpec, &mut HostReport, &mut HostReport)) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut change = Some(change);
+    // The change is applied to one case. The unchanged cases of both families and transports must be valid.
+    for family in Family::ALL {
+        for transport in Transport::ALL {
+            let mut spec = spec(*family, *transport);
+            let (mut sender, mut receiver) = host_reports(&spec);
+            let reasons = validate(&spec, &path(*family), &sender, &receiver, OtherTraffic::None);
+            assert_eq!(reasons, [""; 0]);
+            if *transport == Transport::Tcp
+                && let Some(change) = change.take()
+            {
+                change(&mut spec, &mut sender, &mut receiver);
+                all = validate(&spec, &path(*family), &sender, &receiver, OtherTraffic::None);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn a_port_may_be_another_behind_a_translator_with_state_only() {
+    let spec = spec(Family::Ipv4, Transport::Udp);
+    let (sender, mut receiver) = host_reports(&spec);
+    receiver.endpoint.peer.set_port(receiver.endpoint.peer.port() + 1);
+    let judged = |renumbers| {
+        let plain = path(Family::Ipv4);
+        let nat = NatPath {
+            destination: plain.receiver.ip(),
+            source: plain.sender.ip(),
+            path_mtus: [1500; 2],
+            own_mtus: [1500; 2],
+            renumbers,
+        };
+        validate(&spec, &Path { nat: Some(nat), ..plain }, &sender, &receiver, OtherTraffic::None)
+    };
+    assert_eq!(judged(true), [""; 0]);
+    let reasons = judged(false);
+    assert!(reasons[0].starts_with("the sender's flow is "), "{reasons:?}");
+}
+
+#[test]
+fn a_contradiction_of_each_kind_is_found_and_named() {
+    let family = reasons(|_, sender, _| sender.endpoint.family = Family::Ipv6);
+    assert_eq!(family, ["the sender's socket is ipv6, planned is ipv4"]);
+    let mtu = reasons(|_, _, receiver| receiver.endpoint.interface_mtu = 9000);
+    assert_eq!(mtu, ["the receiver's interface has MTU 9000, planned is 1500"]);
+    let path_mtu = reasons(|_, sender, _| sender.endpoint.path_mtu = Some(1280));
+    assert_eq!(path_mtu, ["the sender's path has MTU 1280, planned is 1500"]);
+    let spec = spec(Family::Ipv6, Transport::Udp);
+    let (mut sender, mut receiver) = host_reports(&spec);
+    (sender.endpoint.path_mtu, receiver.endpoint.interface_mtu) = (Some(1280), 9000);
+    let as_it_is = Path { planned_mtu: false, ..path(Family::Ipv6) };
+    let proved = validate(&spec, &as_it_is, &sender, &receiver, OtherTraffic::None);
+    assert_eq!(proved, [""; 0], "nobody planned another");
+    let offloads = reasons(|_, sender, _| {
+        sender.endpoint.offloads = Offloads { tso: Some(true), ..Offloads::default() };
+    });
+    assert_eq!(offloads, ["the sender has offloads on that were planned off: tso"]);
+    let joined = reasons(|_, sender, _| {
+        let tcp = sender.tcp.as_mut().unwrap();
+        tcp.bytes_sent = tcp.bytes_sent.map(|bytes| bytes * 2);
+    });
+    assert_eq!(joined, ["a data segment holds 256.0 bytes, planned is 128 in each"]);
+    let glued = reasons(|_, sender, _| {
+        sender.counters.0.insert("interface.tx_packets".to_owned(), 30);
+    });
+    assert_eq!(glued, ["1001 messages left in 30 packets: they were coalesced"]);
+    // TCP_INFO counts a segment again each time the host's own full queue refuses it.
+    let refused = reasons(|_, sender, _| {
+        let tcp = sender.tcp.as_mut().unwrap();
+        (tcp.bytes_sent, tcp.data_segs_out) = (Some(1201 * 128), Some(1201));
+    });
+    assert_eq!(refused, [""; 0]);
+    let flow = reasons(|_, _, receiver| receiver.endpoint.peer.set_port(9));
+    assert_eq!(flow.len(), 1);
+    assert!(flow[0].starts_with("the sender's flow is"), "{flow:?}");
+    let silent = reasons(|_, _, receiver| receiver.received.measured = 0);
+    assert_eq!(silent, ["no message arrived in the measured window"]);
+    let transport = reasons(|_, sender, _| sender.endpoint.transport = Transport::Udp);
+    assert_eq!(transport, ["the sender's socket is udp, planned is tcp"]);
+}
+
+#[test]
+fn split_or_joined_datagrams_are_found() {
+    let spec = spec(Family::Ipv6, Transport::Udp);
+    let invalid = |change: &dyn Fn(&mut HostReport, &mut HostReport)| {
+        let (mut sender, mut receiver) = host_reports(&spec);
+        change(&mut sender, &mut receiver);
+        validate(&spec, &path(Family::Ipv6), &sender, &receiver, OtherTraffic::None)
+    };
+    let split = invalid(&|sender, _| {
+        sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
+    });
+    assert_eq!(split, ["1003 packets were sent and 5000 left: they were split"]);
+    let joined = invalid(&|_, receiver| {
+        receiver.counters.0.insert("interface.rx_packets".to_owned(), 30);
+    });
+    assert_eq!(joined, ["1000 packets were received in 30: they were coalesced"]);
+}
+
+#[test]
+fn what_another_stream_adds_to_the_interfaces_is_no_contradiction() {
+    for transport in Transport::ALL {
+        let spec = spec(Family::Ipv6, *transport);
+        let (mut sender, mut receiver) = host_reports(&spec);
+        for side in [&mut sender, &mut receiver] {
+            side.counters.0.insert("interface.tx_packets".to_owned(), 5000);
+            side.counters.0.insert("interface.rx_packets".to_owned(), 5000);
+        }
+        let path = path(Family::Ipv6);
+        assert_eq!(validate(&spec, &path, &sender, &receiver, OtherTraffic::Present), [""; 0]);
+        // Too few is still a contradiction.
+        receiver.counters.0.insert("interface.rx_packets".to_owned(), 30);
+        sender.counters.0.insert("interface.tx_packets".to_owned(), 30);
+        let joined = validate(&spec, &path, &sender, &receiver, OtherTraffic::Present);
+        assert!(!joined.is_empty(), "{transport}");
+    }
+    let spec = spec(Family::Ipv4, Transport::Udp);
+    let (mut sender, receiver) = host_reports(&spec);
+    sender.counters.0.insert("ip.FragCreates".to_owned(), 2006);
+    let split = validate(&spec, &path(Family::Ipv4), &sender, &receiver, OtherTraffic::Present);
+    assert_eq!(split, ["1003 messages were cut into 2006 fragments, planned are 0"]);
+}
+
+#[test]
+fn on_a_link_that_is_shared_fragments_tell_whether_datagrams_were_cut() {
+    let spec = spec(Family::Ipv4, Transport::Udp);
+    let (mut sender, receiver) = host_reports(&spec);
+    sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
+    let proved = |shared, sender: &HostReport| {
+        let path = Path { shared, ..path(Family::Ipv4) };
+        transfers(
+            &crate::transfers::of(&path, &spec, Direction::Forward),
+            &[[sender.clone(), receiver.clone()]],
+        )
+    };
+    assert!(!proved(false, &sender).is_empty());
+    assert_eq!(proved(true, &sender), [""; 0]);
+    sender.counters.0.insert("ip.FragCreates".to_owned(), 2006);
+    assert!(!proved(true, &sender).is_empty());
+}
+
+#[test]
+fn a_contradiction_of_the_other_direction_is_said_to_be_its() {
+    let spec = spec(Family::Ipv6, Transport::Udp);
+    let both = crate::transfers::of(&path(Family::Ipv6), &spec, Direction::Both);
+    let (there, mut back) = (host_reports(&spec), host_reports(&spec));
+    for side in [&mut back.0, &mut back.1] {
+        // The roles are exchanged, and the addresses with them.
+        std::mem::swap(&mut side.endpoint.local, &mut side.endpoint.peer);
+    }
+    let validate = |back: (HostReport, HostReport)| {
+        transfers(&both, &[[there.0.clone(), there.1.clone()], [back.0, back.1]])
+    };
+    assert_eq!(validate(back.clone()), [""; 0]);
+    back.0.endpoint.family = Family::Ipv4;
+    assert_eq!(validate(back), ["in the other direction, the sender's socket is ipv4, planned is ipv6"]);
+}
+
+/// A stream with every option set, and both of its sides as they should be.
+fn tuned() -> (TrialSpec, [HostReport; 2]) {
+    let mut spec = spec(Family::Ipv6, Transport::Tcp);
+    spec.tuning = Tuning {
+        send_buffer: Some(100_000),
+        receive_buffer: None,
+        mss: Some(1200),
+        nodelay: Some(false),
+        congestion_control: Some("reno".into()),
+        dscp: Some(46),
+        flow_label: Some(7),
+        busy_poll_us: Some(50),
+        kernel_pacing: None,
+    };
+    let host_reports = host_reports(&spec);
+    let mut host_reports = [host_reports.0, host_reports.1];
+    for side in &mut host_reports {
+        side.endpoint.congestion_control = Some("reno".into());
+        side.endpoint.options = SocketOptions {
+            send_buffer: Some(200_000),
+            receive_buffer: Some(131_072),
+            mss: Some(1188),
+            nodelay: Some(false),
+            dscp: Some(46),
+            flow_label: Some(7),
+            busy_poll_us: Some(50),
+            max_pacing_rate: None,
+        };
+    }
+    (spec, host_reports)
+}
+
+#[test]
+fn sockets_as_planned_contradict_nothing() {
+    let (spec, [sender, receiver]) = tuned();
+    assert_eq!(broken(option_rules(&spec, &sender)), [""; 0]);
+    assert_eq!(broken(option_rules(&spec, &receiver)), [""; 0]);
+}
+
+#[test]
+fn each_option_that_did_not_take_effect_is_named() {
+    let said = |change: &dyn Fn(&mut Endpoint)| {
+        let (spec, [mut sender, _]) = tuned();
+        change(&mut sender.endpoint);
+        broken(option_rules(&spec, &sender)).join("; ")
+    };
+    assert_eq!(said(&|e| e.options.dscp = Some(0)), "the sender's DSCP is 0, planned is 46");
+    assert_eq!(
+        said(&|e| e.options.nodelay = Some(true)),
+        "the sender's TCP_NODELAY is true, planned is false"
+    );
+    assert_eq!(said(&|e| e.options.flow_label = None), "the sender's flow label is unknown, planned is 7");
+    assert_eq!(said(&|e| e.options.busy_poll_us = Some(0)), "the sender's busy polling is 0, planned is 50");
+    assert_eq!(
+        said(&|e| e.congestion_control = Some("cubic".into())),
+        "the sender's congestion control is cubic, planned is reno"
+    );
+    for mss in [1187, 1201] {
+        assert_eq!(
+            said(&|e| e.options.mss = Some(mss)),
+            format!("the sender's segments hold {mss} bytes, planned is an MSS of 1200")
+        );
+    }
+}
+
+/// A host that counted so many packets of messages of 1000 bytes, and their bytes.
+fn counting(mut report: HostReport, family: &str, packets: u64, each: u64) -> HostReport {
+    let names = [
+        (format!("{family}.OutRequests"), packets),
+        (format!("{family}.InReceives"), packets),
+        ("interface.tx_packets".to_owned(), packets),
+        ("interface.rx_packets".to_owned(), packets),
+        ("interface.tx_bytes".to_owned(), packets * each),
+        ("interface.rx_bytes".to_owned(), packets * each),
+    ];
+    report.counters = Counters(names.into());
+    report
+}
+
+#[test]
+fn family_size_and_packets_are_compared_with_the_plan() {
+    for (planned, own, other) in [(Family::Ipv4, "ip", "ip6"), (Family::Ipv6, "ip6", "ip")] {
+        let spec = TrialSpec { message_bytes: 1000, ..spec(planned, Transport::Udp) };
+        let each = 1000 + headers_each(&spec, planned, 1500) as u64;
+        let found = |family: &str, packets: u64, each: u64| {
+            let (sender, receiver) = host_reports(&spec);
+            let [sender, receiver] = [sender, receiver].map(|host| counting(host, family, packets, each));
+            generator(&spec, &path(planned), [&sender, &receiver])
+        };
+        assert_eq!(found(own, 5000, each), [""; 0]);
+        let wrong = found(other, 5000, each);
+        assert!(wrong.len() == 2 && wrong[0].contains("5000 packets of"), "{wrong:?}");
+        let wrong = found(own, 5000, each + 20);
+        assert!(wrong.len() == 2 && wrong[0].starts_with("an IP packet of the sender has"), "{wrong:?}");
+        let wrong = found(own, 0, each);
+        assert!(wrong[0].ends_with("counted 0 bytes of payload"), "{wrong:?}");
+    }
+}
+
+#[test]
+fn payload_is_what_is_left_of_the_bytes_of_an_interface() {
+    for (family, transport, each) in [
+        (Family::Ipv4, Transport::Udp, 14_u32 + 20 + 8),
+        (Family::Ipv6, Transport::Udp, 14 + 40 + 8),
+        (Family::Ipv6, Transport::Tcp, 14 + 40 + 32),
+    ] {
+        let spec = TrialSpec { message_bytes: 1000, ..spec(family, transport) };
+        assert_eq!(headers_each(&spec, family, 1500), f64::from(each));
+        let counters = Counters(
+            [("interface.tx_bytes", u64::from(7 * (1000 + each))), ("interface.tx_packets", 7)]
+                .map(|(name, count)| (name.to_owned(), count))
+                .into(),
+        );
+        assert_eq!(counted_payload(&counters, "tx", &spec, family, 1500), 7000.0);
+    }
+    // Two fragments: one has UDP's header.
+    let spec = TrialSpec { message_bytes: 2000, ..spec(Family::Ipv4, Transport::Udp) };
+    assert_eq!(headers_each(&spec, Family::Ipv4, 1500), f64::from(14 + 20) + 4.0);
+    assert_eq!(path(Family::Ipv4).path_mtus(), [1500, 1500]);
+}
+
+#[test]
+fn each_other_station_has_a_part_of_the_channel() {
+    let with = |idle_ns, transmissions| {
+        let node = |transmissions| NodeAirtime { transmissions, ..NodeAirtime::default() };
+        let nodes = vec![node(9), node(9), node(0), node(5), node(transmissions)];
+        let airtime = Airtime { idle_ns, ..Airtime::default() };
+        let channel = Some(ChannelUse { airtime, nodes, intervals: Vec::new() });
+        stations(&HostReport { channel, ..host_reports(&spec(Family::Ipv4, Transport::Udp)).1 })
+    };
+    assert!(with(TURN_NS, 0)[0].starts_with("station 2,"));
+    assert_eq!((with(TURN_NS, 1), with(TURN_NS - 1, 0)), (Vec::new(), Vec::new()));
+}
