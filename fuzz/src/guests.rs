@@ -1,12 +1,12 @@
 //! What comes from guests, from servers and from the testbed's wire.
 
 use crate::Bytes;
-use stacklab::untrusted::read_list;
-use stacklab_guests::untrusted::{guest_messages, mux_lines, needed_modules, packages, program};
+use stacklab::fuzzing::read_list;
+use stacklab_guests::fuzzing::{guest_messages, mux_lines, needed_modules, packages, program};
 use stacklab_model::Family;
+use stacklab_testbed::fuzzing::{carried_by, console_says, is_dhcp_answer, is_dns_answer, ldap_answers};
 use stacklab_testbed::layers;
-use stacklab_testbed::untrusted::{carried_by, console_says, is_dhcp_answer, is_dns_answer, ldap_answers};
-use stacklab_wifi::untrusted::{radio_frames, station_says};
+use stacklab_wifi::fuzzing::{radio_frames, station_says};
 
 /// Lines of a channel that carries several streams: what is read reads back as it is written.
 pub fn mux(data: &[u8]) {

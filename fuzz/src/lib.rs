@@ -1,7 +1,7 @@
 //! Fuzz targets: each gives any bytes to something that reads what others write, and panics where a promise is broken.
 //!
 //! `cargo test` gives each target its corpus (`fuzz/corpus/TARGET`), once. `make fuzz` searches for more. The parsers
-//! are those of the crates' `untrusted` modules, where they are not public anyway.
+//! are those of the crates' `fuzzing` modules, where they are not public anyway.
 
 mod guests;
 mod local;

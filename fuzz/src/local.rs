@@ -4,11 +4,11 @@ use stacklab_guests::Placement;
 use stacklab_model::{
     CellSettings, IoChoice, Rate, Services, System, Systems, parse_duration, parse_ratio, print_duration,
 };
-use stacklab_serve::untrusted::is_served;
-use stacklab_testbed::untrusted::is_process;
+use stacklab_serve::fuzzing::is_served;
+use stacklab_testbed::fuzzing::is_process;
 use stacklab_traffic::agent::Network;
+use stacklab_traffic::fuzzing::{other_load, proc_files};
 use stacklab_traffic::host::listen_address::ListenAddress;
-use stacklab_traffic::untrusted::{other_load, proc_files};
 use std::fmt::{Debug, Display};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;

@@ -2,17 +2,17 @@
 
 use crate::Bytes;
 use serde_json::Value;
+use stacklab_agent::fuzzing::{admitted, greetings};
 use stacklab_agent::greeting::{AddressPair, Gate};
 use stacklab_agent::key::Key;
-use stacklab_agent::untrusted::{admitted, greetings};
 use stacklab_model::{
     Cell, Direction, Family, Framing, HostReport, Length, Pacing, Probe, ProbeSpec, Transport, TrialSpec,
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
-use stacklab_traffic::protocol::{Answer, Numbered, Request};
-use stacklab_traffic::untrusted::{
+use stacklab_traffic::fuzzing::{
     Arrival, Header, LONGEST_ANSWER, LONGEST_REQUEST, Lines, SequenceWindow, count,
 };
+use stacklab_traffic::protocol::{Answer, Numbered, Request};
 use stacklab_trial::{Path, figures};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};

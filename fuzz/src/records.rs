@@ -4,7 +4,7 @@ use crate::{Bytes, is_plain};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, MAIN_DB, params_from_iter};
 use serde_json::Value;
-use stacklab::untrusted::{Output, glance_at_all, output_of, read_all};
+use stacklab::fuzzing::{Output, output_of, read_all, read_all_unchecked};
 use stacklab_report::OutputFormat as Format;
 use std::fs;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -59,7 +59,7 @@ fn reduce(connection: &Connection, [transport, probe]: [&str; 2]) -> rusqlite::R
     connection.execute("UPDATE campaign SET study_text = ?", [parts.join("\n\n")])?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.execute("DELETE FROM run WHERE transport <> ? OR probe <> ?", [transport, probe])?;
-    for table in ["value", "side", "delays", "series", "warning"] {
+    for table in ["value", "host_report", "delays", "series", "warning"] {
         connection.execute_batch(&format!(
             "DELETE FROM {table} WHERE run NOT IN (SELECT id FROM run);
              UPDATE {table} SET run = (SELECT count(*) FROM run WHERE id <= {table}.run);"
@@ -81,7 +81,7 @@ const INTERLEAVED: &str = "
         started_unix_ns = 1795398789000000000 + (block * 8 + position / 2) * 1000000000;
     INSERT INTO slice (run, direction, role, round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns)
         SELECT run, direction, role, value, 200 + run, 1, 1000000000 + value * 10000000, 1005000000 + value * 10000000,
-            40000 + run, 900.5, 3000000 FROM side, json_each('[0,1,2,3,4,5]');
+            40000 + run, 900.5, 3000000 FROM host_report, json_each('[0,1,2,3,4,5]');
     INSERT INTO explanation (probe, factor, baseline, candidate, health) VALUES ('stream', 'family',
         '{\"transport\":\"udp\",\"framing\":\"segment\",\"size\":128,\"family\":\"ipv4\"}',
         '{\"transport\":\"udp\",\"framing\":\"segment\",\"size\":128,\"family\":\"ipv6\"}',
@@ -98,7 +98,7 @@ const COLUMNS: [(&str, &str); 48] = [
     ("campaign", "scale"),
     ("campaign", "settings"),
     ("campaign", "seed"),
-    ("campaign", "bed"),
+    ("campaign", "testbed"),
     ("campaign", "cpu_scope"),
     ("campaign", "created_unix_ns"),
     ("host", "name"),
@@ -118,9 +118,9 @@ const COLUMNS: [(&str, &str); 48] = [
     ("run", "spec"),
     ("value", "metric"),
     ("value", "kind"),
-    ("value", "figure"),
+    ("value", "number"),
     ("value", "reason"),
-    ("side", "report"),
+    ("host_report", "report"),
     ("delays", "buckets"),
     ("series", "bytes"),
     ("warning", "text"),
@@ -146,16 +146,18 @@ const COLUMNS: [(&str, &str); 48] = [
 /// values some of the rows; the next one and the highest, of which record; the third, whether it is read as one that
 /// may be damaged. All of it is read or it is refused.
 pub fn record(data: &[u8]) {
-    let is_glance = data.first().is_some_and(|choice| choice & 4 != 0);
+    let is_unchecked = data.first().is_some_and(|choice| choice & 4 != 0);
     with_changed(data, &*SMALL, |record| {
-        told(if is_glance { glance_at_all(record) } else { read_all(record) })
+        printable(if is_unchecked { read_all_unchecked(record) } else { read_all(record) })
     });
 }
 
 /// As [`record`], but both ways, and of a whole record.
 pub fn records(data: &[u8]) {
     for kept in [&SMALL[..], &WHOLE[..]] {
-        with_changed(data, kept, |record| [told(read_all(record)), told(glance_at_all(record))]);
+        with_changed(data, kept, |record| {
+            [printable(read_all(record)), printable(read_all_unchecked(record))]
+        });
     }
 }
 
@@ -180,7 +182,7 @@ pub fn reports(data: &[u8]) {
 }
 
 fn holds(record: &[u8], output: Output) {
-    let Some(files) = told(output_of(record, output)) else { return };
+    let Some(files) = printable(output_of(record, output)) else { return };
     let json = |file: &[u8]| serde_json::from_slice::<Value>(file).expect("it is JSON");
     let plain = |file: &[u8]| {
         let text = std::str::from_utf8(file).expect("it is text");
@@ -212,7 +214,7 @@ fn holds(record: &[u8], output: Output) {
 }
 
 /// What was made; `None` for a reason, which changes no terminal.
-fn told<T>(made: Result<T, String>) -> Option<T> {
+fn printable<T>(made: Result<T, String>) -> Option<T> {
     made.inspect_err(|reason| assert!(is_plain(reason), "{reason:?}")).ok()
 }
 
@@ -281,7 +283,7 @@ mod tests {
     fn each_record_without_a_change_is_whole_and_compares_its_arms() {
         for kept in SMALL.iter().chain(&*WHOLE) {
             read_all(&kept.file).unwrap();
-            glance_at_all(&kept.file).unwrap();
+            read_all_unchecked(&kept.file).unwrap();
             let files = output_of(&kept.file, Output::Report(Format::Json)).unwrap();
             let findings: Value = serde_json::from_slice(&files[0]).unwrap();
             assert_eq!(findings["valid_runs"], kept.runs);

@@ -4,7 +4,7 @@
 use crate::{Bytes, is_plain};
 use stacklab_import::{Content, Format, read, runs};
 use stacklab_model::{Engine, Family, Length, Transport, Tuning, Value};
-use stacklab_path::untrusted::{dns_addresses, http_status};
+use stacklab_path::fuzzing::{dns_addresses, http_status};
 use stacklab_protocols::engines::{Output, Traffic, tool};
 use stacklab_protocols::iperf3::datagram::{Header, answer_to, is_answer};
 use stacklab_protocols::iperf3::{MOST_STREAMS, Parameters, Results, State};

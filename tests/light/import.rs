@@ -101,7 +101,7 @@ fn files_of_real_tools_become_a_record() {
     let verdict = throughput["verdict"]["nothing"].as_str().unwrap_or_else(|| panic!("{throughput}"));
     assert!(verdict.contains("no block has a figure of both arms"), "{verdict}");
     assert!(verdict.contains("unpaired, ipv6 is ") && verdict.contains("3 and 3 runs"), "{verdict}");
-    assert!(found["bed"].as_str().unwrap().starts_with("imported, not measured by this program: iperf3"));
+    assert!(found["testbed"].as_str().unwrap().starts_with("imported, not measured by this program: iperf3"));
     for args in [
         &["report", "a.stacklab"][..],
         &["report", "a.stacklab", "--format", "csv"],
@@ -156,7 +156,7 @@ fn files_of_real_tools_become_a_record() {
         let cell = &run.trial.cell;
         expected.push((file, cell.family, cell.transport, cell.size, cell.settings.flows.unwrap_or(1)));
         assert_eq!(
-            origins[0].told.is_empty(),
+            origins[0].overrides.is_empty(),
             !args.contains(&"--transport") && !args.contains(&"--size"),
             "{file}"
         );

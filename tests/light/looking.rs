@@ -86,7 +86,7 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
     let at =
         |row: &Vec<&str>, name: &str| row[header.iter().position(|known| *known == name).unwrap()].to_owned();
     let found: BTreeMap<_, _> = lines
-        .map(|row| ((at(&row, "block"), at(&row, "position"), at(&row, "metric")), at(&row, "figure")))
+        .map(|row| ((at(&row, "block"), at(&row, "position"), at(&row, "metric")), at(&row, "number")))
         .collect();
     let expected: BTreeMap<_, _> = measured
         .iter()

@@ -169,7 +169,7 @@ fn udp_fills_a_link_of_100_mbit_and_the_report_gives_the_rest_to_headers() {
         let missed = Family::ALL.iter().map(missed).fold(0.0, f64::max);
         let most = TOLERANCE + 2.0 * missed;
         let [Some((explained, place)), Some((left, _))] =
-            ["headers, %", "left, %"].map(|column| reported(&outcome, size, column))
+            ["headers, %", "rest, %"].map(|column| reported(&outcome, size, column))
         else {
             // Of a link that was not full, the report says only that.
             assert!(missed > NOT_FULL, "{size} B misses the limit by {missed} at most, and {outcome}");

@@ -60,7 +60,7 @@ fn peaks(family: &str, packets: u64) -> (Peaks, u64) {
     let record = record(&program.work().join("x.stacklab"));
     let first = |columns: &str, rest: &str| format!("SELECT {columns} FROM run {rest} AND block = 0");
     let side = |role: &str| -> Value {
-        let query = first("report", "JOIN side ON side.run = run.id WHERE role = ?1");
+        let query = first("report", "JOIN host_report ON host_report.run = run.id WHERE role = ?1");
         let report: String = record.query_row(&query, [role], |row| row.get(0)).unwrap();
         serde_json::from_str(&report).unwrap()
     };

@@ -3,13 +3,13 @@
 
 mod carry;
 pub mod channel;
+pub mod fuzzing;
 pub mod greeting;
 pub mod interrupt;
 pub mod key;
 mod listen;
 mod sys;
 pub mod tls;
-pub mod untrusted;
 
 pub use listen::{ListenError, PORT, listen};
 

@@ -122,7 +122,7 @@ mod tests {
         let question = families(Metric::Throughput, 384);
         let effect = Paired::of(Scale::Ratio, &[(40.0, 38.0), (40.0, 38.0)]).unwrap().effect();
         let found = explain(&question, Some(&effect), [Some(40.0), Some(38.0)], &network()).unwrap();
-        close(found.left.unwrap(), 0.95 / found.ratio.unwrap());
+        close(found.residual.unwrap(), 0.95 / found.ratio.unwrap());
     }
 
     #[test]

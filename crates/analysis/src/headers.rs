@@ -9,8 +9,8 @@ pub const FULL_LINK: f64 = 0.9;
 /// Explains a throughput or message rate by bytes on the wire; `None` for other metrics.
 ///
 /// `means` are the measured means of baseline and candidate, in the metric's unit. On a full link of known rate the
-/// ratio is that of the header model ([`WireCost`]), and `left` is the measured ratio over it. Otherwise the headers
-/// explain nothing, and `because` says why.
+/// ratio is that of the header model ([`WireCost`]), and `residual` is the measured ratio over it. Otherwise the
+/// headers explain nothing, and `because` says why.
 pub fn explain(
     question: &Question,
     effect: Option<&Effect>,
@@ -31,10 +31,10 @@ pub(crate) fn explained(
 ) -> Explained {
     match found {
         Ok((ratio, because)) => {
-            let left = effect.map(|effect| effect.estimate / ratio);
-            Explained { by, ratio: Some(ratio), left, because }
+            let residual = effect.map(|effect| effect.estimate / ratio);
+            Explained { by, ratio: Some(ratio), residual, because }
         }
-        Err(because) => Explained { by, ratio: None, left: None, because },
+        Err(because) => Explained { by, ratio: None, residual: None, because },
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
         let link_config = link_config(Some(Rate(1_000_000_000)));
         let explained = explain(&question, Some(&effect), [Some(626.8), Some(568.2)], &link_config).unwrap();
         close(explained.ratio.unwrap(), 194.0 / 214.0);
-        close(explained.left.unwrap(), 568.2 / 626.8 * 214.0 / 194.0);
+        close(explained.residual.unwrap(), 568.2 / 626.8 * 214.0 / 194.0);
         assert_eq!(explained.because, "ipv6 128 B in 214 B of wire, against ipv4 128 B in 194 B of wire");
     }
 
@@ -199,7 +199,7 @@ mod tests {
     fn without_a_link_rate_headers_explain_nothing() {
         let question = with(Metric::MessageRate, Transport::Udp, Framing::Segment, 128);
         let explained = explain(&question, None, [Some(1.0), Some(1.0)], &link_config(None)).unwrap();
-        assert_eq!((explained.ratio, explained.left), (None, None));
+        assert_eq!((explained.ratio, explained.residual), (None, None));
         assert!(explained.because.starts_with(
             "no rate limit on the link: header sizes cannot explain the difference in message rate"
         ));

@@ -8,14 +8,14 @@
 //! | `hosted` | testbeds that a guest holds: routed ones, and Wi-Fi networks; where a study's testbeds are built |
 //! | `image` | fetching and building what guests boot from |
 //! | `shell` | manual commands on the hosts of a testbed in a guest |
-//! | [`untrusted`] | what reads others' bytes, for fuzz targets |
+//! | [`fuzzing`] | parsers of untrusted input, for fuzz targets |
 
+pub mod fuzzing;
 mod hosted;
 pub mod image;
 pub mod inside;
 mod kind;
 pub mod shell;
-pub mod untrusted;
 
 pub use hosted::placement::{Placement, find_placement};
 pub use hosted::requirements::Requirements;

@@ -38,8 +38,8 @@ pub use findings::finding::{
     CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Interval, LimitedBy, Question,
     StopReason, Tests, Verdict,
 };
-pub use findings::overall::Overall;
-pub use findings::records::{Against, Alone, Apart, Between, Change, Recorded, Unpaired};
+pub use findings::overall::Headline;
+pub use findings::records::{Apart, Change, MetricDiff, OnlyInOne, RecordDiff, Recorded, Unpaired};
 pub use findings::same_arm::{ArmOrder, SELF_ARMS, SameArm};
 pub use host::counters::{Counters, CpuTime, Drops, TcpInfo};
 pub use host::delay_points::{Clock, Compared, DelayPoints, Point};

@@ -15,7 +15,7 @@ pub use target::{Target, named, pairs, system_resolvers};
 pub use watch::{Outcome, Settings, measure};
 
 /// Parsers of untrusted input, for the fuzz targets (`fuzz/`).
-pub mod untrusted {
+pub mod fuzzing {
     pub use crate::probe::dns::read as dns_addresses;
     pub use crate::probe::http::head as http_status;
 }

@@ -15,13 +15,13 @@
 mod cached;
 mod connections;
 mod events;
+pub mod fuzzing;
 mod guard;
 mod library;
 mod metrics;
 pub mod page;
 mod routes;
 mod running;
-pub mod untrusted;
 
 use guard::Guard;
 use library::Library;

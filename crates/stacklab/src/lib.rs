@@ -5,7 +5,7 @@
 mod cli;
 mod commands;
 mod failure;
-pub mod untrusted;
+pub mod fuzzing;
 
 use clap::Parser;
 use cli::{Cli, Command};

@@ -86,12 +86,12 @@ fn run(trial: Trial, started_unix_ns: u64, number: u64) -> RunRecord {
         status: RunStatus::Valid,
         values,
         drops: Default::default(),
-        host_reports: Role::ALL.iter().map(|role| side(*role, family, transport, number)).collect(),
+        host_reports: Role::ALL.iter().map(|role| host_report(*role, family, transport, number)).collect(),
         warnings: vec![],
     }
 }
 
-fn side(role: Role, family: Family, transport: Transport, number: u64) -> HostReport {
+fn host_report(role: Role, family: Family, transport: Transport, number: u64) -> HostReport {
     let address = SocketAddr::new(family.loopback(), 1000);
     let endpoint = Endpoint {
         family,
@@ -105,10 +105,10 @@ fn side(role: Role, family: Family, transport: Transport, number: u64) -> HostRe
         congestion_control: None,
         options: Default::default(),
     };
-    let mut side = HostReport::new(role, endpoint);
+    let mut report = HostReport::new(role, endpoint);
     if role == Role::Receiver {
         let bucket = |i: u64| (10_000 + 137 * i, 1 + (100.0 * noise(number + i)) as u64);
-        side.delays = Some(Delays {
+        report.delays = Some(Delays {
             buckets: Buckets((0..200).map(bucket).collect()),
             mean_ns: 20_000.0,
             jitter_ns: None,
@@ -120,7 +120,7 @@ fn side(role: Role, family: Family, transport: Transport, number: u64) -> HostRe
             bytes: 100_000 + (10_000.0 * noise(i * number)) as u64,
             delay_mean_ns: Some(20_000.0),
         };
-        side.series = (0..10).map(row).collect();
+        report.series = (0..10).map(row).collect();
     }
-    side
+    report
 }

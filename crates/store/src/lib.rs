@@ -7,11 +7,11 @@
 mod campaign;
 mod error;
 mod explanations;
-mod hostile;
+pub mod fuzzing;
+mod limits;
 mod open;
 mod origin;
 mod runs;
-pub mod untrusted;
 
 pub use campaign::{Campaign, HostRow};
 pub use error::StoreError;

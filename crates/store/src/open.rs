@@ -1,6 +1,6 @@
 //! Creating and opening records.
 
-use crate::hostile::{self, Work};
+use crate::limits::{self, Work};
 use crate::{Campaign, HostRow, StoreError};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, params};
 use stacklab_model::{CpuScope, LARGEST_NUMBER, too_large};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The record format that this crate writes and reads (PRAGMA user_version). Older ones were never released.
-pub const FORMAT: i64 = 5;
+pub const FORMAT: i64 = 6;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
 
@@ -19,8 +19,8 @@ const APPLICATION: i64 = 0x5374_4c62;
 const WRITER_WAITS: Duration = Duration::from_secs(60);
 /// How long a reader waits for a commit.
 const READER_WAITS: Duration = Duration::from_secs(5);
-/// How long a reader waits if it can retry.
-const GLANCE_WAITS: Duration = Duration::from_secs(1);
+/// How long a reader waits that can retry.
+const UNCHECKED_WAITS: Duration = Duration::from_secs(1);
 
 /// An open record.
 pub struct Record {
@@ -71,7 +71,7 @@ impl Record {
             File::options().read(true).write(true).open(path).map_err(|reason| absent(path, &reason))?;
         let lock = lock_file(path, file)?;
         let record = Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))?;
-        record.known()?.sound()
+        record.verify_format()?.check_integrity()
     }
 
     /// Opens a record to read it, even while a campaign writes it. Reads are limited to the work that its length
@@ -82,7 +82,7 @@ impl Record {
         drop(file);
         let opened = |flags| {
             let record = Record::connect(path, flags, READER_WAITS, None)?;
-            record.limited(bytes, Work::Whole)?.known()?.sound()
+            record.limited(bytes, Work::Checked)?.verify_format()?.check_integrity()
         };
         match opened(OpenFlags::SQLITE_OPEN_READ_ONLY) {
             // A commit interrupted by a kill must be rolled back first, which a read-only opening may not do.
@@ -98,18 +98,18 @@ impl Record {
     ///
     /// # Errors
     /// The errors of [`Record::read`], and an interrupted commit.
-    pub fn glance(path: &Path) -> Result<Self, StoreError> {
+    pub fn open_unchecked(path: &Path) -> Result<Self, StoreError> {
         // Not opened: closing it would drop the locks of another thread of this program that reads the record.
         let bytes = std::fs::metadata(path).map_err(|reason| absent(path, &reason))?.len();
-        let opened = Record::connection(path, OpenFlags::SQLITE_OPEN_READ_ONLY, GLANCE_WAITS);
+        let opened = Record::connection(path, OpenFlags::SQLITE_OPEN_READ_ONLY, UNCHECKED_WAITS);
         let connection = opened.map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
-        Record::of(connection, path, None).limited(bytes, Work::Glance)?.known()
+        Record::of(connection, path, None).limited(bytes, Work::Unchecked)?.verify_format()
     }
 
     /// The campaign's row.
     pub fn campaign(&self) -> Result<Campaign, StoreError> {
         let row = self.connection.query_row(
-            "SELECT program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope,
+            "SELECT program_version, created_unix_ns, study_name, study_text, scale, settings, seed, testbed, cpu_scope,
                  sample_period_ns FROM campaign",
             [],
             |row| {
@@ -193,19 +193,19 @@ impl Record {
     fn connection(path: &Path, flags: OpenFlags, waits: Duration) -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         connection.busy_timeout(waits)?;
-        hostile::distrust(&connection)?;
+        limits::distrust(&connection)?;
         Ok(connection)
     }
 
     /// Limits the work of all reads to what a record of this length allows.
     pub(crate) fn limited(mut self, bytes: u64, work: Work) -> Result<Self, StoreError> {
-        let limited = hostile::limit_work(&mut self.connection, bytes, work);
+        let limited = limits::limit_work(&mut self.connection, bytes, work);
         limited.map_err(|e| self.error("open the record", e))?;
         Ok(self)
     }
 
     /// Refuses a file that is not a record, has another format, or contains objects that would run while it is read.
-    pub(crate) fn known(self) -> Result<Self, StoreError> {
+    pub(crate) fn verify_format(self) -> Result<Self, StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let opening = |e| self.error("open the record", e);
         let (application, found) =
@@ -219,14 +219,14 @@ impl Record {
         if found < FORMAT {
             return Err(StoreError::Older { path: self.path, found, known: FORMAT });
         }
-        if let Some(what) = hostile::more_than_tables(&self.connection).map_err(opening)? {
+        if let Some(what) = limits::more_than_tables(&self.connection).map_err(opening)? {
             return Err(StoreError::MoreThanTables { path: self.path, what });
         }
         Ok(self)
     }
 
     /// Refuses a damaged file. It reads the whole file.
-    pub(crate) fn sound(self) -> Result<Self, StoreError> {
+    pub(crate) fn check_integrity(self) -> Result<Self, StoreError> {
         let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         match sound {
             Ok(word) if word == "ok" => Ok(self),
@@ -243,7 +243,7 @@ fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
     memory.pragma_update(None, "user_version", FORMAT)?;
     memory.execute_batch(include_str!("format/schema.sql"))?;
     memory.execute(
-        "INSERT INTO campaign (id, program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope, sample_period_ns)
+        "INSERT INTO campaign (id, program_version, created_unix_ns, study_name, study_text, scale, settings, seed, testbed, cpu_scope, sample_period_ns)
          VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             campaign.program_version,

@@ -12,14 +12,14 @@ use std::path::Path;
 pub struct Origin {
     /// The tool that measured.
     pub tool: String,
-    /// Its version, if the file tells it.
+    /// Its version, if the file states it.
     pub version: Option<String>,
     /// The file's name, as it was given.
     pub file: String,
     /// SHA-256 of the file, hexadecimal.
     pub sha256: String,
-    /// What was said on the command line because the file does not tell it: `family=ipv4`; empty if nothing was.
-    pub told: String,
+    /// Options on the command line for what the file lacks: `family=ipv4`; empty if there were none.
+    pub overrides: String,
 }
 
 /// A run of a file.
@@ -49,8 +49,8 @@ impl Record {
                     insert_series(&transaction, id, direction, *role, rows)?;
                 }
                 transaction.execute(
-                    "INSERT INTO origin (run, tool, version, file, sha256, told) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                    params![id, origin.tool, origin.version, origin.file, origin.sha256, origin.told],
+                    "INSERT INTO origin (run, tool, version, file, sha256, overrides) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    params![id, origin.tool, origin.version, origin.file, origin.sha256, origin.overrides],
                 )?;
             }
             transaction.commit()
@@ -74,7 +74,7 @@ impl Record {
     pub fn origins(&self) -> Result<Vec<Origin>, StoreError> {
         let read = || -> rusqlite::Result<Vec<Origin>> {
             let mut query = self.connection.prepare(
-                "SELECT tool, version, file, sha256, told FROM origin GROUP BY file, sha256 ORDER BY min(run)",
+                "SELECT tool, version, file, sha256, overrides FROM origin GROUP BY file, sha256 ORDER BY min(run)",
             )?;
             let rows = query.query_map([], |row| {
                 Ok(Origin {
@@ -82,7 +82,7 @@ impl Record {
                     version: row.get(1)?,
                     file: row.get(2)?,
                     sha256: row.get(3)?,
-                    told: row.get(4)?,
+                    overrides: row.get(4)?,
                 })
             })?;
             rows.collect()

@@ -57,7 +57,7 @@ impl Record {
     /// The hosts' reports of one run, sender first. For a run in both directions, the forward ones come first. Empty
     /// if the record contains none.
     pub fn host_reports(&self, trial: &Trial) -> Result<Vec<HostReport>, StoreError> {
-        select_sides(&self.connection, trial).map_err(|e| self.error("read a run", e))
+        select_host_reports(&self.connection, trial).map_err(|e| self.error("read a run", e))
     }
 }
 
@@ -95,22 +95,22 @@ pub(crate) fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite
     )?;
     let id = transaction.last_insert_rowid();
     let mut add = transaction.prepare_cached(
-        "INSERT INTO value (run, metric, unit, kind, figure, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO value (run, metric, unit, kind, number, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     for (metric, value) in &run.values {
-        let (kind, figure, reason) = match value {
-            Value::Measured(figure) => ("measured", Some(figure), None),
+        let (kind, number, reason) = match value {
+            Value::Measured(number) => ("measured", Some(number), None),
             Value::Missing(reason) => ("missing", None, Some(reason)),
             Value::Invalid(reason) => ("invalid", None, Some(reason)),
         };
-        add.execute(params![id, metric.name(), metric.unit().symbol(), kind, figure, reason])?;
+        add.execute(params![id, metric.name(), metric.unit().symbol(), kind, number, reason])?;
     }
     drop(add);
     // A run has two host reports for each stream.
     for (host_reports, from) in run.host_reports.chunks(2).zip(Direction::of(cell).senders()) {
         let direction = if *from == 0 { Direction::Forward } else { Direction::Reverse };
-        for side in host_reports {
-            insert_side(transaction, id, direction, side)?;
+        for report in host_reports {
+            insert_host_report(transaction, id, direction, report)?;
         }
     }
     for warning in &run.warnings {
@@ -122,21 +122,21 @@ pub(crate) fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite
     Ok(id)
 }
 
-fn insert_side(
+fn insert_host_report(
     connection: &Connection,
     id: i64,
     direction: Direction,
-    side: &HostReport,
+    report: &HostReport,
 ) -> rusqlite::Result<()> {
-    insert_series(connection, id, direction, side.role, &side.series)?;
-    let (direction, role) = (direction.name(), side.role.name());
+    insert_series(connection, id, direction, report.role, &report.series)?;
+    let (direction, role) = (direction.name(), report.role.name());
     // Delays, series and slices have separate tables, for other programs to read.
-    let report = HostReport { delays: None, series: Vec::new(), slices: Vec::new(), ..side.clone() };
+    let rest = HostReport { delays: None, series: Vec::new(), slices: Vec::new(), ..report.clone() };
     connection.execute(
-        "INSERT INTO side (run, direction, role, report) VALUES (?1, ?2, ?3, ?4)",
-        params![id, direction, role, to_json(&report)],
+        "INSERT INTO host_report (run, direction, role, report) VALUES (?1, ?2, ?3, ?4)",
+        params![id, direction, role, to_json(&rest)],
     )?;
-    if let Some(Delays { buckets, mean_ns, jitter_ns, jitter_rfc3550_ns }) = &side.delays {
+    if let Some(Delays { buckets, mean_ns, jitter_ns, jitter_rfc3550_ns }) = &report.delays {
         connection.execute(
             "INSERT INTO delays (run, direction, role, mean_ns, jitter_ns, jitter_rfc3550_ns, buckets)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -147,7 +147,7 @@ fn insert_side(
         "INSERT INTO slice (run, direction, role, round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns, waited_ns)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
-    for slice in &side.slices {
+    for slice in &report.slices {
         add.execute(params![
             id,
             direction,
@@ -205,7 +205,7 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
         ids.insert(id, runs.len());
         runs.push(run);
     }
-    let mut query = connection.prepare("SELECT run, metric, kind, figure, reason FROM value")?;
+    let mut query = connection.prepare("SELECT run, metric, kind, number, reason FROM value")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let Some(run) = ids.get(&row.get(0)?).map(|place| &mut runs[*place]) else { continue };
@@ -264,20 +264,20 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     })
 }
 
-fn select_sides(connection: &Connection, trial: &Trial) -> rusqlite::Result<Vec<HostReport>> {
+fn select_host_reports(connection: &Connection, trial: &Trial) -> rusqlite::Result<Vec<HostReport>> {
     let mut query = connection.prepare_cached(
-        "SELECT side.run, side.role, side.report, side.direction FROM side JOIN run ON run.id = side.run
-         WHERE run.block = ?1 AND run.position = ?2 ORDER BY side.direction, side.role = 'receiver'",
+        "SELECT run.id, role, report, direction FROM host_report JOIN run ON run.id = host_report.run
+         WHERE run.block = ?1 AND run.position = ?2 ORDER BY direction, role = 'receiver'",
     )?;
     let mut rows = query.query(params![trial.block, trial.position])?;
     let mut host_reports = Vec::new();
     while let Some(row) = rows.next()? {
         let key = Key { run: row.get(0)?, role: row.get(1)?, direction: row.get(3)? };
-        let mut side: HostReport = from_json(&row.get::<_, String>(2)?)?;
-        side.delays = select_delays(connection, &key)?;
-        side.series = select_series(connection, &key)?;
-        side.slices = select_slices(connection, &key)?;
-        host_reports.push(side);
+        let mut report: HostReport = from_json(&row.get::<_, String>(2)?)?;
+        report.delays = select_delays(connection, &key)?;
+        report.series = select_series(connection, &key)?;
+        report.slices = select_slices(connection, &key)?;
+        host_reports.push(report);
     }
     Ok(host_reports)
 }

@@ -18,10 +18,11 @@
 //! | `mechanism` | the parts of each transition mechanism on a router |
 //! | `testbed` | two hosts and a link, four hosts and three links |
 //! | `services` | daemons on the receiver that the sender queries |
-//! | [`untrusted`] | what reads others' bytes, for fuzz targets |
+//! | [`fuzzing`] | parsers of untrusted input, for fuzz targets |
 //! | `topology`, `error` | the hosts' places on the path, and what can go wrong |
 
 pub mod error;
+pub mod fuzzing;
 pub mod host;
 pub mod kernel;
 pub mod link;
@@ -29,7 +30,6 @@ pub mod mechanism;
 pub mod services;
 pub mod testbed;
 pub mod topology;
-pub mod untrusted;
 
 pub use error::TestbedError;
 pub use host::launch::Host;

@@ -8,7 +8,7 @@
 //! | [`peer`] | exchanges with peers of other protocols |
 //! | `engine` | the send loop and the receive loop, sender and receiver |
 //! | [`stats`] | delays, sequence numbers, interval series, clock offset and skew |
-//! | [`untrusted`] | what reads others' bytes, for fuzz targets |
+//! | [`fuzzing`] | parsers of untrusted input, for fuzz targets |
 //! | [`foreign`] | streams in other programs' formats, by the engine's loops |
 //! | [`host`] | facts, counters, CPU time and noise floor of a host |
 //! | `sys` | the operating system: all platform code and all `unsafe` |
@@ -17,12 +17,12 @@
 
 pub mod agent;
 pub mod foreign;
+pub mod fuzzing;
 pub mod host;
 pub mod peer;
 pub mod protocol;
 pub mod stats;
 pub mod timing;
-pub mod untrusted;
 
 mod engine;
 mod error;

@@ -5,12 +5,12 @@
 //! | [`medium`] | the shared radio medium of IEEE 802.11n: who sends when, and what arrives. Pure |
 //! | [`radios`] | the kernel's simulated radios on that medium, and captures of what is on air |
 //! | `network` | access point, stations and their daemons, built inside a guest |
-//! | [`untrusted`] | what reads others' bytes, for fuzz targets |
+//! | [`fuzzing`] | parsers of untrusted input, for fuzz targets |
 
+pub mod fuzzing;
 pub mod medium;
 mod network;
 pub mod radios;
-pub mod untrusted;
 
 pub use network::build::WifiNetwork;
 pub use network::daemon::{FOLDER, VERSIONS};

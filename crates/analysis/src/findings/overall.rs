@@ -2,11 +2,11 @@
 
 use crate::comparison::distance::{back, interval_back, to_distance};
 use crate::statistics::t_quantile;
-use stacklab_model::{Comparison, Effect, Factor, Interval, Overall, Verdict};
+use stacklab_model::{Comparison, Effect, Factor, Headline, Interval, Verdict};
 use std::collections::BTreeMap;
 
 /// The differences over all cells, in the order in which they were first asked.
-pub(super) fn overall(comparisons: &[Comparison]) -> Vec<Overall> {
+pub(super) fn overall(comparisons: &[Comparison]) -> Vec<Headline> {
     let mut groups: Vec<Vec<&Comparison>> = Vec::new();
     let mut places = BTreeMap::new();
     for comparison in comparisons {
@@ -26,11 +26,11 @@ fn key(comparison: &Comparison) -> impl Ord + use<> {
     (question.factor, levels, question.metric, transport)
 }
 
-fn over(group: &[&Comparison]) -> Overall {
+fn over(group: &[&Comparison]) -> Headline {
     let question = &group[0].question;
     let effects: Option<Vec<&Effect>> = group.iter().map(|comparison| comparison.effect.as_ref()).collect();
     let verdict = at_each(group);
-    Overall {
+    Headline {
         claimed_range: claimed_range(group).filter(|_| matches!(verdict, Verdict::Better(_))),
         factor: question.factor,
         baseline: question.baseline.level(question.factor),

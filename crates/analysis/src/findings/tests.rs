@@ -55,7 +55,7 @@ fn a_campaign_becomes_its_findings() {
     assert!((candidate / baseline - throughput.effect.as_ref().unwrap().estimate).abs() < 1e-12);
     let explained = throughput.explained.as_ref().unwrap();
     assert!((explained.ratio.unwrap() - 194.0 / 214.0).abs() < 1e-9);
-    assert!((explained.left.unwrap() - 1.0).abs() < 0.01);
+    assert!((explained.residual.unwrap() - 1.0).abs() < 0.01);
     assert_eq!(loss.verdict, Verdict::Nothing("ipv4: not recorded".into()));
     assert_eq!((loss.stop_reason, &loss.explained), (StopReason::Cap, &None));
 }

@@ -7,7 +7,7 @@ use crate::findings::campaign::Campaign;
 use crate::records::environment::differences;
 use crate::records::unpaired::{against, judge};
 use crate::runs::Runs;
-use stacklab_model::{Alone, Between, Cell, Metric, Recorded, Scale};
+use stacklab_model::{Cell, Metric, OnlyInOne, RecordDiff, Recorded, Scale};
 
 /// The margin of metrics on the ratio scale if the first campaign's study states none.
 const MARGIN: f64 = 0.02;
@@ -31,7 +31,7 @@ pub fn between(
     names: [&str; 2],
     metrics: &[Metric],
     allowed: Option<f64>,
-) -> Result<Between, NothingInCommon> {
+) -> Result<RecordDiff, NothingInCommon> {
     let [metrics_a, metrics_b] = [a, b].map(|campaign| taken(campaign, metrics));
     let shared: Vec<Metric> = metrics_a.iter().filter(|metric| metrics_b.contains(metric)).copied().collect();
     let cells: Vec<&Cell> = a.cells.iter().filter(|cell| b.cells.contains(cell)).collect();
@@ -52,11 +52,11 @@ pub fn between(
         return Err(NothingInCommon::Metrics);
     }
     judge(&mut figures, allowed);
-    let only = |campaign: &Campaign, other: &Campaign, taken: &[Metric]| Alone {
+    let only = |campaign: &Campaign, other: &Campaign, taken: &[Metric]| OnlyInOne {
         cells: campaign.cells.iter().filter(|cell| !other.cells.contains(cell)).cloned().collect(),
         metrics: taken.iter().filter(|metric| !shared.contains(metric)).copied().collect(),
     };
-    Ok(Between {
+    Ok(RecordDiff {
         a: recorded(a, names[0]),
         b: recorded(b, names[1]),
         differences: differences(a, b),
@@ -110,7 +110,7 @@ mod tests {
     use crate::fixtures::{cell, invalid, link_config, question, run};
     use crate::statistics::benjamini_hochberg;
     use stacklab_model::{
-        Against, Change, CpuScope, Family, Length, LinkConfig, Pacing, Probe, ProbeSpec, Question, Rate,
+        Change, CpuScope, Family, Length, LinkConfig, MetricDiff, Pacing, Probe, ProbeSpec, Question, Rate,
         RunRecord, Topology, Transport, Unpaired,
     };
 
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    fn compared(a: &RecordData, b: &RecordData, allowed: Option<f64>) -> Between {
+    fn compared(a: &RecordData, b: &RecordData, allowed: Option<f64>) -> RecordDiff {
         between([&a.campaign(), &b.campaign()], ["a.stacklab", "b.stacklab"], &[], allowed).unwrap()
     }
 
@@ -192,7 +192,7 @@ mod tests {
         );
     }
 
-    fn one(metric: Metric, a: &[f64], b: &[f64], allowed: Option<f64>) -> Against {
+    fn one(metric: Metric, a: &[f64], b: &[f64], allowed: Option<f64>) -> MetricDiff {
         compared(&RecordData::of(metric, a), &RecordData::of(metric, b), allowed).figures.remove(0)
     }
 
@@ -319,8 +319,8 @@ mod tests {
         b.probes = stream(&[Metric::Throughput, Metric::Jitter, Metric::GeneratorTxError]);
         let found = compared(&a, &b, None);
         assert_eq!(found.figures.len(), 1);
-        assert_eq!(found.only_a, Alone { cells: vec![small], metrics: vec![Metric::Loss] });
-        assert_eq!(found.only_b, Alone { cells: vec![large], metrics: vec![Metric::Jitter] });
+        assert_eq!(found.only_a, OnlyInOne { cells: vec![small], metrics: vec![Metric::Loss] });
+        assert_eq!(found.only_b, OnlyInOne { cells: vec![large], metrics: vec![Metric::Jitter] });
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::estimate::estimate;
 use crate::runs::figure;
 use crate::statistics::{Welch, benjamini_hochberg, welch};
 use stacklab_model::{
-    Against, Better, Cell, Change, Estimate, Interval, Metric, Question, RunRecord, Scale, Unit, Unpaired,
+    Better, Cell, Change, Estimate, Interval, Metric, MetricDiff, Question, RunRecord, Scale, Unit, Unpaired,
 };
 
 /// One metric of one cell. `unlike` is the reason why the two figures are not comparable, if there is one.
@@ -17,7 +17,7 @@ pub(crate) fn against(
     margin: f64,
     unlike: Option<String>,
     allowed: Option<f64>,
-) -> Against {
+) -> MetricDiff {
     let [a, b] = runs.map(|runs| estimate(runs, metric));
     let [first, second] =
         runs.map(|runs| runs.iter().filter_map(|run| figure(run, metric)).collect::<Vec<f64>>());
@@ -34,7 +34,7 @@ pub(crate) fn against(
     };
     // A cell that is no longer measured fails the comparison. Others fail when all are judged.
     let fails = allowed.is_some() && fit[0].is_ok() && fit[1].is_err();
-    Against {
+    MetricDiff {
         change: match &effect {
             // Until `judge` has seen all.
             Ok(_) => Change::Inconclusive,
@@ -129,8 +129,8 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
 
 /// Whether the whole range of a claim is worse than what is allowed. Of rates and times that is a ratio; of shares and
 /// per cents it is in points; of other differences in per cent of the first record's mean, and the margin at least.
-fn is_beyond(figure: &Against, allowed: f64) -> bool {
-    let Against { metric, margin, a: first, .. } = figure;
+fn is_beyond(figure: &MetricDiff, allowed: f64) -> bool {
+    let MetricDiff { metric, margin, a: first, .. } = figure;
     let Some(Interval { low, high }) = figure.effect.as_ref().and_then(|effect| effect.claimed_interval)
     else {
         return false;
@@ -159,7 +159,7 @@ fn is_beyond(figure: &Against, allowed: f64) -> bool {
 /// 2.5 %, so that at most one in twenty of all claims is expected to be false. A difference that is sure is said, also
 /// where it is inside the margin. Each claim has a range that allows for the selection, as in a campaign. A figure that
 /// is claimed to be worse fails if its whole range is worse than what is allowed.
-pub(crate) fn judge(figures: &mut [Against], allowed: Option<f64>) {
+pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
     let members: Vec<&Unpaired> = figures.iter().filter_map(|figure| figure.effect.as_ref()).collect();
     let adjusted = |of: fn(&Unpaired) -> f64| {
         benjamini_hochberg(&members.iter().map(|effect| of(effect)).collect::<Vec<f64>>())
@@ -185,10 +185,10 @@ pub(crate) fn judge(figures: &mut [Against], allowed: Option<f64>) {
 }
 
 /// The ranges of what is claimed, with differences and equality counted separately.
-fn claim_ranges(figures: &mut [Against]) {
-    let is_different = |figure: &Against| matches!(figure.change, Change::Better | Change::Worse);
-    let is_equivalent = |figure: &Against| figure.change == Change::Equivalent;
-    let count = |is_of: &dyn Fn(&Against) -> bool| figures.iter().filter(|figure| is_of(figure)).count();
+fn claim_ranges(figures: &mut [MetricDiff]) {
+    let is_different = |figure: &MetricDiff| matches!(figure.change, Change::Better | Change::Worse);
+    let is_equivalent = |figure: &MetricDiff| figure.change == Change::Equivalent;
+    let count = |is_of: &dyn Fn(&MetricDiff) -> bool| figures.iter().filter(|figure| is_of(figure)).count();
     let family = count(&|figure| figure.effect.is_some());
     let claims = [count(&is_different), count(&is_equivalent)];
     for figure in figures {

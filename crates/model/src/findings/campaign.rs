@@ -2,7 +2,7 @@
 
 use crate::explanation::pair::Explanation;
 use crate::findings::finding::{CellEstimate, Comparison};
-use crate::findings::overall::Overall;
+use crate::findings::overall::Headline;
 use crate::findings::same_arm::{ArmOrder, SameArm};
 use crate::host::facts::CpuScope;
 use crate::trial::run::Warning;
@@ -29,7 +29,7 @@ pub struct Findings {
     /// Number of invalid runs (not measured as planned), by reason.
     pub invalid_runs: Vec<(usize, String)>,
     /// The testbed in one sentence.
-    #[serde(rename = "bed")]
+    #[serde(rename = "testbed")]
     pub testbed_description: String,
     /// The hosts, one sentence each.
     pub hosts: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Findings {
     pub comparisons: Vec<Comparison>,
     /// Each difference over all cells in which it was asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub overall: Vec<Overall>,
+    pub overall: Vec<Headline>,
     /// The A/A check of an interleaved campaign: an arm against itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub same_arm: Vec<SameArm>,

@@ -143,7 +143,7 @@ pub struct Explained {
     /// Candidate divided by baseline by these alone; `None` if they explain nothing (no rate limit).
     pub ratio: Option<f64>,
     /// Measured ratio divided by explained ratio: the effect of the stacks.
-    pub left: Option<f64>,
+    pub residual: Option<f64>,
     /// The reasoning in a few words.
     pub because: String,
 }

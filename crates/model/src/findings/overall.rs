@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Two levels of a factor compared by one metric, over all sizes and other factors. One transport at a time, unless it
 /// is the factor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Overall {
+pub struct Headline {
     /// The factor that differs.
     pub factor: Factor,
     /// Its baseline level.

@@ -65,7 +65,7 @@ pub struct Unpaired {
 
 /// One metric of one cell that both records contain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Against {
+pub struct MetricDiff {
     /// The cell.
     pub cell: Cell,
     /// The metric.
@@ -102,7 +102,7 @@ pub struct Apart {
 
 /// Items that only one of two records contains.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Alone {
+pub struct OnlyInOne {
     /// Cells.
     pub cells: Vec<Cell>,
     /// Metrics.
@@ -123,7 +123,7 @@ pub struct Recorded {
     /// Seed of the plan.
     pub seed: u64,
     /// The testbed in one sentence.
-    #[serde(rename = "bed")]
+    #[serde(rename = "testbed")]
     pub testbed_description: String,
     /// The scope of the CPU figures.
     pub cpu_scope: CpuScope,
@@ -135,7 +135,7 @@ pub struct Recorded {
 
 /// The comparison of two records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Between {
+pub struct RecordDiff {
     /// The first record.
     pub a: Recorded,
     /// The second record, which is compared with the first.
@@ -143,11 +143,11 @@ pub struct Between {
     /// Differences between their testbeds, hosts and probes.
     pub differences: Vec<Apart>,
     /// Items that only the first record contains.
-    pub only_a: Alone,
+    pub only_a: OnlyInOne,
     /// Items that only the second record contains.
-    pub only_b: Alone,
+    pub only_b: OnlyInOne,
     /// By how much the second record may be worse (0.05 is 5 %), if an allowance was given.
     pub allowed: Option<f64>,
     /// Every metric of every cell that both records contain.
-    pub figures: Vec<Against>,
+    pub figures: Vec<MetricDiff>,
 }

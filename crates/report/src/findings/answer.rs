@@ -4,7 +4,7 @@ use crate::findings::claims::of_overall;
 use crate::findings::groups::MANY;
 use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, factor, fixed, is_factor, signed};
-use stacklab_model::{Effect, Factor, Findings, Metric, Overall, Scale, Transport, Verdict, once_each};
+use stacklab_model::{Effect, Factor, Findings, Headline, Metric, Scale, Transport, Verdict, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `IPv6 vs IPv4 over UDP: worse in throughput (3.9 to 4.9 % lower), RTT (0.8 to 1.4 % higher); equivalent: loss. 40 of
@@ -16,12 +16,12 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
     for one in all {
         candidates.entry((one.factor, &one.baseline)).or_default().insert(&one.candidate);
     }
-    let is_many = |one: &Overall| candidates[&(one.factor, one.baseline.as_str())].len() >= MANY;
-    let key = |one: &'_ Overall| {
+    let is_many = |one: &Headline| candidates[&(one.factor, one.baseline.as_str())].len() >= MANY;
+    let key = |one: &'_ Headline| {
         let candidate = (!is_many(one)).then(|| one.candidate.clone());
         (one.factor, one.baseline.clone(), candidate, one.transport)
     };
-    let mut groups: Vec<(Key, Vec<&Overall>)> = Vec::new();
+    let mut groups: Vec<(Key, Vec<&Headline>)> = Vec::new();
     for one in all {
         let key = key(one);
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -43,7 +43,7 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
     if findings.is_sampled {
         return (!sentences.is_empty()).then(|| sentences.join(" "));
     }
-    let [asked, answered] = [|one: &Overall| one.comparisons, |one: &Overall| one.answered]
+    let [asked, answered] = [|one: &Headline| one.comparisons, |one: &Headline| one.answered]
         .map(|part| all.iter().map(part).sum::<usize>());
     (asked > 0).then(|| format!("{} {answered} of {asked} comparisons answered.", sentences.join(" ")))
 }
@@ -52,21 +52,21 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
 /// levels.
 type Key = (Factor, String, Option<String>, Option<Transport>);
 
-fn over(one: &Overall) -> String {
+fn over(one: &Headline) -> String {
     one.transport.map_or_else(String::new, |of| format!(" over {}", Factor::Transport.level_label(of.name())))
 }
 
-fn sentence(group: &[&Overall]) -> String {
+fn sentence(group: &[&Headline]) -> String {
     let first = group[0];
     let [candidate, baseline] =
         [&first.candidate, &first.baseline].map(|level| first.factor.level_label(level));
-    let name = |one: &Overall| one.metric.label();
-    let parts = |words: &str, of: &dyn Fn(&Overall) -> bool, say: fn(&Overall) -> String| {
+    let name = |one: &Headline| one.metric.label();
+    let parts = |words: &str, of: &dyn Fn(&Headline) -> bool, say: fn(&Headline) -> String| {
         let said: Vec<String> = group.iter().filter(|one| of(one)).map(|one| say(one)).collect();
         (!said.is_empty()).then(|| format!("{words} {}", said.join(", ")))
     };
-    let is_better = |one: &Overall, level: &String| one.verdict == Verdict::Better(level.clone());
-    let is_open = |one: &Overall| one.verdict == Verdict::Inconclusive;
+    let is_better = |one: &Headline, level: &String| one.verdict == Verdict::Better(level.clone());
+    let is_open = |one: &Headline| one.verdict == Verdict::Inconclusive;
     let said = [
         parts("worse in", &|one| is_better(one, &one.baseline), of_overall),
         parts("better in", &|one| is_better(one, &one.candidate), of_overall),
@@ -81,16 +81,16 @@ fn sentence(group: &[&Overall]) -> String {
 }
 
 /// `12 mechanisms vs native over UDP: throughput worse with 3, undecided with 9; ..`.
-fn of_many(group: &[&Overall]) -> String {
+fn of_many(group: &[&Headline]) -> String {
     let first = group[0];
     let levels = once_each(group.iter().map(|one| one.candidate.as_str())).len();
     let counts = |metric: Metric| {
-        let of = |test: &dyn Fn(&Overall) -> bool| {
+        let of = |test: &dyn Fn(&Headline) -> bool| {
             group.iter().filter(|one| one.metric == metric && test(one)).count()
         };
         let better =
-            |level: fn(&Overall) -> &String| of(&|one| one.verdict == Verdict::Better(level(one).clone()));
-        let is_open = |one: &Overall| one.verdict == Verdict::Inconclusive;
+            |level: fn(&Headline) -> &String| of(&|one| one.verdict == Verdict::Better(level(one).clone()));
+        let is_open = |one: &Headline| one.verdict == Verdict::Inconclusive;
         let said = [
             ("worse with", better(|one| &one.baseline)),
             ("better with", better(|one| &one.candidate)),
@@ -111,7 +111,7 @@ fn of_many(group: &[&Overall]) -> String {
 }
 
 /// `throughput (-10.0 to +0.1 %, 3 of 6 answered)`: what holds at one size does not at another.
-fn by_cell(one: &Overall) -> String {
+fn by_cell(one: &Headline) -> String {
     let unit = DisplayUnit::of(one.metric);
     let range = one.range.map_or_else(String::new, |[low, high]| match is_factor(one.metric.scale(), high) {
         true => format!("{} to {}, ", factor(low), factor(high)),
@@ -155,9 +155,9 @@ mod tests {
     use crate::tests::fixtures::{explanations, findings};
     use stacklab_model::Interval;
 
-    fn overall(metric: Metric, transport: Transport, estimate: f64, verdict: Verdict) -> Overall {
+    fn overall(metric: Metric, transport: Transport, estimate: f64, verdict: Verdict) -> Headline {
         let interval = Interval { low: estimate - 0.003, high: estimate + 0.003 };
-        Overall {
+        Headline {
             factor: Factor::Family,
             baseline: "ipv4".into(),
             candidate: "ipv6".into(),
@@ -189,7 +189,7 @@ mod tests {
             overall(Loss, Transport::Udp, 0.0, Verdict::Equivalent),
             overall(Rtt, Transport::Udp, 1.011, Verdict::Better("ipv4".into())),
             overall(Throughput, Transport::Tcp, 0.99, Verdict::Inconclusive),
-            Overall { answered: 0, ..overall(Rtt, Transport::Tcp, 1.0, Verdict::Inconclusive) },
+            Headline { answered: 0, ..overall(Rtt, Transport::Tcp, 1.0, Verdict::Inconclusive) },
         ];
         let said = answer(&Findings { overall, ..findings() }).unwrap();
         assert_eq!(
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn many_levels_have_one_sentence() {
-        let of = |level: &str, verdict| Overall {
+        let of = |level: &str, verdict| Headline {
             factor: Factor::Mechanism,
             baseline: "native".into(),
             candidate: level.into(),
@@ -216,7 +216,7 @@ mod tests {
             of("gre4", worse()),
             of("nat64", nothing),
             of("siit", Verdict::Equivalent),
-            Overall { answered: 0, ..of("ipip", Verdict::Inconclusive) },
+            Headline { answered: 0, ..of("ipip", Verdict::Inconclusive) },
         ];
         let said = answer(&Findings { overall: overall.clone(), ..findings() }).unwrap();
         assert_eq!(
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn factors_with_the_same_levels_have_a_sentence_each() {
-        let of = |factor| Overall {
+        let of = |factor| Headline {
             factor,
             baseline: "65536".into(),
             candidate: "1048576".into(),

@@ -1,7 +1,7 @@
 //! How large a claimed difference is: the range that allows for the selection of the claims.
 
 use crate::rendering::numbers::{DisplayUnit, fixed, range, significant};
-use stacklab_model::{Against, Better, Change, Comparison, Interval, Metric, Overall, Scale, Verdict};
+use stacklab_model::{Better, Change, Comparison, Headline, Interval, Metric, MetricDiff, Scale, Verdict};
 use std::fmt;
 
 /// The least and the most of a difference in the claimed direction, in the difference's unit.
@@ -64,7 +64,7 @@ pub(crate) fn of_row(row: &Comparison) -> Option<Claimed> {
 }
 
 /// Of a figure of two records that is better or worse in the second one.
-pub(crate) fn of_figure(row: &Against) -> Option<Claimed> {
+pub(crate) fn of_figure(row: &MetricDiff) -> Option<Claimed> {
     let is_better = match row.change {
         Change::Better => true,
         Change::Worse => false,
@@ -75,7 +75,7 @@ pub(crate) fn of_figure(row: &Against) -> Option<Claimed> {
 }
 
 /// Of a difference over all cells in which one arm is better, as of the candidate: `throughput (1.2 to 4.0 % lower)`.
-pub(crate) fn of_overall(one: &Overall) -> String {
+pub(crate) fn of_overall(one: &Headline) -> String {
     let is_candidate = one.verdict == Verdict::Better(one.candidate.clone());
     let is_more = is_more(one.metric, is_candidate);
     let claimed = one.claimed_range.and_then(|range| {

@@ -133,7 +133,7 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
             rows.iter().map(|row| explained(row, figure, places, notes)).collect()
         };
         table.push_optional(format!("{by}, %"), column(|explained| explained.ratio, &mut notes));
-        table.push_optional("left, %", column(|explained| explained.left, &mut notes));
+        table.push_optional("rest, %", column(|explained| explained.residual, &mut notes));
     }
     let pairs =
         |row: &&Comparison| row.effect.as_ref().map_or(NONE.into(), |effect| effect.pairs.to_string());

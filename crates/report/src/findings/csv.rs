@@ -149,7 +149,7 @@ fn explained() -> [Column<FindingRow>; 3] {
         column("explained", "the ratio that headers, or airtime on Wi-Fi, alone explain", |explained| {
             figure(explained.ratio)
         }),
-        column("left", "measured ratio over explained ratio", |explained| figure(explained.left)),
+        column("residual", "measured ratio over explained ratio", |explained| figure(explained.residual)),
         column("because", "the reasoning behind `explained`, or why it is empty", |explained| {
             explained.because.clone()
         }),

@@ -98,15 +98,15 @@ pub(crate) fn explain(by: LimitedBy) -> &'static str {
 fn headers(group: &Group) -> String {
     let explained = || group.rows.iter().filter_map(|row| row.explained.as_ref());
     let ratios: Vec<f64> = explained().filter_map(|explained| explained.ratio).map(percent).collect();
-    let left: Vec<f64> = explained().filter_map(|explained| explained.left).map(percent).collect();
+    let residual: Vec<f64> = explained().filter_map(|explained| explained.residual).map(percent).collect();
     let Some(by) = explained().next().map(|explained| explained.by) else { return String::new() };
-    if ratios.is_empty() || left.is_empty() {
+    if ratios.is_empty() || residual.is_empty() {
         return String::new();
     }
     format!(
         "; {} {} %, leaving {} % to the stacks",
         explain(by),
         range(&ratios, signed),
-        range(&left, signed)
+        range(&residual, signed)
     )
 }

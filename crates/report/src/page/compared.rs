@@ -3,10 +3,10 @@
 use crate::page::document::{BlockView, Compared};
 use crate::page::rounding::facts;
 use crate::rendering::document::Block;
-use stacklab_model::{Between, Change};
+use stacklab_model::{Change, RecordDiff};
 
 /// The page's content for the comparison of two records.
-pub fn compared(found: &Between) -> Compared {
+pub fn compared(found: &RecordDiff) -> Compared {
     Compared {
         headline: headline(found),
         blocks: crate::records::document(found).into_iter().map(view).collect(),
@@ -14,7 +14,7 @@ pub fn compared(found: &Between) -> Compared {
 }
 
 /// `B is better in 1 of 42 figures and worse in 2; 3 are equivalent, 36 are undecided.`
-fn headline(found: &Between) -> String {
+fn headline(found: &RecordDiff) -> String {
     let count = |is: fn(&Change) -> bool| found.figures.iter().filter(|row| is(&row.change)).count();
     let [better, worse, alike] = [
         count(|change| matches!(change, Change::Better)),

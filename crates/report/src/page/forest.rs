@@ -5,7 +5,7 @@ use crate::page::document::{ForestRow, Outcome, Span};
 use crate::page::rounding::rounded;
 use crate::rendering::numbers::{DisplayUnit, NONE, difference_decimals, difference_parts, is_factor};
 use stacklab_model::{
-    Better, Comparison, Effect, Factor, Findings, Interval, Metric, Overall, Question, Scale, Verdict,
+    Better, Comparison, Effect, Factor, Findings, Headline, Interval, Metric, Question, Scale, Verdict,
     once_each,
 };
 
@@ -17,7 +17,7 @@ pub(super) struct Pairs<'a>(Vec<Pair<'a>>);
 
 impl<'a> Pairs<'a> {
     pub(super) fn new(findings: &'a Findings) -> Self {
-        let pair = |one: &'a Overall| (one.factor, &one.baseline[..], &one.candidate[..]);
+        let pair = |one: &'a Headline| (one.factor, &one.baseline[..], &one.candidate[..]);
         Pairs(once_each(findings.overall.iter().map(pair)))
     }
 
@@ -48,7 +48,7 @@ impl<'a> Pairs<'a> {
         findings.overall.iter().map(|one| self.row(findings, one, index.shown(one.metric))).collect()
     }
 
-    fn row(&self, findings: &Findings, one: &Overall, unit: DisplayUnit) -> ForestRow {
+    fn row(&self, findings: &Findings, one: &Headline, unit: DisplayUnit) -> ForestRow {
         let scale = one.metric.scale();
         let span = |effect: &Effect| {
             let [middle, low, high] = ends(effect, &unit).map(|figure| rounded(figure, 4));
@@ -94,7 +94,7 @@ impl<'a> Pairs<'a> {
 
 /// How many comparisons have an answer, of how many.
 pub(super) fn answered(findings: &Findings) -> String {
-    let sum = |part: fn(&Overall) -> usize| findings.overall.iter().map(part).sum::<usize>();
+    let sum = |part: fn(&Headline) -> usize| findings.overall.iter().map(part).sum::<usize>();
     format!("{} of {} comparisons answered", sum(|one| one.answered), sum(|one| one.comparisons))
 }
 
@@ -122,7 +122,7 @@ fn shown(effect: &Effect, unit: &DisplayUnit) -> String {
 }
 
 /// The answer over all cells; where cells differ, how many have one.
-fn words(one: &Overall) -> String {
+fn words(one: &Headline) -> String {
     match &one.verdict {
         Verdict::Better(level) => format!("{} better", one.factor.level_label(level)),
         Verdict::Equivalent => "equivalent".to_owned(),
@@ -143,7 +143,7 @@ pub(super) fn margin(metric: Metric, margin: f64, unit: &DisplayUnit) -> [f64; 2
 }
 
 /// Whether a difference over all cells is over this comparison's, too.
-fn is_part(one: &Overall, comparison: &Comparison) -> bool {
+fn is_part(one: &Headline, comparison: &Comparison) -> bool {
     let question = &comparison.question;
     let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);
     (question.factor, question.metric, transport) == (one.factor, one.metric, one.transport)
@@ -171,7 +171,7 @@ mod tests {
             interval90: interval,
             interval95: interval,
         };
-        findings.overall = vec![Overall {
+        findings.overall = vec![Headline {
             factor: of.question.factor,
             baseline: of.question.baseline.level(of.question.factor),
             candidate: of.question.candidate.level(of.question.factor),

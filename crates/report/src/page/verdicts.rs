@@ -160,7 +160,7 @@ fn headers(row: &Comparison, places: usize) -> Option<String> {
             "{} {} %, leaving {} % to the stacks ({})",
             explain(explained.by),
             part(explained.ratio),
-            part(explained.left),
+            part(explained.residual),
             explained.because
         ),
         None => explained.because.clone(),

@@ -5,35 +5,35 @@ use crate::findings::columns::{Subject, estimate, settings, subject};
 use crate::findings::csv::scale;
 use crate::rendering::columns::{self, Column, figure};
 use crate::rendering::csv_cells::Cells;
-use stacklab_model::{Against, Between, Change, Unpaired};
+use stacklab_model::{Change, MetricDiff, RecordDiff, Unpaired};
 
 /// Header and rows.
-pub(crate) fn render(found: &Between, texts: Cells) -> String {
+pub(crate) fn render(found: &RecordDiff, texts: Cells) -> String {
     columns::render(&columns(), found.figures.iter().cloned(), texts)
 }
 
 /// The columns.
-pub(crate) fn columns() -> Vec<Column<Against>> {
+pub(crate) fn columns() -> Vec<Column<MetricDiff>> {
     let mut columns = subject(subject_of, false);
     columns.push(Column::new(
         "margin",
         "the largest difference that does not matter: a ratio (0.02 is 2 %), or in the unit",
-        |row: &Against| row.margin.to_string(),
+        |row: &MetricDiff| row.margin.to_string(),
     ));
     columns.extend(settings(subject_of, false));
-    columns.extend(estimate("a_", None, |row: &Against| Some(&row.a)));
-    columns.extend(estimate("b_", Some("record A"), |row: &Against| Some(&row.b)));
+    columns.extend(estimate("a_", None, |row: &MetricDiff| Some(&row.a)));
+    columns.extend(estimate("b_", Some("record A"), |row: &MetricDiff| Some(&row.b)));
     columns.extend(effect());
     columns.extend([
         Column::new(
             "verdict",
             "of record B: `better`, `worse`, `equivalent`, `inconclusive` or `nothing`",
-            |row: &Against| row.change.name().to_owned(),
+            |row: &MetricDiff| row.change.name().to_owned(),
         ),
         Column::new(
             "reason",
             "why there is nothing to compare, where the verdict is `nothing`",
-            |row: &Against| match &row.change {
+            |row: &MetricDiff| match &row.change {
                 Change::Nothing(reason) => reason.clone(),
                 _ => String::new(),
             },
@@ -41,20 +41,20 @@ pub(crate) fn columns() -> Vec<Column<Against>> {
         Column::new(
             "fails",
             "`yes` if record B is worse by more than allowed, or lacks a figure that A has",
-            |row: &Against| if row.fails { "yes" } else { "no" }.to_owned(),
+            |row: &MetricDiff| if row.fails { "yes" } else { "no" }.to_owned(),
         ),
     ]);
     columns
 }
 
-fn subject_of(row: &Against) -> Subject<'_> {
+fn subject_of(row: &MetricDiff) -> Subject<'_> {
     Subject { metric: row.metric, cell: &row.cell, compared: None }
 }
 
 /// The effect, its interval and tests.
-fn effect() -> [Column<Against>; 10] {
+fn effect() -> [Column<MetricDiff>; 10] {
     let column = |name: &str, doc: &str, value: fn(&Unpaired) -> String| {
-        Column::new(name, doc, move |row: &Against| row.effect.as_ref().map(value).unwrap_or_default())
+        Column::new(name, doc, move |row: &MetricDiff| row.effect.as_ref().map(value).unwrap_or_default())
     };
     [
         column("effect_scale", "`ratio`: B over A; `difference`: B minus A", |effect| scale(effect.scale)),

@@ -8,7 +8,7 @@ use crate::rendering::numbers::{
     DisplayUnit, NONE, aligned, difference_decimals, difference_heading, difference_parts, is_factor, p_value,
 };
 use stacklab_model::{
-    Against, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Scale, Transport,
+    Change, CpuScope, Estimate, Factor, Framing, Metric, MetricDiff, RecordDiff, Scale, Transport,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Group<'a> {
     metric: Metric,
     place: String,
-    rows: Vec<&'a Against>,
+    rows: Vec<&'a MetricDiff>,
     factors: Vec<Factor>,
 }
 
 /// All figures in groups, by metric, transport and framing.
-pub(super) fn groups(found: &Between) -> Vec<Group<'_>> {
+pub(super) fn groups(found: &RecordDiff) -> Vec<Group<'_>> {
     let varied = varied(found.figures.iter().map(|row| &row.cell));
-    let mut sorted: BTreeMap<(Metric, Transport, Framing), Vec<&Against>> = BTreeMap::new();
+    let mut sorted: BTreeMap<(Metric, Transport, Framing), Vec<&MetricDiff>> = BTreeMap::new();
     for row in &found.figures {
         sorted.entry((row.metric, row.cell.transport, row.cell.framing)).or_default().push(row);
     }
@@ -43,7 +43,7 @@ pub(super) fn groups(found: &Between) -> Vec<Group<'_>> {
 }
 
 impl Group<'_> {
-    pub(super) fn blocks(&self, found: &Between) -> [Block; 3] {
+    pub(super) fn blocks(&self, found: &RecordDiff) -> [Block; 3] {
         let figures = self.rows.iter().flat_map(|row| [row.a.mean, row.b.mean]).flatten();
         let shown = DisplayUnit::fitting(self.metric, figures);
         let margin = match (self.metric.scale(), self.rows[0].margin) {
@@ -78,8 +78,9 @@ impl Group<'_> {
         let cells = distances(rows, shown);
         table.push(difference_heading(shown.difference_unit, &cells), true, cells);
         table.push_optional("n", rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
-        let p =
-            |row: &&Against| row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p));
+        let p = |row: &&MetricDiff| {
+            row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p))
+        };
         table.push_optional("p", rows.iter().map(p).collect());
         table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
         table.footnotes = notes;
@@ -90,7 +91,7 @@ impl Group<'_> {
     pub(super) fn summary(&self) -> String {
         let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
         let told = verdicts.into_iter().filter_map(|name| {
-            let rows: Vec<&&Against> = self.rows.iter().filter(|row| row.change.name() == name).collect();
+            let rows: Vec<&&MetricDiff> = self.rows.iter().filter(|row| row.change.name() == name).collect();
             let by = rows.iter().filter_map(|row| of_figure(row)).reduce(Claimed::with);
             let by = by.map_or_else(String::new, |by| format!(" (by {by})"));
             let name = match name {
@@ -105,12 +106,12 @@ impl Group<'_> {
 }
 
 /// Figures of different scopes are not compared.
-fn scope(found: &Between) -> CpuScope {
+fn scope(found: &RecordDiff) -> CpuScope {
     found.a.cpu_scope
 }
 
 /// `-8.41 [-8.43, -8.39]`.
-fn distances(rows: &[&Against], shown: &DisplayUnit) -> Vec<String> {
+fn distances(rows: &[&MetricDiff], shown: &DisplayUnit) -> Vec<String> {
     let effects = || rows.iter().map(|row| row.effect.as_ref());
     let percents = effects().flatten().filter(|effect| !is_factor(effect.scale, effect.estimate));
     let places = difference_decimals(percents.map(|effect| {
@@ -128,7 +129,7 @@ fn distances(rows: &[&Against], shown: &DisplayUnit) -> Vec<String> {
     aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
 }
 
-fn verdict(row: &Against, notes: &mut Footnotes) -> String {
+fn verdict(row: &MetricDiff, notes: &mut Footnotes) -> String {
     let verdict = match &row.change {
         change @ (Change::Better | Change::Worse) => format!("B {}", change.name()),
         Change::Nothing(reason) => format!("nothing {}", notes.mark(reason)),

@@ -10,13 +10,13 @@ use crate::rendering::format::OutputFormat;
 use crate::rendering::json::versioned_json;
 use crate::rendering::width::Width;
 use crate::rendering::{markdown, text};
-use stacklab_model::{Alone, Apart, Between, Cell, Recorded};
+use stacklab_model::{Apart, Cell, OnlyInOne, RecordDiff, Recorded};
 
 /// Version of the JSON of two compared records.
 pub const BETWEEN_FORMAT_VERSION: u32 = 1;
 
 /// Renders the comparison of two records, A being the first one. `width` is the number of columns for prose.
-pub fn between(found: &Between, format: OutputFormat, width: Width) -> String {
+pub fn between(found: &RecordDiff, format: OutputFormat, width: Width) -> String {
     match format {
         OutputFormat::Text => text::render(&document(found), width),
         OutputFormat::Markdown => markdown::render(&document(found)),
@@ -27,7 +27,7 @@ pub fn between(found: &Between, format: OutputFormat, width: Width) -> String {
 }
 
 /// The parts of the report.
-pub(crate) fn document(found: &Between) -> Vec<Block> {
+pub(crate) fn document(found: &RecordDiff) -> Vec<Block> {
     let groups = groups(found);
     let mut blocks = vec![
         Block::Title(title(found)),
@@ -67,18 +67,18 @@ fn recorded(record: &Recorded) -> String {
 }
 
 /// `testbed.rate: 100 Mbit/s in A, 50 Mbit/s in B`; a list, since sentences do not fit columns.
-fn differences(found: &Between) -> Vec<String> {
+fn differences(found: &RecordDiff) -> Vec<String> {
     found.differences.iter().map(|Apart { what, a, b }| format!("{what}: {a} in A, {b} in B")).collect()
 }
 
-fn title(found: &Between) -> String {
+fn title(found: &RecordDiff) -> String {
     let (a, b) = (&found.a.title, &found.b.title);
     if a == b { format!("B against A: {a}") } else { "B against A".to_owned() }
 }
 
-fn alone(found: &Between) -> Vec<String> {
+fn alone(found: &RecordDiff) -> Vec<String> {
     let mut points = Vec::new();
-    for (name, Alone { cells, metrics }) in [("A", &found.only_a), ("B", &found.only_b)] {
+    for (name, OnlyInOne { cells, metrics }) in [("A", &found.only_a), ("B", &found.only_b)] {
         if !cells.is_empty() {
             let named = cells.iter().map(Cell::label).collect::<Vec<_>>().join(", ");
             points.push(format!("only {name} has {}: {named}", count(cells.len(), "cell")));
@@ -92,7 +92,7 @@ fn alone(found: &Between) -> Vec<String> {
 }
 
 /// What is worse and better in B, and how much is uncertain.
-fn answer(found: &Between) -> String {
+fn answer(found: &RecordDiff) -> String {
     let of = |name: &str| found.figures.iter().filter(|row| row.change.name() == name).count();
     let all = found.figures.len();
     let counts = [
@@ -109,7 +109,7 @@ fn answer(found: &Between) -> String {
 }
 
 /// The allowance, and the figures that fail it.
-fn failing(found: &Between) -> Option<String> {
+fn failing(found: &RecordDiff) -> Option<String> {
     let allowed = 100.0 * found.allowed?;
     let allowed = (allowed * 1e6).round() / 1e6;
     let failing: Vec<String> = found
@@ -133,7 +133,9 @@ pub(crate) mod tests {
     use super::*;
     use crate::WIDTH;
     use crate::tests::fixtures::{cell, estimate as estimated, no_estimate};
-    use stacklab_model::{Against, Change, CpuScope, Family, Interval, Metric, Scale, Transport, Unpaired};
+    use stacklab_model::{
+        Change, CpuScope, Family, Interval, Metric, MetricDiff, Scale, Transport, Unpaired,
+    };
 
     fn record(name: &str, rate: &str) -> Recorded {
         Recorded {
@@ -149,10 +151,10 @@ pub(crate) mod tests {
         }
     }
 
-    fn row(family: Family, means: [f64; 2], change: Change) -> Against {
+    fn row(family: Family, means: [f64; 2], change: Change) -> MetricDiff {
         let ratio = means[1] / means[0];
         let around = |half: f64| Interval { low: ratio - half, high: ratio + half };
-        Against {
+        MetricDiff {
             cell: cell(Transport::Udp, family, 128),
             metric: Metric::Throughput,
             margin: 0.02,
@@ -176,10 +178,10 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn found() -> Between {
+    pub(crate) fn found() -> RecordDiff {
         let mut gone = row(Family::Ipv6, [90.0, 90.0], Change::Nothing("B: not measured".to_owned()));
         (gone.effect, gone.b, gone.fails) = (None, no_estimate("not measured"), true);
-        Between {
+        RecordDiff {
             a: record("a.stacklab", "100 Mbit/s"),
             b: record("b.stacklab", "50 Mbit/s"),
             differences: vec![Apart {
@@ -187,8 +189,8 @@ pub(crate) mod tests {
                 a: "100 Mbit/s".to_owned(),
                 b: "50 Mbit/s".to_owned(),
             }],
-            only_a: Alone { cells: vec![cell(Transport::Tcp, Family::Ipv4, 64)], metrics: vec![] },
-            only_b: Alone { cells: vec![], metrics: vec![Metric::Jitter] },
+            only_a: OnlyInOne { cells: vec![cell(Transport::Tcp, Family::Ipv4, 64)], metrics: vec![] },
+            only_b: OnlyInOne { cells: vec![], metrics: vec![Metric::Jitter] },
             allowed: Some(0.05),
             figures: vec![row(Family::Ipv4, [90.0, 45.0], Change::Worse), gone],
         }
@@ -224,7 +226,7 @@ pub(crate) mod tests {
 
     #[test]
     fn records_of_one_place_are_said_to_be() {
-        let alike = Between { differences: vec![], allowed: None, ..found() };
+        let alike = RecordDiff { differences: vec![], allowed: None, ..found() };
         let text = between(&alike, OutputFormat::Text, WIDTH);
         assert!(text.contains("none recorded") && !text.contains("more than"), "{text}");
     }
@@ -262,6 +264,6 @@ pub(crate) mod tests {
         let found = found();
         let text = between(&found, OutputFormat::Json, WIDTH);
         assert!(text.starts_with("{\n  \"format\": 1,"), "{text}");
-        assert_eq!(serde_json::from_str::<Between>(&text).unwrap(), found);
+        assert_eq!(serde_json::from_str::<RecordDiff>(&text).unwrap(), found);
     }
 }

@@ -85,9 +85,13 @@ pub(crate) fn compared(
 }
 
 fn explained(mut comparison: Comparison, ratio: f64) -> Comparison {
-    let left = comparison.effect.as_ref().map(|effect| effect.estimate / ratio);
-    comparison.explained =
-        Some(Explained { by: LimitedBy::Headers, ratio: Some(ratio), left, because: "headers".to_owned() });
+    let residual = comparison.effect.as_ref().map(|effect| effect.estimate / ratio);
+    comparison.explained = Some(Explained {
+        by: LimitedBy::Headers,
+        ratio: Some(ratio),
+        residual,
+        because: "headers".to_owned(),
+    });
     comparison
 }
 
@@ -102,7 +106,7 @@ pub(crate) fn findings() -> Findings {
     not_full.explained = Some(Explained {
         by: LimitedBy::Headers,
         ratio: None,
-        left: None,
+        residual: None,
         because:
             "the link was not full (an arm below 90 % of its goodput limit): another bottleneck set the pace"
                 .to_owned(),

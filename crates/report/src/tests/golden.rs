@@ -86,7 +86,7 @@ fn without_a_link_rate_the_report_says_that_headers_explain_nothing() {
     let because = "no rate limit on the link: header sizes cannot explain the difference in throughput";
     let mut comparison = throughput(Transport::Tcp, 128);
     comparison.explained =
-        Some(Explained { by: LimitedBy::Headers, ratio: None, left: None, because: because.into() });
+        Some(Explained { by: LimitedBy::Headers, ratio: None, residual: None, because: because.into() });
     let text = text(&with(vec![comparison]));
     assert!(text.contains(&format!("- {because}")), "{text}");
     assert!(!text.contains("headers, %"), "a column without a figure: {text}");

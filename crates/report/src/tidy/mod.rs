@@ -87,7 +87,7 @@ fn metric_columns() -> Vec<TidyColumn> {
             value: Box::new(move |row| Field::Text(metric(row).map(|of| of.unit().symbol().to_owned()))),
         },
         TidyColumn {
-            name: "figure",
+            name: "number",
             kind: Kind::Figure,
             doc: "the figure, unrounded (shares from 0 to 1); absent if there is none",
             value: Box::new(|row| {
@@ -253,8 +253,8 @@ mod tests {
         }
         let at =
             |line: usize, name: &str| &lines[line][header.iter().position(|known| known == name).unwrap()];
-        assert_eq!((at(0, "metric"), at(0, "figure"), at(0, "mss")), ("throughput", "57.312345678", ""));
-        assert_eq!((at(1, "metric"), at(1, "figure"), at(1, "missing")), ("retransmits", "", "no TCP_INFO"));
+        assert_eq!((at(0, "metric"), at(0, "number"), at(0, "mss")), ("throughput", "57.312345678", ""));
+        assert_eq!((at(1, "metric"), at(1, "number"), at(1, "missing")), ("retransmits", "", "no TCP_INFO"));
         assert_eq!((at(2, "status"), at(2, "mss")), ("invalid", "1200"));
         assert_eq!(tidy(&runs, OutputFormat::Parquet), tidy(&runs, OutputFormat::Parquet));
     }

@@ -81,9 +81,9 @@ fn one(path: &Path, options: &ImportOptions) -> Result<(ToolFile, Origin), Failu
         .map_err(unreadable)?;
     let mut file = read(&bytes, options.format)
         .map_err(|error| Failure::Import { file: name.clone(), reason: error.to_string() })?;
-    let mut told = Vec::new();
+    let mut overrides = Vec::new();
     if let Content::Tests(tests) = &mut file.content {
-        told = tell(tests, options, &name)?;
+        overrides = tell(tests, options, &name)?;
     }
     let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     let origin = Origin {
@@ -91,7 +91,7 @@ fn one(path: &Path, options: &ImportOptions) -> Result<(ToolFile, Origin), Failu
         version: file.version.clone(),
         file: name,
         sha256,
-        told: told.join(" "),
+        overrides: overrides.join(" "),
     };
     Ok((file, origin))
 }

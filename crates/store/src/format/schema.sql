@@ -1,4 +1,4 @@
--- Format 5 of the record. docs/record.md says what each column holds.
+-- Format 6 of the record. docs/record.md says what each column holds.
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     program_version TEXT NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE campaign (
     scale TEXT,
     settings TEXT NOT NULL,
     seed TEXT NOT NULL,
-    bed TEXT NOT NULL,
+    testbed TEXT NOT NULL,
     cpu_scope TEXT NOT NULL,
     sample_period_ns INTEGER
 ) STRICT;
@@ -49,12 +49,12 @@ CREATE TABLE value (
     metric TEXT NOT NULL,
     unit TEXT NOT NULL,
     kind TEXT NOT NULL,
-    figure REAL,
+    number REAL,
     reason TEXT,
     PRIMARY KEY (run, metric)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE side (
+CREATE TABLE host_report (
     run INTEGER NOT NULL REFERENCES run (id),
     direction TEXT NOT NULL,
     role TEXT NOT NULL,
@@ -148,5 +148,5 @@ CREATE TABLE origin (
     version TEXT,
     file TEXT NOT NULL,
     sha256 TEXT NOT NULL,
-    told TEXT NOT NULL
+    overrides TEXT NOT NULL
 ) STRICT;

@@ -52,7 +52,7 @@ pub(crate) fn host() -> HostRow {
     HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts }
 }
 
-pub(crate) fn side(role: Role) -> HostReport {
+pub(crate) fn host_report(role: Role) -> HostReport {
     let endpoint = Endpoint {
         family: Family::Ipv6,
         transport: Transport::Tcp,
@@ -117,7 +117,7 @@ pub(crate) fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
             (Metric::Jitter, Value::Invalid("clock".into())),
         ]),
         drops: Drops { sender_queue: 1, interface: 2, socket_buffer: 3, network: 4 },
-        host_reports: vec![side(Role::Sender), side(Role::Receiver)],
+        host_reports: vec![host_report(Role::Sender), host_report(Role::Receiver)],
         warnings: vec![Warning { code: "tick".into(), text: "coarse".into(), advice: "longer".into() }],
     }
 }

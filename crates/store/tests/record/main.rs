@@ -1,10 +1,10 @@
 //! Records on a real disk: data is read back unchanged, and an invalid record is refused with its specific error.
 
 mod explanations;
-mod hostile;
+mod limits;
 mod made;
 
-use made::{campaign, host, record, run, side};
+use made::{campaign, host, host_report, record, run};
 use stacklab_model::*;
 use stacklab_store::{Campaign, FORMAT, Imported, Origin, Record, StoreError};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ fn intervals_are_of_valid_runs_and_of_one_host() {
     let (_folder, path) = record();
     let series = Record::read(&path).unwrap().series().unwrap();
     // Both hosts of both runs have two; the second run is invalid.
-    let rows = side(Role::Sender).series;
+    let rows = host_report(Role::Sender).series;
     assert_eq!(series, BTreeMap::from([((0, 0), rows)]));
 }
 
@@ -33,9 +33,9 @@ fn keeps_intervals_of_imported_runs() {
         version: None,
         file: "a.txt".into(),
         sha256: "0".repeat(64),
-        told: String::new(),
+        overrides: String::new(),
     };
-    let series = ToolSeries { role: Role::Receiver, rows: side(Role::Sender).series };
+    let series = ToolSeries { role: Role::Receiver, rows: host_report(Role::Sender).series };
     let imported = |position, series| {
         let run = RunRecord { host_reports: Vec::new(), ..run(0, position, RunStatus::Valid) };
         Imported { origin: origin.clone(), run, series }
@@ -69,7 +69,7 @@ fn numbers_that_sums_would_overflow_are_refused() {
         ("slice.messages", i64::MAX.to_string()),
         ("slice.waited_ns", "-1 - round".to_owned()),
         ("delays.buckets", format!("'[[1,{most}],[2,{most}]]'")),
-        ("side.report", format!("replace(report, '\"measured\":3', '\"measured\":{most}')")),
+        ("host_report.report", format!("replace(report, '\"measured\":3', '\"measured\":{most}')")),
     ] {
         let (_folder, path) = record();
         read(&path).unwrap();
@@ -102,11 +102,11 @@ fn a_run_in_both_directions_keeps_its_four_sides_apart_and_in_order() {
     let mut record = Record::open(&path).unwrap();
     let mut both = run(1, 0, RunStatus::Valid);
     both.trial.cell.settings.direction = Some(Direction::Both);
-    both.host_reports.extend([side(Role::Sender), side(Role::Receiver)]);
-    for (sent, side) in (1..).zip(&mut both.host_reports) {
-        side.sent.measured = sent;
-        side.delays.as_mut().unwrap().mean_ns = sent as f64;
-        side.series[0].messages = sent;
+    both.host_reports.extend([host_report(Role::Sender), host_report(Role::Receiver)]);
+    for (sent, report) in (1..).zip(&mut both.host_reports) {
+        report.sent.measured = sent;
+        report.delays.as_mut().unwrap().mean_ns = sent as f64;
+        report.series[0].messages = sent;
     }
     record.put_run(&both).unwrap();
     assert_eq!(record.host_reports(&both.trial).unwrap(), both.host_reports);

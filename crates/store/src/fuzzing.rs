@@ -1,7 +1,6 @@
-//! Records of strangers, from bytes in memory: for the fuzz targets (`fuzz/`), which give it any bytes. The program
-//! reads files, and does all else alike.
+//! Opens records from bytes in memory, for the fuzz targets (`fuzz/`). The program opens files in the same way.
 
-use crate::hostile::{self, Work};
+use crate::limits::{self, Work};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, MAIN_DB};
 use std::path::Path;
@@ -11,15 +10,15 @@ use std::path::Path;
 /// # Errors
 /// As there.
 pub fn read(bytes: &[u8]) -> Result<Record, StoreError> {
-    opened(bytes, Work::Whole)?.known()?.sound()
+    opened(bytes, Work::Checked)?.verify_format()?.check_integrity()
 }
 
-/// A record as [`Record::glance`] opens it.
+/// A record as [`Record::open_unchecked`] opens it.
 ///
 /// # Errors
 /// As there.
-pub fn glance(bytes: &[u8]) -> Result<Record, StoreError> {
-    opened(bytes, Work::Glance)?.known()
+pub fn open_unchecked(bytes: &[u8]) -> Result<Record, StoreError> {
+    opened(bytes, Work::Unchecked)?.verify_format()
 }
 
 fn opened(bytes: &[u8], work: Work) -> Result<Record, StoreError> {
@@ -27,7 +26,7 @@ fn opened(bytes: &[u8], work: Work) -> Result<Record, StoreError> {
     let connection = || {
         let mut connection = Connection::open_in_memory()?;
         connection.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), true)?;
-        hostile::distrust(&connection)?;
+        limits::distrust(&connection)?;
         Ok(connection)
     };
     match connection() {

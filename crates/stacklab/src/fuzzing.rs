@@ -1,5 +1,4 @@
-//! What reads strangers' records, requests and answers, as functions of bytes. The program calls the same by other
-//! ways; this module is for the fuzz targets (`fuzz/`), which give it any bytes.
+//! Parsers of records, requests and answers: untrusted input. Public for the fuzz targets (`fuzz/`) only.
 
 pub use stacklab_campaign::rig::remote_host::read_list;
 
@@ -9,7 +8,7 @@ use stacklab_model::{Difference, RunRecord};
 use stacklab_report::page::{Page, html};
 use stacklab_report::{OutputFormat, WIDTH, figure, figures, paper, render, tidy, tidy_slices};
 use stacklab_serve::page::{ROOM, document};
-use stacklab_store::{Record, untrusted};
+use stacklab_store::{Record, fuzzing};
 
 /// What the program makes of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +53,7 @@ pub fn output_of(record: &[u8], output: Output) -> Result<Vec<Vec<u8>>, String> 
 }
 
 fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Failure> {
-    let record = || untrusted::read(bytes);
+    let record = || fuzzing::read(bytes);
     let data = |page: &Page| serde_json::to_vec(page).expect("names and finite numbers become JSON");
     Ok(match output {
         Output::Report(OutputFormat::Html) => {
@@ -66,7 +65,7 @@ fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Failure> {
             vec![paper(&findings, Difference::Symmetric, OutputFormat::Latex, WIDTH).into_bytes()]
         }
         Output::Report(format) => vec![render(&conclude(&record()?)?, format, WIDTH).into_bytes()],
-        Output::Served => vec![data(&document(&untrusted::glance(bytes)?, ROOM)?)],
+        Output::Served => vec![data(&document(&fuzzing::open_unchecked(bytes)?, ROOM)?)],
         Output::Figures(format) => {
             let page = document(&record()?, 0)?;
             let all = figures(&page).into_iter();
@@ -82,7 +81,7 @@ fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Failure> {
 /// # Errors
 /// Why that cannot be done, as the program says it.
 pub fn read_all(record: &[u8]) -> Result<(), String> {
-    untrusted::read(record)
+    fuzzing::read(record)
         .map_err(Failure::from)
         .and_then(|record| all_of(&record))
         .map_err(|failure| failure.printed())
@@ -92,8 +91,8 @@ pub fn read_all(record: &[u8]) -> Result<(), String> {
 ///
 /// # Errors
 /// Why that cannot be done, as the program says it.
-pub fn glance_at_all(record: &[u8]) -> Result<(), String> {
-    untrusted::glance(record)
+pub fn read_all_unchecked(record: &[u8]) -> Result<(), String> {
+    fuzzing::open_unchecked(record)
         .map_err(Failure::from)
         .and_then(|record| all_of(&record))
         .map_err(|failure| failure.printed())

@@ -1,5 +1,4 @@
-//! What reads strangers' greetings, as functions of bytes. The program calls the same where it needs it; this module is
-//! for the fuzz targets (`fuzz/`), which give it any bytes.
+//! Parsers of the lines of a greeting: untrusted input. Public for the fuzz targets (`fuzz/`) only.
 
 use crate::greeting::{AddressPair, Challenge, Gate, Hello, Judged, Response, Welcome};
 use serde::Serialize;

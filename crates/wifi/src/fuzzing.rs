@@ -1,5 +1,4 @@
-//! What reads others' bytes: messages of radios, answers of stations. The program calls the same where it needs it;
-//! this module is for the fuzz targets (`fuzz/`), which give it any bytes.
+//! Parsers of messages of radios and answers of stations: untrusted input. Public for the fuzz targets (`fuzz/`) only.
 
 use crate::network::spec::{Passphrase, Security};
 use crate::network::station;

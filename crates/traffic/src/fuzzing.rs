@@ -1,6 +1,5 @@
-//! What reads others' bytes: lines of a peer, messages of a trial, files of /proc (which an emulated kernel writes
-//! too). The program calls the same where it needs it; this module is for the fuzz targets (`fuzz/`), which give it any
-//! bytes.
+//! Parsers of a peer's lines, messages of a trial and files of /proc (which an emulated kernel writes too): untrusted
+//! input. Public for the fuzz targets (`fuzz/`) only.
 
 pub use crate::engine::header::{Header, Phase};
 pub use crate::protocol::lines::{LONGEST_ANSWER, LONGEST_REQUEST, Lines};

@@ -43,17 +43,17 @@ pub(crate) fn more_than_tables(connection: &Connection) -> Result<Option<String>
 #[derive(Clone, Copy)]
 pub(crate) enum Work {
     /// Its parts, without a check for damage.
-    Glance,
+    Unchecked,
     /// All of it, with a check for damage.
-    Whole,
+    Checked,
 }
 
 /// Interrupts a query that takes more work than the file's size allows, for example if its pages form a cycle or its
 /// tables have no keys.
 pub(crate) fn limit_work(connection: &mut Connection, bytes: u64, work: Work) -> Result<()> {
     let a_byte = match work {
-        Work::Glance => A_BYTE,
-        Work::Whole => A_BYTE_CHECKED,
+        Work::Unchecked => A_BYTE,
+        Work::Checked => A_BYTE_CHECKED,
     };
     let mut looks = (LEAST + a_byte.saturating_mul(bytes)) / LOOK as u64;
     connection.progress_handler(

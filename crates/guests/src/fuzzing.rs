@@ -1,5 +1,4 @@
-//! What reads others' bytes: lines of guests, files of packages. The program calls the same where it needs it; this
-//! module is for the fuzz targets (`fuzz/`), which give it any bytes.
+//! Parsers of lines of guests and files of packages: untrusted input. Public for the fuzz targets (`fuzz/`) only.
 
 use crate::hosted::mux;
 use crate::image::{apt, elf, modules};

@@ -1,5 +1,5 @@
-//! What reads others' bytes: answers of servers, captured frames, consoles. The program calls
-//! the same where it needs it; this module is for the fuzz targets (`fuzz/`), which give it any bytes.
+//! Parsers of answers of servers, captured frames and consoles: untrusted input. Public for the fuzz targets (`fuzz/`)
+//! only.
 
 use crate::host::{console, ticks};
 use crate::mechanism::layers::{are_of, layers};

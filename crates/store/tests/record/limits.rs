@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 /// Returns a result within a time limit that is long for a normal operation and short for an endless one.
 fn soon<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
-    let (tell, told) = mpsc::channel();
-    std::thread::spawn(move || tell.send(what()));
-    told.recv_timeout(Duration::from_secs(30)).expect("it should end")
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || send.send(what()));
+    receive.recv_timeout(Duration::from_secs(30)).expect("it should end")
 }
 
 /// The refusals of all three ways to open a record, and of counting its runs.
 fn refusals(path: &Path) -> Vec<String> {
     let path = path.to_owned();
     soon(move || {
-        [Record::glance, Record::read, Record::open]
+        [Record::open_unchecked, Record::read, Record::open]
             .map(|opened| opened(&path).and_then(|record| record.run_count()))
             .into_iter()
             .map(|counted| counted.err().map_or_else(String::new, |refusal| refusal.to_string()))
@@ -102,11 +102,11 @@ fn reading_ends_where_a_records_tables_have_no_keys() {
     Connection::open(&path)
         .unwrap()
         .execute_batch(
-            "PRAGMA foreign_keys = OFF; DROP TABLE run; DROP TABLE side;
+            "PRAGMA foreign_keys = OFF; DROP TABLE run; DROP TABLE host_report;
              CREATE TABLE run (id INTEGER, block INTEGER, position INTEGER) STRICT;
-             CREATE TABLE side (run INTEGER, role TEXT, direction TEXT, report TEXT) STRICT;
+             CREATE TABLE host_report (run INTEGER, role TEXT, direction TEXT, report TEXT) STRICT;
              WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 20000) INSERT INTO run SELECT id, id, 0 FROM n;
-             INSERT INTO side VALUES (1, 'sender', 'forward', '{}')",
+             INSERT INTO host_report VALUES (1, 'sender', 'forward', '{}')",
         )
         .unwrap();
     let refusal = soon(move || {
@@ -119,31 +119,31 @@ fn reading_ends_where_a_records_tables_have_no_keys() {
 }
 
 #[test]
-fn a_glance_undoes_nothing_and_says_what_would() {
+fn unchecked_read_rolls_nothing_back() {
     let (folder, path) = without_runs();
     let raw = Connection::open(&path).unwrap();
-    raw.execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE campaign SET bed = hex(randomblob(100000))")
+    raw.execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE campaign SET testbed = hex(randomblob(100000))")
         .unwrap();
     let [copy, journal] = ["copy.stacklab", "copy.stacklab-journal"].map(|name| folder.path().join(name));
     std::fs::copy(&path, &copy).unwrap();
     std::fs::copy(format!("{}-journal", path.display()), &journal).unwrap();
     let before = std::fs::read(&copy).unwrap();
-    let refusal = Record::glance(&copy).err().unwrap();
+    let refusal = Record::open_unchecked(&copy).err().unwrap();
     assert!(matches!(refusal, StoreError::CutShort { .. }) && refusal.is_passing(), "{refusal}");
     assert!(refusal.to_string().contains("`stacklab report` does that"), "{refusal}");
     assert_eq!(std::fs::read(&copy).unwrap(), before);
     assert!(journal.exists());
     drop(Record::read(&copy).unwrap());
-    assert_eq!(Record::glance(&copy).unwrap().campaign().unwrap().testbed_description, "two hosts");
+    assert_eq!(Record::open_unchecked(&copy).unwrap().campaign().unwrap().testbed_description, "two hosts");
 }
 
 #[test]
-fn a_glance_does_not_wait_long_for_a_commit() {
+fn unchecked_read_waits_briefly_for_a_commit() {
     let (_folder, path) = without_runs();
     let raw = Connection::open(&path).unwrap();
     raw.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let begun = Instant::now();
-    let refusal = Record::glance(&path).err().unwrap();
+    let refusal = Record::open_unchecked(&path).err().unwrap();
     assert!(matches!(refusal, StoreError::Busy { .. }) && refusal.is_passing(), "{refusal}");
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
 }

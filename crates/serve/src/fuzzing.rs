@@ -1,4 +1,4 @@
-//! Access control on untrusted requests, for the fuzz targets (`fuzz/`).
+//! Access control on untrusted requests, public for the fuzz targets (`fuzz/`) only.
 
 use crate::guard::{Guard, Pass};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
