@@ -33,10 +33,10 @@ pub mod topology;
 
 pub use error::TestbedError;
 pub use host::launch::Host;
-pub use host::program::AGENT;
+pub use host::program::{AGENT, find};
 pub use host::streams::Streams;
 pub use host::ticks::Ticks;
-pub use host::tool::{Tool, ToolFolder, find, first_line};
+pub use host::tool::{Tool, ToolFolder, first_line};
 pub use kernel::capability::{Ability, abilities};
 pub use kernel::namespace::{clear, end, in_namespace, join};
 pub use kernel::privilege::{Privilege, enter, owns};

@@ -2,14 +2,14 @@
 
 use crate::network::spec::{Passphrase, Security};
 use crate::network::station;
-use crate::radios::hwsim::command::Frame;
-use crate::radios::hwsim::genl;
+use crate::radios::hwsim::Frame;
 use crate::radios::nl80211;
+use stacklab_testbed::kernel::genl::message::{Message, messages};
 
 /// The lengths of the frames in a datagram of simulated radios. Also reads each message as a channel.
 pub fn radio_frames(datagram: &[u8]) -> Vec<usize> {
-    let commands = genl::messages(datagram).flatten().filter_map(|message| match message {
-        genl::Message::Command { attributes, .. } => Some(attributes),
+    let commands = messages(datagram).flatten().filter_map(|message| match message {
+        Message::Command { attributes, .. } => Some(attributes),
         _ => None,
     });
     commands

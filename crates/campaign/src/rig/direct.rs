@@ -10,6 +10,7 @@ use stacklab_guests::prepare;
 use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe, Services, Systems};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
+use stacklab_testbed::error::Attempt;
 use stacklab_testbed::services::Serving;
 use stacklab_testbed::{AGENT, Host, Node, Testbed, TestbedError, Ticks};
 use stacklab_traffic::host::unix_time::now_unix_ns;
@@ -113,11 +114,8 @@ impl Rig for DirectRig {
 
     fn pin(&mut self, pinning: CpuAffinity) -> Result<(), TestbedError> {
         self.testbed.divide(pinning.divided)?;
-        self.testbed.steer(pinning.steered).map_err(|reason| TestbedError::Setup {
-            host: Node::Receiver,
-            attempted: "configure receive packet steering (RPS)".to_owned(),
-            reason,
-        })
+        let steered = self.testbed.steer(pinning.steered).attempt("configure receive packet steering (RPS)");
+        steered.map_err(|fault| fault.at(Node::Receiver))
     }
 
     fn prepare(&mut self, cell: &Cell) -> Result<(), TestbedError> {

@@ -86,7 +86,10 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
             wanted.iter().copied().filter(|need| is_unsupported(guest, need)).collect();
         if !unsupported.is_empty() {
             let unsupported = unsupported.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(TestbedError::GuestUnsupported { guest: guest.clone(), unsupported });
+            return Err(TestbedError(format!(
+                "{guest} lacks features for the study ({unsupported}): build a guest that has them (stacklab image \
+                 build uml-full, then --in-vm=uml-full), or name --in-vm=linux-6.1, which has all but jool"
+            )));
         }
     }
     let runs = |system: &System| router_image(system).is_ok();

@@ -154,8 +154,12 @@ impl Requirements {
         for row in &self.rows {
             for system in row.routers.guests() {
                 if let Some(need) = kernel_need(row).filter(|need| is_unsupported(system, need)) {
-                    let unsupported = format!("{}: {need}", row.mechanism);
-                    return Err(TestbedError::RouterUnsupported { router: system.clone(), unsupported });
+                    return Err(TestbedError(format!(
+                        "{system} as a router lacks features for a mechanism ({}: {need}): build one that has them \
+                         (stacklab image build uml-full, then factors.routers = [\"uml-full\"]), or use linux-6.1, \
+                         which has all but jool",
+                        row.mechanism
+                    )));
                 }
             }
         }
@@ -170,11 +174,14 @@ impl Requirements {
         let guests: Vec<String> = self.guests().into_iter().map(ToString::to_string).collect();
         let said: Vec<String> = missing.iter().map(|ability| self.describe_missing(ability)).collect();
         let remedies: Vec<&str> = missing.iter().map(|ability| ability.remedy).collect();
-        Err(TestbedError::Guests {
-            guests: guests.join(", "),
-            missing: said.join("; "),
-            remedy: remedies.join("; ") + &self.other_routers(missing),
-        })
+        Err(TestbedError(format!(
+            "testbeds with guests as hosts ({}) also use this kernel: {}; to add it: {}{}; or remove factors.os and \
+             factors.routers, so that the whole testbed can be built in one guest",
+            guests.join(", "),
+            said.join("; "),
+            remedies.join("; "),
+            self.other_routers(missing)
+        )))
     }
 }
 

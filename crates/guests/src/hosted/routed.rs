@@ -1,14 +1,14 @@
 //! Routed testbeds hosted by a guest: the part on this machine.
 
-use crate::hosted::mux;
 use crate::hosted::requirements::Requirements;
+use crate::hosted::{boot, failed, mux};
 use crate::inside::protocol::{Greeting, GuestRole, HostedRole};
 use crate::kind::prepare::prepared;
-use crate::kind::running::{Boot, Running};
+use crate::kind::running::Running;
 use stacklab_model::System;
 use stacklab_testbed::PathCheck;
-use stacklab_testbed::error::{Attempt, Fault, TestbedError};
-use stacklab_testbed::host::guest::GuestSpec;
+use stacklab_testbed::error::TestbedError;
+use stacklab_testbed::host::guest::not_built;
 use stacklab_testbed::host::program::program_in_path;
 use stacklab_testbed::host::streams::Streams;
 use stacklab_testbed::host::workdir::Workdir;
@@ -51,28 +51,16 @@ impl GuestHosted {
             others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
         }
         let guest = prepared(system, program, &others, &workdir)?;
-        let guest: Box<dyn Boot> = guest.ok_or_else(|| TestbedError::NotBuilt(system.clone()))?;
+        let guest = guest.ok_or_else(|| not_built(system))?;
         let version = guest.version();
-        let failed =
-            |fault: Fault| TestbedError::Hosted { guest: version.clone(), reason: fault.to_string() };
         let mechanisms = specs.iter().map(|spec| (spec.kind.mechanism, spec.translates[0].by)).collect();
         let role =
             HostedRole { link_config: needs.link_config.clone(), links: needs.links, mechanisms, commands };
-        let guest_spec = GuestSpec {
-            name: "lab",
-            // The guest has its own network and is on no link of this machine.
-            namespace: std::process::id(),
-            processors: &[],
-            offloads: needs.link_config.offloads,
-            program,
-            folder: &workdir.for_host("lab")?,
-        };
-        let mut running = guest.boot(&guest_spec, GuestRole::Hosted(role)).map_err(failed)?;
-        let (greeting, read, write) = running.meet_hosted().map_err(failed)?;
+        let (role, folder) = (GuestRole::Hosted(role), workdir.for_host("lab")?);
+        let (running, greeting, read, write) =
+            boot(guest.as_ref(), role, needs.link_config.offloads, program, &folder)?;
         let Greeting::Built { carried } = greeting else {
-            let fault: Result<(), Fault> =
-                Err(std::io::Error::other("it built no testbeds")).attempt("have it build testbeds");
-            return Err(failed(fault.unwrap_err()));
+            return Err(failed(&version, "it built no testbeds"));
         };
         let count = specs.len() * 4 + commands;
         let mut streams = mux::open(read, write, count).into_iter();

@@ -1,7 +1,7 @@
 //! A Wi-Fi network hosted by a guest: the part on this machine.
 
 use crate::hosted::batches::Batches;
-use crate::hosted::mux;
+use crate::hosted::{boot, failed, mux};
 use crate::inside::protocol::{Greeting, GuestRole, MediumQuestion, WifiLook, WifiRole, WifiSeen};
 use crate::inside::wifi::CAPTURE;
 use crate::kind::prepare::prepare_wifi;
@@ -10,13 +10,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stacklab_model::wifi::ChannelUse;
 use stacklab_model::{Family, Role, System};
-use stacklab_testbed::error::{Attempt, Fault, TestbedError};
-use stacklab_testbed::host::guest::GuestSpec;
+use stacklab_testbed::error::{Attempt, TestbedError};
 use stacklab_testbed::host::streams::{Streams, write_message};
 use stacklab_testbed::host::workdir::Workdir;
 use stacklab_testbed::link::addressing::addresses;
-use stacklab_wifi::MediumReport;
-use stacklab_wifi::{WifiSpec, WifiState};
+use stacklab_wifi::{MediumReport, WifiSpec, WifiState};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
@@ -54,27 +52,14 @@ impl WifiHosted {
         let workdir = Workdir::create()?;
         let guest = prepare_wifi(system, program, &workdir, spec.settings().time)?;
         let version = guest.version();
-        let failed =
-            |fault: Fault| TestbedError::Hosted { guest: version.clone(), reason: fault.to_string() };
         let folder = workdir.for_host("wifi")?;
         let role = WifiRole { spec: spec.clone(), commands };
         let batches = role.takes_batches().then(|| Batches::create(&folder)).transpose();
-        let batches = batches.attempt("make a pipe for requests").map_err(failed)?;
-        let guest_spec = GuestSpec {
-            name: "wifi",
-            // The guest has its own network and is on no link of this machine.
-            namespace: std::process::id(),
-            processors: &[],
-            offloads: false,
-            program,
-            folder: &folder,
-        };
-        let mut running = guest.boot(&guest_spec, GuestRole::Wifi(role)).map_err(failed)?;
-        let (greeting, read, write) = running.meet_hosted().map_err(failed)?;
+        let batches = batches.attempt("make a pipe for requests").map_err(|fault| failed(&version, fault))?;
+        let (running, greeting, read, write) =
+            boot(guest.as_ref(), GuestRole::Wifi(role), false, program, &folder)?;
         let Greeting::Associated { state } = greeting else {
-            let fault: Result<(), Fault> =
-                Err(std::io::Error::other("it built none")).attempt("have it build a Wi-Fi network");
-            return Err(failed(fault.unwrap_err()));
+            return Err(failed(&version, "it built no Wi-Fi network"));
         };
         let requests: Box<dyn Write + Send> = match batches {
             Some(batches) => Box::new(batches),
@@ -93,16 +78,9 @@ impl WifiHosted {
 
     /// Looks at the network: its state, or a sentence that says how it is not as planned. From then on the medium
     /// draws from the seed, if one is given.
-    ///
-    /// # Errors
-    /// The guest has ended, or its answer does not parse.
     pub fn look(&mut self, seed: Option<u64>) -> Result<WifiSeen, TestbedError> {
-        let asked = self.look.ask(&WifiLook { seed });
-        asked.attempt("look at its network").map_err(|fault| self.failed(&fault))
-    }
-
-    fn failed(&self, fault: &Fault) -> TestbedError {
-        TestbedError::Hosted { guest: self.version.clone(), reason: fault.to_string() }
+        let asked = self.look.ask(&WifiLook { seed }).attempt("look at its network");
+        asked.map_err(|fault| failed(&self.version, fault))
     }
 
     /// The addresses of the stations, the sender's first.
@@ -116,22 +94,16 @@ impl WifiHosted {
     }
 
     /// What the medium has counted since the network was built.
-    ///
-    /// # Errors
-    /// The guest has ended, or its answer does not parse.
     pub fn medium_report(&mut self) -> Result<MediumReport, TestbedError> {
-        let asked = self.medium.ask(&MediumQuestion::Report);
-        asked.attempt("ask for the medium's report").map_err(|fault| self.failed(&fault))
+        let asked = self.medium.ask(&MediumQuestion::Report).attempt("ask for the medium's report");
+        asked.map_err(|fault| failed(&self.version, fault))
     }
 
     /// The use of the channel in each set of windows, nanoseconds of the hosts' clock. Windows are not before the last
     /// look with a seed.
-    ///
-    /// # Errors
-    /// The guest has ended, or its answer does not parse.
     pub fn channel_use(&mut self, sets: Vec<Vec<[u64; 2]>>) -> Result<Vec<ChannelUse>, TestbedError> {
-        let asked = self.medium.ask(&MediumQuestion::Used(sets));
-        asked.attempt("ask for the use of the channel").map_err(|fault| self.failed(&fault))
+        let asked = self.medium.ask(&MediumQuestion::Used(sets)).attempt("ask for the use of the channel");
+        asked.map_err(|fault| failed(&self.version, fault))
     }
 
     /// The capture of what is on air, if the network has one: pcapng with radiotap headers. It grows as long as the

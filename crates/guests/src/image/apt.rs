@@ -1,7 +1,7 @@
 //! Fetches and unpacks packages of Debian's archive without installing them. apt-get runs with a separate state, and
 //! checks the archive's signatures as on the machine itself.
 
-use crate::image::command::{Step, run};
+use crate::image::command::{Step, failed, run};
 use stacklab_testbed::error::TestbedError;
 use std::cmp::Ordering;
 use std::ffi::OsString;
@@ -26,18 +26,16 @@ impl Apt {
         let write = |name: &str, text: &str| {
             let path = apt.folder.join(name);
             let made = fs::create_dir_all(&apt.folder).and_then(|()| fs::write(&path, text));
-            made.map_err(|reason| TestbedError::File { path, reason })
+            made.map_err(TestbedError::file(path))
         };
         if !Path::new(KEYRING).exists() {
-            return Err(TestbedError::Get {
-                attempted: "check the signatures of Debian's archive".to_owned(),
-                reason: format!("there is no {KEYRING}"),
-                advice: "; install it: sudo apt-get install debian-archive-keyring".to_owned(),
-            });
+            let advice = "; install it: sudo apt-get install debian-archive-keyring";
+            let attempted = "check the signatures of Debian's archive";
+            return Err(failed(attempted, format!("there is no {KEYRING}"), advice));
         }
         for folder in ["lists/partial", "cache/archives/partial", "archives", "parts"] {
             let path = apt.folder.join(folder);
-            fs::create_dir_all(&path).map_err(|reason| TestbedError::File { path, reason })?;
+            fs::create_dir_all(&path).map_err(TestbedError::file(path))?;
         }
         write("status", "")?;
         let mirror = mirror();
@@ -92,10 +90,9 @@ impl Apt {
             })
         };
         let newest = listed.lines().filter(fits).max_by(|one, other| by_numbers(one, other));
-        newest.map(str::to_owned).ok_or_else(|| TestbedError::Get {
-            attempted: format!("find a package {begins}*{ends}"),
-            reason: "its suites have none".to_owned(),
-            advice: "; its series may have left the archive".to_owned(),
+        newest.map(str::to_owned).ok_or_else(|| {
+            let advice = "; its series may have left the archive";
+            failed(&format!("find a package {begins}*{ends}"), "its suites have none", advice)
         })
     }
 
@@ -113,11 +110,7 @@ impl Apt {
         // 'http://..' name_version_amd64.deb bytes SHA256:..
         let words: Vec<&str> = said.split_whitespace().collect();
         let [_, name, bytes, ..] = words[..] else {
-            return Err(TestbedError::Get {
-                attempted,
-                reason: format!("apt-get says {said:?}"),
-                advice: String::new(),
-            });
+            return Err(failed(&attempted, format!("apt-get says {said:?}"), ""));
         };
         let mebibytes = bytes.parse::<f64>().unwrap_or(0.0) / f64::from(1 << 20);
         step(&format!("fetching {package} ({mebibytes:.0} MiB)"));

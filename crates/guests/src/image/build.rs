@@ -2,13 +2,12 @@
 //! either complete or absent.
 
 use crate::image::cache::folder_of;
-use crate::image::command::{ImageInfo, Step, remove};
+use crate::image::command::{ImageInfo, Step, failed, remove};
 use crate::image::installed::{Image, Label, how_to_get};
 use crate::image::{gvisor, kernel, tree, uml};
 use stacklab_model::System;
 use stacklab_testbed::error::TestbedError;
 use std::fs;
-use std::io;
 use std::path::Path;
 
 /// Fetches the newest image of a system, and replaces the existing one.
@@ -21,17 +20,13 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
         System::Gvisor => gvisor::make(into, step),
         System::Linux(series) => kernel::make(series, into, step),
         System::Uml => uml::make(into, step),
-        other => Err(TestbedError::Get {
-            attempted: format!("get an image of {other}"),
-            reason: match other {
-                System::OwnUml(_) => "it is built here".to_owned(),
-                _ => "it needs none".to_owned(),
-            },
-            advice: match other {
-                System::OwnUml(_) => format!(": {}", how_to_get(other)),
-                _ => String::new(),
-            },
-        }),
+        other => {
+            let (reason, advice) = match other {
+                System::OwnUml(_) => ("it is built here", format!(": {}", how_to_get(other))),
+                _ => ("it needs none", String::new()),
+            };
+            Err(failed(&format!("get an image of {other}"), reason, &advice))
+        }
     })
 }
 
@@ -53,14 +48,10 @@ fn put(
 ) -> Result<Image, TestbedError> {
     let folder = folder_of(system);
     let part = folder.with_file_name(format!("{system}.part"));
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |reason: io::Error| TestbedError::File { path, reason }
-    };
-    remove(&part).and_then(|()| fs::create_dir_all(&part)).map_err(at(&part))?;
+    remove(&part).and_then(|()| fs::create_dir_all(&part)).map_err(TestbedError::file(&part))?;
     let place = |info: ImageInfo| {
-        Label::write(&part, info).map_err(at(&part))?;
-        remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(at(&folder))
+        Label::write(&part, info).map_err(TestbedError::file(&part))?;
+        remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(TestbedError::file(&folder))
     };
     make(&part).and_then(place).inspect_err(|_| drop(remove(&part)))?;
     Image::find(system)

@@ -1,6 +1,7 @@
 //! Runs the programs that fetch and build images.
 
 use stacklab_testbed::error::TestbedError;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -36,9 +37,6 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
 }
 
 /// As [`run`], of a program that takes minutes: says every few seconds that it still runs.
-///
-/// # Errors
-/// Those of [`run`].
 pub(crate) fn run_slowly(
     command: Command,
     attempted: &str,
@@ -60,27 +58,23 @@ pub(crate) fn run_slowly(
 }
 
 /// Runs a program to its end, and returns its output.
-///
-/// # Errors
-/// The output of a failed program, or that the program is missing.
 pub(crate) fn run(mut command: Command, attempted: &str, advice: &str) -> Result<String, TestbedError> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let failed = |reason: String, advice: &str| TestbedError::Get {
-        attempted: attempted.to_owned(),
-        reason,
-        advice: advice.to_owned(),
-    };
-    let done = match command.output() {
-        Ok(done) => done,
-        Err(error) => return Err(failed(format!("{name}: {error}"), &format!("; install {name}"))),
-    };
+    let missing = |error| failed(attempted, format!("{name}: {error}"), &format!("; install {name}"));
+    let done = command.output().map_err(missing)?;
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr);
     let lines: Vec<&str> = said.trim().lines().collect();
     let said = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
-    Err(failed(if said.is_empty() { format!("{name} failed ({})", done.status) } else { said }, advice))
+    let said = if said.is_empty() { format!("{name} failed ({})", done.status) } else { said };
+    Err(failed(attempted, said, advice))
+}
+
+/// An error: a step failed. The advice follows the reason, after a semicolon; it may be empty.
+pub(crate) fn failed(attempted: &str, reason: impl fmt::Display, advice: &str) -> TestbedError {
+    TestbedError(format!("could not {attempted}: {reason}{advice}"))
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Archives that a kernel unpacks when it boots: cpio in the "newc" format (the kernel's
 //! Documentation/driver-api/early-userspace/buffer-format.rst).
 
+use crate::image::elf::without_symbols;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 /// Writes an archive. Creates folders as files need them.
 pub(crate) struct Archive<W> {
@@ -13,6 +16,12 @@ pub(crate) struct Archive<W> {
 
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
+
+impl Archive<BufWriter<File>> {
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        Ok(Archive::new(BufWriter::new(File::create(path)?)))
+    }
+}
 
 impl<W: Write> Archive<W> {
     /// Creates an empty archive.
@@ -40,9 +49,26 @@ impl<W: Write> Archive<W> {
         self.entry(path, PROGRAM, content)
     }
 
+    /// Adds programs and libraries to one folder, without their symbols.
+    pub(super) fn programs(
+        &mut self,
+        folder: &str,
+        files: impl IntoIterator<Item: AsRef<Path>>,
+    ) -> io::Result<()> {
+        for path in files {
+            let path = path.as_ref();
+            let content = fs::read(path)
+                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            self.file(&format!("{folder}/{name}"), &without_symbols(content))?;
+        }
+        Ok(())
+    }
+
     /// Ends the archive.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.entry("TRAILER!!!", 0, &[])?;
+        self.out.flush()?;
         Ok(self.out)
     }
 

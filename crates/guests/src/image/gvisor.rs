@@ -18,7 +18,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, Testbe
     let own = into.join(NAME);
     if let Some(installed) = program_in_path(NAME) {
         step(&format!("taking {}", installed.display()));
-        fs::copy(&installed, &own).map_err(|reason| TestbedError::File { path: own.clone(), reason })?;
+        fs::copy(&installed, &own).map_err(TestbedError::file(&own))?;
         let version = version_of(&own)?;
         return Ok(ImageInfo { version, source: installed.display().to_string(), jool: None });
     }
@@ -37,7 +37,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, Testbe
 /// program reports.
 fn version_of(runsc: &Path) -> Result<String, TestbedError> {
     const RECORDED: &[u8] = b"mod\tgvisor.dev/gvisor\t";
-    let bytes = fs::read(runsc).map_err(|reason| TestbedError::File { path: runsc.to_owned(), reason })?;
+    let bytes = fs::read(runsc).map_err(TestbedError::file(runsc))?;
     if let Some(at) = bytes.windows(RECORDED.len()).position(|window| window == RECORDED) {
         let version = bytes[at + RECORDED.len()..].iter().take_while(|byte| byte.is_ascii_graphic());
         return Ok(version.map(|byte| char::from(*byte)).collect());

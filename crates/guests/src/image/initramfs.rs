@@ -4,7 +4,7 @@ use crate::image::cpio::Archive;
 use crate::image::elf::{needs_a_loader, without_symbols};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,7 +36,7 @@ pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path, others: &[P
             archive.file(text.trim_start_matches('/'), &without_symbols(fs::read(&file)?))?;
         }
         archive.file(PROGRAM, &without_symbols(fs::read(program)?))?;
-        archive.finish()?.flush()?;
+        archive.finish()?;
         fs::rename(&part, path)
     };
     write().inspect_err(|_| drop(fs::remove_file(&part)))

@@ -39,7 +39,7 @@ pub fn how_to_get(system: &System) -> String {
 
 /// An error: a system has no image here, or its image is incomplete. It names the command that gets one.
 pub(crate) fn no_image(system: &System, reason: String) -> TestbedError {
-    TestbedError::NoImage { system: system.clone(), reason, command: how_to_get(system) }
+    TestbedError(format!("{system} cannot run here: {reason}; get it with: {}", how_to_get(system)))
 }
 
 /// The image that a system boots from.
@@ -71,9 +71,7 @@ const LABEL: &str = "image.json";
 
 impl Image {
     /// The image of a system. Checks that all of its files exist with the right size.
-    ///
-    /// # Errors
-    /// The image was not fetched, or is incomplete. The error says how to get it.
+    /// The error says how to get it.
     pub fn find(system: &System) -> Result<Self, TestbedError> {
         let folder = folder_of(system);
         let missing = |reason: String| no_image(system, reason);
@@ -83,8 +81,7 @@ impl Image {
         let label = Label::read(&folder).map_err(|reason| missing(reason.to_string()))?;
         for (name, (bytes, _)) in &label.files {
             let path = folder.join(name);
-            let found = path.metadata().map(|about| about.len());
-            if found.as_ref().ok() != Some(bytes) {
+            if path.metadata().ok().map(|about| about.len()) != Some(*bytes) {
                 return Err(missing(format!("{} is missing or incomplete", path.display())));
             }
         }
@@ -93,9 +90,6 @@ impl Image {
     }
 
     /// The image of a system, to boot from. Its first boot in a process compares all of its files with the label.
-    ///
-    /// # Errors
-    /// As [`Image::find`] and [`Image::check`].
     pub(crate) fn to_boot(system: &System) -> Result<Self, TestbedError> {
         static CHECKED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
         let image = Image::find(system)?;
@@ -119,9 +113,6 @@ impl Image {
     }
 
     /// Reads all of its files and compares them with the label.
-    ///
-    /// # Errors
-    /// The first file that differs, or cannot be read.
     pub fn check(&self) -> Result<(), TestbedError> {
         let wrong = |reason: String| no_image(&self.system, reason);
         let label = Label::read(&self.folder).map_err(|reason| wrong(reason.to_string()))?;
@@ -139,27 +130,16 @@ impl Image {
 impl Label {
     fn read(folder: &Path) -> io::Result<Self> {
         let path = folder.join(LABEL);
-        let with_path =
-            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let text = fs::read(&path).map_err(with_path)?;
-        serde_json::from_slice(&text).map_err(|error| with_path(error.into()))
+        let label = fs::read(&path).and_then(|text| Ok(serde_json::from_slice(&text)?));
+        label.map_err(|error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
     }
 
     /// Writes the label for a folder's files.
     pub(crate) fn write(folder: &Path, info: ImageInfo) -> io::Result<()> {
         let mut files = BTreeMap::new();
-        let mut folders = vec![folder.to_owned()];
-        while let Some(next) = folders.pop() {
-            for entry in fs::read_dir(&next)? {
-                let path = entry?.path();
-                if path.is_dir() {
-                    folders.push(path);
-                    continue;
-                }
-                let name =
-                    path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
-                files.insert(name, (path.metadata()?.len(), sha256(&path)?));
-            }
+        for path in files_below(folder)? {
+            let name = path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
+            files.insert(name, (path.metadata()?.len(), sha256(&path)?));
         }
         let ImageInfo { version, source, jool } = info;
         let label = serde_json::to_vec_pretty(&Label { version, source, jool, files })?;
@@ -167,10 +147,19 @@ impl Label {
     }
 }
 
+/// All files below a folder.
+pub(crate) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next)? {
+            let path = entry?.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    Ok(files)
+}
+
 /// SHA-256 of a file, hexadecimal.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn sha256(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;

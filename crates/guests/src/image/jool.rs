@@ -7,8 +7,8 @@ use crate::image::cpio::Archive;
 use crate::image::modules;
 use stacklab_testbed::error::TestbedError;
 use stacklab_testbed::mechanism::translate::JOOL_FOLDER;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,18 +44,14 @@ pub(super) fn pack(
     for package in [PROGRAMS].into_iter().chain(LIBRARIES) {
         apt.unpack(package, &folder, step)?;
     }
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| TestbedError::File { path, reason }
-    };
-    let source = source(&folder).map_err(at(&folder))?;
+    let source = source(&folder).map_err(TestbedError::file(&folder))?;
     step(&format!("compiling Jool {version}"));
     for (place, _) in COMPILED {
         let mut compile = make("modules");
         compile.arg(format!("M={}", source.join(place).display()));
         run(compile, &format!("compile {MODULES} {version}"), "")?;
     }
-    write(&folder, &source, archive).map_err(at(archive))?;
+    write(&folder, &source, archive).map_err(TestbedError::file(archive))?;
     // 4.1.13-1.1: the version of Jool, then Debian's revision.
     Ok(version.split('-').next().unwrap_or(&version).to_owned())
 }
@@ -68,19 +64,13 @@ fn source(unpacked: &Path) -> io::Result<PathBuf> {
 }
 
 fn write(unpacked: &Path, source: &Path, archive: &Path) -> io::Result<()> {
-    let mut out = Archive::new(BufWriter::new(File::create(archive)?));
+    let mut out = Archive::create(archive)?;
     let module = |(place, name): (&str, &str)| {
         Ok((name.to_owned(), fs::read(source.join(place).join(format!("{name}.ko")))?))
     };
     modules::pack(COMPILED.into_iter().map(module).collect::<io::Result<_>>()?, &mut out)?;
-    for file in FILES {
-        let path = unpacked.join(file);
-        let content = fs::read(&path)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        out.file(&format!("{JOOL_FOLDER}/{name}"), &content)?;
-    }
-    out.finish()?.flush()
+    out.programs(JOOL_FOLDER, FILES.map(|file| unpacked.join(file)))?;
+    out.finish().map(drop)
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 
 use crate::image::apt::Apt;
 use crate::image::cache::cache;
-use crate::image::command::{ImageInfo, Step};
+use crate::image::command::{ImageInfo, Step, failed};
 use crate::image::cpio::Archive;
 use crate::image::modules::{self, find, in_order, wanted};
 use stacklab_testbed::error::TestbedError;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Each series, and the suites of Debian's archive that contain it.
@@ -23,32 +23,26 @@ pub(super) const SERIES: &[(&str, &[&str])] = &[
 pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {
     let (_, suites) = SERIES.iter().find(|(known, _)| *known == series).ok_or_else(|| {
         let known: Vec<&str> = SERIES.iter().map(|(series, _)| *series).collect();
-        TestbedError::Get {
-            attempted: format!("get Linux {series}"),
-            reason: format!("the series whose suites are known are {}", known.join(", ")),
-            advice: "; your kernel can run from a disk image (disk:PATH)".to_owned(),
-        }
+        let reason = format!("the series whose suites are known are {}", known.join(", "));
+        let advice = "; your kernel can run from a disk image (disk:PATH)";
+        failed(&format!("get Linux {series}"), reason, advice)
     })?;
     let apt = Apt::open(cache().join("apt").join(format!("linux-{series}")), suites, step)?;
     let unpacked = into.join("unpacked");
     let image = apt.newest(&format!("linux-image-{series}"), "-cloud-amd64")?;
     let version = apt.unpack(&image, &unpacked, step)?;
-    let attempted = |what: &str, reason: io::Error| TestbedError::Get {
-        attempted: format!("{what} of {image}"),
-        reason: reason.to_string(),
-        advice: String::new(),
-    };
+    let step_failed = |what: &str, reason: io::Error| failed(&format!("{what} of {image}"), reason, "");
     // Newer kernels have their kernel and modules in separate packages, on which the package of this name depends.
     if kernel_in(&unpacked).is_err() {
         for part in ["linux-binary", "linux-modules"] {
             apt.unpack(&image.replacen("linux-image", part, 1), &unpacked, step)?;
         }
     }
-    let (kernel, release) = kernel_in(&unpacked).map_err(|error| attempted("find the kernel", error))?;
+    let (kernel, release) = kernel_in(&unpacked).map_err(|error| step_failed("find the kernel", error))?;
     step("packing the modules that guests load");
-    pack(&unpacked, &into.join("modules.cpio")).map_err(|error| attempted("pack the modules", error))?;
+    pack(&unpacked, &into.join("modules.cpio")).map_err(|error| step_failed("pack the modules", error))?;
     let placed = fs::rename(&kernel, into.join("kernel")).and_then(|()| fs::remove_dir_all(&unpacked));
-    placed.map_err(|error| attempted("keep the kernel", error))?;
+    placed.map_err(|error| step_failed("keep the kernel", error))?;
     Ok(ImageInfo { version: release, source: format!("{image} {version}"), jool: None })
 }
 
@@ -74,9 +68,9 @@ pub(super) fn pack(unpacked: &Path, archive: &Path) -> io::Result<()> {
         ["lib/modules", "usr/lib/modules", "usr/lib/uml/modules"].map(|folder| unpacked.join(folder));
     let folder = folders.into_iter().find(|folder| folder.exists());
     let folder = folder.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no lib/modules"))?;
-    let mut out = Archive::new(BufWriter::new(File::create(archive)?));
+    let mut out = Archive::create(archive)?;
     modules::pack(in_order(&find(&folder)?, &wanted())?, &mut out)?;
-    out.finish()?.flush()
+    out.finish().map(drop)
 }
 
 #[cfg(test)]

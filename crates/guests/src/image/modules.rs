@@ -1,6 +1,7 @@
 //! The modules that a guest loads, each after its dependencies.
 
 use crate::image::cpio::Archive;
+use crate::image::installed::files_below;
 use stacklab_model::Mechanism;
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,20 +34,11 @@ const OF_LINKS: &[&str] = &[
 
 /// All modules below a folder, by name.
 pub(super) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if let Some((name, _)) = path.file_name().and_then(|name| name.to_str()?.split_once(".ko"))
-            {
-                found.insert(same(name), path.clone());
-            }
-        }
-    }
-    Ok(found)
+    let named = |path: PathBuf| {
+        let (name, _) = path.file_name()?.to_str()?.split_once(".ko")?;
+        Some((same(name), path))
+    };
+    Ok(files_below(folder)?.into_iter().filter_map(named).collect())
 }
 
 /// A module's name in one form: `-` and `_` are interchangeable in it.

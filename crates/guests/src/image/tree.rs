@@ -3,7 +3,7 @@
 
 use crate::image::apt::Apt;
 use crate::image::cache::cache;
-use crate::image::command::{ImageInfo, Step, remove, run};
+use crate::image::command::{ImageInfo, Step, failed, remove, run};
 use crate::image::cpio::Archive;
 use crate::image::{jool, wifi};
 use stacklab_model::{Mechanism, System, once_each};
@@ -47,15 +47,11 @@ pub(super) fn make(
     step: &mut Step<'_>,
 ) -> Result<ImageInfo, TestbedError> {
     if let Some(program) = PROGRAMS.into_iter().find(|program| program_in_path(program).is_none()) {
-        return Err(TestbedError::NoProgram { program, remedy: GET_PROGRAMS });
+        return Err(TestbedError::no_program(program, GET_PROGRAMS));
     }
     has_library()?;
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| TestbedError::File { path, reason }
-    };
     // The compiler runs in another folder than this process.
-    let at_hand = |path: &Path| std::path::absolute(path).map_err(failed(path));
+    let at_hand = |path: &Path| std::path::absolute(path).map_err(TestbedError::file(path));
     let kept = at_hand(&cache().join("build").join(system.to_string()))?;
     let unpacked = at_hand(&into.join("unpacked"))?;
     let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
@@ -65,20 +61,24 @@ pub(super) fn make(
         let version = built.build(step)?;
         built.preloaded(into)?;
         let empty = || Archive::new(File::create(into.join(MODULES))?).finish().map(drop);
-        built.place(into).and_then(|()| empty()).and_then(|()| remove(&unpacked)).map_err(failed(into))?;
+        built
+            .place(into)
+            .and_then(|()| empty())
+            .and_then(|()| remove(&unpacked))
+            .map_err(TestbedError::file(into))?;
         return Ok(ImageInfo { version, source: format!("built from {}", tree.display()), jool: None });
     }
     let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
-    fs::create_dir_all(&built.tree).map_err(failed(&built.tree))?;
+    fs::create_dir_all(&built.tree).map_err(TestbedError::file(&built.tree))?;
     let origin = debians(&apt, &unpacked, &built.tree, step)?;
     let version = built.build(step)?;
-    built.place(into).map_err(failed(into))?;
+    built.place(into).map_err(TestbedError::file(into))?;
     built.preloaded(into)?;
     let jool = jool::pack(&apt, &unpacked, &into.join(MODULES), |target| built.make(target), step)?;
     // The first folder takes some GiB and is restored from the package in seconds. The second holds objects compiled
     // from a tree under this name, which another source cannot use.
     for folder in [&unpacked, &kept] {
-        remove(folder).map_err(failed(folder))?;
+        remove(folder).map_err(TestbedError::file(folder))?;
     }
     Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool) })
 }
@@ -102,8 +102,7 @@ fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Res
     tar.args(LEFT_OUT.map(|files| format!("--exclude={files}")));
     tar.args(["--strip-components=1", "-xf"]).arg(&archive).arg("-C").arg(tree);
     run(tar, &format!("unpack {}", archive.display()), "; see that the disk has 2 GiB of room")?;
-    fs::remove_dir_all(by_way_of.join("usr"))
-        .map_err(|reason| TestbedError::File { path: archive, reason })?;
+    fs::remove_dir_all(by_way_of.join("usr")).map_err(TestbedError::file(archive))?;
     Ok(format!("{package} {version}"))
 }
 
@@ -116,20 +115,16 @@ struct Build {
 impl Build {
     /// Compiles the kernel. Objects that are up to date are not compiled again. Returns the kernel's release.
     fn build(&self, step: &mut Step<'_>) -> Result<String, TestbedError> {
-        let at = |path: PathBuf| move |reason| TestbedError::File { path, reason };
         let asked = self.out.join("wanted.config");
         let written = fs::create_dir_all(&self.out).and_then(|()| fs::write(&asked, wanted()));
-        written.map_err(at(asked.clone()))?;
+        written.map_err(TestbedError::file(&asked))?;
         let mut configure = self.make("allnoconfig");
         configure.env("KCONFIG_ALLCONFIG", &asked);
-        run(configure, &format!("configure the kernel in {}", self.tree.display()), "")?;
-        let has = fs::read_to_string(self.config()).map_err(at(self.config()))?;
+        let attempted = format!("configure the kernel in {}", self.tree.display());
+        run(configure, &attempted, "")?;
+        let has = fs::read_to_string(self.config()).map_err(TestbedError::file(self.config()))?;
         if let Some(missing) = missing(&has) {
-            return Err(TestbedError::Get {
-                attempted: format!("configure the kernel in {}", self.tree.display()),
-                reason: format!("it cannot have {missing}"),
-                advice: "; take a newer kernel".to_owned(),
-            });
+            return Err(failed(&attempted, format!("it cannot have {missing}"), "; take a newer kernel"));
         }
         let release = run(self.make("kernelrelease"), "ask for the kernel's release", "")?.trim().to_owned();
         step(&format!("compiling user-mode Linux {release}, which takes some minutes"));
@@ -162,7 +157,7 @@ impl Build {
     fn preloaded(&self, into: &Path) -> Result<(), TestbedError> {
         for (library, text) in PRELOADED {
             let source = self.out.join("preloaded.c");
-            fs::write(&source, text).map_err(|reason| TestbedError::File { path: source.clone(), reason })?;
+            fs::write(&source, text).map_err(TestbedError::file(&source))?;
             let mut compile = Command::new("gcc");
             compile.args(["-O2", "-shared", "-fPIC", "-o"]).arg(into.join(library)).arg(&source);
             run(compile, &format!("compile {library}"), "")?;

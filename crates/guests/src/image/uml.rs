@@ -3,18 +3,18 @@
 
 use crate::image::apt::Apt;
 use crate::image::cache::cache;
-use crate::image::command::{ImageInfo, Step};
+use crate::image::command::{ImageInfo, Step, failed};
 use crate::image::kernel::pack;
 use stacklab_testbed::error::TestbedError;
+use stacklab_testbed::host::program::LOADER;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const SUITES: &[&str] = &["forky"];
 const PACKAGE: &str = "user-mode-linux";
 /// The folder of the C library in its package.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
-const LOADER: &str = "ld-linux-x86-64.so.2";
 /// The loader that the kernel file names, and its replacement: a loader in the folder in which the kernel is started.
 const NAMED: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
 const OWN: &[u8] = b"./ld.so\0";
@@ -25,12 +25,8 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, Testbe
     let unpacked = into.join("unpacked");
     let version = apt.unpack(PACKAGE, &unpacked, step)?;
     apt.unpack("libc6", &unpacked, step)?;
-    let placed = place(&unpacked, into);
-    placed.map_err(|reason| TestbedError::Get {
-        attempted: format!("find the kernel of {PACKAGE} {version}"),
-        reason: reason.to_string(),
-        advice: String::new(),
-    })?;
+    let attempted = format!("find the kernel of {PACKAGE} {version}");
+    place(&unpacked, into).map_err(|reason| failed(&attempted, reason, ""))?;
     // 7.2um1+b1: the kernel's version, then Debian's.
     let release = version.split("um").next().unwrap_or(&version).to_owned();
     Ok(ImageInfo { version: release, source: format!("{PACKAGE} {version}"), jool: None })
@@ -47,11 +43,10 @@ fn place(unpacked: &Path, into: &Path) -> io::Result<()> {
     fs::set_permissions(&own, about)?;
     let folder = into.join("lib");
     fs::create_dir_all(&folder)?;
-    let libraries: Vec<PathBuf> =
-        fs::read_dir(unpacked.join(LIBRARIES))?.flatten().map(|entry| entry.path()).collect();
-    for library in libraries.iter().filter(|path| path.is_file()) {
+    let libraries = fs::read_dir(unpacked.join(LIBRARIES))?.flatten().map(|entry| entry.path());
+    for library in libraries.filter(|path| path.is_file()) {
         let name = library.file_name().unwrap_or_default();
-        fs::copy(library, folder.join(if name == LOADER { "ld.so".as_ref() } else { name }))?;
+        fs::copy(&library, folder.join(if name == LOADER { "ld.so".as_ref() } else { name }))?;
     }
     pack(unpacked, &into.join("modules.cpio"))?;
     fs::remove_dir_all(unpacked)

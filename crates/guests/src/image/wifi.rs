@@ -2,15 +2,14 @@
 //! the loader that fits. They are packed for a guest and never run on this machine.
 
 use crate::image::apt::Apt;
-use crate::image::command::{Step, run};
+use crate::image::command::{Step, failed, run};
 use crate::image::cpio::Archive;
-use crate::image::elf::without_symbols;
 use stacklab_testbed::error::TestbedError;
 use stacklab_testbed::host::program::LOADER;
 use stacklab_wifi::{FOLDER, VERSIONS};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,7 +44,7 @@ pub(super) fn pack(
     step: &mut Step<'_>,
 ) -> Result<(), TestbedError> {
     let folder = by_way_of.join("wifi");
-    fs::create_dir_all(&folder).map_err(|reason| TestbedError::File { path: folder.clone(), reason })?;
+    fs::create_dir_all(&folder).map_err(TestbedError::file(&folder))?;
     let mut versions = String::new();
     for (package, _) in PROGRAMS {
         versions += &format!("{package} {}\n", apt.unpack(package, &folder, step)?);
@@ -59,8 +58,7 @@ pub(super) fn pack(
         files.extend(libraries(&folder, package, &program)?);
         files.insert(program);
     }
-    let written = write(&files, &versions, archive);
-    written.map_err(|reason| TestbedError::File { path: archive.to_owned(), reason })
+    write(&files, &versions, archive).map_err(TestbedError::file(archive))
 }
 
 /// The libraries of a program in an unpacked folder, as its own loader lists them. Executes the loader only.
@@ -70,11 +68,8 @@ fn libraries(folder: &Path, package: &str, program: &Path) -> Result<Vec<PathBuf
     let mut list = Command::new(own.join(LOADER));
     list.args(["--inhibit-cache", "--library-path"]).arg(&own).arg("--list").arg(program);
     let listed = run(list, &attempted, "")?;
-    within(folder, &listed).map_err(|library| TestbedError::Get {
-        attempted,
-        reason: format!("{library} is in none of the packages that are fetched"),
-        advice: String::new(),
-    })
+    let missing = |library| format!("{library} is in none of the packages that are fetched");
+    within(folder, &listed).map_err(|library| failed(&attempted, missing(library), ""))
 }
 
 /// Parses `libc.so.6 => /unpacked/libc.so.6 (0x7f..)`. An error is the library that is not in the folder.
@@ -89,15 +84,10 @@ fn within(folder: &Path, listed: &str) -> Result<Vec<PathBuf>, String> {
 }
 
 fn write(files: &BTreeSet<PathBuf>, versions: &str, archive: &Path) -> io::Result<()> {
-    let mut out = Archive::new(BufWriter::new(File::create(archive)?));
-    for path in files {
-        let content = fs::read(path)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        out.file(&format!("{FOLDER}/{name}"), &without_symbols(content))?;
-    }
+    let mut out = Archive::create(archive)?;
+    out.programs(FOLDER, files)?;
     out.file(&format!("{FOLDER}/{VERSIONS}"), versions.as_bytes())?;
-    out.finish()?.flush()
+    out.finish().map(drop)
 }
 
 #[cfg(test)]

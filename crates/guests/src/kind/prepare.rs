@@ -13,7 +13,7 @@ use crate::kind::vm::qemu::emulator;
 use stacklab_model::System;
 use stacklab_model::wifi::Clock;
 use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::host::guest::Guest;
+use stacklab_testbed::host::guest::{Guest, not_built};
 use stacklab_testbed::host::workdir::Workdir;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,9 +53,7 @@ pub(crate) fn prepared(
         }
         System::Disk(path) => {
             let disk = PathBuf::from(path);
-            if let Err(reason) = fs::File::open(&disk) {
-                return Err(TestbedError::File { path: disk, reason });
-            }
+            fs::File::open(&disk).map_err(TestbedError::file(&disk))?;
             machine(Boots::Disk(disk))?
         }
         System::Uml | System::OwnUml(_) => {
@@ -64,7 +62,7 @@ pub(crate) fn prepared(
             let initramfs = ramdisk(system, program, others, folder, &modules)?;
             Box::new(uml(image, initramfs))
         }
-        System::Here | System::Ssh(_) => return Err(TestbedError::NotBuilt(system.clone())),
+        System::Here | System::Ssh(_) => return Err(not_built(system)),
     }))
 }
 
@@ -139,8 +137,7 @@ fn ramdisk(
 ) -> Result<PathBuf, TestbedError> {
     let path = folder.path().join(format!("{system}.cpio"));
     if !path.exists() {
-        initramfs::write(&path, before, program, others)
-            .map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
+        initramfs::write(&path, before, program, others).map_err(TestbedError::file(&path))?;
     }
     Ok(path)
 }

@@ -20,9 +20,6 @@ pub trait Guest: fmt::Debug {
     fn wants_a_tap(&self) -> bool;
 
     /// Starts the guest in a role. Does not wait until it accepts messages.
-    ///
-    /// # Errors
-    /// The step that failed.
     fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault>;
 
     /// The exact name and version, for messages and the record: `Linux 6.1.0-40-cloud-amd64 in QEMU`.
@@ -32,21 +29,12 @@ pub trait Guest: fmt::Debug {
 /// A started guest. Dropping it kills it.
 pub trait RunningGuest: fmt::Debug + Send + Sync {
     /// Waits until the guest has booted and taken its role, if it takes one.
-    ///
-    /// # Errors
-    /// It does not boot, or cannot take its role.
     fn come_up(&mut self) -> Result<(), Fault>;
 
     /// Waits until the guest accepts messages, and returns its byte streams. Call it once.
-    ///
-    /// # Errors
-    /// As [`RunningGuest::come_up`].
     fn meet(&mut self) -> Result<Streams, Fault>;
 
     /// Kills the guest and the processes that it started, and waits for it.
-    ///
-    /// # Errors
-    /// The kernel's error.
     fn kill(&mut self) -> io::Result<()>;
 
     /// The CPU time that its processes have used, counted by this machine's kernel.
@@ -72,9 +60,6 @@ pub struct GuestSpec<'a> {
 
 impl GuestSpec<'_> {
     /// Starts a program in the namespace, in its own process group. The kernel kills it when this thread ends.
-    ///
-    /// # Errors
-    /// The kernel's error, about the namespace or the program.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
         spawn_in_namespace(self.namespace, command, self.processors)
     }
@@ -92,8 +77,10 @@ pub(crate) fn namespaces_only(
     _: &[PathBuf],
     _: &Workdir,
 ) -> Result<Option<Box<dyn Guest>>, TestbedError> {
-    match system {
-        System::Namespace => Ok(None),
-        other => Err(TestbedError::NotBuilt(other.clone())),
-    }
+    if *system == System::Namespace { Ok(None) } else { Err(not_built(system)) }
+}
+
+/// The error for a real machine.
+pub fn not_built(system: &System) -> TestbedError {
+    TestbedError(format!("{system} is a real machine: it cannot be a host of a virtual testbed"))
 }

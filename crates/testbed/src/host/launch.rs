@@ -1,13 +1,13 @@
 //! A host: a process in its own network namespace. If the host does not use this kernel's network stack, a guest
 //! takes the namespace's end of the link.
 
-use crate::error::{Fault, TestbedError};
+use crate::error::{Attempt, Fault, TestbedError, hint};
 use crate::host::guest::{Guest, GuestSpec, RunningGuest};
 use crate::host::path_role::PathRole;
 use crate::host::streams::{Streams, streams_of};
 use crate::host::ticks::Ticks;
 use crate::kernel::namespace::{in_namespace, spawn_in_namespace};
-use crate::kernel::sys::{die_with_parent_in_new_namespace, kill_group};
+use crate::kernel::sys::{Network, die_with_parent, kill_group};
 use crate::link::addressing::INTERFACE;
 use crate::topology::Node;
 use stacklab_model::Family;
@@ -46,13 +46,14 @@ impl Host {
     ) -> Result<Self, TestbedError> {
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        die_with_parent_in_new_namespace(&mut command, processors);
-        match command.spawn() {
-            Ok(child) => {
-                Ok(Self { node, addresses, child, status: None, companions: Vec::new(), guest: None })
-            }
-            Err(reason) => Err(TestbedError::Start { host: node, program: program.to_owned(), reason }),
-        }
+        die_with_parent(&mut command, Network::New, processors);
+        let child = command.spawn().map_err(|reason| {
+            let (program, hint) = (program.display(), hint(&reason));
+            TestbedError(format!(
+                "cannot start `{program}` as {node} in a new network namespace: {reason}; {hint}"
+            ))
+        })?;
+        Ok(Self { node, addresses, child, status: None, companions: Vec::new(), guest: None })
     }
 
     /// The host's place on the path, which identifies it.
@@ -176,11 +177,8 @@ impl Host {
 
     /// Runs one step of building the testbed in the host's namespace.
     pub fn inside<T: Send>(&self, step: impl FnOnce() -> Result<T, Fault> + Send) -> Result<T, TestbedError> {
-        let entered = in_namespace(self.pid(), step);
-        let done = entered.unwrap_or_else(|reason| {
-            Err(Fault { attempted: "enter the network namespace".to_owned(), reason })
-        });
-        done.map_err(|fault| fault.at(self.node))
+        let entered = in_namespace(self.pid(), step).attempt("enter the network namespace");
+        entered.and_then(|done| done).map_err(|fault| fault.at(self.node))
     }
 }
 

@@ -1,5 +1,6 @@
 //! This program as an agent, and programs that are not part of stacklab.
 
+use crate::error::TestbedError;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -13,9 +14,6 @@ pub const LOADER: &str = "ld-linux-x86-64.so.2";
 
 /// The command of a program that a guest's image brings along in this folder below the root. Its own loader runs it,
 /// and finds its libraries there.
-///
-/// # Errors
-/// There is no such program.
 pub fn bundled(folder: &str, program: &str) -> io::Result<Command> {
     let own = Path::new("/").join(folder);
     let file = own.join(program);
@@ -23,6 +21,11 @@ pub fn bundled(folder: &str, program: &str) -> io::Result<Command> {
     let mut command = Command::new(own.join(LOADER));
     command.arg("--library-path").arg(&own).arg(file);
     Ok(command)
+}
+
+/// Finds a program that is not part of stacklab. The error says how to get it.
+pub fn find(program: &str, remedy: &str) -> Result<PathBuf, TestbedError> {
+    program_in_path(program).ok_or_else(|| TestbedError::no_program(program, remedy))
 }
 
 /// Finds a program in PATH and the folders of system programs.

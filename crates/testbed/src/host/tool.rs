@@ -3,7 +3,7 @@
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::host::launch::Host;
-use crate::host::program::program_in_path;
+use crate::host::program::find;
 use crate::host::workdir::Workdir;
 use crate::kernel::cpus;
 use crate::kernel::namespace::spawn_in_namespace;
@@ -75,14 +75,6 @@ impl ToolFolder {
         };
         start().map_err(|fault| fault.at(node))
     }
-}
-
-/// Finds a program in PATH.
-///
-/// # Errors
-/// It is not there; the error says how to get it.
-pub fn find(program: &'static str, remedy: &'static str) -> Result<PathBuf, TestbedError> {
-    program_in_path(program).ok_or(TestbedError::NoProgram { program, remedy })
 }
 
 /// What a program prints when it is asked for its version: the first line; its name if it prints nothing within a

@@ -23,19 +23,18 @@ impl Workdir {
     pub fn create() -> Result<Self, TestbedError> {
         let above = std::env::temp_dir();
         sweep(&above);
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |reason| TestbedError::File { path, reason }
-        };
         // Its name cannot be known before. With a dot it is not swept before its lock is held.
         let prefix = format!(".{PREFIX}{}-", std::process::id());
-        let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(&above).map_err(failed(&above))?;
+        let made = tempfile::Builder::new()
+            .prefix(&prefix)
+            .tempdir_in(&above)
+            .map_err(TestbedError::file(&above))?;
         let lock = made.path().join(LOCK);
-        let file = File::create_new(&lock).map_err(failed(&lock))?;
-        file.lock().map_err(failed(&lock))?;
+        let file = File::create_new(&lock).map_err(TestbedError::file(&lock))?;
+        file.lock().map_err(TestbedError::file(&lock))?;
         let name = made.path().file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let path = above.join(name.trim_start_matches('.'));
-        fs::rename(made.path(), &path).map_err(failed(&path))?;
+        fs::rename(made.path(), &path).map_err(TestbedError::file(&path))?;
         // It is where it was no more.
         let _: PathBuf = made.keep();
         Ok(Workdir { path, _lock: file })
@@ -49,7 +48,7 @@ impl Workdir {
     /// The subfolder of one host.
     pub fn for_host(&self, name: &str) -> Result<PathBuf, TestbedError> {
         let path = self.path.join(name);
-        fs::create_dir_all(&path).map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
+        fs::create_dir_all(&path).map_err(TestbedError::file(&path))?;
         Ok(path)
     }
 }

@@ -2,21 +2,20 @@
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::namespace::in_new_namespace;
-use crate::kernel::netlink::{interface, with_netlink};
+use crate::kernel::netlink::{add_device, interface, with_netlink};
 use crate::kernel::sys::create_tun;
 use crate::kernel::sysctl::silence;
 use crate::kernel::tc::htb;
-use crate::kernel::tc::request::add_queue;
+use crate::kernel::tc::queue::{Part, create, remove_root};
 use crate::kernel::tc::tbf::{Bucket, words};
 use crate::link::addressing::INTERFACE;
 use crate::link::offload::switch_off_all;
 use crate::mechanism::translate::jool_here;
 use crate::mechanism::tunnels;
-use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo, LinkMessage};
+use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo};
 use rtnetlink::{LinkBridge, LinkVeth};
 use stacklab_model::{Device, Family, Mechanism, Rate, Remote};
 use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
@@ -41,25 +40,22 @@ pub struct Ability {
 pub fn abilities() -> Vec<Ability> {
     let devices = Mechanism::devices();
     let tried = in_new_namespace(|| {
+        let probes = PROBES.iter().map(|probe| (probe.attempt)().map_err(|fault| fault.to_string()));
         let tunnels = devices.iter().enumerate();
-        let tunnels = tunnels.map(|(number, (mechanism, device))| of_tunnel(number, *mechanism, device));
-        PROBES.iter().map(Probe::run).chain(tunnels).collect::<Vec<_>>()
+        let tunnels = tunnels.map(|(number, (mechanism, device))| try_tunnel(number, *mechanism, device));
+        probes.chain(tunnels).collect::<Vec<_>>()
     });
-    let namespace = Ability {
-        name: "network namespace",
-        what_for: "every testbed",
-        result: tried
-            .as_ref()
-            .map(|_| ())
-            .map_err(|error| format!("cannot make a network namespace: {error}")),
-        remedy: "run as root (sudo), or open user namespaces; or a kernel with CONFIG_NET_NS",
-    };
-    let others = tried.unwrap_or_else(|_| {
-        let untried = || Err("there is no network namespace to try it in".to_owned());
-        let tunnels = devices.iter().map(|(_, device)| described(device, untried()));
-        PROBES.iter().map(|probe| probe.ability(untried())).chain(tunnels).collect()
-    });
-    [vec![namespace], others].concat()
+    let whole =
+        tried.as_ref().map(|_| ()).map_err(|error| format!("cannot make a network namespace: {error}"));
+    let untried =
+        || vec![Err("there is no network namespace to try it in".to_owned()); PROBES.len() + devices.len()];
+    let results = tried.unwrap_or_else(|_| untried());
+    let remedy = "run as root (sudo), or open user namespaces; or a kernel with CONFIG_NET_NS";
+    let probes = PROBES.iter().map(|probe| (probe.name, probe.what_for, probe.remedy));
+    let devices = devices.iter().map(|(_, device)| (device.ability, device.what_for, device.remedy));
+    let all = [("network namespace", "every testbed", remedy)].into_iter().chain(probes).chain(devices);
+    let all = all.zip([vec![whole], results].concat());
+    all.map(|((name, what_for, remedy), result)| Ability { name, what_for, result, remedy }).collect()
 }
 
 /// The test for one ability.
@@ -87,7 +83,7 @@ const PROBES: [Probe; 9] = [
         name: "veth",
         what_for: "the link of every testbed",
         remedy: "sudo modprobe veth, or a kernel with CONFIG_VETH",
-        attempt: || add_link(LinkVeth::new(INTERFACE, "st1").build(), "veth"),
+        attempt: || add_device(LinkVeth::new(INTERFACE, "st1").build(), "a veth interface"),
     },
     Probe {
         name: "offload control",
@@ -101,8 +97,8 @@ const PROBES: [Probe; 9] = [
         what_for: "a link with a known rate",
         remedy: "sudo modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF",
         attempt: || {
-            let bucket = Bucket::new(Rate(1_000_000_000), 1500);
-            let bucket = bucket.map_err(io::Error::other).attempt("describe a tbf queue")?;
+            let bucket = Bucket::new(Rate(1_000_000_000), 1500).map_err(|error| error.to_string());
+            let bucket = bucket.attempt("describe a tbf queue")?;
             add_queue_to_loopback("tbf", bucket.encode())
         },
     },
@@ -138,35 +134,19 @@ const PROBES: [Probe; 9] = [
         name: "bridge",
         what_for: "several hosts on one link",
         remedy: "sudo modprobe bridge, or a kernel with CONFIG_BRIDGE",
-        attempt: || add_link(LinkBridge::new("st-bridge").build(), "bridge"),
+        attempt: || add_device(LinkBridge::new("st-bridge").build(), "a bridge interface"),
     },
 ];
 
-impl Probe {
-    fn run(&self) -> Ability {
-        self.ability((self.attempt)().map_err(|fault| fault.to_string()))
-    }
-
-    fn ability(&self, result: Result<(), String>) -> Ability {
-        Ability { name: self.name, what_for: self.what_for, result, remedy: self.remedy }
-    }
-}
-
-/// The ability to create a tunnel device. The number distinguishes the devices in one namespace.
-fn of_tunnel(number: usize, mechanism: Mechanism, device: &'static Device) -> Ability {
-    let result = if device.intrusive && is_only_loadable(device.module, Path::new("/")) {
-        Err(format!(
+/// Creates a tunnel device. The number distinguishes the devices in one namespace.
+fn try_tunnel(number: usize, mechanism: Mechanism, device: &Device) -> Result<(), String> {
+    if device.intrusive && is_only_loadable(device.module, Path::new("/")) {
+        return Err(format!(
             "module {} is not loaded; not tested, because that would add devices to this machine",
             device.module
-        ))
-    } else {
-        add_tunnel(&format!("st-tunnel{number}"), mechanism).map_err(|fault| fault.to_string())
-    };
-    described(device, result)
-}
-
-fn described(device: &'static Device, result: Result<(), String>) -> Ability {
-    Ability { name: device.ability, what_for: device.what_for, result, remedy: device.remedy }
+        ));
+    }
+    add_tunnel(&format!("st-tunnel{number}"), mechanism).map_err(|fault| fault.to_string())
 }
 
 fn add_tunnel(name: &str, mechanism: Mechanism) -> Result<(), Fault> {
@@ -175,7 +155,10 @@ fn add_tunnel(name: &str, mechanism: Mechanism) -> Result<(), Fault> {
         Family::Ipv4 => ENDS_V4.map(IpAddr::from),
         Family::Ipv6 => ENDS_V6.map(IpAddr::from),
     };
-    add_link(tunnels::device(name, mechanism, tunnel, ends), tunnel.device.ability)?;
+    add_device(
+        tunnels::device(name, mechanism, tunnel, ends),
+        &format!("a {} interface", tunnel.device.ability),
+    )?;
     match tunnel.remote {
         Remote::InDestination { prefix, .. } => has_sixrd_prefix(name, prefix.0),
         Remote::Configured => Ok(()),
@@ -192,12 +175,6 @@ fn is_only_loadable(module: &str, root: &Path) -> bool {
     fs::read_to_string(list).is_ok_and(|list| list.contains(&format!("/{module}.ko")))
 }
 
-fn add_link(link: LinkMessage, kind: &str) -> Result<(), Fault> {
-    with_netlink(async |netlink| {
-        netlink.link().add(link).execute().await.attempt(format!("create a {kind} interface"))
-    })
-}
-
 /// Checks the 6rd prefix of a device. A kernel without 6rd creates the device but ignores the prefix; a kernel with
 /// 6rd reports it.
 fn has_sixrd_prefix(name: &str, prefix: Ipv6Addr) -> Result<(), Fault> {
@@ -209,15 +186,14 @@ fn has_sixrd_prefix(name: &str, prefix: Ipv6Addr) -> Result<(), Fault> {
         }),
         _ => false,
     });
-    let refused = || io::Error::new(io::ErrorKind::Unsupported, "the kernel ignores the 6rd prefix");
-    told.then_some(()).ok_or_else(refused).attempt("create a sit device with a 6rd prefix")
+    told.then_some(())
+        .ok_or("the kernel ignores the 6rd prefix")
+        .attempt("create a sit device with a 6rd prefix")
 }
 
-fn add_queue_to_loopback(kind: &str, options: Vec<u8>) -> Result<(), Fault> {
-    with_netlink(async |netlink| {
-        let index = interface(&netlink, "lo").await?.header.index;
-        add_queue(&netlink, index, kind, options).await.attempt(format!("add a {kind} queue"))
-    })
+fn add_queue_to_loopback(kind: &'static str, options: Vec<u8>) -> Result<(), Fault> {
+    create("lo", vec![Part::discipline(kind, options, &format!("add a {kind} queue to"))])?;
+    remove_root("lo")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub mod capability;
 pub mod cpus;
+pub mod genl;
 pub mod namespace;
 pub mod netlink;
 pub(crate) mod privilege;

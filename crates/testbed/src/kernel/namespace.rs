@@ -2,7 +2,8 @@
 //! namespace; or as the whole process, before it starts another program there ([`join`]).
 
 use crate::error::{Attempt, Fault};
-use crate::kernel::sys::die_with_parent_in;
+use crate::kernel::sys::{Network, die_with_parent};
+use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -20,9 +21,6 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 /// The process has ended, or its namespace cannot be entered (it needs root or [`crate::enter`]).
-///
-/// # Panics
-/// When `work` panics.
 pub fn in_namespace<T: Send>(pid: u32, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     on_a_thread(work, || enter_namespace(pid))
 }
@@ -54,34 +52,36 @@ pub(crate) fn open_other(pid: u32) -> io::Result<File> {
 /// on any), in its own process group. The kernel kills it when the calling thread ends.
 pub fn spawn_in_namespace(pid: u32, command: &mut Command, processors: &[usize]) -> Result<Child, Fault> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let other = (pid != std::process::id()).then(|| open_other(pid)).transpose();
-    let namespace = other.attempt("open a host's network namespace")?;
+    let network = match pid == std::process::id() {
+        true => Network::Own,
+        false => Network::Of(open_other(pid).attempt("open a host's network namespace")?),
+    };
     command.process_group(0);
-    die_with_parent_in(command, namespace, processors);
+    die_with_parent(command, network, processors);
     command.spawn().attempt(format!("start {program}"))
+}
+
+/// Gives the calling thread a private mount namespace: mounts from here on are visible to no other process.
+pub fn unshare_mounts() -> nix::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
 }
 
 /// Moves this process into the network namespace of another process, and into its user namespace if that is a
 /// different one. This process must have one thread, like a program that is about to execute another.
-///
-/// # Errors
-/// The other process has ended, or belongs to another user.
 pub fn join(pid: u32) -> io::Result<()> {
     let path = |of: &str, name: &str| format!("/proc/{of}/ns/{name}");
     let pid = pid.to_string();
     let user = path(&pid, "user");
     // Open both before entering the first: entering changes what may be opened.
     let (network, other) = (File::open(path(&pid, "net"))?, File::open(&user)?);
-    if std::fs::read_link(&user)? != std::fs::read_link(path("self", "user"))? {
+    if fs::read_link(&user)? != fs::read_link(path("self", "user"))? {
         setns(other, CloneFlags::CLONE_NEWUSER)?;
     }
     Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
 }
 
 /// Asks a process to end, with SIGTERM.
-///
-/// # Errors
-/// The process has ended, or belongs to another user.
 pub fn end(pid: u32) -> io::Result<()> {
     // A process ID fits: Linux allows at most 2^22.
     Ok(kill(Pid::from_raw(pid as i32), Signal::SIGTERM)?)

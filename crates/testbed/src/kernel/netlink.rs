@@ -2,8 +2,9 @@
 
 use crate::error::{Attempt, Fault};
 use futures_util::TryStreamExt;
-use rtnetlink::Handle;
+use nix::net::if_::if_nametoindex;
 use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
+use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec};
 use tokio::runtime::{Builder, Runtime};
 
 /// A netlink socket. It stays in the namespace of the thread that opened it, wherever it is used.
@@ -33,15 +34,37 @@ impl Netlink {
 }
 
 /// Runs `work` with a netlink socket in the calling thread's namespace.
-pub fn with_netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
+pub(crate) fn with_netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
     Netlink::open()?.run(work)
 }
 
+/// The index of an interface of the calling thread's namespace.
+pub fn index(name: &str) -> Result<u32, Fault> {
+    if_nametoindex(name).attempt(format!("find interface {name}"))
+}
+
 /// The kernel's data about an interface.
-pub async fn interface(netlink: &Handle, name: &str) -> Result<LinkMessage, Fault> {
+pub(crate) async fn interface(netlink: &Handle, name: &str) -> Result<LinkMessage, Fault> {
     let mut found = netlink.link().get().match_name(name).execute();
     let link = found.try_next().await.attempt(format!("find interface {name}"))?;
-    link.ok_or(std::io::Error::from(std::io::ErrorKind::NotFound)).attempt(format!("find interface {name}"))
+    link.ok_or("it is not there").attempt(format!("find interface {name}"))
+}
+
+/// Creates an interface in the calling thread's namespace.
+pub(crate) fn add_device(device: LinkMessage, what: &str) -> Result<(), Fault> {
+    with_netlink(async |netlink| netlink.link().add(device).execute().await.attempt(format!("create {what}")))
+}
+
+/// Changes an interface of the calling thread's namespace.
+pub(crate) fn change(
+    name: &str,
+    attempted: &str,
+    set: impl FnOnce(LinkMessageBuilder<LinkUnspec>) -> LinkMessageBuilder<LinkUnspec>,
+) -> Result<(), Fault> {
+    let changed = set(LinkUnspec::new_with_index(index(name)?)).build();
+    with_netlink(async |netlink| {
+        netlink.link().change(changed).execute().await.attempt(format!("{attempted} {name}"))
+    })
 }
 
 /// Packets that an interface has received and sent.

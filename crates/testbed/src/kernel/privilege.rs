@@ -1,7 +1,7 @@
 //! The privilege to create network namespaces: root, or a user namespace of this process.
 
 use crate::error::TestbedError;
-use crate::kernel::namespace::in_new_namespace;
+use crate::kernel::namespace::{in_new_namespace, unshare_mounts};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
@@ -29,7 +29,7 @@ pub fn owns(file: &fs::Metadata) -> bool {
 /// Call it once, early: the kernel lets only a process with a single thread enter a user namespace.
 ///
 /// # Errors
-/// [`TestbedError::Closed`], with advice, if the kernel allows neither way. The process can continue without
+/// The kernel allows neither way. The process can continue without
 /// testbeds. It may then be in a user namespace in which it has no privileges.
 pub fn enter() -> Result<Privilege, TestbedError> {
     see_own_processes()?;
@@ -53,22 +53,17 @@ fn see_own_processes() -> Result<(), TestbedError> {
     if shows_own() {
         return Ok(());
     }
-    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-    let none = None::<&str>;
-    let mounted = unshare(CloneFlags::CLONE_NEWNS)
-        .and_then(|()| mount(none, "/", none, private, none))
-        .and_then(|()| mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), none));
+    let proc = Some("proc");
+    let mounted = unshare_mounts().and_then(|()| mount(proc, "/proc", proc, MsFlags::empty(), None::<&str>));
     let reason = match mounted {
         Ok(()) if shows_own() => return Ok(()),
         Ok(()) => io::Error::other("it still shows another one's"),
         Err(error) => error.into(),
     };
-    Err(TestbedError::Closed {
-        attempted: "have a /proc of this PID namespace's processes",
-        reason,
-        advice: "mount one, with: mount -t proc proc /proc (in a new namespace: unshare --mount-proc)"
-            .to_owned(),
-    })
+    Err(TestbedError(format!(
+        "cannot have a /proc of this PID namespace's processes: {reason}; mount one, with: mount -t proc proc /proc \
+         (in a new namespace: unshare --mount-proc)"
+    )))
 }
 
 /// CAP_NET_ADMIN and CAP_SYS_ADMIN, as bits (linux/capability.h).
@@ -102,7 +97,7 @@ fn enter_user_namespace() -> Result<(), TestbedError> {
 fn closed(attempted: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
     move |reason| {
         let advice = advice(&reason, |name| fs::read_to_string(format!("/proc/sys/{name}")).ok());
-        TestbedError::Closed { attempted, reason, advice }
+        TestbedError(format!("cannot {attempted}: {reason}; {advice}"))
     }
 }
 

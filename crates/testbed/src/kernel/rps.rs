@@ -6,9 +6,9 @@
 //! work itself. Use RPS to fill a link, not to measure round-trip times.
 
 use crate::error::{Attempt, Fault};
+use crate::kernel::namespace::unshare_mounts;
 use crate::link::addressing::INTERFACE;
 use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -24,17 +24,11 @@ pub(crate) struct Rps {
 impl Rps {
     /// Opens the RPS setting of this end in the calling thread's namespace. The calling thread gets a private mount
     /// namespace, which shows that namespace's /sys, and should end soon.
-    ///
-    /// # Errors
-    /// The kernel's error. Without root, the kernel refuses (it requires CAP_NET_ADMIN in the initial user
-    /// namespace).
+    /// The kernel requires CAP_NET_ADMIN in the initial user namespace.
     pub(crate) fn open(processors: &[usize]) -> Result<Self, Fault> {
-        let private = || {
-            unshare(CloneFlags::CLONE_NEWNS)?;
-            mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
-            mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), None::<&str>)
-        };
-        private().map_err(io::Error::from).attempt("mount the namespace's own /sys")?;
+        let sysfs = Some("sysfs");
+        let own = unshare_mounts().and_then(|()| mount(sysfs, "/sys", sysfs, MsFlags::empty(), None::<&str>));
+        own.attempt("mount the namespace's own /sys")?;
         let path = format!("/sys/class/net/{INTERFACE}/queues/rx-0/rps_cpus");
         let file = File::options().write(true).open(&path).attempt(format!("open {path}"))?;
         let rps = Rps { file, own: mask(processors) };

@@ -1,8 +1,7 @@
 //! The settings of a network namespace (sysctl).
 
 use crate::error::{Attempt, Fault};
-use crate::kernel::netlink::{interface, with_netlink};
-use rtnetlink::LinkUnspec;
+use crate::kernel::netlink::change;
 use std::fs;
 
 /// Writes a setting below `/proc/sys/net`. This directory shows each thread the settings of that thread's namespace, so
@@ -41,23 +40,21 @@ pub fn silence() -> Result<(), Fault> {
     write("ipv4/tcp_no_metrics_save", "1")?;
     // Otherwise the kernel refuses a TCP receiver that reflects the flow label of its peer.
     write("ipv6/flowlabel_consistency", "0")?;
-    with_netlink(async |netlink| {
-        let index = interface(&netlink, "lo").await?.header.index;
-        let up = LinkUnspec::new_with_index(index).up().build();
-        netlink.link().change(up).execute().await.attempt("raise the loopback interface")
-    })
+    change("lo", "raise", |link| link.up())
 }
 
 /// The settings of every host of a routed testbed: no reverse path filter, no ICMP redirects.
 pub fn prepare_routing() -> Result<(), Fault> {
-    for scope in ["all", "default"] {
-        write(&format!("ipv4/conf/{scope}/rp_filter"), "0")?;
-        // Do not send ICMP redirects, and do not follow them.
-        write(&format!("ipv4/conf/{scope}/send_redirects"), "0")?;
-        write(&format!("ipv4/conf/{scope}/accept_redirects"), "0")?;
-        write(&format!("ipv6/conf/{scope}/accept_redirects"), "0")?;
-    }
-    Ok(())
+    let settings = [
+        ("ipv4", "rp_filter"),
+        ("ipv4", "send_redirects"),
+        ("ipv4", "accept_redirects"),
+        ("ipv6", "accept_redirects"),
+    ];
+    let write_all = |scope| {
+        settings.iter().try_for_each(|(family, name)| write(&format!("{family}/conf/{scope}/{name}"), "0"))
+    };
+    ["all", "default"].into_iter().try_for_each(write_all)
 }
 
 /// Forwards packets of both families.

@@ -28,6 +28,14 @@ pub(crate) const POOL_HOST: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 2);
 /// The client's address on the middle link with 464XLAT.
 pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 1);
 
+/// The length of a link's prefix.
+pub(crate) fn prefix_bits(family: Family) -> u8 {
+    match family {
+        Family::Ipv4 => 24,
+        Family::Ipv6 => 64,
+    }
+}
+
 /// A host's address on a direct link, and the length of the link's prefix. RFC 2544 reserves 198.18.0.0/15 for
 /// benchmarks, and RFC 5180 reserves 2001:2::/48.
 pub(crate) fn address(family: Family, role: Role) -> (IpAddr, u8) {
@@ -35,41 +43,47 @@ pub(crate) fn address(family: Family, role: Role) -> (IpAddr, u8) {
 }
 
 fn numbered(family: Family, number: u8) -> (IpAddr, u8) {
-    match family {
-        Family::Ipv4 => (Ipv4Addr::new(198, 18, 0, number).into(), 24),
-        Family::Ipv6 => (Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 0, number.into()).into(), 64),
-    }
+    let address = match family {
+        Family::Ipv4 => Ipv4Addr::new(198, 18, 0, number).into(),
+        Family::Ipv6 => Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 0, number.into()).into(),
+    };
+    (address, prefix_bits(family))
 }
 
 /// A host's addresses on a direct link, IPv4 first.
 pub fn addresses(role: Role) -> [IpAddr; 2] {
-    [Family::Ipv4, Family::Ipv6].map(|family| address(family, role).0)
+    FAMILIES.map(|family| address(family, role).0)
 }
 
 /// The access point's addresses in a Wi-Fi network and the lengths of their prefixes, IPv4 first. Its stations have
 /// those of a direct link.
 pub fn access_point_addresses() -> [(IpAddr, u8); 2] {
-    [Family::Ipv4, Family::Ipv6].map(|family| numbered(family, ACCESS_POINT))
+    station_addresses(0)
 }
-
-/// The access point's hardware address, which identifies its network (BSSID).
-pub const BSSID: [u8; 6] = [0x02, 0, 0, 0, 0, ACCESS_POINT];
-const ACCESS_POINT: u8 = 3;
 
 /// The addresses of a Wi-Fi network's other station of this number, from 1, IPv4 first.
 pub fn station_addresses(station: u8) -> [(IpAddr, u8); 2] {
-    [Family::Ipv4, Family::Ipv6].map(|family| numbered(family, ACCESS_POINT + station))
+    FAMILIES.map(|family| numbered(family, ACCESS_POINT + station))
 }
 
-/// Its hardware address.
+const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
+const ACCESS_POINT: u8 = 3;
+/// The access point's hardware address, which identifies its network (BSSID).
+pub const BSSID: [u8; 6] = local(ACCESS_POINT);
+
+/// The hardware address of a Wi-Fi network's other station.
 pub fn station_hardware_address(station: u8) -> [u8; 6] {
-    [0x02, 0, 0, 0, 0, ACCESS_POINT + station]
+    local(ACCESS_POINT + station)
 }
 
 /// A host's hardware address on a direct link: locally administered, and the same in every testbed. Neighbour entries
 /// can therefore be written before the interfaces exist.
 pub fn hardware_address(role: Role) -> [u8; 6] {
-    [0x02, 0, 0, 0, 0, number(role)]
+    local(number(role))
+}
+
+const fn local(number: u8) -> [u8; 6] {
+    [0x02, 0, 0, 0, 0, number]
 }
 
 /// A hardware address as text, in the format for virtual machines: `02:00:00:00:00:01`.
@@ -124,72 +138,65 @@ impl Site {
         }
     }
 
+    /// Its client and its router.
+    fn nodes(self) -> [Node; 2] {
+        match self {
+            Site::Near => [Node::Sender, Node::Router1],
+            Site::Far => [Node::Receiver, Node::Router2],
+        }
+    }
+
     /// The client at this site.
     pub fn client(self) -> Node {
-        match self {
-            Site::Near => Node::Sender,
-            Site::Far => Node::Receiver,
-        }
+        self.nodes()[0]
     }
 
     pub(crate) fn router(self) -> Node {
-        match self {
-            Site::Near => Node::Router1,
-            Site::Far => Node::Router2,
-        }
+        self.nodes()[1]
     }
 
-    /// Its router's IPv4 address on the middle link.
-    pub(crate) fn outer_v4(self) -> Ipv4Addr {
-        Ipv4Addr::new(198, 18, 0, self.number())
-    }
-
-    /// Its router's IPv6 address on the middle link.
-    pub(crate) fn outer_v6(self) -> Ipv6Addr {
-        Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, self.number().into())
-    }
-
-    /// Its router's address on the middle link, of a family.
+    /// Its router's address on the middle link.
     pub(crate) fn outer(self, family: Family) -> IpAddr {
         match family {
             Family::Ipv4 => self.outer_v4().into(),
-            Family::Ipv6 => self.outer_v6().into(),
+            Family::Ipv6 => Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, self.number().into()).into(),
+        }
+    }
+
+    fn outer_v4(self) -> Ipv4Addr {
+        Ipv4Addr::new(198, 18, 0, self.number())
+    }
+
+    /// An address in its client's network, by its last byte.
+    fn host(self, mechanism: Mechanism, family: Family, last: u8) -> IpAddr {
+        match family {
+            Family::Ipv4 => Ipv4Addr::new(198, 18, self.number(), last).into(),
+            Family::Ipv6 => Ipv6Addr::from(u128::from(self.network_v6(mechanism)) | u128::from(last)).into(),
         }
     }
 
     /// Its client's network and the prefix's length.
     pub(crate) fn network(self, mechanism: Mechanism, family: Family) -> (IpAddr, u8) {
-        let number = self.number();
-        match family {
-            Family::Ipv4 => (Ipv4Addr::new(198, 18, number, 0).into(), 24),
-            Family::Ipv6 => (self.network_v6(mechanism, 0).into(), 64),
-        }
+        (self.host(mechanism, family, 0), prefix_bits(family))
     }
 
-    /// Its client's address.
     pub(crate) fn client_address(self, mechanism: Mechanism, family: Family) -> IpAddr {
-        match family {
-            Family::Ipv4 => Ipv4Addr::new(198, 18, self.number(), 1).into(),
-            Family::Ipv6 => self.network_v6(mechanism, 1).into(),
-        }
+        self.host(mechanism, family, 1)
     }
 
     /// Its router's address on the client's network.
     pub(crate) fn gateway(self, mechanism: Mechanism, family: Family) -> IpAddr {
-        match family {
-            Family::Ipv4 => Ipv4Addr::new(198, 18, self.number(), 254).into(),
-            Family::Ipv6 => self.network_v6(mechanism, 0xfe).into(),
-        }
+        self.host(mechanism, family, 254)
     }
 
     /// Its client's addresses, IPv4 first.
     pub fn client_addresses(self, mechanism: Mechanism) -> [IpAddr; 2] {
-        [Family::Ipv4, Family::Ipv6].map(|family| self.client_address(mechanism, family))
+        FAMILIES.map(|family| self.client_address(mechanism, family))
     }
 
     /// Its router's addresses on the client's network, IPv4 first.
     pub fn gateways(self, mechanism: Mechanism) -> [IpAddr; 2] {
-        [Family::Ipv4, Family::Ipv6].map(|family| self.gateway(mechanism, family))
+        FAMILIES.map(|family| self.gateway(mechanism, family))
     }
 
     /// The address that its client uses for the other client, with the path MTU to it for this MTU of the middle
@@ -207,17 +214,16 @@ impl Site {
 
     /// 2001:2:0:SITE::/64. If routers derive each other's address from the destination, the prefix that the mechanism
     /// defines, followed by the site's number if there is room: 2002:V4ADDR:SITE::/64 with 6to4.
-    fn network_v6(self, mechanism: Mechanism, host: u16) -> Ipv6Addr {
+    fn network_v6(self, mechanism: Mechanism) -> Ipv6Addr {
         let site = u16::from(self.number());
         let remote = mechanism.tunnel().map(|tunnel| tunnel.remote);
         let Some(Remote::InDestination { prefix, common }) = remote else {
-            return Ipv6Addr::new(0x2001, 2, 0, site, 0, 0, 0, host);
+            return Ipv6Addr::new(0x2001, 2, 0, site, 0, 0, 0, 0);
         };
         let own = u32::from(self.outer_v4()) & u32::MAX.checked_shr(common.1.into()).unwrap_or(0);
         let length = u32::from(prefix.1) + 32 - u32::from(common.1);
         let subnet = if length < 64 { u128::from(site) << 64 } else { 0 };
-        let network = u128::from(prefix.0) | u128::from(own) << (128 - length) | subnet;
-        Ipv6Addr::from(network | u128::from(host))
+        Ipv6Addr::from(u128::from(prefix.0) | u128::from(own) << (128 - length) | subnet)
     }
 }
 
@@ -240,29 +246,19 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
         return None;
     }
     let sender = Site::Near.client_address(mechanism, family);
-    let far = |family| Site::Far.client_address(mechanism, family);
     let in_prefix = |address: IpAddr| match address {
         IpAddr::V4(address) => embedded(address).into(),
         other => other,
     };
-    Some(match mechanism.translation() {
-        Some(Translation::Far) => {
-            let receiver = far(Family::Ipv4);
-            PathEnds { sender, receiver, destination: in_prefix(receiver), source: POOL_HOST.into() }
-        }
-        Some(Translation::Near) => {
-            let receiver = far(Family::Ipv6);
-            PathEnds { sender, receiver, destination: POOL_HOST.into(), source: in_prefix(sender) }
-        }
-        Some(Translation::Both) => {
-            let receiver = far(Family::Ipv4);
-            PathEnds { sender, receiver, destination: receiver, source: POOL_HOST.into() }
-        }
-        None => {
-            let receiver = far(family);
-            PathEnds { sender, receiver, destination: receiver, source: sender }
-        }
-    })
+    let far = |family| Site::Far.client_address(mechanism, family);
+    let (v4, v6, pool) = (far(Family::Ipv4), far(Family::Ipv6), POOL_HOST.into());
+    let (receiver, destination, source) = match mechanism.translation() {
+        Some(Translation::Far) => (v4, in_prefix(v4), pool),
+        Some(Translation::Near) => (v6, pool, in_prefix(sender)),
+        Some(Translation::Both) => (v4, v4, pool),
+        None => (far(family), far(family), sender),
+    };
+    Some(PathEnds { sender, receiver, destination, source })
 }
 
 /// The path MTU of each end towards the other, the sender's first, for links with this MTU.
@@ -283,14 +279,8 @@ pub(crate) fn embedded(address: Ipv4Addr) -> Ipv6Addr {
 
 /// The hardware address of an interface of a routed testbed: locally administered, the same in every testbed.
 pub(crate) fn routed_hardware_address(node: Node, interface: &str) -> [u8; 6] {
-    [
-        0x02,
-        0,
-        0,
-        1,
-        Node::ALL.iter().position(|n| *n == node).unwrap_or(0) as u8,
-        u8::from(interface == MIDDLE),
-    ]
+    let place = Node::ALL.iter().position(|n| *n == node).unwrap_or(0);
+    [0x02, 0, 0, 1, place as u8, u8::from(interface == MIDDLE)]
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::error::Fault;
 use crate::kernel::sysctl;
 use crate::link::addressing::{
-    BSSID, INTERFACE, MIDDLE, Site, access_point_addresses, address, hardware_address, peer,
+    BSSID, INTERFACE, MIDDLE, Site, access_point_addresses, address, hardware_address, peer, prefix_bits,
     routed_hardware_address, station_addresses,
 };
 use crate::link::interface::{Route, add_address, add_neighbour};
@@ -15,14 +15,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Configures the addresses and the neighbour of an end of a direct link. Its interface must be up.
 pub fn configure_end(role: Role) -> Result<(), Fault> {
-    for family in Family::ALL {
-        let (own, prefix) = address(*family, role);
+    Family::ALL.iter().try_for_each(|family| {
+        let ((own, prefix), (other, _)) = (address(*family, role), address(*family, peer(role)));
         add_address(INTERFACE, own, prefix)?;
-    }
-    for family in Family::ALL {
-        add_neighbour(INTERFACE, address(*family, peer(role)).0, hardware_address(peer(role)))?;
-    }
-    Ok(())
+        add_neighbour(INTERFACE, other, hardware_address(peer(role)))
+    })
 }
 
 /// Configures the addresses of an access point, which is not on the path of its stations, on its radio's interface or
@@ -48,11 +45,7 @@ pub fn configure_router(router: &Router) -> Result<(), Fault> {
     configure_on_client_network(site.router(), site, mechanism)?;
     for family in mechanism.link_families() {
         let (own, other) = (site.outer(*family), site.other().outer(*family));
-        let prefix = match family {
-            Family::Ipv4 => 24,
-            Family::Ipv6 => 64,
-        };
-        add_address(MIDDLE, own, prefix)?;
+        add_address(MIDDLE, own, prefix_bits(*family))?;
         add_neighbour(MIDDLE, other, routed_hardware_address(site.other().router(), MIDDLE))?;
     }
     mechanism::build(router)
@@ -64,10 +57,9 @@ pub fn configure_on_client_network(node: Node, site: Site, mechanism: Mechanism)
     let is_router = node == site.router();
     for family in Family::ALL {
         let (client, gateway) = (site.client_address(mechanism, *family), site.gateway(mechanism, *family));
-        let (_, prefix) = site.network(mechanism, *family);
         let [own, other] = if is_router { [gateway, client] } else { [client, gateway] };
         let neighbour = if is_router { site.client() } else { site.router() };
-        add_address(INTERFACE, own, prefix)?;
+        add_address(INTERFACE, own, prefix_bits(*family))?;
         add_neighbour(INTERFACE, other, routed_hardware_address(neighbour, INTERFACE))?;
         if !is_router {
             let all: IpAddr = match family {

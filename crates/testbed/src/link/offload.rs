@@ -3,7 +3,6 @@
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::sys::{features, switch_off};
-use std::io;
 
 /// Whether a feature, by its kernel name, is a segmentation offload (TCP, UDP, tunnels, generic) or receive
 /// coalescing. Checksum offload stays on: a veth pair passes memory, so data cannot be corrupted, and checksums would
@@ -16,23 +15,20 @@ fn joins_or_splits(feature: &str) -> bool {
 
 /// Switches off every such feature of an interface in the calling thread's namespace, and verifies it.
 pub fn switch_off_all(interface: &str) -> Result<(), Fault> {
-    let reading = || format!("read the offloads of {interface}");
-    let found = features(interface).attempt(reading())?;
-    let on: Vec<usize> = found
-        .iter()
-        .enumerate()
-        .filter(|(_, f)| f.active && joins_or_splits(&f.name))
-        .map(|(n, _)| n)
-        .collect();
-    switch_off(interface, &on, found.len()).attempt(format!("switch off the offloads of {interface}"))?;
-    let after = features(interface).attempt(reading())?;
-    let stay: Vec<_> =
-        after.into_iter().filter(|f| f.active && joins_or_splits(&f.name)).map(|f| f.name).collect();
+    let active = || -> Result<(Vec<(usize, String)>, usize), Fault> {
+        let found = features(interface).attempt(format!("read the offloads of {interface}"))?;
+        let count = found.len();
+        let found = found.into_iter().enumerate().filter(|(_, f)| f.active && joins_or_splits(&f.name));
+        Ok((found.map(|(place, feature)| (place, feature.name)).collect(), count))
+    };
+    let (on, count) = active()?;
+    let places: Vec<usize> = on.into_iter().map(|(place, _)| place).collect();
+    switch_off(interface, &places, count).attempt(format!("switch off the offloads of {interface}"))?;
+    let stay: Vec<String> = active()?.0.into_iter().map(|(_, name)| name).collect();
     if stay.is_empty() {
         return Ok(());
     }
-    Err(io::Error::other("the kernel keeps them on"))
-        .attempt(format!("switch off {} of {interface}", stay.join(", ")))
+    Err("the kernel keeps them on").attempt(format!("switch off {} of {interface}", stay.join(", ")))
 }
 
 #[cfg(test)]

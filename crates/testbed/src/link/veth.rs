@@ -2,7 +2,7 @@
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::namespace::open_other;
-use crate::kernel::netlink::with_netlink;
+use crate::kernel::netlink::add_device;
 use rtnetlink::packet_route::link::{InfoData, InfoVeth};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth};
 use std::os::fd::AsRawFd;
@@ -21,8 +21,5 @@ pub fn create(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Resul
     let far = end(LinkUnspec::new_with_name(name), hardware[1], mtu).setns_by_fd(namespace.as_raw_fd());
     let near = end(LinkVeth::new(name, name), hardware[0], mtu)
         .set_info_data(InfoData::Veth(InfoVeth::Peer(far.build())));
-    with_netlink(async |netlink| {
-        let made = netlink.link().add(near.build()).execute().await;
-        made.attempt(format!("create the veth pair {name} with MTU {mtu}"))
-    })
+    add_device(near.build(), &format!("the veth pair {name} with MTU {mtu}"))
 }

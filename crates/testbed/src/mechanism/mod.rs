@@ -2,24 +2,32 @@
 //! Each is built from its definition ([`stacklab_model::MechanismDef`]), regardless of its name: packets are
 //! forwarded, tunnelled or translated.
 
-mod attribute;
-pub(crate) mod keys;
 pub(crate) mod layers;
-mod native;
 pub(crate) mod router;
 pub mod translate;
 pub(crate) mod tunnels;
 pub(crate) mod wireguard;
 
 use crate::error::Fault;
+use crate::link::addressing::MIDDLE;
+use crate::link::interface::Route;
 use crate::mechanism::router::Router;
-use stacklab_model::Method;
+use stacklab_model::{Family, Method};
 
 /// Builds a mechanism on its router. Call it in the router's namespace or its guest.
 pub(crate) fn build(router: &Router) -> Result<(), Fault> {
     match &router.mechanism.definition().method {
-        Method::Forwarding => native::build(router),
+        Method::Forwarding => forward(router),
         Method::Tunnel(tunnel) => tunnels::build(router, tunnel),
         Method::Translation(_) => translate::build(router),
     }
+}
+
+/// Dual stack: packets of both families are forwarded unchanged.
+fn forward(router: &Router) -> Result<(), Fault> {
+    let other = router.site.other();
+    Family::ALL.iter().try_for_each(|family| {
+        let to = other.network(router.mechanism, *family);
+        Route { to, device: MIDDLE, via: Some(other.outer(*family)), mtu: None }.add()
+    })
 }

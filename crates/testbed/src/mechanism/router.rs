@@ -3,14 +3,14 @@
 use crate::error::Fault;
 use crate::link::addressing::{Site, TUNNEL};
 use crate::link::interface::{Route, raise};
-use crate::mechanism::keys::Keys;
+use crate::mechanism::wireguard::Keys;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Translator};
 
 /// A router on which a mechanism is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Router {
-    /// The router's site.
+    /// Its end of the path.
     pub site: Site,
     /// The mechanism to build.
     pub mechanism: Mechanism,

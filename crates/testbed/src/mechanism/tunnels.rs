@@ -1,9 +1,10 @@
 //! Tunnels: the device that a definition describes ([`stacklab_model::Tunnel`]), and the routes into it.
 
 use crate::error::Fault;
+use crate::kernel::genl::message::attribute;
+use crate::kernel::netlink::add_device;
 use crate::link::addressing::TUNNEL;
-use crate::link::interface::{Route, add_device};
-use crate::mechanism::attribute::attribute;
+use crate::link::interface::Route;
 use crate::mechanism::router::Router;
 use crate::mechanism::wireguard;
 use rtnetlink::packet_route::link::{InfoData, InfoKind, LinkMessage};

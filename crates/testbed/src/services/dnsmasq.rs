@@ -1,18 +1,40 @@
 //! The configuration of dnsmasq: DNS for one name, and DHCP for addresses of the link, over both families. It uses no
 //! settings of this machine.
 
+use crate::error::Fault;
 use crate::link::addressing::address;
-use crate::services::ask::answer::NAME;
+use crate::services::ask::NAME;
+use crate::services::daemon::write;
+use crate::services::program::Program;
 use stacklab_model::{Family, Role, Service, Services};
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::path::Path;
+use std::process::Command;
+
+pub(super) const PROGRAM: Program = Program {
+    name: "dnsmasq",
+    services: &[Service::Dns, Service::Dhcp],
+    what_for: "services dns and dhcp",
+    remedy: "sudo apt-get install dnsmasq-base",
+    version: ("--version", "version "),
+    command,
+};
+
+fn command(file: &Path, services: &Services, own: &Path) -> Result<Command, Fault> {
+    let path = own.join("dnsmasq.conf");
+    write(&path, &config(services, own))?;
+    let mut command = Command::new(file);
+    // Run in the foreground as the starting user: a user namespace may have no other user.
+    command.arg("--no-daemon").arg(format!("--conf-file={}", path.display()));
+    Ok(command)
+}
 
 /// The range of addresses that it may lease, as the last part of the address. No client here leases one.
 const RANGE: [u8; 2] = [100, 199];
 
 /// Its configuration file. Its leases are kept in a folder.
-pub(crate) fn config(services: &Services, folder: &Path) -> String {
+fn config(services: &Services, folder: &Path) -> String {
     let mut text = "no-resolv\nno-poll\nno-hosts\nlog-facility=-\n".to_owned();
     if services.contains(Service::Dns) {
         let [v4, v6] = [Family::Ipv4, Family::Ipv6].map(|family| address(family, Role::Receiver).0);

@@ -2,11 +2,11 @@
 
 use crate::kernel::cpus;
 use crate::kernel::namespace::enter_namespace;
-use crate::services::ask::asker::Asker;
+use crate::services::ask::ask;
 use stacklab_model::{Family, Service, Services};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ impl Load {
     /// Starts the threads. They send nothing before [`Load::begin`].
     pub(super) fn start(
         services: &Services,
-        asker: Asker,
+        interface: u32,
         namespace: u32,
         processors: &[usize],
     ) -> io::Result<Self> {
@@ -66,8 +66,9 @@ impl Load {
             let (told, heard) = channel();
             let work = move || {
                 let ready = enter_namespace(namespace).and_then(|()| cpus::stay_on(&processors));
-                if tell(&told, ready) {
-                    state.work(service, asker);
+                let is_ready = ready.is_ok();
+                if told.send(ready).is_ok() && is_ready {
+                    state.work(service, interface);
                 }
             };
             load.threads.push(Builder::new().name(format!("ask {service}")).spawn(work)?);
@@ -106,18 +107,12 @@ impl Drop for Load {
     }
 }
 
-/// Reports that a thread is ready, or why it is not. Returns whether it is ready.
-fn tell(told: &Sender<io::Result<()>>, ready: io::Result<()>) -> bool {
-    let is_ready = ready.is_ok();
-    told.send(ready).is_ok() && is_ready
-}
-
 impl State {
     fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self, service: Service, asker: Asker) {
+    fn work(&self, service: Service, interface: u32) {
         let mut number = 0_u32;
         let mut turn = self.turn();
         loop {
@@ -130,7 +125,7 @@ impl State {
             drop(turn);
             let began = Instant::now();
             let family = Family::ALL[number as usize % Family::ALL.len()];
-            let answered = asker.ask(service, family, number / 2).is_ok();
+            let answered = ask(service, family, number / 2, interface).is_ok();
             number = number.wrapping_add(1);
             turn = self.turn();
             turn.under_way -= 1;

@@ -5,7 +5,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `program` | the daemons' programs, and how to get them |
-//! | `dnsmasq`, `slapd` | the configuration of each, in files of a temporary folder |
+//! | `dnsmasq`, `slapd` | one constant each: its command, and its configuration in files of a temporary folder |
 //! | `daemon` | a running daemon |
 //! | `serving` | all daemons of a testbed |
 //! | `ask` | one query to each service, with a check of the answer |

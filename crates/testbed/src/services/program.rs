@@ -1,89 +1,59 @@
 //! The daemons' programs.
 
-use crate::error::TestbedError;
-use crate::host::program::program_in_path;
+use crate::error::{Fault, TestbedError};
+use crate::host::program::find;
 use crate::kernel::capability::Ability;
+use crate::services::{dnsmasq, slapd};
 use stacklab_model::{Service, Services};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A daemon's program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Program {
-    /// DNS and DHCP.
-    Dnsmasq,
-    /// LDAP.
-    Slapd,
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub name: &'static str,
+    /// The services that it provides.
+    pub services: &'static [Service],
+    pub what_for: &'static str,
+    /// How to get it.
+    pub remedy: &'static str,
+    /// The option with which it prints its version, and the text before the version.
+    pub version: (&'static str, &'static str),
+    /// The command that runs this file for services, with its files in a folder.
+    pub command: fn(&Path, &Services, &Path) -> Result<Command, Fault>,
 }
 
+/// Every program.
+pub(crate) const PROGRAMS: [&Program; 2] = [&dnsmasq::PROGRAM, &slapd::PROGRAM];
+
 impl Program {
-    /// Every program.
-    pub(crate) const ALL: [Program; 2] = [Program::Dnsmasq, Program::Slapd];
-
-    /// The program that provides a service.
-    pub(crate) fn for_service(service: Service) -> Self {
-        match service {
-            Service::Dns | Service::Dhcp => Program::Dnsmasq,
-            Service::Directory => Program::Slapd,
-        }
-    }
-
     /// The programs that provide these services, each once.
-    pub(crate) fn of(services: &Services) -> Vec<Self> {
-        let runs =
-            |program: &Program| services.iter().any(|service| Program::for_service(service) == *program);
-        Program::ALL.into_iter().filter(runs).collect()
-    }
-
-    /// Its name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Program::Dnsmasq => "dnsmasq",
-            Program::Slapd => "slapd",
-        }
-    }
-
-    /// How to get it.
-    pub(crate) fn remedy(self) -> &'static str {
-        match self {
-            Program::Dnsmasq => "sudo apt-get install dnsmasq-base",
-            Program::Slapd => {
-                "sudo apt-get install slapd (which also starts one for this machine), or unpack that package and put its \
-                 usr/sbin into PATH, as scripts/setup test-all does"
-            }
-        }
+    pub(crate) fn of(services: &Services) -> impl Iterator<Item = &'static Program> {
+        let runs = |program: &&Program| services.iter().any(|service| program.services.contains(&service));
+        PROGRAMS.into_iter().filter(runs)
     }
 
     /// Finds the program's path.
-    pub(crate) fn find(self) -> Result<PathBuf, TestbedError> {
-        let (program, remedy) = (self.name(), self.remedy());
-        program_in_path(program).ok_or(TestbedError::NoProgram { program, remedy })
+    pub(crate) fn find(&self) -> Result<PathBuf, TestbedError> {
+        find(self.name, self.remedy)
     }
 
     /// Whether it is installed here.
-    pub(crate) fn ability(self) -> Ability {
-        let (name, what_for) = match self {
-            Program::Dnsmasq => ("dnsmasq", "services dns and dhcp"),
-            Program::Slapd => ("slapd", "service directory"),
-        };
+    pub(crate) fn ability(&self) -> Ability {
+        let Program { name, what_for, remedy, .. } = *self;
         let result = self.find().map(drop).map_err(|_| "it is not in PATH".to_owned());
-        Ability { name, what_for, result, remedy: self.remedy() }
+        Ability { name, what_for, result, remedy }
     }
 
     /// Its name and the version that it reports; the name alone if it reports none.
-    pub(crate) fn version(self, file: &Path) -> String {
-        let (option, before) = match self {
-            Program::Dnsmasq => ("--version", "version "),
-            Program::Slapd => ("-VV", "slapd "),
-        };
+    pub(crate) fn version(&self, file: &Path) -> String {
+        let (option, before) = self.version;
         let mut command = Command::new(file);
         with_own_libraries(&mut command, file);
         let said = command.arg(option).output().map(|output| [output.stdout, output.stderr].concat());
         let said = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
-        match version_in(&said, before) {
-            Some(version) => format!("{} {version}", self.name()),
-            None => self.name().to_owned(),
-        }
+        version_in(&said, before)
+            .map_or_else(|| self.name.to_owned(), |version| format!("{} {version}", self.name))
     }
 }
 
@@ -120,10 +90,11 @@ mod tests {
 
     #[test]
     fn services_need_each_program_once() {
-        let of = |text: &str| Program::of(&text.parse().unwrap());
-        assert_eq!(of("none"), []);
-        assert_eq!(of("dns+dhcp"), [Program::Dnsmasq]);
-        assert_eq!(of("dhcp+directory"), [Program::Dnsmasq, Program::Slapd]);
+        let of =
+            |text: &str| Program::of(&text.parse().unwrap()).map(|program| program.name).collect::<Vec<_>>();
+        assert!(of("none").is_empty());
+        assert_eq!(of("dns+dhcp"), ["dnsmasq"]);
+        assert_eq!(of("dhcp+directory"), ["dnsmasq", "slapd"]);
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! Running services, and the load of queries on them.
 
-use crate::error::TestbedError;
+use crate::error::{Attempt, TestbedError};
 use crate::host::workdir::Workdir;
 use crate::kernel::capability::Ability;
 use crate::kernel::namespace::in_namespace;
-use crate::services::ask::asker::Asker;
+use crate::kernel::netlink::index;
+use crate::link::addressing::INTERFACE;
+use crate::services::ask::ask;
 use crate::services::daemon::{Daemon, ServiceEnds};
 use crate::services::load::{Asked, Load};
-use crate::services::program::Program;
+use crate::services::program::{PROGRAMS, Program};
 use crate::topology::Node;
-use stacklab_model::{Family, Services};
+use stacklab_model::{Family, Service, Services};
 use std::collections::BTreeMap;
-use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,12 +26,12 @@ const LOOK: Duration = Duration::from_millis(50);
 /// # Errors
 /// The first missing program, and how to get it.
 pub fn check(services: &Services) -> Result<(), TestbedError> {
-    Program::of(services).into_iter().try_for_each(|program| program.find().map(drop))
+    Program::of(services).try_for_each(|program| program.find().map(drop))
 }
 
 /// Whether each daemon's program is installed here.
 pub fn abilities() -> Vec<Ability> {
-    Program::ALL.iter().map(|program| program.ability()).collect()
+    PROGRAMS.map(Program::ability).into()
 }
 
 /// Running services, which are queried on request. Dropping it ends them.
@@ -55,12 +56,12 @@ impl Serving {
         // A thread that enters a namespace must be a separate one, and a daemon must be watched from the thread that
         // started it.
         let sender = ends.namespaces[0];
-        let asker = in_namespace(sender, Asker::new)
-            .and_then(|asker| asker.map_err(io::Error::other))
-            .map_err(|reason| setup("ask the services", reason))?;
-        first_answers(services, &asker, sender, &mut daemons)?;
-        let load = Load::start(services, asker, sender, ends.processors[0])
-            .map_err(|reason| setup("ask the services", reason))?;
+        let interface =
+            in_namespace(sender, || index(INTERFACE)).attempt("ask the services").and_then(|index| index);
+        let interface = interface.map_err(|fault| fault.at(Node::Sender))?;
+        first_answers(services, interface, sender, &mut daemons)?;
+        let load = Load::start(services, interface, sender, ends.processors[0]).attempt("ask the services");
+        let load = load.map_err(|fault| fault.at(Node::Sender))?;
         Ok(Serving { services: services.clone(), load, daemons, _workdir: workdir })
     }
 
@@ -73,7 +74,7 @@ impl Serving {
     ///
     /// # Errors
     /// A daemon has ended in the meantime.
-    pub fn end(&mut self) -> Result<BTreeMap<stacklab_model::Service, Asked>, TestbedError> {
+    pub fn end(&mut self) -> Result<BTreeMap<Service, Asked>, TestbedError> {
         let asked = self.load.end();
         self.daemons.iter_mut().try_for_each(Daemon::check)?;
         Ok(asked)
@@ -86,7 +87,7 @@ impl Serving {
 
     /// The daemons with their versions, for messages: `dnsmasq 2.90 and slapd 2.5.13`.
     pub fn describe(&self) -> String {
-        let names: Vec<&str> = self.daemons.iter().map(Daemon::version).collect();
+        let names: Vec<&str> = self.daemons.iter().map(|daemon| &*daemon.version).collect();
         names.join(" and ")
     }
 
@@ -99,7 +100,7 @@ impl Serving {
 /// Waits until every service has answered over both families.
 fn first_answers(
     services: &Services,
-    asker: &Asker,
+    interface: u32,
     sender: u32,
     daemons: &mut [Daemon],
 ) -> Result<(), TestbedError> {
@@ -107,12 +108,11 @@ fn first_answers(
     for service in services.iter() {
         for family in Family::ALL {
             loop {
-                let asked = in_namespace(sender, || asker.ask(service, *family, 0));
+                let asked = in_namespace(sender, || ask(service, *family, 0, interface));
                 let Err(reason) = asked.and_then(|answer| answer) else { break };
                 daemons.iter_mut().try_for_each(Daemon::check)?;
                 if Instant::now() > until {
-                    let name = Program::for_service(service);
-                    let daemon = daemons.iter().find(|daemon| daemon.program() == name);
+                    let daemon = daemons.iter().find(|daemon| daemon.program.services.contains(&service));
                     let what = format!("did not answer {service} over {family} in {PATIENCE:?} ({reason})");
                     return Err(daemon.expect("it was started").fault(&what));
                 }
@@ -121,8 +121,4 @@ fn first_answers(
         }
     }
     Ok(())
-}
-
-fn setup(attempted: &str, reason: io::Error) -> TestbedError {
-    TestbedError::Setup { host: Node::Sender, attempted: attempted.to_owned(), reason }
 }

@@ -1,13 +1,60 @@
 //! The configuration of slapd: a small directory that anybody may read.
 
-use crate::services::ask::answer::{ENTRIES, SUFFIX, entry};
+use crate::error::{Attempt, Fault};
+use crate::link::addressing::addresses;
+use crate::services::ask::{ENTRIES, SUFFIX, entry};
+use crate::services::daemon::{prepare, write};
+use crate::services::program::{Program, prefix};
+use stacklab_model::{Role, Service, Services};
 use std::fmt::Write;
+use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
+
+pub(super) const PROGRAM: Program = Program {
+    name: "slapd",
+    services: &[Service::Directory],
+    what_for: "service directory",
+    remedy: "sudo apt-get install slapd (which also starts one for this machine), or unpack that package and put its \
+             usr/sbin into PATH, as scripts/setup test-all does",
+    version: ("-VV", "slapd "),
+    command,
+};
+
+/// The folders that may hold slapd's modules, relative to the parent of `sbin`.
+const MODULES: [&str; 4] = ["lib/ldap", "lib/openldap", "lib64/openldap", "libexec/openldap"];
+const PORT: u16 = 389;
+
+fn command(file: &Path, _: &Services, own: &Path) -> Result<Command, Fault> {
+    let [path, ldif, database] = ["slapd.conf", "entries.ldif", "database"].map(|name| own.join(name));
+    fs::create_dir(&database).attempt(format!("create {}", database.display()))?;
+    let modules = prefix(file).and_then(|prefix| {
+        let mut folders = MODULES.iter().map(|folder| prefix.join(folder));
+        folders.find(|folder| folder.join("back_mdb.so").exists() || folder.join("back_mdb.la").exists())
+    });
+    write(&path, &config(&database, modules.as_deref()))?;
+    write(&ldif, &entries())?;
+    let mut add = Command::new(file);
+    add.args(["-T", "add", "-f"]).arg(&path).arg("-l").arg(&ldif);
+    prepare(&mut add, file, own);
+    let filled = add.output().attempt(format!("start {}", file.display()))?;
+    if !filled.status.success() {
+        let said = String::from_utf8_lossy(&filled.stderr).trim().replace('\n', "\n    ");
+        return Err(format!("{}:\n    {said}", filled.status)).attempt("fill the directory of slapd");
+    }
+    let listen =
+        addresses(Role::Receiver).map(|address| format!("ldap://{}/", SocketAddr::new(address, PORT)));
+    let mut command = Command::new(file);
+    // Run in the foreground with all log levels (-d), and do not log to syslog (-s).
+    command.args(["-d", "none", "-s", "0", "-h", &listen.join(" "), "-f"]).arg(path);
+    Ok(command)
+}
 
 /// Its configuration file. Its database is kept in a folder. It includes no file of this machine: the only object
 /// class of its entries is defined here. `modules` is the folder of slapd's modules, if the database backend is a
 /// module.
-pub(crate) fn config(database: &Path, modules: Option<&Path>) -> String {
+fn config(database: &Path, modules: Option<&Path>) -> String {
     let mut text = String::new();
     if let Some(modules) = modules {
         let _ = writeln!(text, "modulepath \"{}\"\nmoduleload back_mdb", modules.display());
@@ -24,7 +71,7 @@ pub(crate) fn config(database: &Path, modules: Option<&Path>) -> String {
 }
 
 /// The directory's entries, in LDIF.
-pub(crate) fn entries() -> String {
+fn entries() -> String {
     let mut text = "dn: cn=stacklab\nobjectClass: stacklabEntry\ncn: stacklab\n".to_owned();
     for number in 0..ENTRIES {
         let (name, of) = (entry(number), SUFFIX);

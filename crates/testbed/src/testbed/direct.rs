@@ -1,17 +1,18 @@
 //! A direct testbed: two hosts and one link.
 
-use crate::error::TestbedError;
+use crate::error::{Attempt, TestbedError};
 use crate::host::guest::{Guest, Prepare};
 use crate::host::launch::Host;
 use crate::host::path_role::PathRole;
 use crate::host::workdir::Workdir;
 use crate::kernel::cpus;
+use crate::kernel::netlink::change;
 use crate::kernel::rps::Rps;
 use crate::kernel::tc::queue::Queue;
 use crate::kernel::tc::tbf::Bucket;
 use crate::link::addressing::INTERFACE;
 use crate::link::configure::configure_end;
-use crate::link::interface::{raise, set_mtu};
+use crate::link::interface::raise;
 use crate::link::veth::MTU_LIMITS;
 use crate::services::daemon::ServiceEnds;
 use crate::services::serving::Serving;
@@ -49,7 +50,10 @@ struct Link {
 impl Link {
     fn new(link_config: &LinkConfig, mtu: u32, packets: Option<u32>) -> Result<Self, TestbedError> {
         if !(MTU_LIMITS.0..=MTU_LIMITS.1).contains(&mtu) {
-            return Err(TestbedError::Mtu { mtu, limits: MTU_LIMITS });
+            let (least, most) = MTU_LIMITS;
+            return Err(TestbedError(format!(
+                "MTU {mtu} is not possible: IPv6 needs at least {least}, a veth pair takes at most {most}"
+            )));
         }
         let bucket = link_config.rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
         Ok(Link { mtu, queue: Queue { bucket, packets } })
@@ -204,7 +208,7 @@ impl Testbed {
         for host in &self.network.hosts {
             host.inside(|| {
                 if link.mtu != self.link.mtu {
-                    set_mtu(INTERFACE, link.mtu)?;
+                    change(INTERFACE, &format!("set MTU {} of", link.mtu), |to| to.mtu(link.mtu))?;
                 }
                 if link.queue != self.link.queue {
                     link.queue.apply(INTERFACE, Some(self.link.queue), None)
@@ -230,9 +234,9 @@ impl Testbed {
             let processors = match &self.network.processors {
                 Some(halves) if divided => &halves[place],
                 None if divided => {
-                    let reason = io::Error::new(io::ErrorKind::Unsupported, "there is only one processor");
-                    let attempted = "assign separate processors to each host".to_owned();
-                    return Err(TestbedError::Setup { host: host.node(), attempted, reason });
+                    let refused = Err("there is only one processor");
+                    let refused = refused.attempt("assign separate processors to each host");
+                    return refused.map_err(|fault| fault.at(host.node()));
                 }
                 _ => &all,
             };
@@ -326,7 +330,7 @@ mod tests {
         for mtu in [0, 1279, 65536] {
             let link_config = LinkConfig { rate: None, mtu, offloads: true };
             let error = Testbed::build(&link_config, Path::new("/nonexistent"), &[""; 0]).unwrap_err();
-            assert!(matches!(error, TestbedError::Mtu { .. }), "{error}");
+            assert!(error.to_string().starts_with(&format!("MTU {mtu} is not possible")), "{error}");
         }
     }
 }

@@ -5,8 +5,7 @@ use crate::host::guest::{Guest, GuestSpec};
 use crate::host::launch::Host;
 use crate::host::path_role::{Interface, PathRole};
 use crate::host::workdir::Workdir;
-use crate::kernel::tc::netem::Impairment;
-use crate::kernel::tc::queue::Queue;
+use crate::kernel::tc::queue::{Impairment, Queue};
 use crate::kernel::tc::tbf::Bucket;
 use crate::kernel::{cpus, sysctl};
 use crate::link::addressing::{

@@ -3,7 +3,7 @@
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::host::launch::Host;
-use crate::kernel::netlink::{interface, with_netlink};
+use crate::kernel::netlink::index;
 use crate::kernel::sys::{Capture, never_fragment, path_mtu, probe_path};
 use crate::link::addressing::{INTERFACE, MIDDLE, PathEnds, ends, path_mtus};
 use crate::link::interface::packets;
@@ -35,6 +35,11 @@ const AGAIN: Duration = Duration::from_millis(50);
 const WORD: &[u8] = b"stacklab: is this carried?";
 const PORT: u16 = 47808;
 
+/// The testbed does not carry packets as its mechanism should.
+pub(crate) fn not_carried(mechanism: Mechanism, family: Family, reason: String) -> TestbedError {
+    TestbedError(format!("{mechanism} does not carry {family}: {reason}"))
+}
+
 /// Sends datagrams until one has arrived and examines its capture from the middle link. Then discovers the path MTU
 /// at both ends.
 pub(crate) fn check_path(
@@ -44,12 +49,9 @@ pub(crate) fn check_path(
     ends: &PathEnds,
     mtu: u32,
 ) -> Result<PathCheck, TestbedError> {
-    let failed = |reason: String| TestbedError::NotCarried { mechanism, family, reason };
+    let failed = |reason: String| not_carried(mechanism, family, reason);
     let [_, router1, ..] = hosts;
-    let capture = router1.inside(|| {
-        let index = with_netlink(async |netlink| Ok(interface(&netlink, MIDDLE).await?.header.index))?;
-        Capture::open(index).attempt(format!("listen to {MIDDLE}"))
-    })?;
+    let capture = router1.inside(|| Capture::open(index(MIDDLE)?).attempt(format!("listen to {MIDDLE}")))?;
     let flow = Flow::open(hosts, mechanism, family, ends)?;
     let (headers, frame) = seen(&capture, mechanism, family).map_err(failed)?;
     let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
@@ -73,7 +75,7 @@ impl Flow {
         family: Family,
         ends: &PathEnds,
     ) -> Result<Self, TestbedError> {
-        let failed = |reason: String| TestbedError::NotCarried { mechanism, family, reason };
+        let failed = |reason: String| not_carried(mechanism, family, reason);
         let [from, _, _, at] = hosts;
         let sender = from.inside(|| socket(ends.sender, 0))?;
         let receiver = at.inside(|| socket(ends.receiver, PORT))?;
@@ -115,10 +117,8 @@ impl Flow {
         let ways =
             [(Node::Sender, &self.sender, &self.receiver), (Node::Receiver, &self.receiver, &self.sender)];
         for ((node, from, at), expected) in ways.into_iter().zip(path_mtus) {
-            discover(from, at, expected).map_err(|reason| {
-                let reason = format!("from the {node}, {reason}");
-                TestbedError::NotCarried { mechanism, family, reason }
-            })?;
+            discover(from, at, expected)
+                .map_err(|reason| not_carried(mechanism, family, format!("from the {node}, {reason}")))?;
         }
         Ok(())
     }

@@ -10,11 +10,11 @@ use crate::host::ticks::Ticks;
 use crate::host::workdir::Workdir;
 use crate::link::addressing::{MIDDLE, Site, ends};
 use crate::link::configure::{configure_on_client_network, configure_router, fix_path_mtus};
-use crate::mechanism::keys::Keys;
 use crate::mechanism::router::Router;
 use crate::mechanism::translate::tayga;
+use crate::mechanism::wireguard::Keys;
 use crate::testbed::network::{Chain, Network};
-use crate::testbed::path_check::{PathCheck, check_path, refresh_path_mtus};
+use crate::testbed::path_check::{PathCheck, check_path, not_carried, refresh_path_mtus};
 use crate::testbed::spec::RoutedSpec;
 use crate::topology::Node;
 use stacklab_model::{Family, Mechanism, Systems};
@@ -276,6 +276,6 @@ impl Routed {
     fn cause_of(&mut self, error: TestbedError, family: Family) -> TestbedError {
         let Some(lost) = self.network.hosts.iter_mut().find_map(Host::lost_companion) else { return error };
         let said = last_words(&tayga::console(self.workdir.path()));
-        TestbedError::NotCarried { mechanism: self.mechanism, family, reason: format!("{lost}{said}") }
+        not_carried(self.mechanism, family, format!("{lost}{said}"))
     }
 }

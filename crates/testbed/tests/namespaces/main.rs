@@ -6,7 +6,7 @@ mod floods;
 
 use serde_json::Value;
 use stacklab_model::{Family, LinkConfig, Rate, Role};
-use stacklab_testbed::{Testbed, TestbedError, abilities, in_namespace};
+use stacklab_testbed::{Testbed, abilities, in_namespace};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -271,7 +271,7 @@ fn a_program_that_ends_at_once_is_an_error_and_leaves_nothing() {
     for _ in 0..20 {
         if let Err(error) = Testbed::build(&PLAIN, Path::new("true"), &[""; 0]) {
             failures += 1;
-            assert!(matches!(error, TestbedError::Setup { .. } | TestbedError::Start { .. }), "{error}");
+            assert!(error.to_string().starts_with("cannot "), "{error}");
         }
     }
     assert!(failures > 0);

@@ -6,7 +6,7 @@ use crate::network::check::check;
 use crate::network::daemon::{Daemon, FOLDER, VERSIONS};
 use crate::network::neighbours::{Entries, Neighbours};
 use crate::network::spec::{Association, SSID, Security, WifiSpec, WifiState};
-use crate::network::station::{self, NotAssociated, Station};
+use crate::network::station::{self, Station};
 use crate::radios::carrier::{Carrier, Radio, Watch};
 use crate::radios::nl80211::move_radio;
 use stacklab_model::wifi::{self, Attachment, WifiSettings};
@@ -273,16 +273,11 @@ fn neighbours(
 
 /// Waits for a station's association, and compares it with the plan.
 fn associate(station: &mut Station, host: &Host, spec: &WifiSpec) -> Result<Association, TestbedError> {
-    let failed = |reason: String| TestbedError::NotAssociated {
-        station: host.node(),
-        network: SSID.to_owned(),
-        reason,
+    let node = host.node();
+    let failed = |reason: String| {
+        TestbedError(format!("the {node} is not associated with the Wi-Fi network {SSID}: {reason}"))
     };
-    let joined = host.inside(|| Ok(station.associate()))?;
-    let association = joined.map_err(|error| match error {
-        NotAssociated::Fault(fault) => fault.at(host.node()),
-        NotAssociated::Reason(reason) => failed(reason),
-    })?;
+    let association = host.inside(|| station.associate())?.map_err(failed)?;
     match contradiction(&association, spec) {
         None => Ok(association),
         Some(reason) => Err(failed(reason)),

@@ -3,7 +3,7 @@
 
 use crate::network::spec::{CarriedFrame, MediumCheck, WifiSpec};
 use crate::radios::carrier::Watch;
-use crate::radios::hwsim::command::{Address, Frame};
+use crate::radios::hwsim::{Address, Frame};
 use stacklab_model::wifi::Attachment;
 use stacklab_model::{Family, Role};
 use stacklab_testbed::error::{Attempt, Fault, TestbedError};
@@ -33,7 +33,9 @@ pub(super) fn check(
     spec: &WifiSpec,
     family: Family,
 ) -> Result<MediumCheck, TestbedError> {
-    let failed = |reason: String| TestbedError::NotCarriedByWifi { family, reason };
+    let failed = |reason: String| {
+        TestbedError(format!("the Wi-Fi network does not carry {family} as planned: {reason}"))
+    };
     medium.keep();
     let arrived = carry(ends, family)?;
     let frames = medium.kept();
@@ -102,7 +104,7 @@ fn carry([from, at]: [&Host; 2], family: Family) -> Result<bool, TestbedError> {
             Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Err(error) => {
-                return Err(Fault { attempted: "receive".to_owned(), reason: error }.at(Node::Receiver));
+                return Err(error).attempt("receive").map_err(|fault| fault.at(Node::Receiver));
             }
         }
     }

@@ -6,9 +6,8 @@ use rtnetlink::packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
 use stacklab_testbed::error::{Attempt, Fault};
-use stacklab_testbed::kernel::netlink::{Netlink, interface};
+use stacklab_testbed::kernel::netlink::{Netlink, index};
 use stacklab_testbed::link::addressing::INTERFACE;
-use std::io;
 use std::net::IpAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,8 +67,7 @@ impl Neighbours {
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         let Some((stop, thread)) = self.forgetting.take() else { return Ok(()) };
         drop(stop);
-        let ended = thread.join().map_err(|_| io::Error::other("its thread has panicked"));
-        ended.attempt("remove neighbour entries")?
+        thread.join().map_err(|_| "its thread has panicked").attempt("remove neighbour entries")?
     }
 }
 
@@ -84,9 +82,7 @@ impl Entries {
     /// A host's entries of these addresses. Call it in its network namespace.
     pub(super) fn open(peer: [IpAddr; 2]) -> Result<Self, Fault> {
         let netlink = Netlink::open()?;
-        let interface =
-            netlink.run(async |netlink| Ok(interface(&netlink, INTERFACE).await?.header.index))?;
-        Ok(Entries { netlink, interface, peer })
+        Ok(Entries { netlink, interface: index(INTERFACE)?, peer })
     }
 
     /// Removes them. One whose address the host is asking for stays, and the packets that wait for it.

@@ -6,7 +6,7 @@ use crate::network::spec::{Association, Passphrase, SSID, Security, WifiSpec};
 use crate::radios::nl80211::{channel, let_sleep, sleeps};
 use stacklab_model::printable_text;
 use stacklab_testbed::error::{Attempt, Fault};
-use stacklab_testbed::kernel::netlink::{interface, with_netlink};
+use stacklab_testbed::kernel::netlink::index;
 use stacklab_testbed::link::addressing::INTERFACE;
 use stacklab_testbed::link::interface::raise;
 use std::collections::BTreeMap;
@@ -26,21 +26,6 @@ pub(super) struct Station {
     security: Security,
 }
 
-/// The reason why a station is not associated.
-#[derive(Debug)]
-pub(super) enum NotAssociated {
-    /// A step failed.
-    Fault(Fault),
-    /// What failed, or was not found.
-    Reason(String),
-}
-
-impl From<Fault> for NotAssociated {
-    fn from(fault: Fault) -> Self {
-        NotAssociated::Fault(fault)
-    }
-}
-
 impl Station {
     /// Starts a station in the network namespace of a process, whose interface is prepared. It begins to look for its
     /// network.
@@ -58,8 +43,8 @@ impl Station {
         Ok(Station { daemon, control, security: security.clone() })
     }
 
-    /// Waits until it is associated and has its keys. Call it in the station's network namespace.
-    pub(super) fn associate(&mut self) -> Result<Association, NotAssociated> {
+    /// Waits until it is associated and has its keys, or why that failed. Call it in the station's network namespace.
+    pub(super) fn associate(&mut self) -> Result<Result<Association, String>, Fault> {
         let start = Instant::now();
         let mut heard = Vec::new();
         loop {
@@ -67,10 +52,10 @@ impl Station {
             heard.extend(self.control.events(MOMENT)?);
             let status = self.control.status()?;
             if status.get("wpa_state").is_some_and(|state| state == "COMPLETED") {
-                return Ok(association(&status)?);
+                return association(&status).map(Ok);
             }
             if let Some(reason) = refusal(&heard) {
-                return Err(NotAssociated::Reason(reason));
+                return Ok(Err(reason));
             }
             let late = start.elapsed() > PATIENCE;
             if late || missed(&heard) >= MISSED {
@@ -80,7 +65,7 @@ impl Station {
                     let seconds = start.elapsed().as_secs();
                     format!("its state is {state} after {seconds} s{}", self.daemon.last_words())
                 });
-                return Err(NotAssociated::Reason(reason));
+                return Ok(Err(reason));
             }
         }
     }
@@ -96,16 +81,11 @@ fn missed(events: &[String]) -> usize {
 /// Sets up the interface of a station in the calling thread's namespace, and lets it sleep if it may.
 pub(super) fn prepare(spec: &WifiSpec) -> Result<(), Fault> {
     raise(INTERFACE, spec.settings().mtu)?;
-    if spec.settings().power_save { let_sleep(index()?) } else { Ok(()) }
-}
-
-/// The index of the interface in the calling thread's namespace.
-fn index() -> Result<u32, Fault> {
-    with_netlink(async |netlink| Ok(interface(&netlink, INTERFACE).await?.header.index))
+    if spec.settings().power_save { let_sleep(index(INTERFACE)?) } else { Ok(()) }
 }
 
 fn association(status: &BTreeMap<String, String>) -> Result<Association, Fault> {
-    let index = index()?;
+    let index = index(INTERFACE)?;
     let of = |name: &str| status.get(name).cloned().unwrap_or_default();
     Ok(Association {
         channel: channel(index)?,

@@ -2,7 +2,7 @@
 
 use crate::medium::{Exchange, FrameId, Outcome, SentFrame};
 use crate::radios::header::has_data_rate;
-use crate::radios::hwsim::command::Frame;
+use crate::radios::hwsim::Frame;
 use stacklab_model::wifi::{Guard, LegacyRate, Radio, Width};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -175,7 +175,7 @@ fn block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::medium::{NodeId, Receiver, Transmission};
-    use crate::radios::hwsim::command::{MOST_RATES, Rate};
+    use crate::radios::hwsim::{MOST_RATES, Rate};
     use stacklab_model::wifi::{Ppdu, WifiSettings};
 
     #[test]

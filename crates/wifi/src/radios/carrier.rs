@@ -3,17 +3,17 @@
 use crate::medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, NodeId, Receiver};
 use crate::radios::capture::Capture;
 use crate::radios::header::{Sessions, category};
-use crate::radios::hwsim::command::{
-    Address, FAMILY, FRAME, Frame, MOST_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, is_deliverable,
-    legacy_rate, write_delivery, write_radio, write_status,
+use crate::radios::hwsim::{
+    Address, FAMILY, FRAME, Frame, MOST_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, delivery,
+    is_deliverable, radio, status,
 };
-use crate::radios::hwsim::genl::{self, Message, Request};
-use crate::radios::hwsim::socket::{Socket, wait};
 use crate::radios::report::MediumReport;
 use nix::sys::prctl::set_timerslack;
 use nix::time::{ClockId, clock_gettime};
 use stacklab_model::wifi::{ChannelUse, FCS_BYTES, Role, WifiError, WifiSettings};
 use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::kernel::genl::message::{Message, Request, write};
+use stacklab_testbed::kernel::genl::socket::{Socket, wait};
 use stacklab_testbed::kernel::sys::run_first;
 use std::collections::HashMap;
 use std::fmt;
@@ -27,8 +27,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
-/// The signal of every reception, dBm.
-const SIGNAL: i32 = -50;
 /// Frames that are kept for a look, at most.
 const MOST_KEPT: usize = 256;
 
@@ -77,14 +75,12 @@ impl Carrier {
         settings: &WifiSettings,
         capture: Option<&Path>,
     ) -> Result<Self, Fault> {
-        let medium = medium(radios, settings).map_err(io::Error::other).attempt("make a medium")?;
-        let mut socket = Socket::open().attempt("open a netlink socket for radios")?;
-        let family = socket.family(FAMILY).attempt("simulate radios")?;
+        let medium = medium(radios, settings).map_err(|error| error.to_string()).attempt("make a medium")?;
+        let mut socket = Socket::open(FAMILY).attempt("simulate radios")?;
         for (name, address, _) in radios.iter().flatten() {
-            let radio = socket.ask(family, NEW_RADIO, |attributes| write_radio(attributes, name, *address));
-            radio.attempt(format!("create the radio {name}"))?;
+            socket.ask(NEW_RADIO, &radio(name, *address)).attempt(format!("create the radio {name}"))?;
         }
-        socket.ask(family, REGISTER, |_| {}).attempt("be the medium between radios")?;
+        socket.ask(REGISTER, &[]).attempt("be the medium between radios")?;
         let (stop, stopped) = UnixStream::pair().attempt("make a channel to the medium")?;
         let (report, digest) = (MediumReport::default(), DefaultHasher::new());
         let nodes = radios.len();
@@ -99,7 +95,16 @@ impl Carrier {
             // virtual time.
             let _ = set_timerslack(1);
             let _ = run_first();
-            let mut carry = Carry::new(socket, family, addresses, capture);
+            let mut carry = Carry {
+                socket,
+                addresses,
+                capture,
+                sessions: Sessions::default(),
+                frames: HashMap::new(),
+                last: 0,
+                exchange_ns: None,
+                out: Vec::new(),
+            };
             if let Err(error) = carry.run(&stopped, &own) {
                 eprintln!("stacklab: the medium between radios has ended: {error}");
                 own.lock().ended = Some(error.to_string());
@@ -223,7 +228,6 @@ impl Shared {
 /// The thread of the medium.
 struct Carry {
     socket: Socket,
-    family: u16,
     /// The nodes' addresses; `None` of one without a radio.
     addresses: Vec<Option<Address>>,
     capture: Option<FileCapture>,
@@ -238,25 +242,6 @@ struct Carry {
 }
 
 impl Carry {
-    fn new(
-        socket: Socket,
-        family: u16,
-        addresses: Vec<Option<Address>>,
-        capture: Option<FileCapture>,
-    ) -> Self {
-        Carry {
-            socket,
-            family,
-            addresses,
-            capture,
-            sessions: Sessions::default(),
-            frames: HashMap::new(),
-            last: 0,
-            exchange_ns: None,
-            out: Vec::new(),
-        }
-    }
-
     /// Carries frames until the other end of `stopped` is closed.
     fn run(&mut self, stopped: &UnixStream, watch: &Watch) -> io::Result<()> {
         loop {
@@ -353,10 +338,7 @@ impl Carry {
                     shared.digest.write(&frame.bytes);
                     shared.report.frames.delivered += 1;
                     self.sessions.note(frame);
-                    let rate = legacy_rate(&frame.rates[0]);
-                    genl::write(&mut self.out, request(self.family, FRAME), |attributes| {
-                        write_delivery(attributes, to, frame, rate, SIGNAL);
-                    });
+                    write(&mut self.out, request(self.socket.family, FRAME), &delivery(to, frame));
                 }
                 Event::Status { frame, acknowledged, attempts, .. } => {
                     if let Some(frame) = self.frames.remove(&frame) {
@@ -371,9 +353,8 @@ impl Carry {
     fn write_status(&mut self, frame: &Frame, acknowledged: bool, attempts: u8) {
         let mut rates = [Rate::NONE; MOST_RATES];
         rates[0] = Rate { tries: attempts, ..frame.rates[0] };
-        genl::write(&mut self.out, request(self.family, TX_INFO_FRAME), |attributes| {
-            write_status(attributes, frame, acknowledged, &rates, SIGNAL);
-        });
+        let request = request(self.socket.family, TX_INFO_FRAME);
+        write(&mut self.out, request, &status(frame, acknowledged, &rates));
     }
 }
 

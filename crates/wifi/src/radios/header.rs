@@ -2,7 +2,7 @@
 //! there are (IEEE 802.11-2020, 9.2.4, 9.3 and 9.6.4). Pure.
 
 use crate::medium::FrameKind;
-use crate::radios::hwsim::command::{Address, Frame};
+use crate::radios::hwsim::{Address, Frame};
 use stacklab_model::wifi::AccessCategory;
 use std::collections::BTreeMap;
 
@@ -187,7 +187,7 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::radios::hwsim::command::{MOST_RATES, Rate};
+    use crate::radios::hwsim::{MOST_RATES, Rate};
 
     const STATION: Address = [2, 0, 0, 0, 0, 1];
     const ACCESS_POINT: Address = [2, 0, 0, 0, 0, 3];

@@ -1,13 +1,11 @@
 //! Requests to the kernel's Wi-Fi over nl80211 (linux/nl80211.h).
 
-use crate::radios::hwsim::genl;
-use crate::radios::hwsim::socket::Socket;
 use serde::{Deserialize, Serialize};
 use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::kernel::genl::message::{attributes, find, number, u32_at};
+use stacklab_testbed::kernel::genl::socket::Socket;
 use std::fs;
 use std::io;
-
-const FAMILY: &str = "nl80211";
 
 const GET_INTERFACE: u8 = 5;
 const SET_WIPHY_NETNS: u8 = 49;
@@ -36,105 +34,58 @@ pub struct Channel {
     pub center: u32,
 }
 
-/// Moves a radio and its interface into the network namespace of a process. The radio is in the calling thread's.
-///
-/// # Errors
-/// There is no such radio, or the kernel's error.
+/// Sends a request in the calling thread's namespace. Returns the attributes of each answer.
+fn ask(attempted: &str, command: u8, attributes: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Fault> {
+    let asked = Socket::open("nl80211").and_then(|mut socket| socket.ask(command, &attributes.concat()));
+    asked.attempt(attempted)
+}
+
+/// Moves a radio and its interface from the calling thread's network namespace into that of a process.
 pub(crate) fn move_radio(name: &str, pid: u32) -> Result<(), Fault> {
-    let attempted = || format!("move the radio {name} into its host's namespace");
     let path = format!("/sys/class/ieee80211/{name}/index");
     let index = fs::read_to_string(&path).attempt(format!("read {path}"))?;
-    let index: u32 = index.trim().parse().map_err(io::Error::other).attempt(format!("read {path}"))?;
-    let mut socket = Socket::open().attempt(attempted())?;
-    let family = socket.family(FAMILY).attempt(attempted())?;
-    let moved = socket.ask(family, SET_WIPHY_NETNS, |attributes| {
-        attributes.number(WIPHY, index);
-        attributes.number(PID, pid);
-    });
-    moved.map(drop).attempt(attempted())
+    let index = index.trim().parse().map_err(io::Error::other).attempt(format!("read {path}"))?;
+    let attempted = format!("move the radio {name} into its host's namespace");
+    ask(&attempted, SET_WIPHY_NETNS, &[number(WIPHY, index), number(PID, pid)]).map(drop)
 }
 
-/// The channel of an interface of the calling thread's namespace, given its index.
-///
-/// # Errors
-/// The kernel's error, or it has no channel.
+/// The channel of an interface, given its index.
 pub(crate) fn channel(index: u32) -> Result<Channel, Fault> {
     const ATTEMPTED: &str = "read the channel";
-    let mut socket = Socket::open().attempt(ATTEMPTED)?;
-    let family = socket.family(FAMILY).attempt(ATTEMPTED)?;
-    let answer = socket.ask(family, GET_INTERFACE, |attributes| attributes.number(IFINDEX, index));
-    let answer = answer.attempt(ATTEMPTED)?;
-    let channel = answer.messages.iter().find_map(|message| read_channel(message));
-    channel.ok_or_else(|| io::Error::other("the interface is on no channel")).attempt(ATTEMPTED)
+    let answers = ask(ATTEMPTED, GET_INTERFACE, &[number(IFINDEX, index)])?;
+    let channel = answers.iter().find_map(|message| read_channel(message));
+    channel.ok_or("the interface is on no channel").attempt(ATTEMPTED)
 }
 
-/// Lets an interface of the calling thread's namespace sleep while it is idle, given its index.
-///
-/// # Errors
-/// The kernel's error: it is not a station, or cannot sleep.
+/// Lets a station sleep while it is idle, given its interface's index.
 pub(crate) fn let_sleep(index: u32) -> Result<(), Fault> {
-    const ATTEMPTED: &str = "let the station sleep while it is idle";
-    let mut socket = Socket::open().attempt(ATTEMPTED)?;
-    let family = socket.family(FAMILY).attempt(ATTEMPTED)?;
-    let set = socket.ask(family, SET_POWER_SAVE, |attributes| {
-        attributes.number(IFINDEX, index);
-        attributes.number(PS_STATE, 1);
-    });
-    set.map(drop).attempt(ATTEMPTED)
+    let on = [number(IFINDEX, index), number(PS_STATE, 1)];
+    ask("let the station sleep while it is idle", SET_POWER_SAVE, &on).map(drop)
 }
 
-/// Whether an interface of the calling thread's namespace sleeps while it is idle, given its index.
-///
-/// # Errors
-/// The kernel's error, or it does not say.
+/// Whether a station sleeps while it is idle (`enum nl80211_ps_state`), given its interface's index.
 pub(crate) fn sleeps(index: u32) -> Result<bool, Fault> {
     const ATTEMPTED: &str = "read whether the station sleeps while it is idle";
-    let mut socket = Socket::open().attempt(ATTEMPTED)?;
-    let family = socket.family(FAMILY).attempt(ATTEMPTED)?;
-    let answer = socket.ask(family, GET_POWER_SAVE, |attributes| attributes.number(IFINDEX, index));
-    let answer = answer.attempt(ATTEMPTED)?;
-    let state = answer.messages.iter().find_map(|message| read_power_save(message));
-    state.ok_or_else(|| io::Error::other("the kernel does not say")).attempt(ATTEMPTED)
-}
-
-/// Reads the state of power save (`enum nl80211_ps_state`). `None` if it is absent or malformed.
-fn read_power_save(attributes: &[u8]) -> Option<bool> {
-    let mut all = genl::attributes(attributes).map_while(Result::ok);
-    all.find(|(kind, _)| *kind == PS_STATE).and_then(|(_, value)| Some(genl::number(value, 0)? == 1))
+    let answers = ask(ATTEMPTED, GET_POWER_SAVE, &[number(IFINDEX, index)])?;
+    let state = answers.iter().find_map(|message| u32_at(find(message, PS_STATE)?, 0));
+    Ok(state.ok_or("the kernel does not say").attempt(ATTEMPTED)? == 1)
 }
 
 /// Reads the attributes of an interface. `None` without a channel, or if they are malformed.
-pub(crate) fn read_channel(attributes: &[u8]) -> Option<Channel> {
-    let (mut frequency, mut width, mut center) = (None, None, None);
-    for attribute in genl::attributes(attributes) {
-        let (kind, value) = attribute.ok()?;
-        match kind {
-            WIPHY_FREQ => frequency = Some(genl::number(value, 0)?),
-            CHANNEL_WIDTH => width = WIDTHS.get(genl::number(value, 0)? as usize).copied(),
-            CENTER_FREQ1 => center = Some(genl::number(value, 0)?),
-            _ => {}
-        }
-    }
-    Some(Channel { frequency: frequency?, width: width?, center: center? })
+pub(crate) fn read_channel(message: &[u8]) -> Option<Channel> {
+    attributes(message).all(|attribute| attribute.is_some()).then_some(())?;
+    let of = |kind| u32_at(find(message, kind)?, 0);
+    let width = *WIDTHS.get(of(CHANNEL_WIDTH)? as usize)?;
+    Some(Channel { frequency: of(WIPHY_FREQ)?, width, center: of(CENTER_FREQ1)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::radios::hwsim::genl::{Message, Request, messages, write};
 
     fn interface(width: u32, with_channel: bool) -> Vec<u8> {
-        let mut out = Vec::new();
-        write(&mut out, Request { family: 30, command: 7, sequence: 1, acknowledge: false }, |attributes| {
-            attributes.number(IFINDEX, 3);
-            if with_channel {
-                attributes.number(WIPHY_FREQ, 2412);
-                attributes.number(CHANNEL_WIDTH, width);
-                attributes.number(CENTER_FREQ1, 2422);
-            }
-        });
-        let Some(Ok(Message::Command { attributes, .. })) = messages(&out).next() else { panic!("{out:?}") };
-        attributes.to_vec()
+        let channel = [number(WIPHY_FREQ, 2412), number(CHANNEL_WIDTH, width), number(CENTER_FREQ1, 2422)];
+        [number(IFINDEX, 3), if with_channel { channel.concat() } else { Vec::new() }].concat()
     }
 
     #[test]

@@ -2,22 +2,18 @@
 
 use crate::kind::vm::accelerator::Accelerator;
 use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::host::program::program_in_path;
+use stacklab_testbed::host::program::find;
 use stacklab_testbed::kernel::sys::keep_open;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The path of the QEMU program.
-///
-/// # Errors
-/// QEMU is missing. The error says how to get it.
+pub(crate) const GET_QEMU: &str = "sudo apt-get install --no-install-recommends qemu-system-x86";
+
+/// The path of the QEMU program. The error says how to get it.
 pub(crate) fn emulator() -> Result<PathBuf, TestbedError> {
-    program_in_path("qemu-system-x86_64").ok_or(TestbedError::NoProgram {
-        program: "qemu-system-x86_64",
-        remedy: "sudo apt-get install --no-install-recommends qemu-system-x86",
-    })
+    find("qemu-system-x86_64", GET_QEMU)
 }
 
 /// A machine with one processor and a channel as its only device. The agent in it uses this socket. The socket may be

@@ -1,8 +1,9 @@
 //! Actions in a child process between fork and exec.
 
-use nix::mount::{MsFlags, mount};
+use crate::kernel::namespace::unshare_mounts;
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};
 use nix::sys::prctl::set_pdeathsig;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpid, getppid};
 use std::fs::File;
@@ -11,25 +12,11 @@ use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Makes the command start in a new network namespace and on these processors (empty: on any). The kernel kills it
-/// when the thread that spawned it ends, however that ends.
-pub(crate) fn die_with_parent_in_new_namespace(command: &mut Command, processors: &[usize]) {
-    die_with_parent(command, Network::New, processors);
-}
-
-/// Like [`die_with_parent_in_new_namespace`], but in an existing network namespace; `None` is that of this process,
-/// which an ordinary user may not enter, being in it.
-pub(crate) fn die_with_parent_in(command: &mut Command, namespace: Option<File>, processors: &[usize]) {
-    die_with_parent(command, namespace.map_or(Network::Own, Network::Of), processors);
-}
-
 /// The network namespace that a command starts in.
-enum Network {
-    /// A new one.
+pub(crate) enum Network {
     New,
-    /// This process's own.
+    /// This process's own, which an ordinary user may not enter, being in it.
     Own,
-    /// An existing one.
     Of(File),
 }
 
@@ -48,40 +35,28 @@ pub fn keep_open(command: &mut Command, file: RawFd) {
 /// Gives the command a private mount namespace. Its mounts are visible to no other process, and vanish with the last
 /// of its processes.
 pub fn mount_unseen(command: &mut Command) {
-    let apart = || {
-        unshare(CloneFlags::CLONE_NEWNS)?;
-        let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-        Ok(mount(None::<&str>, "/", None::<&str>, private, None::<&str>)?)
-    };
-    // SAFETY: both are system calls; nix copies the short path to its own stack, and the closure owns nothing.
-    unsafe { command.pre_exec(apart) };
+    // SAFETY: it makes system calls only; nix copies the short path to its own stack.
+    unsafe { command.pre_exec(|| Ok(unshare_mounts()?)) };
 }
 
-/// Sets a low limit of open files for the command: some daemons allocate a table as large as the limit.
+/// Limits the open files of the command to 1024: some daemons allocate a table as large as the limit.
 pub(crate) fn limit_open_files(command: &mut Command) {
-    const FILES: libc::rlimit = libc::rlimit { rlim_cur: 1024, rlim_max: 1024 };
-    // SAFETY: setrlimit is async-signal-safe, takes a pointer to a constant, and the closure owns nothing.
-    unsafe {
-        command.pre_exec(|| {
-            let answer = libc::setrlimit(libc::RLIMIT_NOFILE, &FILES);
-            if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-        })
-    };
+    limit(command, Resource::RLIMIT_NOFILE, 1024);
 }
 
 /// Limits the files that the command writes to a gigabyte each. The kernel kills it if it writes more.
 pub(crate) fn limit_file_size(command: &mut Command) {
-    const BYTES: libc::rlimit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
-    // SAFETY: as for the limit of open files.
-    unsafe {
-        command.pre_exec(|| {
-            let answer = libc::setrlimit(libc::RLIMIT_FSIZE, &BYTES);
-            if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-        })
-    };
+    limit(command, Resource::RLIMIT_FSIZE, 1 << 30);
 }
 
-fn die_with_parent(command: &mut Command, namespace: Network, processors: &[usize]) {
+fn limit(command: &mut Command, of: Resource, most: u64) {
+    // SAFETY: setrlimit is async-signal-safe, and the closure owns nothing but numbers.
+    unsafe { command.pre_exec(move || Ok(setrlimit(of, most, most)?)) };
+}
+
+/// Makes the command start in a network namespace and on these processors (empty: on any). The kernel kills it when
+/// the thread that spawned it ends, however that ends.
+pub(crate) fn die_with_parent(command: &mut Command, namespace: Network, processors: &[usize]) {
     let parent = getpid();
     let mut allowed = CpuSet::new();
     let pinned = !processors.is_empty() && processors.iter().all(|cpu| allowed.set(*cpu).is_ok());
@@ -115,5 +90,5 @@ pub fn kill_group(leader: u32) -> io::Result<()> {
 /// Sends a signal to such a process group.
 pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     // A process ID fits: Linux allows at most 2^22.
-    killpg(Pid::from_raw(leader as i32), signal).map_err(io::Error::from)
+    Ok(killpg(Pid::from_raw(leader as i32), signal)?)
 }

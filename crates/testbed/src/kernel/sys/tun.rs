@@ -13,17 +13,9 @@ pub(crate) fn create_tun() -> io::Result<File> {
     create("", libc::IFF_TUN)
 }
 
-/// Creates a TAP device with this name in the calling thread's namespace. It exists until the namespace is gone.
-pub(crate) fn create_tap(name: &str) -> io::Result<()> {
-    create_lasting(name, libc::IFF_TAP)
-}
-
-/// Creates a TUN device with this name in the calling thread's namespace. It exists until the namespace is gone.
-pub(crate) fn create_lasting_tun(name: &str) -> io::Result<()> {
-    create_lasting(name, libc::IFF_TUN)
-}
-
-fn create_lasting(name: &str, kind: libc::c_int) -> io::Result<()> {
+/// Creates a device of this kind (`IFF_TUN`, `IFF_TAP`) and name in the calling thread's namespace. It exists until
+/// the namespace is gone.
+pub(crate) fn create_lasting(name: &str, kind: libc::c_int) -> io::Result<()> {
     let file = create(name, kind)?;
     // SAFETY: TUNSETPERSIST takes a number.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETPERSIST as _, 1) };

@@ -9,12 +9,10 @@
 //! `htb` does not segment GSO packets, unlike the shaper's peak bucket (`tbf.rs`). A `tbf` below it
 //! therefore cuts packets longer than one frame. The rate of that `tbf` is higher than any link's.
 
-use crate::error::{Attempt, Fault, TestbedError};
-use crate::kernel::tc::request::create;
-use crate::kernel::tc::tbf::{Bucket, attribute, encode_cutter, rate_of_frames, words};
-use rtnetlink::Handle;
-use rtnetlink::packet_route::RouteNetlinkMessage::{NewQueueDiscipline, NewTrafficClass};
-use rtnetlink::packet_route::tc::TcHandle;
+use crate::error::TestbedError;
+use crate::kernel::genl::message::attribute;
+use crate::kernel::tc::queue::Part;
+use crate::kernel::tc::tbf::{Bucket, encode_cutter, rate_of_frames, words};
 use stacklab_model::Rate;
 use std::fs;
 use std::io;
@@ -37,12 +35,6 @@ const BURST_NS: u64 = 655_360;
 /// At this rate and above, small packets need too many timers, bytes per second: 50 Mbit/s.
 const DEAR: u64 = 6_250_000;
 
-const ROOT: TcHandle = TcHandle { major: 1, minor: 0 };
-const CLASS: TcHandle = TcHandle { major: 1, minor: 1 };
-const CUTTER: TcHandle = TcHandle { major: 2, minor: 0 };
-/// The handle of the inner queue.
-pub(crate) const INSIDE: TcHandle = TcHandle { major: 2, minor: 1 };
-
 /// Turns on hysteresis in this kernel's `htb`: it then waits for whole bursts. Only for guests, which have their own
 /// kernels.
 pub fn ask_for_bursts() -> io::Result<()> {
@@ -52,38 +44,31 @@ pub fn ask_for_bursts() -> io::Result<()> {
 /// Whether hysteresis is on and a link of this rate is better shaped with it. A slower link needs few timers, and its
 /// bursts would last long.
 pub(crate) fn in_bursts(bucket: &Bucket) -> bool {
-    bucket.bytes_per_s() >= DEAR && fs::read_to_string(HYSTERESIS).is_ok_and(|text| text.trim() == "1")
+    bucket.rate >= DEAR && fs::read_to_string(HYSTERESIS).is_ok_and(|text| text.trim() == "1")
 }
 
-/// Sets it up at a place of an interface. The inner queue is attached at [`INSIDE`].
-pub(crate) async fn apply(
-    netlink: &Handle,
-    index: u32,
-    name: &str,
-    place: TcHandle,
-    bucket: &Bucket,
-) -> Result<(), Fault> {
-    let root = (place, ROOT);
-    let shaped = create(netlink, NewQueueDiscipline, index, root, "htb", discipline()).await;
-    shaped.attempt(format!("shape {name} with htb"))?;
-    let class = create(netlink, NewTrafficClass, index, (ROOT, CLASS), "htb", class(bucket)).await;
-    class.attempt(format!("give {name} its rate with htb"))?;
-    let cutter = encode_cutter(bucket.frame(), bucket.limit());
-    let cut = create(netlink, NewQueueDiscipline, index, (CLASS, CUTTER), "tbf", cutter).await;
-    cut.attempt(format!("add tbf for GSO segmentation at {name}"))
+/// The discipline, its class, and what cuts packets below it.
+pub(crate) fn parts(bucket: &Bucket) -> [Part; 3] {
+    let cutter = encode_cutter(bucket.frame, bucket.limit);
+    let attempted = "add the rate of the htb shaper to".to_owned();
+    [
+        Part::discipline("htb", discipline(), "add the htb shaper to"),
+        Part { kind: "htb", is_class: true, options: class(bucket), attempted },
+        Part::discipline("tbf", cutter, "add tbf for GSO segmentation to"),
+    ]
 }
 
-/// `struct tc_htb_glob`: version, rate2quantum, defcls, debug, direct_pkts.
+/// `struct tc_htb_glob`: version, rate2quantum, the class for all packets (`:1`), debug, direct_pkts.
 pub(crate) fn discipline() -> Vec<u8> {
-    attribute(TCA_HTB_INIT, &words([VERSION, 10, u32::from(CLASS.minor), 0, 0]))
+    attribute(TCA_HTB_INIT, &words([VERSION, 10, 1, 0, 0]))
 }
 
 /// `struct tc_htb_opt`: rate, ceil, buffer, cbuffer, quantum, level, prio. There is no parent class to borrow from,
 /// so the ceiling is set out of reach.
 fn class(bucket: &Bucket) -> Vec<u8> {
-    let rates = [bucket.bytes_per_s(), Bucket::BEYOND];
+    let rates = [bucket.rate, Bucket::BEYOND];
     let ticks = u32::try_from(burst_ns(bucket) / TICK_NS).unwrap_or(u32::MAX);
-    let rest = words([ticks, ticks, bucket.frame(), 0, 0]);
+    let rest = words([ticks, ticks, bucket.frame, 0, 0]);
     let parameters = [rates.map(rate_of_frames).concat(), rest].concat();
     let mut options = attribute(TCA_HTB_PARMS, &parameters);
     options.extend(attribute(TCA_HTB_RATE64, &rates[0].to_ne_bytes()));
@@ -98,15 +83,15 @@ fn class(bucket: &Bucket) -> Vec<u8> {
 /// A rate of less than a byte per second.
 pub fn burst_bytes(rate: Rate, mtu: u32, in_guest: bool) -> Result<u64, TestbedError> {
     let bucket = Bucket::new(rate, mtu)?;
-    let of_htb = u128::from(2 * burst_ns(&bucket)) * u128::from(bucket.bytes_per_s()) / 1_000_000_000;
-    let in_bursts = in_guest && bucket.bytes_per_s() >= DEAR;
-    Ok(if in_bursts { u64::try_from(of_htb).unwrap_or(u64::MAX) } else { bucket.burst().into() })
+    let of_htb = u128::from(2 * burst_ns(&bucket)) * u128::from(bucket.rate) / 1_000_000_000;
+    let in_bursts = in_guest && bucket.rate >= DEAR;
+    Ok(if in_bursts { u64::try_from(of_htb).unwrap_or(u64::MAX) } else { bucket.burst.into() })
 }
 
 /// The duration of a burst, at least that of two frames.
 fn burst_ns(bucket: &Bucket) -> u64 {
-    let two = 2 * u64::from(bucket.frame());
-    BURST_NS.max(two.saturating_mul(1_000_000_000) / bucket.bytes_per_s())
+    let two = 2 * u64::from(bucket.frame);
+    BURST_NS.max(two.saturating_mul(1_000_000_000) / bucket.rate)
 }
 
 #[cfg(test)]

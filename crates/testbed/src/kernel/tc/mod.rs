@@ -1,7 +1,5 @@
-//! Queueing disciplines (`tc`).
+//! Queueing disciplines at an end of a link.
 
 pub mod htb;
-pub(crate) mod netem;
 pub(crate) mod queue;
-pub(crate) mod request;
 pub(crate) mod tbf;

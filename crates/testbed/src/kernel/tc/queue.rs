@@ -1,24 +1,110 @@
-//! The queue at an end of the link: a shaper on a link with a rate, a queue with a packet limit, or none.
+//! The queue at an end of the link: a shaper on a link with a rate, a queue with a packet limit, or none; with delay
+//! and loss (`netem`) before it.
 
 use crate::error::{Attempt, Fault};
-use crate::kernel::netlink::{interface, with_netlink};
-use crate::kernel::tc::htb::{self, in_bursts};
-use crate::kernel::tc::netem::Impairment;
-use crate::kernel::tc::request::{create, remove_root};
-use crate::kernel::tc::tbf::{Bucket, encode_cutter};
-use rtnetlink::packet_route::RouteNetlinkMessage::NewQueueDiscipline;
-use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
-use rtnetlink::packet_route::tc::TcHandle;
+use crate::kernel::genl::message::attribute;
+use crate::kernel::netlink::{index, interface, with_netlink};
+use crate::kernel::tc::htb;
+use crate::kernel::tc::tbf::{Bucket, encode_cutter, words};
+use futures_util::StreamExt;
+use rtnetlink::packet_core::{
+    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use rtnetlink::packet_route::RouteNetlinkMessage::{
+    self, DelQueueDiscipline, NewQueueDiscipline, NewTrafficClass,
+};
+use rtnetlink::packet_route::link::LinkAttribute;
+use rtnetlink::packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use stacklab_model::ETHERNET_HEADER_BYTES;
 
-/// The shaper's handle, `1:`, and the handle of the queue inside it.
-const SHAPER: TcHandle = TcHandle { major: 1, minor: 0 };
-const INSIDE_SHAPER: TcHandle = TcHandle { major: 1, minor: 1 };
-/// The same of what cuts long packets before they are delayed or lost, and of what delays or loses them.
-const CUTTER: TcHandle = TcHandle { major: 3, minor: 0 };
-const INSIDE_CUTTER: TcHandle = TcHandle { major: 3, minor: 1 };
-const IMPAIRMENT: TcHandle = TcHandle { major: 4, minor: 0 };
-const INSIDE_IMPAIRMENT: TcHandle = TcHandle { major: 4, minor: 1 };
+/// Attribute of linux/rtnetlink.h.
+const TCA_OPTIONS: u16 = 2;
+
+/// A queueing discipline to create, or a class of the discipline before it.
+pub(crate) struct Part {
+    pub kind: &'static str,
+    pub is_class: bool,
+    pub options: Vec<u8>,
+    /// The step, as text that follows `cannot` and precedes the interface's name.
+    pub attempted: String,
+}
+
+impl Part {
+    pub(crate) fn discipline(kind: &'static str, options: Vec<u8>, attempted: &str) -> Self {
+        Part { kind, is_class: false, options, attempted: attempted.to_owned() }
+    }
+}
+
+/// Creates disciplines at an interface of the calling thread's namespace, each inside the one before it. The first is
+/// `1:`, with `1:1` inside, the second `2:`, and so on.
+pub(crate) fn create(name: &str, parts: Vec<Part>) -> Result<(), Fault> {
+    let index = index(name)?;
+    with_netlink(async |netlink| {
+        let mut parent = TcHandle::ROOT;
+        let mut major = 0;
+        for Part { kind, is_class, options, attempted } in parts {
+            let mut message = TcMessage::with_index(index as i32);
+            message.header.parent = if is_class { TcHandle { minor: 0, ..parent } } else { parent };
+            major += u16::from(!is_class);
+            parent = TcHandle { major, minor: 1 };
+            message.header.handle = TcHandle { minor: is_class.into(), ..parent };
+            let options = TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options));
+            message.attributes = vec![TcAttribute::Kind(kind.to_owned()), options];
+            let what = if is_class { NewTrafficClass(message) } else { NewQueueDiscipline(message) };
+            ask(&netlink, what, NLM_F_CREATE | NLM_F_EXCL).await.attempt(format!("{attempted} {name}"))?;
+        }
+        Ok(())
+    })
+}
+
+/// Removes the discipline at an interface's root, and all inside it.
+pub(crate) fn remove_root(name: &str) -> Result<(), Fault> {
+    let mut message = TcMessage::with_index(index(name)? as i32);
+    message.header.parent = TcHandle::ROOT;
+    with_netlink(async |netlink| {
+        ask(&netlink, DelQueueDiscipline(message), 0).await.attempt(format!("remove the queue of {name}"))
+    })
+}
+
+async fn ask(
+    netlink: &rtnetlink::Handle,
+    message: RouteNetlinkMessage,
+    flags: u16,
+) -> Result<(), rtnetlink::Error> {
+    let mut request = NetlinkMessage::from(message);
+    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    let mut answers = netlink.clone().request(request)?;
+    while let Some(answer) = answers.next().await {
+        if let NetlinkPayload::Error(error) = answer.payload {
+            return Err(rtnetlink::Error::NetlinkError(error));
+        }
+    }
+    Ok(())
+}
+
+/// The impairment of packets that leave an end of the link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Impairment {
+    pub delay_ns: u64,
+    /// The share of packets that are lost.
+    pub loss: f64,
+}
+
+impl Impairment {
+    /// The most packets in transit. The queue of a link with a rate comes behind them.
+    const LIMIT: u32 = 100_000;
+    /// Attribute of linux/pkt_sched.h: the delay in nanoseconds, which takes precedence over the delay in ticks.
+    const LATENCY64: u16 = 10;
+
+    /// `struct tc_netem_qopt` (latency in ticks, limit, loss, gap, duplicate, jitter), followed by the delay
+    /// attribute.
+    pub(crate) fn encode(self) -> Vec<u8> {
+        let loss = (self.loss.clamp(0.0, 1.0) * f64::from(u32::MAX)) as u32;
+        let mut options = words([0, Self::LIMIT, loss, 0, 0, 0]);
+        options.extend(attribute(Self::LATENCY64, &self.delay_ns.to_ne_bytes()));
+        options
+    }
+}
 
 /// The queueing disciplines of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,55 +125,56 @@ impl Queue {
         before: Option<Queue>,
         impair: Option<Impairment>,
     ) -> Result<(), Fault> {
-        with_netlink(async |netlink| {
-            let link = interface(&netlink, name).await?;
-            let index = link.header.index;
-            // Remove the old one and create it anew: a shaper that is only changed keeps its inner queue.
-            if before.is_some_and(|before| before.bucket.is_some() || before.packets.is_some()) {
-                remove_root(&netlink, index).await.attempt(format!("remove the queue of {name}"))?;
+        // Remove the old one and create it anew: a shaper that is only changed keeps its inner queue.
+        if before.is_some_and(|before| before.bucket.is_some() || before.packets.is_some()) {
+            remove_root(name)?;
+        }
+        let mut parts = Vec::new();
+        if let Some(impair) = impair.filter(|_| self.packets.is_none()) {
+            // TCP queues packets of several segments, of which one loss would be one of all. Without losses and
+            // rate nothing depends on them.
+            if self.bucket.is_some() || impair.loss > 0.0 {
+                let cutter = encode_cutter(frame(name)?, u32::MAX);
+                parts.push(Part::discipline("tbf", cutter, "add tbf for GSO segmentation to"));
             }
-            let mut place = TcHandle::ROOT;
-            if let Some(impair) = impair.filter(|_| self.packets.is_none()) {
-                // TCP queues packets of several segments, of which one loss would be one of all. Without losses and
-                // rate nothing depends on them.
-                if self.bucket.is_some() || impair.loss > 0.0 {
-                    let at = (TcHandle::ROOT, CUTTER);
-                    let cutter = encode_cutter(frame(&link), u32::MAX);
-                    let cut = create(&netlink, NewQueueDiscipline, index, at, "tbf", cutter).await;
-                    cut.attempt(format!("add tbf for GSO segmentation at {name}"))?;
-                    place = INSIDE_CUTTER;
-                }
-                let at = (place, IMPAIRMENT);
-                let made = create(&netlink, NewQueueDiscipline, index, at, "netem", impair.encode()).await;
-                made.attempt(format!("delay or lose packets at {name} with netem"))?;
-                place = INSIDE_IMPAIRMENT;
-            }
-            if let Some(bucket) = self.bucket.filter(in_bursts) {
-                htb::apply(&netlink, index, name, place, &bucket).await?;
-                place = htb::INSIDE;
-            } else if let Some(bucket) = self.bucket {
-                let at = (place, SHAPER);
-                let shaped = create(&netlink, NewQueueDiscipline, index, at, "tbf", bucket.encode()).await;
-                shaped.attempt(format!("shape {name} with tbf"))?;
-                place = INSIDE_SHAPER;
-            }
-            if let Some(packets) = self.packets {
-                // struct tc_fifo_qopt: limit
-                let options = packets.to_ne_bytes().to_vec();
-                let at = (place, TcHandle::UNSPEC);
-                let queued = create(&netlink, NewQueueDiscipline, index, at, "pfifo", options).await;
-                queued.attempt(format!("queue {packets} packets at {name}"))?;
-            }
-            Ok(())
-        })
+            parts.push(Part::discipline("netem", impair.encode(), "add netem for delay or loss to"));
+        }
+        match &self.bucket {
+            Some(bucket) if htb::in_bursts(bucket) => parts.extend(htb::parts(bucket)),
+            Some(bucket) => parts.push(Part::discipline("tbf", bucket.encode(), "add the tbf shaper to")),
+            None => {}
+        }
+        if let Some(packets) = self.packets {
+            // struct tc_fifo_qopt: limit
+            let options = packets.to_ne_bytes().to_vec();
+            parts.push(Part::discipline("pfifo", options, &format!("add a queue of {packets} packets to")));
+        }
+        if parts.is_empty() { Ok(()) } else { create(name, parts) }
     }
 }
 
 /// The size of the largest frame as counted by a queue, bytes.
-fn frame(link: &LinkMessage) -> u32 {
+fn frame(name: &str) -> Result<u32, Fault> {
+    let link = with_netlink(async |netlink| interface(&netlink, name).await)?;
     let mtu = link.attributes.iter().find_map(|attribute| match attribute {
         LinkAttribute::Mtu(mtu) => Some(*mtu),
         _ => None,
     });
-    mtu.unwrap_or(u32::from(u16::MAX)).saturating_add(ETHERNET_HEADER_BYTES)
+    Ok(mtu.unwrap_or(u32::from(u16::MAX)).saturating_add(ETHERNET_HEADER_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_impairment_is_encoded_as_the_kernel_reads_it() {
+        let impair = Impairment { delay_ns: 10_000_000, loss: 0.01 };
+        let words: Vec<u32> = impair
+            .encode()
+            .chunks_exact(4)
+            .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))
+            .collect();
+        assert_eq!(words[..3], [0, Impairment::LIMIT, u32::MAX / 100]);
+    }
 }

@@ -18,6 +18,7 @@
 //! datagram if it is longer than one frame: the engine sends shorter batches as single datagrams.
 
 use crate::error::TestbedError;
+use crate::kernel::genl::message::attribute;
 use stacklab_model::{ETHERNET_HEADER_BYTES, Rate};
 
 /// FCS, preamble with delimiter, and gap, bytes.
@@ -38,13 +39,13 @@ const TCA_TBF_PBURST: u16 = 7;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bucket {
     /// Bytes per second.
-    rate: u64,
+    pub rate: u64,
     /// Bytes that may be sent at once after a pause.
-    burst: u32,
+    pub burst: u32,
     /// Bytes that may wait in the queue.
-    limit: u32,
+    pub limit: u32,
     /// The size of the largest frame as counted by the queue, bytes.
-    frame: u32,
+    pub frame: u32,
 }
 
 impl Bucket {
@@ -58,39 +59,16 @@ impl Bucket {
     /// must cover that time. Above 1 Gbit/s it grows with the rate and lasts equally long. It is at least as large as
     /// the largest frame, which otherwise would never be sent. The queue holds 12.5 bursts (200 KiB at up to 1
     /// Gbit/s).
-    ///
-    /// # Errors
-    /// A rate of less than a byte per second.
     pub(crate) fn new(rate: Rate, mtu: u32) -> Result<Self, TestbedError> {
         let bytes_per_second = rate.bits_per_second() / 8;
         if bytes_per_second == 0 {
-            return Err(TestbedError::Rate(rate));
+            return Err(TestbedError(format!("a rate of {rate} is not possible: the minimum is 8 bit/s")));
         }
         let for_timers = u128::from(rate.bits_per_second().max(1_000_000_000)) * (16 << 10) / 1_000_000_000;
         let frame = mtu.saturating_add(ETHERNET_HEADER_BYTES);
         let burst = for_timers.max(u128::from(frame) + u128::from(OVERHEAD));
         let saturated = |bytes: u128| u32::try_from(bytes).unwrap_or(u32::MAX);
         Ok(Self { rate: bytes_per_second, burst: saturated(burst), limit: saturated(burst * 25 / 2), frame })
-    }
-
-    /// Bytes that may be sent at once after a pause.
-    pub(crate) fn burst(&self) -> u32 {
-        self.burst
-    }
-
-    /// The rate, bytes per second.
-    pub(crate) fn bytes_per_s(&self) -> u64 {
-        self.rate
-    }
-
-    /// The queue limit, bytes.
-    pub(crate) fn limit(&self) -> u32 {
-        self.limit
-    }
-
-    /// The size of the largest frame as counted by the queue, bytes.
-    pub(crate) fn frame(&self) -> u32 {
-        self.frame
     }
 
     /// The attributes in TCA_OPTIONS, in host byte order as netlink requires.
@@ -130,12 +108,6 @@ pub(crate) fn rate_of_frames(rate: u64) -> [u8; 12] {
     spec[6..8].copy_from_slice(&MPU.to_ne_bytes());
     spec[8..].copy_from_slice(&u32::try_from(rate).unwrap_or(u32::MAX).to_ne_bytes());
     spec
-}
-
-/// A netlink attribute of a queue. All values are whole words, so padding is not needed.
-pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = 4 + value.len() as u16;
-    [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat()
 }
 
 /// Words in the byte order of the kernel's structures.

@@ -21,9 +21,7 @@ const STATEFUL: &str = "jool";
 const STATELESS: &str = "jool_siit";
 
 /// The version of Jool in this kernel, after a test in a temporary namespace.
-///
-/// # Errors
-/// The missing part. No module is loaded for the test.
+/// No module is loaded for it.
 pub fn here() -> Result<String, Fault> {
     let path = format!("/sys/module/{STATEFUL}/version");
     let loaded = fs::metadata(format!("/sys/module/{STATELESS}")).and_then(|_| fs::read_to_string(&path));
@@ -74,7 +72,7 @@ fn run(program: &str, words: &[&str]) -> Result<(), Fault> {
         return Ok(());
     }
     let said = [done.stderr, done.stdout].concat();
-    Err(io::Error::other(String::from_utf8_lossy(&said).trim().to_owned())).attempt(attempted())
+    Err(String::from_utf8_lossy(&said).trim()).attempt(attempted())
 }
 
 /// The program: from a guest's image, with the bundled libraries, or the system's program.

@@ -2,8 +2,8 @@
 //! maps one IPv6 address to one IPv4 address, even where a NAT64 would share addresses between connections.
 
 use crate::error::{Attempt, Fault, TestbedError};
-use crate::host::program::program_in_path;
-use crate::kernel::sys::create_lasting_tun;
+use crate::host::program::find;
+use crate::kernel::sys::create_lasting;
 use crate::link::addressing::{POOL, POOL_HOST, POOL_OWN, Site, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
 use crate::link::interface::{Route, raise};
 use crate::mechanism::router::Router;
@@ -18,15 +18,9 @@ use std::process::{Command, Stdio};
 /// The near router's translator's own address. This translator must not answer for the pool.
 const OWN_NEAR: Ipv4Addr = Ipv4Addr::new(198, 18, 65, 1);
 
-/// The path of the program.
-///
-/// # Errors
-/// The program is missing. The error says how to get it.
+/// The path of the program. The error says how to get it.
 pub fn program() -> Result<PathBuf, TestbedError> {
-    program_in_path("tayga").ok_or(TestbedError::NoProgram {
-        program: "tayga",
-        remedy: "sudo apt-get install --no-install-recommends tayga (it starts nothing by itself)",
-    })
+    find("tayga", "sudo apt-get install --no-install-recommends tayga (it starts nothing by itself)")
 }
 
 /// The command that runs a router's translator, with its configuration written to a folder. `None` if the router has
@@ -37,7 +31,7 @@ pub fn command(router: &Router, folder: &Path) -> Result<Option<Command>, Fault>
     }
     let path = folder.join(format!("tayga-{}-{}.conf", router.mechanism, router.site.number()));
     fs::write(&path, settings(router)).attempt(format!("write {}", path.display()))?;
-    let program = program().map_err(std::io::Error::other).attempt("find the translator")?;
+    let program = program().map_err(|error| error.to_string()).attempt("find the translator")?;
     let mut command = Command::new(program);
     command.arg("--nodetach").arg("--config").arg(path);
     let console = console(folder);
@@ -71,7 +65,7 @@ fn settings(router: &Router) -> String {
 
 /// Creates the device, and the routes for packets to translate.
 pub(super) fn build(router: &Router) -> Result<(), Fault> {
-    create_lasting_tun(TUNNEL).attempt(format!("create the TUN device {TUNNEL}"))?;
+    create_lasting(TUNNEL, libc::IFF_TUN).attempt(format!("create the TUN device {TUNNEL}"))?;
     raise(TUNNEL, router.mtu)?;
     let (translated, pool, xlat) =
         ((TRANSLATED.0.into(), TRANSLATED.1), (POOL.0.into(), POOL.1), (XLAT.0.into(), XLAT.1));

@@ -2,7 +2,7 @@
 //! Information-request (RFC 8415) over IPv6. Nothing is leased, so queries never exhaust the addresses.
 
 use crate::link::addressing::{address, hardware_address};
-use crate::services::ask::answer::{TIMEOUT, expect, strange};
+use crate::services::ask::{TIMEOUT, expect, strange};
 use stacklab_model::{Family, Role};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};

@@ -2,7 +2,7 @@
 //! name, and an unbind.
 
 use crate::link::addressing::address;
-use crate::services::ask::answer::{SUFFIX, TIMEOUT, entry, expect, strange};
+use crate::services::ask::{SUFFIX, TIMEOUT, entry, expect, strange};
 use stacklab_model::{Family, Role};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,7 +1,7 @@
 //! DNS over UDP (RFC 1035): queries for the server's IPv4 and IPv6 address in turn.
 
 use crate::link::addressing::address;
-use crate::services::ask::answer::{NAME, TIMEOUT, expect};
+use crate::services::ask::{NAME, TIMEOUT, expect};
 use stacklab_model::{Family, Role};
 use std::io;
 use std::net::{IpAddr, UdpSocket};

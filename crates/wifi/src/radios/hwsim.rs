@@ -1,6 +1,7 @@
-//! The commands and attributes of mac80211_hwsim (drivers/net/wireless/virtual/mac80211_hwsim.h). Pure.
+//! Frames of the kernel's simulated radios: the commands and attributes of mac80211_hwsim
+//! (drivers/net/wireless/virtual/mac80211_hwsim.h). Pure.
 
-use super::genl::{self, Attributes};
+use stacklab_testbed::kernel::genl::message::{attribute, attributes, number, text, u16_at, u32_at};
 
 /// The family's name.
 pub(crate) const FAMILY: &str = "MAC80211_HWSIM";
@@ -81,17 +82,17 @@ const LEAST: usize = 10;
 
 impl Frame {
     /// Reads the attributes of a FRAME from the kernel. `None` if one is missing or malformed.
-    pub(crate) fn read(attributes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(message: &[u8]) -> Option<Self> {
         let (mut transmitter, mut bytes, mut flags, mut frequency, mut cookie) =
             (None, None, None, None, None);
         let (mut tries, mut rate_flags): (&[u8], &[u8]) = (&[], &[]);
-        for attribute in genl::attributes(attributes) {
-            let (kind, value) = attribute.ok()?;
+        for attribute in attributes(message) {
+            let (kind, value) = attribute?;
             match kind {
                 ADDR_TRANSMITTER => transmitter = Some(Address::try_from(value).ok()?),
                 FRAME_BYTES => bytes = Some(value),
-                FLAGS => flags = Some(genl::number(value, 0)?),
-                FREQ => frequency = Some(genl::number(value, 0)?),
+                FLAGS => flags = Some(u32_at(value, 0)?),
+                FREQ => frequency = Some(u32_at(value, 0)?),
                 COOKIE => cookie = Some(u64::from_ne_bytes(value.try_into().ok()?)),
                 TX_INFO => tries = value,
                 TX_INFO_FLAGS => rate_flags = value,
@@ -124,40 +125,42 @@ impl Frame {
 fn read_rates(tries: &[u8], flags: &[u8]) -> [Rate; MOST_RATES] {
     std::array::from_fn(|place| {
         let Some([index, tries]) = tries.get(2 * place..2 * place + 2) else { return Rate::NONE };
-        let flags = genl::short(flags, 3 * place + 1).unwrap_or_default();
+        let flags = u16_at(flags, 3 * place + 1).unwrap_or_default();
         Rate { index: index.cast_signed(), tries: *tries, flags }
     })
 }
 
-/// Writes the attributes of NEW_RADIO: a radio that vanishes with the socket that made it. It has one channel at a
-/// time: the kernel takes no medium beside radios with more.
-pub(crate) fn write_radio(attributes: &mut Attributes<'_>, name: &str, address: Address) {
-    attributes.number(CHANNELS, 1);
-    attributes.text(RADIO_NAME, name);
-    attributes.bytes(PERM_ADDR, &address);
-    attributes.flag(DESTROY_RADIO_ON_CLOSE);
+/// The attributes of NEW_RADIO: a radio that vanishes with the socket that made it. It has one channel at a time: the
+/// kernel takes no medium beside radios with more.
+pub(crate) fn radio(name: &str, address: Address) -> Vec<u8> {
+    let attributes = [
+        number(CHANNELS, 1),
+        text(RADIO_NAME, name),
+        attribute(PERM_ADDR, &address),
+        attribute(DESTROY_RADIO_ON_CLOSE, &[]),
+    ];
+    attributes.concat()
 }
 
 /// The index in the table of legacy rates for a reception: generic netlink carries no MCS.
-pub(crate) fn legacy_rate(rate: &Rate) -> u32 {
+fn legacy_rate(rate: &Rate) -> u32 {
     const MCS: u16 = 1 << 3;
     if rate.flags & MCS == 0 { u32::try_from(rate.index).unwrap_or_default() } else { 0 }
 }
 
-/// Writes the attributes of a FRAME to the kernel: a radio receives a frame. `rate` is the place in the table of
-/// legacy rates, `signal` in dBm.
-pub(crate) fn write_delivery(
-    attributes: &mut Attributes<'_>,
-    receiver: Address,
-    frame: &Frame,
-    rate: u32,
-    signal: i32,
-) {
-    attributes.bytes(ADDR_RECEIVER, &receiver);
-    attributes.bytes(FRAME_BYTES, &frame.bytes);
-    attributes.number(RX_RATE, rate);
-    attributes.number(SIGNAL, signal.cast_unsigned());
-    attributes.number(FREQ, frame.frequency);
+/// The signal of every reception, dBm.
+const SIGNAL_DBM: i32 = -50;
+
+/// The attributes of a FRAME to the kernel: a radio receives a frame.
+pub(crate) fn delivery(receiver: Address, frame: &Frame) -> Vec<u8> {
+    let attributes = [
+        attribute(ADDR_RECEIVER, &receiver),
+        attribute(FRAME_BYTES, &frame.bytes),
+        number(RX_RATE, legacy_rate(&frame.rates[0])),
+        number(SIGNAL, SIGNAL_DBM.cast_unsigned()),
+        number(FREQ, frame.frequency),
+    ];
+    attributes.concat()
 }
 
 /// Whether the kernel lets a radio receive this frame: acknowledgements and the like are too short.
@@ -165,57 +168,46 @@ pub(crate) fn is_deliverable(frame: &Frame) -> bool {
     (SHORTEST_FRAME..=LONGEST_FRAME).contains(&frame.bytes.len())
 }
 
-/// Writes the attributes of a TX_INFO_FRAME: what became of a frame. `rates` are those that were tried.
-pub(crate) fn write_status(
-    attributes: &mut Attributes<'_>,
-    frame: &Frame,
-    acknowledged: bool,
-    rates: &[Rate; MOST_RATES],
-    signal: i32,
-) {
-    let flags = if !frame.wants_ack {
-        NO_ACK
-    } else if acknowledged {
-        ACKNOWLEDGED
-    } else {
-        0
+/// The attributes of a TX_INFO_FRAME: what became of a frame. `rates` are those that were tried.
+pub(crate) fn status(frame: &Frame, acknowledged: bool, rates: &[Rate; MOST_RATES]) -> Vec<u8> {
+    let flags = match (frame.wants_ack, acknowledged) {
+        (false, _) => NO_ACK,
+        (true, true) => ACKNOWLEDGED,
+        (true, false) => 0,
     };
-    attributes.bytes(ADDR_TRANSMITTER, &frame.transmitter);
-    attributes.number(FLAGS, flags);
-    attributes.number(SIGNAL, signal.cast_unsigned());
-    attributes.bytes(TX_INFO, &rates.map(|rate| [rate.index.cast_unsigned(), rate.tries]).concat());
-    attributes.bytes(COOKIE, &frame.cookie.to_ne_bytes());
+    let attributes = [
+        attribute(ADDR_TRANSMITTER, &frame.transmitter),
+        number(FLAGS, flags),
+        number(SIGNAL, SIGNAL_DBM.cast_unsigned()),
+        attribute(TX_INFO, &rates.map(|rate| [rate.index.cast_unsigned(), rate.tries]).concat()),
+        attribute(COOKIE, &frame.cookie.to_ne_bytes()),
+    ];
+    attributes.concat()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::radios::hwsim::genl::{Message, Request, messages, write};
+    use stacklab_testbed::kernel::genl::message::find;
 
     const STATION: Address = [2, 0, 0, 0, 0, 1];
     const ACCESS_POINT: Address = [2, 0, 0, 0, 0, 3];
     const MCS_15: Rate = Rate { index: 15, tries: 3, flags: 1 << 3 | 1 << 5 | 1 << 7 };
 
-    fn attributes_of(fill: impl FnOnce(&mut Attributes<'_>)) -> Vec<u8> {
-        let mut out = Vec::new();
-        write(&mut out, Request { family: 30, command: FRAME, sequence: 0, acknowledge: false }, fill);
-        let Some(Ok(Message::Command { attributes, .. })) = messages(&out).next() else { panic!("{out:?}") };
-        attributes.to_vec()
-    }
-
     /// As the kernel writes a frame of a station to its access point.
     fn from_the_kernel(bytes: &[u8], flags: u32) -> Vec<u8> {
-        attributes_of(|all| {
-            all.bytes(ADDR_TRANSMITTER, &STATION);
-            all.bytes(FRAME_BYTES, bytes);
-            all.number(FLAGS, flags);
-            all.number(FREQ, 2412);
-            all.bytes(TX_INFO, &[15, 3, 0xff, 0, 0xff, 0, 0xff, 0]);
-            all.bytes(TX_INFO_FLAGS, &[15, 0xa8, 0, 0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0]);
+        let all = [
+            attribute(ADDR_TRANSMITTER, &STATION),
+            attribute(FRAME_BYTES, bytes),
+            number(FLAGS, flags),
+            number(FREQ, 2412),
+            attribute(TX_INFO, &[15, 3, 0xff, 0, 0xff, 0, 0xff, 0]),
+            attribute(TX_INFO_FLAGS, &[15, 0xa8, 0, 0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0]),
             // The kernel aligns the cookie with an attribute for padding.
-            all.flag(20);
-            all.bytes(COOKIE, &7_u64.to_ne_bytes());
-        })
+            attribute(20, &[]),
+            attribute(COOKIE, &7_u64.to_ne_bytes()),
+        ];
+        all.concat()
     }
 
     fn data_frame() -> Vec<u8> {
@@ -246,11 +238,9 @@ mod tests {
         let frame = Frame::read(&from_the_kernel(&data_frame(), 1)).unwrap();
         let status = |acknowledged, wants_ack| {
             let frame = Frame { wants_ack, ..frame.clone() };
-            attributes_of(|all| write_status(all, &frame, acknowledged, &frame.rates, -50))
+            status(&frame, acknowledged, &frame.rates)
         };
-        let read = |bytes: &[u8], wanted: u16| {
-            genl::attributes(bytes).flatten().find(|(kind, _)| *kind == wanted).unwrap().1.to_vec()
-        };
+        let read = |bytes: &[u8], wanted: u16| find(bytes, wanted).unwrap().to_vec();
         for (acknowledged, wants_ack, flags) in
             [(true, true, ACKNOWLEDGED), (false, true, 0), (true, false, NO_ACK)]
         {
@@ -277,10 +267,7 @@ mod tests {
             wrong[at] ^= 0xff;
             let _ = Frame::read(&wrong);
         }
-        let short_address = attributes_of(|all| {
-            all.bytes(ADDR_TRANSMITTER, &[2; 5]);
-            all.bytes(FRAME_BYTES, &data_frame());
-        });
+        let short_address = [attribute(ADDR_TRANSMITTER, &[2; 5]), good[12..].to_vec()].concat();
         assert_eq!(Frame::read(&short_address), None);
     }
 }

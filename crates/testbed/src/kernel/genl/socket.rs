@@ -1,6 +1,9 @@
 //! A socket of generic netlink.
 
-use super::genl::{self, Attributes, CONTROLLER, FAMILY_ID, FAMILY_NAME, GET_FAMILY, Message, Request};
+use crate::kernel::genl::message::{
+    CONTROLLER, FAMILY_ID, FAMILY_NAME, GET_FAMILY, Message, Request, find, messages, text, u16_at, u32_at,
+    write,
+};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{
@@ -22,9 +25,11 @@ const MOST_SENT: usize = 64 << 10;
 /// The time within which the kernel answers.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A socket of generic netlink in the namespace in which it was opened.
+/// A socket for requests to a family of generic netlink, in the namespace in which it was opened.
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub struct Socket {
+    /// The family's number.
+    pub family: u16,
     socket: OwnedFd,
     sequence: u32,
     room: Vec<u8>,
@@ -32,61 +37,46 @@ pub(crate) struct Socket {
     pub overruns: u64,
 }
 
-/// The answer to a request.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
-    /// The result that some commands have: of a new radio, its number.
-    pub result: u32,
-    /// The attributes of each message that came before it.
-    pub messages: Vec<Vec<u8>>,
-}
-
 impl Socket {
-    /// Opens a socket.
+    /// Opens a socket for the family of this name.
     ///
     /// # Errors
-    /// The kernel's error.
-    pub(crate) fn open() -> io::Result<Self> {
+    /// The kernel has no such family, or its error.
+    pub fn open(name: &str) -> io::Result<Self> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkGeneric)?;
         // Needs a privilege. With the ordinary size, a flood loses frames sooner, which is counted.
         let _ = setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER);
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        Ok(Socket { socket, sequence: 0, room: vec![0; DATAGRAMS * ROOM], overruns: 0 })
+        let room = vec![0; DATAGRAMS * ROOM];
+        let mut socket = Socket { family: CONTROLLER, socket, sequence: 0, room, overruns: 0 };
+        let answer =
+            socket.ask(GET_FAMILY, &text(FAMILY_NAME, name)).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => io::Error::new(error.kind(), format!("this kernel has no {name}")),
+                _ => error,
+            })?;
+        let number = answer.iter().find_map(|message| u16_at(find(message, FAMILY_ID)?, 0));
+        socket.family = number.ok_or_else(|| io::Error::other(format!("{name} has no number")))?;
+        Ok(socket)
     }
 
-    /// The number of a family.
-    ///
-    /// # Errors
-    /// The kernel has no such family, or its error.
-    pub(crate) fn family(&mut self, name: &str) -> io::Result<u16> {
-        let answer = self.ask(CONTROLLER, GET_FAMILY, |attributes| attributes.text(FAMILY_NAME, name));
-        let answer = answer.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => io::Error::new(error.kind(), format!("this kernel has no {name}")),
-            _ => error,
-        })?;
-        let ids = answer.messages.iter().flat_map(|message| genl::attributes(message).flatten());
-        let id = ids.filter(|(kind, _)| *kind == FAMILY_ID).find_map(|(_, value)| genl::short(value, 0));
-        id.ok_or_else(|| io::Error::other(format!("the kernel does not say the number of {name}")))
-    }
-
-    /// Sends a request and waits for its answer. Messages that the kernel sends by itself meanwhile are dropped.
+    /// Sends a request and waits for its answer. Returns the attributes of each message before the acknowledgement.
+    /// Messages that the kernel sends by itself meanwhile are dropped.
     ///
     /// # Errors
     /// The kernel's error, or no answer within five seconds.
-    pub(crate) fn ask(
-        &mut self,
-        family: u16,
-        command: u8,
-        fill: impl FnOnce(&mut Attributes<'_>),
-    ) -> io::Result<Answer> {
+    pub fn ask(&mut self, command: u8, attributes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         self.sequence += 1;
         let own = self.sequence;
         let mut out = Vec::new();
-        genl::write(&mut out, Request { family, command, sequence: own, acknowledge: true }, fill);
+        write(
+            &mut out,
+            Request { family: self.family, command, sequence: own, acknowledge: true },
+            attributes,
+        );
         self.send(&out)?;
         let until = Instant::now() + PATIENCE;
-        let (mut answer, mut code) = (Answer::default(), None);
+        let (mut answers, mut code) = (Vec::new(), None);
         while code.is_none() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -96,23 +86,19 @@ impl Socket {
             self.receive(|message| match message {
                 Message::Answer { sequence, code: said } if sequence == own => code = Some(said),
                 Message::Command { sequence, attributes, .. } if sequence == own => {
-                    answer.messages.push(attributes.to_vec());
+                    answers.push(attributes.to_vec());
                 }
                 _ => {}
             })?;
         }
-        let code = code.unwrap_or_default();
-        match u32::try_from(code) {
-            Ok(result) => Ok(Answer { result, ..answer }),
-            Err(_) => Err(io::Error::from_raw_os_error(-code)),
+        match code {
+            Some(code @ ..0) => Err(io::Error::from_raw_os_error(-code)),
+            _ => Ok(answers),
         }
     }
 
     /// Sends requests to the kernel that are written one after the other.
-    ///
-    /// # Errors
-    /// The kernel's error.
-    pub(crate) fn send(&self, requests: &[u8]) -> io::Result<()> {
+    pub fn send(&self, requests: &[u8]) -> io::Result<()> {
         let mut rest = requests;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(whole_messages(rest));
@@ -123,10 +109,7 @@ impl Socket {
     }
 
     /// Takes what has arrived, some datagrams at most, without waiting. Returns how many there were.
-    ///
-    /// # Errors
-    /// The kernel's error, or a malformed message.
-    pub(crate) fn receive(&mut self, mut each: impl FnMut(Message<'_>)) -> io::Result<usize> {
+    pub fn receive(&mut self, mut each: impl FnMut(Message<'_>)) -> io::Result<usize> {
         let lengths = match self.fill() {
             Ok(lengths) => lengths,
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(0),
@@ -137,8 +120,9 @@ impl Socket {
             Err(error) => return Err(error.into()),
         };
         for (datagram, length) in self.room.chunks(ROOM).zip(&lengths) {
-            for message in genl::messages(&datagram[..*length]) {
-                each(message.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?);
+            for message in messages(&datagram[..*length]) {
+                let malformed = || io::Error::new(io::ErrorKind::InvalidData, "malformed netlink message");
+                each(message.ok_or_else(malformed)?);
             }
         }
         Ok(lengths.len())
@@ -169,7 +153,7 @@ impl AsFd for Socket {
 /// The length of the messages at the beginning that fit into one call: one at least.
 fn whole_messages(bytes: &[u8]) -> usize {
     let mut end = 0;
-    while let Some(length) = genl::number(bytes, end) {
+    while let Some(length) = u32_at(bytes, end) {
         let next = end + (length as usize).next_multiple_of(4).max(1);
         if end > 0 && next > MOST_SENT {
             break;
@@ -181,13 +165,7 @@ fn whole_messages(bytes: &[u8]) -> usize {
 
 /// Waits until one of these can be read or has ended, at most so long. Which of them has something to read or has
 /// ended.
-///
-/// # Errors
-/// The kernel's error.
-pub(crate) fn wait<const N: usize>(
-    files: &[BorrowedFd<'_>; N],
-    at_most: Option<Duration>,
-) -> io::Result<[bool; N]> {
+pub fn wait<const N: usize>(files: &[BorrowedFd<'_>; N], at_most: Option<Duration>) -> io::Result<[bool; N]> {
     let mut polled = files.map(|file| PollFd::new(file, PollFlags::POLLIN));
     match ppoll(&mut polled, at_most.map(TimeSpec::from_duration), None) {
         Ok(_) => {}
@@ -200,15 +178,17 @@ pub(crate) fn wait<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::genl::message::attribute;
 
     #[test]
     fn the_kernel_knows_its_controller_and_no_invented_family() {
-        let mut socket = Socket::open().unwrap();
-        assert_eq!(socket.family("nlctrl").unwrap(), CONTROLLER);
-        let error = socket.family("stacklab").unwrap_err();
-        assert_eq!(error.to_string(), "this kernel has no stacklab");
-        // An answer of its own to each.
-        assert_eq!(socket.family("nlctrl").unwrap(), CONTROLLER);
+        let mut socket = Socket::open("nlctrl").unwrap();
+        assert_eq!(socket.family, CONTROLLER);
+        assert_eq!(Socket::open("stacklab").unwrap_err().to_string(), "this kernel has no stacklab");
+        // Each request has a separate answer.
+        let ask = |socket: &mut Socket, name| socket.ask(GET_FAMILY, &text(FAMILY_NAME, name));
+        assert!(ask(&mut socket, "stacklab").is_err());
+        assert_eq!(ask(&mut socket, "nlctrl").unwrap().len(), 1);
         assert_eq!(socket.overruns, 0);
     }
 
@@ -217,7 +197,7 @@ mod tests {
         let mut out = Vec::new();
         let request = Request { family: 30, command: 2, sequence: 0, acknowledge: false };
         for _ in 0..100 {
-            genl::write(&mut out, request, |attributes| attributes.bytes(3, &[0; 1501]));
+            write(&mut out, request, &attribute(3, &[0; 1501]));
         }
         let one = out.len() / 100;
         let end = whole_messages(&out);

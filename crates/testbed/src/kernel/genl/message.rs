@@ -1,7 +1,5 @@
 //! Generic netlink messages as bytes (linux/netlink.h, linux/genetlink.h). Pure: no socket, no clock.
 
-use std::fmt;
-
 /// `struct nlmsghdr`: length, type, flags, sequence number, port.
 const HEADER: usize = 16;
 /// `struct genlmsghdr`: command, version, reserved.
@@ -10,8 +8,6 @@ const COMMAND: usize = 4;
 const ATTRIBUTE: usize = 4;
 /// The bits of an attribute's type that are no flags (NLA_TYPE_MASK).
 const TYPE_MASK: u16 = 0x3fff;
-/// The most bytes of an attribute's value: its length has 16 bits.
-const MOST_VALUE: usize = u16::MAX as usize - ATTRIBUTE;
 
 const NLMSG_NOOP: u16 = 1;
 const NLMSG_ERROR: u16 = 2;
@@ -28,9 +24,9 @@ pub(crate) const GET_FAMILY: u8 = 3;
 pub(crate) const FAMILY_ID: u16 = 1;
 pub(crate) const FAMILY_NAME: u16 = 2;
 
-/// What a request is for, and whether it is to be acknowledged.
+/// A request to a family.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Request {
+pub struct Request {
     /// The family's number.
     pub family: u16,
     /// The family's command.
@@ -41,57 +37,44 @@ pub(crate) struct Request {
     pub acknowledge: bool,
 }
 
-/// Appends a request to a buffer. `fill` adds its attributes. A buffer with several requests is sent in one call.
-pub(crate) fn write(out: &mut Vec<u8>, request: Request, fill: impl FnOnce(&mut Attributes<'_>)) {
-    let begin = out.len();
+/// Appends a request with these attributes to a buffer. A buffer with several requests is sent in one call.
+pub fn write(out: &mut Vec<u8>, request: Request, attributes: &[u8]) {
+    let length = (HEADER + COMMAND + attributes.len()) as u32;
     let flags = NLM_F_REQUEST | if request.acknowledge { NLM_F_ACK } else { 0 };
-    out.extend([0; 4]);
+    out.extend(length.to_ne_bytes());
     out.extend(request.family.to_ne_bytes());
     out.extend(flags.to_ne_bytes());
     out.extend(request.sequence.to_ne_bytes());
     // The port: the kernel knows the socket's.
     out.extend([0; 4]);
     out.extend([request.command, 1, 0, 0]);
-    fill(&mut Attributes(out));
-    let length = (out.len() - begin) as u32;
-    out[begin..begin + 4].copy_from_slice(&length.to_ne_bytes());
+    out.extend(attributes);
 }
 
-/// The attributes of a request that is being written.
-pub(crate) struct Attributes<'a>(&'a mut Vec<u8>);
+/// An attribute, padded to a multiple of four bytes.
+///
+/// # Panics
+/// The value is longer than an attribute can be (65,531 bytes).
+pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(ATTRIBUTE + value.len()).expect("an attribute's length has 16 bits");
+    let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
 
-impl Attributes<'_> {
-    /// Adds an attribute.
-    ///
-    /// # Panics
-    /// The value is longer than an attribute can be (65,531 bytes).
-    pub(crate) fn bytes(&mut self, kind: u16, value: &[u8]) {
-        assert!(value.len() <= MOST_VALUE, "an attribute has at most {MOST_VALUE} bytes");
-        self.0.extend(((ATTRIBUTE + value.len()) as u16).to_ne_bytes());
-        self.0.extend(kind.to_ne_bytes());
-        self.0.extend(value);
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
-    }
+/// An attribute with a number of 32 bits.
+pub fn number(kind: u16, value: u32) -> Vec<u8> {
+    attribute(kind, &value.to_ne_bytes())
+}
 
-    /// Adds a number of 32 bits.
-    pub(crate) fn number(&mut self, kind: u16, value: u32) {
-        self.bytes(kind, &value.to_ne_bytes());
-    }
-
-    /// Adds an attribute that is there and has no value.
-    pub(crate) fn flag(&mut self, kind: u16) {
-        self.bytes(kind, &[]);
-    }
-
-    /// Adds text with the zero at its end.
-    pub(crate) fn text(&mut self, kind: u16, value: &str) {
-        self.bytes(kind, &[value.as_bytes(), &[0]].concat());
-    }
+/// An attribute with text and the zero at its end.
+pub fn text(kind: u16, value: &str) -> Vec<u8> {
+    attribute(kind, &[value.as_bytes(), &[0]].concat())
 }
 
 /// A received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Message<'a> {
+pub enum Message<'a> {
     /// The answer to a request: zero or a positive result, or an error number below zero.
     Answer {
         /// The request's number.
@@ -114,41 +97,42 @@ pub(crate) enum Message<'a> {
     Nothing,
 }
 
-/// Bytes that are not a netlink message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed;
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("malformed netlink message")
-    }
+/// The messages in a datagram, in order. `None`, which is the last, for one that is malformed.
+pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Option<Message<'_>>> {
+    parts(datagram, first_message)
 }
 
-impl std::error::Error for Malformed {}
+/// The types and values of attributes, in order. `None`, which is the last, for one that is malformed.
+pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = Option<(u16, &[u8])>> {
+    parts(bytes, first_attribute)
+}
 
-/// The messages in a datagram, in order. Ends after one that is malformed.
-pub(crate) fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
-    let mut rest = datagram;
+/// The value of the first attribute of a type before one that is malformed.
+pub fn find(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    let mut found = attributes(bytes).map_while(|attribute| attribute);
+    found.find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
+}
+
+/// Parts that follow each other at multiples of four bytes. `first` finds one and its length.
+fn parts<'a, T>(
+    mut rest: &'a [u8],
+    first: fn(&'a [u8]) -> Option<(usize, T)>,
+) -> impl Iterator<Item = Option<T>> {
     std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let Some((length, message)) = message(rest) else {
-            rest = &[];
-            return Some(Err(Malformed));
-        };
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(Ok(message))
+        let found = (!rest.is_empty()).then(|| first(rest))?;
+        let next = found.as_ref().and_then(|(length, _)| rest.get(length.next_multiple_of(4)..));
+        rest = next.unwrap_or_default();
+        Some(found.map(|(_, part)| part))
     })
 }
 
 /// The first message, and its length without padding.
-fn message(bytes: &[u8]) -> Option<(usize, Message<'_>)> {
-    let length = usize::try_from(number(bytes, 0)?).ok()?;
+fn first_message(bytes: &[u8]) -> Option<(usize, Message<'_>)> {
+    let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
     let content = bytes.get(HEADER..length)?;
-    let (kind, sequence) = (short(bytes, 4)?, number(bytes, 8)?);
+    let (kind, sequence) = (u16_at(bytes, 4)?, u32_at(bytes, 8)?);
     let message = match kind {
-        NLMSG_ERROR => Message::Answer { sequence, code: number(content, 0)?.cast_signed() },
+        NLMSG_ERROR => Message::Answer { sequence, code: u32_at(content, 0)?.cast_signed() },
         NLMSG_NOOP | NLMSG_DONE => Message::Nothing,
         NLMSG_MIN_TYPE.. => Message::Command {
             family: kind,
@@ -161,34 +145,18 @@ fn message(bytes: &[u8]) -> Option<(usize, Message<'_>)> {
     Some((length, message))
 }
 
-/// The types and values of attributes, in order. Ends after one that is malformed.
-pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<(u16, &[u8]), Malformed>> {
-    let mut rest = bytes;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let Some((length, attribute)) = attribute(rest) else {
-            rest = &[];
-            return Some(Err(Malformed));
-        };
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(Ok(attribute))
-    })
-}
-
-fn attribute(bytes: &[u8]) -> Option<(usize, (u16, &[u8]))> {
-    let length = usize::from(short(bytes, 0)?);
-    Some((length, (short(bytes, 2)? & TYPE_MASK, bytes.get(ATTRIBUTE..length)?)))
+fn first_attribute(bytes: &[u8]) -> Option<(usize, (u16, &[u8]))> {
+    let length = usize::from(u16_at(bytes, 0)?);
+    Some((length, (u16_at(bytes, 2)? & TYPE_MASK, bytes.get(ATTRIBUTE..length)?)))
 }
 
 /// A number of 16 bits in the machine's order.
-pub(crate) fn short(bytes: &[u8], at: usize) -> Option<u16> {
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 /// A number of 32 bits in the machine's order.
-pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
@@ -201,28 +169,26 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let mut out = Vec::new();
-        write(&mut out, REQUEST, |attributes| {
-            attributes.bytes(3, &[1, 2, 3, 4, 5]);
-            attributes.flag(9);
-            attributes.number(6, 0xffff_ffce);
-        });
-        write(&mut out, Request { command: 3, ..REQUEST }, |attributes| attributes.text(17, "ap"));
-        let all: Vec<_> = messages(&out).collect::<Result<_, _>>().unwrap();
+        let all = [attribute(3, &[1, 2, 3, 4, 5]), attribute(9, &[]), number(6, 0xffff_ffce)].concat();
+        write(&mut out, REQUEST, &all);
+        write(&mut out, Request { command: 3, ..REQUEST }, &text(17, "ap"));
+        assert_eq!((out.len() % 4, find(&all, 6), find(&all, 5)), (0, Some(&all[20..]), None));
+        let all: Vec<_> = messages(&out).collect::<Option<_>>().unwrap();
         let [Message::Command { family: 30, sequence: 7, command: 2, attributes: first }, second] = all[..]
         else {
             panic!("{all:?}")
         };
-        let read: Vec<_> = attributes(first).collect::<Result<_, _>>().unwrap();
+        let read: Vec<_> = attributes(first).collect::<Option<_>>().unwrap();
         assert_eq!(read, [(3, &[1, 2, 3, 4, 5][..]), (9, &[]), (6, &0xffff_ffce_u32.to_ne_bytes()[..])]);
         let Message::Command { command: 3, attributes: text, .. } = second else { panic!("{second:?}") };
-        assert_eq!(attributes(text).next(), Some(Ok((17, &b"ap\0"[..]))));
+        assert_eq!(attributes(text).next(), Some(Some((17, &b"ap\0"[..]))));
     }
 
     #[test]
     fn a_request_is_what_the_kernel_reads() {
         let mut out = Vec::new();
         let get = Request { family: CONTROLLER, command: GET_FAMILY, sequence: 1, acknowledge: false };
-        write(&mut out, get, |attributes| attributes.text(FAMILY_NAME, "nl80211"));
+        write(&mut out, get, &text(FAMILY_NAME, "nl80211"));
         // As strace shows it: {len=32, type=nlctrl, flags=NLM_F_REQUEST, seq=1, pid=0}, {cmd=3, version=1}, {len=12,
         // type=2}.
         let expected: &[u8] = b"\x20\0\0\0\x10\0\x01\0\x01\0\0\0\0\0\0\0\x03\x01\0\0\x0c\0\x02\0nl80211\0";
@@ -237,16 +203,16 @@ mod tests {
             [&head[..], &[0; 4], &code.to_ne_bytes(), &[0; 16]].concat()
         };
         for code in [-22, 2] {
-            assert_eq!(messages(&answer(code)).next(), Some(Ok(Message::Answer { sequence: 9, code })));
+            assert_eq!(messages(&answer(code)).next(), Some(Some(Message::Answer { sequence: 9, code })));
         }
     }
 
     #[test]
     fn no_bytes_are_read_beyond_the_end() {
         let mut out = Vec::new();
-        write(&mut out, REQUEST, |attributes| attributes.bytes(3, &[7; 40]));
+        write(&mut out, REQUEST, &attribute(3, &[7; 40]));
         for end in 0..out.len() {
-            assert!(messages(&out[..end]).all(|message| message.is_err()), "cut at {end}");
+            assert!(messages(&out[..end]).all(|message| message.is_none()), "cut at {end}");
         }
         for at in 0..out.len() {
             for value in [0, 1, 3, 15, 16, 0x7f, 0xff] {
@@ -262,6 +228,6 @@ mod tests {
             }
         }
         let short = [3, 0, 1, 0];
-        assert_eq!(attributes(&short).collect::<Vec<_>>(), [Err(Malformed)], "shorter than its own head");
+        assert_eq!(attributes(&short).collect::<Vec<_>>(), [None], "shorter than its own head");
     }
 }
