@@ -6,7 +6,8 @@ use stacklab_agent::fuzzing::{admitted, greetings};
 use stacklab_agent::greeting::{AddressPair, Gate};
 use stacklab_agent::key::Key;
 use stacklab_model::{
-    Cell, Direction, Family, Framing, HostReport, Length, Pacing, Probe, ProbeSpec, Transport, TrialSpec,
+    ArmSchedule, Cell, Direction, Family, Framing, HostReport, Length, Pacing, Probe, ProbeSpec, Transport,
+    TrialSpec,
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
 use stacklab_traffic::fuzzing::{
@@ -224,7 +225,7 @@ pub fn arrivals(data: &[u8]) {
     spec.message_bytes = BYTES as u32;
     spec.flows = 1 + (choice >> 1 & 3) as u32;
     if choice & 8 != 0 {
-        spec.slicing = Some(Default::default());
+        spec.schedule = ArmSchedule::TokenPassing(None);
     }
     spec.clock_offset_ns = if choice & 16 != 0 { bytes.number(8) as i64 } else { 0 };
     if spec.check().is_err() {

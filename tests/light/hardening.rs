@@ -4,7 +4,8 @@ use crate::support;
 
 use serde_json::{Value, json};
 use stacklab_model::{
-    Cell, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, Slicing, Transport, TrialSpec, Tuning,
+    ArmSchedule, Cell, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, Transport, TrialSpec,
+    Tuning,
 };
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use std::fs;
@@ -213,7 +214,7 @@ fn hostile_trials_are_refused_at_once_and_take_no_memory() {
         ("pacing", |spec| spec.probe.pacing = Pacing::Schedule(f64::INFINITY)),
         ("length", |spec| spec.probe.length = Length::Time(u64::MAX)),
         ("--max-duration", |spec| spec.probe.length = Length::Time(3_601_000_000_000)),
-        ("slice_ns", |spec| spec.slicing = Some(Slicing { slice_ns: Some(0), slots: false })),
+        ("slice_ns", |spec| spec.schedule = ArmSchedule::TokenPassing(Some(0))),
         ("--allow tuning", |spec| spec.tuning = Tuning { busy_poll_us: Some(100), ..Tuning::default() }),
         ("--allow tuning", |spec| {
             spec.tuning = Tuning { congestion_control: Some("evil_module".to_owned()), ..Tuning::default() };
@@ -241,14 +242,14 @@ fn hostile_trials_are_refused_at_once_and_take_no_memory() {
         address: HERE.parse().unwrap(),
     };
     let refused = (0..300).position(|_| agent.ask(listen(), "listen", LIMIT).is_err());
-    assert_eq!(refused, Some(2 * Slicing::MOST_ARMS));
+    assert_eq!(refused, Some(2 * ArmSchedule::MOST_ARMS));
     let status = fs::read_to_string(format!("/proc/{served}/status")).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kib: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
     assert!(kib < 64 * 1024, "the agent's process took {kib} KiB");
     // Threads have no limit of their own: it would count all processes of the user.
     let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap();
-    assert!(threads.trim().parse::<usize>().unwrap() < 4 * Slicing::MOST_ARMS, "{threads} threads");
+    assert!(threads.trim().parse::<usize>().unwrap() < 4 * ArmSchedule::MOST_ARMS, "{threads} threads");
     let limits = fs::read_to_string(format!("/proc/{served}/limits")).unwrap();
     let data = limits.lines().find_map(|line| line.strip_prefix("Max data size")).unwrap();
     assert_eq!(data.split_whitespace().next(), Some("4294967296"), "{limits}");

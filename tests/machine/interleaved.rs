@@ -3,7 +3,9 @@
 use crate::support;
 use crate::support::studies::families;
 
-use stacklab_model::{CpuScope, Family, HostReport, Metric, Probe, Role, RunRecord, Slice, Transport};
+use stacklab_model::{
+    ArmSchedule, CpuScope, Family, HostReport, Metric, Probe, Role, RunRecord, Slice, Transport,
+};
 use stacklab_store::Record;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -264,7 +266,7 @@ schedule = "interleaved"
 /// The arms of each trial whose arms have testbeds of their own.
 fn beside(runs: &[RunRecord], arms: usize) -> Vec<Vec<&RunRecord>> {
     let mut trials: BTreeMap<u64, Vec<&RunRecord>> = BTreeMap::new();
-    for run in runs.iter().filter(|run| run.spec.slicing.is_some_and(|slicing| slicing.slots)) {
+    for run in runs.iter().filter(|run| matches!(run.spec.schedule, ArmSchedule::TimeSlots(_))) {
         trials.entry(run.started_unix_ns).or_default().push(run);
     }
     // Two blocks, transports and probes.

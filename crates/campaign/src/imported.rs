@@ -4,8 +4,8 @@
 use crate::CampaignError;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
-    Cell, ComparisonSpec, Factor, Family, LinkConfig, Metric, Probe, ProbeSpec, RunRecord, SELF_ARMS,
-    StopReason, StoppingRule, Topology, Until, Value, once_each,
+    ArmSchedule, Cell, ComparisonSpec, Factor, Family, LinkConfig, Metric, Probe, ProbeSpec, RunRecord,
+    SELF_ARMS, StopReason, StoppingRule, Topology, Until, Value, once_each,
 };
 use stacklab_store::Campaign;
 use stacklab_study::Study;
@@ -87,7 +87,7 @@ impl ImportedStudy {
             hosts: Vec::new(),
             cells,
             probes: probes(runs, &metrics),
-            slicing: None,
+            schedule: ArmSchedule::Alone,
             rule: StoppingRule { min: 1, max: 1, until: Until::Verdict, target: 1.0, budget_ns: None },
             comparisons: if families.len() > 1 { vec![comparison] } else { Vec::new() },
         };

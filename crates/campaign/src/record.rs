@@ -2,7 +2,7 @@
 
 use crate::CampaignError;
 use crate::imported::ImportedStudy;
-use crate::schedule::{Replayed, Schedule, as_it_began};
+use crate::schedule::{Replayed, Schedule};
 use crate::sources::StudySource;
 use stacklab_analysis::{Campaign, findings};
 use stacklab_model::{Explanation, Findings, HostFacts, Question, RunRecord, SELF_ARMS, StopReason, Verdict};
@@ -76,7 +76,6 @@ impl Recorded {
         } else {
             let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
             let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
-            let study = as_it_began(study, campaign.seed, &runs);
             let plan = Plan::new(&study, campaign.seed);
             let replayed = Schedule::new(&study, &plan).walk(&runs);
             (study, replayed)

@@ -193,15 +193,6 @@ pub struct Replayed {
     pub settled: Vec<Option<Verdict>>,
 }
 
-/// The study of a campaign that has these runs. One from before arms took turns unless the study says otherwise is as
-/// it began: without turns.
-pub fn as_it_began(study: Study, seed: u64, runs: &[RunRecord]) -> Study {
-    let plan = Plan::new(&study, seed);
-    let mut of_arms = runs.iter().filter(|run| plan.takes_turns(&run.trial)).peekable();
-    let began_without = of_arms.peek().is_some() && of_arms.all(|run| run.spec.slicing.is_none());
-    if began_without { Study { slicing: None, ..study } } else { study }
-}
-
 /// A verdict in one or two words.
 fn answer(verdict: &Verdict) -> String {
     match verdict {

@@ -28,7 +28,7 @@ pub fn check_study(study: &Study, name: &str, inside: &Placement) -> Result<(), 
     if matches!(study.topology, Topology::Wifi(_)) || routed.is_some_and(|routed| routed.is_in_guest()) {
         return refuse("its testbed is inside a guest, whose kernel is not sampled".to_owned());
     }
-    if study.slicing.is_none() {
+    if study.schedule.is_alone() {
         return refuse(SEPARATE.to_owned());
     }
     if !Plan::new(study, 1).interleaves_any() {

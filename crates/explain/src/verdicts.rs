@@ -15,8 +15,8 @@ use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{
-    Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
-    ProbeSpec, Slicing, StoppingRule, Transport, Verdict, Why,
+    ArmSchedule, Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric,
+    Probe, ProbeSpec, StoppingRule, Transport, Verdict, Why,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -139,7 +139,7 @@ fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec
 
 /// The part of a study that measures a pair, in slices.
 fn part_of(study: &Study, pair: &Pair) -> Result<Study, ExplainError> {
-    if study.slicing.is_none() {
+    if study.schedule.is_alone() {
         return Err(ExplainError::Study(SEPARATE.to_owned()));
     }
     let probe = study.probes.iter().find(|probe| probe.probe == pair.probe);
@@ -148,7 +148,7 @@ fn part_of(study: &Study, pair: &Pair) -> Result<Study, ExplainError> {
     Ok(Study {
         cells: vec![pair.baseline.clone(), pair.candidate.clone()],
         probes: vec![ProbeSpec { length: Length::Time(ARM_NS), warmup_ns: WARMUP_NS, ..probe.clone() }],
-        slicing: Some(Slicing { slice_ns: Some(SLICE_NS), slots: false }),
+        schedule: ArmSchedule::TokenPassing(Some(SLICE_NS)),
         rule: StoppingRule { min: blocks, max: blocks, budget_ns: None, ..study.rule.clone() },
         comparisons: vec![ComparisonSpec {
             factor: pair.factor,
@@ -187,7 +187,7 @@ fn sampled(
     let mut runs = Record::create(&folder.path().join("why.stacklab"), &campaign)?;
     let sampler = Sampler::start(Timing { period_ns: PERIOD_NS, is_fixed: false, seed })?;
     let mut progress = Progress::new();
-    let measured = measure(part, &plan, |arms| rigs.run(part, plan.seed(), arms), &mut runs, &mut progress);
+    let measured = measure(part, &plan, |arms| rigs.run(part, &plan, arms), &mut runs, &mut progress);
     progress.end();
     let profile = sampler.finish()?;
     measured?;
@@ -279,7 +279,7 @@ mod tests {
         let plan = Plan::new(&part, 1);
         assert!(plan.interleaves(|_| true) == Some(true), "{:?}", plan.block(0));
         assert!(plan.block(0).iter().all(|trial| trial.probe == Probe::Stream));
-        let separate = Study { slicing: None, ..study.clone() };
+        let separate = Study { schedule: ArmSchedule::Alone, ..study.clone() };
         assert!(part_of(&separate, &pair).unwrap_err().to_string().contains("blocks.schedule"));
         let none = Pair { probe: Probe::Paced, ..pair };
         assert!(

@@ -380,7 +380,7 @@ fn rows_of_an_export_are_runs_in_their_blocks() {
     assert_eq!(places, [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 2, 0), (1, 2, 1), (1, 3, 0)]);
     let run = &both[0].1;
     assert_eq!(
-        (run.spec.slicing.is_some(), run.trial.cell.settings.flows),
+        (!run.spec.schedule.is_alone(), run.trial.cell.settings.flows),
         (true, Some(2)),
         "they began together"
     );

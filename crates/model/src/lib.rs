@@ -66,7 +66,7 @@ pub use renamed::{RENAMED_FLAGS, RENAMED_KEYS, renamed_key, renamed_names};
 pub use trial::Trial;
 pub use trial::io::{Io, IoChoice};
 pub use trial::run::{RunRecord, RunStatus, Warning};
-pub use trial::spec::{HEADER_BYTES, Length, Pacing, ProbeSpec, Slicing, StoppingRule, TrialSpec, Until};
+pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
 pub use trial::tuning::{Direction, Pinning, SocketOptions, Tuning};
 pub use units::{Nanoseconds, Rate, UnitError, parse_duration, parse_ratio, print_duration};
 pub use value::Value;

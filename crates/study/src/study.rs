@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
-    Cell, ComparisonSpec, Direction, Engine, Factor, Family, LinkConfig, Mechanism, Metric, Probe, ProbeSpec,
-    Question, RoutedKind, Scale, ScopedAddr, Services, Slicing, StoppingRule, System, Systems, Topology,
-    once_each,
+    ArmSchedule, Cell, ComparisonSpec, Direction, Engine, Factor, Family, LinkConfig, Mechanism, Metric,
+    Probe, ProbeSpec, Question, RoutedKind, Scale, ScopedAddr, Services, StoppingRule, System, Systems,
+    Topology, once_each,
 };
 use std::collections::{BTreeMap, HashSet};
 
@@ -29,9 +29,9 @@ pub struct Study {
     pub cells: Vec<Cell>,
     /// How cells are measured: at least one probe, each once.
     pub probes: Vec<ProbeSpec>,
-    /// How trials that are compared are interleaved; `None` if each is measured by itself.
-    #[serde(default)]
-    pub slicing: Option<Slicing>,
+    /// How compared arms of one testbed share the time. The plan decides it for each group of arms.
+    #[serde(default, skip_serializing_if = "ArmSchedule::is_alone")]
+    pub schedule: ArmSchedule,
     /// The stopping rule.
     pub rule: StoppingRule,
     /// The comparisons; may be empty.

@@ -7,8 +7,8 @@ use crate::campaign::{Outcome, Rule, campaign};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use stacklab_model::{
-    Cell, Endpoint, Factor, Family, Framing, HostReport, Length, Metric, Offloads, Pacing, Probe, ProbeSpec,
-    Question, Role, ScopedAddr, Slice, Slicing, Transport, TrialSpec,
+    ArmSchedule, Cell, Endpoint, Factor, Family, Framing, HostReport, Length, Metric, Offloads, Pacing,
+    Probe, ProbeSpec, Question, Role, ScopedAddr, Slice, Transport, TrialSpec,
 };
 use stacklab_trial::Path;
 use stacklab_trial::results::interleaved::joint_figures;
@@ -107,7 +107,7 @@ impl Recorded {
             interval_ns: 10_000_000,
             metrics: vec![self.metric()],
         };
-        TrialSpec { slicing: Some(Slicing::default()), ..TrialSpec::new(1, &self.cell(arm), probe) }
+        TrialSpec { schedule: ArmSchedule::TokenPassing(None), ..TrialSpec::new(1, &self.cell(arm), probe) }
     }
 
     /// Reports of both hosts with such slices, figures times `ratio`.

@@ -89,7 +89,7 @@ fn pairs_of_one_cell(runs: &[RunRecord], questions: &[Question]) -> Vec<OneCell>
     }
     let interleaved: BTreeSet<&str> = runs
         .iter()
-        .filter(|run| run.spec.slicing.is_some())
+        .filter(|run| !run.spec.schedule.is_alone())
         .map(|run| run.trial.cell.replica.as_str())
         .collect();
     let are_interleaved = |question: &&Question| {
@@ -121,7 +121,7 @@ fn mean_pair(scale: Scale, pairs: &[[f64; 2]]) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::fixtures::{cell, run};
-    use stacklab_model::{Family, Slicing};
+    use stacklab_model::{ArmSchedule, Family};
 
     fn arm(number: usize) -> Cell {
         Cell { replica: SELF_ARMS[number].to_owned(), ..cell(Family::Ipv4, 128) }
@@ -171,7 +171,7 @@ mod tests {
             [(0, 1.0), (1, 1.01 * noise)].map(|(position, times)| {
                 let mut run = run(block, arms[position as usize], Metric::Throughput, 100.0 * times);
                 run.trial.position = 10 * block + position;
-                run.spec.slicing = Some(Slicing::default());
+                run.spec.schedule = ArmSchedule::TokenPassing(None);
                 run
             })
         };
@@ -203,7 +203,7 @@ mod tests {
         let [order] = &found[..] else { panic!("{found:?}") };
         assert_eq!((order.pairs, order.effect.pairs), (15, 5));
         // Replicas that were measured one after the other are not meant.
-        runs.iter_mut().for_each(|run| run.spec.slicing = None);
+        runs.iter_mut().for_each(|run| run.spec.schedule = ArmSchedule::Alone);
         assert_eq!(arm_order(&runs, &questions), []);
     }
 }

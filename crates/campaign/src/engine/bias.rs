@@ -6,7 +6,7 @@ use stacklab_trial::{Figures, Path};
 
 /// Adds the bias of the engine that drove a trial.
 pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Figures {
-    if made.status != RunStatus::Valid || spec.slicing.is_some() || spec.probe.probe != Probe::Stream {
+    if made.status != RunStatus::Valid || !spec.schedule.is_alone() || spec.probe.probe != Probe::Stream {
         return made;
     }
     let [sender, receiver] = &made.host_reports[..] else { return made };

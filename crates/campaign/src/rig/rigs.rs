@@ -13,7 +13,7 @@ use crate::trial::run::run;
 use stacklab_guests::GuestHosted;
 use stacklab_model::{Cell, CpuScope, Probe, RunRecord, System, Systems, Topology, Trial, once_each};
 use stacklab_store::HostRow;
-use stacklab_study::Study;
+use stacklab_study::{Plan, Study};
 use std::sync::atomic::AtomicBool;
 
 /// The rigs of a study: one for each pair of systems and set of services, for each mechanism between routers and pair
@@ -134,12 +134,17 @@ impl Rigs {
     ///
     /// # Errors
     /// When a host is gone, or the user interrupts.
-    pub fn run(&mut self, study: &Study, seed: u64, arms: &[Trial]) -> Result<Vec<RunRecord>, CampaignError> {
+    pub fn run(
+        &mut self,
+        study: &Study,
+        plan: &Plan,
+        arms: &[Trial],
+    ) -> Result<Vec<RunRecord>, CampaignError> {
         if let Some(trial) = arms.first() {
             self.stand_for(trial.block)?;
         }
         let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
-        run(&mut self.of(&cells), study, seed, arms)
+        run(&mut self.of(&cells), study, plan, arms)
     }
 
     /// The rigs of cells that are measured together: that of all of them, or one for each in their order.

@@ -33,7 +33,7 @@ pub(super) fn counted(
     made.values.insert(Metric::IpFragCreatesRouters, both("FragCreates"));
     made.values.insert(Metric::IpReasmOksRouters, both("ReasmOKs"));
     // In an interleaved trial the window covers the other arms' turns too.
-    if spec.slicing.is_none() {
+    if spec.schedule.is_alone() {
         made.values.insert(Metric::CpuRouter1, busy(0));
         made.values.insert(Metric::CpuRouter2, busy(1));
     }

@@ -8,8 +8,8 @@ use crate::trial::clock_offset::ClockOffset;
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use crate::trial::spec::{spec, trial_seed};
-use stacklab_model::{CpuScope, Direction, Engine, RunRecord, Slicing, Trial, TrialSpec};
-use stacklab_study::Study;
+use stacklab_model::{ArmSchedule, CpuScope, Direction, Engine, RunRecord, Trial, TrialSpec};
+use stacklab_study::{Plan, Study};
 use stacklab_testbed::TestbedError;
 use stacklab_traffic::host::other_load::LoadSample;
 use stacklab_traffic::protocol::AgentError;
@@ -24,13 +24,17 @@ use stacklab_trial::{Collected, Path, PathLimits, SlotArm, SlotLengths, collect_
 pub(crate) fn run(
     rigs: &mut [&mut dyn Rig],
     study: &Study,
-    seed: u64,
+    plan: &Plan,
     trials: &[Trial],
 ) -> Result<Vec<RunRecord>, CampaignError> {
-    let runs = match (&mut *rigs, trials) {
-        ([rig], [trial]) => vec![alone(*rig, study, seed, trial)?],
-        ([rig], arms) => together(*rig, study, seed, arms)?,
-        (rigs, arms) => in_slots(rigs, study, seed, arms)?,
+    let seed = plan.seed();
+    let runs = match plan.schedule(trials) {
+        ArmSchedule::Alone => {
+            let runs = trials.iter().map(|trial| alone(&mut *rigs[0], study, seed, trial));
+            runs.collect::<Result<_, _>>()?
+        }
+        schedule @ ArmSchedule::TokenPassing(_) => in_turns(&mut *rigs[0], study, seed, schedule, trials)?,
+        schedule @ ArmSchedule::TimeSlots(_) => in_slots(rigs, study, seed, schedule, trials)?,
     };
     if !runs.iter().all(RunRecord::is_valid) {
         // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
@@ -50,7 +54,13 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     /// Configures the path, and compares the clocks.
-    fn new(rig: &mut dyn Rig, study: &Study, seed: u64, trial: &'a Trial) -> Result<Self, CampaignError> {
+    fn new(
+        rig: &mut dyn Rig,
+        study: &Study,
+        seed: u64,
+        schedule: ArmSchedule,
+        trial: &'a Trial,
+    ) -> Result<Self, CampaignError> {
         let cell = &trial.cell;
         let path = rig.path(&study.link_config, cell);
         let pinning = rig.pinning(cell, trial.probe);
@@ -58,13 +68,10 @@ impl<'a> Prepared<'a> {
         configured(rig, |rig| rig.prepare(cell).and_then(|()| rig.pin(pinning)))?;
         let offset = rig.ends_mut().clock_offset(&path, &spec)?;
         spec.clock_offset_ns = offset.offset_ns();
+        if !schedule.is_alone() {
+            (spec.schedule, spec.bucket) = (schedule, rig.bucket(&study.link_config, cell));
+        }
         Ok(Prepared { trial, path, spec, offset })
-    }
-
-    /// Makes it an arm of an interleaved trial.
-    fn slice(&mut self, rig: &dyn Rig, study: &Study, slicing: Option<Slicing>) {
-        self.spec.slicing = slicing;
-        self.spec.bucket = rig.bucket(&study.link_config, &self.trial.cell);
     }
 
     /// The run of the trial.
@@ -91,7 +98,7 @@ fn configured(
 
 /// One trial by itself.
 fn alone(rig: &mut dyn Rig, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, CampaignError> {
-    let prepared = Prepared::new(rig, study, seed, trial)?;
+    let prepared = Prepared::new(rig, study, seed, ArmSchedule::Alone, trial)?;
     if Engine::of(&trial.cell).is_other() {
         let seed = trial_seed(seed, trial);
         let evidence = engine::run(rig, &trial.cell, &prepared.path, &prepared.spec, seed)?;
@@ -105,16 +112,16 @@ fn alone(rig: &mut dyn Rig, study: &Study, seed: u64, trial: &Trial) -> Result<R
     prepared.run(rig, evidence)
 }
 
-/// The arms of an interleaved trial.
-fn together(
+/// The arms of an interleaved trial on one rig.
+fn in_turns(
     rig: &mut dyn Rig,
     study: &Study,
     seed: u64,
+    schedule: ArmSchedule,
     trials: &[Trial],
 ) -> Result<Vec<RunRecord>, CampaignError> {
-    let arms = trials.iter().map(|trial| Prepared::new(rig, study, seed, trial));
-    let mut arms = arms.collect::<Result<Vec<_>, CampaignError>>()?;
-    arms.iter_mut().for_each(|arm| arm.slice(rig, study, study.slicing));
+    let arms = trials.iter().map(|trial| Prepared::new(rig, study, seed, schedule, trial));
+    let arms = arms.collect::<Result<Vec<_>, CampaignError>>()?;
     let Some(first) = arms.first() else { return Ok(Vec::new()) };
     let order = seed ^ u64::from(first.spec.token);
     let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
@@ -144,18 +151,20 @@ fn in_slots(
     rigs: &mut [&mut dyn Rig],
     study: &Study,
     seed: u64,
+    schedule: ArmSchedule,
     trials: &[Trial],
 ) -> Result<Vec<RunRecord>, CampaignError> {
-    let arms = rigs.iter_mut().zip(trials).map(|(rig, trial)| Prepared::new(*rig, study, seed, trial));
+    let arms =
+        rigs.iter_mut().zip(trials).map(|(rig, trial)| Prepared::new(*rig, study, seed, schedule, trial));
     let mut arms = arms.collect::<Result<Vec<_>, CampaignError>>()?;
     let order = seed ^ u64::from(arms[0].spec.token);
     let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
     let rate = study.topology.slowest(&study.link_config);
     let wake_up_ns = rigs.iter().map(|rig| rig.ends().wake_up_ns()).max().unwrap_or(0);
     let limits = PathLimits { rate, round_trip_ns: study.topology.round_trip_ns(), wake_up_ns };
-    let lengths = SlotLengths::of(&asked, limits, study.slicing.and_then(|slicing| slicing.slice_ns));
-    let slicing = Slicing { slice_ns: Some(lengths.slice_ns), slots: true };
-    arms.iter_mut().zip(&mut *rigs).for_each(|(arm, rig)| arm.slice(*rig, study, Some(slicing)));
+    let lengths = SlotLengths::of(&asked, limits, schedule.slice_ns());
+    let schedule = ArmSchedule::TimeSlots(Some(lengths.slice_ns));
+    arms.iter_mut().for_each(|arm| arm.spec.schedule = schedule);
     let direction = Direction::of(&trials[0].cell);
     rigs.iter_mut().try_for_each(|rig| rig.begin(trial_seed(seed, &trials[0])))?;
     let before = rigs.iter().any(|rig| rig.is_here()).then(LoadSample::now);

@@ -50,7 +50,7 @@ pub(super) fn spec(
 fn congestion_control(study: &Study, cell: &Cell, systems: &Systems) -> Option<String> {
     let namespaces = systems.0.iter().all(|system| *system == System::Namespace);
     let open = cell.settings.congestion_control.is_none();
-    let ours = study.slicing.is_some() && cell.transport == Transport::Tcp && namespaces && open;
+    let ours = !study.schedule.is_alone() && cell.transport == Transport::Tcp && namespaces && open;
     ours.then(|| "cubic".to_owned())
 }
 

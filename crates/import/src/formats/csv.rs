@@ -4,8 +4,8 @@ use crate::error::{At, ImportError};
 use crate::file::{Content, Format, ToolFile};
 use crate::value::MOST_TESTS;
 use stacklab_model::{
-    Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, RunStatus, Slicing,
-    Trial, TrialSpec, Value,
+    ArmSchedule, Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord,
+    RunStatus, Trial, TrialSpec, Value,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -78,7 +78,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     runs.iter().for_each(|run| *began.entry((run.trial.block, run.started_unix_ns)).or_default() += 1);
     for run in &mut runs {
         if began[&(run.trial.block, run.started_unix_ns)] > 1 && run.started_unix_ns > 0 {
-            run.spec.slicing = Some(Slicing::default());
+            run.spec.schedule = ArmSchedule::TokenPassing(None);
         }
     }
     Ok(ToolFile { format: Format::Csv, version: None, content: Content::Runs(runs), left_out: Vec::new() })

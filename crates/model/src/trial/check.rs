@@ -1,6 +1,6 @@
 //! Bounds on a trial that an untrusted coordinator requests: on the agent's memory, time and threads.
 
-use crate::{HEADER_BYTES, Length, Metric, Pacing, Probe, Slicing, Transport, TrialSpec};
+use crate::{HEADER_BYTES, Length, Metric, Pacing, Probe, Transport, TrialSpec};
 
 /// Longest message of a stream of bytes, bytes.
 const LONGEST_MESSAGE: u32 = 16 << 20;
@@ -29,7 +29,7 @@ impl TrialSpec {
     /// What is out of bounds, and the bounds.
     pub fn check(&self) -> Result<(), String> {
         let TrialSpec {
-            transport, message_bytes, flows, poll_ns, clock_offset_ns, slicing, ref probe, ..
+            transport, message_bytes, flows, poll_ns, clock_offset_ns, schedule, ref probe, ..
         } = *self;
         let longest = if transport == Transport::Udp { LONGEST_DATAGRAM } else { LONGEST_MESSAGE };
         // Connections are opened and closed: there is no message.
@@ -54,7 +54,7 @@ impl TrialSpec {
                 return Err(format!("refused a trial with pacing at {}", probe.pacing));
             }
         }
-        if let Some(Slicing { slice_ns: Some(slice_ns), .. }) = slicing {
+        if let Some(slice_ns) = schedule.slice_ns() {
             bounds("slice_ns", slice_ns, SLICES_NS)?;
         }
         Ok(())
@@ -75,7 +75,7 @@ fn bounds(what: &str, found: u64, allowed: std::ops::RangeInclusive<u64>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cell, Family, Framing, ProbeSpec};
+    use crate::{ArmSchedule, Cell, Family, Framing, ProbeSpec};
 
     fn spec(transport: Transport) -> TrialSpec {
         let probe = ProbeSpec {
@@ -123,7 +123,6 @@ mod tests {
         assert!(wide.check().unwrap_err().contains("flows x message_bytes = 10485760000"));
         wide.message_bytes = 128 << 10;
         assert_eq!(wide.check(), Ok(()), "what `measure tcp -P 10000` asks for");
-        let slicing = |slice_ns| Some(Slicing { slice_ns: Some(slice_ns), slots: false });
-        refused(&|spec| spec.slicing = slicing(1), "slice_ns = 1");
+        refused(&|spec| spec.schedule = ArmSchedule::TokenPassing(Some(1)), "slice_ns = 1");
     }
 }

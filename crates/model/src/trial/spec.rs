@@ -78,34 +78,82 @@ pub struct ProbeSpec {
     pub metrics: Vec<Metric>,
 }
 
-/// How an arm of an interleaved trial divides its measured part.
+/// How the arms of a trial share the time. The plan of a study decides it for each
+/// group of arms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Slicing {
-    /// Nanoseconds of a slice. `None`: the sender's agent chooses after the warm-up, the same for all arms.
-    pub slice_ns: Option<u64>,
-    /// Whether the arms are on separate testbeds: each arm's sender then has its time slots, and what a testbed
+#[serde(from = "SlicingJson", into = "SlicingJson")]
+pub enum ArmSchedule {
+    /// Each trial runs by itself.
+    #[default]
+    Alone,
+    /// The arms have the same two hosts, and pass a token: the sender of the arm that has it sends a slice of this many
+    /// nanoseconds. `None`: the sender's agent chooses after the warm-up, the same for all arms.
+    TokenPassing(Option<u64>),
+    /// The arms are on separate testbeds: each arm's sender has time slots, and sends a slice in each. What a testbed
     /// counts is its arm's.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub slots: bool,
+    TimeSlots(Option<u64>),
 }
 
-impl Slicing {
+/// The JSON of a schedule that is not `Alone`.
+#[derive(Serialize, Deserialize)]
+struct SlicingJson {
+    slice_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    slots: bool,
+}
+
+impl From<SlicingJson> for ArmSchedule {
+    fn from(SlicingJson { slice_ns, slots }: SlicingJson) -> Self {
+        if slots { ArmSchedule::TimeSlots(slice_ns) } else { ArmSchedule::TokenPassing(slice_ns) }
+    }
+}
+
+impl From<ArmSchedule> for SlicingJson {
+    fn from(schedule: ArmSchedule) -> Self {
+        let slots = matches!(schedule, ArmSchedule::TimeSlots(_));
+        SlicingJson { slice_ns: schedule.slice_ns(), slots }
+    }
+}
+
+impl ArmSchedule {
     /// Maximum number of arms of one trial.
     pub const MOST_ARMS: usize = 16;
     /// Rounds below which an arm has no location; the sums over its slices are then the better figure.
     pub const LEAST_ROUNDS: u64 = 5;
+
+    /// Whether each trial runs by itself.
+    pub fn is_alone(&self) -> bool {
+        *self == ArmSchedule::Alone
+    }
+
+    /// Nanoseconds of a slice, if they are planned.
+    pub fn slice_ns(self) -> Option<u64> {
+        match self {
+            ArmSchedule::Alone => None,
+            ArmSchedule::TokenPassing(slice_ns) | ArmSchedule::TimeSlots(slice_ns) => slice_ns,
+        }
+    }
 
     /// Whether a figure is of the whole host, and so of all arms. Arms with separate testbeds share no packets, but
     /// the processors: what works for them outside their threads (translators, the kernel's workers) would be missing
     /// from the CPU time of one arm and not from that of another.
     pub fn shares(self, metric: Metric) -> bool {
         use Metric::*;
-        match metric {
-            MemorySockets | CpuRouter1 | CpuRouter2 => true,
-            metric if metric.is_host_cpu() => self.slots,
-            IpFragCreates | IpReasmOks | IpFragCreatesRouters | IpReasmOksRouters | LinkBytes
-            | LinkBytesBeyond | GeneratorTxError | GeneratorRxError => !self.slots,
-            _ => false,
+        match (self, metric) {
+            (ArmSchedule::Alone, _) => false,
+            (_, MemorySockets | CpuRouter1 | CpuRouter2) => true,
+            (ArmSchedule::TimeSlots(_), metric) => metric.is_host_cpu(),
+            (ArmSchedule::TokenPassing(_), metric) => matches!(
+                metric,
+                IpFragCreates
+                    | IpReasmOks
+                    | IpFragCreatesRouters
+                    | IpReasmOksRouters
+                    | LinkBytes
+                    | LinkBytesBeyond
+                    | GeneratorTxError
+                    | GeneratorRxError
+            ),
         }
     }
 }
@@ -141,10 +189,10 @@ pub struct TrialSpec {
     /// agent's host.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub clock_offset_ns: i64,
-    /// If the trial is an arm of an interleaved trial: the arms send in turn, one slice each. The length is then that
-    /// of all slices of the arm together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slicing: Option<Slicing>,
+    /// How the trial shares the time with the other arms of an interleaved trial. Its length is then that of all its
+    /// slices together.
+    #[serde(rename = "slicing", default, skip_serializing_if = "ArmSchedule::is_alone")]
+    pub schedule: ArmSchedule,
     /// The token bucket of the path's bottleneck, if each slice of the trial may begin with a full one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket: Option<LinkBucket>,
@@ -186,7 +234,7 @@ impl TrialSpec {
             flows: if probe.probe.streams() { cell.settings.flows.unwrap_or(1) } else { 1 },
             tuning: cell.settings.tuning(),
             clock_offset_ns: 0,
-            slicing: None,
+            schedule: ArmSchedule::Alone,
             bucket: None,
             probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe },
         }

@@ -27,7 +27,6 @@ use serde::Serialize;
 use stacklab_analysis::Runs;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::imported::ImportedStudy;
-use stacklab_campaign::schedule::as_it_began;
 use stacklab_campaign::sources::StudySource;
 use stacklab_store::Record;
 
@@ -75,7 +74,6 @@ pub fn replicate(
     let source = StudySource { name: campaign.study_name, text: campaign.study_text };
     let records = record.runs()?;
     let plan = source.check(campaign.scale.as_deref(), &campaign.settings)?;
-    let plan = as_it_began(plan, campaign.seed, &records);
     let runs = Runs::new(&records);
     let host = record.hosts()?.into_iter().next();
     Ok(Replication {

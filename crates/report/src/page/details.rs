@@ -66,7 +66,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
         remarks,
         figures: measured.iter().map(|(metric, value)| figure(**metric, value)).collect(),
         missing: missing.iter().map(|(metric, value)| figure(**metric, value)).collect(),
-        about_figures: run.spec.slicing.map(|_| LOCATIONS.to_owned()),
+        about_figures: (!run.spec.schedule.is_alone()).then(|| LOCATIONS.to_owned()),
         sides: run.host_reports.iter().map(|side| side_view(side, run, detailed)).collect(),
         slices: slices(run, beside),
         channel: channel(run),

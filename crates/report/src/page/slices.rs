@@ -3,7 +3,7 @@
 use crate::page::document::{ArmSlices, SlicesView};
 use crate::page::rounding::rounded;
 use crate::rendering::numbers::DisplayUnit;
-use stacklab_model::{Metric, Probe, Role, RunRecord, Slice};
+use stacklab_model::{ArmSchedule, Metric, Probe, Role, RunRecord, Slice};
 
 /// Maximum rounds that are shown: the first ones.
 const ROUNDS: usize = 120;
@@ -21,7 +21,7 @@ pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView
     let mut all: Vec<&RunRecord> = std::iter::once(run).chain(beside).collect();
     all.sort_by_key(|run| run.trial.position);
     // Arms with separate senders have separate clocks: each begins with its first slice.
-    let own_clocks = run.spec.slicing.is_some_and(|slicing| slicing.slots);
+    let own_clocks = matches!(run.spec.schedule, ArmSchedule::TimeSlots(_));
     let first_ns = |run: &RunRecord| of(run, Role::Sender).iter().map(|slice| slice.first_ns).min();
     let begin_ns = all.iter().filter_map(|run| first_ns(run)).min()?;
     let arm = |run: &&RunRecord| {

@@ -87,7 +87,9 @@ fn with_reports(record: &Record, run: &RunRecord) -> Result<RunRecord, ServeErro
 fn beside(record: &Record, runs: &[RunRecord], run: &RunRecord) -> Result<Vec<RunRecord>, ServeError> {
     let began = |run: &RunRecord| (run.trial.block, run.started_unix_ns);
     let others = runs.iter().filter(|other| {
-        run.spec.slicing.is_some() && began(other) == began(run) && other.trial.position != run.trial.position
+        !run.spec.schedule.is_alone()
+            && began(other) == began(run)
+            && other.trial.position != run.trial.position
     });
     others.map(|other| with_reports(record, other)).collect()
 }

@@ -14,7 +14,6 @@ use stacklab_campaign::rig::agent_copy::Copying;
 use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::rig::remote_host::reach;
 use stacklab_campaign::rig::rigs::Rigs;
-use stacklab_campaign::schedule::as_it_began;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
 use stacklab_explain::explain_verdicts;
 use stacklab_guests::image::Image;
@@ -130,7 +129,7 @@ fn campaign_until(
     let measured = measure(
         &request.study,
         &plan,
-        |arms| rigs.run(&request.study, plan.seed(), arms),
+        |arms| rigs.run(&request.study, &plan, arms),
         &mut record,
         &mut progress,
     );
@@ -278,7 +277,6 @@ impl Request {
         }
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
         let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
-        let study = as_it_began(study, campaign.seed, &record.runs()?);
         Ok(Request { study, campaign, record: Some(record), path })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::plan::interleave::{arms_of_one_testbed, compared, takes_turns};
 use crate::study::Study;
-use stacklab_model::{Cell, Engine, Factor, Probe, SELF_ARMS, Slicing, once_each};
+use stacklab_model::{ArmSchedule, Cell, Engine, Factor, Probe, SELF_ARMS, once_each};
 use std::collections::{HashMap, HashSet};
 use std::mem;
 
@@ -35,7 +35,7 @@ pub(super) fn groups(study: &Study) -> Vec<Group> {
             groups[group].arms.push((cell.clone(), spec.probe));
         }
     }
-    if study.slicing.is_some() {
+    if !study.schedule.is_alone() {
         join(&mut groups, study);
     }
     groups
@@ -80,7 +80,7 @@ fn join(groups: &mut Vec<Group>, study: &Study) {
             let takes_turns = |(cell, probe): &(Cell, Probe)| takes_turns(cell, *probe, group.factor);
             arms_of_one_testbed(group.factor) && group.arms.iter().all(takes_turns)
         };
-        let has_room = groups[a].arms.len() + groups[b].arms.len() <= Slicing::MOST_ARMS;
+        let has_room = groups[a].arms.len() + groups[b].arms.len() <= ArmSchedule::MOST_ARMS;
         if a != b && has_room && fits(&groups[a]) && fits(&groups[b]) {
             for arm in mem::take(&mut groups[b].arms) {
                 group_of.insert(arm.clone(), a);

@@ -1,6 +1,8 @@
 //! Which trials are the arms of an interleaved trial.
 
-use stacklab_model::{Cell, ComparisonSpec, Direction, Engine, Factor, Probe, SELF_ARMS, System, Systems};
+use stacklab_model::{
+    ArmSchedule, Cell, ComparisonSpec, Direction, Engine, Factor, Probe, SELF_ARMS, System, Systems,
+};
 
 /// Whether cells that differ in the factor alone can be measured at the same time: on one testbed, or on testbeds
 /// beside each other.
@@ -10,6 +12,16 @@ pub(crate) fn interleaves(factor: Factor) -> bool {
         Family | Transport | Framing | Size | Replica | Io | Flows => true,
         // The settings of a path and the processors of hosts are one for all arms.
         _ => factor.is_socket_option() || factor.is_of_testbeds(),
+    }
+}
+
+/// How arms that differ in a factor share the time, in a study with this schedule. It is decided here only.
+pub(crate) fn schedule(of_study: ArmSchedule, factor: Factor) -> ArmSchedule {
+    match of_study {
+        ArmSchedule::Alone => ArmSchedule::Alone,
+        _ if !interleaves(factor) => ArmSchedule::Alone,
+        schedule if factor.is_of_testbeds() => ArmSchedule::TimeSlots(schedule.slice_ns()),
+        schedule => ArmSchedule::TokenPassing(schedule.slice_ns()),
     }
 }
 

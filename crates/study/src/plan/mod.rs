@@ -7,10 +7,10 @@ mod shuffle;
 pub(crate) mod stopping;
 
 use crate::plan::adjacent::{Group, against_themselves, groups};
-use crate::plan::interleave::{interleaves, is_against_itself, takes_turns};
+use crate::plan::interleave::{is_against_itself, schedule, takes_turns};
 use crate::plan::shuffle::{generator, shuffle};
 use crate::study::Study;
-use stacklab_model::{Cell, Probe, Question, Slicing, StopReason, Trial};
+use stacklab_model::{ArmSchedule, Cell, Probe, Question, StopReason, Trial};
 use std::collections::{HashMap, HashSet};
 
 /// Whether a block has arms against themselves: the first two, without which there is no interval, and then every
@@ -30,30 +30,40 @@ pub struct Plan {
     seed: u64,
     /// The adjacent cells, in the study's order.
     groups: Vec<Group>,
-    /// The group of each cell whose trials are arms of interleaved trials.
-    interleaved: HashMap<(Cell, Probe), usize>,
+    /// The group of each cell whose trials are arms of interleaved trials, and how these share the time.
+    interleaved: HashMap<(Cell, Probe), (usize, ArmSchedule)>,
 }
 
 impl Plan {
     /// The plan of a study for a seed.
     pub fn new(study: &Study, seed: u64) -> Self {
         let mut groups = groups(study);
-        if study.slicing.is_some() && groups.iter().any(|group| interleaves(group.factor)) {
+        if groups.iter().any(|group| !schedule(study.schedule, group.factor).is_alone()) {
             groups.extend(against_themselves(study));
         }
         let mut interleaved = HashMap::new();
         for (number, Group { factor, arms }) in groups.iter().enumerate() {
             let takes_turns = |(cell, probe): &&(Cell, Probe)| takes_turns(cell, *probe, *factor);
-            if study.slicing.is_some() && interleaves(*factor) {
-                interleaved.extend(arms.iter().filter(takes_turns).map(|arm| (arm.clone(), number)));
+            let schedule = schedule(study.schedule, *factor);
+            if !schedule.is_alone() {
+                let arms = arms.iter().filter(takes_turns);
+                interleaved.extend(arms.map(|arm| (arm.clone(), (number, schedule))));
             }
         }
         Plan { seed, groups, interleaved }
     }
 
-    /// Whether a trial is an arm of an interleaved trial.
-    pub fn takes_turns(&self, trial: &Trial) -> bool {
-        self.interleaved.contains_key(&(trial.cell.clone(), trial.probe))
+    /// The group of a trial that is an arm of an interleaved trial, and its schedule.
+    fn group(&self, trial: &Trial) -> Option<(usize, ArmSchedule)> {
+        self.interleaved.get(&(trial.cell.clone(), trial.probe)).copied()
+    }
+
+    /// How trials that run together ([`Plan::together`]) share the time.
+    pub fn schedule(&self, arms: &[Trial]) -> ArmSchedule {
+        match arms {
+            [first, _, ..] => self.group(first).map_or(ArmSchedule::Alone, |(_, schedule)| schedule),
+            _ => ArmSchedule::Alone,
+        }
     }
 
     /// Of the trials of a block with a probe of these, whether all (`Some(true)`), none (`Some(false)`) or some
@@ -75,11 +85,10 @@ impl Plan {
     /// Divides trials of one block into those that run together: the arms of interleaved trials, and each other trial
     /// by itself.
     pub fn together<'t>(&self, trials: &'t [Trial]) -> impl Iterator<Item = &'t [Trial]> {
-        let group = |trial: &Trial| self.interleaved.get(&(trial.cell.clone(), trial.probe));
-        let alike = move |a: &Trial, b: &Trial| group(a).is_some() && group(a) == group(b);
+        let alike = |a: &Trial, b: &Trial| self.group(a).is_some() && self.group(a) == self.group(b);
         // As even as possible: no arm stays alone.
         let evenly =
-            |arms: &'t [Trial]| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(Slicing::MOST_ARMS)));
+            |arms: &'t [Trial]| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(ArmSchedule::MOST_ARMS)));
         trials.chunk_by(alike).flat_map(evenly)
     }
 
@@ -146,7 +155,7 @@ impl Plan {
             true => has_check(trial.block) && kinds.contains(&kind(trial)),
             false => is_open(trial),
         };
-        let group = |trial: &Trial| self.interleaved.get(&(trial.cell.clone(), trial.probe)).copied();
+        let group = |trial: &Trial| self.group(trial).map(|(group, _)| group);
         let mut arms: HashMap<usize, usize> = HashMap::new();
         for group in trials.iter().filter(|trial| worth(trial)).filter_map(group) {
             *arms.entry(group).or_insert(0) += 1;

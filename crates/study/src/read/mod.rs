@@ -47,7 +47,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let rule = rule::read(tree.get("blocks"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &all, &probes, problems);
     let delayed = topology.as_ref().is_some_and(|topology| topology.value.round_trip_ns() > 0);
-    let slicing = slicing::read(tree.get("blocks"), &probes, &comparisons, &cells, delayed, problems);
+    let schedule = slicing::read(tree.get("blocks"), &probes, &comparisons, &cells, delayed, problems);
     let hosts = hosts::read(tree.get("host"), topology.as_ref(), &all, problems);
     let topology = topology?.value;
     let rebuild = tree.get("testbed").and_then(|testbed| testbed.get("rebuild"));
@@ -60,7 +60,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         hosts,
         cells,
         probes,
-        slicing,
+        schedule,
         rule: rule?,
         comparisons,
     };

@@ -3,13 +3,14 @@
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::plan::interleave::schedule;
 use crate::read::node::{at, nanoseconds};
 use stacklab_model::{
-    Cell, ComparisonSpec, Engine, Factor, Length, ProbeSpec, Slicing, System, Systems, Transport,
+    ArmSchedule, Cell, ComparisonSpec, Engine, Factor, Length, ProbeSpec, System, Systems, Transport,
     print_duration,
 };
 
-/// Reads `blocks.schedule` and `blocks.slice`; `None` if each trial is measured by itself. Without `blocks.schedule`,
+/// Reads `blocks.schedule` and `blocks.slice`; `Alone` if each trial is measured by itself. Without `blocks.schedule`,
 /// arms are interleaved where nothing speaks against it.
 pub(super) fn read(
     node: Option<&Node>,
@@ -18,12 +19,12 @@ pub(super) fn read(
     cells: &[Cell],
     delayed: bool,
     problems: &mut Problems,
-) -> Option<Slicing> {
-    let node = node?;
+) -> ArmSchedule {
+    let Some(node) = node else { return ArmSchedule::Alone };
     let slice = at(node.get("slice"), nanoseconds, problems);
     let Some(arms) = node.get("schedule") else {
-        let slicing = Slicing { slice_ns: slice.as_ref().map(|slice| slice.value), slots: false };
-        let reason = reason_for_separate(slicing, probes, comparisons, cells)
+        let slice_ns = slice.as_ref().map(|slice| slice.value);
+        let reason = reason_for_separate(slice_ns, probes, comparisons, cells)
             .or_else(|| history(comparisons, cells, delayed));
         if let (Some(slice), Some(reason)) = (slice, &reason) {
             problems.add(Problem::at(
@@ -32,9 +33,9 @@ pub(super) fn read(
                 "expected no slice, or blocks.schedule = \"interleaved\" and what it needs",
             ));
         }
-        return reason.is_none().then_some(slicing);
+        return if reason.is_none() { ArmSchedule::TokenPassing(slice_ns) } else { ArmSchedule::Alone };
     };
-    let arms = at(Some(arms), leaf::text, problems)?;
+    let Some(arms) = at(Some(arms), leaf::text, problems) else { return ArmSchedule::Alone };
     if arms.value != "interleaved" {
         if let Some(slice) = slice {
             problems.add(
@@ -46,7 +47,7 @@ pub(super) fn read(
                 .related(arms.place, "or \"interleaved\" here"),
             );
         }
-        return None;
+        return ArmSchedule::Alone;
     }
     if let Some(spec) = counted(probes) {
         problems.add(Problem::at(
@@ -57,15 +58,15 @@ pub(super) fn read(
     }
     for spec in probes.iter().filter(|spec| spec.probe.interleaves()) {
         if let (Some(slice), Length::Time(ns)) = (&slice, spec.length)
-            && slice.value > ns / Slicing::LEAST_ROUNDS
+            && slice.value > ns / ArmSchedule::LEAST_ROUNDS
         {
-            let [own, most, whole] = [slice.value, ns / Slicing::LEAST_ROUNDS, ns].map(print_duration);
+            let [own, most, whole] = [slice.value, ns / ArmSchedule::LEAST_ROUNDS, ns].map(print_duration);
             problems.add(Problem::at(
                 slice.place.clone(),
                 format!(
                     "a slice of {own} leaves probe.{} fewer than {} in its {whole}",
                     spec.probe,
-                    Slicing::LEAST_ROUNDS
+                    ArmSchedule::LEAST_ROUNDS
                 ),
                 format!("expected at most {most}, or a longer probe.{}.length", spec.probe),
             ));
@@ -78,7 +79,7 @@ pub(super) fn read(
             "expected \"sequential\"",
         ));
     }
-    Some(Slicing { slice_ns: slice.map(|slice| slice.value), slots: false })
+    ArmSchedule::TokenPassing(slice.map(|slice| slice.value))
 }
 
 /// The first probe that would interleave and ends after a number of messages.
@@ -88,7 +89,7 @@ fn counted(probes: &[ProbeSpec]) -> Option<&ProbeSpec> {
 
 /// Why arms are separate unless the study says that they are interleaved.
 fn reason_for_separate(
-    slicing: Slicing,
+    slice_ns: Option<u64>,
     probes: &[ProbeSpec],
     comparisons: &[ComparisonSpec],
     cells: &[Cell],
@@ -99,21 +100,21 @@ fn reason_for_separate(
     if let Some(spec) = counted(probes) {
         return Some(format!("probe.{} ends after {}", spec.probe, spec.length));
     }
-    let short = |spec: &&ProbeSpec| match (slicing.slice_ns, &spec.length) {
-        (Some(slice_ns), Length::Time(ns)) => slice_ns > ns / Slicing::LEAST_ROUNDS,
+    let short = |spec: &&ProbeSpec| match (slice_ns, &spec.length) {
+        (Some(slice_ns), Length::Time(ns)) => slice_ns > ns / ArmSchedule::LEAST_ROUNDS,
         _ => false,
     };
     let mut interleaved = probes.iter().filter(|spec| spec.probe.interleaves());
     if let Some(spec) = interleaved.clone().find(short) {
-        return Some(format!("probe.{} has no time for {} slices", spec.probe, Slicing::LEAST_ROUNDS));
+        return Some(format!("probe.{} has no time for {} slices", spec.probe, ArmSchedule::LEAST_ROUNDS));
     }
     if let Some((factor, reason)) = unfit(comparisons, cells) {
         return Some(format!("the arms differ in {factor}, and {reason}"));
     }
-    let slots = comparisons.iter().any(|comparison| comparison.factor.is_of_testbeds());
-    let shared = |spec: &ProbeSpec| {
-        spec.metrics.iter().copied().find(|metric| Slicing { slots, ..slicing }.shares(*metric))
-    };
+    let asked = ArmSchedule::TokenPassing(slice_ns);
+    let of_testbeds = comparisons.iter().find(|comparison| comparison.factor.is_of_testbeds());
+    let planned = of_testbeds.map_or(asked, |comparison| schedule(asked, comparison.factor));
+    let shared = |spec: &ProbeSpec| spec.metrics.iter().copied().find(|metric| planned.shares(*metric));
     interleaved.find_map(shared).map(|metric| format!("interleaved arms share the counter of {metric}"))
 }
 

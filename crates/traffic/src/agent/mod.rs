@@ -19,7 +19,7 @@ use crate::host::{facts, noise};
 use crate::protocol::lines::{LONGEST_REQUEST, Lines, json_line};
 use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
 use crate::sys;
-use stacklab_model::{HostFacts, Slicing};
+use stacklab_model::{ArmSchedule, HostFacts};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ const KEPT: usize = 16;
 /// Maximum number of requests under way, and of receivers that have not been collected: those of the arms of two
 /// trials.
 const MOST_AT_ONCE: usize = 8;
-const MOST_RECEIVERS: usize = 2 * Slicing::MOST_ARMS;
+const MOST_RECEIVERS: usize = 2 * ArmSchedule::MOST_ARMS;
 /// Memory of the process of a coordinator that reached a listening agent, bytes.
 const MOST_MEMORY: u64 = 4 << 30;
 

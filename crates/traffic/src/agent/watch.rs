@@ -99,7 +99,7 @@ pub(super) fn lasts(request: &Request) -> Option<Duration> {
         | Request::Wait { spec, .. }
         | Request::Open { spec, .. }
         | Request::Send { spec, .. }
-            if spec.slicing.is_none() =>
+            if spec.schedule.is_alone() =>
         {
             Some(longest(spec))
         }
@@ -111,7 +111,7 @@ pub(super) fn lasts(request: &Request) -> Option<Duration> {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use stacklab_model::{Family, Length, Slicing, Transport};
+    use stacklab_model::{ArmSchedule, Family, Length, Transport};
 
     #[test]
     fn idleness_and_endless_trials_are_noticed_and_work_is_neither() {
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(lasts(&listen(&spec)), Some(Duration::from_millis(2500)));
         assert_eq!(lasts(&Request::Facts), None);
         // The other arms are not known here.
-        spec.slicing = Some(Slicing { slice_ns: None, slots: false });
+        spec.schedule = ArmSchedule::TokenPassing(None);
         assert_eq!(lasts(&listen(&spec)), None);
     }
 

@@ -5,7 +5,7 @@ use crate::engine::sender;
 use crate::engine::turns::{OtherArmFailed, Turns};
 use crate::error::EngineError;
 use crate::protocol::message::SendArm;
-use stacklab_model::{HostReport, Slicing};
+use stacklab_model::{ArmSchedule, HostReport};
 use std::thread;
 
 /// Runs the senders of all arms, each on its own thread, one slice at a time, over flows that the receiver opens if it
@@ -17,8 +17,8 @@ pub(crate) fn send_in_turns(
     arms: Vec<(SendArm, Option<WaitingSender>)>,
     seed: u64,
 ) -> Result<Vec<HostReport>, String> {
-    if arms.is_empty() || arms.len() > Slicing::MOST_ARMS {
-        let most = Slicing::MOST_ARMS;
+    if arms.is_empty() || arms.len() > ArmSchedule::MOST_ARMS {
+        let most = ArmSchedule::MOST_ARMS;
         return Err(format!("cannot interleave {} arms: 1 to {most} are possible", arms.len()));
     }
     let turns = Turns::new(arms.len(), seed);
@@ -51,7 +51,7 @@ mod tests {
     use crate::engine::receiver::Receiver;
     use crate::fixtures;
     use stacklab_model::{
-        CpuScope, Family, Framing, Io, Length, Pacing, Probe, Slicing, Transport, TrialSpec,
+        ArmSchedule, CpuScope, Family, Framing, Io, Length, Pacing, Probe, Transport, TrialSpec,
     };
     use std::net::SocketAddr;
 
@@ -60,7 +60,7 @@ mod tests {
         (spec.token, spec.framing, spec.io) = (token, Framing::Segment, Io::Sendmmsg);
         (spec.probe.probe, spec.probe.pacing) = (probe, pacing);
         (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(60_000_000), 5_000_000);
-        spec.slicing = Some(Slicing { slice_ns: Some(3_000_000), ..Slicing::default() });
+        spec.schedule = ArmSchedule::TokenPassing(Some(3_000_000));
         spec
     }
 

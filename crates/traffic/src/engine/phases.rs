@@ -253,7 +253,7 @@ impl<'a> Sending<'a> {
 
     /// The slice that this arm needs at the least: for enough messages, and not shorter than what empties the path.
     fn slice_ns(&self, warm: &SendReport, empty_ns: Nanos) -> Nanos {
-        if let Some(slice_ns) = self.spec.slicing.and_then(|slicing| slicing.slice_ns) {
+        if let Some(slice_ns) = self.spec.schedule.slice_ns() {
             return slice_ns;
         }
         let least = if self.spec.probe.probe.echoes() { LEAST_ROUND_TRIPS } else { LEAST_MESSAGES };

@@ -151,7 +151,7 @@ pub(super) fn take(
         count(spec, &channels, clock, ended).attempt(attempt)?
     };
     let Counted { received, delays, series, slices, cpu_parts, cpu, flow_bytes } = counted;
-    let cpu = if spec.slicing.is_some() { cpu::of_slices(&slices, cpu_parts) } else { cpu };
+    let cpu = if !spec.schedule.is_alone() { cpu::of_slices(&slices, cpu_parts) } else { cpu };
     let arrived = if first.stamped { Point::Kernel } else { Point::Call };
     let (offset_ns, bound_ns, skew_ns_per_s) = (spec.clock_offset_ns, 0, 0);
     let compared = (offset_ns != 0).then_some(Compared { offset_ns, bound_ns, skew_ns_per_s });
@@ -190,7 +190,7 @@ fn count(
         let awaited = if share_socket { spec.flows as usize } else { own.len() };
         let mut counter = ArrivalCounter::new(spec, &shared, awaited);
         // An interleaved trial's CPU time is that of its slices.
-        if spec.slicing.is_none() {
+        if spec.schedule.is_alone() {
             counter = counter.with_cpu_time(spec.cpu_scope);
         }
         receive(&mut RxBatch::new(own, clock.clone())?, size, spec.token, &mut counter)?;

@@ -184,11 +184,10 @@ fn on_flows(
         counters.0.insert("socket.zerocopy_copied".to_owned(), copied);
     }
     let Counted { received, delays, series, slices: answered, .. } = counter.finish();
-    let (slices, cpu) = match spec.slicing {
-        Some(_) => {
-            (with_delays(report.slices.clone(), &answered), cpu::of_slices(&report.slices, report.cpu_parts))
-        }
-        None => (Vec::new(), report.cpu.finish()),
+    let (slices, cpu) = if spec.schedule.is_alone() {
+        (Vec::new(), report.cpu.finish())
+    } else {
+        (with_delays(report.slices.clone(), &answered), cpu::of_slices(&report.slices, report.cpu_parts))
     };
     // Replies are timestamped when the program receives them.
     let left = if spec.probe.probe == Probe::EchoOpenLoop { Point::Schedule } else { Point::Call };

@@ -3,7 +3,7 @@
 
 use crate::protocol::message::Timetable;
 use crate::sys::{self, Nanos};
-use stacklab_model::{Slicing, SplitMix64};
+use stacklab_model::{ArmSchedule, SplitMix64};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -101,8 +101,8 @@ fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
 }
 
 /// The numbers below `count` in an order that is drawn.
-fn drawn(count: usize, random: &mut u64) -> [usize; Slicing::MOST_ARMS] {
-    let mut order: [usize; Slicing::MOST_ARMS] = std::array::from_fn(|number| number);
+fn drawn(count: usize, random: &mut u64) -> [usize; ArmSchedule::MOST_ARMS] {
+    let mut order: [usize; ArmSchedule::MOST_ARMS] = std::array::from_fn(|number| number);
     for last in (1..count).rev() {
         *random = SplitMix64::mix(*random);
         order.swap(last, (*random % (last as u64 + 1)) as usize);
@@ -135,8 +135,8 @@ impl<'a> Turn<'a> {
     /// For more arms than there can be, or an arm beyond them.
     pub(crate) fn in_slots(timetable: Timetable) -> io::Result<Self> {
         let Timetable { arm, arms, .. } = timetable;
-        if arm >= arms || usize::from(arms) > Slicing::MOST_ARMS {
-            let most = Slicing::MOST_ARMS;
+        if arm >= arms || usize::from(arms) > ArmSchedule::MOST_ARMS {
+            let most = ArmSchedule::MOST_ARMS;
             let reason = format!("arm {arm} of {arms}: 1 to {most} are possible, counted from 0");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn every_arm_follows_every_other_one_equally_often() {
-        for arms in 2..=Slicing::MOST_ARMS {
+        for arms in 2..=ArmSchedule::MOST_ARMS {
             let mut follows = vec![vec![0; arms]; arms];
             let mut itself = vec![0; arms];
             // The pairs of the second cycle.

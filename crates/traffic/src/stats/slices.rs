@@ -31,7 +31,7 @@ pub(crate) struct SliceCounter {
 impl SliceCounter {
     /// Counts nothing yet, for the calling thread. `None` for a trial that is not interleaved.
     pub(crate) fn new(spec: &TrialSpec) -> Option<Self> {
-        spec.slicing.map(|_| SliceCounter {
+        (!spec.schedule.is_alone()).then(|| SliceCounter {
             rows: Vec::with_capacity(1024),
             delays: Vec::with_capacity(MOST_DELAYS),
             previous: vec![None; spec.flows as usize],
@@ -181,11 +181,11 @@ fn median(delays: &mut [u64]) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use stacklab_model::{Family, Slicing, Transport};
+    use stacklab_model::{ArmSchedule, Family, Transport};
 
     fn counter() -> SliceCounter {
         let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
-        SliceCounter::new(&TrialSpec { slicing: Some(Slicing::default()), flows: 2, ..spec }).unwrap()
+        SliceCounter::new(&TrialSpec { schedule: ArmSchedule::TokenPassing(None), flows: 2, ..spec }).unwrap()
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<
     };
     let milliseconds = |ns: f64| ns / 1e6;
     let timed = spec.probe.probe == Probe::Stream && knows_arrival_times(spec);
-    let shared = spec.slicing.is_some_and(|slicing| slicing.shares(metric));
+    let shared = spec.schedule.shares(metric);
     if metric.probe() != spec.probe.probe || !metric.applies_to(spec.transport) || shared {
         return None;
     }
@@ -123,13 +123,13 @@ pub(super) fn arrivals(spec: &TrialSpec, slices: &[Slice]) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::fixtures::{host_reports, path, spec};
-    use stacklab_model::{Family, LinkBucket, Slicing, Transport};
+    use stacklab_model::{ArmSchedule, Family, LinkBucket, Transport};
 
     /// Slices of two arms whose messages per second are given by round, and which send 10 ms each.
     fn arms(rates: [&[f64]; 2]) -> Vec<(Path, TrialSpec, [HostReport; 2])> {
         let of = |family: Family, rates: &[f64]| {
             let mut spec = spec(family, Transport::Udp);
-            spec.slicing = Some(Slicing::default());
+            spec.schedule = ArmSchedule::TokenPassing(None);
             let (mut sender, mut receiver) = host_reports(&spec);
             let sent = |round| Slice { round, messages: 1000, ..Slice::default() };
             sender.slices = (0..rates.len() as u32).map(sent).collect();

@@ -1,6 +1,6 @@
 //! Locations of the arms of an interleaved trial, from their figures by round.
 
-use stacklab_model::{Metric, Slicing, Value};
+use stacklab_model::{ArmSchedule, Metric, Value};
 
 /// Share of the rounds cut off at each end before the mean is taken.
 const TRIMMED: f64 = 0.2;
@@ -32,7 +32,7 @@ pub(super) fn located(metric: Metric, mut columns: Vec<Vec<Option<f64>>>) -> Vec
     let all = complete.len();
     let figure = |lost: usize| match lost <= cut {
         true => found.next().map(Value::Measured),
-        false => (all as u64 >= Slicing::LEAST_ROUNDS)
+        false => (all as u64 >= ArmSchedule::LEAST_ROUNDS)
             .then(|| Value::Missing(format!("{what} in {lost} of {all} slices"))),
     };
     lost.into_iter().map(figure).collect()
@@ -47,7 +47,7 @@ fn locations(columns: &[Vec<Option<f64>>]) -> Option<Vec<f64>> {
             row.collect::<Option<Vec<f64>>>()
         })
         .collect();
-    if (complete.len() as u64) < Slicing::LEAST_ROUNDS {
+    if (complete.len() as u64) < ArmSchedule::LEAST_ROUNDS {
         return None;
     }
     let arms = columns.len();

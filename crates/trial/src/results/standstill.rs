@@ -1,6 +1,6 @@
 //! Stretches of a measured window in which nothing moved: a host or the link was stopped.
 
-use stacklab_model::{HostReport, IntervalRow, Length, Probe, Slice, TrialSpec, Warning};
+use stacklab_model::{ArmSchedule, HostReport, IntervalRow, Length, Probe, Slice, TrialSpec, Warning};
 
 /// What may pass without a message, nanoseconds, in addition to the usual: longer than a first retransmission of TCP
 /// takes.
@@ -11,11 +11,9 @@ pub(super) fn standstill(spec: &TrialSpec, sender: &HostReport, receiver: &HostR
     if spec.probe.probe == Probe::Connect {
         return None;
     }
-    let ns = match &spec.slicing {
-        None => alone(spec, sender, receiver),
-        Some(_) => {
-            [&sender.slices, &receiver.slices].into_iter().filter_map(|slices| in_slices(slices)).max()
-        }
+    let ns = match spec.schedule {
+        ArmSchedule::Alone => alone(spec, sender, receiver),
+        _ => [&sender.slices, &receiver.slices].into_iter().filter_map(|slices| in_slices(slices)).max(),
     }?;
     Some(Warning {
         code: "standstill".to_owned(),
@@ -75,7 +73,7 @@ fn longest_gap(series: &[IntervalRow]) -> u64 {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use stacklab_model::{Family, Slicing, Transport};
+    use stacklab_model::{ArmSchedule, Family, Transport};
 
     /// Both reports of a stream of 1 s with 1000 messages, evenly.
     fn stream() -> (TrialSpec, HostReport, HostReport) {
@@ -131,7 +129,7 @@ mod tests {
     #[test]
     fn an_arm_that_stood_still_in_a_slice_says_so() {
         let (mut spec, mut sender, receiver) = stream();
-        spec.slicing = Some(Slicing { slice_ns: None, slots: false });
+        spec.schedule = ArmSchedule::TokenPassing(None);
         let slice = |round: u32| Slice {
             round,
             messages: 100,

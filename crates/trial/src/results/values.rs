@@ -3,7 +3,7 @@
 use crate::path::Path;
 use crate::results::missing::not_sampled;
 use crate::results::{cpu, delay, interleaved, tcp, throughput};
-use stacklab_model::{CpuTime, Factor, HostReport, Metric, TrialSpec, Value};
+use stacklab_model::{ArmSchedule, CpuTime, Factor, HostReport, Metric, TrialSpec, Value};
 use stacklab_traffic::timing::knows_arrival_times;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub fn values(
     receiver: &HostReport,
 ) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
-    let shared = |metric| spec.slicing.is_some_and(|slicing| slicing.shares(metric));
+    let shared = |metric| spec.schedule.shares(metric);
     let of = |metric| {
         match metric {
         metric if shared(metric) => Value::Missing(
@@ -44,9 +44,9 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         |count: u64| Value::finite(count as f64 / received.measured as f64, "no message arrived");
     let unanswered = sent.measured.saturating_sub(sender.received.measured);
     // The first receive (several messages, in a TCP stream) arrived before the window's time began.
-    let (arrived, seconds) = match spec.slicing {
-        Some(_) => interleaved::arrivals(spec, &receiver.slices),
-        None => throughput::arrivals(spec, sent, received),
+    let (arrived, seconds) = match spec.schedule {
+        ArmSchedule::Alone => throughput::arrivals(spec, sent, received),
+        _ => interleaved::arrivals(spec, &receiver.slices),
     };
     // Of long messages over a slow path, only parts may have arrived.
     let rate = |amount: f64| match received.measured + received.cut_bytes {

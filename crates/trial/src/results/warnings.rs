@@ -3,7 +3,7 @@
 use crate::path::Path;
 use crate::results::{found_path, interleaved, standstill};
 use stacklab_model::{
-    CpuScope, CpuSource, HostReport, Pacing, Probe, Transport, TrialSpec, Warning, wire_size,
+    ArmSchedule, CpuScope, CpuSource, HostReport, Pacing, Probe, Transport, TrialSpec, Warning, wire_size,
 };
 
 /// Pacing error against a schedule beyond which a run is flagged, nanoseconds.
@@ -108,9 +108,9 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
     {
         let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
         let fills = rate.bits_per_second() as f64 / 8.0 / f64::from(wire);
-        let seconds = match spec.slicing {
-            Some(_) => interleaved::arrivals(spec, &sender.slices).1,
-            None => sender.sent.last_ns.saturating_sub(sender.sent.first_ns) as f64 / 1e9,
+        let seconds = match spec.schedule {
+            ArmSchedule::Alone => sender.sent.last_ns.saturating_sub(sender.sent.first_ns) as f64 / 1e9,
+            _ => interleaved::arrivals(spec, &sender.slices).1,
         };
         if (sender.sent.measured as f64) < 0.99 * fills * seconds {
             warn(
@@ -123,7 +123,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
         }
     }
     let late = sender.slices.iter().filter(|slice| slice.messages == 0).count();
-    if spec.slicing.is_some_and(|slicing| slicing.slots) && 10 * late > sender.slices.len() {
+    if matches!(spec.schedule, ArmSchedule::TimeSlots(_)) && 10 * late > sender.slices.len() {
         warn(
             "late_slots",
             format!("{late} of {} slots came too late for a slice and were left out", sender.slices.len()),

@@ -17,7 +17,9 @@ pub use packets::{counted_payload, generator};
 use crate::path::Path;
 use crate::transfers::{Transfer, TransferRole};
 use crate::validate::packets::packet_rules;
-use stacklab_model::{Endpoint, Family, Framing, HostReport, Probe, Role, Transport, TrialSpec, Tuning};
+use stacklab_model::{
+    ArmSchedule, Endpoint, Family, Framing, HostReport, Probe, Role, Transport, TrialSpec, Tuning,
+};
 use stacklab_traffic::foreign::Counted;
 use stacklab_traffic::timing::pacing_rate;
 use std::net::IpAddr;
@@ -55,7 +57,7 @@ pub(crate) fn transfers(transfers: &[Transfer], host_reports: &[[HostReport; 2]]
     let is_load = |transfer: &Transfer| transfer.role == TransferRole::Load;
     let of_each = transfers.iter().zip(host_reports).flat_map(|(transfer, reports)| {
         let others = match transfers {
-            _ if transfer.spec.slicing.is_some_and(|slicing| !slicing.slots) => OtherTraffic::Arms,
+            _ if matches!(transfer.spec.schedule, ArmSchedule::TokenPassing(_)) => OtherTraffic::Arms,
             [transfer] if transfer.path.shared => OtherTraffic::Present,
             [_] => OtherTraffic::None,
             _ if transfers.iter().any(is_load) => OtherTraffic::SameSender,

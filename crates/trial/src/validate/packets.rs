@@ -4,7 +4,8 @@ use crate::path::Path;
 use crate::results::interleaved::Arm;
 use crate::validate::{OtherTraffic, Rule, broken};
 use stacklab_model::{
-    Counters, ETHERNET_HEADER_BYTES, Family, Framing, HostReport, TcpInfo, Transport, TrialSpec, wire_size,
+    ArmSchedule, Counters, ETHERNET_HEADER_BYTES, Family, Framing, HostReport, TcpInfo, Transport, TrialSpec,
+    wire_size,
 };
 
 /// Tolerance of a ratio of counters: pure acknowledgements, neighbour discovery and group membership share the
@@ -80,7 +81,7 @@ fn packets_each(spec: &TrialSpec, path: &Path, sender: &HostReport) -> u64 {
 /// with separate testbeds are validated one by one.
 pub(crate) fn arms(arms: &[Arm<'_>]) -> Vec<String> {
     let is_counted = |(path, spec, _): &Arm<'_>| {
-        let has_slots = spec.slicing.is_some_and(|slicing| slicing.slots);
+        let has_slots = matches!(spec.schedule, ArmSchedule::TimeSlots(_));
         let datagrams = spec.transport == Transport::Udp && spec.framing != Framing::Message;
         datagrams && !has_slots && !path.shared
     };

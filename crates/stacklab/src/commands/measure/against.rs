@@ -36,7 +36,7 @@ pub(super) fn against(
         Arms::Interleaved => CpuScope::Threads,
         _ => rigs.cpu_scope(&comparison.study),
     };
-    comparison.measure(description, cpu_scope, hosts, |study, seed, arms| rigs.run(study, seed, arms))
+    comparison.measure(description, cpu_scope, hosts, |study, plan, arms| rigs.run(study, plan, arms))
 }
 
 /// This host and the other one, over both families, with the agent's process on this host.

@@ -63,7 +63,7 @@ impl Comparison {
     }
 
     /// Measures until the verdicts are sure or the time is over, and prints them. `run` gives the runs of trials that
-    /// are measured together, with the campaign's seed. What was measured until an error is printed.
+    /// are measured together, with the campaign's plan. What was measured until an error is printed.
     ///
     /// # Errors
     /// Those of `run` and of the record; when the user interrupts, or no run is valid.
@@ -72,7 +72,7 @@ impl Comparison {
         testbed_description: String,
         cpu_scope: CpuScope,
         hosts: Vec<HostRow>,
-        mut run: impl FnMut(&Study, u64, &[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
+        mut run: impl FnMut(&Study, &Plan, &[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
     ) -> Result<(), Failure> {
         let Comparison { study, source, path, json, _folder } = self;
         let campaign = Campaign {
@@ -93,7 +93,7 @@ impl Comparison {
         }
         let plan = Plan::new(&study, campaign.seed);
         let mut progress = Progress::new();
-        let run = |arms: &[Trial]| run(&study, campaign.seed, arms);
+        let run = |arms: &[Trial]| run(&study, &plan, arms);
         let measured = measure(&study, &plan, run, &mut record, &mut progress);
         progress.end();
         let findings = conclude(&record)?;

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_model::{Family, Length, Probe, RunRecord, Transport, Trial};
+use stacklab_study::Plan;
 use std::slice::from_ref;
 use std::time::Instant;
 
@@ -77,10 +78,11 @@ pub(super) fn arms(
     let began = Instant::now();
     let text = study_text(common, request, baseline, Arms::Look)?;
     let study = StudySource { name: "measure.toml".to_owned(), text }.check(None, &[])?;
+    let plan = Plan::new(&study, new_seed());
     let mut shown = Vec::new();
     for (position, cell) in (0..).zip(&study.cells) {
         let trial = Trial { block: 0, position, cell: cell.clone(), probe: request.probe };
-        let runs = rigs.run(&study, new_seed(), from_ref(&trial))?;
+        let runs = rigs.run(&study, &plan, from_ref(&trial))?;
         shown.extend(runs.iter().filter_map(Shown::of));
     }
     if shown.iter().all(|path| path.emptying_ns <= trial_ns(time_ns) / EMPTYING_SHARE) {

@@ -1,19 +1,19 @@
 //! Which arms are interleaved.
 
 use super::{STUDY, errors, routed, study, with};
-use stacklab_model::Slicing;
+use stacklab_model::ArmSchedule;
 
 /// How a study's arms are interleaved.
-fn slicing(text: &str) -> Option<Slicing> {
-    study(text).slicing
+fn schedule(text: &str) -> ArmSchedule {
+    study(text).schedule
 }
 
 #[test]
 fn arms_are_interleaved_where_nothing_speaks_against_it() {
-    assert_eq!(slicing(STUDY), Some(Slicing::default()));
-    let sliced = slicing(&with("[blocks]", "[blocks]\nslice = \"5ms\""));
-    assert_eq!(sliced, Some(Slicing { slice_ns: Some(5_000_000), slots: false }));
-    assert_eq!(slicing(&with("[blocks]", "[blocks]\nschedule = \"sequential\"")), None);
+    assert_eq!(schedule(STUDY), ArmSchedule::TokenPassing(None));
+    let sliced = schedule(&with("[blocks]", "[blocks]\nslice = \"5ms\""));
+    assert_eq!(sliced, ArmSchedule::TokenPassing(Some(5_000_000)));
+    assert!(schedule(&with("[blocks]", "[blocks]\nschedule = \"sequential\"")).is_alone());
     // A tunnel and none beside each other, of which no figure of a whole host is asked.
     let compared = "factor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"4in6\"";
     let mechanisms = |text: String| {
@@ -22,7 +22,7 @@ fn arms_are_interleaved_where_nothing_speaks_against_it() {
             "family = [\"ipv4\"]\nmechanism = [\"native\", \"4in6\"]",
         )
     };
-    assert!(slicing(&mechanisms(routed(""))).is_some());
+    assert!(!schedule(&mechanisms(routed(""))).is_alone());
 
     let separate = [
         with("{ time = \"200ms\" }", "{ packets = 1000 }"),
@@ -41,7 +41,7 @@ fn arms_are_interleaved_where_nothing_speaks_against_it() {
         ),
     ];
     for text in separate {
-        assert_eq!(slicing(&text), None, "{text}");
+        assert!(schedule(&text).is_alone(), "{text}");
     }
 }
 

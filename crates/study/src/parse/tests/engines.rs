@@ -15,10 +15,10 @@ fn engines_are_a_factor_whose_arms_are_separate() {
     let all: Vec<String> = Engine::NAMES.iter().map(|name| format!("\"{name}\"")).collect();
     let read = study(&of(&all.join(", ")));
     assert_eq!(read.cells.len(), 2 * 2 * 2 * Engine::ALL.len());
-    assert_eq!(read.slicing, None);
+    assert!(read.schedule.is_alone());
     assert_eq!(Engine::of(&read.cells[1]), Engine::Iperf3);
     assert_eq!(read.cells[1].level(Factor::Engine), "iperf3");
-    assert!(study(&of("\"stacklab\"")).slicing.is_some(), "its own interleaves as without the factor");
+    assert!(!study(&of("\"stacklab\"")).schedule.is_alone(), "its own interleaves as without the factor");
 }
 
 #[test]

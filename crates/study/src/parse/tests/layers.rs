@@ -100,7 +100,7 @@ fn every_scale_of_the_quickstart_is_a_study() {
     let paper = adjusted(QUICKSTART, Some("paper"), &[]).unwrap();
     assert_eq!(paper.probe(Probe::Stream).unwrap().length, Length::Packets(1_000_000));
     assert_eq!((paper.rule.min, paper.rule.max, paper.cells.len()), (10, 40, 24));
-    assert!(plain.slicing.is_some() && paper.slicing.is_none());
+    assert!(!plain.schedule.is_alone() && paper.schedule.is_alone());
 }
 
 #[test]

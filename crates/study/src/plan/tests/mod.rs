@@ -5,7 +5,7 @@ mod together;
 
 use crate::study::Study;
 use crate::{Input, parse};
-use stacklab_model::{Cell, Probe, Trial};
+use stacklab_model::{ArmSchedule, Cell, Probe, Trial};
 use std::collections::BTreeSet;
 
 fn interleaved() -> Study {
@@ -13,7 +13,7 @@ fn interleaved() -> Study {
 }
 
 fn quickstart() -> Study {
-    Study { slicing: None, ..interleaved() }
+    Study { schedule: ArmSchedule::Alone, ..interleaved() }
 }
 
 /// Every probe, both transports, two framings' worth of cells and replicas, compared by the given factor.

@@ -5,7 +5,7 @@ use crate::plan::interleave::{interleaves, is_against_itself};
 use crate::plan::tests::{interleaved, quickstart, varied};
 use crate::study::Study;
 use crate::{Input, parse};
-use stacklab_model::{Factor, Family, Probe, Question, Slicing, StopReason, Trial};
+use stacklab_model::{ArmSchedule, Factor, Family, Probe, Question, StopReason, Trial};
 
 #[test]
 fn compared_cells_run_together_and_one_cell_of_each_kind_against_itself() {
@@ -78,21 +78,21 @@ metrics = ["rtt"]
 "#
         )
     };
-    let of = |sizes: &str, probe: Probe, slicing: Option<Slicing>| -> Vec<usize> {
+    let of = |sizes: &str, probe: Probe, schedule: ArmSchedule| -> Vec<usize> {
         let study = parse(&Input::file("both.toml", &text(sizes))).unwrap();
-        let plan = Plan::new(&Study { slicing, ..study }, 1);
+        let plan = Plan::new(&Study { schedule, ..study }, 1);
         let block = plan.block(0);
         let kind = |arms: &&[Trial]| arms[0].probe == probe && !is_against_itself(&arms[0].cell);
         let mut arms: Vec<usize> = plan.together(&block).filter(kind).map(<[Trial]>::len).collect();
         arms.sort_unstable();
         arms
     };
-    let slicing = Some(Slicing::default());
+    let interleaved = ArmSchedule::TokenPassing(None);
     // Of each transport; a size that is not compared with another is a trial of its own.
-    assert_eq!(of("64, 200, 512", Probe::Echo, slicing), [2, 2, 4, 4]);
+    assert_eq!(of("64, 200, 512", Probe::Echo, interleaved), [2, 2, 4, 4]);
     // No comparison of sizes asks for streams.
-    assert_eq!(of("64, 200, 512", Probe::Stream, slicing), [2; 6]);
-    assert_eq!(of("64, 200, 512", Probe::Echo, None), [1; 12]);
+    assert_eq!(of("64, 200, 512", Probe::Stream, interleaved), [2; 6]);
+    assert_eq!(of("64, 200, 512", Probe::Echo, ArmSchedule::Alone), [1; 12]);
 }
 
 #[test]
@@ -132,7 +132,7 @@ candidate = 1280
 metrics = ["throughput"]
 "#;
     let study = parse(&Input::file("both.toml", text)).unwrap();
-    let study = Study { slicing: Some(Slicing::default()), ..study };
+    let study = Study { schedule: ArmSchedule::TokenPassing(None), ..study };
     let (plan, questions) = (Plan::new(&study, 1), study.questions());
     // The families are settled, and of the MTUs one is open: of the other family's arms none is asked for.
     let open =
@@ -150,7 +150,8 @@ fn what_one_testbed_cannot_hold_at_once_is_measured_apart() {
     for (factor, baseline, candidate, together) in
         [("size", "64", "512", true), ("replica", "a", "b", true), ("transport", "tcp", "udp", true)]
     {
-        let study = Study { slicing: Some(Default::default()), ..varied(factor, baseline, candidate) };
+        let study =
+            Study { schedule: ArmSchedule::TokenPassing(None), ..varied(factor, baseline, candidate) };
         let plan = Plan::new(&study, 1);
         let block = plan.block(0);
         // Connections are opened one after the other, by a probe that takes no turns.
