@@ -11,6 +11,7 @@ mod costs;
 mod error;
 mod record;
 mod sampling;
+mod study;
 mod verdicts;
 
 pub use check::{check_sampling, check_study};
@@ -18,14 +19,14 @@ pub use costs::{ArmSlice, stage_costs};
 pub use error::ExplainError;
 pub use record::explanations;
 pub use sampling::{Sampler, Timing};
+pub use study::{PROBES, compared_cells, sampled_study};
 pub use verdicts::explain_verdicts;
 
 /// Arms of a sampled trial: two, and one of them as two more.
-pub const ARMS: u64 = 4;
+const ARMS: u64 = 4;
 /// An arm's traffic in a sampled trial, and its warm-up, nanoseconds. Each trial has its own sockets, and stages of
 /// like sockets differ a little: many short trials even that out.
-pub const ARM_NS: u64 = 200_000_000;
-/// See [`ARM_NS`].
-pub const WARMUP_NS: u64 = 50_000_000;
+const ARM_NS: u64 = 200_000_000;
+const WARMUP_NS: u64 = 50_000_000;
 /// A slice of an arm, nanoseconds.
-pub const SLICE_NS: u64 = 4_000_000;
+const SLICE_NS: u64 = 4_000_000;

@@ -8,6 +8,7 @@
 //! * [`audit`]: every stated difference recomputed by every formula
 //! * [`published_tables`]: a study's figures as it prints them
 
+mod airtime;
 mod audit;
 mod claim;
 mod figure;
@@ -18,7 +19,9 @@ mod rows;
 mod scope;
 mod studies;
 mod tables;
+mod text;
 
+pub use airtime::airtime;
 pub use audit::{Audited, Recomputed, audit, audit_json};
 pub use claim::Claim;
 pub use figure::PublishedFigure;
@@ -29,6 +32,7 @@ pub use rows::printed::Printed;
 pub use scope::{LARGE_FROM, SMALL_BELOW, Scope, Sizes, Systems};
 pub use studies::{STUDIES, StudyName, study};
 pub use tables::{PublishedTable, published_tables};
+pub use text::{audit_blocks, list, show};
 
 /// All published data, read and checked.
 #[derive(Debug, Clone, PartialEq)]

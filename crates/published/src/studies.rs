@@ -1,5 +1,7 @@
 //! The published studies by name.
 
+use stacklab_model::nearest;
+
 /// A study with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StudyName {
@@ -41,6 +43,13 @@ pub const STUDIES: [StudyName; 5] = [
 ];
 
 /// The study with a name.
-pub fn study(name: &str) -> Option<&'static StudyName> {
-    STUDIES.iter().find(|study| study.name == name)
+///
+/// # Errors
+/// The names that exist.
+pub fn study(name: &str) -> Result<&'static StudyName, String> {
+    STUDIES.iter().find(|study| study.name == name).ok_or_else(|| {
+        let names = STUDIES.each_ref().map(|study| study.name);
+        let meant = nearest(name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        format!("there is no published study `{name}`: expected one of {}{meant}", names.join(", "))
+    })
 }

@@ -6,13 +6,13 @@ mod cli;
 mod commands;
 mod failure;
 pub mod fuzzing;
+mod output;
+mod quantities;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use failure::USAGE;
 use std::process::ExitCode;
-
-/// Exit code of a wrong command line.
-const USAGE: u8 = 2;
 
 /// The program: does what its command line says, and gives the exit code.
 pub fn main() -> ExitCode {
@@ -21,7 +21,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let error = stacklab_agent::with_renamed_flag(error);
             if error.use_stderr() {
-                commands::output::print_error_for_programs(&error.to_string(), USAGE);
+                output::print_error_for_programs(&error.to_string(), USAGE);
             }
             error.exit()
         }
@@ -31,7 +31,7 @@ pub fn main() -> ExitCode {
         Command::Study(command) => commands::study::study(&command),
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Report(options) => commands::report::report(&options),
-        Command::Export(options) => commands::export::export(&options),
+        Command::Export(options) => commands::report::export(&options),
         Command::Import(options) => commands::import::import(&options),
         Command::Compare(options) => commands::compare::compare(&options),
         Command::Explain(options) => commands::explain::explain(&options),
@@ -43,19 +43,19 @@ pub fn main() -> ExitCode {
         Command::Doctor => commands::doctor::doctor(),
         Command::Image(command) => commands::image::image(&command),
         Command::Lab(command) => commands::lab::lab(&command),
-        Command::Guest(options) => commands::guest::guest(&options),
+        Command::Guest(options) => commands::tools::guest(&options),
         Command::Agent(options) => commands::agent::agent(&options),
-        Command::SshClean(options) => commands::ssh_clean::ssh_clean(&options),
-        Command::Schema => commands::generate::schema(),
-        Command::Completions(options) => commands::generate::completions(&options),
-        Command::Man(options) => commands::generate::man(&options),
+        Command::SshClean(options) => commands::tools::ssh_clean(&options),
+        Command::Schema => commands::tools::schema(),
+        Command::Completions(options) => commands::tools::completions(&options),
+        Command::Man(options) => commands::tools::man(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("stacklab: {}", failure.printed());
-            commands::output::print_error_for_programs(&failure.printed(), failure.code());
-            failure.exit_code()
+            output::print_error_for_programs(&failure.printed(), failure.code);
+            ExitCode::from(failure.code)
         }
     }
 }

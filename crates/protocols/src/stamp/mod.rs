@@ -12,6 +12,7 @@ mod key;
 mod packet;
 mod rate;
 mod reflector;
+pub mod report;
 mod sender;
 mod service;
 mod sessions;

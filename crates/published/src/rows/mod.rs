@@ -52,10 +52,9 @@ impl CsvRow<'_> {
     /// The study, which must be one of the five.
     pub(crate) fn source(&self) -> Result<String, ReferenceError> {
         let name = self.text("source");
-        match crate::studies::study(name) {
-            Some(study) => Ok(study.name.to_owned()),
-            None => Err(self.wrong(format!("`source`: there is no study `{name}`"))),
-        }
+        let study =
+            crate::studies::study(name).map_err(|reason| self.wrong(format!("`source`: {reason}")))?;
+        Ok(study.name.to_owned())
     }
 
     /// An error at this row.
@@ -105,7 +104,10 @@ mod tests {
             error("source,n\nkolahi2009lan,7\nkolahi2009lan,x\n"),
             "reference/t.csv:3: `n`: invalid digit found in string"
         );
-        assert_eq!(error("source,n\nnobody,7\n"), "reference/t.csv:2: `source`: there is no study `nobody`");
+        assert_eq!(
+            error("source,n\nnobody,7\n"),
+            "reference/t.csv:2: `source`: there is no published study `nobody`: expected one of soorty2013linux, sarkar2013winlin, ogunleye2016, kolahi2011wlan, kolahi2009lan"
+        );
         assert_eq!(error("n,source\n"), "reference/t.csv:1: the columns are not source,n");
         assert!(error("source,n\nkolahi2009lan\n").starts_with("reference/t.csv:2: "));
     }

@@ -18,7 +18,7 @@ type Key = (Metric, Option<String>, String);
 pub(super) fn of(study_name: &str) -> Result<Vec<Published>, ServeError> {
     let study = Path::new(study_name).file_stem().unwrap_or_default().to_string_lossy();
     // Of no study of this name there are no tables to read.
-    if stacklab_published::study(&study).is_none() {
+    if stacklab_published::study(&study).is_err() {
         return Ok(Vec::new());
     }
     let own = Reference::built_in()?.of(&study);

@@ -1,7 +1,7 @@
 //! `stacklab doctor`.
 
-use crate::commands::output::{print_text, width};
-use crate::failure::Failure;
+use crate::failure::{Failure, TESTBED};
+use crate::output::{print_text, width};
 use stacklab_explain::check_sampling;
 use stacklab_guests::{image, kinds};
 use stacklab_model::{NoiseFloor, Spread, System, print_duration};
@@ -62,7 +62,11 @@ pub(crate) fn doctor() -> Result<(), Failure> {
         text += "\nThis machine can run studies: stacklab run\n";
     }
     print_text(&fit(&text, width().tables))?;
-    if unable { Err(Failure::Unable) } else { Ok(()) }
+    if unable {
+        Err(Failure::new(TESTBED, "this machine cannot run a study yet: the list above says what is missing"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Breaks lines at the terminal's width. What follows the first line of an item stands below its text, which begins

@@ -1,18 +1,60 @@
 //! `stacklab import`: result files of other tools as a record.
 
-use crate::cli::import::ImportOptions;
-use crate::commands::output::print_text;
-use crate::failure::Failure;
+use crate::failure::{Failure, IMPORT};
+use crate::output::print_text;
+use crate::quantities::{bytes, compared};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sha2::{Digest, Sha256};
 use stacklab_campaign::imported::{ImportedStudy, NAME};
-use stacklab_import::{Content, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
-use stacklab_model::{CpuScope, Transport, printable_text};
+use stacklab_import::{Content, Format, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
+use stacklab_model::{CpuScope, Family, Metric, Transport, printable_text};
 use stacklab_store::{Campaign, Imported, Origin, Record, StoreError};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Options of `import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportOptions {
+    /// Result files of iperf3, iperf, netperf, D-ITG, flent or `stacklab export`
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// The record to create; it must not exist
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// The format of all files; default: detected from each file's content
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub format: Option<Format>,
+    /// Address family, if a file does not state it
+    #[arg(long, value_name = "FAMILY")]
+    pub family: Option<Family>,
+    /// Transport protocol, if a file does not state it
+    #[arg(long, value_name = "TRANSPORT")]
+    pub transport: Option<Transport>,
+    /// Bytes per send call, if a file does not state them
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub size: Option<u32>,
+    /// Margin in per cent: smaller differences of rates and times are equivalent
+    #[arg(long, value_name = "PERCENT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub margin: u8,
+    /// Compare only this metric; may be repeated
+    #[arg(long = "metric", value_name = "NAME", value_parser = compared)]
+    pub metrics: Vec<Metric>,
+    /// Title of reports
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+}
+
+fn formats() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).map(|name| {
+        let named = Format::ALL.into_iter().find(|format| format.name() == name);
+        named.expect("only these names are possible")
+    })
+}
 
 /// Makes a record of all files, or none.
 pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
@@ -20,24 +62,21 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
         return Err(StoreError::Exists { path: options.out.clone() }.into());
     }
     let (mut files, mut origins) = (Vec::new(), Vec::new());
-    let mut bad: Vec<(String, String)> = Vec::new();
+    let mut bad = Vec::new();
     for path in &options.files {
         match one(path, options) {
             Ok((file, origin)) => {
                 files.push(file);
                 origins.push(origin);
             }
-            Err(Failure::Import { file, reason }) => bad.push((file, reason)),
+            Err(failure) if failure.code == IMPORT => bad.push(failure.printed()),
             Err(failure) => return Err(failure),
         }
     }
-    if let [(file, reason), more @ ..] = &bad[..] {
+    if !bad.is_empty() {
         // All of them, so that one more run is enough.
-        let more = more.iter().map(|(file, reason)| format!("\n{}: {reason}", printable_text(file)));
-        return Err(Failure::Import {
-            file: file.clone(),
-            reason: reason.clone() + &more.collect::<String>(),
-        });
+        let text = format!("could not import {}; nothing was written", bad.join("\n"));
+        return Err(Failure::new(IMPORT, text));
     }
     let runs = runs(&files).map_err(|(file, test)| untold(&options.files[file], &files[file], test))?;
     let left_out = files.iter().zip(&origins).flat_map(|(file, origin)| {
@@ -45,7 +84,7 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     });
     let left_out: String = left_out.collect();
     if runs.is_empty() {
-        return Err(Failure::NothingToImport(left_out));
+        return Err(Failure::new(IMPORT, format!("{left_out}no test to import: nothing was written")));
     }
     let text = said(&origins);
     let title = options.title.clone().unwrap_or_else(|| format!("Imported: {text}"));
@@ -74,13 +113,13 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
 /// A file's content, and where it comes from.
 fn one(path: &Path, options: &ImportOptions) -> Result<(ToolFile, Origin), Failure> {
     let name = path.display().to_string();
-    let unreadable = |reason: io::Error| Failure::Import { file: name.clone(), reason: reason.to_string() };
+    let unreadable =
+        |reason: &dyn Display| Failure::new(IMPORT, format!("{}: {reason}", printable_text(&name)));
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes))
-        .map_err(unreadable)?;
-    let mut file = read(&bytes, options.format)
-        .map_err(|error| Failure::Import { file: name.clone(), reason: error.to_string() })?;
+        .map_err(|reason| unreadable(&reason))?;
+    let mut file = read(&bytes, options.format).map_err(|error| unreadable(&error))?;
     let mut overrides = Vec::new();
     if let Content::Tests(tests) = &mut file.content {
         overrides = tell(tests, options, &name)?;
@@ -108,7 +147,7 @@ fn tell(tests: &mut [ToolTest], options: &ImportOptions, name: &str) -> Result<V
     for test in tests {
         let untold = test.cell().err().unwrap_or_default();
         test.tell(family, transport, size)
-            .map_err(|what| Failure::Usage(format!("{name} contradicts {}: leave it out", option(what))))?;
+            .map_err(|what| Failure::usage(format!("{name} contradicts {}: leave it out", option(what))))?;
         fits(test, size, name)?;
         let words = words.iter().filter(|(_, what)| untold.contains(what));
         needed.extend(words.filter_map(|(word, what)| Some((*what, word.clone()?))));
@@ -123,7 +162,7 @@ fn fits(test: &ToolTest, size: Option<u32>, name: &str) -> Result<(), Failure> {
     };
     let most = family.largest_packet_bytes() - family.header_bytes() - Transport::Udp.header_bytes();
     if size > most {
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "{name}: a UDP datagram over {family} holds at most {most} bytes, and not --size {size}"
         )));
     }
@@ -140,10 +179,10 @@ fn option(what: Untold) -> &'static str {
 
 /// Why a test belongs to no cell.
 fn untold(path: &Path, file: &ToolFile, number: usize) -> Failure {
-    let Content::Tests(tests) = &file.content else { return Failure::Usage(String::new()) };
+    let Content::Tests(tests) = &file.content else { return Failure::usage(String::new()) };
     let missing = tests[number].cell().err().unwrap_or_default();
     let options = missing.iter().map(|what| option(*what)).collect::<Vec<_>>().join(" and ");
-    Failure::Usage(format!(
+    Failure::usage(format!(
         "{}, test {}: the file does not state everything that a run needs: add {options}",
         path.display(),
         number + 1

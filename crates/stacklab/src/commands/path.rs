@@ -1,11 +1,49 @@
 //! `stacklab path`.
 
-use crate::cli::path::PathOptions;
-use crate::commands::output::write_stdout;
-use crate::failure::Failure;
-use stacklab_agent::interrupt;
+use crate::failure::{DRIFTED, FAMILY_FAILS, Failure, interrupt_flag};
+use crate::output::write_stdout;
+use crate::quantities::{format, per_second, read_bytes};
+use clap::Args;
 use stacklab_path::{Outcome, PathError, Settings, Target, named, pairs, system_resolvers};
+use stacklab_report::OutputFormat;
 use stacklab_traffic::protocol::AgentError;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Options of `stacklab path`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PathOptions {
+    /// Host name, or http:// or https:// URL to request; default: https
+    #[arg(required_unless_present = "pairs")]
+    pub names: Vec<String>,
+    /// File with an IPv4 address, an IPv6 address and a name or URL on each line
+    #[arg(long, value_name = "FILE", conflicts_with = "names")]
+    pub pairs: Option<PathBuf>,
+    /// Use these resolvers instead of the system's; DNS is measured over the family of each
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    pub resolver: Vec<IpAddr>,
+    /// Number of rounds; default: 10, with --watch unlimited
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rounds: Option<u64>,
+    /// Run until interrupted, and report when the ratio of the families drifts
+    #[arg(long)]
+    pub watch: bool,
+    /// With --watch, serve figures and verdicts to Prometheus at http://ADDRESS:PORT/metrics
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "watch")]
+    pub metrics: Option<std::net::SocketAddr>,
+    /// Maximum probes per second, across all hosts and families
+    #[arg(long, value_name = "N", default_value = "1", value_parser = per_second)]
+    pub pps: f64,
+    /// Maximum bytes read in total, such as 10M; with --watch, per hour
+    #[arg(long, value_name = "BYTES", default_value = "10M", value_parser = read_bytes)]
+    pub max_bytes: u64,
+    /// Margin in per cent: smaller differences are equivalent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub margin: u8,
+    /// text; json: an object for each host at the end; or csv: a row for each figure, as it is measured
+    #[arg(long, value_name = "FORMAT", value_parser = format(&["text", "json", "csv"]), default_value = "text")]
+    pub format: OutputFormat,
+}
 
 /// Looks at hosts over each family and prints what differs.
 ///
@@ -13,8 +51,7 @@ use stacklab_traffic::protocol::AgentError;
 /// When a name has no address, a family does not work, the families drift apart, or the user interrupts before the
 /// first round's end.
 pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
-    let interrupted = interrupt::flag()
-        .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
+    let interrupted = interrupt_flag()?;
     let targets = targets(options)?;
     let resolvers = if options.resolver.is_empty() { system_resolvers() } else { options.resolver.clone() };
     let settings = Settings {
@@ -31,9 +68,14 @@ pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
     let print = |text: &str| write_stdout(text.as_bytes());
     let Outcome { broken, drifts } = stacklab_path::measure(&settings, targets, print).map_err(failure)?;
     match (broken.is_empty(), drifts) {
-        (false, _) => Err(Failure::FamilyFails(broken.join("; "))),
+        (false, _) => {
+            Err(Failure::new(FAMILY_FAILS, format!("not every family works: {}", broken.join("; "))))
+        }
         (true, 0) => Ok(()),
-        (true, _) => Err(Failure::Drifted(drifts)),
+        (true, _) => {
+            let text = format!("the ratio of the families has drifted ({drifts} times; see above)");
+            Err(Failure::new(DRIFTED, text))
+        }
     }
 }
 
@@ -42,7 +84,7 @@ fn targets(options: &PathOptions) -> Result<Vec<Target>, Failure> {
         Some(file) => {
             let name = file.display().to_string();
             let text = std::fs::read_to_string(file)
-                .map_err(|reason| Failure::Usage(format!("could not read {name}: {reason}")))?;
+                .map_err(|reason| Failure::usage(format!("could not read {name}: {reason}")))?;
             pairs(&text, &name).map_err(failure)
         }
         None => options.names.iter().map(|name| named(name, &options.resolver).map_err(failure)).collect(),
@@ -51,12 +93,10 @@ fn targets(options: &PathOptions) -> Result<Vec<Target>, Failure> {
 
 fn failure(error: PathError) -> Failure {
     match error {
-        PathError::Unreadable(text) => Failure::Usage(text),
-        PathError::NoAddress(text) => Failure::Unreachable(text),
+        PathError::Unreadable(text) => Failure::usage(text),
+        PathError::NoAddress(text) => Failure::unreachable(text),
         PathError::Interrupted => Failure::from(AgentError::Interrupted),
-        PathError::Listen(reason) => {
-            Failure::System { attempted: "listen on the address of --metrics", reason }
-        }
-        PathError::Output(reason) => Failure::Output { what: "to standard output".to_owned(), reason },
+        PathError::Listen(reason) => Failure::step("listen on the address of --metrics")(reason),
+        PathError::Output(reason) => Failure::step("write to standard output")(reason),
     }
 }

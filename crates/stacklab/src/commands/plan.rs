@@ -1,19 +1,18 @@
 //! `stacklab plan`.
 
-use crate::cli::run::StudyOptions;
+use crate::commands::study::StudyOptions;
 use crate::failure::Failure;
+use crate::output::print_text;
 use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
-use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
-use stacklab_study::{Plan, Study};
-use std::fmt::Write;
+use stacklab_study::Plan;
 
 /// Shows what a study would measure, in which order, and the time it may take.
 pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
     let (_, study) = options.check()?;
     let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
-    let mut text = describe(&study, &plan);
+    let mut text = plan.describe(&study);
     // Show the rest even if this machine lacks something.
     match RoutedPlacement::of(&study, &Placement::WhereNeeded) {
         Ok(Some(placement)) => {
@@ -24,90 +23,5 @@ pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
         Ok(None) => {}
         Err(failure) => eprintln!("stacklab: it cannot run here: {failure}"),
     }
-    crate::commands::output::print_text(&text)
-}
-
-fn describe(study: &Study, plan: &Plan) -> String {
-    let mut text = format!("{}\n\n", study.title);
-    let mut line = |line: String| {
-        text += &line;
-        text.push('\n');
-    };
-    let LinkConfig { rate, mtu, offloads } = &study.link_config;
-    let rate = rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string());
-    let hosts = match &study.topology {
-        Topology::Wifi(network) => format!("station, access point, station: {network}"),
-        Topology::Link => "two hosts, one link".to_owned(),
-        Topology::Routed(_) => "client, router, router, client, each of three links".to_owned(),
-    };
-    line(format!(
-        "Testbed     {hosts}: {rate}, MTU {mtu}, offloads {}",
-        if *offloads { "on" } else { "off" }
-    ));
-    if let Topology::Routed(links) = &study.topology {
-        for (name, link) in links.all().iter().filter(|(_, link)| link.impairs()) {
-            line(format!("{name:<11} {}, each way", link.impairments().join(", ")));
-        }
-    }
-    if let Some(bottleneck) = study.topology.bottleneck(&study.link_config) {
-        line(format!("Bottleneck  {bottleneck}"));
-    }
-    for factor in Factor::ALL {
-        let mut levels: Vec<String> = Vec::new();
-        for level in study.cells.iter().map(|cell| cell.level(*factor)).filter(|level| !level.is_empty()) {
-            if !levels.contains(&level) {
-                levels.push(level);
-            }
-        }
-        if !levels.is_empty() {
-            line(format!("{:<11} {}", factor.name(), levels.join(", ")));
-        }
-    }
-    line(format!("Cells       {}", study.cells.len()));
-    for probe in &study.probes {
-        line(format!("{:<11} {}", probe.probe.name(), describe_probe(probe)));
-    }
-    let questions = study.questions();
-    line(format!("Comparisons {}", questions.len()));
-    for comparison in &study.comparisons {
-        line(format!(
-            "            {} {} beside {}",
-            comparison.factor, comparison.candidate, comparison.baseline
-        ));
-    }
-    let turns = if plan.interleaves_any() { "interleaved" } else { "sequential" };
-    line(format!("Arms        {turns}"));
-    let estimate = plan.estimate(study);
-    line(format!(
-        "Trials      {} a block, {} to {} blocks",
-        estimate.trials_per_block, study.rule.min, study.rule.max
-    ));
-    line(format!(
-        "Time        {} a block, {} to {} in all{}{}",
-        print_duration(estimate.block_ns),
-        print_duration(estimate.min_ns),
-        print_duration(estimate.max_ns),
-        study.rule.budget_ns.map_or_else(String::new, |ns| format!(" (budget {})", print_duration(ns))),
-        if estimate.assumed { ", where runs end by packets: at an assumed rate" } else { "" }
-    ));
-    line(format!("\nThe first block, from seed {}:", plan.seed()));
-    for trial in plan.block(0) {
-        let _ = writeln!(text, "{:>4}  {:<9} {}", trial.position + 1, trial.probe.name(), trial.cell);
-    }
-    text
-}
-
-fn describe_probe(probe: &ProbeSpec) -> String {
-    let length = match probe.length {
-        Length::Packets(packets) => format!("{packets} packets"),
-        Length::Time(ns) => print_duration(ns),
-    };
-    let pacing = match probe.pacing {
-        Pacing::Flood => "flood".to_owned(),
-        Pacing::Lockstep => "one outstanding".to_owned(),
-        Pacing::Schedule(per_second) => format!("{per_second} message/s"),
-        pacing @ (Pacing::Link | Pacing::Share(_)) => pacing.to_string(),
-    };
-    let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
-    format!("{length} after {} of warm-up, {pacing}: {}", print_duration(probe.warmup_ns), metrics.join(", "))
+    print_text(&text)
 }

@@ -1,25 +1,72 @@
-//! `stacklab report`.
+//! `stacklab report` and `stacklab export`.
 
-use crate::cli::quantities::DOCUMENT;
-use crate::cli::report::ReportOptions;
-use crate::commands::output::{output, print_text, width};
 use crate::failure::Failure;
+use crate::output::{output, print_text, width};
+use crate::quantities::{DOCUMENT, REPORT, format};
+use clap::Args;
 use stacklab_campaign::record::{conclude, latest};
-use stacklab_model::{Difference, Findings, nearest};
+use stacklab_model::{Difference, Findings, RunRecord, nearest};
 use stacklab_report::page::html;
-use stacklab_report::{OutputFormat, WIDTH, Width, brief, figure, figures, paper, render, stage_costs};
+use stacklab_report::{
+    OutputFormat, WIDTH, Width, brief, figure, figures, paper, render, stage_costs, tidy, tidy_slices,
+};
 use stacklab_serve::page::{ROOM, document};
 use stacklab_store::Record;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Options of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportOptions {
+    /// The record
+    #[arg(value_name = "RESULT")]
+    pub record: PathBuf,
+    /// text (the default), markdown, csv (raw-csv: without formula escaping) or
+    /// json; html (one self-contained file); latex (only tables of --difference)
+    #[arg(long, value_name = "FORMAT", value_parser = format(REPORT))]
+    pub format: Option<OutputFormat>,
+    /// Print tables, hosts, checks and terms on a terminal too; files and pipes always get them
+    #[arg(long, conflicts_with_all = ["figure", "difference", "stages"])]
+    pub full: bool,
+    /// Write one figure, as svg or pdf (by --format or the extension of --out; default: svg); `list` prints the names
+    #[arg(long, value_name = "NAME", conflicts_with = "difference")]
+    pub figure: Option<String>,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print tables as papers do: both arms with their difference by this formula, and the standard
+    /// deviations, as text, markdown, latex or csv; symmetric, lower, higher or points
+    #[arg(long, value_name = "FORMULA")]
+    pub difference: Option<Difference>,
+    /// Print only the explanation, with the functions that differ most
+    #[arg(long, conflicts_with_all = ["difference", "figure"])]
+    pub stages: bool,
+}
+
+/// Options of `export`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportOptions {
+    /// The record
+    #[arg(value_name = "RESULT")]
+    pub record: PathBuf,
+    /// csv (raw-csv: without formula escaping) or parquet
+    #[arg(long, value_name = "FORMAT", value_parser = format(&["csv", "raw-csv", "parquet"]), default_value = "csv")]
+    pub format: OutputFormat,
+    /// Export the slices of interleaved trials instead of metrics: a row for each slice and host
+    #[arg(long)]
+    pub slices: bool,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
 
 /// The formats of published tables.
 const TABLES: &[&str] = &["text", "markdown", "latex", "csv"];
 
 /// The format of this output; `--format` may name one that another output has.
 fn among(format: OutputFormat, valid: &'static [&'static str]) -> Result<OutputFormat, Failure> {
-    OutputFormat::among(format.name(), valid).map_err(|error| Failure::Usage(error.to_string()))
+    OutputFormat::among(format.name(), valid).map_err(Failure::usage)
 }
 
 /// Prints the findings of a record.
@@ -66,7 +113,7 @@ fn brief_with_hint(findings: &Findings, record: &Path) -> String {
 fn stages(options: &ReportOptions, format: OutputFormat, width: Width) -> Result<String, Failure> {
     let all = latest(Record::read(&options.record)?.explanations()?);
     if all.is_empty() {
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "{} explains nothing: `stacklab explain --out FILE` and `stacklab run --explain` make records that do",
             options.record.display()
         )));
@@ -86,13 +133,13 @@ fn a_figure(options: &ReportOptions, name: &str) -> Result<Vec<u8>, Failure> {
         let lines = all.into_iter().map(|(name, title)| format!("{name:<widest$}  {title}\n"));
         return Ok(lines.collect::<String>().into_bytes());
     }
-    let format = format.map_err(|error| Failure::Usage(error.to_string()))?;
+    let format = format.map_err(Failure::usage)?;
     let page = page()?;
     figure(&page, name, format).ok_or_else(|| {
         let known = figures(&page);
         let meant = nearest(name, known.iter().map(|(name, _)| name.as_str()));
         let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
-        Failure::Usage(format!(
+        Failure::usage(format!(
             "there is no figure `{name}` of this record (--figure list names them){meant}"
         ))
     })
@@ -104,4 +151,17 @@ pub(crate) fn print(findings: &Findings, record: &Path) -> Result<(), Failure> {
         true => print_text(&brief_with_hint(findings, record)),
         false => print_text(&render(findings, OutputFormat::Text, width())),
     }
+}
+
+/// Writes a record's runs, or their slices, as rows.
+pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
+    let record = Record::read(&options.record)?;
+    let runs = record.runs()?;
+    let rows = if options.slices {
+        let whole = |run: RunRecord| Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run });
+        tidy_slices(&runs.into_iter().map(whole).collect::<Result<Vec<_>, Failure>>()?, options.format)
+    } else {
+        tidy(&runs, options.format)
+    };
+    output(&options.record, options.out.as_deref(), &rows)
 }

@@ -1,13 +1,12 @@
 //! `stacklab run`.
 
-use crate::cli::run::RunOptions;
 use crate::commands::report;
-use crate::failure::Failure;
-use stacklab_agent::interrupt;
-use stacklab_campaign::CampaignError;
+use crate::commands::study::{PlacementOptions, StudyOptions};
+use crate::failure::{Failure, TESTBED, interrupt_flag};
+use crate::quantities::some_time;
+use clap::Args;
 use stacklab_campaign::engine::Programs;
 use stacklab_campaign::imported::ImportedStudy;
-use stacklab_campaign::measure;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
 use stacklab_campaign::rig::agent_copy::Copying;
@@ -15,7 +14,8 @@ use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::rig::remote_host::reach;
 use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
-use stacklab_explain::explain_verdicts;
+use stacklab_campaign::{CampaignError, measure};
+use stacklab_explain::{ExplainError, explain_verdicts};
 use stacklab_guests::image::Image;
 use stacklab_model::{Cell, CpuScope, Factor, Metric, Probe, System, Systems, Topology, once_each};
 use stacklab_store::{Campaign, Record};
@@ -23,10 +23,38 @@ use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
 use stacklab_traffic::host::other_load::{LoadSample, OtherLoad};
 use stacklab_traffic::host::unix_time::now_unix_ns;
-use stacklab_traffic::protocol::AgentError;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Which study.
+    #[command(flatten)]
+    pub study: StudyOptions,
+    /// The record to write; default: a file in this folder named after study and time
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Copy this program without asking to machines (over ssh) that lack this version
+    #[arg(long)]
+    pub copy_agent: bool,
+    #[command(flatten)]
+    pub placement: PlacementOptions,
+    /// Resume the record named by --out, or the newest one in this folder, with its study, scale, settings
+    /// and seed
+    #[arg(long)]
+    pub resume: bool,
+    /// Then explain the differences in cost and rate by samples of the CPUs, for at most this time
+    /// (60s); see `explain`
+    #[arg(long, value_name = "TIME", value_parser = some_time, num_args = 0..=1, require_equals = true, default_missing_value = "60s")]
+    pub explain: Option<u64>,
+    /// Mean time between samples of a processor, nanoseconds, if something samples them meanwhile.
+    #[arg(skip)]
+    pub sample_period_ns: Option<u64>,
+    /// Whether the record is there afterwards.
+    #[arg(skip = true)]
+    pub is_record_kept: bool,
+}
 
 /// A share of the processors that others have, from which on a campaign begins with a warning.
 const BUSY: f64 = 0.25;
@@ -34,31 +62,30 @@ const BUSY: f64 = 0.25;
 /// Runs or resumes a study, and prints its report.
 pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let interrupted = interrupt_flag()?;
-    let (mut record, mut measured) = campaign_until(&options, interrupted)?;
+    let (mut record, measured) = campaign_until(&options, interrupted)?;
+    let path = record.path().to_owned();
+    let mut measured = measured.map_err(|error| Failure::resumable(error, &path));
     if let (Ok(()), Some(ns)) = (&measured, options.explain) {
-        let path = record.path().to_owned();
+        let time = Duration::from_nanos(ns);
         measured =
-            explain_verdicts(&mut record, &options.placement.in_vm, Duration::from_nanos(ns), interrupted)
-                .map_err(|error| match Failure::from(error) {
-                    failure if failure.is_interruption() => CampaignError::Interrupted(path).into(),
-                    failure => failure,
-                });
+            explain_verdicts(&mut record, &options.placement.in_vm, time, interrupted).map_err(|error| {
+                match error {
+                    ExplainError::Campaign(error) if error.is_interruption() => {
+                        CampaignError::Interrupted(path.clone()).into()
+                    }
+                    error => error.into(),
+                }
+            });
     }
     let findings = conclude(&record)?;
     if measured.is_ok() || has_a_block(&record)? {
-        report::print(&findings, record.path())?;
+        report::print(&findings, &path)?;
     } else {
         eprintln!("stacklab: no block is complete: there is nothing to compare yet");
     }
-    eprintln!("The record: {} (other formats: stacklab report --help)", record.path().display());
-    if let Err(Failure::Campaign(CampaignError::Testbed(_))) = measured {
-        eprintln!(
-            "Results so far are kept. Resume with: stacklab run --resume --out {}",
-            record.path().display()
-        );
-    }
+    eprintln!("The record: {} (other formats: stacklab report --help)", path.display());
     measured?;
-    if findings.valid_runs == 0 { Err(Failure::NothingValid) } else { Ok(()) }
+    if findings.valid_runs == 0 { Err(Failure::nothing_valid()) } else { Ok(()) }
 }
 
 /// Measures or resumes a study. Returns the record and how measuring ended: after an interruption, the measured part
@@ -67,20 +94,15 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
 /// # Errors
 /// When there is no record to report: the request is invalid, the testbed cannot be made, or a host or the record
 /// failed.
-pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
+pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), CampaignError>), Failure> {
     campaign_until(options, interrupt_flag()?)
-}
-
-/// The flag that an interruption sets. It is asked for once.
-fn interrupt_flag() -> Result<&'static AtomicBool, Failure> {
-    interrupt::flag().map_err(|reason| Failure::System { attempted: "install signal handlers", reason })
 }
 
 /// As [`campaign`], until this is set.
 fn campaign_until(
     options: &RunOptions,
     interrupted: &'static AtomicBool,
-) -> Result<(Record, Result<(), Failure>), Failure> {
+) -> Result<(Record, Result<(), CampaignError>), Failure> {
     // All errors of the request are detected before anything is built.
     let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };
     request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
@@ -147,11 +169,7 @@ fn campaign_until(
     // Without a record there is nothing to report; what there is of one is reported, and why it ended.
     match measured {
         Err(error @ CampaignError::Store(_)) => Err(error.into()),
-        Err(CampaignError::Agent(error)) if !matches!(error, AgentError::Interrupted) => {
-            let path = record.path().to_owned();
-            Ok((record, Err(Failure::Resumable { error, path })))
-        }
-        measured => Ok((record, measured.map_err(Failure::from))),
+        measured => Ok((record, measured)),
     }
 }
 
@@ -162,7 +180,9 @@ fn images_are_here(study: &Study) -> Result<(), Failure> {
     fetched.try_for_each(|system| match Image::find(system) {
         Ok(_) => Ok(()),
         Err(error) => Err(match without(study, system) {
-            Some(without) => Failure::NoImage { error, without },
+            Some(without) => {
+                Failure::new(TESTBED, format!("{error}, or run the study without it: {without}"))
+            }
             None => error.into(),
         }),
     })
@@ -270,7 +290,7 @@ impl Request {
         ImportedStudy::refuse(&campaign, &path.display().to_string())?;
         refuse_changes(options, &campaign, &path)?;
         if campaign.sample_period_ns.is_some() {
-            return Err(Failure::Usage(format!(
+            return Err(Failure::usage(format!(
                 "{} is of `stacklab explain`, which samples the processors meanwhile: run that again",
                 path.display()
             )));
@@ -288,7 +308,7 @@ fn refuse_another_place(request: &Request, testbed_description: &str) -> Result<
     if !may_differ || request.campaign.testbed_description == testbed_description {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
+    Err(Failure::usage(format!(
         "{} cannot be resumed on another testbed: use the same --in-vm and the same program versions, or start a new record\n\
          it was: {}\nit is:  {testbed_description}",
         request.path.display(),
@@ -318,7 +338,7 @@ fn refuse_changes(options: &RunOptions, campaign: &Campaign, path: &Path) -> Res
     if changed.is_empty() {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
+    Err(Failure::usage(format!(
         "{} cannot be resumed with another {}: leave it out, or start a new record",
         path.display(),
         changed.join(", ")

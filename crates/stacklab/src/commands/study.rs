@@ -1,13 +1,90 @@
-//! `stacklab study`.
+//! `stacklab study`, and the options that choose a study.
 
-use crate::cli::study::StudyCommand;
-use crate::commands::output::print_text;
 use crate::failure::Failure;
+use crate::output::print_text;
+use clap::{Args, Subcommand};
+use stacklab_campaign::CampaignError;
 use stacklab_campaign::sources::{PRESETS, StudySource, preset_names};
+use stacklab_guests::Placement;
 use stacklab_model::nearest;
+use stacklab_study::Study;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Studies that are built in, and what study files may contain.
+#[derive(Debug, Subcommand)]
+pub(crate) enum StudyCommand {
+    /// List the built-in studies
+    List,
+    /// Print a built-in study with its comments, as a template
+    Show {
+        /// Its name, as `list` prints it
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Write a small study to change
+    New {
+        /// The file, which must not exist
+        #[arg(value_name = "FILE", default_value = "study.toml")]
+        file: PathBuf,
+    },
+    /// Print the reference of study files (docs/study.md): every key, level, probe and metric
+    Reference,
+}
+
+/// Which study, and how it is changed.
+#[derive(Debug, Args)]
+pub(crate) struct StudyOptions {
+    /// Study file, or built-in study: quickstart, systems, mechanisms, wifi, engines, or a published one
+    /// (see: stacklab reference list); default: quickstart
+    #[arg(value_name = "STUDY")]
+    pub study: Option<PathBuf>,
+    /// Effort: quick, standard or paper, a table of that name in the study
+    #[arg(long, value_name = "SCALE")]
+    pub scale: Option<String>,
+    /// Seed of the plan's random order; default: a new one, which is recorded
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change one key of the study, for example blocks.min=20; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// Leave out a level, such as linux-6.12, and the comparisons that need it; may be repeated
+    #[arg(long, value_name = "LEVEL")]
+    pub without: Vec<String>,
+    /// The text of a study without a file.
+    #[arg(skip)]
+    pub source: Option<StudySource>,
+}
+
+impl StudyOptions {
+    /// The settings, with the one that leaves levels out.
+    pub(crate) fn all_settings(&self) -> Vec<String> {
+        let without = (!self.without.is_empty()).then(|| format!("without={:?}", self.without));
+        self.settings.iter().cloned().chain(without).collect()
+    }
+
+    /// The study that they name, checked.
+    pub(crate) fn check(&self) -> Result<(StudySource, Study), CampaignError> {
+        let source = match &self.source {
+            Some(source) => source.clone(),
+            None => StudySource::read(self.study.as_deref())?,
+        };
+        let study = source.check(self.scale.as_deref(), &self.all_settings())?;
+        Ok((source, study))
+    }
+}
+
+/// Where the testbeds of a study with routers are.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlacementOptions {
+    /// Build the whole testbed of a study with routers inside a guest: the fastest
+    /// installed one, or the one named (uml, uml-NAME, linux-6.1 ..). Default: only if this kernel lacks
+    /// a module
+    #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
+        default_missing_value = "any", hide_default_value = true)]
+    pub in_vm: Placement,
+}
 
 /// A study that is small enough to be read at once.
 const NEW: &str = include_str!("new_study.toml");
@@ -39,7 +116,7 @@ fn show(name: &str) -> Result<(), Failure> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("the built-in studies are {}", names.join(", ")),
         };
-        return Err(Failure::Usage(format!("there is no built-in study `{name}`; {advice}")));
+        return Err(Failure::usage(format!("there is no built-in study `{name}`; {advice}")));
     };
     print_text(text)
 }
@@ -48,9 +125,9 @@ fn new(file: &Path) -> Result<(), Failure> {
     let written = File::create_new(file).and_then(|mut created| created.write_all(NEW.as_bytes()));
     written.map_err(|reason| match reason.kind() {
         ErrorKind::AlreadyExists => {
-            Failure::Usage(format!("{} exists already: name another file", file.display()))
+            Failure::usage(format!("{} exists already: name another file", file.display()))
         }
-        _ => Failure::Output { what: file.display().to_string(), reason },
+        _ => Failure::step(format!("write {}", file.display()))(reason),
     })?;
     let file = file.display();
     eprintln!(

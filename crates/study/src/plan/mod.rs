@@ -1,6 +1,7 @@
 //! A study as randomised complete blocks of trials.
 
 mod adjacent;
+mod describe;
 pub(crate) mod estimate;
 pub(crate) mod interleave;
 mod shuffle;

@@ -1,6 +1,6 @@
 //! The process that holds a manual testbed.
 
-use crate::cli::lab::LabUpOptions;
+use crate::commands::lab::LabUpOptions;
 use crate::commands::lab::state::{
     HostLocation, LOOK, RunningHost, RunningProcess, RunningTestbed, failed, socket,
 };
@@ -41,7 +41,7 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
             }
         }
         (_, Topology::Wifi(_)) => {
-            return Err(Failure::Usage(
+            return Err(Failure::usage(
                 "a Wi-Fi network cannot be held yet: stacklab run builds it".to_owned(),
             ));
         }

@@ -3,21 +3,78 @@
 //! One background process, the holder, keeps the testbed alive, as the campaign does for a campaign's testbed. When
 //! the holder ends, for whatever reason, the whole testbed is removed.
 
-mod hold;
-mod state;
-mod wanted;
-
-use crate::cli::lab::{LabCommand, LabEnterOptions, LabUpOptions};
+use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::Failure;
+use clap::{Args, Subcommand};
 use stacklab_guests::shell;
+use stacklab_model::Mechanism;
 use state::{
     Claim, HostLocation, LOOK, RunningProcess, RunningTestbed, failed, known, remove_folder, socket, state,
 };
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wanted::wanted;
+
+/// The subcommands of `lab`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Build a study's testbed and leave it up
+    Up(LabUpOptions),
+    /// Run a command, or a shell, on a host of the running testbed: sender, receiver, and router1, router2 between
+    /// them
+    Enter(LabEnterOptions),
+    /// Remove the running testbed
+    Down,
+    /// Hold a testbed (used by stacklab itself)
+    #[command(hide = true)]
+    Hold(LabUpOptions),
+    /// Become a command on a host, inside a guest (used by stacklab itself)
+    #[command(hide = true)]
+    Inside(LabInsideOptions),
+}
+
+/// Options of `lab up`.
+#[derive(Debug, Args)]
+pub(crate) struct LabUpOptions {
+    /// Which study.
+    #[command(flatten)]
+    pub study: StudyOptions,
+    /// The mechanism between the routers; default: the study's first
+    #[arg(long, value_name = "NAME")]
+    pub mechanism: Option<Mechanism>,
+    #[command(flatten)]
+    pub placement: PlacementOptions,
+}
+
+/// Options of `lab inside`.
+#[derive(Debug, Args)]
+pub(crate) struct LabInsideOptions {
+    /// A process in the host's network namespace
+    pub host: u32,
+    /// Where the command starts
+    pub folder: PathBuf,
+    /// The command with its arguments
+    #[arg(last = true, required = true)]
+    pub command: Vec<String>,
+}
+
+/// Options of `lab enter`.
+#[derive(Debug, Args)]
+pub(crate) struct LabEnterOptions {
+    /// The host
+    #[arg(value_name = "HOST")]
+    pub host: String,
+    /// The command with its arguments; without one, your shell
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<String>,
+}
+
+mod hold;
+mod state;
+mod wanted;
 
 /// Time limit for removing a testbed.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,7 +100,7 @@ pub(crate) fn lab(command: &LabCommand) -> Result<(), Failure> {
 
 fn up(options: &LabUpOptions) -> Result<(), Failure> {
     if let Some(up) = known() {
-        return Err(Failure::Usage(format!("a testbed is up already ({}): stacklab lab down", up.testbed)));
+        return Err(Failure::usage(format!("a testbed is up already ({}): stacklab lab down", up.testbed)));
     }
     // Errors in the study are reported here, not by the holder.
     wanted(options)?;
@@ -85,15 +142,15 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         text += &format!("{:<10} {}\n", host.name, host.addresses.join("  "));
     }
     text += "\nstacklab lab enter sender ping -c 3 ADDRESS\nstacklab lab down\n";
-    crate::commands::output::print_text(&text)
+    crate::output::print_text(&text)
 }
 
 fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
-    let up = known().ok_or_else(|| Failure::Usage("no testbed is up: stacklab lab up STUDY".to_owned()))?;
+    let up = known().ok_or_else(|| Failure::usage("no testbed is up: stacklab lab up STUDY".to_owned()))?;
     let host = up.hosts.iter().find(|host| host.name == options.host).ok_or_else(|| {
         let names: Vec<&str> = up.hosts.iter().map(|host| host.name.as_str()).collect();
         let names = names.join(", ");
-        Failure::Usage(format!("there is no host `{}`: expected one of {names}", options.host))
+        Failure::usage(format!("there is no host `{}`: expected one of {names}", options.host))
     })?;
     let own_shell = std::env::var("SHELL").ok().filter(|_| up.files);
     let command = match &options.command[..] {
@@ -119,7 +176,7 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
 }
 
 fn down() -> Result<(), Failure> {
-    let none = || Failure::Usage("no testbed is up".to_owned());
+    let none = || Failure::usage("no testbed is up".to_owned());
     let path = match state() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(none()),
         path => path.map_err(failed("find the testbed's state"))?,

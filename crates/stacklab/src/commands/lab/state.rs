@@ -1,6 +1,6 @@
 //! The state file of a running testbed.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, TESTBED};
 use serde::{Deserialize, Serialize};
 use stacklab_testbed::join;
 use std::fs::{DirBuilder, File};
@@ -118,7 +118,7 @@ impl Claim {
                 // A file that another process is about to write is empty and new.
                 let fresh = |made: std::time::SystemTime| made.elapsed().is_ok_and(|age| age < CLAIMED);
                 if std::fs::metadata(&path).and_then(|file| file.modified()).is_ok_and(fresh) {
-                    return Err(Failure::Usage("another testbed is just being built".to_owned()));
+                    return Err(Failure::usage("another testbed is just being built".to_owned()));
                 }
                 // A leftover of a testbed that was killed.
                 std::fs::remove_file(&path).and_then(|()| create())
@@ -212,7 +212,7 @@ fn private(path: &Path) -> io::Result<PathBuf> {
 
 /// An error of a step of a manual testbed.
 pub(super) fn failed(attempted: &str) -> impl Fn(io::Error) -> Failure + use<'_> {
-    move |reason| Failure::ManualTestbed { attempted: attempted.to_owned(), reason }
+    move |reason| Failure::new(TESTBED, format!("could not {attempted}: {reason}"))
 }
 
 #[cfg(test)]

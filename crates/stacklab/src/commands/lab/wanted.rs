@@ -1,6 +1,6 @@
 //! The requested testbed.
 
-use crate::cli::lab::LabUpOptions;
+use crate::commands::lab::LabUpOptions;
 use crate::failure::Failure;
 use stacklab_campaign::rig::placement::without_routers;
 use stacklab_guests::Placement;
@@ -17,7 +17,7 @@ pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind
     let routers = study.rows().into_iter().map(|row| row.routers);
     if study.systems().into_iter().chain(routers).any(|systems| systems != Systems::NAMESPACES) {
         let what = "only testbeds of namespaces can be entered; some hosts of this study are not namespaces";
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "{what}: --set 'factors.os=[\"namespace\"]', and factors.routers where the study has it"
         )));
     }
@@ -26,7 +26,7 @@ pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind
     if let (Some(asked), None) = (options.mechanism, &row) {
         let names: Vec<&str> = mechanisms.iter().map(|mechanism| mechanism.name()).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "the study's testbeds have no mechanism {asked}: they have {names}"
         )));
     }

@@ -1,8 +1,8 @@
 //! `stacklab measure .. --against FAMILY`: both families to one host in turns, until the verdicts are sure.
 
-use crate::cli::measure::{CommonOptions, MeasureRequest};
 use crate::commands::measure::comparison::Comparison;
 use crate::commands::measure::ends::{both_families, reach};
+use crate::commands::measure::options::{CommonOptions, MeasureRequest};
 use crate::commands::measure::slow;
 use crate::commands::measure::study::{Arms, study_text};
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ fn meet(
     let (mut ways, mut others) = (BTreeMap::new(), Vec::new());
     for (family, address) in both_families(common)? {
         let there = address.address.clone();
-        let here = route_to(&there, None).map_err(|error| Failure::Unreachable(error.to_string()))?;
+        let here = route_to(&there, None).map_err(Failure::unreachable)?;
         ways.insert(family, Way { here, there });
         others.push(address);
     }

@@ -1,8 +1,8 @@
 //! The campaign behind `stacklab measure .. --against FAMILY`.
 
-use crate::cli::measure::CommonOptions;
-use crate::commands::output::{print_text, width};
-use crate::failure::Failure;
+use crate::commands::measure::options::CommonOptions;
+use crate::failure::{Failure, NO_DATA};
+use crate::output::{print_text, width};
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::measure;
 use stacklab_campaign::progress::Progress;
@@ -54,9 +54,7 @@ impl Comparison {
         // Without a name, the record is only for this verdict. With one nothing else is made, which a kill would leave
         // behind.
         let folder = if common.out.is_none() { Some(tempfile::tempdir()) } else { None };
-        let folder = folder
-            .transpose()
-            .map_err(|reason| Failure::Output { what: "a folder for the record".to_owned(), reason })?;
+        let folder = folder.transpose().map_err(Failure::step("write a folder for the record"))?;
         let unnamed = folder.as_ref().map(|folder| folder.path().join("measure.stacklab"));
         let path = common.out.clone().or(unnamed).expect("one of both is there");
         Ok(Comparison { study, source, path, json: common.json, _folder: folder })
@@ -111,10 +109,10 @@ impl Comparison {
         match measured {
             // There is no record to resume.
             Err(CampaignError::Interrupted(_)) => Err(AgentError::Interrupted.into()),
-            Ok(()) if findings.valid_runs == 0 => Err(Failure::NothingValid),
-            Ok(()) => {
-                unanswered(&findings.comparisons).map_or(Ok(()), |why| Err(Failure::NothingToCompare(why)))
-            }
+            Ok(()) if findings.valid_runs == 0 => Err(Failure::nothing_valid()),
+            Ok(()) => unanswered(&findings.comparisons).map_or(Ok(()), |why| {
+                Err(Failure::new(NO_DATA, format!("{why} (more is in the report above)")))
+            }),
             Err(error) => Err(error.into()),
         }
     }

@@ -1,6 +1,6 @@
 //! The two ends of a measurement: this host, and the host of a listening agent.
 
-use crate::cli::measure::CommonOptions;
+use crate::commands::measure::options::CommonOptions;
 use crate::failure::Failure;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_agent::advice::connect_advice;
@@ -59,8 +59,7 @@ impl AgentPair {
     /// When HOST has no such address, no free agent listens there, or no agent can be started here.
     pub(super) fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
         let (mut agent, there) = reach(options, &[], interrupted)?;
-        let route = route::route_to(&there.address, options.from.as_ref())
-            .map_err(|error| Failure::Unreachable(error.to_string()))?;
+        let route = route::route_to(&there.address, options.from.as_ref()).map_err(Failure::unreachable)?;
         let facts = agent.facts()?;
         let there = End { agent, address: there.address.elsewhere(), facts };
         let (local, mut agent) = AgentProcess::here(interrupted)?;
@@ -82,8 +81,7 @@ pub(super) fn reach(
     interrupted: &'static AtomicBool,
 ) -> Result<(AgentClient, AgentAddress), Failure> {
     let (host, port) = (&options.host, options.port());
-    let mut key =
-        Key::given(options.key_file.as_deref()).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut key = Key::given(options.key_file.as_deref()).map_err(Failure::usage)?;
     // With --tls nothing is said in plain.
     let channel = |stream: TcpStream| -> Result<Channel, GreetingError> {
         match options.tls {
@@ -144,7 +142,7 @@ pub(super) fn unreachable(
         .map(|(address, reason)| connect_advice(reason, address.socket.is_ipv6(), service, host, port))
         .collect();
     advice.dedup();
-    Failure::Unreachable(format!("{what} ({}): {}", reasons.join("; "), advice.join("; ")))
+    Failure::unreachable(format!("{what} ({}): {}", reasons.join("; "), advice.join("; ")))
 }
 
 /// Speaks with an agent; where it wants a key and a person is there, asks for it once and speaks again.
@@ -168,15 +166,15 @@ fn asking<T>(
     let spoken = match once(key.as_ref()) {
         Err(GreetingError::NoKey) if std::io::stdin().is_terminal() => {
             let typed = rpassword::prompt_password(format!("Key of the agent on {there}: "))
-                .map_err(|reason| Failure::System { attempted: "prompt for the agent's key", reason })?;
-            *key = Some(Key::of(&typed, "the answer").map_err(|error| Failure::Usage(error.to_string()))?);
+                .map_err(Failure::step("prompt for the agent's key"))?;
+            *key = Some(Key::of(&typed, "the answer").map_err(Failure::usage)?);
             once(key.as_ref())
         }
         spoken => spoken,
     };
     spoken.map_err(|error| match error {
         GreetingError::NoAgent => no_agent(there),
-        error => Failure::Unreachable(format!("could not use the agent on {there}: {error}")),
+        error => Failure::unreachable(format!("could not use the agent on {there}: {error}")),
     })
 }
 
@@ -203,16 +201,16 @@ pub(super) fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Fa
     let CommonOptions { host, ipv4, ipv6, from, .. } = options;
     let port = options.port();
     let unknown = |reason: String| {
-        Failure::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
+        Failure::unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
     };
     let mut all = Vec::new();
     for name in host.split(',') {
         // Brackets as in a URL.
         let name = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
         if name.contains('%') || name.parse::<IpAddr>().is_ok() {
-            all.push(written_here(name).map_err(Failure::Usage)?);
+            all.push(written_here(name).map_err(Failure::usage)?);
         } else if name.contains(':') {
-            return Err(Failure::Usage(format!(
+            return Err(Failure::usage(format!(
                 "`{name}` is neither a host name nor an address: name the agent's port with --port"
             )));
         } else {
@@ -228,13 +226,13 @@ pub(super) fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Fa
     if let (Some(asked), Some(from)) = (asked, from)
         && asked != Family::of(from.ip())
     {
-        return Err(Failure::Usage(format!("--from {from} is not an {asked} address")));
+        return Err(Failure::usage(format!("--from {from} is not an {asked} address")));
     }
     if let Some(from) = from {
         let bound = zone::socket_addr(from, 0).and_then(UdpSocket::bind);
         if let Err(reason) = bound.map(drop) {
             let advice = "name an address of this host, as `ip address` shows them";
-            return Err(Failure::Usage(format!("cannot measure --from {from}: {reason}; {advice}")));
+            return Err(Failure::usage(format!("cannot measure --from {from}: {reason}; {advice}")));
         }
     }
     let is_right = |address: &&ScopedAddr| asked.is_none_or(|asked| asked == Family::of(address.ip()));
@@ -243,7 +241,7 @@ pub(super) fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Fa
         let family = asked.map_or_else(String::new, |asked| format!("{asked} "));
         let has: Vec<String> = all.iter().map(ScopedAddr::to_string).collect();
         if let (Some(from), false, false) = (from, *ipv4, *ipv6) {
-            return Err(Failure::Usage(format!(
+            return Err(Failure::usage(format!(
                 "--from {from} is of another family than {host} ({}): name an address of this host in its family",
                 has.join(", ")
             )));
@@ -263,7 +261,7 @@ pub(super) fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Fa
         }
     }
     found.dedup();
-    if found.is_empty() { Err(Failure::Usage(reason)) } else { Ok(found) }
+    if found.is_empty() { Err(Failure::usage(reason)) } else { Ok(found) }
 }
 
 /// The first address of the host in each family.
@@ -277,7 +275,7 @@ pub(super) fn both_families(options: &CommonOptions) -> Result<BTreeMap<Family, 
     }
     match Family::ALL.iter().find(|family| !found.contains_key(family)) {
         None => Ok(found),
-        Some(missing) => Err(Failure::Unreachable(format!(
+        Some(missing) => Err(Failure::unreachable(format!(
             "{} has no {missing} address: name a host that has both, or both addresses of one, as in 192.0.2.7,2001:db8::7",
             options.host
         ))),
@@ -309,7 +307,7 @@ fn not_an_agent(error: AgentError, there: &AgentAddress) -> Failure {
 }
 
 fn no_agent(there: &AgentAddress) -> Failure {
-    Failure::Unreachable(format!(
+    Failure::unreachable(format!(
         "something listens on {there}, but it is not a stacklab agent, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
     ))
 }

@@ -1,13 +1,12 @@
 //! `stacklab measure tcp|udp HOST --peer iperf3`: to a server of iperf3, once or both families by turns.
 
-use crate::cli::measure::{CommonOptions, MeasureRequest};
 use crate::commands::measure::comparison::Comparison;
 use crate::commands::measure::ends::{AgentAddress, addresses, both_families, unreachable};
+use crate::commands::measure::options::{CommonOptions, MeasureRequest};
 use crate::commands::measure::plan::plan;
 use crate::commands::measure::study::{Arms, study_text};
-use crate::commands::output::print_text;
-use crate::failure::Failure;
-use stacklab_campaign::CampaignError;
+use crate::failure::{Failure, campaign_error};
+use crate::output::print_text;
 use stacklab_model::{
     CpuScope, Direction, Family, Framing, Io, Length, Pacing, Probe, RunRecord, Transport, Trial, TrialSpec,
 };
@@ -76,20 +75,6 @@ pub(super) fn measure_iperf3(
     ))
 }
 
-impl From<ClientError> for Failure {
-    fn from(error: ClientError) -> Self {
-        campaign_error(error).into()
-    }
-}
-
-/// How a campaign ends by an error of the client.
-fn campaign_error(error: ClientError) -> CampaignError {
-    match error {
-        ClientError::Interrupted => AgentError::Interrupted.into(),
-        error => CampaignError::Unreachable(error.to_string()),
-    }
-}
-
 fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
     match (common.reverse, request.both) {
         (_, true) => Direction::Both,
@@ -101,7 +86,7 @@ fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
 /// Refuses what a server of iperf3 cannot do.
 fn check(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure> {
     let refuse = |what: &str| {
-        Err(Failure::Usage(format!("{what}: an iperf3 server cannot do this, use an agent of stacklab")))
+        Err(Failure::usage(format!("{what}: an iperf3 server cannot do this, use an agent of stacklab")))
     };
     match request {
         MeasureRequest { probe, .. } if *probe != Probe::Stream => {
@@ -135,8 +120,7 @@ struct Way {
 
 impl Way {
     fn to(there: AgentAddress, common: &CommonOptions) -> Result<Self, Failure> {
-        let here = route_to(&there.address, common.from.as_ref())
-            .map_err(|error| Failure::Unreachable(error.to_string()))?;
+        let here = route_to(&there.address, common.from.as_ref()).map_err(Failure::unreachable)?;
         Ok(Way { here, there })
     }
 
@@ -236,7 +220,7 @@ fn print(
         measurement(run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows })
     };
     print_text(&text)?;
-    if run.is_valid() { Ok(()) } else { Err(Failure::InvalidRun) }
+    if run.is_valid() { Ok(()) } else { Err(Failure::invalid_run()) }
 }
 
 /// Both families to one server. It serves one client at a time, so the families' tests alternate, in blocks of one

@@ -4,6 +4,7 @@ mod against;
 mod comparison;
 mod ends;
 mod iperf3;
+pub(crate) mod options;
 pub(crate) mod plan;
 mod slow;
 mod stamp;
@@ -11,13 +12,12 @@ mod study;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::cli::measure::{MeasureOptions, MeasureRequest, Peer};
 use crate::commands::measure::against::against;
 use crate::commands::measure::ends::AgentPair;
+use crate::commands::measure::options::{MeasureOptions, MeasureRequest, Peer};
 use crate::commands::measure::plan::{check, plan};
-use crate::commands::output::print_text;
-use crate::failure::Failure;
-use stacklab_agent::interrupt;
+use crate::failure::{Failure, interrupt_flag};
+use crate::output::print_text;
 use stacklab_campaign::trial::clock_offset::{ClockOffset, one_machine};
 use stacklab_campaign::trial::evidence::Evidence;
 use stacklab_campaign::trial::figures::figures;
@@ -37,12 +37,11 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     if common.peer != Peer::Stamp {
         check(&request)?;
     }
-    let interrupted = interrupt::flag()
-        .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
+    let interrupted = interrupt_flag()?;
     match common.peer {
         Peer::Agent => {}
         Peer::Iperf3 => return iperf3::measure_iperf3(common, &request, interrupted),
-        Peer::Stamp => return stamp::measure(common, &request, options.stamp().as_ref(), interrupted),
+        Peer::Stamp => return stamp::measure(common, &request, options.stamp(), interrupted),
     }
     if let Some(baseline) = common.against {
         return against(common, &request, baseline, interrupted);
@@ -114,7 +113,7 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         eprintln!("stacklab: the figures are of {}, until the interruption", print_duration(sent_ns));
         return Err(AgentError::Interrupted.into());
     }
-    if run.is_valid() { Ok(()) } else { Err(Failure::InvalidRun) }
+    if run.is_valid() { Ok(()) } else { Err(Failure::invalid_run()) }
 }
 
 fn rows(request: &MeasureRequest) -> bool {

@@ -1,6 +1,6 @@
 //! Builds a trial and its specification from a request.
 
-use crate::cli::measure::{MeasureRequest, Pace};
+use crate::commands::measure::options::{MeasureRequest, Pace};
 use stacklab_campaign::CampaignError;
 use stacklab_model::{
     Cell, CellSettings, CpuScope, Direction, Family, Framing, HEADER_BYTES, Io, IoChoice, Metric, Pacing,

@@ -1,7 +1,7 @@
 //! Paths that are too slow for slices of milliseconds: what they show in a short trial decides how their families are
 //! compared.
 
-use crate::cli::measure::{CommonOptions, MeasureRequest};
+use crate::commands::measure::options::{CommonOptions, MeasureRequest};
 use crate::commands::measure::study::{Arms, LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS, study_text, trial_ns};
 use crate::failure::Failure;
 use stacklab_campaign::rig::rigs::Rigs;
@@ -110,7 +110,7 @@ fn by_turns(transport: Transport, time_ns: u64, looked_ns: u64, shown: &[Shown])
     let needed_ns = besides_ns + trials * least_ns;
     if needed_ns > time_ns + MORE_NS {
         let seconds = needed_ns.div_ceil(1_000_000_000);
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "the path is too slow to compare both families in this time: over {family} it carries {rate:.0} kbit/s, \
              and takes {:.1} s to empty after each trial; use -t {seconds} or more, or measure each family alone",
             slowest.emptying_ns as f64 / 1e9
@@ -158,7 +158,7 @@ mod tests {
         assert!(longer > trial_ns);
         let slower = [path(64e3, 8 * second), path(64e3, 8 * second)];
         // 18 s until now, six blocks of two trials of 0.7 s and what they need besides.
-        let error = by_turns(Transport::Udp, 20 * second, 18 * second, &slower).unwrap_err().to_string();
+        let error = by_turns(Transport::Udp, 20 * second, 18 * second, &slower).unwrap_err().printed();
         assert!(error.contains("64 kbit/s") && error.contains("-t 123 or more"), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! The study of `stacklab measure .. --against FAMILY`.
 
-use crate::cli::measure::{CommonOptions, MeasureRequest, Pace};
+use crate::commands::measure::options::{CommonOptions, MeasureRequest, Pace};
 use crate::commands::measure::plan::{best_io, default_size};
 use crate::failure::Failure;
 use stacklab_model::{Family, Length, Pacing, Probe, Transport};
@@ -57,7 +57,7 @@ pub(super) fn study_text(
     arms: Arms,
 ) -> Result<String, Failure> {
     let refuse =
-        |what: &str| Err(Failure::Usage(format!("{what} cannot be combined with --against: leave one out")));
+        |what: &str| Err(Failure::usage(format!("{what} cannot be combined with --against: leave one out")));
     let MeasureRequest { probe, transport, framing, flows, .. } = *request;
     let Length::Time(time_ns) = request.length else { return refuse("a number of messages (-n)") };
     match probe {

@@ -1,7 +1,7 @@
 //! From a command line to a specification.
 
-use crate::cli::measure::{MeasureOptions, MeasureRequest};
 use crate::cli::{Cli, Command};
+use crate::commands::measure::options::{MeasureOptions, MeasureRequest};
 use crate::commands::measure::plan::{check, plan};
 use clap::Parser;
 use stacklab_agent::PORT;

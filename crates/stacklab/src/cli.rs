@@ -1,34 +1,21 @@
 //! The command line.
 
-pub(crate) mod agent;
-pub(crate) mod compare;
-pub(crate) mod explain;
-pub(crate) mod image;
-pub(crate) mod import;
-pub(crate) mod lab;
-pub(crate) mod measure;
-pub(crate) mod path;
-pub(crate) mod quantities;
-pub(crate) mod reference;
-pub(crate) mod report;
-pub(crate) mod run;
-pub(crate) mod study;
-pub(crate) mod tools;
-
-use agent::AgentCommand;
+use crate::commands::agent::AgentCommand;
+use crate::commands::compare::CompareOptions;
+use crate::commands::explain::ExplainOptions;
+use crate::commands::image::ImageCommand;
+use crate::commands::import::ImportOptions;
+use crate::commands::lab::LabCommand;
+use crate::commands::measure::options::MeasureOptions;
+use crate::commands::path::PathOptions;
+use crate::commands::reference::ReferenceCommand;
+use crate::commands::replicate::ReplicateOptions;
+use crate::commands::report::{ExportOptions, ReportOptions};
+use crate::commands::run::RunOptions;
+use crate::commands::serve::ServeOptions;
+use crate::commands::study::{StudyCommand, StudyOptions};
+use crate::commands::tools::{CompletionsOptions, GuestOptions, ManOptions, SshCleanOptions};
 use clap::{Parser, Subcommand};
-use compare::CompareOptions;
-use explain::ExplainOptions;
-use image::ImageCommand;
-use import::ImportOptions;
-use lab::LabCommand;
-use measure::MeasureOptions;
-use path::PathOptions;
-use reference::ReferenceCommand;
-use report::{ExportOptions, ReportOptions, ServeOptions};
-use run::{ReplicateOptions, RunOptions, StudyOptions};
-use study::StudyCommand;
-use tools::{CompletionsOptions, GuestOptions, ManOptions, SshCleanOptions};
 
 const EXIT_CODES: &str = "\
 Exit codes:

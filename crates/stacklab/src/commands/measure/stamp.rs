@@ -1,13 +1,11 @@
 //! `stacklab measure echo --peer stamp`: delays and losses both ways to a STAMP or TWAMP-Light reflector.
 
-mod print;
-
-use crate::cli::measure::{CommonOptions, MeasureRequest, StampRequest};
 use crate::commands::measure::ends::addresses;
-use crate::commands::measure::stamp::print::{Measured, json, text};
-use crate::commands::output::print_text;
+use crate::commands::measure::options::{CommonOptions, MeasureRequest, Pace, StampOptions};
 use crate::failure::Failure;
-use stacklab_model::{Length, Transport};
+use crate::output::print_text;
+use stacklab_model::{Length, Pacing, Transport};
+use stacklab_protocols::stamp::report::{Measured, json, text};
 use stacklab_protocols::stamp::{
     self, ClassOfService, Codec, ErrorEstimate, Extensions, SENDER_TTL, Session, SessionError, TimestampInfo,
 };
@@ -18,6 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Most packets of a session: the delays of all are in memory until the end.
 const MOST_PACKETS: u64 = 1_000_000;
+/// Packets per second without --pps.
+const PER_SECOND: f64 = 100.0;
 
 /// Exchanges packets with a reflector and prints what they say.
 ///
@@ -26,41 +26,44 @@ const MOST_PACKETS: u64 = 1_000_000;
 pub(super) fn measure(
     common: &CommonOptions,
     request: &MeasureRequest,
-    peer: Option<&StampRequest>,
+    peer: Option<&StampOptions>,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
     let peer = fits(common, request, peer)?;
+    let per_second = match request.pace {
+        Pace::As(Pacing::Schedule(per_second)) => per_second,
+        _ => PER_SECOND,
+    };
     let packets = match request.length {
         Length::Packets(packets) => packets,
-        Length::Time(ns) => (peer.per_second * ns as f64 / 1e9) as u64,
+        Length::Time(ns) => (per_second * ns as f64 / 1e9) as u64,
     };
     if packets > MOST_PACKETS {
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "a session has at most {MOST_PACKETS} packets: send fewer with -n, -t or --pps"
         )));
     }
     let key = common.key_file.as_deref().map(stamp::key).transpose();
-    let key = key.map_err(|error| Failure::Usage(error.to_string()))?;
+    let key = key.map_err(Failure::usage)?;
     let session = session(request, peer, Codec::new(key.clone()))?;
     let there = addresses(common)?.swap_remove(0);
-    let route = route_to(&there.address, common.from.as_ref())
-        .map_err(|error| Failure::Unreachable(error.to_string()))?;
+    let route = route_to(&there.address, common.from.as_ref()).map_err(Failure::unreachable)?;
     let spec = ExchangeSpec {
         from: route.address.clone(),
         to: there.socket,
-        per_second: peer.per_second,
+        per_second,
         length: request.length,
         tuning: request.tuning.clone(),
         ttl: SENDER_TTL,
-        clock_error_ns: peer.clock_error_ns,
+        clock_error_ns: peer.clock_error,
         own_error_ns: clock_error_ns(),
     };
     let report = exchange(&spec, &session, interrupted).map_err(|error| match error {
         PeerError::Interrupted => AgentError::Interrupted.into(),
         PeerError::Refused(_) => {
-            Failure::Unreachable(format!("{error}: start a STAMP reflector there, or name its port with -p"))
+            Failure::unreachable(format!("{error}: start a STAMP reflector there, or name its port with -p"))
         }
-        PeerError::Engine(error) => Failure::Unreachable(error.to_string()),
+        PeerError::Engine(error) => Failure::unreachable(error.to_string()),
     })?;
     let measured = Measured {
         host: common.host.clone(),
@@ -69,7 +72,7 @@ pub(super) fn measure(
         session: session.number(),
         authenticated: key.is_some(),
         bytes: session.bytes(),
-        per_second: peer.per_second,
+        per_second,
         said: session.said(),
         report,
     };
@@ -78,23 +81,23 @@ pub(super) fn measure(
         return Err(AgentError::Interrupted.into());
     }
     if measured.report.numbers.answers == 0 {
-        return Err(Failure::Unreachable(format!(
+        return Err(Failure::unreachable(format!(
             "{there} did not answer: check whether a STAMP reflector runs there, whether UDP passes the firewalls, and \
              whether it requires another key (--key-file)"
         )));
     }
     let contradicted = measured.report.clock.is_none_or(|clock| clock.contradicted);
-    if contradicted || measured.report.clock_was_set { Err(Failure::InvalidRun) } else { Ok(()) }
+    if contradicted || measured.report.clock_was_set { Err(Failure::invalid_run()) } else { Ok(()) }
 }
 
 /// Refuses what a reflector cannot be asked.
 fn fits<'a>(
     common: &CommonOptions,
     request: &MeasureRequest,
-    peer: Option<&'a StampRequest>,
-) -> Result<&'a StampRequest, Failure> {
+    peer: Option<&'a StampOptions>,
+) -> Result<&'a StampOptions, Failure> {
     let refuse =
-        |what: &str| Failure::Usage(format!("{what} cannot be combined with --peer stamp: leave one out"));
+        |what: &str| Failure::usage(format!("{what} cannot be combined with --peer stamp: leave one out"));
     let peer = peer.ok_or_else(|| refuse("another measurement than echo"))?;
     for (given, option) in [
         (request.transport == Transport::Tcp, "--tcp"),
@@ -113,14 +116,14 @@ fn fits<'a>(
 }
 
 /// The session that is asked for.
-fn session(request: &MeasureRequest, peer: &StampRequest, codec: Codec) -> Result<Session, Failure> {
+fn session(request: &MeasureRequest, peer: &StampOptions, codec: Codec) -> Result<Session, Failure> {
     let class = request.tuning.dscp.map(|asked| ClassOfService { asked, ..ClassOfService::default() });
-    let timestamps = peer.times.then(TimestampInfo::default);
+    let timestamps = peer.stamp_times.then(TimestampInfo::default);
     let extensions = Extensions { class, timestamps, padding: None };
     let octets = request.size.map(|size| size as usize);
-    let error = ErrorEstimate::new(peer.format, clock_error_ns());
-    Session::new(codec, extensions, octets, peer.session, error).map_err(|error| match error {
-        SessionError::Size { .. } => Failure::Usage(format!("-l {error}")),
-        SessionError::Random(reason) => Failure::System { attempted: "get a random number", reason },
+    let error = ErrorEstimate::new(peer.stamp_format, clock_error_ns());
+    Session::new(codec, extensions, octets, peer.stamp_session, error).map_err(|error| match error {
+        SessionError::Size { .. } => Failure::usage(format!("-l {error}")),
+        SessionError::Random(reason) => Failure::step("get a random number")(reason),
     })
 }

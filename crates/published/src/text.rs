@@ -1,49 +1,11 @@
-//! `stacklab reference`.
+//! Published studies as documents: the list, a study, and the audit.
 
-mod airtime;
+use crate::{Audited, Claim, PublishedTable, Reference, STUDIES, StudyName, audit, published_tables};
+use stacklab_model::Difference;
+use stacklab_report::{Block, Footnotes, Table, WIDTH};
 
-use crate::cli::reference::ReferenceCommand;
-use crate::commands::output::{print_text, width};
-use crate::failure::Failure;
-use stacklab_model::{Difference, nearest};
-use stacklab_published::{
-    Audited, Claim, PublishedTable, Reference, STUDIES, StudyName, audit, audit_json, published_tables, study,
-};
-use stacklab_report::{Block, Footnotes, OutputFormat, Table, WIDTH, text};
-
-/// Lists, shows or audits published studies; prints the airtime model.
-pub(crate) fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
-    let all = Reference::built_in()?;
-    print_text(&match command {
-        ReferenceCommand::List => text(&list(&all), width()),
-        ReferenceCommand::Show(options) => text(&show(named(&options.study)?, &all), width()),
-        ReferenceCommand::Audit(options) => {
-            let audited = audit(&all.claims);
-            match options.format {
-                OutputFormat::Json => audit_json(&audited),
-                _ => text(&audit_blocks(&audited), width()),
-            }
-        }
-        ReferenceCommand::Airtime(options) => text(&airtime::airtime(options)?, width()),
-    })
-}
-
-/// The study with this name.
-///
-/// # Errors
-/// When there is none; lists the existing names.
-pub(crate) fn named(name: &str) -> Result<&'static StudyName, Failure> {
-    let names = STUDIES.each_ref().map(|study| study.name);
-    study(name).ok_or_else(|| {
-        let meant = nearest(name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        Failure::Usage(format!(
-            "there is no published study `{name}`: expected one of {}{meant}",
-            names.join(", ")
-        ))
-    })
-}
-
-fn list(all: &Reference) -> Vec<Block> {
+/// The studies with the number of figures, stated differences and findings.
+pub fn list(all: &Reference) -> Vec<Block> {
     let own = STUDIES.each_ref().map(|study| all.of(study.name));
     let counts = |count: fn(&Reference) -> usize| own.iter().map(|own| count(own).to_string()).collect();
     let mut table = Table::default();
@@ -63,7 +25,8 @@ fn list(all: &Reference) -> Vec<Block> {
     ]
 }
 
-fn show(study: &StudyName, all: &Reference) -> Vec<Block> {
+/// A study's tables, stated differences and findings.
+pub fn show(study: &StudyName, all: &Reference) -> Vec<Block> {
     let own = all.of(study.name);
     let mut blocks = vec![Block::Title(study.name.to_owned()), Block::Text(study.subject.to_owned())];
     for table in published_tables(&own.figures) {
@@ -73,7 +36,7 @@ fn show(study: &StudyName, all: &Reference) -> Vec<Block> {
     blocks.push(Block::Heading("Differences that it states".to_owned()));
     blocks.push(Block::Table(audit_table(&audit(&own.claims), false)));
     blocks.push(Block::Heading("Directions that it finds".to_owned()));
-    let finding = |finding: &stacklab_published::Finding| {
+    let finding = |finding: &crate::Finding| {
         format!("{} ({}; {}): {}", finding.id, finding.location, finding.scope_text, finding.statement)
     };
     blocks.push(Block::List(own.findings.iter().map(finding).collect()));
@@ -95,7 +58,8 @@ fn published(published: &PublishedTable) -> Table {
     if full.width() <= WIDTH.prose { full } else { with_systems(&|notes, os| notes.mark(os)) }
 }
 
-fn audit_blocks(audited: &[Audited<'_>]) -> Vec<Block> {
+/// Every stated difference with the formulas that reproduce it.
+pub fn audit_blocks(audited: &[Audited<'_>]) -> Vec<Block> {
     let mut blocks = vec![Block::Title("Stated differences, recomputed from the printed figures".to_owned())];
     for study in STUDIES {
         let own: Vec<_> =

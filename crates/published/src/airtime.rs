@@ -1,7 +1,5 @@
-//! `stacklab reference airtime`.
+//! The airtime model of IEEE 802.11n as a document.
 
-use crate::cli::reference::AirtimeOptions;
-use crate::failure::Failure;
 use stacklab_model::wifi::{
     AccessCategory, Aggregation, Band, Edca, LegacyRate, Radio, RadioSettings, Role, Security, WifiError,
     group_mpdu_bytes, mpdu_bytes,
@@ -20,17 +18,12 @@ const GROUP_PACKETS: [(&str, u32); 3] =
     [("ARP", 28), ("neighbour solicitation", 72), ("router advertisement", 104)];
 const GROUP_RATES: [LegacyRate; 2] = [LegacyRate::Dsss1, LegacyRate::Ofdm6];
 
-/// The formula's table for a channel.
+/// The capacity of a channel for each family, size and security.
 ///
 /// # Errors
 /// A channel that does not exist.
-pub(super) fn airtime(options: &AirtimeOptions) -> Result<Vec<Block>, Failure> {
-    blocks(options).map_err(|error| Failure::Usage(error.to_string()))
-}
-
-fn blocks(options: &AirtimeOptions) -> Result<Vec<Block>, WifiError> {
-    let AirtimeOptions { band, width, guard, mcs } = *options;
-    let settings = RadioSettings { band, width, guard, mcs, ..RadioSettings::default() };
+pub fn airtime(settings: &RadioSettings) -> Result<Vec<Block>, WifiError> {
+    let &RadioSettings { band, width, guard, mcs, .. } = settings;
     let rate = Radio::new(settings.clone())?.data_rate() / 1e6;
     let mut blocks = vec![
         Block::Title("Airtime of IEEE 802.11n".to_owned()),
@@ -50,7 +43,7 @@ fn blocks(options: &AirtimeOptions) -> Result<Vec<Block>, WifiError> {
         blocks.push(Block::Table(goodput(&radio)));
     }
     blocks.push(Block::Heading("Frames to a group, microseconds".to_owned()));
-    blocks.push(Block::Table(group_frames(&settings)?));
+    blocks.push(Block::Table(group_frames(settings)?));
     blocks.push(Block::Heading("Formula".to_owned()));
     blocks.push(Block::List(
         [
@@ -106,12 +99,14 @@ mod tests {
     use stacklab_model::wifi::{Guard, Width};
     use stacklab_report::{WIDTH, text};
 
-    const STUDY: AirtimeOptions =
-        AirtimeOptions { band: Band::Ghz2, width: Width::Mhz40, guard: Guard::Short, mcs: 15 };
+    fn of_study() -> RadioSettings {
+        let (band, width, guard) = (Band::Ghz2, Width::Mhz40, Guard::Short);
+        RadioSettings { band, width, guard, mcs: 15, ..RadioSettings::default() }
+    }
 
     #[test]
     fn the_table_has_the_worked_figures() {
-        let text = text(&airtime(&STUDY).unwrap(), WIDTH);
+        let text = text(&airtime(&of_study()).unwrap(), WIDTH);
         let cells = |begins: &[&str]| {
             let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
             lines.find(|cells| cells.starts_with(begins)).map(|cells| cells.join(" "))
@@ -123,13 +118,13 @@ mod tests {
 
     #[test]
     fn five_ghz_has_no_frames_of_802_11b() {
-        let text = text(&airtime(&AirtimeOptions { band: Band::Ghz5, ..STUDY }).unwrap(), WIDTH);
+        let text = text(&airtime(&RadioSettings { band: Band::Ghz5, ..of_study() }).unwrap(), WIDTH);
         assert!(!text.contains("1 Mbit/s") && text.contains("6 Mbit/s"), "{text}");
     }
 
     #[test]
     fn a_channel_that_does_not_exist_is_refused() {
-        let error = airtime(&AirtimeOptions { mcs: 16, ..STUDY }).unwrap_err().to_string();
+        let error = airtime(&RadioSettings { mcs: 16, ..of_study() }).unwrap_err().to_string();
         assert_eq!(error, "there is no MCS 16: expected 0 to 15");
     }
 }

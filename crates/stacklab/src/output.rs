@@ -18,12 +18,12 @@ pub(crate) fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result
     let is_record =
         record.canonicalize().is_ok_and(|record| path.canonicalize().is_ok_and(|path| path == record));
     if is_record {
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "--out names the record itself, {}, which would be lost: name another file",
             path.display()
         )));
     }
-    write(path, bytes).map_err(|reason| Failure::Output { what: path.display().to_string(), reason })
+    write(path, bytes).map_err(Failure::step(format!("write {}", path.display())))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -93,7 +93,7 @@ pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
 
 /// The same, of any bytes.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
-    write_stdout(bytes).map_err(|reason| Failure::Output { what: "to standard output".to_owned(), reason })
+    write_stdout(bytes).map_err(Failure::step("write to standard output"))
 }
 
 /// The same, with the system's reason as error.
@@ -108,6 +108,7 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::OTHER;
 
     #[test]
     fn json_is_asked_for_by_its_options_alone() {
@@ -131,10 +132,7 @@ mod tests {
         }
         for out in names {
             let refusal = output(&record, Some(&out), b"a report").unwrap_err();
-            assert!(
-                matches!(&refusal, Failure::Usage(text) if text.contains("the record itself")),
-                "{refusal}"
-            );
+            assert!(refusal.printed().contains("the record itself"), "{refusal:?}");
             assert_eq!(std::fs::read(&record).unwrap(), b"a record");
         }
     }
@@ -152,7 +150,7 @@ mod tests {
         // The temporary file cannot be written.
         std::fs::create_dir(folder.path().join(".a.html.part")).unwrap();
         let failure = output(&record, Some(&out), b"new").unwrap_err();
-        assert!(matches!(failure, Failure::Output { .. }), "{failure}");
+        assert_eq!(failure.code, OTHER, "{failure:?}");
         assert_eq!(std::fs::read(&out).unwrap(), b"short");
     }
 

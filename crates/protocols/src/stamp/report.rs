@@ -1,13 +1,14 @@
-//! The output of a measurement with a STAMP reflector.
+//! The report of a session, as text and JSON.
 
+use crate::stamp::{Extensions, SENDER_TTL};
 use serde_json::{Value, json};
 use stacklab_model::{Delays, printable_lines};
-use stacklab_protocols::stamp::{Extensions, SENDER_TTL};
 use stacklab_traffic::peer::{Clock, ExchangeReport, LossByDirection, Ways};
 use std::fmt::Write;
 
 /// A session and what it gave.
-pub(super) struct Measured {
+#[derive(Debug)]
+pub struct Measured {
     /// The host as the user named it.
     pub host: String,
     /// Own address.
@@ -49,8 +50,8 @@ fn hops(measured: &Measured) -> Option<u8> {
     measured.report.numbers.ttl.map(|ttl| SENDER_TTL - ttl)
 }
 
-/// For people.
-pub(super) fn text(measured: &Measured) -> String {
+/// The report for people.
+pub fn text(measured: &Measured) -> String {
     let Measured { report, host, from, to, session, bytes, per_second, .. } = measured;
     let mode = if measured.authenticated { "authenticated" } else { "unauthenticated" };
     let mut text = format!(
@@ -143,8 +144,8 @@ fn losses_text(losses: &LossByDirection) -> String {
     }
 }
 
-/// For programs. Times are milliseconds; what is not known is null.
-pub(super) fn json(measured: &Measured) -> String {
+/// The report for programs. Times are milliseconds; what is not known is null.
+pub fn json(measured: &Measured) -> String {
     let Measured { report, .. } = measured;
     let delays = |delays: &Delays| {
         let mut figures: serde_json::Map<String, Value> = PERCENTILES

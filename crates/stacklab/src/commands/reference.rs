@@ -1,9 +1,12 @@
-//! Published studies, and the airtime model.
+//! `stacklab reference`.
 
-use crate::cli::quantities::format;
+use crate::failure::Failure;
+use crate::output::{print_text, width};
+use crate::quantities::format;
 use clap::{Args, Subcommand};
-use stacklab_model::wifi::{Band, Guard, Width};
-use stacklab_report::OutputFormat;
+use stacklab_model::wifi::{Band, Guard, RadioSettings, Width};
+use stacklab_published::{Reference, airtime, audit, audit_blocks, audit_json, list, show, study};
+use stacklab_report::{OutputFormat, text};
 
 /// The subcommands of `reference`.
 #[derive(Debug, Subcommand)]
@@ -18,7 +21,6 @@ pub(crate) enum ReferenceCommand {
     Airtime(AirtimeOptions),
 }
 
-/// Options of `reference show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowOptions {
     /// The study; see: stacklab reference list
@@ -26,7 +28,6 @@ pub(crate) struct ShowOptions {
     pub study: String,
 }
 
-/// Options of `reference audit`.
 #[derive(Debug, Args)]
 pub(crate) struct AuditOptions {
     /// text, or json: an object for each stated difference
@@ -49,4 +50,27 @@ pub(crate) struct AirtimeOptions {
     /// Modulation and coding scheme, 0 to 15
     #[arg(long, value_name = "INDEX", default_value_t = 15)]
     pub mcs: u8,
+}
+
+/// Lists, shows or audits published studies; prints the airtime model.
+pub(crate) fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
+    let all = Reference::built_in()?;
+    print_text(&match command {
+        ReferenceCommand::List => text(&list(&all), width()),
+        ReferenceCommand::Show(options) => {
+            text(&show(study(&options.study).map_err(Failure::usage)?, &all), width())
+        }
+        ReferenceCommand::Audit(options) => {
+            let audited = audit(&all.claims);
+            match options.format {
+                OutputFormat::Json => audit_json(&audited),
+                _ => text(&audit_blocks(&audited), width()),
+            }
+        }
+        ReferenceCommand::Airtime(options) => {
+            let AirtimeOptions { band, width: channel, guard, mcs } = *options;
+            let settings = RadioSettings { band, width: channel, guard, mcs, ..RadioSettings::default() };
+            text(&airtime(&settings).map_err(Failure::usage)?, width())
+        }
+    })
 }

@@ -1,17 +1,13 @@
 //! The options of `stacklab measure`.
 
-mod peer;
-
-use crate::cli::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
-use clap::{ArgAction, Args, Subcommand};
-use peer::PeerOptions;
-pub(crate) use peer::{Peer, StampRequest};
+use crate::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use stacklab_agent::tls::Fingerprint;
 use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, ScopedAddr, Transport, Tuning};
+use stacklab_protocols::stamp::TimeFormat;
 use stacklab_traffic::host::zone::written_here;
 use std::path::PathBuf;
 
-/// What is measured.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum MeasureOptions {
     /// Throughput, retransmits and CPU time of a TCP stream
@@ -42,7 +38,6 @@ Examples:
     Connect(ConnectOptions),
 }
 
-/// Options of `measure tcp`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TcpOptions {
     #[command(flatten)]
@@ -59,7 +54,6 @@ pub(crate) struct TcpOptions {
     tcp: TcpTuning,
 }
 
-/// Options of `measure udp`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct UdpOptions {
     #[command(flatten)]
@@ -70,7 +64,6 @@ pub(crate) struct UdpOptions {
     stream: StreamOptions,
 }
 
-/// Options of `measure echo`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EchoOptions {
     #[command(flatten)]
@@ -96,12 +89,11 @@ pub(crate) struct EchoOptions {
     #[arg(long, conflicts_with_all = ["tcp", "pps"])]
     at_interface: bool,
     #[command(flatten)]
-    peer: PeerOptions,
+    peer: StampOptions,
     #[command(flatten)]
     tuning: TcpTuning,
 }
 
-/// Options of `measure connect`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConnectOptions {
     #[command(flatten)]
@@ -110,7 +102,6 @@ pub(crate) struct ConnectOptions {
     tuning: TcpTuning,
 }
 
-/// Options of every measurement.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CommonOptions {
     /// Name or address of the host that runs `stacklab agent --listen`, or its addresses separated by commas; a
@@ -170,7 +161,6 @@ pub(crate) struct CommonOptions {
     pub json: bool,
 }
 
-/// Options of messages.
 #[derive(Debug, Clone, Args)]
 struct MessageOptions {
     /// Bytes per message, at least 32; K and M are powers of 1024 [default: tcp 128K, udp 1400, echo 64]
@@ -193,7 +183,6 @@ fn framing(text: &str) -> Result<Framing, String> {
     }
 }
 
-/// Options of streams.
 #[derive(Debug, Clone, Args)]
 struct StreamOptions {
     /// Parallel flows, each with a separate socket
@@ -217,11 +206,9 @@ struct StreamOptions {
     interval: u64,
 }
 
-/// An I/O path, or `None` to leave it to the program. (An alias, since clap takes an `Option` for one that may be left
-/// out.)
+/// An alias, since clap takes an `Option` for an argument that may be left out.
 type Choice = std::option::Option<Io>;
 
-/// Options of TCP sockets.
 #[derive(Debug, Clone, Args)]
 struct TcpTuning {
     /// TCP congestion control, for example cubic or bbr
@@ -235,52 +222,37 @@ struct TcpTuning {
     nodelay: Option<bool>,
 }
 
-/// What options ask for, alike for every kind of measurement.
+/// The options, in the same form for every kind of measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MeasureRequest {
-    /// Which probe.
     pub probe: Probe,
-    /// Over which transport.
     pub transport: Transport,
-    /// When messages leave.
     pub pace: Pace,
-    /// Bytes per message; `None` where the user leaves it to the program.
+    /// Bytes per message; the program chooses without.
     pub size: Option<u32>,
-    /// What a message is.
     pub framing: Framing,
-    /// How messages get into the kernel; `None` where the user leaves it to the program.
+    /// The program chooses without.
     pub io: Option<Io>,
-    /// Flows at once.
     pub flows: u32,
-    /// Both directions at the same time.
     pub both: bool,
-    /// When the measured part ends.
     pub length: Length,
-    /// Nanoseconds of warm-up.
     pub warmup_ns: u64,
-    /// Nanoseconds of a row; 0 for no rows.
+    /// Length of a row; 0 for no rows.
     pub interval_ns: u64,
-    /// Nanoseconds of polling.
     pub poll_ns: u64,
-    /// Whether the round trip is taken at the interface too.
     pub at_interface: bool,
-    /// Whether a stream's one-way delays are asked for.
     pub delays: bool,
-    /// Socket options.
     pub tuning: Tuning,
 }
 
-/// When messages leave, as the user says it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Pace {
-    /// Said in full.
     As(Pacing),
     /// Bits of payload per second.
     Bits(f64),
 }
 
 impl MeasureOptions {
-    /// The options that all have.
     pub(crate) fn common(&self) -> &CommonOptions {
         match self {
             MeasureOptions::Tcp(options) => &options.common,
@@ -290,13 +262,11 @@ impl MeasureOptions {
         }
     }
 
-    /// What a STAMP reflector is asked; `None` for another measurement than an echo.
-    pub(crate) fn stamp(&self) -> Option<StampRequest> {
-        let MeasureOptions::Echo(EchoOptions { peer, pps, .. }) = self else { return None };
-        Some(peer.stamp(*pps))
+    pub(crate) fn stamp(&self) -> Option<&StampOptions> {
+        let MeasureOptions::Echo(options) = self else { return None };
+        Some(&options.peer)
     }
 
-    /// What they ask for.
     pub(crate) fn request(&self) -> MeasureRequest {
         match self {
             MeasureOptions::Tcp(TcpOptions { common, message, stream, delays, tcp }) => {
@@ -339,9 +309,12 @@ impl MeasureOptions {
 }
 
 impl CommonOptions {
-    /// The port on which the peer listens.
     pub(crate) fn port(&self) -> u16 {
-        self.port.unwrap_or(self.peer.port())
+        self.port.unwrap_or(match self.peer {
+            Peer::Agent => stacklab_agent::PORT,
+            Peer::Iperf3 => stacklab_protocols::iperf3::PORT,
+            Peer::Stamp => stacklab_protocols::stamp::PORT,
+        })
     }
 
     fn request(&self, probe: Probe, transport: Transport, tcp: Option<&TcpTuning>) -> MeasureRequest {
@@ -395,5 +368,40 @@ impl StreamOptions {
         };
         let StreamOptions { flows, bidir, io, interval, .. } = *self;
         MeasureRequest { pace, flows, both: bidir, io, interval_ns: interval, ..request }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Peer {
+    Agent,
+    Iperf3,
+    Stamp,
+}
+
+/// Options of an echo with a STAMP reflector. Packets leave on a schedule: 100 a second, or --pps. --key-file has the
+/// key of authenticated packets, as hexadecimal digits; -S asks for answers with the same code point.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StampOptions {
+    /// Session identifier, 1 to 65535; default: random
+    #[arg(long, value_name = "NUMBER", requires = "peer", value_parser = clap::value_parser!(u16).range(1..))]
+    pub stamp_session: Option<u16>,
+    /// Request the timestamp information TLV: the reflector's synchronisation and timestamping
+    #[arg(long, requires = "peer")]
+    pub stamp_times: bool,
+    /// Format of timestamps, sent and requested: ntp (seconds since 1900 and a binary fraction) or ptp (seconds since
+    /// 1970 and nanoseconds: the truncated format of PTPv2, as UTC)
+    #[arg(long, value_name = "FORMAT", requires = "peer", default_value = "ntp", value_parser = time_format)]
+    pub stamp_format: TimeFormat,
+    /// Maximum difference of both hosts' clocks: 0 on one machine, 1us with PTP. Default: from both hosts'
+    /// synchronisation, or else an offset estimated from the delays
+    #[arg(long, value_name = "TIME", requires = "peer", value_parser = time)]
+    pub clock_error: Option<u64>,
+}
+
+fn time_format(name: &str) -> Result<TimeFormat, String> {
+    match name {
+        "ntp" => Ok(TimeFormat::Ntp),
+        "ptp" => Ok(TimeFormat::Ptp),
+        _ => Err("expected ntp or ptp".to_owned()),
     }
 }

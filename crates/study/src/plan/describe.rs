@@ -1,0 +1,94 @@
+//! A plan as text.
+
+use crate::{Plan, Study};
+use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
+use std::fmt::Write;
+
+impl Plan {
+    /// The testbed, the levels, the estimated time and the first block.
+    pub fn describe(&self, study: &Study) -> String {
+        let mut text = format!("{}\n\n", study.title);
+        let mut line = |line: String| {
+            text += &line;
+            text.push('\n');
+        };
+        let LinkConfig { rate, mtu, offloads } = &study.link_config;
+        let rate = rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string());
+        let hosts = match &study.topology {
+            Topology::Wifi(network) => format!("station, access point, station: {network}"),
+            Topology::Link => "two hosts, one link".to_owned(),
+            Topology::Routed(_) => "client, router, router, client, each of three links".to_owned(),
+        };
+        line(format!(
+            "Testbed     {hosts}: {rate}, MTU {mtu}, offloads {}",
+            if *offloads { "on" } else { "off" }
+        ));
+        if let Topology::Routed(links) = &study.topology {
+            for (name, link) in links.all().iter().filter(|(_, link)| link.impairs()) {
+                line(format!("{name:<11} {}, each way", link.impairments().join(", ")));
+            }
+        }
+        if let Some(bottleneck) = study.topology.bottleneck(&study.link_config) {
+            line(format!("Bottleneck  {bottleneck}"));
+        }
+        for factor in Factor::ALL {
+            let mut levels: Vec<String> = Vec::new();
+            for level in study.cells.iter().map(|cell| cell.level(*factor)).filter(|level| !level.is_empty())
+            {
+                if !levels.contains(&level) {
+                    levels.push(level);
+                }
+            }
+            if !levels.is_empty() {
+                line(format!("{:<11} {}", factor.name(), levels.join(", ")));
+            }
+        }
+        line(format!("Cells       {}", study.cells.len()));
+        for probe in &study.probes {
+            line(format!("{:<11} {}", probe.probe.name(), describe_probe(probe)));
+        }
+        let questions = study.questions();
+        line(format!("Comparisons {}", questions.len()));
+        for comparison in &study.comparisons {
+            line(format!(
+                "            {} {} beside {}",
+                comparison.factor, comparison.candidate, comparison.baseline
+            ));
+        }
+        let turns = if self.interleaves_any() { "interleaved" } else { "sequential" };
+        line(format!("Arms        {turns}"));
+        let estimate = self.estimate(study);
+        line(format!(
+            "Trials      {} a block, {} to {} blocks",
+            estimate.trials_per_block, study.rule.min, study.rule.max
+        ));
+        line(format!(
+            "Time        {} a block, {} to {} in all{}{}",
+            print_duration(estimate.block_ns),
+            print_duration(estimate.min_ns),
+            print_duration(estimate.max_ns),
+            study.rule.budget_ns.map_or_else(String::new, |ns| format!(" (budget {})", print_duration(ns))),
+            if estimate.assumed { ", where runs end by packets: at an assumed rate" } else { "" }
+        ));
+        line(format!("\nThe first block, from seed {}:", self.seed()));
+        for trial in self.block(0) {
+            let _ = writeln!(text, "{:>4}  {:<9} {}", trial.position + 1, trial.probe.name(), trial.cell);
+        }
+        text
+    }
+}
+
+fn describe_probe(probe: &ProbeSpec) -> String {
+    let length = match probe.length {
+        Length::Packets(packets) => format!("{packets} packets"),
+        Length::Time(ns) => print_duration(ns),
+    };
+    let pacing = match probe.pacing {
+        Pacing::Flood => "flood".to_owned(),
+        Pacing::Lockstep => "one outstanding".to_owned(),
+        Pacing::Schedule(per_second) => format!("{per_second} message/s"),
+        pacing @ (Pacing::Link | Pacing::Share(_)) => pacing.to_string(),
+    };
+    let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
+    format!("{length} after {} of warm-up, {pacing}: {}", print_duration(probe.warmup_ns), metrics.join(", "))
+}
