@@ -69,6 +69,23 @@ fn rows_count_bytes_as_they_are_read() {
 }
 
 #[test]
+fn rows_stay_below_the_link_rate_despite_losses() {
+    // The queue is full after half a second: segments are lost, and what is behind them is delivered all at once.
+    let (hosts, _agent) = shaped("rate 512kbit burst 1540 limit 32k");
+    let outcome = measure(&hosts, "tcp --json", &hosts.address(1, Family::Ipv4), 5).expect(code::DONE);
+    let run: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let lost = run["values"]["retransmits"]["measured"].as_f64();
+    assert!(lost.is_some_and(|lost| lost > 0.0), "{outcome}");
+    let series = run["receiver"]["series"].as_array().unwrap_or_else(|| panic!("{outcome}"));
+    let mut bits = vec![0; 60];
+    for row in series {
+        let second = row["start_ns"].as_u64().expect("a start") / 1_000_000_000;
+        bits[second as usize] += 8 * row["bytes"].as_u64().expect("bytes");
+    }
+    assert!(bits[..5].iter().all(|bits| (1..600_000).contains(bits)), "{bits:?}");
+}
+
+#[test]
 fn families_of_a_slow_path_have_trials_in_turns() {
     let (hosts, _agent) = shaped("rate 2mbit burst 1540 limit 64k");
     let both = [Family::Ipv4, Family::Ipv6].map(|family| hosts.address(1, family)).join(",");

@@ -5,6 +5,7 @@ use crate::engine::header::{Header, Phase};
 use crate::engine::receive_loop::{Sink, stop_if};
 use crate::host::cpu::CpuWindow;
 use crate::stats::delay::{DelayRecorder, Variation};
+use crate::stats::held::HeldBack;
 use crate::stats::sequence::{Arrival, SequenceWindow};
 use crate::stats::series::Series;
 use crate::stats::slices::SliceCounter;
@@ -59,6 +60,7 @@ pub(crate) struct ArrivalCounter<'a> {
     complete: usize,
     delays: DelayRecorder,
     series: Series,
+    held_back: HeldBack,
     /// The slices of an interleaved trial.
     slices: Option<SliceCounter>,
     /// Open over the measured arrivals, if their CPU time counts.
@@ -142,6 +144,7 @@ impl<'a> ArrivalCounter<'a> {
             complete: 0,
             delays: DelayRecorder::new(),
             series: Series::new(spec.probe.interval_ns),
+            held_back: HeldBack::new(),
             slices: SliceCounter::new(spec),
             cpu: None,
             answer: None,
@@ -252,9 +255,22 @@ impl<'a> ArrivalCounter<'a> {
             return;
         }
         self.received.first_ns = now;
+        self.held_back.clear();
         self.cpu.iter_mut().for_each(CpuWindow::open);
         // The first arrival on any thread starts the series of all threads.
         let _ = self.shared.first_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Counts the bytes that the kernel had held back in the rows in which they arrived, and returns the others.
+    fn record_held_back(&mut self, mut bytes: u64) -> u64 {
+        while bytes > 0
+            && let Some(held) = self.held_back.deliver(bytes)
+        {
+            let since = |at: Nanos| at.saturating_sub(self.shared.first_ns.load(Ordering::Relaxed));
+            self.series.record_evenly(since(held.from), since(held.to), held.bytes);
+            bytes -= held.bytes;
+        }
+        bytes
     }
 
     fn measured(&mut self, place: usize, header: Header, bytes: u64, now: Nanos) {
@@ -288,6 +304,7 @@ impl<'a> ArrivalCounter<'a> {
             self.delays.record(delay, &mut flow.variation);
         }
         let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
+        let new_bytes = self.record_held_back(new_bytes);
         self.series.record(now.saturating_sub(first_ns), new_bytes, delay);
         if let Some(slices) = &mut self.slices {
             slices.record(header.slice, place, now, delay);
@@ -364,7 +381,12 @@ impl Sink for ArrivalCounter<'_> {
         self.received.last_ns = self.received.last_ns.max(now);
         self.received.bytes_at_first += if now == self.received.first_ns { more } else { 0 };
         let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
+        let more = self.record_held_back(more);
         self.series.record_bytes(now.saturating_sub(first_ns), more);
+    }
+
+    fn held_back(&mut self, bytes: u64, now: Nanos) {
+        self.held_back.arrive(bytes, now);
     }
 
     fn is_over(&mut self) -> bool {

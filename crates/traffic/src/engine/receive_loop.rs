@@ -12,6 +12,9 @@ pub(crate) trait Sink<H = Header> {
     fn take(&mut self, header: H, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
     /// Handles the beginning of a stream's message that has not arrived whole; after further receives, a longer one.
     fn partial(&mut self, _message: &[u8], _arrived: Nanos) {}
+    /// Handles the number of bytes that have arrived behind a lost segment since the last call, which the kernel holds
+    /// back.
+    fn held_back(&mut self, _bytes: u64, _now: Nanos) {}
     /// Whether the sink waits no longer for what still arrives.
     fn is_over(&mut self) -> bool {
         false
@@ -59,7 +62,11 @@ pub(crate) fn receive_headers<H>(
             RxStatus::Data if sink.is_over() => return Ok(()),
             RxStatus::Data => {}
             RxStatus::Timeout => {
-                if sink.idle(sys::now_ns()).is_break() {
+                let now = sys::now_ns();
+                if let bytes @ 1.. = rx.newly_held_back() {
+                    sink.held_back(bytes, now);
+                }
+                if sink.idle(now).is_break() {
                     return Ok(());
                 }
             }

@@ -55,6 +55,8 @@ struct Streams {
     rests: Box<[usize]>,
     rest_room: Box<[u8]>,
     open: usize,
+    /// Bytes that have arrived behind lost segments so far.
+    out_of_order: u64,
     /// Readiness of several streams; a single one blocks in its receives.
     ready: Option<Ready>,
     /// When the last receive returned, and how many bytes it received.
@@ -159,6 +161,13 @@ impl<'a> RxBatch<'a> {
         }
     }
 
+    /// Bytes of streams that have arrived behind a lost segment since the last call.
+    pub(crate) fn newly_held_back(&mut self) -> u64 {
+        let Arrivals::Streams(streams) = &mut self.arrivals else { return 0 };
+        let total = self.channels.iter().map(|channel| sys::out_of_order_bytes(&channel.socket)).sum();
+        total - std::mem::replace(&mut streams.out_of_order, total).min(total)
+    }
+
     /// Whether messages are parts of a stream. Datagrams may also be strays.
     pub(crate) fn is_stream(&self) -> bool {
         self.channels[0].transport == Transport::Tcp
@@ -189,6 +198,7 @@ impl Streams {
             rests: vec![0; if several { channels.len() } else { 0 }].into_boxed_slice(),
             rest_room: vec![0; if several { channels.len() * size } else { 0 }].into_boxed_slice(),
             open: channels.len(),
+            out_of_order: 0,
             ready: watched(channels)?,
             received_ns: 0,
             received: 0,

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub(crate) mod delay;
+pub(crate) mod held;
 pub(crate) mod sequence;
 pub(crate) mod series;
 pub(crate) mod slices;

@@ -52,6 +52,20 @@ impl Series {
         self.add(since_first_ns, 0, bytes, None);
     }
 
+    /// Counts bytes that arrived evenly between two times.
+    pub(crate) fn record_evenly(&mut self, from_ns: u64, to_ns: u64, bytes: u64) {
+        // First the last row: it decides how long rows are.
+        self.record_bytes(to_ns, 0);
+        let (mut at, mut left) = (from_ns, bytes);
+        while at < to_ns {
+            let end = ((at / self.interval_ns + 1) * self.interval_ns).min(to_ns);
+            let share = u128::from(bytes) * u128::from(end - at) / u128::from(to_ns - from_ns);
+            self.record_bytes(at, share as u64);
+            (at, left) = (end, left - share as u64);
+        }
+        self.record_bytes(to_ns, left);
+    }
+
     fn add(&mut self, since_first_ns: u64, messages: u64, bytes: u64, delay_ns: Option<u64>) {
         let mut place = since_first_ns / self.interval_ns;
         while place >= MOST_ROWS as u64 {
@@ -142,6 +156,16 @@ mod tests {
         assert_eq!(rows[1].start_ns, 2);
         assert_eq!((rows[1].messages, rows[1].bytes), (3, 12));
         assert_eq!(rows.iter().map(|row| row.messages).sum::<u64>(), MOST_ROWS as u64 + 2);
+    }
+
+    #[test]
+    fn bytes_of_an_interval_are_spread_over_its_rows() {
+        let mut series = Series::new(10);
+        series.record_evenly(5, 35, 3_001);
+        let bytes: Vec<u64> = series.finish().iter().map(|row| row.bytes).collect();
+        assert_eq!(bytes, [500, 1_000, 1_000, 501]);
+        series.record_evenly(35, 35, 7);
+        assert_eq!(series.finish()[3].bytes, 508);
     }
 
     #[test]

@@ -96,6 +96,11 @@ pub(crate) fn wait_error_queue(_socket: &Socket, _limit: Duration) -> io::Result
     unsupported("error queue")
 }
 
+/// Bytes that have arrived behind a lost segment: not counted here.
+pub(crate) fn out_of_order_bytes(_socket: &Socket) -> u64 {
+    0
+}
+
 /// Packets that the kernel dropped at this socket because its buffer was full.
 pub(crate) fn socket_drops(_socket: &Socket) -> io::Result<u64> {
     unsupported("socket drop counter")

@@ -192,6 +192,17 @@ pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     })
 }
 
+/// Bytes that have arrived behind a lost segment, in total. Zero where the kernel does not count them (before 5.4).
+pub(crate) fn out_of_order_bytes(socket: &Socket) -> u64 {
+    let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
+    if option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value).is_err() {
+        return 0;
+    }
+    // SAFETY: as for `tcp_info`.
+    let info = unsafe { value.assume_init() };
+    u64::from(info.tcpi_rcv_ooopack) * u64::from(info.tcpi_rcv_mss)
+}
+
 /// Whether a connection has sent data again and never had any acknowledged; not where the kernel does not count that.
 pub(crate) fn is_unacknowledged(socket: &Socket) -> bool {
     let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
