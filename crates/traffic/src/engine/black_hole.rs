@@ -56,7 +56,7 @@ pub(crate) fn guarded<T>(
         (sent, watcher.join().unwrap_or(false))
     });
     if !is_hole {
-        return sent;
+        return sent.map_err(given_up);
     }
     let text = format!(
         "nothing was acknowledged for {} s, though the connection opened: large packets do not arrive; a path MTU black hole? Smaller segments (-M 1220) may pass",
@@ -66,4 +66,14 @@ pub(crate) fn guarded<T>(
         attempted: format!("send over {} to {to}", spec.transport),
         source: io::Error::new(io::ErrorKind::TimedOut, text),
     })
+}
+
+/// Explains the error of a connection that the kernel has ended after too many retransmissions of one segment.
+fn given_up(error: EngineError) -> EngineError {
+    let EngineError { attempted, source } = error;
+    let by_kernel = source.kind() == io::ErrorKind::TimedOut && source.raw_os_error().is_some();
+    let text = "the kernel ended a connection because retransmissions of a segment failed too often: the path or \
+                this host's queue drops too much; use fewer flows (-P), or measure UDP";
+    let source = if by_kernel { io::Error::new(io::ErrorKind::TimedOut, text) } else { source };
+    EngineError { attempted, source }
 }

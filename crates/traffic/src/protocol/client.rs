@@ -31,6 +31,8 @@ pub struct AgentClient {
     abandoned: BTreeSet<u64>,
     /// By how much longer than a limit an answer is waited for.
     patience: u32,
+    /// When no answer is waited for any more.
+    ends: Option<Instant>,
     /// Whether an interrupt ends a trial early instead of giving it up.
     keeps_figures: bool,
     interrupted: &'static AtomicBool,
@@ -96,6 +98,7 @@ impl AgentClient {
             started,
             abandoned,
             patience: 1,
+            ends: None,
             keeps_figures: false,
             interrupted,
         }
@@ -111,6 +114,11 @@ impl AgentClient {
     /// sends, an interrupt ends waits as otherwise.
     pub fn keep_figures(&mut self) {
         self.keeps_figures = true;
+    }
+
+    /// Waits for no answer after this time.
+    pub fn must_end(&mut self, at: Instant) {
+        self.ends = Some(at);
     }
 
     /// How many times as long as a limit an answer is waited for.
@@ -234,8 +242,10 @@ impl AgentClient {
     }
 
     fn wait(&mut self, pending: &Pending, limit: Duration) -> Result<Answer, AgentError> {
-        let limit = limit * self.patience;
-        let deadline = Instant::now() + limit;
+        let began = Instant::now();
+        let left = self.ends.map_or(Duration::MAX, |ends| ends.saturating_duration_since(began));
+        let limit = (limit * self.patience).min(left);
+        let deadline = began + limit;
         let mut on_interrupt = pending.on_interrupt;
         loop {
             if self.interrupted.load(Ordering::Relaxed) {

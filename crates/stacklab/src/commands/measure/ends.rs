@@ -49,6 +49,8 @@ pub(super) struct AgentPair {
     pub route: Route,
     /// The family of both addresses.
     pub family: Family,
+    /// When the other host's agent had answered.
+    pub met: Instant,
     _local: AgentProcess,
 }
 
@@ -59,6 +61,7 @@ impl AgentPair {
     /// When HOST has no such address, no free agent listens there, or no agent can be started here.
     pub(super) fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
         let (mut agent, there) = reach(options, &[], interrupted)?;
+        let met = Instant::now();
         let route = route::route_to(&there.address, options.from.as_ref()).map_err(Failure::unreachable)?;
         let facts = agent.facts()?;
         let there = End { agent, address: there.address.elsewhere(), facts };
@@ -66,7 +69,7 @@ impl AgentPair {
         agent.hello()?;
         let facts = agent.facts()?;
         let here = End { agent, address: route.address.clone(), facts };
-        Ok(AgentPair { here, there, family: Family::of(route.address.ip()), route, _local: local })
+        Ok(AgentPair { here, there, family: Family::of(route.address.ip()), route, met, _local: local })
     }
 }
 

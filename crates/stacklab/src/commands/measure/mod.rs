@@ -25,6 +25,7 @@ use stacklab_model::{Direction, Length, Role, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::timing::{SLACK, longest};
 use stacklab_trial::{Path, collect, measure_offset};
 use std::io::{IsTerminal, Write};
 
@@ -56,6 +57,10 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         _ => Direction::Forward,
     };
     let (trial, mut spec) = plan(&request, pair.family, direction, shared, token())?;
+    // On a path that loses much, each step may take long.
+    let must_end = pair.met + longest(&spec) + SLACK;
+    pair.here.agent.must_end(must_end);
+    pair.there.agent.must_end(must_end);
     let (sender, receiver) =
         if common.reverse { (&mut pair.there, &mut pair.here) } else { (&mut pair.here, &mut pair.there) };
     // The path was not planned: its MTU and offloads are taken unchanged.
