@@ -287,8 +287,8 @@ pub struct IntervalRow {
     pub start_ns: u64,
     /// Messages that arrived in the row, without duplicates.
     pub messages: u64,
-    /// Payload bytes that arrived in the row, those of messages under way included. Data behind a lost TCP segment counts
-    /// when it arrived if the kernel counts such segments (Linux), otherwise when the gap is filled.
+    /// Payload bytes that arrived in the row, those of messages under way included. Data behind a lost TCP segment
+    /// counts when it arrived if the kernel counts such segments (Linux), otherwise when the gap is filled.
     pub bytes: u64,
     /// Their mean delay, nanoseconds.
     pub delay_mean_ns: Option<f64>,

@@ -261,18 +261,6 @@ impl<'a> ArrivalCounter<'a> {
         let _ = self.shared.first_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Counts the bytes that the kernel had held back in the rows in which they arrived, and returns the others.
-    fn record_held_back(&mut self, mut bytes: u64) -> u64 {
-        while bytes > 0
-            && let Some(held) = self.held_back.deliver(bytes)
-        {
-            let since = |at: Nanos| at.saturating_sub(self.shared.first_ns.load(Ordering::Relaxed));
-            self.series.record_evenly(since(held.from), since(held.to), held.bytes);
-            bytes -= held.bytes;
-        }
-        bytes
-    }
-
     fn measured(&mut self, place: usize, header: Header, bytes: u64, now: Nanos) {
         self.begin(now);
         let ArrivalCounter { flows, received, .. } = self;
@@ -304,7 +292,7 @@ impl<'a> ArrivalCounter<'a> {
             self.delays.record(delay, &mut flow.variation);
         }
         let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
-        let new_bytes = self.record_held_back(new_bytes);
+        let new_bytes = self.held_back.record(&mut self.series, first_ns, new_bytes);
         self.series.record(now.saturating_sub(first_ns), new_bytes, delay);
         if let Some(slices) = &mut self.slices {
             slices.record(header.slice, place, now, delay);
@@ -381,7 +369,7 @@ impl Sink for ArrivalCounter<'_> {
         self.received.last_ns = self.received.last_ns.max(now);
         self.received.bytes_at_first += if now == self.received.first_ns { more } else { 0 };
         let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
-        let more = self.record_held_back(more);
+        let more = self.held_back.record(&mut self.series, first_ns, more);
         self.series.record_bytes(now.saturating_sub(first_ns), more);
     }
 

@@ -1,5 +1,6 @@
 //! Data behind a lost segment: it has arrived, and TCP delivers it when the gap is filled.
 
+use crate::stats::series::Series;
 use crate::sys::{Nanos, RECEIVE_TICK};
 use std::collections::VecDeque;
 
@@ -10,10 +11,10 @@ const TICK_NS: Nanos = RECEIVE_TICK.as_nanos() as Nanos;
 
 /// Bytes that arrived within an interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HeldBytes {
-    pub from: Nanos,
-    pub to: Nanos,
-    pub bytes: u64,
+struct HeldBytes {
+    from: Nanos,
+    to: Nanos,
+    bytes: u64,
 }
 
 /// The arrivals that the kernel holds back, oldest first. Copies of segments count too: few bytes are left over.
@@ -41,8 +42,21 @@ impl HeldBack {
         }
     }
 
+    /// Counts bytes that are delivered now in the rows in which they arrived, as far as they were held back. Returns the
+    /// others.
+    pub(crate) fn record(&mut self, series: &mut Series, first_ns: Nanos, mut bytes: u64) -> u64 {
+        while bytes > 0
+            && let Some(held) = self.deliver(bytes)
+        {
+            let [from, to] = [held.from, held.to].map(|at| at.saturating_sub(first_ns));
+            series.record_evenly(from, to, held.bytes);
+            bytes -= held.bytes;
+        }
+        bytes
+    }
+
     /// The oldest arrival held back, of at most as many bytes as are delivered now.
-    pub(crate) fn deliver(&mut self, bytes: u64) -> Option<HeldBytes> {
+    fn deliver(&mut self, bytes: u64) -> Option<HeldBytes> {
         let held = self.0.front_mut()?;
         let delivered = HeldBytes { bytes: held.bytes.min(bytes), ..*held };
         held.bytes -= delivered.bytes;
