@@ -42,8 +42,7 @@ impl HeldBack {
         }
     }
 
-    /// Counts bytes that are delivered now in the rows in which they arrived, as far as they were held back. Returns the
-    /// others.
+    /// Counts bytes delivered now in the rows in which they arrived, if they were held back. Returns the others.
     pub(crate) fn record(&mut self, series: &mut Series, first_ns: Nanos, mut bytes: u64) -> u64 {
         while bytes > 0
             && let Some(held) = self.deliver(bytes)
