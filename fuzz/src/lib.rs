@@ -21,7 +21,7 @@ pub use stamp::stamp;
 pub use studies::study;
 #[cfg(feature = "fuzzer")]
 pub use sys::{limited, prepare};
-pub use tools::{engine_output, import, iperf3, path_answer};
+pub use tools::{generator_output, import, iperf3, path_answer};
 
 /// A target, and the function that it is.
 pub type Target = (&'static str, fn(&[u8]));
@@ -50,7 +50,7 @@ pub const TARGETS: [Target; 24] = [
     ("console", console),
     ("package_file", package_file),
     ("import", import),
-    ("engine_output", engine_output),
+    ("generator_output", generator_output),
     ("iperf3", iperf3),
     ("path_answer", path_answer),
 ];

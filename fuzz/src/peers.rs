@@ -6,7 +6,7 @@ use stacklab_agent::fuzzing::{admitted, greetings};
 use stacklab_agent::greeting::{AddressPair, Gate};
 use stacklab_agent::key::Key;
 use stacklab_model::{
-    ArmSchedule, Cell, Direction, Family, Framing, HostReport, Length, Pacing, Probe, ProbeSpec, Transport,
+    ArmSchedule, Cell, Direction, Family, HostReport, Length, Pacing, Probe, ProbeSpec, SizeOf, Transport,
     TrialSpec,
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
@@ -212,7 +212,7 @@ pub fn arrivals(data: &[u8]) {
     const BYTES: usize = 48;
     let mut bytes = Bytes(data);
     let choice = bytes.number(1);
-    let cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, BYTES as u32);
+    let cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, BYTES as u32);
     let probe = ProbeSpec {
         probe: if choice & 1 == 0 { Probe::Stream } else { Probe::Echo },
         pacing: Pacing::Flood,

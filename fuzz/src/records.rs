@@ -83,8 +83,8 @@ const INTERLEAVED: &str = "
         SELECT run, direction, role, value, 200 + run, 1, 1000000000 + value * 10000000, 1005000000 + value * 10000000,
             40000 + run, 900.5, 3000000 FROM host_report, json_each('[0,1,2,3,4,5]');
     INSERT INTO explanation (probe, factor, baseline, candidate, health) VALUES ('stream', 'family',
-        '{\"transport\":\"udp\",\"framing\":\"segment\",\"size\":128,\"family\":\"ipv4\"}',
-        '{\"transport\":\"udp\",\"framing\":\"segment\",\"size\":128,\"family\":\"ipv6\"}',
+        '{\"transport\":\"udp\",\"size_of\":\"payload\",\"size\":128,\"family\":\"ipv4\"}',
+        '{\"transport\":\"udp\",\"size_of\":\"payload\",\"size\":128,\"family\":\"ipv6\"}',
         '{\"lock_ratio\":1.0,\"coverage\":0.9,\"overhead\":0.1,\"unmapped\":0.0,\"other_load\":0.0,\"samples\":9,\"messages\":9,
           \"lost\":0,\"throttled\":0,\"unmapped_functions\":[]}');
     INSERT INTO stage_cost SELECT 1, value, CASE WHEN value < 3 THEN 'stage' ELSE 'whole' END, 'stage ' || value, 90.5, 95.5, 5.0, 1.0,

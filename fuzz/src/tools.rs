@@ -1,11 +1,11 @@
-//! Other tools: their result files, what they print as engines, the protocol of iperf3, and what resolvers and web
+//! Other tools: their result files, what they print as generators, the protocol of iperf3, and what resolvers and web
 //! servers answer to `path`.
 
 use crate::{Bytes, is_plain};
 use stacklab_import::{Content, Format, read, runs};
-use stacklab_model::{Engine, Family, Length, Transport, Tuning, Value};
+use stacklab_model::{Family, Generator, Length, Transport, Tuning, Value};
 use stacklab_path::fuzzing::{dns_addresses, http_status};
-use stacklab_protocols::engines::{Output, Traffic, tool};
+use stacklab_protocols::generators::{Output, Traffic, tool};
 use stacklab_protocols::iperf3::datagram::{Header, answer_to, is_answer};
 use stacklab_protocols::iperf3::{MOST_STREAMS, Parameters, Results, State};
 
@@ -40,13 +40,13 @@ pub fn import(data: &[u8]) {
     }
 }
 
-/// The first byte chooses an engine, its transport and its probe; then what the sender's end, the receiver's and the
+/// The first byte chooses a generator, its transport and its probe; then what the sender's end, the receiver's and the
 /// reader of its log printed, each up to a byte of zero. Messages have 1200 bytes.
-pub fn engine_output(data: &[u8]) {
+pub fn generator_output(data: &[u8]) {
     let mut data = Bytes(data);
     let chosen = data.number(1) as usize;
-    let engines: Vec<_> = Engine::ALL.iter().filter_map(|engine| tool(*engine)).collect();
-    let (engine, rest) = (chosen % engines.len(), chosen / engines.len());
+    let generators: Vec<_> = Generator::ALL.iter().filter_map(|generator| tool(*generator)).collect();
+    let (generator, rest) = (chosen % generators.len(), chosen / generators.len());
     let (transport, rest) = (Transport::ALL[rest % Transport::ALL.len()], rest / Transport::ALL.len());
     let address = std::net::Ipv4Addr::LOCALHOST.into();
     let traffic = Traffic {
@@ -64,7 +64,7 @@ pub fn engine_output(data: &[u8]) {
     let mut printed = data.0.splitn(3, |byte| *byte == 0).map(String::from_utf8_lossy);
     let [sender, receiver, decoded] = std::array::from_fn(|_| printed.next().unwrap_or_default());
     let output = Output { sender: &sender, receiver: &receiver, decoded: &decoded };
-    let figures = match engines[engine].figures(&traffic, &output) {
+    let figures = match generators[generator].figures(&traffic, &output) {
         Ok(figures) => figures,
         Err(reason) => {
             assert!(is_plain(&reason) && !reason.is_empty() && reason.chars().count() <= 300, "{reason}");

@@ -50,7 +50,7 @@ rate = "{rate} Mbit/s"
 mechanism = {mechanisms:?}
 family = {families:?}
 transport = ["udp"]
-framing = ["message"]
+size_of = ["write"]
 size = {sizes:?}
 [probe.stream]
 metrics = ["throughput", "loss", "path_mtu", "ip_frag_creates", "ip_reasm_oks", "link_bytes", "link_bytes_beyond", "cpu_router1"]
@@ -297,7 +297,7 @@ receiver_link = { mtu = 9000 }
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["udp"]
-framing = ["message"]
+size_of = ["write"]
 size = [512]
 [probe.stream]
 metrics = ["loss", "one_way_delay"]
@@ -337,7 +337,7 @@ delay = "30ms"
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["udp"]
-framing = ["message"]
+size_of = ["write"]
 size = [64]
 [probe.stream]
 metrics = ["throughput"]
@@ -391,7 +391,7 @@ fn cells_hold_what_each_mechanism_carries() {
     assert!(plan.contains("Cells       4"), "{plan}");
     for (family, mechanism) in [(Family::Ipv6, "6in4"), (Family::Ipv4, "4in6")] {
         assert!(
-            plan.contains(&format!("{family} udp message 128 B {}={mechanism}", Factor::Mechanism)),
+            plan.contains(&format!("{family} udp 128 B write {}={mechanism}", Factor::Mechanism)),
             "{plan}"
         );
     }

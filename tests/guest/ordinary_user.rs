@@ -18,7 +18,7 @@ rate = "5 Mbit/s"
 mechanism = ["native", "6in4"]
 family = ["ipv6"]
 transport = ["udp"]
-framing = ["message"]
+size_of = ["write"]
 size = [640]
 [probe.stream]
 metrics = ["throughput", "path_mtu"]

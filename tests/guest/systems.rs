@@ -294,7 +294,7 @@ fn systems_that_a_study_gets_wrong_are_said_with_their_place() {
     let program = Program::new();
     for (os, expected) in [
         ("[\"gvisr\"]", "did you mean `gvisor`"),
-        ("[\"ssh:lab\"]", "the ipv4 address of `here` is unknown"),
+        ("[\"ssh:lab\"]", "the ipv4 address of `localhost` is unknown"),
         ("[\"gvisor -> ssh:lab\"]", "share no network"),
     ] {
         let text = study(&["X"], &["udp"], 200, 2).replace("[\"X\"]", os);

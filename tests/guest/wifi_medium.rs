@@ -10,7 +10,7 @@ use stacklab_model::wifi::{
     AccessCategory, Aggregate, Band, Clock, Edca, Exchange, Role, Security as Cipher, WifiSettings,
     mpdu_bytes,
 };
-use stacklab_model::{Cell, Family, Framing, HostReport, Transport};
+use stacklab_model::{Cell, Family, HostReport, SizeOf, Transport};
 use stacklab_testbed::enter;
 use stacklab_wifi::{MediumReport, Passphrase, Security, WifiSpec};
 use std::process::{Child, Command};
@@ -57,7 +57,8 @@ fn a_round_trip_takes_the_airtime_of_its_frames() {
         (Clock::Real, Security::Open, Cipher::Open),
     ] {
         let program = Program::new();
-        let mut network = network(&program, WifiSettings { time, ..WifiSettings::default() }, security);
+        let mut network =
+            network(&program, WifiSettings { clock: time, ..WifiSettings::default() }, security);
         check(&network.hosted.state().medium);
         for (family, (word, _, receiver)) in Family::ALL.iter().zip(ADDRESSES) {
             let before = network.hosted.medium_report().unwrap();
@@ -132,7 +133,7 @@ fn course(
     for (number, (family, transport)) in trials.iter().enumerate() {
         hosted.look(Some(seed + number as u64)).unwrap().unwrap();
         let to = ADDRESSES.map(|(_, _, receiver)| receiver)[usize::from(*family == Family::Ipv6)];
-        let cell = Cell::new(*family, *transport, Framing::Message, 1408);
+        let cell = Cell::new(*family, *transport, SizeOf::Write, 1408);
         seen.push(flood(&cell, to, LENGTH_NS, &mut agents).host_reports);
         reports.push(hosted.medium_report().unwrap());
     }

@@ -9,7 +9,7 @@ use stacklab_model::wifi::{
     AccessCategory, Aggregation, Clock, Edca, Role, Security as Cipher, WifiSettings, mpdu_bytes,
 };
 use stacklab_model::{
-    Cell, Direction, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, RunStatus,
+    Cell, Direction, Family, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, RunStatus, SizeOf,
     Transport, Trial, TrialSpec, Value,
 };
 use stacklab_testbed::Streams;
@@ -67,7 +67,7 @@ fn stream(cell: &Cell, pacing: Pacing, to: &str, length_ns: u64, agents: &mut [A
         metrics: Vec::new(),
     };
     let mut cell = cell.clone();
-    cell.settings.send_buffer = Some(65_536);
+    cell.settings.tuning.send_buffer = Some(65_536);
     let place = Family::ALL.iter().position(|one| *one == cell.family).unwrap();
     let address = |text: &str| text.parse::<std::net::IpAddr>().unwrap().into();
     let path = Path {
@@ -100,13 +100,13 @@ fn tell_real_time(paces: &str) {
     let paces: Vec<_> = paces.chain([Pacing::Flood]).collect();
     let program = Program::new();
     let security = wpa2("sixteen bytes ok");
-    let settings = WifiSettings { time: Clock::Real, ..settings(8) };
+    let settings = WifiSettings { clock: Clock::Real, ..settings(8) };
     let spec = WifiSpec::new(settings, security.clone(), [security.clone(), security]).unwrap();
     let mut network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
     let [sender, _, receiver] = network.agents;
     let mut agents = meet([("sender", sender), ("receiver", receiver)]);
     for size in sizes() {
-        let cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Message, size);
+        let cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Write, size);
         for pacing in &paces {
             let before = network.hosted.medium_report().unwrap();
             let run = stream(&cell, *pacing, ADDRESSES[0].2, SECOND_NS, &mut agents);
@@ -142,7 +142,7 @@ fn one_saturated_station_carries_what_the_formula_says() {
             let mut agents = meet([("sender", sender), ("access point", access_point)]);
             for (family, to) in Family::ALL.iter().zip(ACCESS_POINT) {
                 for size in sizes() {
-                    let cell = Cell::new(*family, Transport::Udp, Framing::Message, size);
+                    let cell = Cell::new(*family, Transport::Udp, SizeOf::Write, size);
                     let run = flood(&cell, to, SECOND_NS, &mut agents);
                     assert_eq!(run.status, RunStatus::Valid, "{family} {size}");
                     let Value::Measured(measured) = &run.values[&Metric::Throughput] else {

@@ -154,13 +154,13 @@ fn families_take_turns_over_wifi() {
 #[test]
 fn networks_of_one_study_differ_in_what_the_study_varies() {
     let study = FAMILIES
-        .replace("size = [1408]", "size = [384]\nsecurity = [\"open\", \"wpa2\", \"wpa3\"]")
+        .replace("size = [1408]", "size = [384]\nwifi.security = [\"open\", \"wpa2\", \"wpa3\"]")
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     let (all, described) = measure(&study);
     assert_eq!(all.len(), 2 * 6 * 2);
     assert_eq!(described.lines().count(), 3, "{described}");
     for run in &all {
-        let security = run.trial.cell.settings.security.unwrap();
+        let security = run.trial.cell.settings.wifi.security.unwrap();
         let open = security == Security::Open;
         let (key_management, management_cipher) = match security {
             Security::Open => ("NONE", None),
@@ -193,7 +193,7 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
         .replace("wifi = {", "wifi = { basic_rate = \"1 Mbit/s\",")
         .replace(
             "size = [1408]",
-            "size = [128]\nneighbour_lifetime = [\"10ms\", \"1h\"]\nmulticast_to_unicast = [false, true]",
+            "size = [128]\nwifi.neighbour_lifetime = [\"10ms\", \"1h\"]\nwifi.multicast_to_unicast = [false, true]",
         )
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     // Slow enough that each message finds the entries removed.
@@ -214,8 +214,8 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
         let [often, never] = ["10ms", "1h"].map(|lifetime| {
             let of_cell = |run: &&RunRecord| {
                 let cell = &run.trial.cell;
-                let lives = cell.settings.neighbour_lifetime.as_ref().map(ToString::to_string);
-                let is_unicast = cell.settings.multicast_to_unicast == Some(to_unicast);
+                let lives = cell.settings.wifi.neighbour_lifetime.as_ref().map(ToString::to_string);
+                let is_unicast = cell.settings.wifi.multicast_to_unicast == Some(to_unicast);
                 cell.family == family && is_unicast && lives.as_deref() == Some(lifetime)
             };
             let runs = all.iter().filter(of_cell).inspect(|run| {
@@ -243,7 +243,7 @@ fn a_receiver_on_a_wire_has_one_hop_and_other_stations_have_their_share() {
     let (begin, _) = FAMILIES.split_once("[probe.echo]").unwrap();
     let begin = begin
         .replace("wifi = {", "wifi = { receiver = \"wired\",")
-        .replace("family = [\"ipv4\", \"ipv6\"]", "family = [\"ipv6\"]\nstations = [0, 2]")
+        .replace("family = [\"ipv4\", \"ipv6\"]", "family = [\"ipv6\"]\nwifi.stations = [0, 2]")
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     let study = format!("{begin}[blocks]\nschedule = \"sequential\"\nmin = 2\nmax = 2\n");
     let (all, described) = measure(&study);
@@ -253,7 +253,7 @@ fn a_receiver_on_a_wire_has_one_hop_and_other_stations_have_their_share() {
     for run in &all {
         let stations: Vec<_> = run.host_reports.iter().map(|report| report.station.is_some()).collect();
         assert_eq!(stations, [true, false], "{}", run.trial);
-        let others = usize::from(run.trial.cell.settings.stations.unwrap());
+        let others = usize::from(run.trial.cell.settings.wifi.stations.unwrap());
         let received = run.host_reports.iter().find(|report| report.role == Role::Receiver).unwrap();
         let used = received.channel.as_ref().unwrap();
         assert_eq!(used.nodes.len(), 3 + others, "{}", run.trial);

@@ -97,7 +97,7 @@ fn a_size_that_is_none_or_cannot_be_sent_is_shown_with_the_bounds() {
         "study.toml:7:13",
         &pointed_at(line, "1450"),
         "1450 bytes do not fit one TCP segment over ipv6 at an MTU of 1500",
-        "framing \"message\"",
+        "size_of = [\"write\"]",
     ];
     refused("size = [64, 1024]", line, &texts);
 }

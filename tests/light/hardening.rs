@@ -4,8 +4,7 @@ use crate::support;
 
 use serde_json::{Value, json};
 use stacklab_model::{
-    ArmSchedule, Cell, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, Transport, TrialSpec,
-    Tuning,
+    ArmSchedule, Cell, Family, Length, Metric, Pacing, Probe, ProbeSpec, SizeOf, Transport, TrialSpec, Tuning,
 };
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use std::fs;
@@ -37,7 +36,7 @@ fn spec(transport: Transport, probe: Probe) -> TrialSpec {
         interval_ns: 10_000_000,
         metrics: vec![Metric::Throughput],
     };
-    TrialSpec::new(5, &Cell::new(Family::Ipv4, transport, Framing::Segment, 200), probe)
+    TrialSpec::new(5, &Cell::new(Family::Ipv4, transport, SizeOf::Payload, 200), probe)
 }
 
 fn send(agent: &mut AgentClient, spec: TrialSpec, to: SocketAddr) -> Result<(), String> {

@@ -35,10 +35,10 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
     assert_eq!(
         names,
         [
-            "throughput-udp-segment",
-            "throughput-udp-segment-difference",
-            "loss-udp-segment",
-            "loss-udp-segment-difference"
+            "throughput-udp-payload",
+            "throughput-udp-payload-difference",
+            "loss-udp-payload",
+            "loss-udp-payload-difference"
         ]
     );
     for (format, begins) in [("svg", &b"<?xml"[..]), ("pdf", b"%PDF")] {
@@ -55,9 +55,9 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
     };
     wrong(
         &["--figure", "throughput-udp-segmnt", "--format", "svg"],
-        "did you mean `throughput-udp-segment`?",
+        "did you mean `throughput-udp-payload`?",
     );
-    let (name, format) = ("throughput-udp-segment", "--format");
+    let (name, format) = ("throughput-udp-payload", "--format");
     wrong(&["--figure", name, format, "text"], "there is no format `text`: expected one of svg, pdf");
     wrong(&[format, "docx"], "html");
     // Without a format: by the file's ending, or an svg.

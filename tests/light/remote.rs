@@ -30,7 +30,7 @@ title = "Over ssh"
 [testbed]
 offloads = true
 [[host]]
-os = "here"
+os = "localhost"
 interface = "st0"
 [[host]]
 os = "ssh:lab"
@@ -273,12 +273,12 @@ fn a_study_runs_on_a_machine_behind_ssh() {
         assert!([Transport::Tcp, Transport::Udp].contains(&run.trial.cell.transport));
     }
     let hosts = Record::read(&record).unwrap().hosts().unwrap();
-    assert_eq!(hosts.iter().map(|host| host.kind.as_str()).collect::<Vec<_>>(), ["here", "ssh"]);
+    assert_eq!(hosts.iter().map(|host| host.kind.as_str()).collect::<Vec<_>>(), ["localhost", "ssh"]);
 
     // A machine is reached by a link-local address and measured over it, each with the zone of the host that uses it.
-    let hosts = ["[[host]]\nos = \"here\"", "os = \"ssh:lab\"", "\"2001:2:0:1::2\""];
+    let hosts = ["[[host]]\nos = \"localhost\"", "os = \"ssh:lab\"", "\"2001:2:0:1::2\""];
     let there = "os = \"ssh:root@fe80::2%st0\"";
-    let zoned = ["[[host]]\nos = \"here\"\nipv6 = \"fe80::1%st0\"", there, "\"fe80::2%st0\""];
+    let zoned = ["[[host]]\nos = \"localhost\"\nipv6 = \"fe80::1%st0\"", there, "\"fe80::2%st0\""];
     let text = hosts.iter().zip(zoned).fold(STUDY.to_owned(), |text, (from, to)| text.replace(from, to));
     let text = text.replace("os = [\"ssh:lab\"]", "os = [\"ssh:root@fe80::2%st0\"]");
     scene.program.write("zoned.toml", &text);

@@ -4,7 +4,7 @@
 use crate::support;
 
 use stacklab_model::{
-    Cell, Direction, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec,
+    Cell, Direction, Family, Io, Length, Pacing, Probe, ProbeSpec, SizeOf, Transport, Trial, TrialSpec,
 };
 use stacklab_traffic::protocol::AgentClient;
 use stacklab_trial::{Path, run_trial};
@@ -80,7 +80,7 @@ fn spec(family: Family, transport: Transport, io: Io, probe: Probe, packets: u64
         interval_ns: 100_000_000,
         metrics: Vec::new(),
     };
-    let mut spec = TrialSpec::new(7, &Cell::new(family, transport, Framing::Message, 512), probe);
+    let mut spec = TrialSpec::new(7, &Cell::new(family, transport, SizeOf::Write, 512), probe);
     spec.io = io;
     spec
 }
@@ -100,7 +100,7 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
         nat: None,
         opener: None,
     };
-    let cell = Cell::new(spec.family, spec.transport, spec.framing, spec.message_bytes);
+    let cell = Cell::new(spec.family, spec.transport, spec.size_of, spec.message_bytes);
     let trial = Trial { block: 0, position: 0, cell, probe: spec.probe.probe };
     let [sender, receiver] = agents;
     let run = run_trial(&mut sender.client, &mut receiver.client, &path, &trial, spec, Direction::Forward);

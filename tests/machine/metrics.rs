@@ -16,12 +16,12 @@ offloads = false
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["tcp"]
-framing = ["segment"]
+size_of = ["payload"]
 size = [1408]
 [probe.stream]
 metrics = ["throughput", "transfer_time_ratio", "tcp_efficiency", "tcp_srtt", "buffer_delay", "memory_sockets",
-    "cpu_sender", "cpu_sender_user", "sender_cpu_system", "cpu_sender_softirq", "cpu_engine_sender",
-    "cpu_receiver", "cpu_receiver_user", "receiver_cpu_system", "cpu_receiver_softirq", "cpu_engine_receiver",
+    "cpu_sender", "cpu_sender_user", "sender_cpu_system", "cpu_sender_softirq", "cpu_generator_sender",
+    "cpu_receiver", "cpu_receiver_user", "receiver_cpu_system", "cpu_receiver_softirq", "cpu_generator_receiver",
     "receiver_cpu_per_message", "sender_cpu_per_message", "cpu_per_gbit_sender", "cpu_per_gbit_receiver",
     "fairness", "pacing_error"]
 length = { time = "1s" }
@@ -91,7 +91,7 @@ fn transfer(run: &RunRecord) {
 fn cpu(run: &RunRecord) {
     use Metric::*;
     let bytes = f64::from(run.spec.message_bytes);
-    for (role, [whole, user, kernel, softirq, engine, per_packet, per_gbit]) in [
+    for (role, [whole, user, kernel, softirq, generator, per_packet, per_gbit]) in [
         (
             Role::Sender,
             [
@@ -99,7 +99,7 @@ fn cpu(run: &RunRecord) {
                 CpuSenderUser,
                 SenderCpuSystem,
                 CpuSenderSoftirq,
-                CpuEngineSender,
+                CpuGeneratorSender,
                 SenderCpuPerMessage,
                 CpuPerGbitSender,
             ],
@@ -111,7 +111,7 @@ fn cpu(run: &RunRecord) {
                 CpuReceiverUser,
                 ReceiverCpuSystem,
                 CpuReceiverSoftirq,
-                CpuEngineReceiver,
+                CpuGeneratorReceiver,
                 ReceiverCpuPerMessage,
                 CpuPerGbitReceiver,
             ],
@@ -119,13 +119,13 @@ fn cpu(run: &RunRecord) {
     ] {
         let found = |metric| figure(run, metric);
         let told = format!(
-            "{} {role}: {} = {} + {} (softirq {}, engine {})",
+            "{} {role}: {} = {} + {} (softirq {}, generator {})",
             run.trial,
             found(whole),
             found(user),
             found(kernel),
             found(softirq),
-            found(engine)
+            found(generator)
         );
         println!("{told}");
         let time = side(run, role).cpu.clone().unwrap();
@@ -137,8 +137,8 @@ fn cpu(run: &RunRecord) {
         // The kernel divides a process's time into user and system time by sampled ticks, and may count so little
         // user time as zero; the sum is exact.
         let own = (time.own_user_ns + time.own_system_ns) as f64 * 100.0 / window;
-        assert!(own > 0.0 && found(engine) <= own, "{told}: the process had {own} in all");
-        assert!((found(engine) - time.own_user_ns as f64 * 100.0 / window).abs() < 1e-9, "{told}");
+        assert!(own > 0.0 && found(generator) <= own, "{told}: the process had {own} in all");
+        assert!((found(generator) - time.own_user_ns as f64 * 100.0 / window).abs() < 1e-9, "{told}");
         // Nanoseconds per packet divided by bits per packet are cores per Gbit/s.
         let expected = found(per_packet) / (bytes * 8.0) * 100.0;
         assert!((found(per_gbit) / expected - 1.0).abs() < 1e-6, "{told}: {} {expected}", found(per_gbit));

@@ -42,7 +42,7 @@ os = {systems:?}
 mechanism = {mechanisms:?}
 family = ["ipv4", "ipv6"]
 transport = {transports:?}
-framing = ["message"]
+size_of = ["write"]
 size = [{size}]
 [probe.stream]
 metrics = ["throughput", "path_mtu", "ip_frag_creates", "ip_reasm_oks", "link_bytes", "one_way_delay", "cpu_receiver", "cpu_router1"]
@@ -208,7 +208,7 @@ fn a_virtual_machine_and_a_sandbox_speak_through_a_translator() {
 
 /// The same with other routers.
 fn with_routers(study: &str, routers: &[&str]) -> String {
-    study.replace("mechanism = ", &format!("routers = {routers:?}\nmechanism = "))
+    study.replace("mechanism = ", &format!("router_os = {routers:?}\nmechanism = "))
 }
 
 #[test]
@@ -289,8 +289,8 @@ fn what_routers_lack_is_refused_before_anything_starts() {
     refused("uml", "wireguard4", &run, code::TESTBED, &lacks);
     refused("uml-none", "gre4", &run, code::TESTBED, &["stacklab image build uml-none"]);
     let inside = [&run[..], &["--in-vm"]].concat();
-    refused("uml", "gre4", &inside, code::REQUEST, &["--in-vm", "(uml)", "factors.routers"]);
-    refused("uml", "gre4", &["lab", "up", "study.toml"], code::REQUEST, &["factors.routers"]);
+    refused("uml", "gre4", &inside, code::REQUEST, &["--in-vm", "(uml)", "factors.router_os"]);
+    refused("uml", "gre4", &["lab", "up", "study.toml"], code::REQUEST, &["factors.router_os"]);
     assert!(!program.work().join("x.stacklab").exists());
 }
 
@@ -314,15 +314,15 @@ fn what_guests_behind_routers_cannot_have_is_refused_before_anything_starts() {
             "6in4 needs sit",
             "sudo modprobe sit",
             "factors.os",
-            "factors.routers = [\"uml\"]",
+            "factors.router_os = [\"uml\"]",
         ] {
             assert!(said.contains(words), "{words}: {said}");
         }
     }
     assert!(!program.work().join("x.stacklab").exists());
     for (os, expected) in [
-        ("ssh:lab", "`here` cannot be a client behind routers"),
-        ("here -> ssh:lab", "`here` cannot be a client behind routers"),
+        ("ssh:lab", "`localhost` cannot be a client behind routers"),
+        ("localhost -> ssh:lab", "`localhost` cannot be a client behind routers"),
     ] {
         program.write("study.toml", study(&[os], &["native"], &["udp"], 1024, false));
         let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;

@@ -62,7 +62,7 @@ offloads = false
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["{transport}"]
-framing = ["segment"]
+size_of = ["payload"]
 size = {sizes:?}
 [probe.stream]
 metrics = ["throughput"]

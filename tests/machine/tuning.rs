@@ -45,7 +45,7 @@ fn sockets_have_the_options_of_their_cell() {
     let runs = measured(
         r#"
 transport = ["tcp"]
-framing = ["segment"]
+size_of = ["payload"]
 size = [512]
 dscp = [0, 46]
 send_buffer = [100_000, 200_000]
@@ -70,7 +70,7 @@ fn the_link_has_the_mtu_of_its_cell_and_larger_datagrams_are_cut() {
     let runs = measured(
         r#"
 transport = ["tcp", "udp"]
-framing = ["message"]
+size_of = ["write"]
 size = [1400]
 mtu = [1280, 1500]
 queue_length = [50, 1000]
@@ -95,7 +95,7 @@ fn flows_share_a_link_over_every_io_path() {
     let runs = measured(
         r#"
 transport = ["tcp", "udp"]
-framing = ["segment"]
+size_of = ["payload"]
 size = [512]
 flows = [1, 4]
 io = ["send", "sendmmsg"]

@@ -25,7 +25,7 @@ rebuild = false
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["tcp", "udp"]
-framing = ["segment"]
+size_of = ["payload"]
 size = [128, 1408]
 [probe.stream]
 metrics = ["throughput", "loss"]

@@ -88,7 +88,7 @@ fn a_worse_record_is_told_from_an_equal_one() {
     assert!(told.contains(&("testbed.rate", "100 Mbit/s", "50 Mbit/s")), "{told:?}");
     assert!(told.iter().any(|(what, a, b)| *what == "testbed" && a.contains("100") && b.contains("50")));
     let outcome = compare("slow.stacklab", &["--fail-on", "worse=5%"]).expect(code::WORSE);
-    let outcome = outcome.says(&["B is worse than A by more than 5 %", "throughput ipv4 udp segment 512 B"]);
+    let outcome = outcome.says(&["B is worse than A by more than 5 %", "throughput ipv4 udp 512 B payload"]);
     for part in ["testbed.rate", "B worse (not allowed)", "only B has 2 cells", "1024 B"] {
         assert!(outcome.stdout.contains(part), "no `{part}` in {outcome}");
     }

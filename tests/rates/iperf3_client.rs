@@ -185,7 +185,7 @@ fn a_server_that_is_not_there_or_not_iperf3_is_said() {
     speak.join().unwrap();
     measure(&[]).expect(code::HOST).says(&["no iperf3 server could be reached"]);
     for (options, word) in
-        [(&["--framing", "segment"][..], "--framing"), (&["-O", "0.5"], "-O"), (&["-P", "200"], "128")]
+        [(&["--size-of", "payload"][..], "--size-of"), (&["-O", "0.5"], "-O"), (&["-P", "200"], "128")]
     {
         measure(options).expect(code::REQUEST).says(&[word, "an agent"]);
     }

@@ -291,7 +291,7 @@ fn a_measurement_that_contradicts_its_plan_says_why_and_ends_with_a_code_of_its_
     let there = Listening::start("", &[]);
     for (_, host) in LOOPBACKS {
         // No segment holds this many bytes.
-        let args = ["tcp", host, "--framing", "segment", "-l", "128K", "-n", "200"];
+        let args = ["tcp", host, "--size-of", "payload", "-l", "128K", "-n", "200"];
         let outcome = there.measure(&args).expect(code::INVALID).says(&["not valid"]);
         assert!(
             outcome.stdout.contains("INVALID") && outcome.stdout.contains("planned is 131072"),

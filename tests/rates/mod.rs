@@ -3,7 +3,7 @@
 mod capture;
 mod compare;
 mod endurance;
-mod engines;
+mod generators;
 mod impairment;
 mod iperf3_client;
 mod iperf3_server;

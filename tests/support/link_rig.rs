@@ -4,7 +4,7 @@
 use super::program::require_root;
 use super::tun::{MTU, address};
 use stacklab_model::{
-    Cell, Direction, Family, Framing, LinkConfig, ProbeSpec, RunRecord, Transport, Trial, TrialSpec,
+    Cell, Direction, Family, LinkConfig, ProbeSpec, RunRecord, SizeOf, Transport, Trial, TrialSpec,
 };
 use stacklab_testbed::{Testbed, enter};
 use stacklab_traffic::protocol::AgentClient;
@@ -102,7 +102,7 @@ impl LinkRig {
         direction: Direction,
     ) -> RunRecord {
         self.trials += 1;
-        let cell = Cell::new(Family::of(path.sender.ip()), transport, Framing::Segment, size);
+        let cell = Cell::new(Family::of(path.sender.ip()), transport, SizeOf::Payload, size);
         let spec = TrialSpec::new(self.trials, &cell, probe.clone());
         let trial = Trial { block: 0, position: self.trials, cell, probe: probe.probe };
         let [sender, receiver] = &mut self.agents;

@@ -12,7 +12,7 @@ pub(crate) type Row = (u32, u32, String);
 pub(crate) fn measured(path: &Path) -> Vec<Row> {
     let record = record(path);
     let mut query = record
-        .prepare("SELECT block, position, probe, family, transport, framing, size FROM run ORDER BY id")
+        .prepare("SELECT block, position, probe, family, transport, size_of, size FROM run ORDER BY id")
         .unwrap();
     let row = |row: &rusqlite::Row| -> rusqlite::Result<Row> {
         let word = |place: usize| row.get::<_, String>(place);
@@ -27,7 +27,7 @@ pub(crate) fn measured(path: &Path) -> Vec<Row> {
 pub(crate) fn planned(study: &str, seed: u64) -> Vec<Row> {
     let study = stacklab_study::parse(&Input::file("study.toml", study)).unwrap();
     let row = |Trial { block, position, cell, probe }: Trial| {
-        let words = [probe.name(), cell.family.name(), cell.transport.name(), cell.framing.name()];
+        let words = [probe.name(), cell.family.name(), cell.transport.name(), cell.size_of.name()];
         (block, position, format!("{} {}", words.join(" "), cell.size))
     };
     let plan = Plan::new(&study, seed);

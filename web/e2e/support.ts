@@ -72,7 +72,7 @@ export class Folder {
 /** The part of `report --format json` that is compared with the page. */
 export interface Findings {
   cells: {
-    cell: { transport: string; framing: string; size: number; family: string };
+    cell: { transport: string; size_of: string; size: number; family: string };
     metric: string;
     estimate: { n: number; mean: number | null; interval: { low: number; high: number } | null };
   }[];

@@ -64,7 +64,7 @@ export function page(): Page {
     factors: [
       { name: "transport", label: "transport", levels: ["tcp", "udp"], labels: ["TCP", "UDP"], alone: ["TCP", "UDP"], numbers: null },
       { name: "family", label: "family", levels: ["ipv4", "ipv6"], labels: ["IPv4", "IPv6"], alone: ["IPv4", "IPv6"], numbers: null },
-      { name: "framing", label: "framing", levels: ["segment"], labels: ["size of a payload"], alone: ["size of a payload"], numbers: null },
+      { name: "size_of", label: "size of", levels: ["payload"], labels: ["size of a payload"], alone: ["size of a payload"], numbers: null },
       { name: "size", label: "size", levels: ["128", "1408"], labels: ["128 B", "1408 B"], alone: ["128 B", "1408 B"], numbers: [128, 1408] },
     ],
     cells: cells.map((levels) => ({ label: levels.join(" "), levels })),

@@ -8,7 +8,7 @@ use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::{GreetingError, greet};
 use stacklab_agent::tls::secure;
 use stacklab_model::{
-    Direction, Family, Framing, HostReport, Io, Length, Pacing, Probe, RunRecord, RunStatus, Transport,
+    Direction, Family, HostReport, Io, Length, Pacing, Probe, RunRecord, RunStatus, SizeOf, Transport,
     TrialSpec,
 };
 use stacklab_traffic::protocol::AgentClient;
@@ -280,7 +280,7 @@ fn counters_are_the_hosts_own_and_what_is_not_counted_is_missing() {
 #[test]
 fn segments_that_windows_does_not_count_are_said_to_be_unproved() {
     let mut specs = both(Transport::Tcp, Probe::Stream, Pacing::Schedule(1_000.0));
-    specs.iter_mut().for_each(|spec| spec.framing = Framing::Segment);
+    specs.iter_mut().for_each(|spec| spec.size_of = SizeOf::Payload);
     for (pair, unproved) in [([On::Windows, On::Linux], true), ([On::Linux, On::Windows], false)] {
         trials(pair, &specs, |spec, run| {
             let [sender, receiver] = host_reports(&run);

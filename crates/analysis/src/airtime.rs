@@ -109,9 +109,9 @@ mod tests {
     #[test]
     fn each_arm_has_its_own_network() {
         let mut question = families(Metric::Throughput, 1408);
-        question.factor = Factor::Security;
+        question.factor = Factor::WifiSecurity;
         question.candidate = question.baseline.clone();
-        question.candidate.set(Factor::Security, "open").unwrap();
+        question.candidate.set(Factor::WifiSecurity, "open").unwrap();
         let found = explain(&question, None, [None, None], &network()).unwrap();
         close(found.ratio.unwrap(), 173.79 / 172.46);
         assert!(found.because.contains("of air, against ipv4 1408 B in 130.6 us"), "{}", found.because);

@@ -2,15 +2,15 @@
 
 use crate::findings::campaign::Campaign;
 use stacklab_model::{
-    Cell, Comparison, CpuScope, Drops, Estimate, Factor, Family, Framing, Length, LinkConfig, Metric, Pacing,
-    ProbeSpec, Question, Rate, RunRecord, RunStatus, StopReason, Topology, Transport, Trial, TrialSpec,
-    Value, Verdict, Warning,
+    Cell, Comparison, CpuScope, Drops, Estimate, Factor, Family, Length, LinkConfig, Metric, Pacing,
+    ProbeSpec, Question, Rate, RunRecord, RunStatus, SizeOf, StopReason, Topology, Transport, Trial,
+    TrialSpec, Value, Verdict, Warning,
 };
 use std::collections::BTreeMap;
 
-/// A UDP cell in segment framing.
+/// A UDP cell whose sizes are those of payloads.
 pub(crate) fn cell(family: Family, size: u32) -> Cell {
-    Cell::new(family, Transport::Udp, Framing::Segment, size)
+    Cell::new(family, Transport::Udp, SizeOf::Payload, size)
 }
 
 /// ipv6 against ipv4 at 128 bytes.

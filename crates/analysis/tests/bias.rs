@@ -5,8 +5,8 @@ mod pool;
 
 use pool::{Pooled, biases, lines};
 use stacklab_model::{
-    ArmOrder, Cell, Comparison, CpuScope, Effect, Estimate, Factor, Family, Findings, Framing, Interval,
-    Metric, Question, SameArm, Scale, StopReason, Transport, Verdict,
+    ArmOrder, Cell, Comparison, CpuScope, Effect, Estimate, Factor, Family, Findings, Interval, Metric,
+    Question, SameArm, Scale, SizeOf, StopReason, Transport, Verdict,
 };
 
 const KEY: (Metric, Transport) = (Metric::Throughput, Transport::Udp);
@@ -26,7 +26,7 @@ fn effect(pairs: usize, log: f64, error: f64, degrees_of_freedom: f64) -> Effect
 
 /// A comparison without figures.
 fn compared(metric: Metric) -> Comparison {
-    let cell = |family| Cell::new(family, Transport::Udp, Framing::Segment, 128);
+    let cell = |family| Cell::new(family, Transport::Udp, SizeOf::Payload, 128);
     Comparison {
         question: Question {
             factor: Factor::Family,

@@ -7,16 +7,16 @@ mod runs;
 use runs::{Simulation, Spread};
 use stacklab_analysis::{Campaign, findings};
 use stacklab_model::{
-    Cell, Comparison, CpuScope, Drops, Factor, Family, Findings, Framing, Length, LinkConfig, Metric, Pacing,
-    ProbeSpec, Question, RunRecord, RunStatus, SELF_ARMS, StopReason, Topology, Transport, Trial, TrialSpec,
-    Value, Verdict,
+    Cell, Comparison, CpuScope, Drops, Factor, Family, Findings, Length, LinkConfig, Metric, Pacing,
+    ProbeSpec, Question, RunRecord, RunStatus, SELF_ARMS, SizeOf, StopReason, Topology, Transport, Trial,
+    TrialSpec, Value, Verdict,
 };
 use std::collections::BTreeMap;
 
 const METRIC: Metric = Metric::Throughput;
 
 fn cell(replica: &str, size: u32) -> Cell {
-    Cell { replica: replica.to_owned(), ..Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, size) }
+    Cell { replica: replica.to_owned(), ..Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, size) }
 }
 
 /// The runs of a block of two arms, in their order.

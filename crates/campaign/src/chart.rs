@@ -76,7 +76,7 @@ fn bar(figure: f64, most: f64) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Family, Framing, Transport};
+    use stacklab_model::{Family, SizeOf, Transport};
 
     #[test]
     fn bars_stand_on_one_scale_from_zero() {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     fn cell(transport: Transport, family: Family, os: &str) -> Cell {
-        let mut cell = Cell::new(family, transport, Framing::Segment, 128);
+        let mut cell = Cell::new(family, transport, SizeOf::Payload, 128);
         cell.set(Factor::Os, os).unwrap();
         cell
     }

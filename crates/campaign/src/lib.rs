@@ -2,8 +2,8 @@
 //! are measured. What a trial gives is a run; a record of runs becomes findings here too.
 
 mod chart;
-pub mod engine;
 mod error;
+pub mod generator;
 pub mod imported;
 mod measure;
 pub mod progress;

@@ -13,7 +13,7 @@ pub const PRESETS: [(&str, &str); 10] = [
     (QUICKSTART, include_str!("../../../studies/quickstart.toml")),
     ("systems", include_str!("../../../studies/systems.toml")),
     ("mechanisms", include_str!("../../../studies/mechanisms.toml")),
-    ("engines", include_str!("../../../studies/engines.toml")),
+    ("generators", include_str!("../../../studies/generators.toml")),
     ("wifi", include_str!("../../../studies/wifi.toml")),
     ("soorty2013linux", include_str!("../../../studies/soorty2013linux.toml")),
     ("sarkar2013winlin", include_str!("../../../studies/sarkar2013winlin.toml")),

@@ -50,7 +50,7 @@ pub fn sampled_study(
     let others = [
         (Factor::Family, format!("\"{family}\"")),
         (Factor::Transport, format!("\"{transport}\"")),
-        (Factor::Framing, "\"segment\"".to_owned()),
+        (Factor::SizeOf, "\"payload\"".to_owned()),
         (Factor::Size, size.to_string()),
     ];
     let others: String = others
@@ -58,7 +58,7 @@ pub fn sampled_study(
         .filter(|(other, _)| *other != factor)
         .map(|(other, level)| format!("{other} = [{level}]\n"))
         .collect();
-    let is_routed = [Factor::Mechanism, Factor::Routers, Factor::Translator].contains(&factor);
+    let is_routed = [Factor::Mechanism, Factor::RouterOs, Factor::Translator].contains(&factor);
     let topology = if is_routed { "topology = \"routed\"\n" } else { "" };
     Ok(format!(
         "title = \"CPU time of {name}\"\n[testbed]\n{topology}offloads = false\n\

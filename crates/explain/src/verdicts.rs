@@ -201,7 +201,7 @@ fn sampled(
 mod tests {
     use super::*;
     use stacklab_campaign::sources::StudySource;
-    use stacklab_model::{Effect, Estimate, Family, Framing, Interval, Question, Scale, StopReason};
+    use stacklab_model::{Effect, Estimate, Family, Interval, Question, Scale, SizeOf, StopReason};
     use std::path::Path;
 
     fn quickstart() -> Study {
@@ -210,7 +210,7 @@ mod tests {
 
     /// A comparison of families: the metric, transport, size, ratio, and whether ipv4 is better.
     fn compared(metric: Metric, transport: Transport, size: u32, ratio: f64, is_better: bool) -> Comparison {
-        let cell = |family| Cell::new(family, transport, Framing::Segment, size);
+        let cell = |family| Cell::new(family, transport, SizeOf::Payload, size);
         let interval = Interval { low: ratio, high: ratio };
         Comparison {
             question: Question {

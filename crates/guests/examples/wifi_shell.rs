@@ -31,7 +31,7 @@ fn hold(system: &str, program: &str, security: &str, socket: &Path) -> Result<()
         "open" => Security::Open,
         passphrase => Security::Wpa2(Passphrase::try_from(passphrase.to_owned())?),
     };
-    let settings = WifiSettings { time: Clock::Real, ..WifiSettings::default() };
+    let settings = WifiSettings { clock: Clock::Real, ..WifiSettings::default() };
     let spec = WifiSpec::new(settings, security.clone(), [security.clone(), security])?;
     let program = Path::new(program).canonicalize()?;
     let (guest, _streams, commands) = WifiHosted::boot(&system.parse()?, &spec, &program, MOST_COMMANDS)?;

@@ -1,9 +1,7 @@
 //! A test of another tool.
 
 use crate::value::untold;
-use stacklab_model::{
-    Cell, Direction, Family, Framing, Metric, Probe, ToolSeries, Transport, Value, Warning,
-};
+use stacklab_model::{Cell, Direction, Family, Metric, Probe, SizeOf, ToolSeries, Transport, Value, Warning};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -156,7 +154,7 @@ impl ToolTest {
             ];
             return Err(told.into_iter().filter(|(told, _)| !told).map(|(_, untold)| untold).collect());
         };
-        let mut cell = Cell::new(family, transport, Framing::Message, size);
+        let mut cell = Cell::new(family, transport, SizeOf::Write, size);
         cell.settings.flows = (self.flows > 1).then_some(self.flows);
         cell.settings.direction = (self.direction != Direction::Forward).then_some(self.direction);
         Ok(cell)

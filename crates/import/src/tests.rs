@@ -64,7 +64,7 @@ fn iperf3_tells_what_arrived_of_udp_in_new_versions_only() {
     // 2239200 bytes arrived in 1.013055 s; its `sum` is of the 2528400 that were sent.
     is_near(&new, Metric::Throughput, 2_239_200.0 * 8.0 / 1e6 / 1.013055);
     is_near(&new, Metric::Loss, 241.0 / 2107.0);
-    is_near(&new, Metric::CpuEngineSender, 0.420887050297236);
+    is_near(&new, Metric::CpuGeneratorSender, 0.420887050297236);
     let old = one(sample!("iperf3-3.1.3-udp4.json"));
     is_missing(&old, Metric::Throughput, "not those received");
     is_near(&old, Metric::Loss, 256.0 / 1781.0);
@@ -369,10 +369,10 @@ fn tests_of_a_cell_are_told_apart_by_tool_and_rate_only_where_they_differ() {
 
 #[test]
 fn rows_of_an_export_are_runs_in_their_blocks() {
-    let head = "block,position,started_unix_ns,wall_ns,status,reasons,probe,transport,framing,family,size,replica,metric,unit,figure,missing,flows\n";
-    let rows = "0,0,5,60,valid,,stream,udp,segment,ipv4,64,,throughput,Mbit/s,57.3,,2\n\
-                0,1,5,60,valid,,stream,udp,segment,ipv6,64,,throughput,Mbit/s,,no arrivals,2\n\
-                7,0,9,60,invalid,'=a; b,stream,udp,segment,ipv4,64,x,loss,ratio,0.5,,\n";
+    let head = "block,position,started_unix_ns,wall_ns,status,reasons,probe,transport,size_of,family,size,replica,metric,unit,figure,missing,flows\n";
+    let rows = "0,0,5,60,valid,,stream,udp,payload,ipv4,64,,throughput,Mbit/s,57.3,,2\n\
+                0,1,5,60,valid,,stream,udp,payload,ipv6,64,,throughput,Mbit/s,,no arrivals,2\n\
+                7,0,9,60,invalid,'=a; b,stream,udp,payload,ipv4,64,x,loss,ratio,0.5,,\n";
     let found = file(format!("{head}{rows}").as_bytes());
     let both = runs(&[found.clone(), found]).unwrap();
     let places: Vec<_> =

@@ -23,9 +23,9 @@ pub use explanation::pair::{Explanation, Why};
 pub use explanation::profile::{Profile, Sample, SampleEvent, StageKind, StageName, Window};
 pub use explanation::stage_costs::{Health, StackCost, StageCost, StageCosts};
 pub use factors::cell::Cell;
-pub use factors::engine::{Engine, EngineDef};
 pub use factors::factor::Factor;
-pub use factors::family::{Family, Framing, Probe, Transport};
+pub use factors::family::{Family, Probe, SizeOf, Transport};
+pub use factors::generator::{Generator, GeneratorDef};
 pub use factors::mechanism::{
     Device, Header, Mechanism, MechanismDef, Method, Remote, Setup, Translation, Translator, Tunnel,
 };

@@ -22,7 +22,7 @@ pub fn paper(findings: &Findings, difference: Difference, format: OutputFormat, 
     }
 }
 
-/// Two tables for each metric, transport and framing that two levels are compared by: means and spreads.
+/// Two tables for each metric, transport and meaning of size that two levels are compared by: means and spreads.
 fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
     let mut blocks = vec![
         Block::Title(findings.title.clone()),

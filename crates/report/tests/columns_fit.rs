@@ -2,8 +2,8 @@
 
 use stacklab_analysis::{Campaign, findings};
 use stacklab_model::{
-    Cell, CpuScope, Drops, Factor, Family, Framing, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec,
-    Question, RunRecord, RunStatus, SplitMix64, StopReason, Topology, Transport, Trial, TrialSpec, Value,
+    Cell, CpuScope, Drops, Factor, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Question,
+    RunRecord, RunStatus, SizeOf, SplitMix64, StopReason, Topology, Transport, Trial, TrialSpec, Value,
 };
 use stacklab_report::{OutputFormat, WIDTH, render};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ fn row(line: &str) -> (Probe, Transport, f64) {
 }
 
 fn question(probe: Probe, transport: Transport, size: u32) -> Question {
-    let cell = |family| Cell::new(family, transport, Framing::Segment, size);
+    let cell = |family| Cell::new(family, transport, SizeOf::Payload, size);
     Question {
         factor: Factor::Family,
         metric: if probe == Probe::Echo { Metric::Rtt } else { Metric::Throughput },

@@ -114,7 +114,7 @@ fn ends(interval: Interval) -> [f64; 2] {
 fn cell_labels(cell: &Cell, without: Option<Factor>) -> Labels {
     let named = [
         ("transport", Factor::Transport),
-        ("framing", Factor::Framing),
+        ("size_of", Factor::SizeOf),
         ("family", Factor::Family),
         ("size", Factor::Size),
         ("replica", Factor::Replica),

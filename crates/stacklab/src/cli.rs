@@ -79,7 +79,7 @@ Examples:
   stacklab report my.stacklab --format csv > my.csv
   stacklab report my.stacklab --format html --out my.html
   stacklab report my.stacklab --figure list
-  stacklab report my.stacklab --figure throughput-tcp-segment --format pdf --out throughput.pdf
+  stacklab report my.stacklab --figure throughput-tcp-payload --format pdf --out throughput.pdf
   stacklab report my.stacklab --format latex       tables as papers print them
   stacklab report my.stacklab --format markdown --difference lower")]
     Report(ReportOptions),

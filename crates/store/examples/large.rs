@@ -2,8 +2,8 @@
 //! committed like a real one; in /dev/shm thousands of runs take seconds.
 
 use stacklab_model::{
-    Buckets, Cell, CpuScope, Delays, Endpoint, Family, Framing, HostReport, IntervalRow, Length, Metric,
-    Offloads, Pacing, Probe, ProbeSpec, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec, Value,
+    Buckets, Cell, CpuScope, Delays, Endpoint, Family, HostReport, IntervalRow, Length, Metric, Offloads,
+    Pacing, Probe, ProbeSpec, Role, RunRecord, RunStatus, SizeOf, Transport, Trial, TrialSpec, Value,
 };
 use stacklab_store::{Campaign, Record};
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let trials = 2 * 2 * 2 * SIZES.len() as u32;
         let place = position as usize;
         let (family, transport) = (Family::ALL[place % 2], Transport::ALL[place / 2 % 2]);
-        let cell = Cell::new(family, transport, Framing::Segment, SIZES[place / 8]);
+        let cell = Cell::new(family, transport, SizeOf::Payload, SIZES[place / 8]);
         let probe = if (place / 4).is_multiple_of(2) { Probe::Stream } else { Probe::Echo };
         let trial = Trial { block, position, cell, probe };
         record.put_run(&run(trial, started + number * SECOND, number))?;

@@ -69,7 +69,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite
         RunStatus::Invalid(reasons) => ("invalid", reasons.as_slice()),
     };
     transaction.execute(
-        "INSERT INTO run (block, position, probe, family, transport, framing, size, replica, settings, started_unix_ns,
+        "INSERT INTO run (block, position, probe, family, transport, size_of, size, replica, settings, started_unix_ns,
              wall_ns, status, reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         params![
@@ -78,7 +78,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite
             probe.name(),
             cell.family.name(),
             cell.transport.name(),
-            cell.framing.name(),
+            cell.size_of.name(),
             cell.size,
             cell.replica,
             to_json(&cell.settings),
@@ -195,7 +195,7 @@ pub(crate) fn insert_series(
 fn select(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
     let mut ids = BTreeMap::new();
     let mut query = connection.prepare(
-        "SELECT id, block, position, probe, family, transport, framing, size, replica, started_unix_ns, wall_ns, status,
+        "SELECT id, block, position, probe, family, transport, size_of, size, replica, started_unix_ns, wall_ns, status,
              reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network, settings FROM run ORDER BY id",
     )?;
     let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)?, run_of(row)?)))?;
@@ -233,8 +233,8 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     let text = |place: usize| row.get::<_, String>(place);
     let count = |place: usize| count(row, place);
     let number = |place: usize, largest| within(row.get(place)?, largest).map(|number| number as u32);
-    let (family, transport, framing) = (parsed(&text(4)?)?, parsed(&text(5)?)?, parsed(&text(6)?)?);
-    let mut cell = Cell::new(family, transport, framing, number(7, LONGEST_MESSAGE)?);
+    let (family, transport, size_of) = (parsed(&text(4)?)?, parsed(&text(5)?)?, parsed(&text(6)?)?);
+    let mut cell = Cell::new(family, transport, size_of, number(7, LONGEST_MESSAGE)?);
     cell.replica = text(8)?;
     cell.settings = from_json(&text(18)?)?;
     let status = match text(11)?.as_str() {

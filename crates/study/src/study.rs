@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
-    ArmSchedule, Cell, ComparisonSpec, Direction, Engine, Factor, Family, LinkConfig, Mechanism, Metric,
+    ArmSchedule, Cell, ComparisonSpec, Direction, Factor, Family, Generator, LinkConfig, Mechanism, Metric,
     Probe, ProbeSpec, Question, RoutedKind, Scale, ScopedAddr, Services, StoppingRule, System, Systems,
     Topology, once_each,
 };
@@ -62,8 +62,8 @@ impl Study {
     }
 
     /// Whether programs that are not stacklab's drive some of its cells.
-    pub fn has_other_engines(&self) -> bool {
-        self.cells.iter().any(|cell| Engine::of(cell).is_other())
+    pub fn has_other_generators(&self) -> bool {
+        self.cells.iter().any(|cell| Generator::of(cell).is_other())
     }
 
     /// How packets cross the middle link in its cells: each mechanism once, in the order of the cells; none where there

@@ -1,6 +1,6 @@
 //! The specification of a trial, for unit tests.
 
-use stacklab_model::{Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, Transport, TrialSpec};
+use stacklab_model::{Cell, Family, Length, Pacing, Probe, ProbeSpec, SizeOf, Transport, TrialSpec};
 
 /// A stream of 1000 messages of 128 bytes.
 pub(crate) fn spec(family: Family, transport: Transport) -> TrialSpec {
@@ -12,5 +12,5 @@ pub(crate) fn spec(family: Family, transport: Transport) -> TrialSpec {
         interval_ns: 100_000_000,
         metrics: Vec::new(),
     };
-    TrialSpec::new(1, &Cell::new(family, transport, Framing::Segment, 128), probe)
+    TrialSpec::new(1, &Cell::new(family, transport, SizeOf::Payload, 128), probe)
 }

@@ -3,7 +3,7 @@
 use crate::execute::execute;
 use crate::path::Path;
 use crate::transfers;
-use stacklab_model::{Direction, Framing, Io, Length, Pacing, Probe, TrialSpec, Tuning};
+use stacklab_model::{Direction, Io, Length, Pacing, Probe, SizeOf, TrialSpec, Tuning};
 use stacklab_traffic::protocol::AgentClient;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::stats::clock::{self, Offset};
@@ -27,7 +27,7 @@ pub fn measure_offset(
     let mut spec = TrialSpec {
         token: trial.token.rotate_left(8) ^ 0x0c10_0c10,
         message_bytes: 64,
-        framing: Framing::Message,
+        size_of: SizeOf::Write,
         poll_ns: POLL_NS,
         io: Io::Send,
         flows: 1,

@@ -2,8 +2,8 @@
 
 use crate::path::Path;
 use stacklab_model::{
-    Cell, Endpoint, Family, Framing, HostReport, Length, Offloads, Pacing, Probe, ProbeSpec, Received, Role,
-    ScopedAddr, Sent, TcpInfo, Transport, TrialSpec,
+    Cell, Endpoint, Family, HostReport, Length, Offloads, Pacing, Probe, ProbeSpec, Received, Role,
+    ScopedAddr, Sent, SizeOf, TcpInfo, Transport, TrialSpec,
 };
 use std::net::{IpAddr, SocketAddr};
 
@@ -42,7 +42,7 @@ pub(crate) fn spec(family: Family, transport: Transport) -> TrialSpec {
         interval_ns: 100_000_000,
         metrics: Vec::new(),
     };
-    TrialSpec::new(1, &Cell::new(family, transport, Framing::Segment, 128), probe)
+    TrialSpec::new(1, &Cell::new(family, transport, SizeOf::Payload, 128), probe)
 }
 
 /// Both reports of that stream, as planned.

@@ -95,7 +95,7 @@ function choice(page: Page, state: State, factor: number, metric: number): numbe
     page.estimates.filter((e) => e.metric === metric && e.n > 0).map((e) => page.cells[e.cell]!.levels[factor]!),
   );
   const first = [...present].sort((a, b) => a - b)[0];
-  if (name === "transport" || name === "framing") return first ?? 0;
+  if (name === "transport" || name === "size_of") return first ?? 0;
   return levels.length > 4 ? (first ?? 0) : undefined;
 }
 
@@ -206,7 +206,7 @@ export function isWide(shown: Shown): boolean {
 
 /** Sizes are of payloads unless it is said. */
 function isPayload({ name, levels }: FactorView): boolean {
-  return name === "framing" && levels.join() === "segment";
+  return name === "size_of" && levels.join() === "payload";
 }
 
 /** Published series, each with its transport where another has the same label. */

@@ -2,7 +2,7 @@
 
 use crate::runs::{Simulation, Spread};
 use stacklab_analysis::{Conclusion, Evidence, Paired, conclude, settle};
-use stacklab_model::{Cell, Factor, Family, Framing, Interval, Metric, Question, Transport, Verdict};
+use stacklab_model::{Cell, Factor, Family, Interval, Metric, Question, SizeOf, Transport, Verdict};
 
 /// The stopping rule's limits.
 #[derive(Debug, Clone, Copy)]
@@ -121,7 +121,7 @@ pub(crate) const MARGIN: f64 = 0.02;
 
 /// ipv6 against ipv4.
 pub(crate) fn question(metric: Metric, margin: f64) -> Question {
-    let cell = |family| Cell::new(family, Transport::Udp, Framing::Segment, 128);
+    let cell = |family| Cell::new(family, Transport::Udp, SizeOf::Payload, 128);
     Question {
         factor: Factor::Family,
         metric,

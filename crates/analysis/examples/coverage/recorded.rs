@@ -7,8 +7,8 @@ use crate::campaign::{Outcome, Rule, campaign};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use stacklab_model::{
-    ArmSchedule, Cell, Endpoint, Factor, Family, Framing, HostReport, Length, Metric, Offloads, Pacing,
-    Probe, ProbeSpec, Question, Role, ScopedAddr, Slice, Transport, TrialSpec,
+    ArmSchedule, Cell, Endpoint, Factor, Family, HostReport, Length, Metric, Offloads, Pacing, Probe,
+    ProbeSpec, Question, Role, ScopedAddr, SizeOf, Slice, Transport, TrialSpec,
 };
 use stacklab_trial::Path;
 use stacklab_trial::results::interleaved::joint_figures;
@@ -95,7 +95,7 @@ impl Recorded {
     }
 
     fn cell(&self, arm: &str) -> Cell {
-        Cell { replica: arm.to_owned(), ..Cell::new(Family::Ipv4, self.transport, Framing::Segment, 512) }
+        Cell { replica: arm.to_owned(), ..Cell::new(Family::Ipv4, self.transport, SizeOf::Payload, 512) }
     }
 
     fn spec(&self, arm: &str) -> TrialSpec {

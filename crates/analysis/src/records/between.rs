@@ -314,7 +314,7 @@ mod tests {
         let (small, large) = (cell(Family::Ipv4, 64), cell(Family::Ipv4, 1024));
         a.cells.insert(0, small.clone());
         b.cells.push(large.clone());
-        // By an engine's bias nothing is compared.
+        // By a generator's bias nothing is compared.
         a.probes = stream(&[Metric::Loss, Metric::Throughput, Metric::GeneratorTxError]);
         b.probes = stream(&[Metric::Throughput, Metric::Jitter, Metric::GeneratorTxError]);
         let found = compared(&a, &b, None);

@@ -4,7 +4,7 @@ use crate::CampaignError;
 use crate::rig::routed::RoutedRig;
 use crate::rig::routed_source::RoutedSource;
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
-use stacklab_model::{Engine, System, Topology};
+use stacklab_model::{Generator, System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::{AGENT, Routed};
 use std::path::PathBuf;
@@ -36,16 +36,16 @@ impl RoutedPlacement {
         if let (true, Some(guest)) = (asked, needs.guests().first()) {
             return Err(CampaignError::Usage(format!(
                 "--in-vm builds all four hosts in one guest, but some of the study's hosts are guests ({guest}): leave \
-                 --in-vm out, or --set 'factors.os=[\"namespace\"]' and 'factors.routers=[\"namespace\"]'"
+                 --in-vm out, or --set 'factors.os=[\"namespace\"]' and 'factors.router_os=[\"namespace\"]'"
             )));
         }
         let system = find_placement(&needs, inside)?;
-        if let (Some(system), Some(engine)) =
-            (&system, study.cells.iter().map(Engine::of).find(|engine| engine.is_other()))
+        if let (Some(system), Some(generator)) =
+            (&system, study.cells.iter().map(Generator::of).find(|generator| generator.is_other()))
         {
             return Err(CampaignError::Usage(format!(
-                "engine {engine} runs between namespaces of this kernel, and the study's testbeds would be in {system}, where \
-                 its program is not installed: set factors.engine = [\"stacklab\"], or add the missing modules to this kernel (see: stacklab doctor)"
+                "generator {generator} runs between namespaces of this kernel, and the study's testbeds would be in {system}, where \
+                 its program is not installed: set factors.generator = [\"stacklab\"], or add the missing modules to this kernel (see: stacklab doctor)"
             )));
         }
         let why = system.as_ref().map(|_| {

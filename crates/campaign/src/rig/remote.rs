@@ -54,7 +54,7 @@ impl Rig for RemoteRig {
     }
 
     fn is_here(&self) -> bool {
-        self.ends.systems.0.contains(&System::Here)
+        self.ends.systems.0.contains(&System::Localhost)
     }
 
     fn describe(&self, link_config: &LinkConfig) -> String {

@@ -1,6 +1,6 @@
 //! The evidence of a trial, before any figure is computed.
 
-use crate::engine::EngineEvidence;
+use crate::generator::GeneratorEvidence;
 use stacklab_guests::WifiSeen;
 use stacklab_model::{Counters, Direction, Mechanism, Service, Station};
 use stacklab_testbed::Ticks;
@@ -31,8 +31,8 @@ pub struct Evidence {
     pub(crate) clocks: ClockSync,
     /// What others had of this machine's processors, if a host of the trial is on it.
     pub(crate) other_load: Option<OtherLoad>,
-    /// The output of another program that drove the trial; `None` if it was stacklab's own engine.
-    pub(crate) engine: Option<EngineEvidence>,
+    /// The output of another program that drove the trial; `None` if it was stacklab's own generator.
+    pub(crate) generator: Option<GeneratorEvidence>,
     /// The joint figures of the arm of an interleaved trial; none otherwise.
     pub(crate) joint: JointFigures,
 }
@@ -41,7 +41,7 @@ impl Evidence {
     /// The reports of two agents on hosts with one clock, without other evidence.
     pub fn of(collected: Collected) -> Self {
         let (guest_cpu, clocks, joint) = ([None, None], ClockSync::Same, JointFigures::default());
-        let (services, routers, wifi, other_load, engine) = (None, None, None, None, None);
+        let (services, routers, wifi, other_load, generator) = (None, None, None, None, None);
         let adapters = [None, None];
         Evidence {
             collected,
@@ -52,7 +52,7 @@ impl Evidence {
             adapters,
             clocks,
             other_load,
-            engine,
+            generator,
             joint,
         }
     }

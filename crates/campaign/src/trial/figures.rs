@@ -1,6 +1,6 @@
 //! Makes a run from a trial's evidence.
 
-use crate::engine::{told, with_bias};
+use crate::generator::{told, with_bias};
 use crate::trial::evidence::{Evidence, report_sources};
 use crate::trial::{adapter, channel, clock_correction, guest_cpu, other_load, routers, services, wifi};
 use stacklab_model::{Direction, Probe, RunRecord, Trial, TrialSpec};
@@ -16,16 +16,16 @@ pub fn figures(
     evidence: Evidence,
 ) -> RunRecord {
     let Evidence { collected, guest_cpu, services, routers, wifi, adapters, clocks, .. } = evidence;
-    let Evidence { other_load, engine, joint, .. } = evidence;
+    let Evidence { other_load, generator, joint, .. } = evidence;
     let sources = &report_sources(direction);
     let held_up = joint.held_up;
-    let mut made = match (engine, collected.reports) {
-        (Some(engine), Ok(reports)) if reports.len() == 1 => {
-            told(&spec, path, engine, reports.into_iter().next().expect("there is one"))
+    let mut made = match (generator, collected.reports) {
+        (Some(generator), Ok(reports)) if reports.len() == 1 => {
+            told(&spec, path, generator, reports.into_iter().next().expect("there is one"))
         }
         (_, reports) => reported(path, &spec, direction, reports, joint),
     };
-    if trial.cell.settings.engine.is_some() {
+    if trial.cell.settings.generator.is_some() {
         made = with_bias(made, &spec, path);
     }
     if let Some(asked) = services {

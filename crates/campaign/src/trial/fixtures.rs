@@ -1,8 +1,8 @@
 //! Reports and figures for tests of pure functions.
 
 use stacklab_model::{
-    Buckets, Cell, Compared, DelayPoints, Delays, Drops, Endpoint, Family, Framing, HostReport, IntervalRow,
-    Length, Metric, Pacing, Point, Probe, ProbeSpec, Received, Role, RunStatus, Transport, Trial, TrialSpec,
+    Buckets, Cell, Compared, DelayPoints, Delays, Drops, Endpoint, Family, HostReport, IntervalRow, Length,
+    Metric, Pacing, Point, Probe, ProbeSpec, Received, Role, RunStatus, SizeOf, Transport, Trial, TrialSpec,
     Value,
 };
 use stacklab_trial::{Figures, Path};
@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 /// A stream of datagrams over IPv6, on a schedule.
 pub(crate) fn trial_and_spec() -> (Trial, TrialSpec) {
     let (probe, transport) = (Probe::Stream, Transport::Udp);
-    let cell = Cell::new(Family::Ipv6, transport, Framing::Segment, 1400);
+    let cell = Cell::new(Family::Ipv6, transport, SizeOf::Payload, 1400);
     let asked = |metric: &Metric| {
         metric.probe() == probe && metric.applies_to(transport) && !metric.is_generator_error()
     };

@@ -1,14 +1,14 @@
 //! Trials on a rig, from the plan to their runs.
 
 use crate::CampaignError;
-use crate::engine;
+use crate::generator;
 use crate::rig::Rig;
 use crate::rig::host_pair::HostPair;
 use crate::trial::clock_offset::ClockOffset;
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use crate::trial::spec::{spec, trial_seed};
-use stacklab_model::{ArmSchedule, CpuScope, Direction, Engine, RunRecord, Trial, TrialSpec};
+use stacklab_model::{ArmSchedule, CpuScope, Direction, Generator, RunRecord, Trial, TrialSpec};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::TestbedError;
 use stacklab_traffic::host::other_load::LoadSample;
@@ -99,9 +99,9 @@ fn configured(
 /// One trial by itself.
 fn alone(rig: &mut dyn Rig, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, CampaignError> {
     let prepared = Prepared::new(rig, study, seed, ArmSchedule::Alone, trial)?;
-    if Engine::of(&trial.cell).is_other() {
+    if Generator::of(&trial.cell).is_other() {
         let seed = trial_seed(seed, trial);
-        let evidence = engine::run(rig, &trial.cell, &prepared.path, &prepared.spec, seed)?;
+        let evidence = generator::run(rig, &trial.cell, &prepared.path, &prepared.spec, seed)?;
         return prepared.run(rig, evidence);
     }
     let evidence = observed(rig, trial_seed(seed, trial), |ends| {

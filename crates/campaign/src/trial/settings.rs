@@ -99,10 +99,10 @@ fn fits_a_packet(link_config: &LinkConfig, cell: &Cell) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{CellSettings, Family, Framing, Length, Rate};
+    use stacklab_model::{CellSettings, Family, Length, Rate, SizeOf};
 
     fn cell(settings: CellSettings) -> Cell {
-        Cell { settings, ..Cell::new(Family::Ipv6, Transport::Udp, Framing::Segment, 1400) }
+        Cell { settings, ..Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400) }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::trial::settings::{self, CpuAffinity};
 use stacklab_model::{
-    Cell, CpuScope, Engine, Io, IoChoice, LinkConfig, Probe, ProbeSpec, SplitMix64, System, Systems,
+    Cell, CpuScope, Generator, Io, IoChoice, LinkConfig, Probe, ProbeSpec, SplitMix64, System, Systems,
     Topology, Transport, Trial, TrialSpec,
 };
 use stacklab_study::Study;
@@ -28,7 +28,7 @@ pub(super) fn spec(
     let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
     let io = io(systems, &study.link_config, cell, &probe);
     probe.pacing = settings::pacing(&study.link_config, cell, &probe);
-    if Engine::of(cell).is_other() {
+    if Generator::of(cell).is_other() {
         // What it counts, and what the interfaces count, is the whole test.
         probe.warmup_ns = 0;
     }
@@ -49,14 +49,14 @@ pub(super) fn spec(
 /// connection.
 fn congestion_control(study: &Study, cell: &Cell, systems: &Systems) -> Option<String> {
     let namespaces = systems.0.iter().all(|system| *system == System::Namespace);
-    let open = cell.settings.congestion_control.is_none();
+    let open = cell.settings.tuning.congestion_control.is_none();
     let ours = !study.schedule.is_alone() && cell.transport == Transport::Tcp && namespaces && open;
     ours.then(|| "cubic".to_owned())
 }
 
 /// Default I/O mode: a guest may report GSO but not support it.
 fn io(systems: &Systems, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
-    let own = |system: &System| matches!(system, System::Namespace | System::Here | System::Ssh(_));
+    let own = |system: &System| matches!(system, System::Namespace | System::Localhost | System::Ssh(_));
     let said = matches!(cell.settings.io, Some(IoChoice::Path(_)));
     match settings::io(link_config, cell, probe) {
         Io::Gso if !said && !systems.0.iter().all(own) => Io::Sendmmsg,

@@ -9,7 +9,7 @@ use stacklab_wifi::{Lateness, WifiState};
 
 /// Why there are no CPU figures in virtual time.
 const NO_CPU: &str =
-    "the network runs in virtual time, which has no CPU time: use testbed.wifi.time = \"real\"";
+    "the network runs in virtual time, which has no CPU time: use testbed.wifi.clock = \"real\"";
 
 /// The share of late exchanges with which real time gives neither times nor what TCP makes of them.
 const MOST_LATE: f64 = 0.01;
@@ -75,7 +75,7 @@ fn held_back(mut made: Figures, transport: Transport, lateness: Lateness) -> Fig
     for (_, value) in made.values.iter_mut().filter(|(metric, _)| takes_time(**metric, transport)) {
         *value = Value::Missing(format!("{text}: real time did not hold"));
     }
-    let advice = "lower the rate, or use testbed.wifi.time = \"virtual\"".to_owned();
+    let advice = "lower the rate, or use testbed.wifi.clock = \"virtual\"".to_owned();
     made.warnings.push(Warning { code: "late_exchanges".to_owned(), text, advice });
     made
 }

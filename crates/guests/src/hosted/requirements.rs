@@ -39,7 +39,7 @@ pub(crate) fn is_unsupported(system: &System, need: &str) -> bool {
         System::Uml | System::Linux(_) if need == JOOL => true,
         System::Uml => device.is_some_and(|device| !device.in_debian_uml),
         System::Linux(_) | System::Disk(_) => false,
-        System::Namespace | System::Gvisor | System::Here | System::Ssh(_) => true,
+        System::Namespace | System::Gvisor | System::Localhost | System::Ssh(_) => true,
     }
 }
 
@@ -50,7 +50,7 @@ fn translator_on(system: &System, asked: Option<Translator>, forward_only: bool)
     let jool = || match system {
         System::Namespace => HERE.get_or_init(|| jool_here().ok()).clone(),
         System::Uml | System::OwnUml(_) | System::Linux(_) => Image::find(system).ok()?.jool,
-        System::Gvisor | System::Disk(_) | System::Here | System::Ssh(_) => None,
+        System::Gvisor | System::Disk(_) | System::Localhost | System::Ssh(_) => None,
     };
     Translates::choose(jool(), asked, forward_only)
 }
@@ -145,7 +145,7 @@ impl Requirements {
         }
         let any_unsupported = missing.iter().any(|ability| is_unsupported(&System::Uml, ability.name));
         let router = if any_unsupported { "uml-full" } else { "uml" };
-        format!("; or use guests that support it as routers: factors.routers = [\"{router}\"]")
+        format!("; or use guests that support it as routers: factors.router_os = [\"{router}\"]")
     }
 
     /// Checks that testbeds with guests as hosts can be built on this kernel, and that the guests have images and
@@ -156,7 +156,7 @@ impl Requirements {
                 if let Some(need) = kernel_need(row).filter(|need| is_unsupported(system, need)) {
                     return Err(TestbedError(format!(
                         "{system} as a router lacks features for a mechanism ({}: {need}): build one that has them \
-                         (stacklab image build uml-full, then factors.routers = [\"uml-full\"]), or use linux-6.1, \
+                         (stacklab image build uml-full, then factors.router_os = [\"uml-full\"]), or use linux-6.1, \
                          which has all but jool",
                         row.mechanism
                     )));
@@ -176,7 +176,7 @@ impl Requirements {
         let remedies: Vec<&str> = missing.iter().map(|ability| ability.remedy).collect();
         Err(TestbedError(format!(
             "testbeds with guests as hosts ({}) also use this kernel: {}; to add it: {}{}; or remove factors.os and \
-             factors.routers, so that the whole testbed can be built in one guest",
+             factors.router_os, so that the whole testbed can be built in one guest",
             guests.join(", "),
             said.join("; "),
             remedies.join("; "),

@@ -50,7 +50,7 @@ impl WifiHosted {
         commands: usize,
     ) -> Result<(Self, WifiStreams, Vec<Streams>), TestbedError> {
         let workdir = Workdir::create()?;
-        let guest = prepare_wifi(system, program, &workdir, spec.settings().time)?;
+        let guest = prepare_wifi(system, program, &workdir, spec.settings().clock)?;
         let version = guest.version();
         let folder = workdir.for_host("wifi")?;
         let role = WifiRole { spec: spec.clone(), commands };

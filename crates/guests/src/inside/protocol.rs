@@ -107,7 +107,7 @@ impl WifiRole {
     /// Whether requests come in batches, and the network stands still while none is under way: in virtual time.
     /// Commands have no answer that would end them.
     pub(crate) fn takes_batches(&self) -> bool {
-        self.spec.settings().time == Clock::Virtual && self.commands == 0
+        self.spec.settings().clock == Clock::Virtual && self.commands == 0
     }
 }
 

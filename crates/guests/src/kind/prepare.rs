@@ -62,7 +62,7 @@ pub(crate) fn prepared(
             let initramfs = ramdisk(system, program, others, folder, &modules)?;
             Box::new(uml(image, initramfs))
         }
-        System::Here | System::Ssh(_) => return Err(not_built(system)),
+        System::Localhost | System::Ssh(_) => return Err(not_built(system)),
     }))
 }
 

@@ -61,7 +61,7 @@ impl Uml {
         let name = self.initramfs.file_name().unwrap_or_default().display();
         command.current_dir(spec.folder).arg(format!("initrd=../{name}")).arg("uml_dir=.");
         let settings = wifi.spec.settings();
-        if settings.time == Clock::Virtual {
+        if settings.clock == Clock::Virtual {
             command
                 .arg("time-travel=inf-cpu")
                 .arg(format!("time-travel-start={START}"))
@@ -72,7 +72,7 @@ impl Uml {
 
     /// The libraries that the kernel has preloaded, as the loader reads them.
     fn preloaded(&self, role: &GuestRole) -> OsString {
-        let is_virtual = |role: &WifiRole| role.spec.settings().time == Clock::Virtual;
+        let is_virtual = |role: &WifiRole| role.spec.settings().clock == Clock::Virtual;
         let seeded = role.wifi().is_some_and(is_virtual).then_some(&self.seeded);
         let libraries: Vec<&OsStr> =
             seeded.into_iter().chain(&self.xstate).map(|path| path.as_os_str()).collect();
@@ -83,7 +83,7 @@ impl Uml {
 /// Has what this thread starts be at the same addresses in each run, for a guest in virtual time: its kernel has more
 /// memory or less by where its own is. Returns what was before.
 fn unchanged_addresses(role: &GuestRole) -> io::Result<Option<Persona>> {
-    let is_virtual = |role: &WifiRole| role.spec.settings().time == Clock::Virtual;
+    let is_virtual = |role: &WifiRole| role.spec.settings().clock == Clock::Virtual;
     role.wifi().filter(|role| is_virtual(role)).map_or(Ok(None), |_| {
         let before = personality::get()?;
         personality::set(before | Persona::ADDR_NO_RANDOMIZE)?;

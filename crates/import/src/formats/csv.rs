@@ -18,7 +18,7 @@ const NEEDED: [&str; 12] = [
     "status",
     "probe",
     "transport",
-    "framing",
+    "size_of",
     "family",
     "size",
     "metric",
@@ -117,8 +117,8 @@ fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
     if size > LONGEST_MESSAGE || block > LAST_TRIAL || position > LAST_TRIAL {
         return Err("block, position or size is larger than any record's".to_owned());
     }
-    let (transport, framing) = (read("transport", field("transport"))?, read("framing", field("framing"))?);
-    let mut cell = Cell::new(read("family", field("family"))?, transport, framing, size);
+    let (transport, size_of) = (read("transport", field("transport"))?, read("size_of", field("size_of"))?);
+    let mut cell = Cell::new(read("family", field("family"))?, transport, size_of, size);
     for factor in
         Factor::ALL.iter().copied().filter(|factor| *factor == Factor::Replica || factor.is_setting())
     {

@@ -9,8 +9,8 @@ fn a_client_has_the_words_of_both_ends() {
     assert_eq!(told(&tcp), (V4, TCP, Some(131_072), 1, Direction::Forward));
     is_near(&tcp, Metric::Throughput, 12_400.0);
     is_near(&tcp, Metric::Retransmits, 7.0 * 131_072.0 / 1.55e9);
-    is_near(&tcp, Metric::CpuEngineSender, 0.9);
-    is_near(&tcp, Metric::CpuEngineReceiver, 2.5);
+    is_near(&tcp, Metric::CpuGeneratorSender, 0.9);
+    is_near(&tcp, Metric::CpuGeneratorReceiver, 2.5);
     assert_eq!(file(sample!("iperf3-3.12-tcp4-verbose.txt")).version.as_deref(), Some("3.12"));
     let udp = one(sample!("iperf3-3.12-udp4.txt"));
     assert_eq!((udp.family, udp.transport, udp.direction), (V4, UDP, Direction::Forward));

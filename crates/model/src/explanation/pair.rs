@@ -22,7 +22,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// What both cells have in common, as keys: `stream udp segment 128 B`.
+    /// What both cells have in common, as keys: `stream udp 128 B payload`.
     pub fn context(&self) -> String {
         format!("{} {}", self.probe, self.baseline.context(self.factor))
     }

@@ -10,7 +10,7 @@ named! {
         /// Transport protocol.
         Transport = "transport",
         /// The meaning of size.
-        Framing = "framing",
+        SizeOf = "size_of",
         /// Bytes per message or frame.
         Size = "size",
         /// A label without any effect: two replicas of one arm must not differ (an A/A study).
@@ -22,7 +22,7 @@ named! {
         /// How packets cross the network between the routers.
         Mechanism = "mechanism",
         /// The operating systems of the routers.
-        Routers = "routers",
+        RouterOs = "router_os",
         /// The translator on the routers.
         Translator = "translator",
         /// How messages enter and leave the kernel.
@@ -56,58 +56,58 @@ named! {
         /// Whether the kernel paces a TCP stream's schedule.
         KernelPacing = "kernel_pacing",
         /// Width of a Wi-Fi channel, MHz.
-        Width = "width",
+        WifiChannelWidth = "wifi.channel_width",
         /// MCS index of a Wi-Fi network's data frames.
-        Mcs = "mcs",
+        WifiMcs = "wifi.mcs",
         /// Guard interval of a Wi-Fi network's data frames.
-        Guard = "guard",
+        WifiGuardInterval = "wifi.guard_interval",
         /// Primary channel of a Wi-Fi network.
-        Channel = "channel",
+        WifiChannel = "wifi.channel",
         /// Security of a Wi-Fi network.
-        Security = "security",
+        WifiSecurity = "wifi.security",
         /// Most frames of an A-MPDU.
-        AggregationFrames = "aggregation_frames",
+        WifiAggregationFrames = "wifi.aggregation.frames",
         /// Most bytes of an A-MPDU.
-        AggregationBytes = "aggregation_bytes",
+        WifiAggregationBytes = "wifi.aggregation.bytes",
         /// Longest PPDU of an A-MPDU.
-        AggregationTime = "aggregation_time",
+        WifiAggregationTime = "wifi.aggregation.time",
         /// DTIM period of a Wi-Fi network, beacons.
-        Dtim = "dtim",
+        WifiDtimPeriod = "wifi.dtim_period",
         /// Lowest basic rate of a Wi-Fi network.
-        BasicRate = "basic_rate",
+        WifiBasicRate = "wifi.basic_rate",
         /// Whether the access point sends group frames to each station alone.
-        MulticastToUnicast = "multicast_to_unicast",
+        WifiMulticastToUnicast = "wifi.multicast_to_unicast",
         /// How long a Wi-Fi network's sender and receiver remember each other's link-layer address.
-        NeighbourLifetime = "neighbour_lifetime",
+        WifiNeighbourLifetime = "wifi.neighbour_lifetime",
         /// Whether idle stations of a Wi-Fi network sleep.
-        PowerSave = "power_save",
+        WifiPowerSave = "wifi.power_save",
         /// How a Wi-Fi network's receiver is connected.
-        Receiver = "receiver",
+        WifiReceiver = "wifi.receiver",
         /// Other stations of a Wi-Fi network, which always have something to send.
-        Stations = "stations",
+        WifiStations = "wifi.stations",
         /// Signal to noise ratio of a Wi-Fi network, dB.
-        Snr = "snr",
+        WifiSnr = "wifi.snr",
         /// The clock of a Wi-Fi network.
-        Time = "time",
+        WifiClock = "wifi.clock",
         /// The program that drives the traffic.
-        Engine = "engine",
+        Generator = "generator",
     }
 }
 
 impl Factor {
     /// Whether the factor's level is one of `Cell::settings`. Most studies leave these factors at their defaults.
     pub fn is_setting(self) -> bool {
-        !matches!(self, Factor::Family | Factor::Transport | Factor::Framing | Factor::Size | Factor::Replica)
+        !matches!(self, Factor::Family | Factor::Transport | Factor::SizeOf | Factor::Size | Factor::Replica)
     }
 
     /// Whether cells that differ in the factor have separate testbeds.
     pub fn is_of_testbeds(self) -> bool {
-        matches!(self, Factor::Os | Factor::Mechanism | Factor::Translator | Factor::Routers)
+        matches!(self, Factor::Os | Factor::Mechanism | Factor::Translator | Factor::RouterOs)
     }
 
     /// Whether the factor's level is a setting of a Wi-Fi network: cells that differ in it have separate networks.
     pub fn is_of_wifi(self) -> bool {
-        (Factor::Width..=Factor::Time).contains(&self)
+        self.name().starts_with("wifi.")
     }
 
     /// Whether the factor's level is an option of a trial's own sockets.

@@ -1,4 +1,4 @@
-//! The parts of a packet (address family, transport, framing) and the probes that send it.
+//! The parts of a packet (address family, transport, meaning of sizes) and the probes that send it.
 
 use crate::names::named;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -87,11 +87,11 @@ impl Transport {
 
 named! {
     /// The meaning of `size`.
-    pub enum Framing("framing") {
+    pub enum SizeOf("size_of") {
         /// Each message of `size` bytes leaves in its own packet; every run is validated for this.
-        Segment = "segment",
+        Payload = "payload",
         /// `size` is what the program writes per call; the kernel may coalesce TCP writes.
-        Message = "message",
+        Write = "write",
         /// `size` is the whole Ethernet frame with header and FCS (RFC 2544, RFC 8219); UDP only.
         Frame = "frame",
     }

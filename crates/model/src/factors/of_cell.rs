@@ -1,7 +1,7 @@
 //! The effective settings of a cell, including the defaults for settings that the study does not give.
 
 use crate::factors::cell::Cell;
-use crate::factors::engine::Engine;
+use crate::factors::generator::Generator;
 use crate::factors::mechanism::{Mechanism, Translator};
 use crate::factors::services::Services;
 use crate::factors::system::Systems;
@@ -22,14 +22,14 @@ impl Systems {
 
     /// The systems of the two routers, the sender's first.
     pub fn of_routers(cell: &Cell) -> Self {
-        cell.settings.routers.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
+        cell.settings.router_os.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
     }
 }
 
-impl Engine {
-    /// The engine of a cell: stacklab's own if the study names none.
+impl Generator {
+    /// The generator of a cell: stacklab's own if the study names none.
     pub fn of(cell: &Cell) -> Self {
-        cell.settings.engine.unwrap_or(Engine::Stacklab)
+        cell.settings.generator.unwrap_or(Generator::Stacklab)
     }
 }
 

@@ -1,14 +1,13 @@
 //! The levels of a cell's factors that most studies leave at their defaults.
 
-use crate::factors::engine::Engine;
 use crate::factors::factor::Factor;
+use crate::factors::generator::Generator;
 use crate::factors::mechanism::{Mechanism, Translator};
 use crate::factors::services::Services;
 use crate::factors::system::Systems;
 use crate::trial::io::IoChoice;
 use crate::trial::tuning::{Direction, Pinning, Tuning};
-use crate::units::Nanoseconds;
-use crate::wifi::{Attachment, Clock, Guard, LegacyRate, Security, Width};
+use crate::wifi::WifiLevels;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,22 +15,51 @@ use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// The one table of settings: field, type and factor. A level's text is what its type prints and parses.
-macro_rules! settings {
-    ($($(#[$doc:meta])* $field:ident: $type:ty = $factor:ident,)+) => {
-        /// A cell's settings ([`Factor::is_setting`]). A setting that is `None` keeps its default. In records and
-        /// JSON, settings are a map of factors to levels in the spelling of study files.
-        #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(into = "BTreeMap<Factor, String>", try_from = "BTreeMap<Factor, String>")]
-        pub struct CellSettings { $($(#[$doc])* pub $field: Option<$type>,)+ }
+/// A cell's settings ([`Factor::is_setting`]). A setting that is `None` keeps its default. In records and JSON,
+/// settings are a map of factors to levels in the spelling of study files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "BTreeMap<Factor, String>", try_from = "BTreeMap<Factor, String>")]
+pub struct CellSettings {
+    /// The operating systems of the hosts.
+    pub os: Option<AsWritten<Systems>>,
+    /// The services that run on the receiver.
+    pub services: Option<AsWritten<Services>>,
+    /// How packets cross the network between the routers.
+    pub mechanism: Option<Mechanism>,
+    /// The operating systems of the routers.
+    pub router_os: Option<AsWritten<Systems>>,
+    /// The translator on the routers.
+    pub translator: Option<Translator>,
+    /// How messages enter and leave the kernel.
+    pub io: Option<IoChoice>,
+    /// Number of parallel flows.
+    pub flows: Option<u32>,
+    /// Direction of a stream.
+    pub direction: Option<Direction>,
+    /// Largest IP packet of the link, bytes.
+    pub mtu: Option<u32>,
+    /// Queue length at each end of the link, packets.
+    pub queue_length: Option<u32>,
+    /// Processors of the hosts.
+    pub pinning: Option<Pinning>,
+    /// Socket options.
+    pub tuning: Tuning,
+    /// What differs from the study's Wi-Fi network.
+    pub wifi: WifiLevels,
+    /// The program that drives the traffic.
+    pub generator: Option<Generator>,
+}
 
+/// The table of settings: factor and field. A level's text is what the field's type prints and parses.
+macro_rules! levels {
+    ($($factor:ident = $($field:ident).+,)+) => {
         impl CellSettings {
             /// The level of a factor in the spelling of study files; `None` if it is not set, or if the factor is not
             /// a setting.
             pub fn get(&self, factor: Factor) -> Option<String> {
                 match factor {
-                    $(Factor::$factor => self.$field.as_ref().map(ToString::to_string),)+
-                    Factor::Family | Factor::Transport | Factor::Framing | Factor::Size | Factor::Replica => None,
+                    $(Factor::$factor => self.$($field).+.as_ref().map(ToString::to_string),)+
+                    Factor::Family | Factor::Transport | Factor::SizeOf | Factor::Size | Factor::Replica => None,
                 }
             }
 
@@ -42,8 +70,8 @@ macro_rules! settings {
             pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), UnknownLevel> {
                 let unknown = || UnknownLevel { factor, level: level.to_owned() };
                 match factor {
-                    $(Factor::$factor => self.$field = Some(level.parse().map_err(|_| unknown())?),)+
-                    Factor::Family | Factor::Transport | Factor::Framing | Factor::Size | Factor::Replica => {
+                    $(Factor::$factor => self.$($field).+ = Some(level.parse().map_err(|_| unknown())?),)+
+                    Factor::Family | Factor::Transport | Factor::SizeOf | Factor::Size | Factor::Replica => {
                         return Err(unknown());
                     }
                 }
@@ -53,83 +81,45 @@ macro_rules! settings {
     };
 }
 
-settings! {
-    /// The operating systems of the hosts.
-    os: AsWritten<Systems> = Os,
-    /// The services that run on the receiver.
-    services: AsWritten<Services> = Services,
-    /// How packets cross the network between the routers.
-    mechanism: Mechanism = Mechanism,
-    /// The operating systems of the routers.
-    routers: AsWritten<Systems> = Routers,
-    /// The translator on the routers.
-    translator: Translator = Translator,
-    /// How messages enter and leave the kernel.
-    io: IoChoice = Io,
-    /// Number of parallel flows.
-    flows: u32 = Flows,
-    /// Direction of a stream.
-    direction: Direction = Direction,
-    /// Largest IP packet of the link, bytes.
-    mtu: u32 = Mtu,
-    /// Queue length at each end of the link, packets.
-    queue_length: u32 = QueueLength,
-    /// Processors of the hosts.
-    pinning: Pinning = Pinning,
-    /// SO_SNDBUF, bytes.
-    send_buffer: u32 = SendBuffer,
-    /// SO_RCVBUF, bytes.
-    receive_buffer: u32 = ReceiveBuffer,
-    /// TCP's maximum segment size (TCP_MAXSEG), bytes.
-    mss: u32 = Mss,
-    /// TCP_NODELAY.
-    nodelay: bool = Nodelay,
-    /// TCP's congestion control (TCP_CONGESTION).
-    congestion_control: String = CongestionControl,
-    /// Differentiated services code point.
-    dscp: u8 = Dscp,
-    /// IPv6 flow label.
-    flow_label: u32 = FlowLabel,
-    /// Microseconds of busy polling in the kernel (SO_BUSY_POLL).
-    busy_poll: u32 = BusyPoll,
-    /// Whether the kernel paces a TCP stream's schedule (SO_MAX_PACING_RATE).
-    kernel_pacing: bool = KernelPacing,
-    /// Width of a Wi-Fi channel.
-    width: Width = Width,
-    /// MCS index of data frames.
-    mcs: u8 = Mcs,
-    /// Guard interval of data frames.
-    guard: Guard = Guard,
-    /// Primary channel.
-    channel: u8 = Channel,
-    /// Security of a Wi-Fi network.
-    security: Security = Security,
-    /// Most frames of an A-MPDU.
-    aggregation_frames: u32 = AggregationFrames,
-    /// Most bytes of an A-MPDU.
-    aggregation_bytes: u32 = AggregationBytes,
-    /// Longest PPDU of an A-MPDU.
-    aggregation_time: AsWritten<Nanoseconds> = AggregationTime,
-    /// DTIM period, beacons.
-    dtim: u8 = Dtim,
-    /// Lowest basic rate.
-    basic_rate: LegacyRate = BasicRate,
-    /// Whether group frames are sent to each station alone.
-    multicast_to_unicast: bool = MulticastToUnicast,
-    /// Lifetime of the ends' neighbour entries.
-    neighbour_lifetime: AsWritten<Nanoseconds> = NeighbourLifetime,
-    /// Whether idle stations sleep.
-    power_save: bool = PowerSave,
-    /// How the receiver is connected.
-    receiver: Attachment = Receiver,
-    /// Other stations, which always have something to send.
-    stations: u8 = Stations,
-    /// Signal to noise ratio, dB.
-    snr: u8 = Snr,
-    /// The network's clock.
-    time: Clock = Time,
-    /// The program that drives the traffic.
-    engine: Engine = Engine,
+levels! {
+    Os = os,
+    Services = services,
+    Mechanism = mechanism,
+    RouterOs = router_os,
+    Translator = translator,
+    Io = io,
+    Flows = flows,
+    Direction = direction,
+    Mtu = mtu,
+    QueueLength = queue_length,
+    Pinning = pinning,
+    SendBuffer = tuning.send_buffer,
+    ReceiveBuffer = tuning.receive_buffer,
+    Mss = tuning.mss,
+    Nodelay = tuning.nodelay,
+    CongestionControl = tuning.congestion_control,
+    Dscp = tuning.dscp,
+    FlowLabel = tuning.flow_label,
+    BusyPoll = tuning.busy_poll_us,
+    KernelPacing = tuning.kernel_pacing,
+    WifiChannelWidth = wifi.channel_width,
+    WifiMcs = wifi.mcs,
+    WifiGuardInterval = wifi.guard_interval,
+    WifiChannel = wifi.channel,
+    WifiSecurity = wifi.security,
+    WifiAggregationFrames = wifi.aggregation_frames,
+    WifiAggregationBytes = wifi.aggregation_bytes,
+    WifiAggregationTime = wifi.aggregation_time,
+    WifiDtimPeriod = wifi.dtim_period,
+    WifiBasicRate = wifi.basic_rate,
+    WifiMulticastToUnicast = wifi.multicast_to_unicast,
+    WifiNeighbourLifetime = wifi.neighbour_lifetime,
+    WifiPowerSave = wifi.power_save,
+    WifiReceiver = wifi.receiver,
+    WifiStations = wifi.stations,
+    WifiSnr = wifi.snr,
+    WifiClock = wifi.clock,
+    Generator = generator,
 }
 
 impl CellSettings {
@@ -141,21 +131,6 @@ impl CellSettings {
     /// The settings that are set, in the order of [`Factor::ALL`], with levels in the spelling of study files.
     pub fn levels(&self) -> impl Iterator<Item = (Factor, String)> {
         Factor::ALL.iter().filter_map(|factor| Some((*factor, self.get(*factor)?)))
-    }
-
-    /// The socket options among the settings.
-    pub fn tuning(&self) -> Tuning {
-        Tuning {
-            send_buffer: self.send_buffer,
-            receive_buffer: self.receive_buffer,
-            mss: self.mss,
-            nodelay: self.nodelay,
-            congestion_control: self.congestion_control.clone(),
-            dscp: self.dscp,
-            flow_label: self.flow_label,
-            busy_poll_us: self.busy_poll,
-            kernel_pacing: self.kernel_pacing,
-        }
     }
 }
 
@@ -249,7 +224,7 @@ mod tests {
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
-        ("routers", "uml"),
+        ("router_os", "uml"),
         ("translator", "jool"),
         ("io", "auto"),
         ("flows", "4"),
@@ -266,24 +241,24 @@ mod tests {
         ("flow_label", "7"),
         ("busy_poll", "50"),
         ("kernel_pacing", "true"),
-        ("width", "20"),
-        ("mcs", "7"),
-        ("guard", "long"),
-        ("channel", "6"),
-        ("security", "open"),
-        ("aggregation_frames", "8"),
-        ("aggregation_bytes", "8191"),
-        ("aggregation_time", "4000us"),
-        ("dtim", "3"),
-        ("basic_rate", "1 Mbit/s"),
-        ("multicast_to_unicast", "true"),
-        ("neighbour_lifetime", "10ms"),
-        ("power_save", "true"),
-        ("receiver", "wired"),
-        ("stations", "2"),
-        ("snr", "20"),
-        ("time", "real"),
-        ("engine", "iperf3"),
+        ("wifi.channel_width", "20"),
+        ("wifi.mcs", "7"),
+        ("wifi.guard_interval", "long"),
+        ("wifi.channel", "6"),
+        ("wifi.security", "open"),
+        ("wifi.aggregation.frames", "8"),
+        ("wifi.aggregation.bytes", "8191"),
+        ("wifi.aggregation.time", "4000us"),
+        ("wifi.dtim_period", "3"),
+        ("wifi.basic_rate", "1 Mbit/s"),
+        ("wifi.multicast_to_unicast", "true"),
+        ("wifi.neighbour_lifetime", "10ms"),
+        ("wifi.power_save", "true"),
+        ("wifi.receiver", "wired"),
+        ("wifi.stations", "2"),
+        ("wifi.snr", "20"),
+        ("wifi.clock", "real"),
+        ("generator", "iperf3"),
     ];
 
     fn all() -> CellSettings {
@@ -304,7 +279,7 @@ mod tests {
         assert_eq!(settings.os.as_deref(), Some(&Systems([System::Gvisor, System::Uml])));
         assert!(settings.services.as_deref().is_some_and(|services| services.contains(Service::Dns)));
         assert_eq!((settings.io, settings.mtu), (Some(IoChoice::Auto), Some(9000)));
-        assert_eq!((settings.pinning, settings.nodelay), (Some(Pinning::Halves), Some(false)));
+        assert_eq!(settings.pinning, Some(Pinning::Halves));
     }
 
     #[test]
@@ -328,7 +303,7 @@ mod tests {
             let mut settings = CellSettings::default();
             settings.set(factor.parse().unwrap(), level).unwrap();
             each.push(settings.clone());
-            settings.dscp = Some(46);
+            settings.tuning.dscp = Some(46);
             each.push(settings);
         }
         for (a, b) in each.iter().flat_map(|a| each.iter().map(move |b| (a, b))) {
@@ -360,7 +335,7 @@ mod tests {
             busy_poll_us: Some(50),
             kernel_pacing: Some(true),
         };
-        assert_eq!(all().tuning(), expected);
-        assert!(CellSettings::default().tuning().is_default());
+        assert_eq!(all().tuning, expected);
+        assert!(CellSettings::default().tuning.is_default());
     }
 }

@@ -1,11 +1,12 @@
 //! The system of a host: the stack under test.
 
 use crate::network::address::ScopedAddr;
+use crate::renamed::renamed;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A host's system. The levels of the factors `os` and `routers` name it.
+/// A host's system. The levels of the factors `os` and `router_os` name it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum System {
@@ -21,8 +22,8 @@ pub enum System {
     Uml,
     /// `uml-NAME`: a user-mode Linux kernel that was built on this machine under that name.
     OwnUml(String),
-    /// `here`: this machine unchanged, on its own interfaces.
-    Here,
+    /// `localhost`: this machine unchanged, on its own interfaces.
+    Localhost,
     /// `ssh:HOST`: a machine reached by the user's ssh. HOST has the syntax of ssh: a name, an address, with this
     /// host's zone if that is link-local (`ssh:user@fe80::1%eth0`).
     Ssh(String),
@@ -33,14 +34,16 @@ pub enum System {
 pub struct UnknownSystem(String);
 
 /// The valid names, for messages.
-pub const SYSTEMS: &str =
-    "namespace, gvisor, linux-SERIES (such as linux-6.1), uml, uml-NAME, disk:PATH, here or ssh:USER@HOST";
+pub const SYSTEMS: &str = "namespace, gvisor, linux-SERIES (such as linux-6.1), uml, uml-NAME, disk:PATH, localhost or ssh:USER@HOST";
 
 impl fmt::Display for UnknownSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(new) = renamed("system", &self.0) {
+            return write!(f, "system `{}` was renamed to `{new}`", self.0);
+        }
         write!(f, "there is no system `{}`: expected {SYSTEMS}", self.0)?;
         let names =
-            ["namespace", "gvisor", "linux-6.1", "linux-6.12", "linux-5.10", "linux-7.2", "uml", "here"];
+            ["namespace", "gvisor", "linux-6.1", "linux-6.12", "linux-5.10", "linux-7.2", "uml", "localhost"];
         match crate::names::nearest(&self.0, names) {
             Some(name) => write!(f, "; did you mean `{name}`?"),
             None => Ok(()),
@@ -53,7 +56,7 @@ impl std::error::Error for UnknownSystem {}
 impl System {
     /// Whether the system is on a link that the testbed creates. Otherwise it is a real machine on real networks.
     pub fn is_built(&self) -> bool {
-        !matches!(self, System::Here | System::Ssh(_))
+        !matches!(self, System::Localhost | System::Ssh(_))
     }
 
     /// Whether the system is a kernel that runs as a process and uses this machine's files.
@@ -75,7 +78,7 @@ impl System {
             System::Gvisor => "gvisor",
             System::Linux(_) | System::Disk(_) => "vm",
             System::Uml | System::OwnUml(_) => "uml",
-            System::Here => "here",
+            System::Localhost => "localhost",
             System::Ssh(_) => "ssh",
         }
     }
@@ -117,7 +120,7 @@ impl FromStr for System {
             "namespace" => System::Namespace,
             "gvisor" => System::Gvisor,
             "uml" => System::Uml,
-            "here" => System::Here,
+            "localhost" => System::Localhost,
             _ if after("ssh:").is_some_and(names_a_machine) => System::Ssh(text[4..].to_owned()),
             _ if after("uml-").is_some_and(names_a_folder) => System::OwnUml(text[4..].to_owned()),
             _ if after("disk:").is_some() => System::Disk(text[5..].to_owned()),
@@ -195,7 +198,7 @@ impl FromStr for Systems {
         match text.split_once(TO) {
             Some((sender, receiver)) => Ok(Systems([sender.trim().parse()?, receiver.trim().parse()?])),
             None => match text.trim().parse()? {
-                ssh @ System::Ssh(_) => Ok(Systems([System::Here, ssh])),
+                ssh @ System::Ssh(_) => Ok(Systems([System::Localhost, ssh])),
                 both => Ok(Systems([both.clone(), both])),
             },
         }
@@ -222,7 +225,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Systems>().unwrap().to_string(), text);
         }
-        assert_eq!("ssh:lab".parse::<Systems>().unwrap().to_string(), "here -> ssh:lab");
+        assert_eq!("ssh:lab".parse::<Systems>().unwrap().to_string(), "localhost -> ssh:lab");
         assert_eq!("gvisor->uml".parse::<Systems>().unwrap().to_string(), "gvisor -> uml");
     }
 

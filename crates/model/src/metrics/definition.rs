@@ -47,11 +47,11 @@ impl Metric {
             CpuReceiverSoftirq => {
                 "software interrupts of the receiving host over the measured window, a part of its kernel time"
             }
-            CpuEngineSender => {
+            CpuGeneratorSender => {
                 "user time of the sending agent's own process over the measured window (getrusage): the \
                  instrument's instructions, without the kernel's"
             }
-            CpuEngineReceiver => {
+            CpuGeneratorReceiver => {
                 "user time of the receiving agent's own process over the measured window (getrusage): the \
                  instrument's instructions, without the kernel's"
             }
@@ -132,11 +132,11 @@ impl Metric {
                 "frames dropped by the full queue of the receiving station, over the frames queued there"
             }
             GeneratorTxError => {
-                "payload bytes that the engine says it sent, beyond what the sender's interface counted less the model's \
+                "payload bytes that the generator says it sent, beyond what the sender's interface counted less the model's \
                  headers, over the latter, whole trial"
             }
             GeneratorRxError => {
-                "payload bytes that the engine says it received, beyond what the receiver's interface counted less the \
+                "payload bytes that the generator says it received, beyond what the receiver's interface counted less the \
                  model's headers and what no socket had room for, over the latter, whole trial"
             }
             Rtt => "median round trip of a message out and back, one outstanding",

@@ -2,7 +2,7 @@
 
 use crate::factors::cell::Cell;
 use crate::factors::factor::Factor;
-use crate::factors::family::Framing;
+use crate::factors::family::SizeOf;
 use crate::metrics::metric::Metric;
 
 impl Metric {
@@ -27,8 +27,8 @@ impl Metric {
             CpuReceiverUser => "receiver user CPU",
             ReceiverCpuSystem => "receiver kernel CPU",
             CpuReceiverSoftirq => "receiver softirq CPU",
-            CpuEngineSender => "generator CPU, sender",
-            CpuEngineReceiver => "generator CPU, receiver",
+            CpuGeneratorSender => "generator CPU, sender",
+            CpuGeneratorReceiver => "generator CPU, receiver",
             ReceiverCpuPerMessage => "receiver CPU per message",
             SenderCpuPerMessage => "sender CPU per message",
             CpuPerGbitSender => "sender CPU per Gbit/s",
@@ -98,14 +98,11 @@ impl Factor {
     /// What tables call it: `receive buffer`.
     pub fn label(self) -> String {
         match self {
-            Factor::Os
-            | Factor::Mtu
-            | Factor::Mss
-            | Factor::Mcs
-            | Factor::Dscp
-            | Factor::Dtim
-            | Factor::Snr => self.name().to_uppercase(),
-            _ => self.name().replace('_', " "),
+            Factor::Os | Factor::Mtu | Factor::Mss | Factor::Dscp => self.name().to_uppercase(),
+            Factor::WifiMcs => "MCS".to_owned(),
+            Factor::WifiSnr => "SNR".to_owned(),
+            Factor::WifiDtimPeriod => "DTIM period".to_owned(),
+            _ => self.name().trim_start_matches("wifi.").replace(['_', '.'], " "),
         }
     }
 
@@ -122,7 +119,7 @@ impl Factor {
     /// Whether its levels are names that say what they are.
     fn has_names(self) -> bool {
         use Factor::*;
-        matches!(self, Replica | Os | Mechanism | Translator | CongestionControl | Engine)
+        matches!(self, Replica | Os | Mechanism | Translator | CongestionControl | Generator)
     }
 
     /// A level by itself: `IPv6`, `128 B`, `6in4`, `MTU 1280`.
@@ -141,12 +138,7 @@ impl Factor {
             (Factor::Family, "ipv4") => "IPv4".to_owned(),
             (Factor::Family, "ipv6") => "IPv6".to_owned(),
             (Factor::Transport, transport) => transport.to_uppercase(),
-            (Factor::Framing, framing) => match framing.parse() {
-                Ok(Framing::Segment) => "size of a payload".to_owned(),
-                Ok(Framing::Message) => "size of a write".to_owned(),
-                Ok(Framing::Frame) => "size of a frame".to_owned(),
-                Err(_) => framing.to_owned(),
-            },
+            (Factor::SizeOf, part) if !part.is_empty() => format!("size of a {part}"),
             (Factor::Size, size) => format!("{size} B"),
             (_, level) => level.to_owned(),
         }
@@ -161,8 +153,8 @@ impl Cell {
 
     /// The same without a factor's level.
     pub(crate) fn label_without(&self, without: Option<Factor>) -> String {
-        let framing = (self.framing != Framing::Segment).then_some(Factor::Framing);
-        let factors = [Factor::Family, Factor::Transport, Factor::Size].into_iter().chain(framing);
+        let size_of = (self.size_of != SizeOf::Payload).then_some(Factor::SizeOf);
+        let factors = [Factor::Family, Factor::Transport, Factor::Size].into_iter().chain(size_of);
         let levels = factors.chain([Factor::Replica]).map(|factor| (factor, self.level(factor)));
         let all = levels.chain(self.settings.levels()).filter(|(factor, _)| Some(*factor) != without);
         let labels = all.map(|(factor, level)| factor.level_label(&level));
@@ -193,12 +185,12 @@ mod tests {
         assert_eq!(Factor::Mechanism.level_label("6in4"), "6in4");
         assert_eq!(Factor::Mtu.level_label("1280"), "MTU 1280");
         assert_eq!(Factor::ReceiveBuffer.level_label("65536"), "receive buffer 65536");
-        assert_eq!(Factor::Framing.level_label("message"), "size of a write");
-        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 128);
+        assert_eq!(Factor::SizeOf.level_label("write"), "size of a write");
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128);
         assert_eq!(cell.label(), "IPv4 UDP 128 B");
         cell.set(Factor::Os, "gvisor").unwrap();
         assert_eq!(cell.label_without(Some(Factor::Family)), "UDP 128 B gvisor");
-        cell.framing = Framing::Frame;
+        cell.size_of = SizeOf::Frame;
         assert_eq!(cell.label(), "IPv4 UDP 128 B size of a frame gvisor");
     }
 }

@@ -48,9 +48,9 @@ named! {
         /// Software interrupts' part of the kernel time of the receiving host.
         CpuReceiverSoftirq = "cpu_receiver_softirq",
         /// User time of the sending agent alone.
-        CpuEngineSender = "cpu_engine_sender",
+        CpuGeneratorSender = "cpu_generator_sender",
         /// User time of the receiving agent alone.
-        CpuEngineReceiver = "cpu_engine_receiver",
+        CpuGeneratorReceiver = "cpu_generator_receiver",
         /// Busy time of the receiving host per packet.
         ReceiverCpuPerMessage = "receiver_cpu_per_message",
         /// Busy time of the sending host per packet.
@@ -111,9 +111,9 @@ named! {
         QueueDropsAccessPoint = "queue_drops_access_point",
         /// Share of the receiver's frames that its radio's queue dropped.
         QueueDropsReceiver = "queue_drops_receiver",
-        /// Payload that the engine says it sent, beyond what left by the sender's interface.
+        /// Payload that the generator says it sent, beyond what left by the sender's interface.
         GeneratorTxError = "generator_tx_error",
-        /// Payload that the engine says it received, beyond what arrived at the receiver's interface.
+        /// Payload that the generator says it received, beyond what arrived at the receiver's interface.
         GeneratorRxError = "generator_rx_error",
         /// Median round trip, closed loop.
         Rtt = "rtt",
@@ -216,8 +216,8 @@ impl Metric {
             | QueueDropsAccessPoint
             | QueueDropsReceiver => Unit::Ratio,
             CpuSender | CpuReceiver | SenderCpuSystem | CpuSenderUser | CpuSenderSoftirq
-            | CpuReceiverUser | ReceiverCpuSystem | CpuReceiverSoftirq | CpuEngineSender
-            | CpuEngineReceiver | CpuRouter1 | CpuRouter2 => Unit::CorePercent,
+            | CpuReceiverUser | ReceiverCpuSystem | CpuReceiverSoftirq | CpuGeneratorSender
+            | CpuGeneratorReceiver | CpuRouter1 | CpuRouter2 => Unit::CorePercent,
             ReceiverCpuPerMessage | SenderCpuPerMessage => Unit::Nanosecond,
             CpuPerGbitSender | CpuPerGbitReceiver => Unit::CorePercentPerGigabit,
             MemorySockets => Unit::Kibibyte,
@@ -259,7 +259,7 @@ impl Metric {
             // A part of the CPU time may be less than one tick of the CPU clock.
             (
                 CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser | ReceiverCpuSystem | CpuReceiverSoftirq
-                | CpuEngineSender | CpuEngineReceiver,
+                | CpuGeneratorSender | CpuGeneratorReceiver,
                 _,
             ) => Scale::Difference,
             (PacingError | PacingErrorP99 | PacingErrorOpen | PacingErrorOpenP99, _) => Scale::Difference,
@@ -301,8 +301,7 @@ impl Metric {
             )
     }
 
-    /// Whether it says how far an engine's own count is from the interface's: it is not an advantage of an arm, and has
-    /// no verdict.
+    /// Whether it is the error of a generator's own count against the interface's, which has no verdict.
     pub fn is_generator_error(self) -> bool {
         matches!(self, Metric::GeneratorTxError | Metric::GeneratorRxError)
     }
@@ -324,7 +323,7 @@ impl Metric {
     pub fn is_host_cpu(self) -> bool {
         use Metric::*;
         match self {
-            CpuEngineSender | CpuEngineReceiver => false,
+            CpuGeneratorSender | CpuGeneratorReceiver => false,
             ReceiverCpuPerMessage | SenderCpuPerMessage => true,
             _ => matches!(self.unit(), Unit::CorePercent | Unit::CorePercentPerGigabit),
         }
@@ -361,7 +360,8 @@ mod tests {
     #[test]
     fn what_may_be_zero_is_compared_by_difference_and_has_a_margin_of_its_own() {
         use Metric::*;
-        for metric in [CpuReceiverSoftirq, CpuEngineSender, BufferDelay, MemorySockets, PacingError, Fairness]
+        for metric in
+            [CpuReceiverSoftirq, CpuGeneratorSender, BufferDelay, MemorySockets, PacingError, Fairness]
         {
             assert_eq!(metric.scale(), Scale::Difference, "{metric}");
         }
@@ -383,10 +383,10 @@ mod tests {
     }
 
     #[test]
-    fn the_scope_of_cpu_time_is_told_with_a_hosts_and_not_with_the_engines() {
+    fn the_scope_of_cpu_time_is_told_with_a_hosts_and_not_with_the_generators() {
         let scoped: Vec<_> =
             Metric::ALL.iter().filter(|metric| metric.is_host_cpu()).map(|m| m.name()).collect();
         assert_eq!(scoped.len(), 14, "{scoped:?}");
-        assert!(scoped.iter().all(|name| name.contains("cpu_") && !name.contains("engine")), "{scoped:?}");
+        assert!(scoped.iter().all(|name| name.contains("cpu_") && !name.contains("generator")), "{scoped:?}");
     }
 }

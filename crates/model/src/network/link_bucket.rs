@@ -35,7 +35,7 @@ impl LinkBucket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Family, Framing, Rate, Transport};
+    use crate::{Family, Rate, SizeOf, Transport};
 
     #[test]
     fn only_the_excess_over_the_links_rate_is_left_out_and_no_more_than_the_burst() {
@@ -47,18 +47,18 @@ mod tests {
     #[test]
     fn a_bucket_counts_bytes_on_the_wire() {
         let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
-        let of = |family, transport, framing| {
-            let cell = Cell::new(family, transport, framing, 1408);
+        let of = |family, transport, size_of| {
+            let cell = Cell::new(family, transport, size_of, 1408);
             let LinkBucket { messages_per_second, burst } = LinkBucket::of(&cell, &link_config, 16_384)?;
             Some((messages_per_second.round(), burst.floor()))
         };
         // 20 and 40 bytes of IP, 8 of UDP and 38 of the frame.
-        assert_eq!(of(Family::Ipv4, Transport::Udp, Framing::Segment), Some((8480.0, 11.0)));
-        assert_eq!(of(Family::Ipv6, Transport::Udp, Framing::Segment), Some((8367.0, 10.0)));
+        assert_eq!(of(Family::Ipv4, Transport::Udp, SizeOf::Payload), Some((8480.0, 11.0)));
+        assert_eq!(of(Family::Ipv6, Transport::Udp, SizeOf::Payload), Some((8367.0, 10.0)));
         // 1448 of 1538 bytes of a full segment are payload.
-        assert_eq!(of(Family::Ipv4, Transport::Tcp, Framing::Message), Some((8358.0, 10.0)));
+        assert_eq!(of(Family::Ipv4, Transport::Tcp, SizeOf::Write), Some((8358.0, 10.0)));
         let unlimited = LinkConfig { rate: None, ..link_config };
-        let cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 1408);
+        let cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);
         assert_eq!(LinkBucket::of(&cell, &unlimited, 16_384), None);
     }
 }

@@ -39,13 +39,13 @@ impl LinkConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::factors::family::{Family, Framing, Transport};
+    use crate::factors::family::{Family, SizeOf, Transport};
 
     #[test]
     fn the_headers_on_the_fullest_part_of_a_link_say_how_many_messages_it_carries() {
         let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
         let cell = |mechanism| {
-            let mut cell = Cell::new(Family::Ipv6, Transport::Udp, Framing::Segment, 1400);
+            let mut cell = Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400);
             cell.settings.mechanism = Some(mechanism);
             cell
         };

@@ -1,7 +1,7 @@
 //! The wire time of a cell's messages, and the message rate that a link carries.
 
 use crate::factors::cell::Cell;
-use crate::factors::family::Framing;
+use crate::factors::family::SizeOf;
 use crate::factors::family::Transport;
 use crate::factors::mechanism::Mechanism;
 use crate::network::headers::{WirePath, goodput, messages_per_second};
@@ -26,7 +26,7 @@ impl WireCost {
     /// Why such a message is impossible.
     pub fn of(cell: &Cell, link_config: &LinkConfig) -> Result<Self, String> {
         let mtu = link_config.mtu_of(cell);
-        let Cell { family, transport, framing, size, .. } = *cell;
+        let Cell { family, transport, size_of, size, .. } = *cell;
         let payload = cell.payload_bytes();
         if payload == 0 {
             return Err(format!("a frame of {size} bytes has no room for {family} payload"));
@@ -41,10 +41,11 @@ impl WireCost {
             .filter(|most| *most > 0)
             .ok_or_else(|| format!("an MTU of {mtu} bytes has no room for {family} payload"))?;
         // The kernel coalesces TCP writes, so the headers are spread over full segments for every write size.
-        let joined = framing == Framing::Message && transport == Transport::Tcp;
+        let joined = size_of == SizeOf::Write && transport == Transport::Tcp;
         // TCP_MAXSEG includes the options after the first 20 bytes of the TCP header.
         let mss = cell
             .settings
+            .tuning
             .mss
             .map(|mss| mss.saturating_add(20).saturating_sub(transport.header_bytes()).max(1));
         let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };

@@ -75,7 +75,7 @@ fn bounds(what: &str, found: u64, allowed: std::ops::RangeInclusive<u64>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ArmSchedule, Cell, Family, Framing, ProbeSpec};
+    use crate::{ArmSchedule, Cell, Family, ProbeSpec, SizeOf};
 
     fn spec(transport: Transport) -> TrialSpec {
         let probe = ProbeSpec {
@@ -86,7 +86,7 @@ mod tests {
             interval_ns: 1_000_000,
             metrics: vec![Metric::Throughput],
         };
-        TrialSpec::new(1, &Cell::new(Family::Ipv4, transport, Framing::Segment, 128), probe)
+        TrialSpec::new(1, &Cell::new(Family::Ipv4, transport, SizeOf::Payload, 128), probe)
     }
 
     #[test]

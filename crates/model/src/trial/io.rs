@@ -10,7 +10,7 @@ named! {
         /// One system call per message.
         Send = "send",
         /// Several messages per system call (sendmmsg, recvmmsg); each passes through the stack alone. A TCP flood in
-        /// `message` framing sets MSG_MORE to fill segments.
+        /// A TCP flood with `size_of = write` sets MSG_MORE to fill segments.
         Sendmmsg = "sendmmsg",
         /// One system call per GSO batch: datagrams that are segmented below the IP layer (UDP_SEGMENT); UDP only.
         Gso = "gso",

@@ -2,7 +2,7 @@
 
 use crate::names::named;
 use crate::trial::io::{Io, IoChoice};
-use crate::{Cell, CpuScope, Family, Framing, LinkBucket, Metric, Probe, Transport, Tuning, print_duration};
+use crate::{Cell, CpuScope, Family, LinkBucket, Metric, Probe, SizeOf, Transport, Tuning, print_duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -168,7 +168,7 @@ pub struct TrialSpec {
     /// Transport protocol.
     pub transport: Transport,
     /// Whether each message must leave in its own packet (`segment`, `frame`).
-    pub framing: Framing,
+    pub size_of: SizeOf,
     /// Bytes per message, the probe's header included.
     pub message_bytes: u32,
     /// The scope of the host's CPU figures.
@@ -222,7 +222,7 @@ impl TrialSpec {
             token,
             family: cell.family,
             transport: cell.transport,
-            framing: cell.framing,
+            size_of: cell.size_of,
             message_bytes: cell.payload_bytes(),
             cpu_scope: CpuScope::Shared,
             poll_ns: 0,
@@ -232,7 +232,7 @@ impl TrialSpec {
             },
             // Only streams have several; other probes have one message or connection at a time.
             flows: if probe.probe.streams() { cell.settings.flows.unwrap_or(1) } else { 1 },
-            tuning: cell.settings.tuning(),
+            tuning: cell.settings.tuning.clone(),
             clock_offset_ns: 0,
             schedule: ArmSchedule::Alone,
             bucket: None,

@@ -39,7 +39,7 @@ named! {
 }
 
 /// Socket options of a trial, the same on both hosts. `None` keeps the system's default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tuning {
     /// SO_SNDBUF, bytes as requested (Linux doubles them).
@@ -51,7 +51,7 @@ pub struct Tuning {
     /// TCP_MAXSEG, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mss: Option<u32>,
-    /// TCP_NODELAY; on by default, but a flood in `message` framing then coalesces its messages.
+    /// TCP_NODELAY; on by default, but a flood with `size_of = write` then coalesces its messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodelay: Option<bool>,
     /// TCP_CONGESTION.

@@ -1,11 +1,13 @@
 //! The Wi-Fi network of a study's cells.
 
 use crate::factors::cell::Cell;
-use crate::factors::settings::CellSettings;
+use crate::factors::settings::AsWritten;
+use crate::units::Nanoseconds;
 use crate::wifi::aggregation::Aggregation;
 use crate::wifi::edca::{AccessCategory, Edca, Role};
 use crate::wifi::mpdu::{Security, mpdu_bytes};
 use crate::wifi::network::{Attachment, Clock, WifiSettings};
+use crate::wifi::rates::{Guard, LegacyRate, Width};
 use crate::wifi::saturation::Saturation;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,46 +28,62 @@ impl Default for WifiConfig {
     }
 }
 
+/// Levels of a cell's Wi-Fi factors. `None` keeps the study's setting.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "they are those of WifiSettings and of Aggregation")]
+pub struct WifiLevels {
+    pub channel_width: Option<Width>,
+    pub mcs: Option<u8>,
+    pub guard_interval: Option<Guard>,
+    pub channel: Option<u8>,
+    pub security: Option<Security>,
+    pub aggregation_frames: Option<u32>,
+    pub aggregation_bytes: Option<u32>,
+    pub aggregation_time: Option<AsWritten<Nanoseconds>>,
+    pub dtim_period: Option<u8>,
+    pub basic_rate: Option<LegacyRate>,
+    pub multicast_to_unicast: Option<bool>,
+    pub neighbour_lifetime: Option<AsWritten<Nanoseconds>>,
+    pub power_save: Option<bool>,
+    pub receiver: Option<Attachment>,
+    pub stations: Option<u8>,
+    pub snr: Option<u8>,
+    pub clock: Option<Clock>,
+}
+
 impl WifiConfig {
     /// The network of a cell: what the cell sets, and else these settings.
     pub fn of(&self, cell: &Cell) -> Self {
-        let CellSettings { width, mcs, guard, channel, security, dtim, basic_rate, snr, time, .. } =
-            &cell.settings;
-        let CellSettings { aggregation_frames, aggregation_bytes, aggregation_time, .. } = &cell.settings;
-        let CellSettings { multicast_to_unicast, neighbour_lifetime, .. } = &cell.settings;
-        let CellSettings { power_save, receiver, stations, .. } = &cell.settings;
-        let own = &self.settings;
-        let aggregation = Aggregation {
-            frames: aggregation_frames.unwrap_or(own.aggregation.frames),
-            bytes: aggregation_bytes.unwrap_or(own.aggregation.bytes),
-            time_ns: aggregation_time.as_deref().map_or(own.aggregation.time_ns, |time| time.0),
-            ..own.aggregation
-        };
-        let settings = WifiSettings {
-            channel: channel.unwrap_or(own.channel),
-            width: width.unwrap_or(own.width),
-            guard: guard.unwrap_or(own.guard),
-            mcs: mcs.unwrap_or(own.mcs),
-            aggregation,
-            basic_rate: basic_rate.unwrap_or(own.basic_rate),
-            dtim: dtim.unwrap_or(own.dtim),
-            multicast_to_unicast: multicast_to_unicast.unwrap_or(own.multicast_to_unicast),
-            neighbour_lifetime_ns: neighbour_lifetime
-                .as_deref()
-                .map_or(own.neighbour_lifetime_ns, |lifetime| Some(lifetime.0)),
-            power_save: power_save.unwrap_or(own.power_save),
-            receiver: receiver.unwrap_or(own.receiver),
-            stations: stations.unwrap_or(own.stations),
-            snr_db: snr.map_or(own.snr_db, |snr| Some(snr.into())),
-            time: time.unwrap_or(own.time),
-            ..own.clone()
-        };
-        WifiConfig { settings, security: security.unwrap_or(self.security) }
+        self.with(&cell.settings.wifi)
+    }
+
+    /// These settings, but for the levels that are set.
+    pub fn with(&self, levels: &WifiLevels) -> Self {
+        let WifiConfig { mut settings, security } = self.clone();
+        let limits = &mut settings.aggregation;
+        replace(&mut limits.frames, levels.aggregation_frames);
+        replace(&mut limits.bytes, levels.aggregation_bytes);
+        replace(&mut limits.time_ns, levels.aggregation_time.as_deref().map(|time| time.0));
+        replace(&mut settings.channel, levels.channel);
+        replace(&mut settings.width, levels.channel_width);
+        replace(&mut settings.guard, levels.guard_interval);
+        replace(&mut settings.mcs, levels.mcs);
+        replace(&mut settings.basic_rate, levels.basic_rate);
+        replace(&mut settings.dtim, levels.dtim_period);
+        replace(&mut settings.multicast_to_unicast, levels.multicast_to_unicast);
+        let lifetime = levels.neighbour_lifetime.as_deref().map(|lifetime| Some(lifetime.0));
+        replace(&mut settings.neighbour_lifetime_ns, lifetime);
+        replace(&mut settings.power_save, levels.power_save);
+        replace(&mut settings.receiver, levels.receiver);
+        replace(&mut settings.stations, levels.stations);
+        replace(&mut settings.snr_db, levels.snr.map(|snr| Some(snr.into())));
+        replace(&mut settings.clock, levels.clock);
+        WifiConfig { settings, security: levels.security.unwrap_or(security) }
     }
 
     /// Whether its time is simulated.
     pub fn is_virtual(&self) -> bool {
-        self.settings.time == Clock::Virtual
+        self.settings.clock == Clock::Virtual
     }
 
     /// What one saturated station carries in UDP messages of a cell; `None` if they do not fit a frame.
@@ -115,8 +133,14 @@ impl WifiConfig {
             others => facts.push(format!("{others} other stations that always send")),
         }
         facts.extend(self.settings.snr_db.map(|snr| format!("signal to noise ratio {snr} dB")));
-        facts.push(format!("{} time", self.settings.time));
+        facts.push(format!("{} time", self.settings.clock));
         facts
+    }
+}
+
+fn replace<T>(setting: &mut T, level: Option<T>) {
+    if let Some(level) = level {
+        *setting = level;
     }
 }
 
@@ -131,10 +155,10 @@ impl fmt::Display for WifiConfig {
 mod tests {
     use super::*;
     use crate::Factor;
-    use crate::factors::family::{Family, Framing, Transport};
+    use crate::factors::family::{Family, SizeOf, Transport};
 
     fn cell(levels: &[(&str, &str)]) -> Cell {
-        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 1408);
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);
         for (factor, level) in levels {
             cell.set(factor.parse().unwrap(), level).unwrap();
         }
@@ -146,23 +170,23 @@ mod tests {
         let study = WifiConfig::default();
         assert_eq!(study.of(&cell(&[("dscp", "46")])), study);
         let levels = [
-            ("width", "20"),
-            ("mcs", "7"),
-            ("guard", "long"),
-            ("channel", "6"),
-            ("security", "open"),
-            ("aggregation_frames", "8"),
-            ("aggregation_bytes", "8191"),
-            ("aggregation_time", "4ms"),
-            ("dtim", "3"),
-            ("basic_rate", "1 Mbit/s"),
-            ("multicast_to_unicast", "true"),
-            ("neighbour_lifetime", "10ms"),
-            ("power_save", "true"),
-            ("receiver", "wired"),
-            ("stations", "2"),
-            ("snr", "20"),
-            ("time", "real"),
+            ("wifi.channel_width", "20"),
+            ("wifi.mcs", "7"),
+            ("wifi.guard_interval", "long"),
+            ("wifi.channel", "6"),
+            ("wifi.security", "open"),
+            ("wifi.aggregation.frames", "8"),
+            ("wifi.aggregation.bytes", "8191"),
+            ("wifi.aggregation.time", "4ms"),
+            ("wifi.dtim_period", "3"),
+            ("wifi.basic_rate", "1 Mbit/s"),
+            ("wifi.multicast_to_unicast", "true"),
+            ("wifi.neighbour_lifetime", "10ms"),
+            ("wifi.power_save", "true"),
+            ("wifi.receiver", "wired"),
+            ("wifi.stations", "2"),
+            ("wifi.snr", "20"),
+            ("wifi.clock", "real"),
         ];
         let of_wifi = Factor::ALL.iter().filter(|factor| factor.is_of_wifi());
         assert!(of_wifi.map(|factor| factor.name()).eq(levels.iter().map(|(factor, _)| *factor)));
@@ -176,7 +200,7 @@ mod tests {
              group frames to each station alone, neighbour entries live for 10 ms, idle stations sleep, receiver on a wire, \
              2 other stations that always send, signal to noise ratio 20 dB, real time"
         );
-        let single = study.of(&cell(&[("aggregation_frames", "1")]));
+        let single = study.of(&cell(&[("wifi.aggregation.frames", "1")]));
         assert!(
             single
                 .to_string()
@@ -192,8 +216,8 @@ mod tests {
             Some(format!("{:.2}", found.goodput(cell.payload_bytes())))
         };
         // The table of docs/wifi.md.
-        assert_eq!(of(&[("aggregation_frames", "8")]).unwrap(), "172.46");
-        assert_eq!(of(&[("aggregation_frames", "1"), ("security", "open")]).unwrap(), "48.03");
+        assert_eq!(of(&[("wifi.aggregation.frames", "8")]).unwrap(), "172.46");
+        assert_eq!(of(&[("wifi.aggregation.frames", "1"), ("wifi.security", "open")]).unwrap(), "48.03");
         assert_eq!(of(&[("size", "1473")]), None);
     }
 }

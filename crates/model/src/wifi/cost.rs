@@ -1,7 +1,7 @@
 //! The airtime of a cell's messages from host to host.
 
 use crate::factors::cell::Cell;
-use crate::factors::family::{Framing, Transport};
+use crate::factors::family::{SizeOf, Transport};
 use crate::wifi::config::WifiConfig;
 use crate::wifi::edca::{AccessCategory, Edca, Role};
 use crate::wifi::mpdu::mpdu_bytes;
@@ -43,7 +43,7 @@ impl AirtimeCost {
     /// # Errors
     /// Why such a message is impossible.
     pub fn of(cell: &Cell, network: &WifiConfig) -> Result<Self, String> {
-        let Cell { family, transport, framing, .. } = *cell;
+        let Cell { family, transport, size_of, .. } = *cell;
         let mtu = network.settings.mtu;
         let radio = network.settings.radio().map_err(|error| error.to_string())?;
         if network.settings.stations > 0 {
@@ -56,8 +56,9 @@ impl AirtimeCost {
         }
         let headers = family.header_bytes() + transport.header_bytes();
         let most = mtu.saturating_sub(headers);
-        let joined = framing == Framing::Message && transport == Transport::Tcp;
-        let mss = cell.settings.mss.map(|mss| (mss + 20).saturating_sub(transport.header_bytes()).max(1));
+        let joined = size_of == SizeOf::Write && transport == Transport::Tcp;
+        let mss =
+            cell.settings.tuning.mss.map(|mss| (mss + 20).saturating_sub(transport.header_bytes()).max(1));
         let payload = cell.payload_bytes();
         let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
         if unit > most {
@@ -110,8 +111,8 @@ mod tests {
     use crate::factors::family::Family;
 
     fn cost(family: Family, transport: Transport, size: u32, frames: u32) -> AirtimeCost {
-        let mut cell = Cell::new(family, transport, Framing::Segment, size);
-        cell.set("aggregation_frames".parse().unwrap(), &frames.to_string()).unwrap();
+        let mut cell = Cell::new(family, transport, SizeOf::Payload, size);
+        cell.set("wifi.aggregation.frames".parse().unwrap(), &frames.to_string()).unwrap();
         AirtimeCost::of(&cell, &WifiConfig::default().of(&cell)).unwrap()
     }
 
@@ -133,13 +134,13 @@ mod tests {
 
     #[test]
     fn a_receiver_on_a_wire_has_one_hop_and_other_stations_no_model() {
-        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 1408);
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);
         let usual = WifiConfig::default();
         let of = |cell: &Cell| AirtimeCost::of(cell, &usual.of(cell));
         let both = of(&cell).unwrap();
-        cell.set("receiver".parse().unwrap(), "wired").unwrap();
+        cell.set("wifi.receiver".parse().unwrap(), "wired").unwrap();
         assert_eq!(2.0 * of(&cell).unwrap().airtime_ns, both.airtime_ns);
-        cell.set("stations".parse().unwrap(), "1").unwrap();
+        cell.set("wifi.stations".parse().unwrap(), "1").unwrap();
         assert!(of(&cell).unwrap_err().contains("other stations contend"));
     }
 
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn joined_writes_are_full_segments() {
         let of = |size| {
-            let cell = Cell::new(Family::Ipv6, Transport::Tcp, Framing::Message, size);
+            let cell = Cell::new(Family::Ipv6, Transport::Tcp, SizeOf::Write, size);
             AirtimeCost::of(&cell, &WifiConfig::default()).unwrap()
         };
         assert!((of(64).goodput() - of(8192).goodput()).abs() < 1e-9);
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_has_several_packets_is_said_and_not_computed() {
-        let cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Message, 1473);
+        let cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Write, 1473);
         let reason = AirtimeCost::of(&cell, &WifiConfig::default()).unwrap_err();
         assert!(reason.contains("1473 bytes has several packets"), "{reason}");
     }

@@ -34,7 +34,7 @@ pub use aggregation::Aggregation;
 pub use airtime::{Airtime, NodeAirtime};
 pub use bianchi::Bianchi;
 pub use channel_use::{AirInterval, ChannelUse};
-pub use config::WifiConfig;
+pub use config::{WifiConfig, WifiLevels};
 pub use cost::AirtimeCost;
 pub use edca::{AccessCategory, Edca, Role};
 pub use error::WifiError;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 named! {
     /// The clock of a simulated network.
-    pub enum Clock("time") {
+    pub enum Clock("clock") {
         /// Simulated time: it passes while all processes of the network wait, and at no other time. The reference.
         Virtual = "virtual",
         /// The machine's time: what takes long on the machine is late on the network.
@@ -70,7 +70,7 @@ pub struct WifiSettings {
     /// MTU of each interface, bytes.
     pub mtu: u32,
     /// The network's clock.
-    pub time: Clock,
+    pub clock: Clock,
     /// The seed of backoffs and losses.
     pub seed: u64,
 }
@@ -94,7 +94,7 @@ impl Default for WifiSettings {
             stations: 0,
             snr_db: None,
             mtu: 1500,
-            time: Clock::Virtual,
+            clock: Clock::Virtual,
             seed: 1,
         }
     }

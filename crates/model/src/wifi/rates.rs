@@ -67,7 +67,7 @@ impl Width {
 
 named! {
     /// The guard interval between symbols.
-    pub enum Guard("guard") {
+    pub enum Guard("guard interval") {
         /// 800 ns: a symbol takes 4 us.
         Long = "long",
         /// 400 ns: a symbol takes 3.6 us.

@@ -2,7 +2,7 @@
 
 use crate::iperf3::datagram::Header;
 use crate::iperf3::{Parameters, StreamResult, stream_id};
-use stacklab_model::{Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, Transport, TrialSpec, Tuning};
+use stacklab_model::{Cell, Family, Length, Pacing, Probe, ProbeSpec, SizeOf, Transport, TrialSpec, Tuning};
 use stacklab_traffic::foreign::{Counted, ForeignFormat, Numbered, Stream};
 
 /// The format of a test's messages.
@@ -51,7 +51,7 @@ pub(super) fn stream_spec(parameters: &Parameters, family: Family, length: Lengt
         interval_ns: 1_000_000_000,
         metrics: Vec::new(),
     };
-    let mut spec = TrialSpec::new(0, &Cell::new(family, transport, Framing::Message, block_bytes), probe);
+    let mut spec = TrialSpec::new(0, &Cell::new(family, transport, SizeOf::Write, block_bytes), probe);
     let is_tcp = transport == Transport::Tcp;
     spec.tuning = Tuning {
         send_buffer: parameters.window,

@@ -82,7 +82,7 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
         (Arm::Size(a), Arm::Size(b)) => (Factor::Size, [a.to_string(), b.to_string()]),
         (Arm::Wpa2(a), Arm::Wpa2(b)) => {
             let level = |secure| if secure { Security::Wpa2 } else { Security::Open };
-            (Factor::Security, [a, b].map(|secure| level(secure).to_string()))
+            (Factor::WifiSecurity, [a, b].map(|secure| level(secure).to_string()))
         }
         (Arm::Buffers { larger }, _) => {
             let (factor, [low, high]) =
@@ -230,7 +230,7 @@ mod tests {
     fn wpa2_is_beside_an_open_network() {
         let parts = of("K7", &[]).unwrap();
         assert_eq!((parts.len(), parts[0].pairs.len()), (1, 12));
-        let levels = |(a, b): &(Cell, Cell)| [a, b].map(|cell| cell.level(Factor::Security));
+        let levels = |(a, b): &(Cell, Cell)| [a, b].map(|cell| cell.level(Factor::WifiSecurity));
         assert!(parts[0].pairs.iter().all(|pair| levels(pair) == ["open", "wpa2"]));
     }
 

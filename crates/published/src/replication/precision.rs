@@ -6,7 +6,7 @@ use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
 use stacklab_campaign::schedule::Schedule;
 use stacklab_model::StopReason;
-use stacklab_model::{Cell, Family, Framing, Metric, RunRecord, Services, Transport};
+use stacklab_model::{Cell, Family, Metric, RunRecord, Services, SizeOf, Transport};
 use stacklab_study::{Plan, Study};
 use std::collections::BTreeMap;
 
@@ -178,7 +178,7 @@ fn cell_of<'a>(figure: &PublishedFigure, plan: &'a Study) -> Option<&'a Cell> {
     let size: u32 = figure.size.parse().ok()?;
     plan.cells.iter().find(|cell| {
         (cell.family, cell.transport, cell.size) == (family, transport, size)
-            && cell.framing == Framing::Segment
+            && cell.size_of == SizeOf::Payload
             && Services::of(cell).is_empty()
     })
 }

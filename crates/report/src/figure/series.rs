@@ -52,33 +52,33 @@ pub(super) struct Point {
 
 /// What all points of a figure have in common.
 struct Place {
-    /// `tcp-segment`.
+    /// `tcp-payload`.
     key: String,
     /// `TCP`; what sizes mean only where that varies.
     label: String,
 }
 
-/// Every figure: for each metric, transport and framing, the arms, and how far they are apart.
+/// Every figure: for each metric, transport and meaning of size, the arms, and how far they are apart.
 pub(super) fn all(page: &Page) -> Vec<Plot> {
     let factor = |name: &str| page.factors.iter().position(|factor| factor.name == name);
-    let (Some(transport), Some(framing)) = (factor("transport"), factor("framing")) else { return vec![] };
+    let (Some(transport), Some(size_of)) = (factor("transport"), factor("size_of")) else { return vec![] };
     let Some(across) = across(page) else { return vec![] };
     let mut groups: BTreeMap<(usize, usize, usize), Vec<&EstimateView>> = BTreeMap::new();
     for estimate in page.estimates.iter().filter(|estimate| estimate.mean.is_some()) {
         let levels = &page.cells[estimate.cell].levels;
-        groups.entry((estimate.metric, levels[transport], levels[framing])).or_default().push(estimate);
+        groups.entry((estimate.metric, levels[transport], levels[size_of])).or_default().push(estimate);
     }
     let mut plots = Vec::new();
-    for (key @ (metric, of_transport, of_framing), estimates) in groups {
-        let (transports, framings) = (&page.factors[transport], &page.factors[framing]);
-        let framed = (framings.levels.len() > 1).then(|| format!(", {}", framings.alone[of_framing]));
+    for (key @ (metric, of_transport, of_meaning), estimates) in groups {
+        let (transports, sizes_of) = (&page.factors[transport], &page.factors[size_of]);
+        let framed = (sizes_of.levels.len() > 1).then(|| format!(", {}", sizes_of.alone[of_meaning]));
         let place = Place {
-            key: format!("{}-{}", transports.levels[of_transport], framings.levels[of_framing]),
+            key: format!("{}-{}", transports.levels[of_transport], sizes_of.levels[of_meaning]),
             label: format!("{}{}", transports.alone[of_transport], framed.unwrap_or_default()),
         };
         let same = |cell: usize| {
             let levels = &page.cells[cell].levels;
-            (metric, levels[transport], levels[framing]) == key
+            (metric, levels[transport], levels[size_of]) == key
         };
         plots.push(arms(page, metric, &place, across, &estimates));
         plots.extend(apart(page, metric, &place, across, same));
@@ -94,7 +94,7 @@ fn across(page: &Page) -> Option<usize> {
     let size = page.factors.iter().position(|factor| factor.name == "size")?;
     let compared = page.comparisons.first().map(|comparison| comparison.factor);
     let other = several.iter().copied().find(|factor| {
-        Some(*factor) != compared && !["transport", "framing"].contains(&page.factors[*factor].name.as_str())
+        Some(*factor) != compared && !["transport", "size_of"].contains(&page.factors[*factor].name.as_str())
     });
     Some(if several.contains(&size) { size } else { other.unwrap_or(size) })
 }
@@ -231,7 +231,7 @@ fn label(page: &Page, levels: &[usize], without: &[usize]) -> String {
         !without.contains(place)
             && factor.levels.len() > 1
             && !factor.levels[levels[*place]].is_empty()
-            && !["transport", "framing"].contains(&factor.name.as_str())
+            && !["transport", "size_of"].contains(&factor.name.as_str())
     });
     told.map(|(place, factor)| &factor.alone[levels[place]][..]).collect::<Vec<_>>().join(", ")
 }

@@ -9,7 +9,7 @@ fn every_metric_and_place_has_its_figures() {
     let page = document();
     let names: Vec<String> = figures(&page).into_iter().map(|(name, _)| name).collect();
     for name in
-        ["throughput-tcp-segment", "throughput-tcp-segment-difference", "rtt-udp-segment", "loss-udp-segment"]
+        ["throughput-tcp-payload", "throughput-tcp-payload-difference", "rtt-udp-payload", "loss-udp-payload"]
     {
         assert!(names.iter().any(|known| known == name), "{name} is not in {names:?}");
     }
@@ -24,18 +24,18 @@ fn every_metric_and_place_has_its_figures() {
 #[test]
 fn a_figure_has_arms_units_sizes_and_a_limit() {
     let svg =
-        String::from_utf8(figure(&document(), "throughput-tcp-segment", OutputFormat::Svg).unwrap()).unwrap();
+        String::from_utf8(figure(&document(), "throughput-tcp-payload", OutputFormat::Svg).unwrap()).unwrap();
     for text in
         ["throughput, Mbit/s", "size, bytes", ">IPv4<", ">IPv6<", ">64<", ">1408<", "limit by headers"]
     {
         assert!(svg.contains(text), "{text}: {svg}");
     }
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-    let rtt = String::from_utf8(figure(&document(), "rtt-udp-segment", OutputFormat::Svg).unwrap()).unwrap();
+    let rtt = String::from_utf8(figure(&document(), "rtt-udp-payload", OutputFormat::Svg).unwrap()).unwrap();
     assert!(rtt.contains(">RTT, us<"), "{rtt}");
     assert_eq!(
         svg,
-        String::from_utf8(figure(&document(), "throughput-tcp-segment", OutputFormat::Svg).unwrap()).unwrap()
+        String::from_utf8(figure(&document(), "throughput-tcp-payload", OutputFormat::Svg).unwrap()).unwrap()
     );
 }
 
@@ -86,7 +86,7 @@ fn every_text_is_inside_the_picture_however_long_names_are() {
 #[test]
 fn the_limit_of_a_single_size_is_drawn_where_the_legend_names_it() {
     let mut plots = series::all(&document());
-    let plot = plots.iter_mut().find(|plot| plot.name == "throughput-tcp-segment").unwrap();
+    let plot = plots.iter_mut().find(|plot| plot.name == "throughput-tcp-payload").unwrap();
     for line in &mut plot.lines {
         line.points.truncate(1);
     }
@@ -117,7 +117,7 @@ fn the_page_and_its_figures_have_the_same_colours() {
 fn one_candidate_beside_two_others_has_a_line_for_each() {
     let mut page = document();
     let family = page.factors.iter().position(|factor| factor.name == "family").unwrap();
-    let name = "throughput-tcp-segment-difference";
+    let name = "throughput-tcp-payload-difference";
     let lines = |page: &crate::page::Page| {
         series::all(page).into_iter().find(|plot| plot.name == name).unwrap().lines
     };
@@ -141,7 +141,7 @@ fn one_candidate_beside_two_others_has_a_line_for_each() {
 
 #[test]
 fn a_pdf_is_one_page_of_outlines() {
-    let pdf = figure(&document(), "throughput-tcp-segment", OutputFormat::Pdf).unwrap();
+    let pdf = figure(&document(), "throughput-tcp-payload", OutputFormat::Pdf).unwrap();
     let text = String::from_utf8_lossy(&pdf);
     assert!(text.starts_with("%PDF-1.7") && text.trim_end().ends_with("%%EOF"));
     assert_eq!(text.matches("/Type /Page\n").count(), 1);
@@ -154,10 +154,10 @@ fn names_from_files_stay_text() {
     let mut page = document();
     page.factors.iter_mut().find(|factor| factor.name == "family").unwrap().alone[0] =
         "</text><script>&".to_owned();
-    let svg = String::from_utf8(figure(&page, "throughput-tcp-segment", OutputFormat::Svg).unwrap()).unwrap();
+    let svg = String::from_utf8(figure(&page, "throughput-tcp-payload", OutputFormat::Svg).unwrap()).unwrap();
     assert!(svg.contains("&lt;/text&gt;&lt;script&gt;&amp;") && !svg.contains("<script"), "{svg}");
     // Whatever a study's levels are, the file is written.
-    assert!(figure(&page, "throughput-tcp-segment", OutputFormat::Pdf).is_some());
+    assert!(figure(&page, "throughput-tcp-payload", OutputFormat::Pdf).is_some());
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn lines_name_the_settings_that_their_cells_have() {
         cell.levels.push(place % 2);
     }
     let plots = series::all(&page);
-    let lines = &plots.iter().find(|plot| plot.name == "throughput-tcp-segment").unwrap().lines;
+    let lines = &plots.iter().find(|plot| plot.name == "throughput-tcp-payload").unwrap().lines;
     let labels: Vec<&str> = lines.iter().map(|line| &line.label[..]).collect();
     assert_eq!(labels, ["IPv4", "IPv6, MTU 1280"]);
 }
@@ -189,7 +189,7 @@ fn an_axis_has_no_figures_that_cannot_be() {
     }
     let lowest = |page: &crate::page::Page| {
         let plots = series::all(page);
-        let plot = plots.iter().find(|plot| plot.name == "rtt-udp-segment").unwrap();
+        let plot = plots.iter().find(|plot| plot.name == "rtt-udp-payload").unwrap();
         plot.lines
             .iter()
             .flat_map(|line| &line.points)
@@ -215,12 +215,12 @@ fn a_difference_stands_beside_its_margin_and_the_better_direction() {
         };
         (drawing.items.into_iter().filter_map(text).collect::<Vec<_>>().join("|"), bands)
     };
-    let (rate, bands) = texts("throughput-tcp-segment-difference");
+    let (rate, bands) = texts("throughput-tcp-payload-difference");
     assert!(rate.contains("higher is better") && rate.contains("margin, -1.96 to +2"), "{rate}");
     // In the plot and in the legend.
     assert_eq!(bands, 2);
     assert!(rate.contains("size, bytes (log scale)"), "{rate}");
-    let (delay, bands) = texts("rtt-udp-segment");
+    let (delay, bands) = texts("rtt-udp-payload");
     assert!(delay.contains("lower is better") && !delay.contains("margin"), "{delay}");
     assert_eq!(bands, 0);
 }

@@ -1,4 +1,4 @@
-//! The table of each engine's bias: its own count of payload beside what the interfaces counted.
+//! The table of each generator's bias: its own count of payload beside what the interfaces counted.
 
 use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied_settings};
 use crate::rendering::document::{Block, Footnotes, Table};
@@ -47,7 +47,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let definitions = metrics.iter().map(|metric| format!("{}: {}.", metric.label(), metric.definition()));
     let about = definitions.chain(["Mean and half of its 95 % interval.".to_owned()]);
     vec![
-        Block::Heading("Bias of engines".to_owned()),
+        Block::Heading("Bias of generators".to_owned()),
         Block::Text(about.collect::<Vec<_>>().join(" ")),
         Block::Table(table),
     ]

@@ -23,7 +23,7 @@ pub(crate) fn subject<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> 
     let replica = if compares { ", or it is what is compared" } else { "" };
     let factors = [
         (Factor::Transport, format!("transport protocol{empty}")),
-        (Factor::Framing, format!("what size means{empty}")),
+        (Factor::SizeOf, format!("what size means{empty}")),
         (Factor::Family, format!("address family{empty}")),
         (Factor::Size, format!("bytes{empty}")),
         (Factor::Replica, format!("replica; empty where there is none{replica}")),

@@ -2,11 +2,11 @@
 
 use crate::findings::comparisons::{definition, mean_decimals, means};
 use crate::findings::groups::{
-    framings, is_number, level_alone, place, row_factors, sort_key, varied_settings,
+    is_number, level_alone, place, row_factors, sizes_of, sort_key, varied_settings,
 };
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{DisplayUnit, NONE, fixed};
-use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, Transport};
+use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Metric, SizeOf, Transport};
 use std::collections::{BTreeMap, HashSet};
 
 /// Cells and metrics that are in no comparison: all of them in a study that asks for none.
@@ -18,22 +18,22 @@ pub(crate) fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstim
     findings.cells.iter().filter(move |estimate| !compared.contains(&(&estimate.cell, estimate.metric)))
 }
 
-/// A table for each metric, transport and framing.
+/// A table for each metric, transport and meaning of size.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
-    let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
-    // The bias of engines and properties of paths have their own tables.
+    let mut groups: BTreeMap<(Metric, Transport, SizeOf), Vec<&CellEstimate>> = BTreeMap::new();
+    // The bias of generators and properties of paths have their own tables.
     for estimate in uncompared(findings).filter(|estimate| estimate.metric.is_compared()) {
         let cell = &estimate.cell;
-        groups.entry((estimate.metric, cell.transport, cell.framing)).or_default().push(estimate);
+        groups.entry((estimate.metric, cell.transport, cell.size_of)).or_default().push(estimate);
     }
     let varied = varied_settings(findings);
-    let framings = framings(findings).len();
+    let sizes_of = sizes_of(findings).len();
     let group =
-        |((metric, transport, framing), mut rows): ((Metric, Transport, Framing), Vec<&CellEstimate>)| {
+        |((metric, transport, size_of), mut rows): ((Metric, Transport, SizeOf), Vec<&CellEstimate>)| {
             rows.sort_by_key(|row| sort_key(&row.cell));
             part(
                 metric,
-                &place(Some(transport), Some(framing).filter(|_| framings > 1)),
+                &place(Some(transport), Some(size_of).filter(|_| sizes_of > 1)),
                 &rows,
                 &varied,
                 findings.cpu_scope,

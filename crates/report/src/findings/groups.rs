@@ -1,16 +1,16 @@
 //! Comparisons that belong into one table.
 
 use crate::rendering::numbers::DisplayUnit;
-use stacklab_model::{Cell, Comparison, Factor, Findings, Framing, Metric, Transport};
+use stacklab_model::{Cell, Comparison, Factor, Findings, Metric, SizeOf, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The factors that label the rows of a table; transport and framing are in its heading.
+/// The factors that label the rows of a table; transport and meaning of size are in its heading.
 const ROWS: [Factor; 3] = [Factor::Family, Factor::Size, Factor::Replica];
 
 /// The key of a group, in the order of groups: the pair of levels compared, by its first mention.
-type Key = (usize, Metric, Option<Transport>, Option<Framing>);
+type Key = (usize, Metric, Option<Transport>, Option<SizeOf>);
 
-/// The same two levels compared by the same metric over one transport and framing.
+/// The same two levels compared by the same metric over one transport and meaning of size.
 pub(crate) struct Group<'a> {
     /// The factor compared.
     pub factor: Factor,
@@ -59,19 +59,19 @@ pub(crate) fn varied_settings(findings: &Findings) -> Vec<Factor> {
 /// is the size of a payload or varies.
 pub(crate) fn fixed_settings(findings: &Findings) -> Vec<String> {
     let fixed = settings(findings).into_iter().filter(|(_, levels)| levels.len() == 1);
-    let framings = framings(findings);
-    let framing = framings.first().filter(|framing| framings.len() == 1 && **framing != Framing::Segment);
-    let framing = framing.map(|framing| Factor::Framing.level_label(framing.name()));
+    let sizes_of = sizes_of(findings);
+    let size_of = sizes_of.first().filter(|size_of| sizes_of.len() == 1 && **size_of != SizeOf::Payload);
+    let size_of = size_of.map(|size_of| Factor::SizeOf.level_label(size_of.name()));
     let fixed = fixed.flat_map(|(factor, levels)| {
         levels.into_iter().map(move |level| format!("{} {level}", factor.label()))
     });
-    framing.into_iter().chain(fixed).collect()
+    size_of.into_iter().chain(fixed).collect()
 }
 
-/// All comparisons in groups: pairs of levels in the study's order, then by metric, transport and framing.
+/// All comparisons in groups: pairs of levels in the study's order, then by metric, transport and meaning of size.
 pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
     let varied = varied_settings(findings);
-    let framings = framings(findings);
+    let sizes_of = sizes_of(findings);
     let mut arms: Vec<(Factor, String, String)> = Vec::new();
     let mut sorted: BTreeMap<Key, Vec<&Comparison>> = BTreeMap::new();
     for comparison in &findings.comparisons {
@@ -83,15 +83,15 @@ pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
             arms.len() - 1
         });
         let transport = (factor != Factor::Transport).then_some(cell.transport);
-        let framing = (factor != Factor::Framing).then_some(cell.framing);
-        sorted.entry((arm, question.metric, transport, framing)).or_default().push(comparison);
+        let size_of = (factor != Factor::SizeOf).then_some(cell.size_of);
+        sorted.entry((arm, question.metric, transport, size_of)).or_default().push(comparison);
     }
     sorted
         .into_iter()
-        .map(|((arm, metric, transport, framing), mut rows)| {
+        .map(|((arm, metric, transport, size_of), mut rows)| {
             let (factor, baseline, candidate) = arms[arm].clone();
             rows.sort_by_key(|row| sort_key(&row.question.baseline));
-            let place = place(transport, framing.filter(|_| framings.len() > 1));
+            let place = place(transport, size_of.filter(|_| sizes_of.len() > 1));
             let cells = rows.iter().map(|row| &row.question.baseline);
             let row_factors = row_factors(cells, &varied, Some(factor));
             Group { factor, baseline, candidate, metric, place, rows, row_factors }
@@ -142,17 +142,17 @@ pub(crate) fn merged<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
 }
 
 /// What sizes of a study mean.
-pub(crate) fn framings(findings: &Findings) -> BTreeSet<Framing> {
+pub(crate) fn sizes_of(findings: &Findings) -> BTreeSet<SizeOf> {
     let compared = findings.comparisons.iter().map(|one| &one.question);
     let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
-    findings.cells.iter().map(|estimate| &estimate.cell).chain(compared).map(|cell| cell.framing).collect()
+    findings.cells.iter().map(|estimate| &estimate.cell).chain(compared).map(|cell| cell.size_of).collect()
 }
 
-/// `TCP`, `UDP, size of a write`; the framing only where it varies.
-pub(crate) fn place(transport: Option<Transport>, framing: Option<Framing>) -> String {
+/// `TCP`, `UDP, size of a write`; the meaning of sizes only where it varies.
+pub(crate) fn place(transport: Option<Transport>, size_of: Option<SizeOf>) -> String {
     let transport = transport.map(|transport| Factor::Transport.level_label(transport.name()));
-    let framing = framing.map(|framing| Factor::Framing.level_label(framing.name()));
-    transport.into_iter().chain(framing).collect::<Vec<_>>().join(", ")
+    let size_of = size_of.map(|size_of| Factor::SizeOf.level_label(size_of.name()));
+    transport.into_iter().chain(size_of).collect::<Vec<_>>().join(", ")
 }
 
 impl Group<'_> {
@@ -210,7 +210,7 @@ pub(crate) fn sort_key(cell: &Cell) -> impl Ord + use<> {
     let number = |level: &String| level.parse::<u64>().unwrap_or(u64::MAX);
     let settings: Vec<_> =
         cell.settings.levels().map(|(factor, level)| (factor, number(&level), level)).collect();
-    (cell.family, cell.transport, cell.framing, cell.size, cell.replica.clone(), settings)
+    (cell.family, cell.transport, cell.size_of, cell.size, cell.replica.clone(), settings)
 }
 
 /// A level as printed without its factor's name nearby: `IPv6`, `128 B`, `MTU 1280`.

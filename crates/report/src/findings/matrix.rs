@@ -98,13 +98,13 @@ pub(crate) fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Family, Framing, Transport};
+    use stacklab_model::{Family, SizeOf, Transport};
 
     #[test]
     fn a_factor_without_a_level_leaves_no_gap() {
-        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 128);
-        cell.set(Factor::Stations, "2").unwrap();
-        let factors = [Factor::Family, Factor::NeighbourLifetime, Factor::Size, Factor::Stations];
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128);
+        cell.set(Factor::WifiStations, "2").unwrap();
+        let factors = [Factor::Family, Factor::WifiNeighbourLifetime, Factor::Size, Factor::WifiStations];
         assert_eq!(beside_size(&cell, &factors), ", IPv4, stations 2");
     }
 }

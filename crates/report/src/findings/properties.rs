@@ -7,7 +7,7 @@ use stacklab_model::{Cell, CellEstimate, Factor, Findings, Unit, once_each};
 use std::collections::BTreeMap;
 
 /// Factors that have columns where a figure depends on them. All others label rows.
-const COLUMNS: [Factor; 3] = [Factor::Transport, Factor::Framing, Factor::Size];
+const COLUMNS: [Factor; 3] = [Factor::Transport, Factor::SizeOf, Factor::Size];
 
 /// One row for each path, one column for each metric and, where it depends on them, transport and size. Figures that
 /// all paths share are a sentence.
@@ -113,12 +113,12 @@ mod tests {
     use crate::WIDTH;
     use crate::rendering::text;
     use crate::tests::fixtures::{estimate, findings};
-    use stacklab_model::{Family, Framing, Metric, Transport};
+    use stacklab_model::{Family, Metric, SizeOf, Transport};
 
     #[test]
     fn paths_are_rows_and_only_what_differs_is_a_column() {
         let of = |mechanism: &str, transport, size, metric, mean| {
-            let mut cell = Cell::new(Family::Ipv6, transport, Framing::Message, size);
+            let mut cell = Cell::new(Family::Ipv6, transport, SizeOf::Write, size);
             cell.set(Factor::Mechanism, mechanism).unwrap();
             CellEstimate { cell, metric, estimate: estimate(mean, 0.0) }
         };

@@ -83,7 +83,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
         );
         let mut parts = Vec::new();
         if spec.probe.probe != Probe::Connect {
-            parts.push(format!("{} bytes a message ({} framing)", spec.message_bytes, spec.framing));
+            parts.push(format!("{}s of {} bytes", spec.size_of, spec.message_bytes));
             parts.push(match spec.probe.pacing {
                 Pacing::Flood => "flood".to_owned(),
                 Pacing::Lockstep => "one after another".to_owned(),

@@ -111,7 +111,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
         let reason = "this percentile needs 1000 messages, 990 arrived".to_owned();
         values.insert(Metric::RttP999, Value::Missing(reason));
     }
-    let cell = Cell::new(Family::Ipv6, transport, Framing::Message, 1400);
+    let cell = Cell::new(Family::Ipv6, transport, SizeOf::Write, 1400);
     let probe_spec = ProbeSpec {
         probe,
         pacing,

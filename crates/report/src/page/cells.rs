@@ -7,8 +7,8 @@ use crate::page::source::Published;
 use crate::rendering::document::{Footnotes, without_mark};
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
-    Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, Probe, RunRecord,
-    SELF_ARMS, Transport,
+    Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Metric, Probe, RunRecord, SELF_ARMS,
+    SizeOf, Transport,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -147,12 +147,12 @@ impl<'a> Index<'a> {
         self.cells.iter().map(view).collect()
     }
 
-    /// Every estimate, with the same decimals within a metric, transport and framing.
+    /// Every estimate, with the same decimals within a metric, transport and meaning of size.
     pub(super) fn estimates(&self, findings: &Findings) -> Vec<EstimateView> {
-        let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
+        let mut groups: BTreeMap<(Metric, Transport, SizeOf), Vec<&CellEstimate>> = BTreeMap::new();
         for estimate in &findings.cells {
             let cell = &estimate.cell;
-            groups.entry((estimate.metric, cell.transport, cell.framing)).or_default().push(estimate);
+            groups.entry((estimate.metric, cell.transport, cell.size_of)).or_default().push(estimate);
         }
         let mut views = Vec::new();
         for ((metric, ..), rows) in groups {
@@ -205,10 +205,10 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Transport, family, framing and size, and every other factor that any cell has, with the levels that occur. Arms
-/// against themselves are not among the cells: their labels would be a factor that readers cannot use.
+/// Transport, family, meaning of size and size, and every other factor that any cell has, with the levels that occur.
+/// Arms against themselves are not among the cells: their labels would be a factor that readers cannot use.
 fn factors<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Vec<(Factor, Vec<String>)> {
-    let first = [Factor::Transport, Factor::Family, Factor::Framing, Factor::Size];
+    let first = [Factor::Transport, Factor::Family, Factor::SizeOf, Factor::Size];
     let others = Factor::ALL.iter().copied().filter(|factor| !first.contains(factor));
     let mut found = Vec::new();
     for factor in first.into_iter().chain(others) {
@@ -242,7 +242,7 @@ mod tests {
             (names, index.cells().into_iter().any(|cell| cell.label.contains(replica)))
         };
         let (plain, is_listed) = names(SELF_ARMS[1]);
-        assert_eq!(plain, ["transport", "family", "framing", "size"]);
+        assert_eq!(plain, ["transport", "family", "size_of", "size"]);
         assert!(is_listed, "the list of runs names the cell");
         assert!(names("second machine").0.contains(&"replica".to_owned()));
     }

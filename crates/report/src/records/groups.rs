@@ -1,4 +1,4 @@
-//! The tables of two compared records: one for each metric, transport and framing.
+//! The tables of two compared records: one for each metric, transport and meaning of size.
 
 use crate::findings::claims::{Claimed, of_figure};
 use crate::findings::comparisons::{at, definition, mean_decimals, means};
@@ -8,7 +8,7 @@ use crate::rendering::numbers::{
     DisplayUnit, NONE, aligned, difference_decimals, difference_heading, difference_parts, is_factor, p_value,
 };
 use stacklab_model::{
-    Change, CpuScope, Estimate, Factor, Framing, Metric, MetricDiff, RecordDiff, Scale, Transport,
+    Change, CpuScope, Estimate, Factor, Metric, MetricDiff, RecordDiff, Scale, SizeOf, Transport,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,21 +20,21 @@ pub(super) struct Group<'a> {
     factors: Vec<Factor>,
 }
 
-/// All figures in groups, by metric, transport and framing.
+/// All figures in groups, by metric, transport and size_of.
 pub(super) fn groups(found: &RecordDiff) -> Vec<Group<'_>> {
     let varied = varied(found.figures.iter().map(|row| &row.cell));
-    let mut sorted: BTreeMap<(Metric, Transport, Framing), Vec<&MetricDiff>> = BTreeMap::new();
+    let mut sorted: BTreeMap<(Metric, Transport, SizeOf), Vec<&MetricDiff>> = BTreeMap::new();
     for row in &found.figures {
-        sorted.entry((row.metric, row.cell.transport, row.cell.framing)).or_default().push(row);
+        sorted.entry((row.metric, row.cell.transport, row.cell.size_of)).or_default().push(row);
     }
-    let framings = found.figures.iter().map(|row| row.cell.framing).collect::<BTreeSet<_>>().len();
+    let sizes_of = found.figures.iter().map(|row| row.cell.size_of).collect::<BTreeSet<_>>().len();
     let mut groups = Vec::new();
-    for ((metric, transport, framing), mut rows) in sorted {
+    for ((metric, transport, size_of), mut rows) in sorted {
         rows.sort_by_key(|row| sort_key(&row.cell));
         let factors = row_factors(rows.iter().map(|row| &row.cell), &varied, None);
         groups.push(Group {
             metric,
-            place: place(Some(transport), Some(framing).filter(|_| framings > 1)),
+            place: place(Some(transport), Some(size_of).filter(|_| sizes_of > 1)),
             rows,
             factors,
         });

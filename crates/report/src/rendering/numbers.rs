@@ -324,8 +324,8 @@ mod tests {
         assert_eq!(DisplayUnit::of(Metric::Retransmits).difference_unit, "events per message");
         let efficiency = DisplayUnit::of(Metric::TcpEfficiency);
         assert_eq!((efficiency.unit, efficiency.difference_unit, efficiency.factor), ("%", "points", 1.0));
-        let engine = DisplayUnit::of(Metric::CpuEngineSender);
-        assert_eq!((engine.unit, engine.difference_unit), ("% of a core", "% of a core"));
+        let generator = DisplayUnit::of(Metric::CpuGeneratorSender);
+        assert_eq!((generator.unit, generator.difference_unit), ("% of a core", "% of a core"));
         assert_eq!(DisplayUnit::of(Metric::TransferTimeRatio).difference_unit, "%");
     }
 }

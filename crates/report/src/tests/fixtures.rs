@@ -2,12 +2,12 @@
 
 use stacklab_model::{
     Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Explanation, Factor, Family,
-    Findings, Framing, Health, Interval, LimitedBy, Metric, Probe, Question, Scale, StackCost, StageCost,
+    Findings, Health, Interval, LimitedBy, Metric, Probe, Question, Scale, SizeOf, StackCost, StageCost,
     StageCosts, StopReason, Tests, Transport, Verdict, Warning, Why,
 };
 
 pub(crate) fn cell(transport: Transport, family: Family, size: u32) -> Cell {
-    Cell::new(family, transport, Framing::Segment, size)
+    Cell::new(family, transport, SizeOf::Payload, size)
 }
 
 fn around(middle: f64, half_width: f64) -> Interval {
@@ -226,7 +226,7 @@ pub(crate) fn costs() -> StageCosts {
         ns,
     };
     StageCosts {
-        cell: "stream udp segment 128 B".to_owned(),
+        cell: "stream udp 128 B payload".to_owned(),
         arms: ["ipv4", "ipv6"].map(str::to_owned),
         stages: vec![
             row("route lookup", [326.0, 400.0], 6.0, Some(1e-9)),

@@ -5,7 +5,7 @@ use crate::tests::fixtures::{cell, compared, explanations, findings, without_com
 use crate::{WIDTH, Width, brief, compact, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{
-    Comparison, Explained, Factor, Family, Findings, Framing, LimitedBy, Metric, StopReason, Transport,
+    Comparison, Explained, Factor, Family, Findings, LimitedBy, Metric, SizeOf, StopReason, Transport,
     Verdict, Why,
 };
 
@@ -73,12 +73,12 @@ fn other_factors_have_their_own_rows_and_columns() {
     size.question.factor = Factor::Size;
     size.question.candidate = cell(Transport::Udp, Family::Ipv4, 1408);
     size.verdict = Verdict::Better("64".into());
-    let mut framing = throughput(Transport::Tcp, 512);
-    framing.question.factor = Factor::Framing;
-    framing.question.candidate.family = Family::Ipv4;
-    framing.question.candidate.framing = Framing::Message;
-    framing.verdict = Verdict::Inconclusive;
-    assert_snapshot!("factors", text(&with(vec![replica, transport, size, framing])));
+    let mut size_of = throughput(Transport::Tcp, 512);
+    size_of.question.factor = Factor::SizeOf;
+    size_of.question.candidate.family = Family::Ipv4;
+    size_of.question.candidate.size_of = SizeOf::Write;
+    size_of.verdict = Verdict::Inconclusive;
+    assert_snapshot!("factors", text(&with(vec![replica, transport, size, size_of])));
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn run_columns() -> Vec<TidyColumn> {
         }),
         name("probe", "the probe", |row| row.run.trial.probe.name()),
         name("transport", "transport protocol", |row| row.run.trial.cell.transport.name()),
-        name("framing", "what size means", |row| row.run.trial.cell.framing.name()),
+        name("size_of", "what size means", |row| row.run.trial.cell.size_of.name()),
         name("family", "address family", |row| row.run.trial.cell.family.name()),
         number("size", "bytes", |row| row.run.trial.cell.size.into()),
         text("replica", "replica; absent if the study has none", |row| {
@@ -212,7 +212,7 @@ mod tests {
 
     fn measured() -> Vec<RunRecord> {
         let mut tuned = run(1, RunStatus::Invalid(vec!["planned MTU 1500, observed 1280".to_owned()]));
-        tuned.trial.cell.settings.mss = Some(1200);
+        tuned.trial.cell.settings.tuning.mss = Some(1200);
         vec![run(0, RunStatus::Valid), tuned]
     }
 

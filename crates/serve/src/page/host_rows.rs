@@ -88,7 +88,7 @@ mod tests {
         );
         assert_eq!(far[0].links.middle.impairments(), ["delay 5 ms", "loss 0.1 %"]);
         let others =
-            rows(&study.replace("[factors]", "[factors]\nrouters = [\"namespace\", \"uml -> linux-6.1\"]"));
+            rows(&study.replace("[factors]", "[factors]\nrouter_os = [\"namespace\", \"uml -> linux-6.1\"]"));
         assert_eq!(others.len(), 2, "{others:?}");
         assert_eq!(others[1].names, ["sender", "router1 (uml)", "router2 (linux-6.1)", "receiver"]);
     }
@@ -97,7 +97,7 @@ mod tests {
     fn an_access_point_stands_between_stations_once_for_each_network() {
         let study = include_str!("../../../../studies/quickstart.toml")
             .replace("[testbed]", "[testbed]\ntopology = \"wifi\"")
-            .replace("[factors]", "[factors]\nsecurity = [\"open\", \"wpa2\"]");
+            .replace("[factors]", "[factors]\nwifi.security = [\"open\", \"wpa2\"]");
         let rows = rows(&study);
         assert_eq!(rows.len(), 2, "{rows:?}");
         assert!(rows.iter().all(|row| row.names == ["sender", "access point", "receiver"]));

@@ -108,7 +108,7 @@ fn nothing_in_common(nothing: NothingInCommon, [a, b]: [&Path; 2], metrics: &[Me
     let (a, b) = (a.display(), b.display());
     Failure::usage(match (nothing, metrics) {
         (NothingInCommon::Cells, _) => format!(
-            "{a} and {b} have no cell in common (family, transport, framing, size and settings alike): measure the same \
+            "{a} and {b} have no cell in common (family, transport, size_of, size and settings alike): measure the same \
              study on both"
         ),
         (NothingInCommon::Metrics, []) => {

@@ -36,7 +36,7 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     if found.iter().any(|ability| is_missing(&ability)) {
         text += &guest(&image::built());
     }
-    text += "\nOther kinds of hosts (factors.os, factors.routers)\n";
+    text += "\nOther kinds of hosts (factors.os, factors.router_os)\n";
     text += &listed(&kinds());
     text += "\nServices on a host (factors.services)\n";
     text += &listed(&services::abilities());

@@ -5,7 +5,7 @@ use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::{Failure, TESTBED, interrupt_flag};
 use crate::quantities::some_time;
 use clap::Args;
-use stacklab_campaign::engine::Programs;
+use stacklab_campaign::generator::Programs;
 use stacklab_campaign::imported::ImportedStudy;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
@@ -304,7 +304,7 @@ impl Request {
 /// Routed testbeds may be on this kernel or in a guest, which may have another kernel than before. A resumed campaign
 /// must use the same place, and programs of the same versions.
 fn refuse_another_place(request: &Request, testbed_description: &str) -> Result<(), Failure> {
-    let may_differ = request.study.topology != Topology::Link || request.study.has_other_engines();
+    let may_differ = request.study.topology != Topology::Link || request.study.has_other_generators();
     if !may_differ || request.campaign.testbed_description == testbed_description {
         return Ok(());
     }

@@ -36,7 +36,7 @@ pub(crate) enum StudyCommand {
 /// Which study, and how it is changed.
 #[derive(Debug, Args)]
 pub(crate) struct StudyOptions {
-    /// Study file, or built-in study: quickstart, systems, mechanisms, wifi, engines, or a published one
+    /// Study file, or built-in study: quickstart, systems, mechanisms, wifi, generators, or a published one
     /// (see: stacklab reference list); default: quickstart
     #[arg(value_name = "STUDY")]
     pub study: Option<PathBuf>,

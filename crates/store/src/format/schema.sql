@@ -28,7 +28,7 @@ CREATE TABLE run (
     probe TEXT NOT NULL,
     family TEXT NOT NULL,
     transport TEXT NOT NULL,
-    framing TEXT NOT NULL,
+    size_of TEXT NOT NULL,
     size INTEGER NOT NULL,
     replica TEXT NOT NULL,
     settings TEXT NOT NULL,

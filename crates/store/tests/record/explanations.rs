@@ -24,7 +24,7 @@ fn explanations() -> Vec<Explanation> {
         samples,
         ns: samples.map(|samples| samples as f64 / 3.0),
     };
-    let cell = |family| Cell::new(family, Transport::Udp, Framing::Segment, 128);
+    let cell = |family| Cell::new(family, Transport::Udp, SizeOf::Payload, 128);
     let why = |why| Explanation {
         probe: Probe::Stream,
         factor: Factor::Family,
@@ -33,7 +33,7 @@ fn explanations() -> Vec<Explanation> {
         why,
     };
     let costs = StageCosts {
-        cell: "stream udp segment 128 B".into(),
+        cell: "stream udp 128 B payload".into(),
         arms: ["ipv4".into(), "ipv6".into()],
         stages: vec![
             row("route lookup", [300.0, 400.0], Some(0.001)),

@@ -101,10 +101,10 @@ pub(crate) fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
         interval_ns: 2,
         metrics: vec![Metric::Throughput],
     };
-    let mut cell = Cell::new(Family::Ipv6, Transport::Tcp, Framing::Segment, 128);
+    let mut cell = Cell::new(Family::Ipv6, Transport::Tcp, SizeOf::Payload, 128);
     let spec = TrialSpec::new(9, &cell, probe);
     cell.replica = "a".into();
-    (cell.settings.mtu, cell.settings.nodelay) = (Some(9000), Some(true));
+    (cell.settings.mtu, cell.settings.tuning.nodelay) = (Some(9000), Some(true));
     RunRecord {
         trial: Trial { block, position, cell, probe: Probe::Stream },
         spec,

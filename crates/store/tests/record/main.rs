@@ -193,10 +193,10 @@ fn another_programs_database_is_refused() {
 fn refuses_other_formats() {
     let (_folder, path) = record();
     for (format, text) in [
-        (FORMAT + 1, "has record format 6, and this version reads formats up to 5"),
+        (FORMAT + 1, "has record format 7, and this version reads formats up to 6"),
         (
             FORMAT - 1,
-            "has record format 4 of an unreleased version, and this stacklab reads format 5: measure again",
+            "has record format 5 of an unreleased version, and this stacklab reads format 6: measure again",
         ),
     ] {
         rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();

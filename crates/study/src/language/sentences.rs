@@ -1,14 +1,14 @@
-//! The language's sentences about mechanisms and engines, made from their definitions at compile time.
+//! The language's sentences about mechanisms and generators, made from their definitions at compile time.
 
-use stacklab_model::{Engine, Mechanism};
+use stacklab_model::{Generator, Mechanism};
 
 /// The description of factor mechanism, with a sentence for each level.
 pub(crate) const MECHANISM: &str = text_of(&MECHANISM_TEXT);
 const MECHANISM_TEXT: [u8; mechanisms::<0>().1] = mechanisms().0;
 
-/// The description of factor engine, with a sentence for each level.
-pub(crate) const ENGINE: &str = text_of(&ENGINE_TEXT);
-const ENGINE_TEXT: [u8; engines::<0>().1] = engines().0;
+/// The description of factor generator, with a sentence for each level.
+pub(crate) const GENERATOR: &str = text_of(&GENERATOR_TEXT);
+const GENERATOR_TEXT: [u8; generators::<0>().1] = generators().0;
 
 const fn text_of(bytes: &[u8]) -> &str {
     match str::from_utf8(bytes) {
@@ -31,18 +31,18 @@ const fn mechanisms<const ROOM: usize>() -> ([u8; ROOM], usize) {
 }
 
 /// As [`mechanisms`].
-const fn engines<const ROOM: usize>() -> ([u8; ROOM], usize) {
+const fn generators<const ROOM: usize>() -> ([u8; ROOM], usize) {
     let mut text = ([0; ROOM], 0);
     text = put(text, "The program that drives the traffic, by its own command line in both hosts. ");
     let mut place = 0;
-    while place < Engine::ALL.len() {
-        let engine = Engine::ALL[place].definition();
-        text = sentence(text, engine.name, engine.doc);
+    while place < Generator::ALL.len() {
+        let generator = Generator::ALL[place].definition();
+        text = sentence(text, generator.name, generator.doc);
         place += 1;
     }
     put(
         text,
-        "All but stacklab: between namespaces only, streams forward, without warm-up; TCP in message framing. Their trials have no slices, so all arms of the study are separate.",
+        "All but stacklab: between namespaces only, streams forward, without warm-up; TCP with size_of = write. Their trials have no slices, so all arms of the study are separate.",
     )
 }
 
@@ -75,14 +75,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mechanism_and_engine_has_a_sentence() {
+    fn every_mechanism_and_generator_has_a_sentence() {
         for mechanism in Mechanism::ALL {
             let sentence = format!(" {mechanism}: {}. ", mechanism.definition().doc);
             assert!(MECHANISM.contains(&sentence), "{sentence}{MECHANISM}");
         }
-        for engine in Engine::ALL {
-            let sentence = format!(" {engine}: {}. ", engine.definition().doc);
-            assert!(ENGINE.contains(&sentence), "{sentence}{ENGINE}");
+        for generator in Generator::ALL {
+            let sentence = format!(" {generator}: {}. ", generator.definition().doc);
+            assert!(GENERATOR.contains(&sentence), "{sentence}{GENERATOR}");
         }
         assert!(MECHANISM.ends_with("it carries."));
     }

@@ -6,7 +6,7 @@ use crate::language::key::{Key, Kind, Presence, default, optional, required};
 use crate::language::sentences;
 use crate::language::wifi::{self, WIFI};
 use stacklab_model::{
-    Direction, Engine, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport, Until,
+    Direction, Factor, Family, Generator, Mechanism, Pinning, Probe, SizeOf, Translator, Transport, Until,
 };
 
 const TITLE: Key = required("title", Kind::Text, "The title of reports.");
@@ -37,7 +37,7 @@ const COMPARISON: Key =
 const HOST: Key = optional(
     "host",
     Kind::Tables(HOSTS),
-    "Real machines (ssh:.. and here in factors.os): which of their addresses the traffic uses.",
+    "Real machines (ssh:.. and localhost in factors.os): which of their addresses the traffic uses.",
 );
 const SCALE: Key = optional(
     "scale",
@@ -138,7 +138,7 @@ const END_LINK: &[Key] = &[
 const TOPOLOGIES: &[&str] = &["link", "routed", "wifi"];
 
 const HOSTS: &[Key] = &[
-    required("os", Kind::System, "The machine, as factors.os names it: \"ssh:user@host\" or \"here\"."),
+    required("os", Kind::System, "The machine, as factors.os names it: \"ssh:user@host\" or \"localhost\"."),
     optional(
         "interface",
         Kind::Text,
@@ -161,15 +161,15 @@ pub(crate) const LEVELS: &[Key] = &[
         "Transport protocols.",
     ),
     default(
-        "framing",
-        Kind::List(&Kind::Name { set: "framing", names: Framing::NAMES }),
-        "[\"segment\"]",
-        "What size means. segment: each message leaves in a separate packet. message: what the program writes per call. frame: the whole Ethernet frame, UDP only.",
+        "size_of",
+        Kind::List(&Kind::Name { set: "size_of", names: SizeOf::NAMES }),
+        "[\"payload\"]",
+        "What size means. payload: each message leaves in a separate packet. write: what the program writes per call. frame: the whole Ethernet frame, UDP only.",
     ),
     required(
         "size",
         Kind::List(&Kind::Integer { least: 1, most: 1_048_576 }),
-        "Bytes per message, or per frame in frame framing.",
+        "Bytes per message, or per frame with size_of = frame.",
     ),
     optional(
         "replica",
@@ -179,7 +179,7 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "os",
         Kind::List(&Kind::System),
-        "The system of the hosts: namespace (this kernel, the default), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (your disk image), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is the system of the two clients, without real machines; factors.routers is that of the routers.",
+        "The system of the hosts: namespace (this kernel, the default), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (your disk image), ssh:USER@HOST and localhost (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is the system of the two clients, without real machines; factors.router_os is that of the routers.",
     ),
     optional(
         "services",
@@ -192,7 +192,7 @@ pub(crate) const LEVELS: &[Key] = &[
         sentences::MECHANISM,
     ),
     optional(
-        "routers",
+        "router_os",
         Kind::List(&Kind::System),
         "The system of the two routers (testbed.topology \"routed\"): namespace (this kernel, the default), uml, uml-NAME, linux-SERIES or disk:PATH. Both routers run it, or \"NEAR -> FAR\", near being the sender's.",
     ),
@@ -204,7 +204,7 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "io",
         Kind::List(&Kind::Name { set: "I/O path", names: IO }),
-        "How messages enter and leave the kernel. auto: the program chooses (the default). plain: one call per message. batch: several messages per call. segment: one call per GSO batch, UDP only. zerocopy: from the program's memory, TCP only.",
+        "How messages enter and leave the kernel. auto: the program chooses (the default). send: one call per message. sendmmsg: several messages per call. gso: one call per GSO batch, UDP only. zerocopy: from the program's memory, TCP only.",
     ),
     optional(
         "flows",
@@ -241,7 +241,7 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "nodelay",
         Kind::List(&Kind::Boolean),
-        "TCP_NODELAY. Absent: true, and only a flood in `message` framing joins its messages. TCP only.",
+        "TCP_NODELAY. Absent: true, and only a flood with `size_of = write` joins its messages. TCP only.",
     ),
     optional(
         "congestion_control",
@@ -268,30 +268,17 @@ pub(crate) const LEVELS: &[Key] = &[
         Kind::List(&Kind::Boolean),
         "Whether the kernel spaces the messages of probe.stream's message_rate (SO_MAX_PACING_RATE), and not the program. Absent: false. TCP only.",
     ),
-    varied("width", &wifi::WIDTH),
-    varied("mcs", &wifi::MCS),
-    varied("guard", &wifi::GUARD),
-    varied("channel", &wifi::CHANNEL),
-    varied("security", &wifi::SECURITY),
-    varied("aggregation_frames", &wifi::FRAMES),
-    varied("aggregation_bytes", &wifi::BYTES),
-    varied("aggregation_time", &wifi::TIME_ON_AIR),
-    varied("dtim", &wifi::DTIM),
-    varied("basic_rate", &wifi::BASIC_RATE),
-    varied("multicast_to_unicast", &Kind::Boolean),
-    varied("neighbour_lifetime", &wifi::NEIGHBOUR_LIFETIME),
-    varied("power_save", &Kind::Boolean),
-    varied("receiver", &wifi::RECEIVER),
-    varied("stations", &wifi::STATIONS),
-    varied("snr", &wifi::SNR),
-    varied("time", &wifi::CLOCK),
-    optional("engine", Kind::List(&Kind::Name { set: "engine", names: Engine::NAMES }), sentences::ENGINE),
+    optional(
+        "wifi",
+        Kind::Table(wifi::VARIED),
+        "Settings of the Wi-Fi network that vary: keys of testbed.wifi. Wi-Fi topology only.",
+    ),
+    optional(
+        "generator",
+        Kind::List(&Kind::Name { set: "generator", names: Generator::NAMES }),
+        sentences::GENERATOR,
+    ),
 ];
-
-/// A key of `testbed.wifi` as a factor.
-const fn varied(name: &'static str, kind: &'static Kind) -> Key {
-    optional(name, Kind::List(kind), "The key of testbed.wifi, in its place. Wi-Fi topology only.")
-}
 
 /// The keys of a table that changes some levels.
 const OTHER_LEVELS: &[Key] = &{
@@ -486,7 +473,7 @@ const RULE: &[Key] = &[
     optional(
         "schedule",
         Kind::Name { set: "schedule", names: SCHEDULES },
-        "How compared cells are measured. sequential: each in a separate trial, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, routers); others stay sequential. Absent: interleaved, unless a probe ends after a number of messages or asks for a figure that such arms share, or nothing is compared.",
+        "How compared cells are measured. sequential: each in a separate trial, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, size_of, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, router_os); others stay sequential. Absent: interleaved, unless a probe ends after a number of messages or asks for a figure that such arms share, or nothing is compared.",
     ),
     optional(
         "slice",
@@ -504,7 +491,7 @@ const COMPARED: &[Key] = &[
     optional(
         "metrics",
         Kind::List(&Kind::Metric(None)),
-        "The metrics compared. Absent: all metrics of all probes, but the bias of engines.",
+        "The metrics compared. Absent: all metrics of all probes, but the bias of generators.",
     ),
     default(
         "margin",
@@ -526,9 +513,21 @@ mod tests {
 
     #[test]
     fn every_level_of_the_language_is_one_of_the_models() {
-        for key in LEVELS {
-            let factor: Factor = key.name.parse().unwrap();
-            let Kind::List(kind) = key.kind else { panic!("{factor} is no list") };
+        check(LEVELS, "");
+    }
+
+    fn check(keys: &[Key], table: &str) {
+        for key in keys {
+            let name = format!("{table}{}", key.name);
+            let kind = match key.kind {
+                Kind::Table(keys) => {
+                    check(keys, &format!("{name}."));
+                    continue;
+                }
+                Kind::List(kind) => kind,
+                _ => panic!("{name} is no list"),
+            };
+            let factor: Factor = name.parse().unwrap();
             let levels: Vec<String> = match kind {
                 Kind::Name { names, .. } => names.iter().map(|name| (*name).to_owned()).collect(),
                 Kind::Integer { least, most } => vec![least.to_string(), most.to_string()],
@@ -540,7 +539,7 @@ mod tests {
                 _ => panic!("{factor} has levels of a kind that this test does not know"),
             };
             for level in levels {
-                let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 64);
+                let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 64);
                 cell.set(factor, &level).unwrap();
                 assert_eq!(cell.level(factor), level);
             }

@@ -60,6 +60,11 @@ impl Node {
         self.table()?.get(name)
     }
 
+    /// The value of a dotted key.
+    pub(crate) fn path(&self, path: &str) -> Option<&Node> {
+        path.split('.').try_fold(self, |node, name| node.get(name))
+    }
+
     /// The items, if this is a list; otherwise none.
     pub(crate) fn items(&self) -> &[Node] {
         match &self.value {

@@ -1,6 +1,7 @@
 //! `without`: levels of factors that are left out, with the comparisons that need them.
 
 use crate::diagnostics::{Location, Problem, Problems};
+use crate::language::check::join;
 use crate::parse::tree::{Node, Table, Value};
 
 /// Removes the levels that `without` lists from a merged study.
@@ -24,27 +25,22 @@ fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Pro
     let mut factors = Vec::new();
     let known = levels(tree);
     if let Some(Value::Table(table)) = value(tree, "factors") {
-        for entry in &mut table.0 {
-            if !remove(&mut entry.node, level) {
-                continue;
-            }
-            if entry.node.items().is_empty() {
-                let title = format!("factor {} has no level left", entry.name);
+        remove(table, "", level, &mut |factor, is_last| {
+            if is_last {
+                let title = format!("factor {factor} has no level left");
                 problems.add(Problem::at(place.clone(), title, "its last one"));
             }
-            factors.push(entry.name.clone());
-        }
+            factors.push(factor);
+        });
     }
     if let Some(Value::List(also)) = value(tree, "include") {
         also.retain_mut(|set| {
             let Value::Table(table) = &mut set.value else { return true };
             let mut is_empty = false;
-            for entry in &mut table.0 {
-                if remove(&mut entry.node, level) {
-                    factors.push(entry.name.clone());
-                    is_empty |= entry.node.items().is_empty();
-                }
-            }
+            remove(table, "", level, &mut |factor, is_last| {
+                factors.push(factor);
+                is_empty |= is_last;
+            });
             !is_empty
         });
     }
@@ -66,19 +62,39 @@ fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Pro
     }
 }
 
-/// Removes a level from a list. Returns whether the list had it.
-fn remove(levels: &mut Node, level: &str) -> bool {
-    let Value::List(items) = &mut levels.value else { return false };
-    let before = items.len();
-    items.retain(|item| text(item).is_none_or(|item| item != level));
-    items.len() < before
+/// Removes a level from all lists of a table and of those in it. `found` is called with the factor of each list that
+/// had it, and whether it was the last.
+fn remove(table: &mut Table, path: &str, level: &str, found: &mut impl FnMut(String, bool)) {
+    for entry in &mut table.0 {
+        let path = join(path, &entry.name);
+        match &mut entry.node.value {
+            Value::Table(inner) => remove(inner, &path, level, found),
+            Value::List(items) => {
+                let before = items.len();
+                items.retain(|item| text(item).is_none_or(|item| item != level));
+                if items.len() < before {
+                    found(path, items.is_empty());
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// All levels of all factors, each once.
 fn levels(tree: &Table) -> Vec<String> {
+    fn collect(table: &Table, levels: &mut Vec<String>) {
+        for Node { value, .. } in table.0.iter().map(|entry| &entry.node) {
+            match value {
+                Value::Table(inner) => collect(inner, levels),
+                Value::List(items) => levels.extend(items.iter().filter_map(text)),
+                _ => {}
+            }
+        }
+    }
+    let mut levels = Vec::new();
     let sets = tree.get("factors").into_iter().chain(tables(tree, "include"));
-    let entries = sets.filter_map(Node::table).flat_map(|table| &table.0);
-    let mut levels: Vec<String> = entries.flat_map(|entry| entry.node.items()).filter_map(text).collect();
+    sets.filter_map(Node::table).for_each(|table| collect(table, &mut levels));
     levels.sort();
     levels.dedup();
     levels

@@ -2,7 +2,7 @@
 
 use crate::plan::interleave::{arms_of_one_testbed, compared, takes_turns};
 use crate::study::Study;
-use stacklab_model::{ArmSchedule, Cell, Engine, Factor, Probe, SELF_ARMS, once_each};
+use stacklab_model::{ArmSchedule, Cell, Factor, Generator, Probe, SELF_ARMS, once_each};
 use std::collections::{HashMap, HashSet};
 use std::mem;
 
@@ -41,9 +41,9 @@ pub(super) fn groups(study: &Study) -> Vec<Group> {
     groups
 }
 
-/// Whether a probe measures a cell: over its transport, and by its engine.
+/// Whether a probe measures a cell: over its transport, and by its generator.
 fn measures(probe: Probe, cell: &Cell) -> bool {
-    probe.supports(cell.transport) && Engine::of(cell).definition().probes.contains(&probe)
+    probe.supports(cell.transport) && Generator::of(cell).definition().probes.contains(&probe)
 }
 
 /// One cell of each transport and probe as two arms, which by a sound method differ by chance alone. None in a study

@@ -1,7 +1,7 @@
 //! Which trials are the arms of an interleaved trial.
 
 use stacklab_model::{
-    ArmSchedule, Cell, ComparisonSpec, Direction, Engine, Factor, Probe, SELF_ARMS, System, Systems,
+    ArmSchedule, Cell, ComparisonSpec, Direction, Factor, Generator, Probe, SELF_ARMS, System, Systems,
 };
 
 /// Whether cells that differ in the factor alone can be measured at the same time: on one testbed, or on testbeds
@@ -9,7 +9,7 @@ use stacklab_model::{
 pub(crate) fn interleaves(factor: Factor) -> bool {
     use Factor::*;
     match factor {
-        Family | Transport | Framing | Size | Replica | Io | Flows => true,
+        Family | Transport | SizeOf | Size | Replica | Io | Flows => true,
         // The settings of a path and the processors of hosts are one for all arms.
         _ => factor.is_socket_option() || factor.is_of_testbeds(),
     }
@@ -50,11 +50,11 @@ pub(crate) fn is_against_itself(cell: &Cell) -> bool {
 /// exactly or with a testbed for itself. Real machines have one network for all arms.
 pub(crate) fn takes_turns(cell: &Cell, probe: Probe, factor: Factor) -> bool {
     let fits = |system: &System| match system {
-        System::Here | System::Ssh(_) => !factor.is_of_testbeds(),
+        System::Localhost | System::Ssh(_) => !factor.is_of_testbeds(),
         system => factor.is_of_testbeds() || system.counts_cpu(),
     };
     probe.interleaves()
-        && !Engine::of(cell).is_other()
+        && !Generator::of(cell).is_other()
         && Direction::of(cell) != Direction::Both
         && Systems::of(cell).0.iter().all(fits)
 }

@@ -7,7 +7,7 @@ use crate::language::table::LEVELS;
 use crate::parse::layers;
 use crate::parse::tree::{Node, Table, Value};
 use crate::read::node::{At, items, whole};
-use stacklab_model::{Cell, Factor, Family, Framing, Transport, once_each};
+use stacklab_model::{Cell, Factor, Family, SizeOf, Transport, once_each};
 use std::collections::HashSet;
 
 /// Maximum number of cells of a study: more could not be measured in a lifetime, and indicate a typing error.
@@ -18,7 +18,7 @@ pub(super) struct Factors {
     pub place: Option<Location>,
     pub family: Vec<At<Family>>,
     pub transport: Vec<At<Transport>>,
-    pub framing: Vec<At<Framing>>,
+    pub size_of: Vec<At<SizeOf>>,
     pub size: Vec<At<u32>>,
     pub replica: Vec<At<String>>,
     /// The other factors that the study has.
@@ -35,7 +35,7 @@ impl Factors {
             place: node.map(|node| node.place.clone()),
             family: items(key("family"), leaf::name, problems),
             transport: items(key("transport"), leaf::name, problems),
-            framing: items(key("framing"), leaf::name, problems),
+            size_of: items(key("size_of"), leaf::name, problems),
             size: items(key("size"), whole, problems),
             replica: items(key("replica"), leaf::text, problems),
             settings: Setting::read(node, problems),
@@ -86,7 +86,7 @@ impl Factors {
         match factor {
             Factor::Family => printed(&self.family),
             Factor::Transport => printed(&self.transport),
-            Factor::Framing => printed(&self.framing),
+            Factor::SizeOf => printed(&self.size_of),
             Factor::Size => printed(&self.size),
             Factor::Replica => printed(&self.replica),
             setting => self.setting(setting).map_or_else(Vec::new, |setting| printed(&setting.levels)),
@@ -100,7 +100,7 @@ impl Factors {
             replicas => replicas,
         };
         let lists =
-            [self.transport.len(), self.framing.len(), self.size.len(), self.family.len(), replicas.len()];
+            [self.transport.len(), self.size_of.len(), self.size.len(), self.family.len(), replicas.len()];
         let settings = self.settings.iter().map(|setting| setting.levels.len());
         let count = lists.into_iter().chain(settings).fold(1, usize::saturating_mul);
         if count > most {
@@ -113,10 +113,10 @@ impl Factors {
         }
         let mut cells = Vec::with_capacity(count);
         for transport in &self.transport {
-            for framing in &self.framing {
+            for size_of in &self.size_of {
                 for size in &self.size {
                     for family in &self.family {
-                        let cell = Cell::new(family.value, transport.value, framing.value, size.value);
+                        let cell = Cell::new(family.value, transport.value, size_of.value, size.value);
                         cells.extend(
                             replicas.iter().map(|replica| Cell { replica: replica.clone(), ..cell.clone() }),
                         );

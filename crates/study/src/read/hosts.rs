@@ -30,9 +30,9 @@ pub(super) fn read(
         };
         let host = RealHost {
             system: match os.value.parse() {
-                Ok(system @ (System::Here | System::Ssh(_))) => system,
+                Ok(system @ (System::Localhost | System::Ssh(_))) => system,
                 _ => {
-                    let label = "expected \"ssh:USER@HOST\" or \"here\"";
+                    let label = "expected \"ssh:USER@HOST\" or \"localhost\"";
                     problems.add(Problem::at(
                         os.place,
                         format!("`{}` is not a real machine", os.value),
@@ -63,7 +63,7 @@ fn check(hosts: &[RealHost], factors: &Factors, problems: &mut Problems) {
                     format!("`{sender}` and `{receiver}` share no network"),
                     "one is built for the study, the other is a real machine",
                 )
-                .help("pair \"here\" with an ssh: host"),
+                .help("pair \"localhost\" with an ssh: host"),
             );
         }
         for system in [&sender, &receiver].into_iter().filter(|system| !system.is_built()) {

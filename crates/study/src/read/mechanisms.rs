@@ -73,14 +73,14 @@ fn check_ends(link_config: Option<&Node>, problems: &mut Problems) {
 fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Problems) {
     let places = [
         (Factor::Os, "a client behind routers", "clients are namespace, gvisor, "),
-        (Factor::Routers, "a router", "routers are namespace, "),
+        (Factor::RouterOs, "a router", "routers are namespace, "),
     ];
     for (factor, what, others) in places {
         for level in factors.setting_levels(factor) {
             let Ok(Systems(systems)) = level.value.parse() else { continue };
             let refused = systems.iter().find_map(|system| match system {
-                System::Here | System::Ssh(_) => Some((system, "a real machine is on another network")),
-                System::Gvisor if factor == Factor::Routers => Some((system, "its stack has no tunnels")),
+                System::Localhost | System::Ssh(_) => Some((system, "a real machine is on another network")),
+                System::Gvisor if factor == Factor::RouterOs => Some((system, "its stack has no tunnels")),
                 _ => None,
             });
             let Some((system, why)) = refused else { continue };
@@ -166,7 +166,7 @@ pub(super) fn check(
     let factors = &all[0];
     let Some(topology) = topology else { return };
     if !matches!(topology.value, Topology::Routed(_)) {
-        let factors = [Factor::Mechanism, Factor::Routers, Factor::Translator].map(|factor| {
+        let factors = [Factor::Mechanism, Factor::RouterOs, Factor::Translator].map(|factor| {
             let level = factors.setting_levels(factor).first()?;
             Some((format!("factors.{factor}"), level.place.clone()))
         });

@@ -4,8 +4,8 @@
 //! one mistake should give one error.
 
 mod comparisons;
-mod engines;
 mod factors;
+mod generators;
 mod hosts;
 mod mechanisms;
 mod node;
@@ -43,7 +43,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     wifi::check(topology.as_ref(), tree.get("testbed"), &all, problems);
     let cells = factors::cells(&all, problems);
     let probes = probes::read(tree.get("probe"), tree.get("testbed"), &all, problems);
-    engines::check(tree.get("probe"), topology.as_ref(), &all, &probes, problems);
+    generators::check(tree.get("probe"), topology.as_ref(), &all, &probes, problems);
     let rule = rule::read(tree.get("blocks"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &all, &probes, problems);
     let delayed = topology.as_ref().is_some_and(|topology| topology.value.round_trip_ns() > 0);

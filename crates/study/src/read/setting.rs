@@ -17,11 +17,11 @@ impl Setting {
     pub(super) fn read(factors: Option<&Node>, problems: &Problems) -> Vec<Self> {
         let read = |factor: &Factor| {
             let read = match factor {
-                Factor::Os | Factor::Routers => leaf::systems,
+                Factor::Os | Factor::RouterOs => leaf::systems,
                 Factor::Services => leaf::services,
                 _ => leaf::level,
             };
-            let levels = items(factors?.get(factor.name()), read, problems);
+            let levels = items(factors?.path(factor.name()), read, problems);
             (!levels.is_empty()).then_some(Setting { factor: *factor, levels })
         };
         Factor::ALL.iter().filter(|factor| factor.is_setting()).filter_map(read).collect()

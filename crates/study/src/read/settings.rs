@@ -100,7 +100,7 @@ fn check_segment_size(factors: &Factors, problems: &mut Problems) {
         }
     }
     let Some((least, place)) = mss.numbers().min_by_key(|(bytes, _)| *bytes) else { return };
-    let segments = factors.framing.iter().any(|framing| framing.value == stacklab_model::Framing::Segment);
+    let segments = factors.size_of.iter().any(|size_of| size_of.value == stacklab_model::SizeOf::Payload);
     let over_tcp = factors.transport.iter().any(|transport| transport.value == Transport::Tcp);
     for size in factors.size.iter().filter(|_| segments && over_tcp) {
         if size.value + TIMESTAMP_BYTES > least {
@@ -108,7 +108,7 @@ fn check_segment_size(factors: &Factors, problems: &mut Problems) {
                 Problem::at(
                     size.place.clone(),
                     format!("{} bytes do not fit one TCP segment at an MSS of {least}", size.value),
-                    format!("expected at most {}, or framing \"message\"", least - TIMESTAMP_BYTES),
+                    format!("expected at most {}, or size_of = [\"write\"]", least - TIMESTAMP_BYTES),
                 )
                 .related(place.clone(), format!("{TIMESTAMP_BYTES} bytes of it are TCP options")),
             );

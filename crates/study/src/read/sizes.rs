@@ -1,10 +1,9 @@
-//! Checks that every size can be sent in every framing, transport and family, before the campaign starts.
+//! Checks that every size can be sent in every meaning of size, transport and family, before the campaign starts.
 
 use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
 use stacklab_model::{
-    Cell, ETHERNET_HEADER_BYTES, Factor, Family, Framing, HEADER_BYTES, Mechanism, Transport,
-    payload_of_frame,
+    Cell, ETHERNET_HEADER_BYTES, Factor, Family, HEADER_BYTES, Mechanism, SizeOf, Transport, payload_of_frame,
 };
 
 /// Bytes of the Ethernet header and frame check sequence around an IP packet.
@@ -17,21 +16,21 @@ pub(super) fn check(factors: &Factors, problems: &mut Problems) {
         Some(setting) => setting.levels.iter().filter_map(|level| level.value.parse().ok()).collect(),
         None => vec![Mechanism::Native],
     };
-    for framing in &factors.framing {
+    for size_of in &factors.size_of {
         for transport in &factors.transport {
-            if framing.value == Framing::Frame && transport.value != Transport::Udp {
-                let title = format!("{} framing is not possible with {}", framing.value, transport.value);
+            if size_of.value == SizeOf::Frame && transport.value != Transport::Udp {
+                let title = format!("`size_of = {}` is not possible with {}", size_of.value, transport.value);
                 problems.add(
-                    Problem::at(framing.place.clone(), title, "TCP chooses its own segment sizes")
+                    Problem::at(size_of.place.clone(), title, "TCP chooses its own segment sizes")
                         .related(transport.place.clone(), "together with this")
-                        .help("use transport = [\"udp\"], or framing = [\"segment\"]"),
+                        .help("use transport = [\"udp\"], or size_of = [\"payload\"]"),
                 );
                 continue;
             }
             for size in &factors.size {
                 for family in &factors.family {
                     let arm =
-                        Arm { family: family.value, transport: transport.value, framing: framing.value };
+                        Arm { family: family.value, transport: transport.value, size_of: size_of.value };
                     // A packet must fit what each mechanism that carries it leaves of the link.
                     let mtus =
                         mechanisms.iter().filter_map(|of| of.leaves(family.value, mtu.unwrap_or(u32::MAX)));
@@ -48,15 +47,15 @@ pub(super) fn check(factors: &Factors, problems: &mut Problems) {
 struct Arm {
     family: Family,
     transport: Transport,
-    framing: Framing,
+    size_of: SizeOf,
 }
 
 impl Arm {
     /// Why a size cannot be sent, and what was expected.
     fn misfit(&self, size: u32, mtu: Option<u32>) -> Option<(String, String)> {
-        let Arm { family, transport, framing } = *self;
+        let Arm { family, transport, size_of } = *self;
         let headers = family.header_bytes() + transport.header_bytes();
-        let payload = Cell::new(family, transport, framing, size).payload_bytes();
+        let payload = Cell::new(family, transport, size_of, size).payload_bytes();
         if payload < HEADER_BYTES {
             return Some(self.too_small(size, payload));
         }
@@ -67,25 +66,25 @@ impl Arm {
             ));
         }
         let mtu = mtu?;
-        match framing {
-            Framing::Frame if size > mtu + FRAMING_BYTES => Some((
+        match size_of {
+            SizeOf::Frame if size > mtu + FRAMING_BYTES => Some((
                 format!("a frame of {size} bytes does not fit the link's MTU of {mtu}"),
                 format!(
                     "expected at most {} (MTU and {FRAMING_BYTES} bytes of Ethernet)",
                     mtu + FRAMING_BYTES
                 ),
             )),
-            Framing::Segment if transport == Transport::Tcp && headers + size > mtu => Some((
+            SizeOf::Payload if transport == Transport::Tcp && headers + size > mtu => Some((
                 format!("{size} bytes do not fit one TCP segment over {family} at an MTU of {mtu}"),
-                format!("expected at most {}, or framing \"message\"", mtu - headers),
+                format!("expected at most {}, or size_of = [\"write\"]", mtu - headers),
             )),
-            Framing::Segment | Framing::Message | Framing::Frame => None,
+            SizeOf::Payload | SizeOf::Write | SizeOf::Frame => None,
         }
     }
 
     fn too_small(&self, size: u32, payload: u32) -> (String, String) {
-        let Arm { family, transport, framing } = *self;
-        if framing != Framing::Frame {
+        let Arm { family, transport, size_of } = *self;
+        if size_of != SizeOf::Frame {
             return (
                 format!("a message of {size} bytes is smaller than the probe's header"),
                 format!("expected at least {HEADER_BYTES}"),

@@ -6,7 +6,7 @@ use crate::parse::tree::Node;
 use crate::plan::interleave::schedule;
 use crate::read::node::{at, nanoseconds};
 use stacklab_model::{
-    ArmSchedule, Cell, ComparisonSpec, Engine, Factor, Length, ProbeSpec, System, Systems, Transport,
+    ArmSchedule, Cell, ComparisonSpec, Factor, Generator, Length, ProbeSpec, System, Systems, Transport,
     print_duration,
 };
 
@@ -133,11 +133,11 @@ fn history(comparisons: &[ComparisonSpec], cells: &[Cell], delayed: bool) -> Opt
     Some(format!("{factor} acts through a connection's history, which turns interrupt"))
 }
 
-/// Why arms cannot take turns: those of other engines, and some with separate testbeds.
+/// Why arms cannot take turns: those of other generators, and some with separate testbeds.
 fn unfit(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<(Factor, String)> {
     let factor = comparisons.first().map(|comparison| comparison.factor)?;
-    if let Some(engine) = cells.iter().map(Engine::of).find(|engine| engine.is_other()) {
-        return Some((factor, format!("trials of engine {engine} have no slices")));
+    if let Some(generator) = cells.iter().map(Generator::of).find(|generator| generator.is_other()) {
+        return Some((factor, format!("trials of generator {generator} have no slices")));
     }
     if factor.is_of_wifi() {
         return Some((factor, "each Wi-Fi network has a separate guest and clock".to_owned()));
@@ -147,7 +147,7 @@ fn unfit(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<(Factor, Stri
     }
     let systems = cells.iter().flat_map(|cell| [Systems::of(cell), Systems::of_routers(cell)]);
     let reason = systems.flat_map(|systems| systems.0).find_map(|system| match system {
-        System::Here | System::Ssh(_) => {
+        System::Localhost | System::Ssh(_) => {
             Some(format!("{system} is a real machine: all arms would have one network"))
         }
         // Seen: a second without an answer to an echo after its host had slept.

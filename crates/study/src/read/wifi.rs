@@ -4,52 +4,28 @@ use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
-use crate::read::node::{At, at, nanoseconds, whole};
-use stacklab_model::wifi::{Aggregation, Mcs, WifiConfig, WifiError, WifiSettings};
-use stacklab_model::{Factor, Framing, Topology};
+use crate::read::node::{At, at, whole};
+use stacklab_model::wifi::{Mcs, WifiConfig, WifiError, WifiSettings};
+use stacklab_model::{CellSettings, Factor, SizeOf, Topology};
 
 /// Reads the network of a study. Cells may differ from it.
 pub(super) fn network(node: Option<&Node>, mtu: Option<&Node>, problems: &Problems) -> WifiConfig {
-    let standard = WifiConfig::default();
-    let own = standard.settings;
-    let mtu = at(mtu, whole, problems).map_or(own.mtu, |mtu| mtu.value);
-    let key = |name| node.and_then(|node| node.get(name));
-    let limit = |name| key("aggregation").and_then(|node| node.get(name));
-    let number = |node| at(node, whole, problems).map(|number| number.value);
-    let byte = |node| number(node).and_then(|number| u8::try_from(number).ok());
-    // Numbers have levels of the same text.
-    let level = |name| at(key(name), leaf::level, problems).map(|level: At<String>| level.value);
-    let aggregation = Aggregation {
-        frames: number(limit("frames")).unwrap_or(own.aggregation.frames),
-        bytes: number(limit("bytes")).unwrap_or(own.aggregation.bytes),
-        time_ns: at(limit("time"), nanoseconds, problems).map_or(own.aggregation.time_ns, |time| time.value),
-        ..own.aggregation
-    };
-    let parsed = |name| level(name).unwrap_or_default();
-    let settings = WifiSettings {
-        channel: byte(key("channel")).unwrap_or(own.channel),
-        width: parsed("width").parse().unwrap_or(own.width),
-        guard: parsed("guard").parse().unwrap_or(own.guard),
-        mcs: byte(key("mcs")).unwrap_or(own.mcs),
-        aggregation,
-        basic_rate: parsed("basic_rate").parse().unwrap_or(own.basic_rate),
-        dtim: byte(key("dtim")).unwrap_or(own.dtim),
-        multicast_to_unicast: parsed("multicast_to_unicast").parse().unwrap_or(own.multicast_to_unicast),
-        neighbour_lifetime_ns: at(key("neighbour_lifetime"), nanoseconds, problems).map(|time| time.value),
-        power_save: parsed("power_save").parse().unwrap_or(own.power_save),
-        receiver: parsed("receiver").parse().unwrap_or(own.receiver),
-        stations: byte(key("stations")).unwrap_or(own.stations),
-        snr_db: byte(key("snr")).map(f64::from),
-        mtu,
-        time: parsed("time").parse().unwrap_or(own.time),
-        seed: own.seed,
-    };
-    WifiConfig { settings, security: parsed("security").parse().unwrap_or(standard.security) }
+    let mut given = CellSettings::default();
+    for factor in Factor::ALL.iter().filter(|factor| factor.is_of_wifi()) {
+        let node = node.and_then(|node| node.path(factor.name().trim_start_matches("wifi.")));
+        if let Some(level) = at(node, leaf::level, problems) {
+            // What is not a level has been reported.
+            let _ = given.set(*factor, &level.value);
+        }
+    }
+    let mut network = WifiConfig::default().with(&given.wifi);
+    network.settings.mtu = at(mtu, whole, problems).map_or(network.settings.mtu, |mtu| mtu.value);
+    network
 }
 
 /// Keys of the testbed that are of wires.
 const OF_WIRES: [(&str, &str); 1] =
-    [("rate", "width, mcs and guard of testbed.wifi set the rate of the channel")];
+    [("rate", "channel_width, mcs and guard_interval of testbed.wifi set the rate of the channel")];
 
 /// Factors that a Wi-Fi network does not support, and why.
 const UNSUPPORTED: [(Factor, &str); 6] = [
@@ -109,9 +85,9 @@ pub(super) fn check(
                 refuse(level.place.clone(), format!("factors.{factor}"), why);
             }
         }
-        if let Some(framing) = factors.framing.iter().find(|framing| framing.value == Framing::Frame) {
-            let why = "sizes of Ethernet frames: expected \"segment\" or \"message\"";
-            refuse(framing.place.clone(), "frame".to_owned(), why);
+        if let Some(size_of) = factors.size_of.iter().find(|size_of| size_of.value == SizeOf::Frame) {
+            let why = "sizes of Ethernet frames: expected \"payload\" or \"write\"";
+            refuse(size_of.place.clone(), "frame".to_owned(), why);
         }
     }
     let offloads = at(key("offloads"), leaf::boolean, problems).filter(|offloads| offloads.value);
@@ -128,7 +104,7 @@ pub(super) fn check(
     }
     let mcs = key("wifi").and_then(|wifi| wifi.get("mcs"));
     let mcs = at(mcs, leaf::level, problems).into_iter();
-    let levels = all.iter().flat_map(|factors| factors.setting_levels(Factor::Mcs)).cloned();
+    let levels = all.iter().flat_map(|factors| factors.setting_levels(Factor::WifiMcs)).cloned();
     for mcs in mcs.chain(levels).collect::<Vec<At<String>>>() {
         let Ok(index) = mcs.value.parse() else { continue };
         refuse_setting(Mcs::new(index).err(), &mcs, topology, problems);

@@ -13,7 +13,7 @@ use crate::engine::tx::TxBatch;
 use crate::fixtures;
 use crate::sys;
 use socket2::Socket;
-use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, Transport, TrialSpec};
+use stacklab_model::{Family, Io, Length, Pacing, Probe, SizeOf, Transport, TrialSpec};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -150,7 +150,7 @@ fn each(probe: Probe, pacing: Pacing, flows: &[u32], many: u64) {
                         continue;
                     }
                     let mut spec = fixtures::spec(family, transport);
-                    (spec.framing, spec.io, spec.flows) = (Framing::Message, io, flows);
+                    (spec.size_of, spec.io, spec.flows) = (SizeOf::Write, io, flows);
                     (spec.probe.probe, spec.probe.pacing) = (probe, pacing);
                     // Short, so that a series overflows and its rows are merged.
                     spec.probe.interval_ns = 10_000;

@@ -51,13 +51,13 @@ mod tests {
     use crate::engine::receiver::Receiver;
     use crate::fixtures;
     use stacklab_model::{
-        ArmSchedule, CpuScope, Family, Framing, Io, Length, Pacing, Probe, Transport, TrialSpec,
+        ArmSchedule, CpuScope, Family, Io, Length, Pacing, Probe, SizeOf, Transport, TrialSpec,
     };
     use std::net::SocketAddr;
 
     fn spec(family: Family, transport: Transport, probe: Probe, pacing: Pacing, token: u32) -> TrialSpec {
         let mut spec = fixtures::spec(family, transport);
-        (spec.token, spec.framing, spec.io) = (token, Framing::Segment, Io::Sendmmsg);
+        (spec.token, spec.size_of, spec.io) = (token, SizeOf::Payload, Io::Sendmmsg);
         (spec.probe.probe, spec.probe.pacing) = (probe, pacing);
         (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(60_000_000), 5_000_000);
         spec.schedule = ArmSchedule::TokenPassing(Some(3_000_000));
@@ -141,7 +141,7 @@ mod tests {
     fn filling(message_bytes: u32, flows: u32) -> [TrialSpec; 2] {
         [Family::Ipv4, Family::Ipv6].map(|family| {
             let spec = spec(family, Transport::Tcp, Probe::Stream, Pacing::Flood, 7);
-            TrialSpec { framing: Framing::Message, message_bytes, flows, ..spec }
+            TrialSpec { size_of: SizeOf::Write, message_bytes, flows, ..spec }
         })
     }
 

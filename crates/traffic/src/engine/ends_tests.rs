@@ -3,7 +3,7 @@
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
 use crate::fixtures;
-use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, Transport, TrialSpec};
+use stacklab_model::{Family, Io, Length, Pacing, Probe, SizeOf, Transport, TrialSpec};
 use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 fn spec(transport: Transport, io: Io, probe: Probe, pacing: Pacing, length: Length) -> TrialSpec {
     let mut spec = fixtures::spec(Family::Ipv4, transport);
     (spec.probe.probe, spec.probe.pacing, spec.probe.length) = (probe, pacing, length);
-    (spec.framing, spec.io) = (Framing::Message, io);
+    (spec.size_of, spec.io) = (SizeOf::Write, io);
     spec
 }
 

@@ -216,7 +216,7 @@ fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, sockets: &[&Socke
 mod tests {
     use super::*;
     use crate::engine::sender;
-    use stacklab_model::{Cell, Family, Framing, Io, Length, Metric, Pacing, ProbeSpec};
+    use stacklab_model::{Cell, Family, Io, Length, Metric, Pacing, ProbeSpec, SizeOf};
 
     fn spec(
         family: Family,
@@ -234,7 +234,7 @@ mod tests {
             interval_ns: 1_000_000,
             metrics: vec![Metric::TcpSrtt],
         };
-        let mut spec = TrialSpec::new(77, &Cell::new(family, transport, Framing::Segment, 200), probe);
+        let mut spec = TrialSpec::new(77, &Cell::new(family, transport, SizeOf::Payload, 200), probe);
         (spec.poll_ns, spec.io) = (10_000, io);
         spec
     }

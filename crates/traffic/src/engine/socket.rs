@@ -9,7 +9,7 @@ use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::sys::{self, Batch, Nanos, SEND_LIMIT};
 use socket2::Socket;
-use stacklab_model::{Framing, Io, Pacing, Probe, ScopedAddr, TcpInfo, Transport, TrialSpec};
+use stacklab_model::{Io, Pacing, Probe, ScopedAddr, SizeOf, TcpInfo, Transport, TrialSpec};
 use std::ffi::c_int;
 use std::io;
 use std::net::SocketAddr;
@@ -114,7 +114,7 @@ impl Channel {
         self.packet_bytes = mtu.saturating_sub(headers);
         if spec.transport == Transport::Tcp {
             socket_options::set_connected(socket, spec)?;
-            if spec.framing == Framing::Segment {
+            if spec.size_of == SizeOf::Payload {
                 self.flags = sys::SEND_EOR;
             }
         }
@@ -143,7 +143,7 @@ impl Channel {
             self.io = Io::Send;
         }
         self.joins = spec.transport == Transport::Tcp && sys::skips_bytes();
-        if self.joins && spec.framing == Framing::Segment {
+        if self.joins && spec.size_of == SizeOf::Payload {
             // In one piece they would share segments.
             (self.io, self.at_once) = (Io::Send, 1);
         }
@@ -158,8 +158,7 @@ impl Channel {
             self.stamped = sys::enable_rx_timestamps(socket).is_ok();
             // Arrivals are timestamped by the kernel, so a later receive does not change the arrival times.
             self.coalesces = self.stamped && coalesce::coalesces(spec);
-            self.gro =
-                self.io == Io::Gso && spec.framing == Framing::Message && sys::enable_gro(socket).is_ok();
+            self.gro = self.io == Io::Gso && spec.size_of == SizeOf::Write && sys::enable_gro(socket).is_ok();
         }
         Ok(())
     }

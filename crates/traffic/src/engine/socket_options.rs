@@ -2,7 +2,7 @@
 
 use crate::sys;
 use socket2::{SockAddr, Socket};
-use stacklab_model::{Family, Framing, Io, SocketOptions, Transport, TrialSpec, Tuning};
+use stacklab_model::{Family, Io, SizeOf, SocketOptions, Transport, TrialSpec, Tuning};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,10 +65,10 @@ pub(crate) fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the messages of a trial may share segments. True for a TCP flood with `message` framing, where the next
+/// Whether the messages of a trial may share segments. True for a TCP flood with `size_of = write`, where the next
 /// message follows at once, unless the study sets `nodelay` or requires one call per message.
 pub(crate) fn shares_segments(spec: &TrialSpec) -> bool {
-    let joinable = spec.transport == Transport::Tcp && spec.framing == Framing::Message;
+    let joinable = spec.transport == Transport::Tcp && spec.size_of == SizeOf::Write;
     joinable && spec.is_flood() && spec.io == Io::Sendmmsg && spec.tuning.nodelay.is_none()
 }
 

@@ -72,15 +72,15 @@ mod tests {
     use crate::engine::receiver::Receiver;
     use crate::engine::sender;
     use crate::fixtures;
-    use stacklab_model::{Family, Framing, HostReport, Io, Length, Pacing, Transport, TrialSpec};
+    use stacklab_model::{Family, HostReport, Io, Length, Pacing, SizeOf, Transport, TrialSpec};
 
     /// Both hosts' reports of 2000 messages that fill segments, asked to leave from the program's memory.
     fn flood(family: Family, flows: u32) -> [HostReport; 2] {
         let mut spec = fixtures::spec(family, Transport::Tcp);
         (spec.probe.pacing, spec.probe.length) = (Pacing::Flood, Length::Packets(2_000));
         spec.probe.warmup_ns = 2_000_000;
-        let (message_bytes, framing, io) = (30_000, Framing::Message, Io::Zerocopy);
-        let spec = TrialSpec { message_bytes, framing, io, flows, ..spec };
+        let (message_bytes, size_of, io) = (30_000, SizeOf::Write, Io::Zerocopy);
+        let spec = TrialSpec { message_bytes, size_of, io, flows, ..spec };
         let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
         let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
         [sender, receiver.collect().unwrap()]

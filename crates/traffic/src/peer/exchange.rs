@@ -17,7 +17,7 @@ use crate::peer::figures::{Clock, ExchangeReport, ways};
 use crate::peer::format::{PacketFormat, PeerAnswer};
 use crate::sys;
 use stacklab_model::{
-    Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, ScopedAddr, Transport, TrialSpec, Tuning,
+    Cell, Family, Length, Pacing, Probe, ProbeSpec, ScopedAddr, SizeOf, Transport, TrialSpec, Tuning,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -145,7 +145,7 @@ pub fn exchange(
 }
 
 fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
-    let cell = Cell::new(Family::of(spec.to.ip()), Transport::Udp, Framing::Message, bytes as u32);
+    let cell = Cell::new(Family::of(spec.to.ip()), Transport::Udp, SizeOf::Write, bytes as u32);
     let probe = ProbeSpec {
         probe: Probe::EchoOpenLoop,
         pacing: Pacing::Schedule(spec.per_second),

@@ -114,7 +114,7 @@ fn parts_of_the_cpu_time_add_up_to_the_whole() {
         assert_eq!((figure(whole), figure(parts[0]), figure(parts[1])), (60.0, 20.0, 40.0));
     }
     assert_eq!((figure(CpuSenderSoftirq), figure(CpuReceiverSoftirq)), (12.0, 12.0));
-    assert_eq!((figure(CpuEngineSender), figure(CpuEngineReceiver)), (15.0, 15.0));
+    assert_eq!((figure(CpuGeneratorSender), figure(CpuGeneratorReceiver)), (15.0, 15.0));
     // 0.3 s over 1000 messages of 128 bytes, which are 1.024 Mbit; in half a second, 2.048 Mbit/s.
     assert_eq!((figure(SenderCpuPerMessage), figure(ReceiverCpuPerMessage)), (300_000.0, 300_000.0));
     for metric in [CpuPerGbitSender, CpuPerGbitReceiver] {
@@ -151,7 +151,7 @@ fn parts_of_the_cpu_time_add_up_to_the_whole() {
             (sender.sent.measured, sender.sent.bytes) = (0, 0);
         })
     };
-    for metric in [SenderCpuPerMessage, CpuPerGbitSender, CpuPerGbitReceiver, CpuEngineReceiver] {
+    for metric in [SenderCpuPerMessage, CpuPerGbitSender, CpuPerGbitReceiver, CpuGeneratorReceiver] {
         assert!(matches!(nothing(metric), Value::Missing(_)), "{metric}");
     }
 }

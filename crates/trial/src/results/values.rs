@@ -78,8 +78,8 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         CpuReceiverUser => cpu::divided(receiver.cpu.as_ref(), |time| time.user_ns),
         ReceiverCpuSystem => cpu::divided(receiver.cpu.as_ref(), CpuTime::kernel_ns),
         CpuReceiverSoftirq => cpu::softirq(receiver.cpu.as_ref()),
-        CpuEngineSender => cpu::own_user(sender.cpu.as_ref()),
-        CpuEngineReceiver => cpu::own_user(receiver.cpu.as_ref()),
+        CpuGeneratorSender => cpu::own_user(sender.cpu.as_ref()),
+        CpuGeneratorReceiver => cpu::own_user(receiver.cpu.as_ref()),
         ReceiverCpuPerMessage => cpu::busy_over(cpu::received_in(receiver), received.measured as f64, "no message arrived"),
         SenderCpuPerMessage => cpu::busy_over(cpu::sent_in(sender), sent.measured as f64, "no message was sent"),
         CpuPerGbitSender => cpu::busy_over(cpu::sent_in(sender), cpu::gigabits(sent.bytes), "no message was sent"),
@@ -125,8 +125,8 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         // Figures of the radio channel, which the coordinator asks for.
         Airtime | GroupAirtime | AggregateSize | FrameRetries | Collisions | QueueDropsSender
         | QueueDropsAccessPoint | QueueDropsReceiver => Value::Missing("the path is not a Wi-Fi network".to_owned()),
-        // The coordinator compares the engine's counts with the interfaces'.
-        GeneratorTxError | GeneratorRxError => Value::Missing("it needs a study with factors.engine".to_owned()),
+        // The coordinator compares the generator's counts with the interfaces'.
+        GeneratorTxError | GeneratorRxError => Value::Missing("it needs a study with factors.generator".to_owned()),
         ConnectTime => delay::percentile(&sender.delays, 0.5),
         Rtt | RttOpen | RttUnderLoad => delay::of_answers(&sender.delays, unanswered, 0.5),
         RttP99 | RttOpenP99 | RttUnderLoadP99 => delay::of_answers(&sender.delays, unanswered, 0.99),

@@ -80,7 +80,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
             "lengthen the runs (--scale standard) if CPU figures matter",
         );
     }
-    let tcp_segments = spec.transport == Transport::Tcp && spec.framing == stacklab_model::Framing::Segment;
+    let tcp_segments = spec.transport == Transport::Tcp && spec.size_of == stacklab_model::SizeOf::Payload;
     if tcp_segments
         && spec.probe.probe != Probe::Connect
         && sender.tcp.as_ref().and_then(|tcp| tcp.sent_segments()).is_none()
@@ -89,10 +89,10 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
             "unproved",
             "this stack's TCP_INFO does not count segments: one segment per message could not be validated"
                 .to_owned(),
-            "read the sizes as those of `message` framing",
+            "read the sizes as those of writes (`size_of = write`)",
         );
     }
-    let datagrams = spec.transport == Transport::Udp && spec.framing == stacklab_model::Framing::Segment;
+    let datagrams = spec.transport == Transport::Udp && spec.size_of == stacklab_model::SizeOf::Payload;
     if datagrams && receiver.received.measured > 0 && receiver.counters.get("interface.rx_packets") == 0 {
         warn(
             "unproved",

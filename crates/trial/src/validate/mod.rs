@@ -18,7 +18,7 @@ use crate::path::Path;
 use crate::transfers::{Transfer, TransferRole};
 use crate::validate::packets::packet_rules;
 use stacklab_model::{
-    ArmSchedule, Endpoint, Family, Framing, HostReport, Probe, Role, Transport, TrialSpec, Tuning,
+    ArmSchedule, Endpoint, Family, HostReport, Probe, Role, SizeOf, Transport, TrialSpec, Tuning,
 };
 use stacklab_traffic::foreign::Counted;
 use stacklab_traffic::timing::pacing_rate;
@@ -103,7 +103,7 @@ fn transfer_rules(
             "no message arrived in the measured window".to_owned(),
         ),
     ]));
-    if spec.framing != Framing::Message && spec.probe.probe != Probe::Connect {
+    if spec.size_of != SizeOf::Write && spec.probe.probe != Probe::Connect {
         found.extend(broken(packet_rules(spec, path, sender, receiver, others)));
     }
     found

@@ -4,7 +4,7 @@ use crate::path::Path;
 use crate::results::interleaved::Arm;
 use crate::validate::{OtherTraffic, Rule, broken};
 use stacklab_model::{
-    ArmSchedule, Counters, ETHERNET_HEADER_BYTES, Family, Framing, HostReport, TcpInfo, Transport, TrialSpec,
+    ArmSchedule, Counters, ETHERNET_HEADER_BYTES, Family, HostReport, SizeOf, TcpInfo, Transport, TrialSpec,
     wire_size,
 };
 
@@ -82,7 +82,7 @@ fn packets_each(spec: &TrialSpec, path: &Path, sender: &HostReport) -> u64 {
 pub(crate) fn arms(arms: &[Arm<'_>]) -> Vec<String> {
     let is_counted = |(path, spec, _): &Arm<'_>| {
         let has_slots = matches!(spec.schedule, ArmSchedule::TimeSlots(_));
-        let datagrams = spec.transport == Transport::Udp && spec.framing != Framing::Message;
+        let datagrams = spec.transport == Transport::Udp && spec.size_of != SizeOf::Write;
         datagrams && !has_slots && !path.shared
     };
     let planned = arms.iter().map(|(path, spec, [sender, _])| {

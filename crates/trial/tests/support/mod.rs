@@ -3,7 +3,7 @@
 
 pub(crate) mod checks;
 
-use stacklab_model::{Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec};
+use stacklab_model::{Cell, Family, Length, Pacing, Probe, ProbeSpec, SizeOf, Transport, Trial, TrialSpec};
 use stacklab_traffic::agent::{Permission, serve};
 use stacklab_traffic::protocol::AgentClient;
 use stacklab_trial::Path;
@@ -74,11 +74,11 @@ pub(crate) fn spec(
         interval_ns: 10_000_000,
         metrics: Vec::new(),
     };
-    TrialSpec::new(4242, &Cell::new(family, transport, Framing::Message, 256), probe)
+    TrialSpec::new(4242, &Cell::new(family, transport, SizeOf::Write, 256), probe)
 }
 
 /// The trial of a spec.
 pub(crate) fn trial(spec: &TrialSpec) -> Trial {
-    let cell = Cell::new(spec.family, spec.transport, spec.framing, spec.message_bytes);
+    let cell = Cell::new(spec.family, spec.transport, spec.size_of, spec.message_bytes);
     Trial { block: 0, position: 0, cell, probe: spec.probe.probe }
 }

@@ -2,7 +2,7 @@
 
 use crate::senders::{data, goodput, settings};
 use stacklab_model::wifi::{AirtimeCost, Role, Security, WifiConfig, mpdu_bytes};
-use stacklab_model::{Cell, Family, Framing, Transport};
+use stacklab_model::{Cell, Family, SizeOf, Transport};
 use stacklab_wifi::medium::{Event, FrameId, Medium, MediumSettings};
 use std::collections::HashMap;
 
@@ -73,7 +73,7 @@ fn stream(frames: u32, each_second: bool) -> (f64, f64) {
 #[test]
 fn tcp_has_what_its_acknowledgements_leave() {
     println!("Mbit/s of TCP over two hops: the model with acknowledgements, and without; medium");
-    let cell = Cell::new(Family::Ipv4, Transport::Tcp, Framing::Segment, PAYLOAD);
+    let cell = Cell::new(Family::Ipv4, Transport::Tcp, SizeOf::Payload, PAYLOAD);
     for frames in [1, 8, 64] {
         let mut network = WifiConfig::default();
         network.settings.aggregation.frames = frames;

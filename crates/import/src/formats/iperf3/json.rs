@@ -279,8 +279,8 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
         known.map_or_else(|| untold("the file", "CPU time"), Value::Measured)
     };
     if test.direction != Direction::Both {
-        test.set(Metric::CpuEngineSender, user(way.sends));
-        test.set(Metric::CpuEngineReceiver, user(!way.sends));
+        test.set(Metric::CpuGeneratorSender, user(way.sends));
+        test.set(Metric::CpuGeneratorReceiver, user(!way.sends));
     }
     for metric in [Metric::CpuSender, Metric::CpuReceiver] {
         test.set(metric, untold("iperf3", "the host's CPU time, only that of iperf3"));

@@ -18,7 +18,7 @@ pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind
     if study.systems().into_iter().chain(routers).any(|systems| systems != Systems::NAMESPACES) {
         let what = "only testbeds of namespaces can be entered; some hosts of this study are not namespaces";
         return Err(Failure::usage(format!(
-            "{what}: --set 'factors.os=[\"namespace\"]', and factors.routers where the study has it"
+            "{what}: --set 'factors.os=[\"namespace\"]', and factors.router_os where the study has it"
         )));
     }
     let mut rows = study.rows().into_iter();

@@ -141,11 +141,11 @@ fn unanswered(comparisons: &[Compared]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Cell, Estimate, Factor, Family, Framing, StopReason, Transport};
+    use stacklab_model::{Cell, Estimate, Factor, Family, SizeOf, StopReason, Transport};
 
     fn compared(metric: Metric, means: [f64; 2], verdict: Verdict) -> Compared {
-        let [baseline, candidate] = [Family::Ipv4, Family::Ipv6]
-            .map(|family| Cell::new(family, Transport::Udp, Framing::Message, 1400));
+        let [baseline, candidate] =
+            [Family::Ipv4, Family::Ipv6].map(|family| Cell::new(family, Transport::Udp, SizeOf::Write, 1400));
         let estimate = |mean| Estimate { mean: Some(mean), ..Estimate::default() };
         Compared {
             question: Question { factor: Factor::Family, baseline, candidate, metric, margin: 0.01 },

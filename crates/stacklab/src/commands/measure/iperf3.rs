@@ -8,7 +8,7 @@ use crate::commands::measure::study::{Arms, study_text};
 use crate::failure::{Failure, campaign_error};
 use crate::output::print_text;
 use stacklab_model::{
-    CpuScope, Direction, Family, Framing, Io, Length, Pacing, Probe, RunRecord, Transport, Trial, TrialSpec,
+    CpuScope, Direction, Family, Io, Length, Pacing, Probe, RunRecord, SizeOf, Transport, Trial, TrialSpec,
 };
 use stacklab_protocols::iperf3::client::{self, ClientError, Test};
 use stacklab_protocols::iperf3::figures::run_of;
@@ -92,7 +92,7 @@ fn check(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure
         MeasureRequest { probe, .. } if *probe != Probe::Stream => {
             refuse("only streams (tcp, udp) go with --peer iperf3")
         }
-        MeasureRequest { framing, .. } if *framing != Framing::Message => refuse("--framing segment"),
+        MeasureRequest { size_of, .. } if *size_of != SizeOf::Write => refuse("--size-of payload"),
         MeasureRequest { io: Some(Io::Zerocopy), .. } => refuse("--io zerocopy"),
         MeasureRequest { delays: true, transport: Transport::Tcp, .. } => refuse("--delays"),
         MeasureRequest { warmup_ns, .. } if warmup_ns % SECOND_NS != 0 => {

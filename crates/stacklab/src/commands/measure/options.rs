@@ -3,7 +3,7 @@
 use crate::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use stacklab_agent::tls::Fingerprint;
-use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, ScopedAddr, Transport, Tuning};
+use stacklab_model::{Family, Io, Length, Pacing, Probe, ScopedAddr, SizeOf, Transport, Tuning};
 use stacklab_protocols::stamp::TimeFormat;
 use stacklab_traffic::host::zone::written_here;
 use std::path::PathBuf;
@@ -166,20 +166,20 @@ struct MessageOptions {
     /// Bytes per message, at least 32; K and M are powers of 1024 [default: tcp 128K, udp 1400, echo 64]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = bytes)]
     size: Option<u32>,
-    /// What a message is: `message`, what one call writes; `segment`, one packet per message, validated; other traffic
+    /// What the size is of: `write`, what one call writes; `payload`, one packet per message, validated; other traffic
     /// or offloads make the run invalid
-    #[arg(long, value_name = "FRAMING", default_value = "message", value_parser = framing)]
-    framing: Framing,
+    #[arg(long, value_name = "MEANING", default_value = "write", value_parser = size_of)]
+    size_of: SizeOf,
 }
 
 fn family(text: &str) -> Result<Family, String> {
     text.parse().map_err(|_| "expected ipv4 or ipv6".to_owned())
 }
 
-fn framing(text: &str) -> Result<Framing, String> {
+fn size_of(text: &str) -> Result<SizeOf, String> {
     match text.parse() {
-        Ok(Framing::Frame) | Err(_) => Err("expected message or segment".to_owned()),
-        Ok(framing) => Ok(framing),
+        Ok(SizeOf::Frame) | Err(_) => Err("expected write or payload".to_owned()),
+        Ok(size_of) => Ok(size_of),
     }
 }
 
@@ -230,7 +230,7 @@ pub(crate) struct MeasureRequest {
     pub pace: Pace,
     /// Bytes per message; the program chooses without.
     pub size: Option<u32>,
-    pub framing: Framing,
+    pub size_of: SizeOf,
     /// The program chooses without.
     pub io: Option<Io>,
     pub flows: u32,
@@ -338,7 +338,7 @@ impl CommonOptions {
             transport,
             pace: Pace::As(Pacing::Flood),
             size: None,
-            framing: Framing::Message,
+            size_of: SizeOf::Write,
             io: None,
             flows: 1,
             both: false,
@@ -355,7 +355,7 @@ impl CommonOptions {
 
 impl MessageOptions {
     fn request(&self, request: MeasureRequest) -> MeasureRequest {
-        MeasureRequest { size: self.size, framing: self.framing, ..request }
+        MeasureRequest { size: self.size, size_of: self.size_of, ..request }
     }
 }
 

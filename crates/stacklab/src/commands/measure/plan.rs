@@ -3,8 +3,8 @@
 use crate::commands::measure::options::{MeasureRequest, Pace};
 use stacklab_campaign::CampaignError;
 use stacklab_model::{
-    Cell, CellSettings, CpuScope, Direction, Family, Framing, HEADER_BYTES, Io, IoChoice, Metric, Pacing,
-    Probe, ProbeSpec, Transport, Trial, TrialSpec, Tuning,
+    Cell, CellSettings, CpuScope, Direction, Family, HEADER_BYTES, Io, IoChoice, Metric, Pacing, Probe,
+    ProbeSpec, SizeOf, Transport, Trial, TrialSpec, Tuning,
 };
 
 /// Row length if no rows are printed, nanoseconds: the JSON contains rows in any case.
@@ -68,8 +68,8 @@ pub(crate) fn plan(
     shared: bool,
     token: u32,
 ) -> Result<(Trial, TrialSpec), CampaignError> {
-    let MeasureRequest { probe, transport, framing, flows, .. } = *request;
-    let size = request.size.unwrap_or(default_size(probe, transport, framing));
+    let MeasureRequest { probe, transport, size_of, flows, .. } = *request;
+    let size = request.size.unwrap_or(default_size(probe, transport, size_of));
     let most = family.largest_packet_bytes() - family.header_bytes() - transport.header_bytes();
     if transport == Transport::Udp && size > most {
         return Err(CampaignError::Usage(format!(
@@ -106,7 +106,7 @@ pub(crate) fn plan(
         interval_ns: if request.interval_ns > 0 { request.interval_ns } else { ROW_NS },
         metrics: metrics.filter(|metric| metric.probe() == probe && metric.applies_to(transport)).collect(),
     };
-    let mut cell = Cell::new(family, transport, framing, size);
+    let mut cell = Cell::new(family, transport, size_of, size);
     let mut spec = TrialSpec::new(token, &cell, probe_spec);
     spec.cpu_scope = if shared { CpuScope::Shared } else { CpuScope::Host };
     spec.poll_ns = request.poll_ns;
@@ -118,9 +118,9 @@ pub(crate) fn plan(
 }
 
 /// Bytes of a message if the user names none.
-pub(crate) fn default_size(probe: Probe, transport: Transport, framing: Framing) -> u32 {
-    match (probe, transport, framing) {
-        (Probe::Stream, Transport::Tcp, Framing::Message) => 128 << 10,
+pub(crate) fn default_size(probe: Probe, transport: Transport, size_of: SizeOf) -> u32 {
+    match (probe, transport, size_of) {
+        (Probe::Stream, Transport::Tcp, SizeOf::Write) => 128 << 10,
         (Probe::Stream, ..) => PACKET_SIZE,
         _ => 64,
     }
@@ -137,17 +137,11 @@ pub(crate) fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io 
 
 /// The settings that a study would contain for values that differ from the default.
 fn settings(spec: &TrialSpec, direction: Direction) -> CellSettings {
-    let Tuning { send_buffer, receive_buffer, mss, nodelay, ref congestion_control, dscp, .. } = spec.tuning;
     CellSettings {
         io: (spec.probe.probe == Probe::Stream).then_some(IoChoice::Path(spec.io)),
         flows: (spec.flows > 1).then_some(spec.flows),
         direction: (direction != Direction::Forward).then_some(direction),
-        send_buffer,
-        receive_buffer,
-        mss,
-        nodelay,
-        congestion_control: congestion_control.clone(),
-        dscp,
+        tuning: spec.tuning.clone(),
         ..CellSettings::default()
     }
 }

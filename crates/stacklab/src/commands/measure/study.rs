@@ -58,7 +58,7 @@ pub(super) fn study_text(
 ) -> Result<String, Failure> {
     let refuse =
         |what: &str| Err(Failure::usage(format!("{what} cannot be combined with --against: leave one out")));
-    let MeasureRequest { probe, transport, framing, flows, .. } = *request;
+    let MeasureRequest { probe, transport, size_of, flows, .. } = *request;
     let Length::Time(time_ns) = request.length else { return refuse("a number of messages (-n)") };
     match probe {
         Probe::Stream | Probe::Echo => {}
@@ -73,7 +73,7 @@ pub(super) fn study_text(
         }
     }
     let is_slow = matches!(arms, Arms::Slow { .. } | Arms::Look);
-    let size = match default_size(probe, transport, framing) {
+    let size = match default_size(probe, transport, size_of) {
         size if is_slow && probe == Probe::Stream => size.min(SLOW_MESSAGE),
         size => size,
     };
@@ -108,7 +108,7 @@ pub(super) fn study_text(
     ));
     let mut text = format!(
         "title = {title}\n[testbed]\noffloads = true\n[factors]\nfamily = [\"{baseline}\", \"{candidate}\"]\n\
-         transport = [\"{transport}\"]\nframing = [\"{framing}\"]\nsize = [{size}]\n"
+         transport = [\"{transport}\"]\nsize_of = [\"{size_of}\"]\nsize = [{size}]\n"
     );
     let mut factor = |name: &str, level: Option<String>| {
         if let Some(level) = level {

@@ -7,7 +7,7 @@ use clap::Parser;
 use stacklab_agent::PORT;
 use stacklab_campaign::CampaignError;
 use stacklab_model::{
-    CpuScope, Direction, Factor, Family, Framing, Io, Length, Metric, Pacing, Probe, Transport, TrialSpec,
+    CpuScope, Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, TrialSpec,
 };
 
 fn options(line: &str) -> Result<MeasureOptions, String> {
@@ -44,14 +44,14 @@ fn what_nobody_says_is_as_users_of_iperf3_expect() {
     let options = options("tcp host").unwrap();
     assert_eq!((options.common().host.as_str(), options.common().port()), ("host", PORT));
     let tcp = spec("tcp host");
-    assert_eq!((tcp.message_bytes, tcp.framing, tcp.flows), (128 << 10, Framing::Message, 1));
+    assert_eq!((tcp.message_bytes, tcp.size_of, tcp.flows), (128 << 10, SizeOf::Write, 1));
     assert_eq!(tcp.probe.length, Length::Time(10_000_000_000));
     assert_eq!((tcp.probe.pacing, tcp.probe.warmup_ns), (Pacing::Flood, 0));
     assert_eq!(tcp.probe.interval_ns, 1_000_000_000);
     assert!(tcp.tuning.is_default());
     assert_eq!(spec("udp host").message_bytes, 1400);
     assert_eq!(spec("echo host").message_bytes, 64);
-    assert_eq!(spec("tcp host --framing segment").message_bytes, 1400);
+    assert_eq!(spec("tcp host --size-of payload").message_bytes, 1400);
     for (line, probe, transport) in [
         ("echo host", Probe::Echo, Transport::Udp),
         ("echo host --tcp", Probe::Echo, Transport::Tcp),
@@ -151,7 +151,7 @@ fn what_cannot_be_read_is_refused_by_name() {
         ("connect host -P 2", "-P"),
         ("echo host --tcp --udp", "--udp"),
         ("tcp host --from here", "--from"),
-        ("tcp host --framing frame", "--framing"),
+        ("tcp host --size-of frame", "--size-of"),
         ("tcp host -S 64", "--dscp"),
         ("tcp host -p 70000", "--port"),
     ] {

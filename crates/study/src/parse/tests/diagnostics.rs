@@ -25,7 +25,7 @@ fn a_missing_key_is_shown_at_its_table() {
     4 | [factors]
       | ^^^^^^^^^ expected a key `size` in `factors`
       |
-      = help: Bytes per message, or per frame in frame framing.
+      = help: Bytes per message, or per frame with size_of = frame.
     "#);
 }
 
@@ -78,7 +78,7 @@ fn a_size_that_fits_one_family_and_not_the_other_is_refused() {
      --> study.toml:8:14
       |
     8 | size = [128, 1440]
-      |              ^^^^ expected at most 1428, or framing "message"
+      |              ^^^^ expected at most 1428, or size_of = ["write"]
     "#);
 }
 
@@ -156,7 +156,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of flows, os, routers, io, mtu and 38 more: stacklab study reference
+      | ^^^^^^ expected one of flows, os, io, mtu, family and 22 more: stacklab study reference
 
     error: cannot use this value for `blocks.min`
       --> study.toml:14:7

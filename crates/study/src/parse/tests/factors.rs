@@ -25,7 +25,7 @@ fn settings_are_crossed_with_all_else_and_keep_their_levels_as_written() {
     let first = &study.cells[0];
     assert_eq!(
         first.to_string(),
-        "ipv4 tcp segment 128 B io=auto mtu=9000 nodelay=true congestion_control=reno"
+        "ipv4 tcp 128 B payload io=auto mtu=9000 nodelay=true congestion_control=reno"
     );
     assert_eq!(study.link_config.mtu_of(first), 9000);
     let distinct: std::collections::BTreeSet<_> = study.cells.iter().collect();
@@ -60,10 +60,10 @@ fn a_fixed_setting_holds_wherever_it_can() {
     assert_eq!(
         cells,
         [
-            "ipv4 tcp segment 128 B mss=1200",
-            "ipv6 tcp segment 128 B mss=1200 flow_label=7",
-            "ipv4 udp segment 128 B io=gso",
-            "ipv6 udp segment 128 B io=gso flow_label=7",
+            "ipv4 tcp 128 B payload mss=1200",
+            "ipv6 tcp 128 B payload mss=1200 flow_label=7",
+            "ipv4 udp 128 B payload io=gso",
+            "ipv6 udp 128 B payload io=gso flow_label=7",
         ]
     );
 }
@@ -73,7 +73,7 @@ fn a_mistake_in_factors_is_named() {
     assert_mistakes(&[
         (with("[\"ipv4\", \"ipv6\"]", "\"ipv4\""), &["for `factors.family`", "a list in brackets"]),
         (with("[\"ipv4\", \"ipv6\"]", "[]"), &["for `factors.family`", "at least one item"]),
-        (with("[\"segment\"]", "[\"segmnt\"]"), &["no framing `segmnt`", "did you mean `segment`?"]),
+        (with("[\"payload\"]", "[\"payloda\"]"), &["no size_of `payloda`", "did you mean `payload`?"]),
         (with("[\"tcp\", \"udp\"]", "[\"udp\", \"udp\"]"), &["`udp` occurs twice in `factors.transport`"]),
         (with("[128, 1408]", "[128, 1408, 128]"), &["`128` occurs twice in `factors.size`", "first here"]),
         (with("[128, 1408]", "[0]"), &["for `factors.size`", "a whole number from 1 to"]),
@@ -128,8 +128,8 @@ fn a_mistake_in_a_setting_is_named() {
             &["1408 bytes do not fit one TCP segment at an MSS of 536", "at most 524"],
         ),
         (
-            with("size = [128, 1408]", "flows = [1, 10_000]\nframing = [\"message\"]\nsize = [100_000]")
-                .replace("framing = [\"segment\"]\n", "")
+            with("size = [128, 1408]", "flows = [1, 10_000]\nsize_of = [\"write\"]\nsize = [100_000]")
+                .replace("size_of = [\"payload\"]\n", "")
                 .replace("\"tcp\", \"udp\"", "\"tcp\""),
             &["10000 flows with messages of 100000 bytes", "at most 2684 flows"],
         ),
@@ -156,12 +156,12 @@ fn cells_can_be_added_beside_the_matrix() {
     assert_eq!(
         cells,
         [
-            "ipv4 tcp segment 128 B",
-            "ipv6 tcp segment 128 B",
-            "ipv6 tcp segment 64 B receive_buffer=65536",
-            "ipv6 tcp segment 64 B receive_buffer=212992",
-            "ipv6 tcp segment 128 B receive_buffer=65536",
-            "ipv6 tcp segment 128 B receive_buffer=212992",
+            "ipv4 tcp 128 B payload",
+            "ipv6 tcp 128 B payload",
+            "ipv6 tcp 64 B payload receive_buffer=65536",
+            "ipv6 tcp 64 B payload receive_buffer=212992",
+            "ipv6 tcp 128 B payload receive_buffer=65536",
+            "ipv6 tcp 128 B payload receive_buffer=212992",
         ]
     );
     let asked: Vec<_> =

@@ -3,9 +3,9 @@
 mod arms;
 mod comparisons;
 mod diagnostics;
-mod engines;
 mod factors;
 mod fuzz;
+mod generators;
 mod layers;
 mod probes;
 mod renamed;
@@ -26,7 +26,7 @@ mtu = 1500
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["tcp", "udp"]
-framing = ["segment"]
+size_of = ["payload"]
 size = [128, 1408]
 [probe.stream]
 metrics = ["throughput"]

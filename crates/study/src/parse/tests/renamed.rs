@@ -10,12 +10,22 @@ fn said(line: &str) -> String {
 
 #[test]
 fn old_keys_fail_with_place_and_new_name() {
-    for (table, old, new) in RENAMED_KEYS {
+    let mut keys = RENAMED_KEYS.to_vec();
+    for table in ["factors", "include"] {
+        let factors = renamed_names().filter(|(set, ..)| *set == "factor");
+        keys.extend(factors.map(|(_, old, new)| (table, old, new)));
+    }
+    for (table, old, new) in keys {
         let table = table.replace('*', "stream");
-        let path = if table.is_empty() { (*old).to_owned() } else { format!("{table}.{old}") };
+        let path = if table.is_empty() { old.to_owned() } else { format!("{table}.{old}") };
         for path in [path.clone(), format!("scale.quick.{path}")] {
-            let text = said(&format!("{path} = 1"));
-            let column = 1 + path.len() - old.len();
+            let is_list = table == "include";
+            let line = match path.rsplit_once('.') {
+                Some((list, _)) if is_list => format!("{list} = [{{ {old} = 1 }}]"),
+                _ => format!("{path} = 1"),
+            };
+            let text = said(&line);
+            let column = 1 + line.find(&format!("{old} =")).unwrap();
             assert!(text.contains(&format!("`{path}` was renamed to `{new}`")), "{text}");
             assert!(text.contains(&format!("study.toml:1:{column}\n")), "{text}");
         }
@@ -28,12 +38,21 @@ fn old_values_fail_with_place_and_new_name() {
         let before = match set {
             "metric" => "probe.stream.metrics = [",
             "I/O path" => "factors.io = [",
+            "system" => "factors.os = [",
+            "size_of" => "factors.size_of = [",
+            "factor" => "comparison = [{ factor = ",
             "schedule" => "blocks.schedule = ",
             // A key, not a value.
             "probe" => continue,
             _ => panic!("{set}"),
         };
-        let after = if before.ends_with('[') { "]" } else { "" };
+        let after = if before.contains('{') {
+            " }]"
+        } else if before.contains('[') {
+            "]"
+        } else {
+            ""
+        };
         let text = said(&format!("{before}\"{old}\"{after}"));
         assert!(text.contains(&format!("{set} `{old}` was renamed to `{new}`")), "{text}");
         assert!(text.contains(&format!("study.toml:1:{}\n", before.len() + 1)), "{text}");

@@ -8,12 +8,12 @@ fn the_largest_and_smallest_sizes_are_accepted() {
     study(&with("[\"tcp\", \"udp\"]", "[\"udp\"]").replace("[128, 1408]", "[32, 65507]"));
     study(
         &with("[\"tcp\", \"udp\"]", "[\"udp\"]")
-            .replace("\"segment\"", "\"frame\"")
+            .replace("\"payload\"", "\"frame\"")
             .replace("128", "98")
             .replace("1408", "1518"),
     );
     study(
-        &with("\"segment\"", "\"message\"").replace("\"tcp\", \"udp\"", "\"tcp\"").replace("1408", "131_072"),
+        &with("\"payload\"", "\"write\"").replace("\"tcp\", \"udp\"", "\"tcp\"").replace("1408", "131_072"),
     );
 }
 
@@ -22,16 +22,16 @@ fn a_size_that_cannot_be_sent_is_named() {
     assert_mistakes(&[
         (with("128,", "31,"), &["a message of 31 bytes is smaller", "at least 32"]),
         (
-            with("\"segment\"", "\"frame\"").replace("\"tcp\", ", "").replace("128,", "84,"),
+            with("\"payload\"", "\"frame\"").replace("\"tcp\", ", "").replace("128,", "84,"),
             &["a frame of 84 bytes leaves 18 bytes behind the ipv6 and udp headers", "at least 98 for ipv6"],
         ),
         (
-            with("\"segment\"", "\"frame\"").replace("\"tcp\", ", "").replace("128,", "1519,"),
+            with("\"payload\"", "\"frame\"").replace("\"tcp\", ", "").replace("128,", "1519,"),
             &["a frame of 1519 bytes does not fit the link's MTU of 1500", "at most 1518"],
         ),
         (
-            with("\"segment\"", "\"segment\", \"frame\""),
-            &["frame framing is not possible with tcp", "together"],
+            with("\"payload\"", "\"payload\", \"frame\""),
+            &["`size_of = frame` is not possible with tcp", "together"],
         ),
         (
             with("[\"tcp\", \"udp\"]", "[\"udp\"]").replace("1408", "65508"),

@@ -23,7 +23,7 @@ fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
         ]
     );
     assert_eq!(
-        rows("routers = [\"namespace\", \"uml -> linux-6.1\"]"),
+        rows("router_os = [\"namespace\", \"uml -> linux-6.1\"]"),
         ["native namespace namespace", "native namespace uml -> linux-6.1"]
     );
     assert_eq!(study(STUDY).rows(), []);
@@ -80,7 +80,7 @@ fn a_link_local_address_has_the_interface_of_its_machine() {
         let os = "ssh:user@fe80::7%eth0";
         let machine = |os: &str, more: &str| format!("[[host]]\nos = \"{os}\"\ninterface = \"ens3\"\n{more}");
         let text = with("size = [128, 1408]", &format!("size = [128]\nos = [\"{os}\"]"));
-        format!("{text}\n{}{}", machine("here", ""), machine(os, &format!("ipv6 = \"{address}\"\n")))
+        format!("{text}\n{}{}", machine("localhost", ""), machine(os, &format!("ipv6 = \"{address}\"\n")))
     };
     let hosts = study(&with_address("fe80::7%ens3")).hosts;
     assert_eq!(hosts[1].system.to_string(), "ssh:user@fe80::7%eth0");
@@ -97,10 +97,12 @@ fn a_link_local_address_has_the_interface_of_its_machine() {
 fn what_routers_exclude_is_named() {
     assert_mistakes(&[
         (
-            with("mtu = 1500", "topology = \"routed\"")
-                .replace("size = [128, 1408]", "size = [128]\nos = [\"namespace\", \"here -> ssh:lab\"]"),
+            with("mtu = 1500", "topology = \"routed\"").replace(
+                "size = [128, 1408]",
+                "size = [128]\nos = [\"namespace\", \"localhost -> ssh:lab\"]",
+            ),
             &[
-                "`here` cannot be a client behind routers",
+                "`localhost` cannot be a client behind routers",
                 "is on another network",
                 "clients are namespace, gvisor",
             ],
@@ -108,21 +110,21 @@ fn what_routers_exclude_is_named() {
         (
             with("mtu = 1500", "topology = \"routed\"")
                 .replace("size = [128, 1408]", "size = [128]\nos = [\"ssh:lab\"]"),
-            &["`here` cannot be a client behind routers"],
+            &["`localhost` cannot be a client behind routers"],
         ),
         (
             with("mtu = 1500", "topology = \"routed\"")
-                .replace("size = [128, 1408]", "size = [128]\nrouters = [\"gvisor\", \"uml\"]"),
+                .replace("size = [128, 1408]", "size = [128]\nrouter_os = [\"gvisor\", \"uml\"]"),
             &["`gvisor` cannot be a router", "no tunnels", "routers are namespace, uml"],
         ),
         (
             with("mtu = 1500", "topology = \"routed\"")
-                .replace("size = [128, 1408]", "size = [128]\nrouters = [\"uml -> ssh:lab\"]"),
+                .replace("size = [128, 1408]", "size = [128]\nrouter_os = [\"uml -> ssh:lab\"]"),
             &["`ssh:lab` cannot be a router", "is on another network"],
         ),
         (
-            with("size = [128, 1408]", "size = [128]\nrouters = [\"uml\"]"),
-            &["`factors.routers` needs two routers", "topology = \"routed\""],
+            with("size = [128, 1408]", "size = [128]\nrouter_os = [\"uml\"]"),
+            &["`factors.router_os` needs two routers", "topology = \"routed\""],
         ),
         (
             with("mtu = 1500", "topology = \"routed\"")

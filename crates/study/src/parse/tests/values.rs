@@ -5,7 +5,7 @@ use stacklab_model::{Metric, Pacing, Probe};
 
 #[test]
 fn defaults_fill_what_is_left_out() {
-    let text = with("[testbed]\nmtu = 1500\n", "").replace("framing = [\"segment\"]\n", "");
+    let text = with("[testbed]\nmtu = 1500\n", "").replace("size_of = [\"payload\"]\n", "");
     let study = study(&text.replace("[blocks]\nmin = 6\nmax = 12\n", ""));
     assert_eq!(
         (study.link_config.rate, study.link_config.mtu, study.link_config.offloads),

@@ -27,10 +27,10 @@ fn what_is_not_said_of_a_network_is_the_models_default() {
 
 #[test]
 fn every_key_of_a_network_is_read() {
-    let keys = "wifi = { standard = \"n\", band = \"2.4\", channel = 6, width = 20, mcs = 7, guard = \"long\", \
-        security = \"open\", aggregation = { frames = 8, bytes = 8191, time = \"4ms\" }, dtim = 3, \
+    let keys = "wifi = { standard = \"n\", band = \"2.4\", channel = 6, channel_width = 20, mcs = 7, guard_interval = \"long\", \
+        security = \"open\", aggregation = { frames = 8, bytes = 8191, time = \"4ms\" }, dtim_period = 3, \
         basic_rate = \"1 Mbit/s\", multicast_to_unicast = true, power_save = true, receiver = \"wired\", stations = 3, \
-        snr = 20, time = \"real\" }\nmtu = 1280";
+        snr = 20, clock = \"real\" }\nmtu = 1280";
     assert_eq!(
         network(&wifi(keys, "")).to_string(),
         "802.11n, channel 6 (2437 MHz), 20 MHz, MCS 7 (65.0 Mbit/s), long guard interval, security open, A-MPDUs of \
@@ -45,7 +45,7 @@ fn every_key_of_a_network_is_read() {
 fn cells_that_differ_in_a_key_have_networks_of_their_own() {
     let networks = study(&wifi(
         "wifi = { mcs = 7 }",
-        "security = [\"open\", \"wpa2\"]\nwidth = [20, 40]\nbasic_rate = [\"1 Mbit/s\"]\ntime = [\"real\"]",
+        "wifi.security = [\"open\", \"wpa2\"]\nwifi.channel_width = [20, 40]\nwifi.basic_rate = [\"1 Mbit/s\"]\nwifi.clock = [\"real\"]",
     ))
     .networks();
     let found: Vec<_> = networks.iter().map(|network| (network.security, network.settings.width)).collect();
@@ -55,32 +55,41 @@ fn cells_that_differ_in_a_key_have_networks_of_their_own() {
         [(open, Width::Mhz20), (wpa2, Width::Mhz20), (open, Width::Mhz40), (wpa2, Width::Mhz40)]
     );
     for WifiConfig { settings, .. } in networks {
-        assert_eq!((settings.mcs, settings.basic_rate, settings.time), (7, LegacyRate::Dsss1, Clock::Real));
+        assert_eq!((settings.mcs, settings.basic_rate, settings.clock), (7, LegacyRate::Dsss1, Clock::Real));
     }
 }
 
 #[test]
 fn what_80211n_does_not_have_is_refused_with_what_it_has() {
-    assert_snapshot!(errors(&wifi("wifi = { width = 20, mcs = 32 }", "")), @r#"
+    assert_snapshot!(errors(&wifi("wifi = { channel_width = 20, mcs = 32 }", "")), @r#"
     error: MCS 32 exists at 40 MHz only and is not supported
-     --> study.toml:4:28
+     --> study.toml:4:36
       |
     3 | topology = "wifi"
       |            ------ together with this
-    4 | wifi = { width = 20, mcs = 32 }
-      |                            ^^ expected 0 to 15
+    4 | wifi = { channel_width = 20, mcs = 32 }
+      |                                    ^^ expected 0 to 15
     "#);
     assert_mistakes(&[
-        (wifi("wifi = { width = 30 }", ""), &["`testbed.wifi.width`", "expected one of 20, 40"]),
-        (wifi("", "width = [20, 80]"), &["`factors.width`", "expected one of 20, 40"]),
+        (
+            wifi("wifi = { channel_width = 30 }", ""),
+            &["`testbed.wifi.channel_width`", "expected one of 20, 40"],
+        ),
+        (
+            wifi("", "wifi.channel_width = [20, 80]"),
+            &["`factors.wifi.channel_width`", "expected one of 20, 40"],
+        ),
         (wifi("wifi = { mcs = 16 }", ""), &["there is no MCS 16", "expected 0 to 15"]),
-        (wifi("", "mcs = [7, 16]"), &["there is no MCS 16", "expected 0 to 15"]),
+        (wifi("", "wifi.mcs = [7, 16]"), &["there is no MCS 16", "expected 0 to 15"]),
         (wifi("wifi = { channel = 36 }", ""), &["expected a whole number from 1 to 11"]),
         (wifi("wifi = { band = \"5\" }", ""), &["there is no band `5`", "expected one of 2.4"]),
         (wifi("wifi = { standard = \"ac\" }", ""), &["there is no standard `ac`", "expected one of n"]),
         (wifi("wifi = { security = \"wep\" }", ""), &["there is no security `wep`", "open, wpa2, wpa3"]),
         (wifi("wifi = { stations = 9 }", ""), &["expected a whole number from 0 to 8"]),
-        (wifi("", "stations = [0, 9]"), &["`factors.stations`", "expected a whole number from 0 to 8"]),
+        (
+            wifi("", "wifi.stations = [0, 9]"),
+            &["`factors.wifi.stations`", "expected a whole number from 0 to 8"],
+        ),
         (wifi("wifi = { receiver = \"wire\" }", ""), &["there is no receiver `wire`", "station, wired"]),
         (wifi("wifi = { power_save = \"on\" }", ""), &["`testbed.wifi.power_save`"]),
         (wifi("wifi = { neighbour_lifetime = \"1us\" }", ""), &["`testbed.wifi.neighbour_lifetime`", "1ms"]),
@@ -110,7 +119,7 @@ fn what_cannot_be_had_on_wifi_is_refused_where_it_is_written() {
     assert_mistakes(&[
         (
             wifi("rate = \"100 Mbit/s\"", ""),
-            &["`testbed.rate` cannot be set on Wi-Fi", "width, mcs and guard"],
+            &["`testbed.rate` cannot be set on Wi-Fi", "channel_width, mcs and guard_interval"],
         ),
         (wifi("offloads = true", ""), &["Wi-Fi has no offloads"]),
         (wifi("delay = \"5ms\"", ""), &["`testbed.delay` needs two routers", "in place of"]),
@@ -120,7 +129,7 @@ fn what_cannot_be_had_on_wifi_is_refused_where_it_is_written() {
         (wifi("", "queue_length = [50]"), &["`factors.queue_length` cannot be set on Wi-Fi"]),
         (wifi("", "pinning = [\"halves\"]"), &["`factors.pinning` cannot be set on Wi-Fi"]),
         (
-            wifi("", "").replace("framing = [\"segment\"]", "framing = [\"frame\"]").replace("\"tcp\", ", ""),
+            wifi("", "").replace("size_of = [\"payload\"]", "size_of = [\"frame\"]").replace("\"tcp\", ", ""),
             &["`frame` cannot be set on Wi-Fi"],
         ),
     ]);
@@ -136,8 +145,8 @@ fn a_wire_has_no_wifi() {
             &["`testbed.wifi` needs a Wi-Fi network", "topology = \"wifi\""],
         ),
         (
-            with("size = [128, 1408]", "size = [128]\nsecurity = [\"open\", \"wpa2\"]"),
-            &["`factors.security` needs a Wi-Fi network"],
+            with("size = [128, 1408]", "size = [128]\nwifi.security = [\"open\", \"wpa2\"]"),
+            &["`factors.wifi.security` needs a Wi-Fi network"],
         ),
     ]);
 }
@@ -145,7 +154,7 @@ fn a_wire_has_no_wifi() {
 #[test]
 fn arms_of_several_networks_do_not_take_turns() {
     let text = |factor: &str, levels: &str| {
-        wifi("", "security = [\"open\", \"wpa2\"]")
+        wifi("", "wifi.security = [\"open\", \"wpa2\"]")
             .replace("min = 6", "schedule = \"interleaved\"\nmin = 6")
             .replace(
                 "factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
@@ -153,9 +162,9 @@ fn arms_of_several_networks_do_not_take_turns() {
             )
     };
     assert_mistakes(&[(
-        text("security", "baseline = \"open\"\ncandidate = \"wpa2\""),
+        text("wifi.security", "baseline = \"open\"\ncandidate = \"wpa2\""),
         &[
-            "differ in security, and each Wi-Fi network has a separate guest and clock",
+            "differ in wifi.security, and each Wi-Fi network has a separate guest and clock",
             "expected \"sequential\"",
         ],
     )]);

@@ -16,7 +16,7 @@ fn quickstart() -> Study {
     Study { schedule: ArmSchedule::Alone, ..interleaved() }
 }
 
-/// Every probe, both transports, two framings' worth of cells and replicas, compared by the given factor.
+/// Every probe, both transports, two sizes_of' worth of cells and replicas, compared by the given factor.
 fn varied(factor: &str, baseline: &str, candidate: &str) -> Study {
     let text = format!(
         r#"
@@ -24,7 +24,7 @@ title = "varied"
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["tcp", "udp"]
-framing = ["segment", "message"]
+size_of = ["payload", "write"]
 size = [64, 512]
 replica = ["a", "b", "c"]
 [probe.stream]

@@ -84,12 +84,12 @@ fn the_order_of_the_quickstart_never_changes() {
     assert_eq!(
         first,
         [
-            "block 1 stream ipv6 tcp segment 1408 B",
-            "block 1 stream ipv4 tcp segment 1408 B",
-            "block 1 echo ipv4 udp segment 128 B",
-            "block 1 echo ipv6 udp segment 128 B",
-            "block 1 stream ipv6 udp segment 1408 B",
-            "block 1 stream ipv4 udp segment 1408 B"
+            "block 1 stream ipv6 tcp 1408 B payload",
+            "block 1 stream ipv4 tcp 1408 B payload",
+            "block 1 echo ipv4 udp 128 B payload",
+            "block 1 echo ipv6 udp 128 B payload",
+            "block 1 stream ipv6 udp 1408 B payload",
+            "block 1 stream ipv4 udp 1408 B payload"
         ]
     );
 }

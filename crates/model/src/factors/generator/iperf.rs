@@ -1,12 +1,12 @@
 //! iperf 2.
 
-use crate::factors::engine::definition::EngineDef;
+use crate::factors::generator::definition::GeneratorDef;
 use crate::factors::factor::Factor::{
     CongestionControl, Dscp, Mss, Nodelay, ReceiveBuffer, SendBuffer,
 };
 use crate::factors::family::Probe::{Paced, Stream};
 
-pub(super) const DEF: EngineDef = EngineDef {
+pub(super) const DEF: GeneratorDef = GeneratorDef {
     name: "iperf",
     doc: "iperf 2",
     programs: &["iperf", "iperf"],

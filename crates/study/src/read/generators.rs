@@ -1,11 +1,11 @@
-//! What engines other than stacklab's own set as requirements for the rest of a study.
+//! What generators other than stacklab's own set as requirements for the rest of a study.
 
 use super::factors::Factors;
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::parse::tree::Node;
 use crate::read::node::At;
 use stacklab_model::{
-    Direction, Engine, Factor, Framing, Length, Pacing, Probe, ProbeSpec, System, Systems, Topology,
+    Direction, Factor, Generator, Length, Pacing, Probe, ProbeSpec, SizeOf, System, Systems, Topology,
     Transport, print_duration,
 };
 
@@ -14,14 +14,14 @@ const OF_TESTBEDS: [Factor; 8] = [
     Factor::Os,
     Factor::Services,
     Factor::Mechanism,
-    Factor::Routers,
+    Factor::RouterOs,
     Factor::Translator,
     Factor::Mtu,
     Factor::QueueLength,
     Factor::Pinning,
 ];
 
-/// Adds what the engines of a study cannot do.
+/// Adds what the generators of a study cannot do.
 pub(super) fn check(
     node: Option<&Node>,
     topology: Option<&At<Topology>>,
@@ -30,10 +30,10 @@ pub(super) fn check(
     problems: &mut Problems,
 ) {
     for factors in all {
-        for (engine, place) in others(factors) {
-            check_hosts(engine, place, topology, factors, problems);
-            check_traffic(engine, place, factors, problems);
-            check_probes(engine, place, node, probes, problems);
+        for (generator, place) in others(factors) {
+            check_hosts(generator, place, topology, factors, problems);
+            check_traffic(generator, place, factors, problems);
+            check_probes(generator, place, node, probes, problems);
         }
         if !problems.is_empty() {
             return;
@@ -41,17 +41,17 @@ pub(super) fn check(
     }
 }
 
-/// The engines that are not stacklab's own, with their places.
-fn others(factors: &Factors) -> impl Iterator<Item = (Engine, &Location)> {
-    let levels = factors.setting_levels(Factor::Engine).iter();
+/// The generators that are not stacklab's own, with their places.
+fn others(factors: &Factors) -> impl Iterator<Item = (Generator, &Location)> {
+    let levels = factors.setting_levels(Factor::Generator).iter();
     levels
-        .filter_map(|level| Some((level.value.parse::<Engine>().ok()?, &level.place)))
-        .filter(|(engine, _)| engine.is_other())
+        .filter_map(|level| Some((level.value.parse::<Generator>().ok()?, &level.place)))
+        .filter(|(generator, _)| generator.is_other())
 }
 
 /// Their programs are on this machine, and so in namespaces of its kernel.
 fn check_hosts(
-    engine: Engine,
+    generator: Generator,
     place: &Location,
     topology: Option<&At<Topology>>,
     factors: &Factors,
@@ -63,11 +63,11 @@ fn check_hosts(
         problems.add(
             Problem::at(
                 place.clone(),
-                format!("engine `{engine}` cannot run in {system}"),
+                format!("generator `{generator}` cannot run in {system}"),
                 "its program is installed on this machine, and not in that system",
             )
             .related(level.place.clone(), "together with this")
-            .help("engines other than stacklab run in namespaces: leave it or the system out"),
+            .help("generators other than stacklab run in namespaces: leave it or the system out"),
         );
         return;
     }
@@ -75,7 +75,7 @@ fn check_hosts(
         problems.add(
             Problem::at(
                 place.clone(),
-                format!("engine `{engine}` cannot run on Wi-Fi"),
+                format!("generator `{generator}` cannot run on Wi-Fi"),
                 "the network is inside a guest, where its program is not installed",
             )
             .related(topology.place.clone(), "together with this"),
@@ -84,35 +84,33 @@ fn check_hosts(
 }
 
 /// What their command lines can ask for.
-fn check_traffic(engine: Engine, place: &Location, factors: &Factors, problems: &mut Problems) {
+fn check_traffic(generator: Generator, place: &Location, factors: &Factors, problems: &mut Problems) {
     let over_tcp = factors.transport.iter().any(|transport| transport.value == Transport::Tcp);
-    if let Some(framing) =
-        factors.framing.iter().find(|framing| over_tcp && framing.value != Framing::Message)
-    {
+    if let Some(size_of) = factors.size_of.iter().find(|size_of| over_tcp && size_of.value != SizeOf::Write) {
         problems.add(
             Problem::at(
                 place.clone(),
-                format!("engine `{engine}` cannot keep each message in a separate segment"),
+                format!("generator `{generator}` cannot keep each message in a separate segment"),
                 "TCP joins what it writes",
             )
-            .related(framing.place.clone(), "together with this and tcp")
-            .help("set factors.framing = [\"message\"]"),
+            .related(size_of.place.clone(), "together with this and tcp")
+            .help("set factors.size_of = [\"write\"]"),
         );
     }
     for setting in &factors.settings {
-        let known = setting.factor == Factor::Engine
+        let known = setting.factor == Factor::Generator
             || OF_TESTBEDS.contains(&setting.factor)
-            || engine.definition().settings.contains(&setting.factor);
+            || generator.definition().settings.contains(&setting.factor);
         let forward = |level: &At<String>| level.value == Direction::Forward.name();
         let usual = setting.factor == Factor::Direction && setting.levels.iter().all(forward);
         if let Some(level) = setting.levels.first().filter(|_| !known && !usual) {
             problems.add(
                 Problem::at(
                     level.place.clone(),
-                    format!("`{}` cannot be set with engine `{engine}`", setting.factor),
+                    format!("`{}` cannot be set with generator `{generator}`", setting.factor),
                     "its command line has no such option here",
                 )
-                .related(place.clone(), "the engine"),
+                .related(place.clone(), "the generator"),
             );
         }
     }
@@ -120,19 +118,19 @@ fn check_traffic(engine: Engine, place: &Location, factors: &Factors, problems: 
 
 /// What they can measure, and for how long.
 fn check_probes(
-    engine: Engine,
+    generator: Generator,
     place: &Location,
     node: Option<&Node>,
     probes: &[ProbeSpec],
     problems: &mut Problems,
 ) {
-    let about = engine.definition();
+    let about = generator.definition();
     let mut measured = probes.iter().filter(|spec| about.probes.contains(&spec.probe)).peekable();
     if measured.peek().is_none() && !probes.is_empty() {
         let names: Vec<&str> = about.probes.iter().map(|probe| probe.name()).collect();
         problems.add(Problem::at(
             place.clone(),
-            format!("engine `{engine}` measures by no probe of this study"),
+            format!("generator `{generator}` measures by no probe of this study"),
             format!("expected probe.{}", names.join(" or probe.")),
         ));
     }
@@ -142,10 +140,10 @@ fn check_probes(
         let step = print_duration(about.step_ns.max(1));
         let wrong = match spec.length {
             Length::Packets(_) if !about.counts_messages => {
-                Some(format!("engine `{engine}` ends after a time and not after messages"))
+                Some(format!("generator `{generator}` ends after a time and not after messages"))
             }
             Length::Time(ns) if about.step_ns > 0 && ns % about.step_ns != 0 => {
-                Some(format!("engine `{engine}` measures multiples of {step}"))
+                Some(format!("generator `{generator}` measures multiples of {step}"))
             }
             _ => None,
         };
@@ -156,7 +154,7 @@ fn check_probes(
                     wrong,
                     format!("expected {{ time = \"{}\" }} or the like", step.replace(' ', "")),
                 )
-                .related(place.clone(), "the engine"),
+                .related(place.clone(), "the generator"),
             );
         }
         let paces = about.probes.contains(&Probe::Paced);
@@ -164,8 +162,12 @@ fn check_probes(
             (spec.pacing, paces, key("message_rate"))
         {
             problems.add(
-                Problem::at(rate.place.clone(), format!("engine `{engine}` has no rate"), "expected none")
-                    .related(place.clone(), "the engine"),
+                Problem::at(
+                    rate.place.clone(),
+                    format!("generator `{generator}` has no rate"),
+                    "expected none",
+                )
+                .related(place.clone(), "the generator"),
             );
         }
     }

@@ -1,10 +1,10 @@
 //! netperf.
 
-use crate::factors::engine::definition::EngineDef;
+use crate::factors::generator::definition::GeneratorDef;
 use crate::factors::factor::Factor::{Nodelay, ReceiveBuffer, SendBuffer};
 use crate::factors::family::Probe::{Echo, Stream};
 
-pub(super) const DEF: EngineDef = EngineDef {
+pub(super) const DEF: GeneratorDef = GeneratorDef {
     name: "netperf",
     doc: "netperf, whole seconds, floods and round trips",
     programs: &["netperf", "netserver"],

@@ -1,15 +1,15 @@
-//! What a study must know of an engine before it runs: facts about its program, as data.
+//! What a study must know of a generator before it runs: facts about its program, as data.
 
 use crate::factors::factor::Factor;
 use crate::factors::family::Probe;
 
 /// A program that drives the traffic of a trial. Each has one file with one such definition, and one line in the table
-/// ([`crate::Engine`]). Its command lines and the reading of its output are in `crates/protocols`.
+/// ([`crate::Generator`]). Its command lines and the reading of its output are in `crates/protocols`.
 #[derive(Debug)]
-pub struct EngineDef {
+pub struct GeneratorDef {
     /// Name in study files, records and reports.
     pub name: &'static str,
-    /// What the engine is, in a sentence without its period. The study language's description includes it.
+    /// What the generator is, in a sentence without its period. The study language's description includes it.
     pub doc: &'static str,
     /// Its programs: the sender's end, the receiver's end, and others that it needs. None: stacklab's own.
     pub programs: &'static [&'static str],

@@ -1,13 +1,13 @@
 //! A trial that another program drives.
 
 use crate::CampaignError;
-use crate::engine::drive::drive;
-use crate::engine::figures::{EngineEvidence, reports};
-use crate::engine::programs::version;
+use crate::generator::drive::drive;
+use crate::generator::figures::{GeneratorEvidence, reports};
+use crate::generator::programs::version;
 use crate::rig::Rig;
 use crate::trial::evidence::Evidence;
-use stacklab_model::{Cell, Counters, Engine, Pacing, Probe, TrialSpec};
-use stacklab_protocols::engines::{Traffic, tool};
+use stacklab_model::{Cell, Counters, Generator, Pacing, Probe, TrialSpec};
+use stacklab_protocols::generators::{Traffic, tool};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::host::other_load::LoadSample;
 use stacklab_traffic::host::unix_time::now_unix_ns;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// How long packets that are under way at the end are waited for.
 const UNDER_WAY: Duration = Duration::from_millis(20);
 
-/// Runs the programs of a cell's engine on a rig that is prepared, and gives what was observed.
+/// Runs the programs of a cell's generator on a rig that is prepared, and gives what was observed.
 ///
 /// # Errors
 /// When a program cannot be started, a host is gone, or the user interrupts.
@@ -30,17 +30,17 @@ pub(crate) fn run(
     spec: &TrialSpec,
     seed: u64,
 ) -> Result<Evidence, CampaignError> {
-    let engine = Engine::of(cell);
-    let (Some(tool), Some(_)) = (tool(engine), rig.tool_hosts()) else { return Err(not_here(engine)) };
-    let version = version(engine)?;
+    let generator = Generator::of(cell);
+    let (Some(tool), Some(_)) = (tool(generator), rig.tool_hosts()) else { return Err(not_here(generator)) };
+    let version = version(generator)?;
     let traffic = traffic(path, spec);
     rig.begin(seed)?;
     let before = rig.ends_mut().counters()?;
     let (started_unix_ns, clock, load, first_ns) =
         (now_unix_ns(), Instant::now(), LoadSample::now(), now_ns());
     let ends = rig.ends();
-    let hosts = rig.tool_hosts().ok_or_else(|| not_here(engine))?;
-    let driven = drive(hosts, engine, (tool, &version), &traffic, || ends.is_interrupted())?;
+    let hosts = rig.tool_hosts().ok_or_else(|| not_here(generator))?;
+    let driven = drive(hosts, generator, (tool, &version), &traffic, || ends.is_interrupted())?;
     thread::sleep(UNDER_WAY);
     let last_ns = now_ns();
     let wall_ns = clock.elapsed().as_nanos() as u64;
@@ -52,14 +52,14 @@ pub(crate) fn run(
     let mut evidence = rig.end(Ok(vec![collected]))?;
     let mut evidence = evidence.pop().expect("each trial has its evidence");
     evidence.other_load = Some(other_load);
-    evidence.engine = Some(EngineEvidence { engine, figures: driven.figures });
+    evidence.generator = Some(GeneratorEvidence { generator, figures: driven.figures });
     Ok(evidence)
 }
 
-fn not_here(engine: Engine) -> CampaignError {
+fn not_here(generator: Generator) -> CampaignError {
     CampaignError::Usage(format!(
-        "engine {engine} runs between namespaces of this kernel, and this testbed is inside a guest, where its program is not \
-         installed: leave the engine out, or add the missing modules to this kernel (stacklab doctor)"
+        "generator {generator} runs between namespaces of this kernel, and this testbed is inside a guest, where its program is not \
+         installed: leave the generator out, or add the missing modules to this kernel (stacklab doctor)"
     ))
 }
 

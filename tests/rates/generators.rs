@@ -1,9 +1,9 @@
-//! Other programs as engines: Debian's own iperf3, iperf and D-ITG in the namespaces of a testbed, and programs that
+//! Other programs as generators: Debian's own iperf3, iperf and D-ITG in the namespaces of a testbed, and programs that
 //! lie, die and hang.
 
 use crate::support;
 
-use stacklab_model::{Engine, Family, LinkConfig, Metric, Role, RunRecord, Transport};
+use stacklab_model::{Family, Generator, LinkConfig, Metric, Role, RunRecord, Transport};
 use stacklab_testbed::{Testbed, ToolFolder, enter};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,11 +16,11 @@ use support::records::{figure, measure, side};
 
 const BYTES: u64 = 1200;
 
-/// A study of these engines, of so many messages a trial.
-fn study(engines: &str, messages: u64, more: &str) -> String {
+/// A study of these generators, of so many messages a trial.
+fn study(generators: &str, messages: u64, more: &str) -> String {
     format!(
-        "title = \"Engines\"\n[testbed]\nrate = \"20 Mbit/s\"\n[factors]\nengine = [{engines}]\n\
-         family = [\"ipv4\", \"ipv6\"]\ntransport = [\"udp\"]\nframing = [\"message\"]\nsize = [{BYTES}]\n\
+        "title = \"Generators\"\n[testbed]\nrate = \"20 Mbit/s\"\n[factors]\ngenerator = [{generators}]\n\
+         family = [\"ipv4\", \"ipv6\"]\ntransport = [\"udp\"]\nsize_of = [\"write\"]\nsize = [{BYTES}]\n\
          [probe.stream]\nmetrics = [\"throughput\", \"loss\", \"generator_tx_error\", \"generator_rx_error\"]\n\
          length = {{ packets = {messages} }}\nwarmup = \"0s\"\n[blocks]\nmin = 2\nmax = 2\n{more}"
     )
@@ -37,24 +37,24 @@ fn packets(run: &RunRecord, role: Role, counter: &str) -> [u64; 2] {
 }
 
 #[test]
-fn each_engine_drives_the_same_testbed_in_the_same_blocks() {
+fn each_generator_drives_the_same_testbed_in_the_same_blocks() {
     for (tool, package) in [("iperf3", "iperf3"), ("iperf", "iperf"), ("ITGSend", "d-itg")] {
         require_tool(tool, package);
     }
     let also = "[[include]]\ntransport = [\"tcp\"]\nfamily = [\"ipv6\"]\n";
     let (outcome, runs) = measure(&study("\"stacklab\", \"iperf3\", \"iperf\", \"ditg\"", 500, also));
     let outcome = outcome.expect(code::DONE);
-    assert!(outcome.stdout.contains("Bias of engines"), "{outcome}");
-    assert!(outcome.stdout.contains("engines: iperf 3."), "{outcome}");
+    assert!(outcome.stdout.contains("Bias of generators"), "{outcome}");
+    assert!(outcome.stdout.contains("generators: iperf 3."), "{outcome}");
     assert_eq!(runs.len(), 4 * 3 * 2, "{outcome}");
     for block in [0, 1] {
-        let order: Vec<Engine> = runs
+        let order: Vec<Generator> = runs
             .iter()
             .filter(|run| run.trial.block == block)
-            .map(|run| Engine::of(&run.trial.cell))
+            .map(|run| Generator::of(&run.trial.cell))
             .collect();
         assert_eq!(order.len(), 12);
-        assert!(!order.is_sorted(), "engines stand in one random order: {order:?}");
+        assert!(!order.is_sorted(), "generators stand in one random order: {order:?}");
     }
     for run in &runs {
         let cell = &run.trial.cell;
@@ -69,7 +69,7 @@ fn each_engine_drives_the_same_testbed_in_the_same_blocks() {
         let least = if cell.transport == Transport::Udp { -5.0 } else { -70.0 };
         assert!((least..5.0).contains(&bias), "{cell}: it says {bias} % beside the interface");
         let tools = [Role::Sender, Role::Receiver].map(|role| side(run, role).tool.clone());
-        if Engine::of(cell) == Engine::Stacklab {
+        if Generator::of(cell) == Generator::Stacklab {
             assert_eq!(tools, [None, None]);
             continue;
         }

@@ -1,20 +1,21 @@
 //! Makes the figures of a trial that another program drove: they are its own, and what it does not tell is missing.
 
-use crate::engine::bias::drops_of;
-use crate::engine::drive::Driven;
+use crate::generator::bias::drops_of;
+use crate::generator::drive::Driven;
 use stacklab_model::{
-    Counters, Drops, Endpoint, Engine, Factor, Family, HostReport, Metric, Role, RunStatus, TrialSpec, Value,
+    Counters, Drops, Endpoint, Factor, Family, Generator, HostReport, Metric, Role, RunStatus, TrialSpec,
+    Value,
 };
-use stacklab_protocols::engines::{Figures as Told, Tool};
+use stacklab_protocols::generators::{Figures as Told, Tool};
 use stacklab_trial::{Figures, Path, validate};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// The output of another program in a trial.
 #[derive(Debug)]
-pub(crate) struct EngineEvidence {
-    /// The engine.
-    pub engine: Engine,
+pub(crate) struct GeneratorEvidence {
+    /// The generator.
+    pub generator: Generator,
     /// Its figures, or why there are none.
     pub figures: Result<Told, String>,
 }
@@ -60,18 +61,18 @@ pub(super) fn reports(
     [sent, received]
 }
 
-/// The figures of a trial that an engine drove, from its word and from both hosts' counters.
+/// The figures of a trial that a generator drove, from its word and from both hosts' counters.
 pub(crate) fn told(
     spec: &TrialSpec,
     path: &Path,
-    evidence: EngineEvidence,
+    evidence: GeneratorEvidence,
     reports: [HostReport; 2],
 ) -> Figures {
-    let EngineEvidence { engine, figures } = evidence;
+    let GeneratorEvidence { generator, figures } = evidence;
     let (values, reasons) = match figures {
         Ok(told) => {
             let [sent, received] = &reports;
-            (values(engine, spec, &told, &reports), validate::generator(spec, path, [sent, received]))
+            (values(generator, spec, &told, &reports), validate::generator(spec, path, [sent, received]))
         }
         Err(reason) => (BTreeMap::new(), vec![reason]),
     };
@@ -87,7 +88,7 @@ pub(crate) fn told(
 }
 
 fn values(
-    engine: Engine,
+    generator: Generator,
     spec: &TrialSpec,
     told: &Told,
     [sent, received]: &[HostReport; 2],
@@ -124,7 +125,7 @@ fn values(
             Factor::Transport.level_label(spec.transport.name())
         )),
         Some(figure) => Value::Measured(figure),
-        None => Value::Missing(format!("{engine} does not report it")),
+        None => Value::Missing(format!("{generator} does not report it")),
     };
     metrics.map(|metric| (metric, value(metric))).collect()
 }

@@ -1,10 +1,10 @@
 //! D-ITG.
 
-use crate::factors::engine::definition::EngineDef;
+use crate::factors::generator::definition::GeneratorDef;
 use crate::factors::factor::Factor::Dscp;
 use crate::factors::family::Probe::{Paced, Stream};
 
-pub(super) const DEF: EngineDef = EngineDef {
+pub(super) const DEF: GeneratorDef = GeneratorDef {
     name: "ditg",
     doc: "D-ITG",
     programs: &["ITGSend", "ITGRecv", "ITGDec"],

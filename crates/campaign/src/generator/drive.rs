@@ -1,9 +1,9 @@
-//! Drives an engine's programs in the two hosts of a testbed: the receiver's end first, then the sender's, each no
+//! Drives a generator's programs in the two hosts of a testbed: the receiver's end first, then the sender's, each no
 //! longer than it may take.
 
 use crate::CampaignError;
-use stacklab_model::{Engine, Length, ToolReport, printable_lines, printable_text};
-use stacklab_protocols::engines::{CommandLine, Figures, Output, Tool, Traffic};
+use stacklab_model::{Generator, Length, ToolReport, printable_lines, printable_text};
+use stacklab_protocols::generators::{CommandLine, Figures, Output, Tool, Traffic};
 use stacklab_testbed::{Host, ToolFolder};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -37,20 +37,20 @@ pub(super) struct Driven {
 /// A program of a trial.
 type Running = stacklab_testbed::Tool;
 
-/// Drives an engine's programs. `stop` says whether the user has interrupted.
+/// Drives a generator's programs. `stop` says whether the user has interrupted.
 ///
 /// # Errors
 /// A program cannot be started, or the user interrupts. Failures of the programs are not errors but part of the result.
 /// Nothing of them is left behind in any case.
 pub(super) fn drive(
     hosts: [&Host; 2],
-    engine: Engine,
+    generator: Generator,
     (tool, version): (&Tool, &str),
     traffic: &Traffic,
     stop: impl Fn() -> bool + Copy,
 ) -> Result<Driven, CampaignError> {
     let folder = ToolFolder::create()?;
-    let remedy = engine.definition().remedy;
+    let remedy = generator.definition().remedy;
     let start = |host: &Host, line: &CommandLine| folder.start(host, line.program, &line.arguments, remedy);
     let lines = [(tool.sender)(traffic), (tool.receiver)(traffic)];
     let mut ends = Ends { tool, traffic, stop, decoded: None };
@@ -75,7 +75,7 @@ pub(super) fn drive(
     let figures = match driven {
         Ok(()) => tool
             .figures(traffic, &Output { sender: &sent, receiver: &received, decoded: &decoded })
-            .map_err(|reason| format!("{engine}: {reason}")),
+            .map_err(|reason| format!("{generator}: {reason}")),
         Err(Ended::Badly(reason)) => Err(reason),
         Err(Ended::Failed(failure)) => return Err(failure),
     };

@@ -29,52 +29,53 @@ fn traffic(family: Family, transport: Transport) -> Traffic {
     }
 }
 
-/// What an engine printed over a transport: of the sender's end, of the receiver's, and of the decoder.
-fn printed(engine: Engine, transport: Transport, round_trips: bool) -> Output<'static> {
-    let [sender, receiver, decoded] = match (engine, transport, round_trips) {
-        (Engine::Iperf3, Transport::Tcp, _) => [output!("iperf3-tcp-sender"), "", ""],
-        (Engine::Iperf3, Transport::Udp, _) => [output!("iperf3-udp-sender"), "", ""],
-        (Engine::Iperf, Transport::Tcp, _) => {
+/// What a generator printed over a transport: of the sender's end, of the receiver's, and of the decoder.
+fn printed(generator: Generator, transport: Transport, round_trips: bool) -> Output<'static> {
+    let [sender, receiver, decoded] = match (generator, transport, round_trips) {
+        (Generator::Iperf3, Transport::Tcp, _) => [output!("iperf3-tcp-sender"), "", ""],
+        (Generator::Iperf3, Transport::Udp, _) => [output!("iperf3-udp-sender"), "", ""],
+        (Generator::Iperf, Transport::Tcp, _) => {
             [output!("iperf-tcp-sender"), output!("iperf-tcp-receiver"), ""]
         }
-        (Engine::Iperf, Transport::Udp, _) => {
+        (Generator::Iperf, Transport::Udp, _) => {
             [output!("iperf-udp-sender"), output!("iperf-udp-receiver"), ""]
         }
-        (Engine::Netperf, Transport::Tcp, false) => [output!("netperf-tcp-sender"), "", ""],
-        (Engine::Netperf, Transport::Udp, false) => [output!("netperf-udp-sender"), "", ""],
-        (Engine::Netperf, Transport::Tcp, true) => [output!("netperf-rr-tcp-sender"), "", ""],
-        (Engine::Netperf, Transport::Udp, true) => [output!("netperf-rr-udp-sender"), "", ""],
-        (Engine::Ditg, Transport::Tcp, _) => ["", "", output!("ditg-tcp-decoded")],
-        (Engine::Ditg, Transport::Udp, _) => ["", "", output!("ditg-udp-decoded")],
-        (Engine::Stacklab, ..) => panic!("it is no tool"),
+        (Generator::Netperf, Transport::Tcp, false) => [output!("netperf-tcp-sender"), "", ""],
+        (Generator::Netperf, Transport::Udp, false) => [output!("netperf-udp-sender"), "", ""],
+        (Generator::Netperf, Transport::Tcp, true) => [output!("netperf-rr-tcp-sender"), "", ""],
+        (Generator::Netperf, Transport::Udp, true) => [output!("netperf-rr-udp-sender"), "", ""],
+        (Generator::Ditg, Transport::Tcp, _) => ["", "", output!("ditg-tcp-decoded")],
+        (Generator::Ditg, Transport::Udp, _) => ["", "", output!("ditg-udp-decoded")],
+        (Generator::Stacklab, ..) => panic!("it is no tool"),
     };
     Output { sender, receiver, decoded }
 }
 
-fn tools() -> Vec<(Engine, &'static Tool)> {
-    let tools: Vec<_> = Engine::ALL.iter().filter_map(|engine| Some((*engine, tool(*engine)?))).collect();
-    assert_eq!(tools.len(), Engine::ALL.len() - 1);
+fn tools() -> Vec<(Generator, &'static Tool)> {
+    let tools: Vec<_> =
+        Generator::ALL.iter().filter_map(|generator| Some((*generator, tool(*generator)?))).collect();
+    assert_eq!(tools.len(), Generator::ALL.len() - 1);
     tools
 }
 
-fn read(engine: Engine, transport: Transport, round_trips: bool) -> Figures {
+fn read(generator: Generator, transport: Transport, round_trips: bool) -> Figures {
     let traffic = Traffic { round_trips, ..traffic(Family::Ipv4, transport) };
-    tool(engine).unwrap().figures(&traffic, &printed(engine, transport, round_trips)).unwrap()
+    tool(generator).unwrap().figures(&traffic, &printed(generator, transport, round_trips)).unwrap()
 }
 
 #[test]
 fn figures_are_those_that_the_programs_print() {
-    let udp = |engine| read(engine, Transport::Udp, false);
-    let tcp = |engine| read(engine, Transport::Tcp, false);
+    let udp = |generator| read(generator, Transport::Udp, false);
+    let tcp = |generator| read(generator, Transport::Tcp, false);
 
-    let told = tcp(Engine::Iperf3);
+    let told = tcp(Generator::Iperf3);
     assert_eq!((told.sent_bytes, told.received_bytes), (Some(247_416_000), Some(246_302_992)));
     assert_eq!((told.retransmits, told.loss), (Some(15), None));
 
-    let told = tcp(Engine::Iperf);
+    let told = tcp(Generator::Iperf);
     assert_eq!((told.sent_bytes, told.received_bytes), (Some(497_844_060), Some(497_844_060)));
     assert_eq!((told.bits_per_second, told.retransmits), (Some(3_982_087_471.0), Some(1)));
-    let told = udp(Engine::Iperf);
+    let told = udp(Generator::Iperf);
     assert_eq!((told.received_bytes, told.received_messages), (Some(70_446_000), Some(58_705)));
     assert_eq!((told.sent_messages, told.loss), (Some(107_677), Some(48_972.0 / 107_677.0)));
     assert_eq!(
@@ -82,15 +83,15 @@ fn figures_are_those_that_the_programs_print() {
         (Some(0.995), Some(0.002), None)
     );
 
-    let told = udp(Engine::Ditg);
+    let told = udp(Generator::Ditg);
     assert_eq!((told.received_bytes, told.sent_bytes), (Some(64_393_200), None));
     assert_eq!((told.bits_per_second, told.jitter_ms), (Some(513_226_134.258), Some(0.016)));
     assert_eq!((told.delay_mean_ms, told.jitter_rfc3550_ms), (Some(0.53), None));
     assert_eq!(told.loss, Some(56_093.0 / 109_754.0));
-    assert_eq!(tcp(Engine::Ditg).loss, None);
+    assert_eq!(tcp(Generator::Ditg).loss, None);
 
     for transport in Transport::ALL {
-        let told = read(Engine::Netperf, *transport, true);
+        let told = read(Generator::Netperf, *transport, true);
         let [median, mean, high] = told.round_trip_ms.unwrap();
         assert!(
             0.0 < median && median <= mean && median <= high && told.bits_per_second.is_none(),
@@ -101,18 +102,18 @@ fn figures_are_those_that_the_programs_print() {
 
 #[test]
 fn what_a_program_says_it_received_goes_with_its_rate_and_its_losses() {
-    for (engine, _) in tools() {
+    for (generator, _) in tools() {
         for transport in Transport::ALL {
-            let told = read(engine, *transport, false);
+            let told = read(generator, *transport, false);
             let (bytes, rate) = (told.received_bytes.unwrap() as f64, told.bits_per_second.unwrap());
             let seconds = bytes * 8.0 / rate;
-            assert!((0.9..1.15).contains(&seconds), "{engine} {transport}: {seconds} s");
-            assert_eq!(told.loss.is_some(), *transport == Transport::Udp, "{engine}");
+            assert!((0.9..1.15).contains(&seconds), "{generator} {transport}: {seconds} s");
+            assert_eq!(told.loss.is_some(), *transport == Transport::Udp, "{generator}");
             if let (Some(sent), Some(received), Some(loss)) =
                 (told.sent_messages, told.received_messages, told.loss)
             {
                 let lost = 1.0 - received as f64 / sent as f64;
-                assert!((lost - loss).abs() < 1e-3, "{engine}: {loss} of {sent}, {received}");
+                assert!((lost - loss).abs() < 1e-3, "{generator}: {loss} of {sent}, {received}");
             }
         }
     }
@@ -120,21 +121,21 @@ fn what_a_program_says_it_received_goes_with_its_rate_and_its_losses() {
 
 #[test]
 fn both_families_have_the_same_payload_and_differ_in_addresses_alone() {
-    for (engine, tool) in tools() {
+    for (generator, tool) in tools() {
         for transport in Transport::ALL {
             let lines = Family::ALL.iter().map(|family| {
                 let traffic = traffic(*family, *transport);
                 let line = (tool.sender)(&traffic);
                 let text = line.arguments.join(" ");
-                assert!(text.contains("1200"), "{engine} {text}");
+                assert!(text.contains("1200"), "{generator} {text}");
                 let named = text
                     .replace(&traffic.destination.to_string(), "THERE")
                     .replace(&traffic.source.to_string(), "HERE");
-                assert!(named.contains("THERE"), "{engine} {text}");
+                assert!(named.contains("THERE"), "{generator} {text}");
                 named.replace("-6", "-4").replace(",6", ",4").replace("-V ", "")
             });
             let lines: Vec<String> = lines.collect();
-            assert_eq!(lines[0], lines[1], "{engine} {transport}");
+            assert_eq!(lines[0], lines[1], "{generator} {transport}");
         }
     }
 }
@@ -143,46 +144,46 @@ fn both_families_have_the_same_payload_and_differ_in_addresses_alone() {
 fn behind_a_translator_each_end_has_the_family_of_its_own_addresses() {
     let mut traffic = traffic(Family::Ipv6, Transport::Udp);
     traffic.listen = "10.9.0.2".parse().unwrap();
-    for (engine, here, there) in [
-        (Engine::Iperf3, "-c fd09::2 -6 -B fd09::1", "-4 -B 10.9.0.2"),
-        (Engine::Iperf, "-f b -V -u -c fd09::2", "-f b -u -s -B 10.9.0.2"),
-        (Engine::Netperf, "-H fd09::2,6", "-4 -L 10.9.0.2"),
+    for (generator, here, there) in [
+        (Generator::Iperf3, "-c fd09::2 -6 -B fd09::1", "-4 -B 10.9.0.2"),
+        (Generator::Iperf, "-f b -V -u -c fd09::2", "-f b -u -s -B 10.9.0.2"),
+        (Generator::Netperf, "-H fd09::2,6", "-4 -L 10.9.0.2"),
     ] {
-        let tool = tool(engine).unwrap();
+        let tool = tool(generator).unwrap();
         let [sender, receiver] = [tool.sender, tool.receiver].map(|line| line(&traffic).arguments.join(" "));
-        assert!(sender.contains(here) && receiver.contains(there), "{engine}: {sender}; {receiver}");
+        assert!(sender.contains(here) && receiver.contains(there), "{generator}: {sender}; {receiver}");
     }
 }
 
 #[test]
 fn command_lines_are_the_programs_own() {
-    let line = |engine: Engine, change: &dyn Fn(&mut Traffic)| {
+    let line = |generator: Generator, change: &dyn Fn(&mut Traffic)| {
         let mut traffic = traffic(Family::Ipv6, Transport::Udp);
         change(&mut traffic);
-        let CommandLine { program, arguments } = (tool(engine).unwrap().sender)(&traffic);
+        let CommandLine { program, arguments } = (tool(generator).unwrap().sender)(&traffic);
         format!("{program} {}", arguments.join(" "))
     };
     assert_eq!(
-        line(Engine::Iperf3, &|traffic| traffic.flows = 2),
+        line(Generator::Iperf3, &|traffic| traffic.flows = 2),
         "iperf3 -c fd09::2 -6 -B fd09::1 -p 5201 -J -i 0 -l 1200 -P 2 -t 1 -u -b 0"
     );
     assert_eq!(
-        line(Engine::Iperf3, &|traffic| {
+        line(Generator::Iperf3, &|traffic| {
             (traffic.transport, traffic.length) = (Transport::Tcp, Length::Packets(7));
             (traffic.tuning.nodelay, traffic.tuning.dscp) = (Some(true), Some(46));
         }),
         "iperf3 -c fd09::2 -6 -B fd09::1 -p 5201 -J -i 0 -l 1200 -P 1 -k 7 -N -S 184"
     );
     assert_eq!(
-        line(Engine::Iperf, &|traffic| (traffic.per_second, traffic.length) =
+        line(Generator::Iperf, &|traffic| (traffic.per_second, traffic.length) =
             (Some(100.4), Length::Time(250_000_000))),
         "iperf -p 5001 -e -f b -V -u -c fd09::2 -B fd09::1 -l 1200 -t 0.25 -b 100pps"
     );
     assert_eq!(
-        line(Engine::Ditg, &|traffic| traffic.per_second = Some(100.0)),
+        line(Generator::Ditg, &|traffic| traffic.per_second = Some(100.0)),
         "ITGSend -a fd09::2 -rp 8999 -T UDP -c 1200 -C 100 -t 1000"
     );
-    let rr = line(Engine::Netperf, &|traffic| traffic.round_trips = true);
+    let rr = line(Generator::Netperf, &|traffic| traffic.round_trips = true);
     assert!(
         rr.starts_with("netperf -H fd09::2,6 -L fd09::1,6 -p 12865 -t UDP_RR -P 0 -l 1 -- -r 1200,1200"),
         "{rr}"
@@ -191,39 +192,39 @@ fn command_lines_are_the_programs_own() {
 
 #[test]
 fn nonsense_is_refused_with_what_is_wrong_with_it() {
-    let refused = |engine: Engine, sender: &str, decoded: &str| {
+    let refused = |generator: Generator, sender: &str, decoded: &str| {
         let output = Output { sender, receiver: sender, decoded };
-        tool(engine).unwrap().figures(&traffic(Family::Ipv4, Transport::Udp), &output).unwrap_err()
+        tool(generator).unwrap().figures(&traffic(Family::Ipv4, Transport::Udp), &output).unwrap_err()
     };
-    assert!(refused(Engine::Iperf3, "yes\n", "").contains("not JSON"));
+    assert!(refused(Generator::Iperf3, "yes\n", "").contains("not JSON"));
     let busy = r#"{"error": "the server is busy running a test. try again later"}"#;
     assert_eq!(
-        refused(Engine::Iperf3, busy, ""),
+        refused(Generator::Iperf3, busy, ""),
         "it says: the server is busy running a test. try again later"
     );
     let other = output!("iperf3-udp-sender").replace("\"blksize\":\t1200", "\"blksize\":\t1448");
-    assert_eq!(refused(Engine::Iperf3, &other, ""), "it sent 1448 bytes per message, planned are 1200");
-    assert_eq!(refused(Engine::Iperf, "yes\n", ""), "the sender's end prints no figures");
-    assert!(refused(Engine::Netperf, "LOCAL_SEND_SIZE=1448\n", "").contains("1448 bytes"));
-    assert_eq!(refused(Engine::Netperf, "yes\n", ""), "it prints no LOCAL_SEND_SIZE");
-    assert_eq!(refused(Engine::Ditg, "", "yes\n"), "ITGDec prints no figures");
+    assert_eq!(refused(Generator::Iperf3, &other, ""), "it sent 1448 bytes per message, planned are 1200");
+    assert_eq!(refused(Generator::Iperf, "yes\n", ""), "the sender's end prints no figures");
+    assert!(refused(Generator::Netperf, "LOCAL_SEND_SIZE=1448\n", "").contains("1448 bytes"));
+    assert_eq!(refused(Generator::Netperf, "yes\n", ""), "it prints no LOCAL_SEND_SIZE");
+    assert_eq!(refused(Generator::Ditg, "", "yes\n"), "ITGDec prints no figures");
     let none =
         output!("ditg-udp-decoded").replace("Total packets            =         53661", "Total packets = 0");
-    assert_eq!(refused(Engine::Ditg, "", &none), "its log has no packet");
+    assert_eq!(refused(Generator::Ditg, "", &none), "its log has no packet");
     // What it quotes is short, and does nothing to a terminal.
     let long = format!("{{\"error\": \"\\u001b[2J{}\"}}", "x".repeat(10_000));
-    let told = refused(Engine::Iperf3, &long, "");
+    let told = refused(Generator::Iperf3, &long, "");
     assert!(told.len() < 400 && told.starts_with("it says: \u{fffd}[2Jx"), "{told}");
     let more = output!("iperf3-udp-sender").replace("\"lost_percent\":\t", "\"lost_percent\":\t9");
-    assert!(refused(Engine::Iperf3, &more, "").starts_with("it says that it lost "));
+    assert!(refused(Generator::Iperf3, &more, "").starts_with("it says that it lost "));
 }
 
 proptest! {
     #[test]
-    fn a_torn_or_changed_output_is_read_or_refused(cut in 0_usize..3000, put in ".{0,8}", engine in 0_usize..4, tcp: bool) {
-        let (engine, tool) = tools()[engine];
+    fn a_torn_or_changed_output_is_read_or_refused(cut in 0_usize..3000, put in ".{0,8}", generator in 0_usize..4, tcp: bool) {
+        let (generator, tool) = tools()[generator];
         let transport = if tcp { Transport::Tcp } else { Transport::Udp };
-        let printed = printed(engine, transport, false);
+        let printed = printed(generator, transport, false);
         let torn = [printed.sender, printed.receiver, printed.decoded].map(|text| {
             let place = text.char_indices().map(|(place, _)| place).nth(cut).unwrap_or(text.len());
             format!("{}{put}", &text[..place])

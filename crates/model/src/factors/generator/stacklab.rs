@@ -1,10 +1,10 @@
-//! stacklab's own engine.
+//! stacklab's own generator.
 
-use crate::factors::engine::definition::EngineDef;
+use crate::factors::generator::definition::GeneratorDef;
 use crate::factors::factor::Factor;
 use crate::factors::family::Probe;
 
-pub(super) const DEF: EngineDef = EngineDef {
+pub(super) const DEF: GeneratorDef = GeneratorDef {
     name: "stacklab",
     doc: "stacklab's own, the default",
     programs: &[],

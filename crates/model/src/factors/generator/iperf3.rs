@@ -1,10 +1,10 @@
 //! iperf3.
 
-use crate::factors::engine::definition::EngineDef;
+use crate::factors::generator::definition::GeneratorDef;
 use crate::factors::factor::Factor::{CongestionControl, Dscp, Flows, Mss, Nodelay};
 use crate::factors::family::Probe::{Paced, Stream};
 
-pub(super) const DEF: EngineDef = EngineDef {
+pub(super) const DEF: GeneratorDef = GeneratorDef {
     name: "iperf3",
     doc: "iperf3, whole seconds",
     programs: &["iperf3", "iperf3"],

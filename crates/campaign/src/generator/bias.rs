@@ -1,10 +1,10 @@
-//! How far an engine's own count of payload is from what the interfaces counted, less the headers of the model.
+//! How far a generator's own count of payload is from what the interfaces counted, less the headers of the model.
 
 use stacklab_model::{Counters, Family, Metric, Probe, RunStatus, TrialSpec, Value};
 use stacklab_trial::validate::counted_payload;
 use stacklab_trial::{Figures, Path};
 
-/// Adds the bias of the engine that drove a trial.
+/// Adds the bias of the generator that drove a trial.
 pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Figures {
     if made.status != RunStatus::Valid || !spec.schedule.is_alone() || spec.probe.probe != Probe::Stream {
         return made;

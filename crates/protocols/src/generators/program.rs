@@ -1,4 +1,4 @@
-//! The arguments of an engine's programs, and the parsers of their output.
+//! The arguments of a generator's programs, and the parsers of their output.
 
 use stacklab_model::{Length, Transport, Tuning, printable_text};
 use std::net::IpAddr;
@@ -121,7 +121,7 @@ pub struct Figures {
     pub retransmits: Option<u64>,
 }
 
-/// An engine's programs.
+/// A generator's programs.
 #[derive(Debug)]
 pub struct Tool {
     /// The command line that prints the version of the sender's program.
