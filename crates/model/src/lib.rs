@@ -43,6 +43,7 @@ pub use findings::records::{Apart, Change, MetricDiff, OnlyInOne, RecordDiff, Re
 pub use findings::same_arm::{ArmOrder, SELF_ARMS, SameArm};
 pub use host::counters::{Counters, CpuTime, Drops, TcpInfo};
 pub use host::delay_points::{Clock, Compared, DelayPoints, Point};
+pub use host::ends::Ends;
 pub use host::facts::{CpuScope, CpuSource, HostFacts};
 pub use host::noise::{EchoFloor, NoiseFloor, Spread};
 pub use host::report::{Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent};

@@ -44,7 +44,7 @@ pub fn measure_offset(
     let transfers = transfers::of(path, &spec, Direction::Forward);
     match execute([first, second], &transfers) {
         Ok(host_reports) => {
-            let least = host_reports.first().and_then(|[sender, _]| sender.received.least_round_trip);
+            let least = host_reports.first().and_then(|ends| ends.sender.received.least_round_trip);
             Ok(clock::offset(least).ok_or_else(|| "no message came back, or the agent is older".to_owned()))
         }
         Err(AgentError::Failed { host, reason }) => Ok(Err(format!("{host} {reason}"))),

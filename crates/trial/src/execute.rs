@@ -1,7 +1,7 @@
 //! Executes the transfers of a trial on two agents.
 
 use crate::transfers::{Transfer, TransferRole};
-use stacklab_model::{Family, HostReport, Probe, Role, ScopedAddr, TrialSpec};
+use stacklab_model::{Ends, Family, HostReport, Probe, Role, ScopedAddr, TrialSpec};
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::protocol::{AgentClient, Pending};
 use stacklab_traffic::protocol::{Answer, Request, SendArm};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub(crate) fn execute(
     mut agents: [&mut AgentClient; 2],
     transfers: &[Transfer],
-) -> Result<Vec<[HostReport; 2]>, AgentError> {
+) -> Result<Vec<Ends<HostReport>>, AgentError> {
     let mut progress = Progress::new(length(transfers), agents[0].patience());
     let time = progress.time;
     for transfer in transfers {
@@ -43,7 +43,7 @@ pub(crate) fn execute_in_turns(
     mut agents: [&mut AgentClient; 2],
     arms: &[Transfer],
     seed: u64,
-) -> Result<Vec<[HostReport; 2]>, AgentError> {
+) -> Result<Vec<Ends<HostReport>>, AgentError> {
     let from = arms.first().map_or(0, |arm| arm.from);
     let mut progress = Progress::new(length_in_turns(arms), agents[from].patience());
     let time = progress.time;
@@ -101,7 +101,7 @@ pub(super) struct Progress {
     /// Whether senders were asked to send, which then wait no longer.
     begun: bool,
     sent: BTreeMap<usize, HostReport>,
-    host_reports: Vec<[HostReport; 2]>,
+    host_reports: Vec<Ends<HostReport>>,
     first_failure: Option<AgentError>,
 }
 
@@ -166,7 +166,9 @@ impl Progress {
         let agent = &mut *agents[transfer.to()];
         let pending = agent.start(Request::Collect { listen: *id }, "collect")?;
         match finish(agent, pending, "collect", self.time) {
-            Ok(received) => self.host_reports.extend(self.sent.remove(&number).map(|sent| [sent, received])),
+            Ok(receiver) => {
+                self.host_reports.extend(self.sent.remove(&number).map(|sender| Ends { sender, receiver }))
+            }
             Err(error) => self.failed(error)?,
         }
         Ok(())
@@ -182,7 +184,7 @@ impl Progress {
     }
 
     /// Both reports of each transfer, sender first, or the first failure.
-    pub(super) fn host_reports(self) -> Result<Vec<[HostReport; 2]>, AgentError> {
+    pub(super) fn host_reports(self) -> Result<Vec<Ends<HostReport>>, AgentError> {
         self.first_failure.map_or(Ok(self.host_reports), Err)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::path::Path;
 use stacklab_model::{
-    Cell, Endpoint, Family, HostReport, Length, Offloads, Pacing, Probe, ProbeSpec, Received, Role,
+    Cell, Endpoint, Ends, Family, HostReport, Length, Offloads, Pacing, Probe, ProbeSpec, Received, Role,
     ScopedAddr, Sent, SizeOf, TcpInfo, Transport, TrialSpec,
 };
 use std::net::{IpAddr, SocketAddr};
@@ -46,6 +46,12 @@ pub(crate) fn spec(family: Family, transport: Transport) -> TrialSpec {
 }
 
 /// Both reports of that stream, as planned.
+pub(crate) fn ends(spec: &TrialSpec) -> Ends<HostReport> {
+    let (sender, receiver) = host_reports(spec);
+    Ends { sender, receiver }
+}
+
+/// The same, the sender's first.
 pub(crate) fn host_reports(spec: &TrialSpec) -> (HostReport, HostReport) {
     let [from, to] = addresses(spec.family).map(|address| SocketAddr::new(address, 5000));
     let side = |role, local, peer| {

@@ -7,7 +7,7 @@ use crate::results::interleaved::JointFigures;
 use crate::transfers::{self, Transfer, TransferRole};
 use crate::validate;
 use stacklab_model::{
-    Direction, Drops, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
+    Direction, Drops, Ends, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
 };
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentClient;
@@ -23,13 +23,13 @@ pub struct Collected {
     /// How long it took, nanoseconds.
     pub wall_ns: u64,
     /// The reports of each transfer, the sender's first; or why an agent failed.
-    pub reports: Result<Vec<[HostReport; 2]>, String>,
+    pub reports: Result<Vec<Ends<HostReport>>, String>,
 }
 
 impl Collected {
     /// From the first measured message to the last one, nanoseconds; 0 if none was sent.
     pub fn sent_ns(&self) -> u64 {
-        let sent = self.reports.iter().flatten().map(|[sender, _]| &sender.sent);
+        let sent = self.reports.iter().flatten().map(|ends| &ends.sender.sent);
         sent.filter(|sent| sent.measured > 0)
             .map(|sent| sent.last_ns.saturating_sub(sent.first_ns))
             .max()
@@ -99,7 +99,7 @@ pub fn collect_in_turns(
 /// share the time. An agent's failure is every arm's.
 pub(super) fn collect_arms(
     count: usize,
-    execute: impl FnOnce() -> Result<Vec<[HostReport; 2]>, AgentError>,
+    execute: impl FnOnce() -> Result<Vec<Ends<HostReport>>, AgentError>,
 ) -> Result<Vec<Collected>, AgentError> {
     let started_unix_ns = now_unix_ns();
     let clock = Instant::now();
@@ -123,7 +123,7 @@ pub fn figures(
     path: &Path,
     spec: &TrialSpec,
     direction: Direction,
-    reports: Result<Vec<[HostReport; 2]>, String>,
+    reports: Result<Vec<Ends<HostReport>>, String>,
     joint: JointFigures,
 ) -> Figures {
     let host_reports = match reports {
@@ -139,16 +139,16 @@ pub fn figures(
         }
     };
     let transfers = transfers::of(path, spec, direction);
-    let (main, [sent, received]) = (&transfers[0], &host_reports[0]);
+    let (main, Ends { sender, receiver }) = (&transfers[0], &host_reports[0]);
     let mut reasons = joint.contradictions;
     reasons.extend(validate::transfers(&transfers, &host_reports));
-    let mut values = results::values(&main.spec, &main.path, sent, received);
+    let mut values = results::values(&main.spec, &main.path, sender, receiver);
     values.extend(joint.values);
     values.extend(transfers::secondary_values(&transfers, &host_reports));
-    let drops = results::drops(&main.spec, sent, received);
+    let drops = results::drops(&main.spec, sender, receiver);
     let mut warnings = Vec::new();
-    for (transfer, [sent, received]) in transfers.iter().zip(&host_reports) {
-        let of_transfer = results::warnings(&transfer.spec, &transfer.path, sent, received);
+    for (transfer, Ends { sender, receiver }) in transfers.iter().zip(&host_reports) {
+        let of_transfer = results::warnings(&transfer.spec, &transfer.path, sender, receiver);
         let said =
             |warning: Warning| Warning { text: format!("{}{}", transfer.prefix(), warning.text), ..warning };
         warnings.extend(of_transfer.into_iter().map(said));
@@ -157,7 +157,7 @@ pub fn figures(
     warnings.extend(transfers::load_warning(&transfers, &host_reports, spec.clock_offset_ns));
     // A record keeps the two directions of the measured transfer, not the load streams.
     let kept = transfers.iter().zip(host_reports).filter(|(transfer, _)| transfer.role != TransferRole::Load);
-    let host_reports = kept.flat_map(|(_, host_reports)| host_reports).collect();
+    let host_reports = kept.flat_map(|(_, ends)| ends).collect();
     Figures { status: RunStatus::of(reasons), values, drops, warnings, host_reports }
 }
 

@@ -4,7 +4,9 @@ use crate::execute::{Progress, finish, send_arm};
 use crate::path::Path;
 use crate::run::{Collected, collect_arms};
 use crate::transfers::{self, Transfer};
-use stacklab_model::{Direction, HostReport, Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size};
+use stacklab_model::{
+    Direction, Ends, HostReport, Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size,
+};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::protocol::AgentClient;
 use stacklab_traffic::protocol::AgentError;
@@ -126,7 +128,7 @@ fn execute_in_slots(
     transfers: &[Transfer],
     seed: u64,
     lengths: SlotLengths,
-) -> Result<Vec<[HostReport; 2]>, AgentError> {
+) -> Result<Vec<Ends<HostReport>>, AgentError> {
     let SlotLengths { slice_ns, gap_ns, warmup_ns } = lengths;
     let offsets =
         arms.iter_mut().zip(transfers).map(|(arm, transfer)| arm.agents[transfer.from].clock_offset());

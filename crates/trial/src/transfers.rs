@@ -2,7 +2,9 @@
 
 use crate::path::Path;
 use crate::results;
-use stacklab_model::{Direction, HostReport, Io, Length, Metric, Pacing, Probe, TrialSpec, Value, Warning};
+use stacklab_model::{
+    Direction, Ends, HostReport, Io, Length, Metric, Pacing, Probe, TrialSpec, Value, Warning,
+};
 use std::time::Duration;
 
 /// Minimum share of its measured window in which a stream both ways must overlap the other one.
@@ -112,16 +114,16 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<T
 /// [`overlap_warning`].
 pub(crate) fn load_warning(
     transfers: &[Transfer],
-    host_reports: &[[HostReport; 2]],
+    host_reports: &[Ends<HostReport>],
     offset_ns: i64,
 ) -> Option<Warning> {
-    let (echo, seen) = (transfers.first()?, &host_reports.first()?[0].received);
+    let (echo, seen) = (transfers.first()?, &host_reports.first()?.sender.received);
     // Wide enough for any time that a host may tell.
     let on_second =
         |agent: usize, ns: u64| i128::from(ns) + if agent == 0 { i128::from(offset_ns) } else { 0 };
     let (first, last) = (on_second(echo.from, seen.first_ns), on_second(echo.from, seen.last_ns));
-    let flowed = |(transfer, [_, received]): (&Transfer, &[HostReport; 2])| {
-        let window = &received.received;
+    let flowed = |(transfer, ends): (&Transfer, &Ends<HostReport>)| {
+        let window = &ends.receiver.received;
         on_second(transfer.to(), window.first_ns) <= first && last <= on_second(transfer.to(), window.last_ns)
     };
     let mut loads =
@@ -136,13 +138,15 @@ pub(crate) fn load_warning(
 /// Figures of the transfers other than the main one.
 pub(crate) fn secondary_values(
     transfers: &[Transfer],
-    host_reports: &[[HostReport; 2]],
+    host_reports: &[Ends<HostReport>],
 ) -> Vec<(Metric, Value)> {
     let beside =
-        transfers.iter().zip(host_reports).filter_map(|(transfer, [sent, received])| match transfer.role {
+        transfers.iter().zip(host_reports).filter_map(|(transfer, Ends { sender, receiver })| match transfer
+            .role
+        {
             TransferRole::Main => None,
             TransferRole::Reverse | TransferRole::Load => {
-                let mut values = results::values(&transfer.spec, &transfer.path, sent, received);
+                let mut values = results::values(&transfer.spec, &transfer.path, sender, receiver);
                 let name = match transfer.role {
                     TransferRole::Load => Metric::LoadThroughput,
                     _ => Metric::ThroughputReverse,
@@ -160,11 +164,11 @@ pub(crate) fn secondary_values(
 /// of a short window.
 pub(crate) fn overlap_warning(
     transfers: &[Transfer],
-    host_reports: &[[HostReport; 2]],
+    host_reports: &[Ends<HostReport>],
     offset_ns: i64,
 ) -> Option<Warning> {
     let reverse = transfers.iter().position(|transfer| transfer.role == TransferRole::Reverse)?;
-    let [there, back] = [0, reverse].map(|transfer| &host_reports[transfer][1].received);
+    let [there, back] = [0, reverse].map(|transfer| &host_reports[transfer].receiver.received);
     // Wide enough for any time that a host may tell.
     let on_second = |ns: u64| i128::from(ns) + i128::from(offset_ns);
     let (first, last) = (i128::from(there.first_ns), i128::from(there.last_ns));
@@ -183,7 +187,7 @@ pub(crate) fn overlap_warning(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{host_reports, path, spec};
+    use crate::fixtures::{ends, path, spec};
     use stacklab_model::{Family, Transport};
 
     #[test]
@@ -243,10 +247,9 @@ mod tests {
         spec.probe.probe = Probe::EchoUnderLoad;
         let transfers = of(&path(Family::Ipv4), &spec, Direction::Forward);
         let said = |first, last| {
-            let (echo, load) = (host_reports(&spec), host_reports(&spec));
-            let mut seen = [[echo.0, echo.1], [load.0, load.1]];
-            (seen[0][0].received.first_ns, seen[0][0].received.last_ns) = (first, last);
-            (seen[1][1].received.first_ns, seen[1][1].received.last_ns) = (100, 900);
+            let mut seen = [ends(&spec), ends(&spec)];
+            (seen[0].sender.received.first_ns, seen[0].sender.received.last_ns) = (first, last);
+            (seen[1].receiver.received.first_ns, seen[1].receiver.received.last_ns) = (100, 900);
             load_warning(&transfers, &seen, 0).map(|warning| warning.code)
         };
         assert_eq!(said(100, 900), None);
@@ -259,9 +262,8 @@ mod tests {
         let spec = spec(Family::Ipv6, Transport::Udp);
         let transfers = of(&path(Family::Ipv6), &spec, Direction::Both);
         let windows = |first, last, offset| {
-            let (there, back) = (host_reports(&spec), host_reports(&spec));
-            let mut seen = [[there.0, there.1], [back.0, back.1]];
-            (seen[1][1].received.first_ns, seen[1][1].received.last_ns) = (first, last);
+            let mut seen = [ends(&spec), ends(&spec)];
+            (seen[1].receiver.received.first_ns, seen[1].receiver.received.last_ns) = (first, last);
             overlap_warning(&transfers, &seen, offset).map(|warning| warning.code)
         };
         // The forward stream's window is the first second.
@@ -270,9 +272,6 @@ mod tests {
         assert_eq!(windows(1_000_000_000, 2_000_000_000, -1_010_000_000), None);
         assert_eq!(windows(200_000_000, 1_200_000_000, 0).as_deref(), Some("apart"));
         assert_eq!(windows(0, 500_000_000, 0).as_deref(), Some("apart"));
-        assert_eq!(
-            overlap_warning(&transfers[..1], &[[host_reports(&spec).0, host_reports(&spec).1]], 0),
-            None
-        );
+        assert_eq!(overlap_warning(&transfers[..1], &[ends(&spec)], 0), None);
     }
 }

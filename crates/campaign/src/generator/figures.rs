@@ -3,8 +3,8 @@
 use crate::generator::bias::drops_of;
 use crate::generator::drive::Driven;
 use stacklab_model::{
-    Counters, Drops, Endpoint, Factor, Family, Generator, HostReport, Metric, Role, RunStatus, TrialSpec,
-    Value,
+    Counters, Drops, Endpoint, Ends, Factor, Family, Generator, HostReport, Metric, Role, RunStatus,
+    TrialSpec, Value,
 };
 use stacklab_protocols::generators::{Figures as Told, Tool};
 use stacklab_trial::{Figures, Path, validate};
@@ -28,7 +28,7 @@ pub(super) fn reports(
     driven: &Driven,
     counters: [Counters; 2],
     [first_ns, last_ns]: [u64; 2],
-) -> [HostReport; 2] {
+) -> Ends<HostReport> {
     let told = driven.figures.as_ref().ok().cloned().unwrap_or_default();
     let [own_mtu, other_mtu] = path.own_mtus();
     let endpoint = |local: SocketAddr, peer: SocketAddr, interface_mtu| Endpoint {
@@ -58,7 +58,7 @@ pub(super) fn reports(
     let [by_sender, by_receiver] = counters;
     (sent.counters, received.counters) = (by_sender, by_receiver);
     [sent.tool, received.tool] = driven.reports.clone();
-    [sent, received]
+    Ends { sender: sent, receiver: received }
 }
 
 /// The figures of a trial that a generator drove, from its word and from both hosts' counters.
@@ -66,24 +66,20 @@ pub(crate) fn told(
     spec: &TrialSpec,
     path: &Path,
     evidence: GeneratorEvidence,
-    reports: [HostReport; 2],
+    reports: Ends<HostReport>,
 ) -> Figures {
     let GeneratorEvidence { generator, figures } = evidence;
     let (values, reasons) = match figures {
-        Ok(told) => {
-            let [sent, received] = &reports;
-            (values(generator, spec, &told, &reports), validate::generator(spec, path, [sent, received]))
-        }
+        Ok(told) => (values(generator, spec, &told, &reports), validate::generator(spec, path, &reports)),
         Err(reason) => (BTreeMap::new(), vec![reason]),
     };
-    let [sent, received] = reports;
-    let drops = Drops { socket_buffer: drops_of(&received.counters), ..Drops::default() };
+    let drops = Drops { socket_buffer: drops_of(&reports.receiver.counters), ..Drops::default() };
     Figures {
         status: RunStatus::of(reasons),
         values,
         drops,
         warnings: Vec::new(),
-        host_reports: vec![sent, received],
+        host_reports: reports.into_iter().collect(),
     }
 }
 
@@ -91,7 +87,7 @@ fn values(
     generator: Generator,
     spec: &TrialSpec,
     told: &Told,
-    [sent, received]: &[HostReport; 2],
+    Ends { sender: sent, receiver: received }: &Ends<HostReport>,
 ) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
     let figure = |metric: Metric| {

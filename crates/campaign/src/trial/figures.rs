@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::trial::evidence::ClockSync;
     use crate::trial::fixtures::{path, received, trial_and_spec};
-    use stacklab_model::{HostReport, LARGEST_NUMBER, RunStatus, Service, too_large};
+    use stacklab_model::{Ends, HostReport, LARGEST_NUMBER, RunStatus, Service, too_large};
     use stacklab_report::{MeasurementText, measurement};
     use stacklab_testbed::Ticks;
     use stacklab_testbed::services::Asked;
@@ -119,7 +119,7 @@ mod tests {
             for transport in ["udp", "tcp"] {
                 let (trial, mut spec) = trial_and_spec();
                 spec.transport = transport.parse().unwrap();
-                let pair = [report_of(sent, far), report_of(received, far)];
+                let pair = Ends { sender: report_of(sent, far), receiver: report_of(received, far) };
                 let collected = Collected {
                     started_unix_ns: 3,
                     wall_ns: LARGEST_NUMBER,

@@ -2,6 +2,7 @@
 
 pub(crate) mod counters;
 pub(crate) mod delay_points;
+pub(crate) mod ends;
 pub(crate) mod facts;
 pub(crate) mod noise;
 pub(crate) mod report;

@@ -3,12 +3,12 @@
 use crate::path::Path;
 use crate::results::locations::located;
 use crate::validate;
-use stacklab_model::{HostReport, Metric, Probe, Slice, TrialSpec, Value};
+use stacklab_model::{Ends, HostReport, Metric, Probe, Slice, TrialSpec, Value};
 use stacklab_traffic::timing::knows_arrival_times;
 use std::collections::BTreeMap;
 
 /// An arm of an interleaved trial: path, spec, and the reports of sender and receiver.
-pub type Arm<'a> = (&'a Path, &'a TrialSpec, &'a [HostReport; 2]);
+pub type Arm<'a> = (&'a Path, &'a TrialSpec, &'a Ends<HostReport>);
 
 /// The joint figures of the arms of an interleaved trial, those of one arm.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,7 +37,7 @@ pub fn joint_figures(arms: &[Arm<'_>]) -> Vec<JointFigures> {
             arm.values.extend(figure.map(|figure| (metric, figure)));
         }
     }
-    for (arm, (_, spec, [sender, receiver])) in all.iter_mut().zip(arms) {
+    for (arm, (_, spec, Ends { sender, receiver })) in all.iter_mut().zip(arms) {
         let rates = || rates(spec, &sender.slices, &receiver.slices);
         if let Some(stalls) = (spec.probe.probe == Probe::Stream).then(rates).and_then(|rates| stalls(&rates))
         {
@@ -61,7 +61,7 @@ fn held_up(arms: &[Arm<'_>]) -> [usize; 2] {
 }
 
 /// The metric's figure in each round of an arm; `None` for a metric that slices do not have.
-fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<Option<f64>>> {
+fn column(metric: Metric, (_, spec, Ends { sender, receiver }): Arm<'_>) -> Option<Vec<Option<f64>>> {
     let of = |slices: &[Slice], figure: &dyn Fn(&Slice) -> Option<f64>| -> Option<Vec<Option<f64>>> {
         // Only of a rate zero is a figure: others have no logarithm of it.
         Some(slices.iter().map(|slice| figure(slice).filter(|figure| *figure > 0.0)).collect())
@@ -126,7 +126,7 @@ mod tests {
     use stacklab_model::{ArmSchedule, Family, LinkBucket, Transport};
 
     /// Slices of two arms whose messages per second are given by round, and which send 10 ms each.
-    fn arms(rates: [&[f64]; 2]) -> Vec<(Path, TrialSpec, [HostReport; 2])> {
+    fn arms(rates: [&[f64]; 2]) -> Vec<(Path, TrialSpec, Ends<HostReport>)> {
         let of = |family: Family, rates: &[f64]| {
             let mut spec = spec(family, Transport::Udp);
             spec.schedule = ArmSchedule::TokenPassing(None);
@@ -146,12 +146,12 @@ mod tests {
                 })
                 .collect();
             sender.counters.0.insert("interface.tx_packets".to_owned(), 2 * 1003);
-            (path(family), spec, [sender, receiver])
+            (path(family), spec, Ends { sender, receiver })
         };
         vec![of(Family::Ipv4, rates[0]), of(Family::Ipv6, rates[1])]
     }
 
-    fn found(arms: &[(Path, TrialSpec, [HostReport; 2])]) -> Vec<JointFigures> {
+    fn found(arms: &[(Path, TrialSpec, Ends<HostReport>)]) -> Vec<JointFigures> {
         joint_figures(&arms.iter().map(|(path, spec, reports)| (path, spec, reports)).collect::<Vec<_>>())
     }
 
@@ -182,16 +182,16 @@ mod tests {
         assert!(few.iter().all(|arm| arm.values.keys().eq([&Metric::Stalls])));
         let mut some = arms([&[1e5; 9], &[1e5; 9]]);
         // The sender had no time for one, and one receive brought another.
-        some[1].2[0].slices[3].messages = 0;
-        some[1].2[1].slices[3] = Slice { round: 3, ..Slice::default() };
-        some[1].2[1].slices[4].last_ns = 5;
+        some[1].2.sender.slices[3].messages = 0;
+        some[1].2.receiver.slices[3] = Slice { round: 3, ..Slice::default() };
+        some[1].2.receiver.slices[4].last_ns = 5;
         assert!((rate(&found(&some)[1]) - 1e5).abs() < 1.0);
     }
 
     #[test]
     fn packets_of_all_arms_together_are_compared_with_the_plan() {
         let mut some = arms([&[1e5; 9], &[1e5; 9]]);
-        some[0].2[0].counters.0.insert("interface.tx_packets".to_owned(), 3000);
+        some[0].2.sender.counters.0.insert("interface.tx_packets".to_owned(), 3000);
         let said = &found(&some)[1].contradictions;
         assert_eq!(*said, ["the arms together sent 2006 packets and 3000 left: they were split"]);
     }
@@ -205,7 +205,7 @@ mod tests {
         // 1050 messages in 10 ms, of which the bucket let 50 through at once; and a sender slower than the link.
         let both = found(&some);
         assert_eq!(both.iter().map(|arm| rate(arm).round()).collect::<Vec<_>>(), [1e5, 0.95e5]);
-        let (_, spec, [_, receiver]) = &some[0];
+        let (_, spec, Ends { receiver, .. }) = &some[0];
         let (messages, seconds) = arrivals(spec, &receiver.slices);
         assert!((messages / seconds - 1e5).abs() < 1e-3, "{messages} in {seconds} s");
     }
@@ -214,7 +214,7 @@ mod tests {
     fn slices_that_waited_for_a_processor_are_counted_of_all_arms_together() {
         let mut some = arms([&[1e5; 9], &[1e5; 9]]);
         // Of 10 ms: just enough, and too much.
-        (some[0].2[1].slices[2].waited_ns, some[1].2[1].slices[3].waited_ns) =
+        (some[0].2.receiver.slices[2].waited_ns, some[1].2.receiver.slices[3].waited_ns) =
             (Some(1_000_000), Some(1_000_001));
         assert!(found(&some).iter().all(|arm| arm.held_up == [1, 2]));
     }
@@ -230,10 +230,10 @@ mod tests {
         assert_eq!(stalls(&both), [1.0, 0.0]);
         // One where nothing arrived is a stall. One that was never sent is none, nor one that one receive brought.
         let mut some = arms([&rates, &[1e5; 9]]);
-        some[0].2[1].slices[4] = Slice { round: 4, ..Slice::default() };
-        some[1].2[0].slices[4].messages = 0;
-        some[1].2[1].slices[4] = Slice { round: 4, ..Slice::default() };
-        some[1].2[1].slices[5].last_ns = 5;
+        some[0].2.receiver.slices[4] = Slice { round: 4, ..Slice::default() };
+        some[1].2.sender.slices[4].messages = 0;
+        some[1].2.receiver.slices[4] = Slice { round: 4, ..Slice::default() };
+        some[1].2.receiver.slices[5].last_ns = 5;
         assert_eq!(stalls(&found(&some)), [2.0, 0.0]);
     }
 
@@ -242,7 +242,7 @@ mod tests {
         let lost_in = |count: usize| {
             let mut some = arms([&[1e5; 10], &[1e5; 10]]);
             for round in 0..count {
-                some[1].2[1].slices[round] = Slice { round: round as u32, ..Slice::default() };
+                some[1].2.receiver.slices[round] = Slice { round: round as u32, ..Slice::default() };
             }
             found(&some)
         };
@@ -261,10 +261,10 @@ mod tests {
     #[test]
     fn costs_of_zero_are_left_out_and_not_lost() {
         let mut some = arms([&[1e5; 10], &[1e5; 10]]);
-        let slices = some.iter_mut().flat_map(|(_, _, [_, receiver])| &mut receiver.slices);
+        let slices = some.iter_mut().flat_map(|(.., ends)| &mut ends.receiver.slices);
         slices.for_each(|slice| slice.cpu_ns = Some(1001 * 500));
         // A coarse clock saw nothing of four slices.
-        some[1].2[1].slices[..4].iter_mut().for_each(|slice| slice.cpu_ns = Some(0));
+        some[1].2.receiver.slices[..4].iter_mut().for_each(|slice| slice.cpu_ns = Some(0));
         let found = found(&some);
         let cpu =
             found.iter().map(|arm| arm.values[&Metric::ReceiverCpuPerMessage].measured().unwrap().round());
@@ -275,7 +275,7 @@ mod tests {
     fn a_round_trip_that_never_ended_is_longer_than_any() {
         let echo = |unanswered: usize| {
             let mut some = arms([&[1e5; 10], &[1e5; 10]]);
-            for (arm, (_, spec, [sender, _])) in some.iter_mut().enumerate() {
+            for (arm, (_, spec, Ends { sender, .. })) in some.iter_mut().enumerate() {
                 (spec.probe.probe, spec.probe.pacing) = (Probe::Echo, stacklab_model::Pacing::Lockstep);
                 for (round, slice) in sender.slices.iter_mut().enumerate() {
                     // The second arm is twice as fast in the rounds whose answers came.

@@ -18,7 +18,7 @@ use crate::path::Path;
 use crate::transfers::{Transfer, TransferRole};
 use crate::validate::packets::packet_rules;
 use stacklab_model::{
-    ArmSchedule, Endpoint, Family, HostReport, Probe, Role, SizeOf, Transport, TrialSpec, Tuning,
+    ArmSchedule, Endpoint, Ends, Family, HostReport, Probe, Role, SizeOf, Transport, TrialSpec, Tuning,
 };
 use stacklab_traffic::foreign::Counted;
 use stacklab_traffic::timing::pacing_rate;
@@ -53,7 +53,7 @@ pub(crate) enum OtherTraffic {
 }
 
 /// What all transfers of a trial break.
-pub(crate) fn transfers(transfers: &[Transfer], host_reports: &[[HostReport; 2]]) -> Vec<String> {
+pub(crate) fn transfers(transfers: &[Transfer], host_reports: &[Ends<HostReport>]) -> Vec<String> {
     let is_load = |transfer: &Transfer| transfer.role == TransferRole::Load;
     let of_each = transfers.iter().zip(host_reports).flat_map(|(transfer, reports)| {
         let others = match transfers {
@@ -63,7 +63,7 @@ pub(crate) fn transfers(transfers: &[Transfer], host_reports: &[[HostReport; 2]]
             _ if transfers.iter().any(is_load) => OtherTraffic::SameSender,
             _ => OtherTraffic::Present,
         };
-        let reasons = transfer_rules(&transfer.spec, &transfer.path, reports.each_ref(), others);
+        let reasons = transfer_rules(&transfer.spec, &transfer.path, reports, others);
         reasons.into_iter().map(|reason| format!("{}{reason}", transfer.prefix()))
     });
     of_each.collect()
@@ -72,7 +72,7 @@ pub(crate) fn transfers(transfers: &[Transfer], host_reports: &[[HostReport; 2]]
 fn transfer_rules(
     spec: &TrialSpec,
     path: &Path,
-    [sender, receiver]: [&HostReport; 2],
+    Ends { sender, receiver }: &Ends<HostReport>,
     others: OtherTraffic,
 ) -> Vec<String> {
     let [there, back] = path.path_mtus();

@@ -4,8 +4,8 @@ use crate::path::Path;
 use crate::results::interleaved::Arm;
 use crate::validate::{OtherTraffic, Rule, broken};
 use stacklab_model::{
-    ArmSchedule, Counters, ETHERNET_HEADER_BYTES, Family, HostReport, SizeOf, TcpInfo, Transport, TrialSpec,
-    wire_size,
+    ArmSchedule, Counters, ETHERNET_HEADER_BYTES, Ends, Family, HostReport, SizeOf, TcpInfo, Transport,
+    TrialSpec, wire_size,
 };
 
 /// Tolerance of a ratio of counters: pure acknowledgements, neighbour discovery and group membership share the
@@ -85,12 +85,12 @@ pub(crate) fn arms(arms: &[Arm<'_>]) -> Vec<String> {
         let datagrams = spec.transport == Transport::Udp && spec.size_of != SizeOf::Write;
         datagrams && !has_slots && !path.shared
     };
-    let planned = arms.iter().map(|(path, spec, [sender, _])| {
+    let planned = arms.iter().map(|(path, spec, Ends { sender, .. })| {
         sender.sent.of_trial().saturating_mul(packets_each(spec, path, sender))
     });
     let planned = planned.fold(0, u64::saturating_add);
     // The arm that began first and ended last saw all of them.
-    let left = arms.iter().map(|(_, _, [sender, _])| sender.counters.get("interface.tx_packets")).max();
+    let left = arms.iter().map(|(.., ends)| ends.sender.counters.get("interface.tx_packets")).max();
     let left = left.filter(|left| *left > 0 && arms.iter().all(is_counted)).unwrap_or(planned);
     let [least, most] =
         [-1.0, 1.0].map(|side| planned as f64 * (1.0 + side * TOLERANCE) + side * OTHER_PACKETS);
@@ -101,7 +101,7 @@ pub(crate) fn arms(arms: &[Arm<'_>]) -> Vec<String> {
 
 /// What a trial that another program drove breaks, by what the kernels counted: family, payload and packets. What the
 /// program reports of itself is not judged here: it is its error.
-pub fn generator(spec: &TrialSpec, path: &Path, [sender, receiver]: [&HostReport; 2]) -> Vec<String> {
+pub fn generator(spec: &TrialSpec, path: &Path, Ends { sender, receiver }: &Ends<HostReport>) -> Vec<String> {
     let ends = [
         (sender, path.sender.ip(), "OutRequests", "tx", "OutSegs"),
         (receiver, path.receiver.ip(), "InReceives", "rx", "InSegs"),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixtures::{host_reports, path, spec};
+use crate::fixtures::{ends, host_reports, path, spec};
 use crate::path::NatPath;
 use crate::validate::packets::headers_each;
 use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
@@ -12,7 +12,7 @@ fn validate(
     receiver: &HostReport,
     others: OtherTraffic,
 ) -> Vec<String> {
-    transfer_rules(spec, path, [sender, receiver], others)
+    transfer_rules(spec, path, &Ends { sender: sender.clone(), receiver: receiver.clone() }, others)
 }
 
 fn reasons(change: impl FnOnce(&mut TrialSpec, &mut HostReport, &mut HostReport)) -> Vec<String> {
@@ -150,7 +150,7 @@ fn on_a_link_that_is_shared_fragments_tell_whether_datagrams_were_cut() {
         let path = Path { shared, ..path(Family::Ipv4) };
         transfers(
             &crate::transfers::of(&path, &spec, Direction::Forward),
-            &[[sender.clone(), receiver.clone()]],
+            &[Ends { sender: sender.clone(), receiver: receiver.clone() }],
         )
     };
     assert!(!proved(false, &sender).is_empty());
@@ -163,16 +163,14 @@ fn on_a_link_that_is_shared_fragments_tell_whether_datagrams_were_cut() {
 fn a_contradiction_of_the_other_direction_is_said_to_be_its() {
     let spec = spec(Family::Ipv6, Transport::Udp);
     let both = crate::transfers::of(&path(Family::Ipv6), &spec, Direction::Both);
-    let (there, mut back) = (host_reports(&spec), host_reports(&spec));
-    for side in [&mut back.0, &mut back.1] {
+    let (there, mut back) = (ends(&spec), ends(&spec));
+    for side in &mut back {
         // The roles are exchanged, and the addresses with them.
         std::mem::swap(&mut side.endpoint.local, &mut side.endpoint.peer);
     }
-    let validate = |back: (HostReport, HostReport)| {
-        transfers(&both, &[[there.0.clone(), there.1.clone()], [back.0, back.1]])
-    };
+    let validate = |back| transfers(&both, &[there.clone(), back]);
     assert_eq!(validate(back.clone()), [""; 0]);
-    back.0.endpoint.family = Family::Ipv4;
+    back.sender.endpoint.family = Family::Ipv4;
     assert_eq!(validate(back), ["in the other direction, the sender's socket is ipv4, planned is ipv6"]);
 }
 
@@ -263,7 +261,7 @@ fn family_size_and_packets_are_compared_with_the_plan() {
         let found = |family: &str, packets: u64, each: u64| {
             let (sender, receiver) = host_reports(&spec);
             let [sender, receiver] = [sender, receiver].map(|host| counting(host, family, packets, each));
-            generator(&spec, &path(planned), [&sender, &receiver])
+            generator(&spec, &path(planned), &Ends { sender, receiver })
         };
         assert_eq!(found(own, 5000, each), [""; 0]);
         let wrong = found(other, 5000, each);
