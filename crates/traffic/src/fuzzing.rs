@@ -31,13 +31,13 @@ pub fn count(spec: &TrialSpec, messages: impl IntoIterator<Item = (Vec<u8>, u64)
 /// Reads a text as each file of /proc that the agent reads; gives how many figures were found.
 #[cfg(target_os = "linux")]
 pub fn proc_files(text: &str) -> usize {
-    use crate::sys::linux::{counters, cpu, memory};
+    use crate::sys::linux::{counters, cpu};
     let mut found = Default::default();
     counters::parse_dev(text, "st0", &mut found);
     counters::parse_snmp(text, &mut found);
     counters::parse_snmp6(text, &mut found);
     let times = [&[][..], &[0, 1]].into_iter().filter_map(|processors| cpu::times(text, processors));
-    found.len() + times.count() + memory::pages(text).iter().count() + cpu::run_delay(text).iter().count()
+    found.len() + times.count() + counters::pages(text).iter().count() + cpu::run_delay(text).iter().count()
 }
 
 /// What others had of the processors between two listings of /proc: the first line of each is that of `/proc/stat`, the

@@ -41,7 +41,7 @@ named! {
 }
 
 /// A host's facts, as reported by its agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Version of the agent.
     pub agent_version: String,

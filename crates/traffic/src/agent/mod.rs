@@ -38,9 +38,6 @@ const MOST_MEMORY: u64 = 4 << 30;
 /// Serves a coordinator until `input` ends. Requests in progress then continue, and their answers are lost. A process
 /// that serves one coordinator exits when this returns, even during a trial. `end` is called with the reason, on
 /// another thread, when a limit in time has passed: it ends the process.
-///
-/// # Errors
-/// When an answer cannot be written.
 pub fn serve(
     input: impl BufRead,
     output: impl Write + Send + 'static,

@@ -98,9 +98,6 @@ impl Permission {
     }
 
     /// Whether a request, in this agent's zones, may be done while others send this many bits of payload per second.
-    ///
-    /// # Errors
-    /// Why not, and what would allow it.
     pub fn check(&self, request: &Request, sending: f64) -> Result<(), String> {
         match request {
             Request::Listen { spec, address } | Request::Wait { spec, address } => {

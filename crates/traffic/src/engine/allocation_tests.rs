@@ -60,13 +60,13 @@ fn receiver_asks(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> 
     let mut reflect = Reflect::new(spec, &channels[0], ended);
     let mut rx = RxBatch::new(channels, StampClock::new()).unwrap();
     let size = spec.message_bytes as usize;
-    let before = sys::counting::asked();
+    let before = sys::fixtures::asked();
     if spec.probe.probe.echoes() {
         receive(&mut rx, size, spec.token, &mut reflect).unwrap();
     } else {
         receive(&mut rx, size, spec.token, &mut counter).unwrap();
     }
-    let asked = sys::counting::asked() - before;
+    let asked = sys::fixtures::asked() - before;
     let counted = counter.finish().received.measured + reflect.received.measured;
     assert!(counted > 0, "nothing arrived");
     asked
@@ -94,7 +94,7 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
             sent_before: 0,
             stop: None,
         };
-        let before = sys::counting::asked();
+        let before = sys::fixtures::asked();
         let report = send(&send_phase, &mut tx, |sequence| {
             if spec.probe.probe == Probe::Echo {
                 answers.await_answer(phase, sequence, sys::now_ns());
@@ -102,7 +102,7 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
             }
             Ok(())
         });
-        asked = sys::counting::asked() - before;
+        asked = sys::fixtures::asked() - before;
         assert!(report.unwrap().messages > 0);
     }
     for markers_left in (0..3).rev() {
@@ -163,9 +163,9 @@ fn each(probe: Probe, pacing: Pacing, flows: &[u32], many: u64) {
 
 #[test]
 fn a_counted_allocation_is_seen() {
-    let before = sys::counting::asked();
+    let before = sys::fixtures::asked();
     drop(std::hint::black_box(Box::new([0_u8; 100])));
-    assert_eq!(sys::counting::asked() - before, 1);
+    assert_eq!(sys::fixtures::asked() - before, 1);
 }
 
 #[test]

@@ -10,9 +10,6 @@ use std::thread;
 
 /// Runs the senders of all arms, each on its own thread, one slice at a time, over flows that the receiver opens if it
 /// does. Returns their reports in the order of the arms.
-///
-/// # Errors
-/// The reason of the arm that failed; the others then end too.
 pub(crate) fn send_in_turns(
     arms: Vec<(SendArm, Option<WaitingSender>)>,
     seed: u64,

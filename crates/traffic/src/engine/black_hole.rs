@@ -18,9 +18,6 @@ const LOOK: Duration = Duration::from_millis(500);
 const MOST_LOOKS: u32 = 8;
 
 /// Sends on the flows of a trial by `send`. Connections on which nothing was ever acknowledged are ended.
-///
-/// # Errors
-/// Those of `send`; what is known of the path where connections were ended.
 pub(crate) fn guarded<T>(
     spec: &TrialSpec,
     channels: &[Channel],

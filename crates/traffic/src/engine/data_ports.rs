@@ -12,9 +12,6 @@ pub struct DataPorts(Option<RangeInclusive<u16>>);
 
 impl DataPorts {
     /// What `listen` makes at the first port that is free.
-    ///
-    /// # Errors
-    /// Those of `listen`; where all ports are taken, which ones and what to do.
     pub(crate) fn first_free<T>(&self, listen: impl Fn(u16) -> io::Result<T>) -> io::Result<T> {
         let Some(ports) = &self.0 else { return listen(0) };
         for port in ports.clone() {

@@ -72,10 +72,6 @@ impl<'a> InterfaceRtt<'a> {
     }
 
     /// Records the timestamps of the last message sent and of its answer, if one came.
-    ///
-    /// # Errors
-    /// Errors of the socket's error queue. A message without timestamps is left out, and one whose timestamps may be of
-    /// two times.
     pub(crate) fn note(&mut self, phase: Phase, answer: Option<RecvMeta>) -> io::Result<()> {
         let socket = self.socket;
         self.clock.read(sys::now_ns());

@@ -130,9 +130,6 @@ impl<'a> Turn<'a> {
     }
 
     /// The place of an arm with time slots.
-    ///
-    /// # Errors
-    /// For more arms than there can be, or an arm beyond them.
     pub(crate) fn in_slots(timetable: Timetable) -> io::Result<Self> {
         let Timetable { arm, arms, .. } = timetable;
         if arm >= arms || usize::from(arms) > ArmSchedule::MOST_ARMS {
@@ -145,9 +142,6 @@ impl<'a> Turn<'a> {
 
     /// Waits for this arm's turn in the next round. Returns whether there is time for a slice: not in a slot that came
     /// too late.
-    ///
-    /// # Errors
-    /// If another arm has given up.
     pub(crate) fn wait(&mut self) -> io::Result<bool> {
         let (turns, arm) = match &self.order {
             Order::Passed { turns, arm } => (turns, *arm),

@@ -21,9 +21,6 @@ pub struct OwnHost {
 
 impl OwnHost {
     /// Begins to observe the interface that has an address, before a socket is opened.
-    ///
-    /// # Errors
-    /// When no interface has it.
     pub fn begin(address: &ScopedAddr) -> Result<Self, EngineError> {
         let at = crate::host::zone::socket_addr(address, 0).attempt(|| format!("look for {address}"))?;
         let interface = endpoint::interface_of(at)?;
@@ -42,9 +39,6 @@ impl OwnHost {
     }
 
     /// The report of the streams in one direction, each with what it counted, in messages of `message_bytes`.
-    ///
-    /// # Errors
-    /// When there is none, or the kernel does not say its state.
     pub fn report(
         self,
         streams: &[(Arc<Stream>, Way)],

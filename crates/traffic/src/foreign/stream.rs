@@ -33,9 +33,6 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 
 impl Stream {
     /// Connects to a peer, from an own address.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn connect(
         spec: &TrialSpec,
         format: ForeignFormat,
@@ -50,9 +47,6 @@ impl Stream {
 
     /// Takes a connected socket that a peer's stream came to, and sets its options but the segment size: the peer has
     /// agreed on it when it connected.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn accepted(spec: &TrialSpec, format: ForeignFormat, socket: Socket) -> Result<Self, EngineError> {
         let tuning = Tuning { mss: None, flow_label: None, ..spec.tuning.clone() };
         let spec = TrialSpec { tuning, ..spec.clone() };
@@ -68,9 +62,6 @@ impl Stream {
     }
 
     /// The socket as the kernel reports it.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn endpoint(&self) -> Result<Endpoint, EngineError> {
         endpoint::observe(&self.channel.socket, None)
     }
@@ -84,9 +75,6 @@ impl Stream {
     }
 
     /// Waits until all that was sent has left the socket; for TCP, until it was acknowledged.
-    ///
-    /// # Errors
-    /// When it does not within 20 s.
     pub fn drain(&self) -> io::Result<()> {
         let until = sys::now_ns() + DRAIN_LIMIT.as_nanos() as Nanos;
         if wait_until_empty(&self.channel, until)? {

@@ -43,9 +43,6 @@ pub struct Traffic {
 
 impl Traffic {
     /// Starts all streams. The first `omit_ns` do not count.
-    ///
-    /// # Errors
-    /// The system's, if it has no room for further threads.
     pub fn start(streams: Vec<(Arc<Stream>, Way)>, omit_ns: Nanos) -> io::Result<Self> {
         let progress = Arc::new(streams.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
         let omit_until_ns = sys::now_ns() + omit_ns;

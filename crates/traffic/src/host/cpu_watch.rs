@@ -21,9 +21,6 @@ pub(crate) struct CpuWatch {
 
 impl CpuWatch {
     /// Begins to read.
-    ///
-    /// # Errors
-    /// The system's, if there can be no further thread.
     pub(crate) fn begin() -> io::Result<Self> {
         let (stop, stopped) = channel();
         let thread =

@@ -32,9 +32,6 @@ impl ListenAddress {
     }
 
     /// The addresses of sockets that have one family each, with this port where none is written.
-    ///
-    /// # Errors
-    /// When this host does not have the zone of the address.
     pub fn of_each_family(&self, default: u16) -> io::Result<Vec<SocketAddr>> {
         let port = self.port_or(default);
         match &self.address {

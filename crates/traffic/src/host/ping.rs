@@ -55,9 +55,6 @@ pub struct PingOptions {
 impl Ping {
     /// Opens a socket: an unprivileged one where the system allows it (`net.ipv4.ping_group_range`), else a raw one.
     /// Packets are never fragmented here, whatever the kernel remembers of the path.
-    ///
-    /// # Errors
-    /// When neither is allowed, or no route leads there.
     pub fn open(to: &ScopedAddr, identifier: u16) -> Result<Self, EngineError> {
         let opened = || -> io::Result<Ping> {
             let to = zone::socket_addr(to, 0)?;
@@ -79,9 +76,6 @@ impl Ping {
     }
 
     /// Sends an echo and waits for what becomes of it.
-    ///
-    /// # Errors
-    /// When the socket fails.
     pub fn echo(&mut self, options: &PingOptions) -> io::Result<Echo> {
         self.sequence = self.sequence.wrapping_add(1);
         let set = match self.family {

@@ -24,9 +24,6 @@ pub struct Route {
 }
 
 /// The kernel's route to an address, from the address `from` if given. Nothing is sent.
-///
-/// # Errors
-/// When no route leads there, this host does not have a zone, or no interface has the address.
 pub fn route_to(to: &ScopedAddr, from: Option<&ScopedAddr>) -> Result<Route, EngineError> {
     let attempt = || match from {
         Some(from) => format!("find a route from {from} to {to}"),

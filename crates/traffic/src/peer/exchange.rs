@@ -67,9 +67,6 @@ pub enum PeerError {
 }
 
 /// Sends packets on a schedule and counts their answers.
-///
-/// # Errors
-/// When the peer's host refuses, the socket fails, or the user interrupts.
 pub fn exchange(
     spec: &ExchangeSpec,
     format: &dyn PacketFormat,

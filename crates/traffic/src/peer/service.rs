@@ -17,9 +17,6 @@ pub struct Service {
 
 impl Service {
     /// Binds it to an address; answers leave with this TTL, or hop limit.
-    ///
-    /// # Errors
-    /// When the address cannot be bound.
     pub fn bind(address: SocketAddr, ttl: u8) -> Result<Self, EngineError> {
         let bound = || -> io::Result<Service> {
             let socket = Unconnected::bind(address, ttl, RECEIVE_TICK)?;
@@ -39,9 +36,6 @@ impl Service {
     /// `None` if it is not answered. What comes from the service's own port is not: two services would answer each
     /// other
     /// for ever.
-    ///
-    /// # Errors
-    /// When the socket fails. An answer that cannot be sent is none.
     pub fn run(
         &mut self,
         is_over: impl Fn() -> bool,

@@ -136,9 +136,6 @@ impl AgentClient {
     }
 
     /// The facts of the agent's host, without its noise floor.
-    ///
-    /// # Errors
-    /// As for [`AgentClient::ask`].
     pub fn facts(&mut self) -> Result<HostFacts, AgentError> {
         match self.ask(Request::Facts, "tell its facts", FACTS_LIMIT)? {
             (_, Answer::Facts(facts)) => Ok(*facts),
@@ -148,9 +145,6 @@ impl AgentClient {
 
     /// The noise floor of the agent's host. The first call measures it: do not call it during a trial, not even one of
     /// another host on that machine.
-    ///
-    /// # Errors
-    /// As for [`AgentClient::ask`].
     pub fn noise_floor(&mut self) -> Result<NoiseFloor, AgentError> {
         match self.ask(Request::NoiseFloor, "measure its noise floor", NOISE_FLOOR_LIMIT)? {
             (_, Answer::NoiseFloor(floor)) => Ok(*floor),
@@ -160,9 +154,6 @@ impl AgentClient {
 
     /// How far the monotonic clock of the agent's host is ahead of this one's, with the greatest error: half of the
     /// shortest of several round trips to the agent.
-    ///
-    /// # Errors
-    /// As for [`AgentClient::ask`].
     pub fn clock_offset(&mut self) -> Result<Offset, AgentError> {
         let mut exchanges = Vec::new();
         for _ in 0..CLOCK_READINGS {
@@ -201,9 +192,6 @@ impl AgentClient {
 
     /// Sends a request without waiting. Any number of requests may be in progress, and may finish in any order. A
     /// stream that collects requests keeps it until [`AgentClient::flush`], or until an answer is waited for.
-    ///
-    /// # Errors
-    /// When the agent is gone.
     pub fn start(&mut self, request: Request, asked: &str) -> Result<Pending, AgentError> {
         let on_interrupt = match request {
             Request::Send { .. } if self.keeps_figures => OnInterrupt::Stop,
@@ -216,9 +204,6 @@ impl AgentClient {
     }
 
     /// Has every request that was started be on its way.
-    ///
-    /// # Errors
-    /// When the agent is gone.
     pub fn flush(&mut self, asked: &str) -> Result<(), AgentError> {
         self.output.flush().map_err(|_| self.gone(asked))
     }

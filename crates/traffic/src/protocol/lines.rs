@@ -12,9 +12,6 @@ pub const LONGEST_ANSWER: usize = 16 << 20;
 
 /// A message as a line of JSON, to be written in one call: an agent's pipe or connection has no buffer, and a request
 /// is hundreds of tokens.
-///
-/// # Errors
-/// When the message cannot be written as JSON.
 pub fn json_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

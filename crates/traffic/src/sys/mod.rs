@@ -5,9 +5,8 @@
 #![allow(unsafe_code)]
 
 #[cfg(test)]
-pub(crate) mod counting;
+pub(crate) mod fixtures;
 
-mod cmsg;
 mod types;
 
 #[cfg(any(test, not(target_os = "linux")))]
@@ -39,7 +38,6 @@ pub(crate) use unix::*;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use unsupported::*;
 
-pub(crate) use cmsg::{RecvMeta, TxTimestamp};
 pub(crate) use types::*;
 
 use socket2::Socket;

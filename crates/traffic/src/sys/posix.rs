@@ -32,11 +32,11 @@ pub(super) fn number(socket: &Socket, level: c_int, name: c_int) -> io::Result<u
     u32::try_from(value).map_err(|_| io::Error::other(format!("the kernel said {value}")))
 }
 
-/// Sets an integer socket option.
-pub(super) fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
-    let length = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of
-    // `value`.
+/// Sets a fixed-size socket option.
+pub(super) fn set_option<T>(socket: &Socket, level: c_int, name: c_int, value: T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads at most `length` bytes
+    // of `value`.
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -61,7 +61,7 @@ pub(crate) fn traffic_class(socket: &Socket, family: Family) -> io::Result<u32> 
 /// Sets the traffic class.
 pub(crate) fn set_traffic_class(socket: &Socket, family: Family, byte: u8) -> io::Result<()> {
     let (level, name) = traffic_class_option(family);
-    set_option(socket, level, name, byte.into())
+    set_option(socket, level, name, c_int::from(byte))
 }
 
 fn traffic_class_option(family: Family) -> (c_int, c_int) {

@@ -79,27 +79,25 @@ pub(crate) struct MeasuredIdle {
     pub residency_ns: Option<u64>,
 }
 
-/// Properties of a host. Unknown ones are empty, absent or zero.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SystemInfo {
-    /// Operating system.
-    pub os: String,
-    /// Release of its kernel.
-    pub kernel: String,
-    /// Processor architecture.
-    pub machine: String,
-    /// Processor model.
-    pub cpu_model: String,
-    /// Memory, KiB.
-    pub memory_kib: u64,
-    /// Frequency governor.
-    pub governor: Option<String>,
-    /// Clock source.
-    pub clock_source: Option<String>,
-    /// Boot id of the kernel.
-    pub boot_id: Option<String>,
-    /// Time namespace.
-    pub time_namespace: Option<String>,
-    /// Whether the host runs under a hypervisor.
-    pub virtualised: bool,
+/// The control messages (cmsg) of a received datagram.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RecvMeta {
+    /// Software receive timestamp, nanoseconds of the realtime clock, where enabled.
+    pub software_rx_ns: Option<Nanos>,
+    /// Hardware receive timestamp, nanoseconds of the interface's own clock, where the interface takes it.
+    pub hardware_rx_ns: Option<Nanos>,
+    /// Segment size of datagrams that GRO coalesced, bytes.
+    pub gro_segment_bytes: Option<usize>,
+    /// TTL, or hop limit, with which it arrived, where enabled.
+    pub ttl: Option<u8>,
+}
+
+/// A transmit timestamp.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems give none"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TxTimestamp {
+    /// Software timestamp: handed to the driver, nanoseconds of the realtime clock.
+    Software(Nanos),
+    /// Hardware timestamp, nanoseconds of the interface's own clock.
+    Hardware(Nanos),
 }

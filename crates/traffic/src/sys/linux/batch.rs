@@ -1,7 +1,7 @@
 //! Several messages per call: sendmmsg and recvmmsg on memory that this type owns.
 
-use super::cmsg::parse_cmsg;
-use crate::sys::cmsg::RecvMeta;
+use super::control::parse_cmsg;
+use crate::sys::types::RecvMeta;
 use crate::sys::unix::DONTWAIT;
 use socket2::{Domain, Socket, Type};
 use std::ffi::c_int;

@@ -10,21 +10,6 @@ use std::os::unix::fs::FileExt;
 /// Buffer size for /proc/stat: some thousand lines of interrupts and processors.
 const STAT_BYTES: usize = 256 * 1024;
 
-/// The times of /proc/stat's first line, ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ticks {
-    user: u64,
-    system: u64,
-    idle: u64,
-    irq: u64,
-    softirq: u64,
-    steal: u64,
-    /// Number of lines that were added.
-    lines: u32,
-    /// Number of processors that these are of.
-    processors: u32,
-}
-
 /// Nanoseconds per tick of /proc/stat.
 pub(crate) fn tick_ns() -> u64 {
     1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
@@ -86,31 +71,9 @@ pub(crate) fn run_delay(schedstat: &str) -> Option<Nanos> {
     (times > 0).then_some(waited)
 }
 
-/// The times of these processors in /proc/stat; an empty list means all together.
+/// The times of these processors in /proc/stat; an empty list means all together. `None` if they are missing or all
+/// zero, as on gVisor.
 pub(crate) fn times(stat: &str, processors: &[usize]) -> Option<CpuTimes> {
-    let ticks = parse(stat, processors)?;
-    let ns = |ticks: u64| ticks.saturating_mul(tick_ns());
-    Some(CpuTimes {
-        user_ns: ns(ticks.user),
-        system_ns: ns(ticks.system),
-        idle_ns: ns(ticks.idle),
-        irq_ns: ns(ticks.irq),
-        softirq_ns: ns(ticks.softirq),
-        steal_ns: ns(ticks.steal),
-        undivided: false,
-        // With NO_HZ, which every distribution has, idle time is measured from its beginning to its end, interrupts
-        // left out, and the period under way is in it. Each line is rounded down.
-        measured_idle: (ticks.processors > 0).then(|| MeasuredIdle {
-            processors: ticks.processors,
-            step_ns: ns(ticks.lines.into()),
-            residency_ns: None,
-        }),
-    })
-}
-
-/// Reads the times of these processors from /proc/stat; an empty list means all together. `None` if they are missing
-/// or all zero, as on gVisor.
-fn parse(stat: &str, processors: &[usize]) -> Option<Ticks> {
     let mut fields = [0; 8];
     let (mut lines, mut counted) = (0, 0);
     for line in stat.lines() {
@@ -126,19 +89,27 @@ fn parse(stat: &str, processors: &[usize]) -> Option<Ticks> {
             }
         }
     }
-    let at = |place: usize| fields[place];
     // user nice system idle iowait irq softirq steal; user and nice already include guest times.
-    let ticks = Ticks {
-        user: at(0).saturating_add(at(1)),
-        system: at(2),
-        idle: at(3).saturating_add(at(4)),
-        irq: at(5),
-        softirq: at(6),
-        steal: at(7),
-        lines,
-        processors: counted,
+    let ns = |places: &[usize]| {
+        let ticks = places.iter().fold(0, |sum: u64, place| sum.saturating_add(fields[*place]));
+        ticks.saturating_mul(tick_ns())
     };
-    fields.iter().any(|field| *field > 0).then_some(ticks)
+    fields.iter().any(|field| *field > 0).then(|| CpuTimes {
+        user_ns: ns(&[0, 1]),
+        system_ns: ns(&[2]),
+        idle_ns: ns(&[3, 4]),
+        irq_ns: ns(&[5]),
+        softirq_ns: ns(&[6]),
+        steal_ns: ns(&[7]),
+        undivided: false,
+        // With NO_HZ, which every distribution has, idle time is measured from its beginning to its end, interrupts
+        // left out, and the period under way is in it. Each line is rounded down.
+        measured_idle: (counted > 0).then(|| MeasuredIdle {
+            processors: counted,
+            step_ns: tick_ns().saturating_mul(lines),
+            residency_ns: None,
+        }),
+    })
 }
 
 #[cfg(test)]
@@ -148,15 +119,17 @@ mod tests {
     #[test]
     fn the_times_are_those_of_the_processors_asked_for() {
         let stat = "cpu  10 1 20 300 4 5 6 7 8 9\ncpu0 1 2 3 4 5 6 7 8\ncpu1 10 0 0 0\ncpu10 5\nintr 7 7\n";
-        let ticks = |processors| parse(stat, processors).unwrap();
-        let all =
-            Ticks { user: 11, system: 20, idle: 304, irq: 5, softirq: 6, steal: 7, lines: 1, processors: 3 };
-        assert_eq!(ticks(&[]), all);
-        let two =
-            Ticks { user: 13, system: 3, idle: 9, irq: 6, softirq: 7, steal: 8, lines: 2, processors: 2 };
-        assert_eq!(ticks(&[0, 1]), two);
-        assert_eq!(ticks(&[10]).user, 5);
-        assert_eq!(parse(stat, &[2]), None);
+        let of = |processors: &[usize], lines: u64, ticks: [u64; 6]| {
+            let [user_ns, system_ns, idle_ns, irq_ns, softirq_ns, steal_ns] = ticks.map(|n| n * tick_ns());
+            let processors = if processors.is_empty() { 3 } else { processors.len() as u32 };
+            let idle = MeasuredIdle { processors, step_ns: lines * tick_ns(), residency_ns: None };
+            let (undivided, measured_idle) = (false, Some(idle));
+            CpuTimes { user_ns, system_ns, idle_ns, irq_ns, softirq_ns, steal_ns, undivided, measured_idle }
+        };
+        assert_eq!(times(stat, &[]), Some(of(&[], 1, [11, 20, 304, 5, 6, 7])));
+        assert_eq!(times(stat, &[0, 1]), Some(of(&[0, 1], 2, [13, 3, 9, 6, 7, 8])));
+        assert_eq!(times(stat, &[10]).unwrap().user_ns, 5 * tick_ns());
+        assert_eq!(times(stat, &[2]), None);
     }
 
     #[test]
@@ -171,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_host_that_counts_nothing_is_not_idle() {
-        assert_eq!(parse("cpu  0 0 0 0 0 0 0 0 0 0\n", &[]), None);
-        assert_eq!(parse("", &[]), None);
+        assert_eq!(times("cpu  0 0 0 0 0 0 0 0 0 0\n", &[]), None);
+        assert_eq!(times("", &[]), None);
     }
 }

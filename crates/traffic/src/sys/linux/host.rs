@@ -1,13 +1,15 @@
 //! Properties of this host: uname, /proc and /sys.
 
-use crate::sys::types::SystemInfo;
+use crate::sys::types::Nanos;
 use nix::sys::utsname::uname;
+use stacklab_model::HostFacts;
 use std::fs;
 use std::io::ErrorKind;
+use std::mem::MaybeUninit;
 use std::path::Path;
 
-/// Properties of this host.
-pub(crate) fn host() -> SystemInfo {
+/// Properties of this host. What cannot be read is empty, absent or zero.
+pub(crate) fn host() -> HostFacts {
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -18,7 +20,7 @@ pub(crate) fn host() -> SystemInfo {
     let memory_kib = memory.lines().next().and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
     let name = uname().ok();
     let text = |value: Option<&std::ffi::OsStr>| value.unwrap_or_default().to_string_lossy().into_owned();
-    SystemInfo {
+    HostFacts {
         os: text(name.as_ref().map(|name| name.sysname())),
         kernel: text(name.as_ref().map(|name| name.release())),
         machine: text(name.as_ref().map(|name| name.machine())),
@@ -29,6 +31,7 @@ pub(crate) fn host() -> SystemInfo {
         boot_id: read("/proc/sys/kernel/random/boot_id"),
         time_namespace: time_namespace(),
         virtualised: field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        ..HostFacts::default()
     }
 }
 
@@ -42,4 +45,16 @@ fn time_namespace() -> Option<String> {
         }
         Err(_) => None,
     }
+}
+
+/// The largest error of the realtime clock, nanoseconds, as its synchronisation reports it to the kernel; `None` if
+/// nothing synchronises it.
+pub fn clock_error_ns() -> Option<Nanos> {
+    // SAFETY: `timex` is plain data, for which all zeros is valid; with no modes nothing is changed.
+    let mut clock: libc::timex = unsafe { MaybeUninit::zeroed().assume_init() };
+    // SAFETY: the kernel writes one `timex` to the exclusive reference.
+    let state = unsafe { libc::adjtimex(&raw mut clock) };
+    let synchronised = state >= 0 && state != libc::TIME_ERROR && clock.status & libc::STA_UNSYNC == 0;
+    let error_us = u64::try_from(clock.maxerror).ok()?;
+    synchronised.then(|| error_us.saturating_mul(1_000))
 }

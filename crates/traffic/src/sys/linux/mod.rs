@@ -1,34 +1,29 @@
 //! Linux.
 
 mod batch;
-mod cmsg;
+mod control;
 pub(crate) mod counters;
 pub(crate) mod cpu;
 mod host;
-mod icmp_errors;
-pub(crate) mod memory;
 mod options;
 mod ready;
 mod residency;
 mod stamps;
-mod synchronisation;
 mod unconnected;
 
 pub(crate) use batch::{Batch, skips_bytes};
-pub(crate) use counters::counters;
+pub(crate) use control::{enable_icmp_errors, next_icmp_error, read_tx_timestamp, zerocopy_completion};
+pub(crate) use counters::{counters, peak_rss_kib, socket_memory_bytes};
 pub(crate) use cpu::{CpuReader, RunDelay, processors_online, tick_ns};
+pub use host::clock_error_ns;
 pub(crate) use host::host;
-pub(crate) use icmp_errors::{enable_icmp_errors, next_icmp_error};
-pub(crate) use memory::{peak_rss_kib, socket_memory_bytes};
 pub(crate) use options::*;
 pub(crate) use ready::Ready;
 pub(crate) use stamps::*;
-pub use synchronisation::clock_error_ns;
 pub use unconnected::Datagram;
 pub(crate) use unconnected::Unconnected;
 
 use super::posix::{number, option, set_option};
-use crate::sys::types::ZerocopyCompletion;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, Socket};
 use stacklab_model::{Family, Offloads, TcpInfo};
@@ -38,6 +33,7 @@ use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
+const ON: c_int = 1;
 /// Whether one call can send or receive several messages.
 pub(crate) const BATCHED_CALLS: bool = true;
 /// Flags of a send whose message gets a separate segment (MSG_EOR).
@@ -46,21 +42,18 @@ pub(crate) const SEND_EOR: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
 pub(crate) const SEND_MORE: c_int = libc::MSG_NOSIGNAL | libc::MSG_MORE;
 /// Flag of a zero-copy send (MSG_ZEROCOPY).
 pub(crate) const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
-/// linux/errqueue.h
-const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
-const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
 /// Turns receive timestamps on (SO_TIMESTAMPNS: realtime clock, taken when the driver passes the packet to the
 /// stack).
 pub(crate) fn enable_rx_timestamps(socket: &Socket) -> io::Result<()> {
-    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, ON)
 }
 
 /// Has receives tell the TTL, or hop limit, of each datagram of a family.
 pub(crate) fn enable_rx_ttl(socket: &Socket, family: Family) -> io::Result<()> {
     match family {
-        Family::Ipv4 => set_option(socket, libc::SOL_IP, libc::IP_RECVTTL, 1),
-        Family::Ipv6 => set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT, 1),
+        Family::Ipv4 => set_option(socket, libc::SOL_IP, libc::IP_RECVTTL, ON),
+        Family::Ipv6 => set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT, ON),
     }
 }
 
@@ -71,7 +64,7 @@ pub(crate) fn enable_gso(socket: &Socket, bytes: usize) -> io::Result<()> {
 
 /// Turns GRO on (UDP_GRO).
 pub(crate) fn enable_gro(socket: &Socket) -> io::Result<()> {
-    set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
+    set_option(socket, libc::SOL_UDP, libc::UDP_GRO, ON)
 }
 
 /// Sets SO_RCVBUF, above net.core.rmem_max if permitted. Returns the resulting size, bytes.
@@ -84,43 +77,7 @@ pub(crate) fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<us
 
 /// Turns zero-copy on: enables sends with [`SEND_ZEROCOPY`].
 pub(crate) fn enable_zerocopy(socket: &Socket) -> io::Result<()> {
-    set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
-}
-
-/// Reads the next zero-copy completion, if any.
-pub(crate) fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
-    let mut control = [0_u64; 16];
-    // SAFETY: `msghdr` is plain data, for which all zeros is valid.
-    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-    header.msg_control = control.as_mut_ptr().cast();
-    header.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the header has no data vectors and points to
-    // the control block of the stated length, which outlives the call.
-    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE) };
-    if received < 0 {
-        let error = io::Error::last_os_error();
-        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
-    }
-    // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block, and the CMSG
-    // functions stay within them. The payload of an error of the IP layer is a `sock_extended_err`, read unaligned.
-    let error = unsafe {
-        let mut message = libc::CMSG_FIRSTHDR(&raw const header);
-        loop {
-            let Some(control) = message.as_ref() else { return Ok(None) };
-            if matches!(control.cmsg_type, libc::IP_RECVERR | libc::IPV6_RECVERR)
-                && control.cmsg_level != libc::SOL_SOCKET
-            {
-                break libc::CMSG_DATA(control).cast::<libc::sock_extended_err>().read_unaligned();
-            }
-            // Other control messages, such as the timestamp of the report.
-            message = libc::CMSG_NXTHDR(&raw const header, control);
-        }
-    };
-    if error.ee_origin != SO_EE_ORIGIN_ZEROCOPY {
-        return Err(io::Error::from_raw_os_error(error.ee_errno as c_int));
-    }
-    let sends = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
-    Ok(Some(ZerocopyCompletion { sends, copied: error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED != 0 }))
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, ON)
 }
 
 /// Waits for the error queue, up to a limit.
@@ -162,12 +119,17 @@ pub(crate) fn socket_drops(socket: &Socket) -> io::Result<u64> {
     Ok(u64::from(unsafe { value.assume_init() }[DROPS]))
 }
 
-/// TCP_INFO. Fields that the kernel did not fill, or left at zero where zero means "not supported", are `None`.
-pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
+/// TCP_INFO, and how many bytes of it the kernel filled.
+fn read_tcp_info(socket: &Socket) -> io::Result<(libc::tcp_info, usize)> {
     let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
     let filled = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;
     // SAFETY: the structure holds only integers, valid whatever their bytes; it was zeroed and perhaps overwritten.
-    let info = unsafe { value.assume_init() };
+    Ok((unsafe { value.assume_init() }, filled))
+}
+
+/// TCP_INFO. Fields that the kernel did not fill, or left at zero where zero means "not supported", are `None`.
+pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
+    let (info, filled) = read_tcp_info(socket)?;
     let kept = |end: usize, field: u64| (end <= filled).then_some(field);
     macro_rules! field {
         ($name:ident) => {
@@ -205,10 +167,7 @@ pub(crate) fn out_of_order_bytes(socket: &Socket) -> u64 {
 
 /// Whether a connection has sent data again and never had any acknowledged; not where the kernel does not count that.
 pub(crate) fn is_unacknowledged(socket: &Socket) -> bool {
-    let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
-    let filled = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value).unwrap_or(0);
-    // SAFETY: as for `tcp_info`.
-    let info = unsafe { value.assume_init() };
+    let Ok((info, filled)) = read_tcp_info(socket) else { return false };
     let counts =
         filled >= offset_of!(libc::tcp_info, tcpi_data_segs_out) + size_of_val(&info.tcpi_data_segs_out);
     // The opening counts as a byte, and the header that follows it shows only that small packets arrive.
@@ -216,32 +175,51 @@ pub(crate) fn is_unacknowledged(socket: &Socket) -> bool {
     counts && info.tcpi_data_segs_out > 0 && info.tcpi_total_retrans > 0 && info.tcpi_bytes_acked <= opened
 }
 
-/// An `ifreq` for an interface: its name, followed by the union.
-pub(super) fn request(interface: &str) -> io::Result<libc::ifreq> {
+/// An `ioctl` about an interface: `fill` completes its `ifreq`, which has the name.
+///
+/// # Safety
+/// The command reads and writes one `ifreq`, and what `fill` lets that point to.
+unsafe fn ask_interface(
+    socket: &Socket,
+    interface: &str,
+    command: libc::Ioctl,
+    fill: impl FnOnce(&mut libc::ifreq),
+) -> io::Result<libc::ifreq> {
     // SAFETY: `ifreq` is plain data, for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("no interface is called {interface}"),
-        ));
+        let text = format!("no interface is called {interface}");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
         *to = from as libc::c_char;
     }
-    Ok(request)
+    fill(&mut request);
+    // SAFETY: the descriptor is open; the rest is as the caller promises.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(request) }
 }
 
 /// MTU of an interface, bytes.
 pub(crate) fn interface_mtu(socket: &Socket, interface: &str) -> io::Result<u32> {
-    let mut request = request(interface)?;
-    // SAFETY: the descriptor is open, and SIOCGIFMTU reads and writes one `ifreq`, which outlives the call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
+    // SAFETY: SIOCGIFMTU fills one member of the union in the `ifreq`.
+    unsafe {
+        let answer = ask_interface(socket, interface, libc::SIOCGIFMTU, |_| {})?;
+        Ok(answer.ifr_ifru.ifru_mtu as u32)
     }
-    // SAFETY: SIOCGIFMTU filled this member of the union.
-    Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// Asks the driver of an interface (SIOCETHTOOL).
+///
+/// # Safety
+/// The command that `value` begins with reads and writes a structure like `value`.
+unsafe fn ethtool<T>(socket: &Socket, interface: &str, value: &mut T) -> io::Result<()> {
+    let data = (&raw mut *value).cast();
+    // SAFETY: as the caller promises.
+    unsafe {
+        ask_interface(socket, interface, libc::SIOCETHTOOL, |request| request.ifr_ifru.ifru_data = data)
+    }
+    .map(drop)
 }
 
 /// Offloads of an interface; unknown ones are `None`.
@@ -251,24 +229,18 @@ pub(crate) fn offloads(socket: &Socket, interface: &str) -> Offloads {
     const ETHTOOL_GFLAGS: u32 = 0x25;
     const ETHTOOL_GGRO: u32 = 0x2b;
     const ETH_FLAG_LRO: u32 = 1 << 15;
-    let ask = |command| ethtool_value(socket, interface, command).ok();
+    let ask = |command: u32| {
+        // struct ethtool_value { __u32 cmd; __u32 data; }
+        let mut value = [command, 0];
+        // SAFETY: for these commands the kernel reads and writes one `ethtool_value`.
+        unsafe { ethtool(socket, interface, &mut value) }.ok().map(|()| value[1])
+    };
     Offloads {
         tso: ask(ETHTOOL_GTSO).map(|on| on != 0),
         gso: ask(ETHTOOL_GGSO).map(|on| on != 0),
         gro: ask(ETHTOOL_GGRO).map(|on| on != 0),
         lro: ask(ETHTOOL_GFLAGS).map(|flags| flags & ETH_FLAG_LRO != 0),
     }
-}
-
-fn ethtool_value(socket: &Socket, interface: &str, command: u32) -> io::Result<u32> {
-    // struct ethtool_value { __u32 cmd; __u32 data; }
-    let mut value = [command, 0_u32];
-    let mut request = request(interface)?;
-    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
-    // SAFETY: the descriptor is open; SIOCETHTOOL reads the `ifreq` and, for these commands, reads and writes the one
-    // `ethtool_value` that its data pointer points to; both outlive the call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value[1]) }
 }
 
 /// Sent bytes that have not left this host (for TCP: not been acknowledged); `None` if the host does not report them.

@@ -5,9 +5,8 @@ use socket2::Socket;
 use stacklab_model::Family;
 use std::ffi::c_int;
 use std::io;
-use std::mem::{MaybeUninit, size_of};
+use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
-use std::os::fd::AsRawFd;
 
 // linux/in6.h; libc does not define all of them.
 const IPV6_FLOWLABEL_MGR: c_int = 32;
@@ -46,20 +45,8 @@ impl FlowLabelRequest {
         }
     }
 
-    fn ask(&self, socket: &Socket) -> io::Result<()> {
-        let length = size_of::<Self>() as libc::socklen_t;
-        // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of
-        // `self`, a structure of integers without gaps.
-        let result = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::IPPROTO_IPV6,
-                IPV6_FLOWLABEL_MGR,
-                std::ptr::from_ref(self).cast(),
-                length,
-            )
-        };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    fn ask(self, socket: &Socket) -> io::Result<()> {
+        set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, self)
     }
 }
 
@@ -76,19 +63,7 @@ const NO_PACING: u64 = u64::MAX;
 /// bytes.
 pub(crate) fn set_pacing_rate(socket: &Socket, bytes_per_second: u64, waiting: usize) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, waiting as c_int)?;
-    let length = size_of::<u64>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of the
-    // rate or, where its own integer is shorter, less.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MAX_PACING_RATE,
-            (&raw const bytes_per_second).cast(),
-            length,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes_per_second)
 }
 
 /// SO_MAX_PACING_RATE, bytes per second, if set.
@@ -114,7 +89,7 @@ pub(crate) fn set_busy_poll_us(socket: &Socket, microseconds: u32) -> io::Result
 /// Leases a flow label (not 0) for packets to a destination, which is required before connecting with it.
 pub(crate) fn lease_flow_label(socket: &Socket, destination: Ipv6Addr, label: u32) -> io::Result<()> {
     FlowLabelRequest::new(destination, label, IPV6_FL_F_CREATE).ask(socket)?;
-    set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1)
+    set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1 as c_int)
 }
 
 /// Reflects the flow label of incoming connections (IPV6_FL_F_REFLECT).
@@ -124,7 +99,7 @@ pub(crate) fn reflect_flow_label(socket: &Socket) -> io::Result<()> {
 
 /// Turns automatic flow labels off (IPV6_AUTOFLOWLABEL).
 pub(crate) fn no_flow_label(socket: &Socket) -> io::Result<()> {
-    set_option(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0)
+    set_option(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0 as c_int)
 }
 
 /// The flow label of an IPv6 socket's packets: the requested one, or 0 for none; `None` if the kernel chooses.

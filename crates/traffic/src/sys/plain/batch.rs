@@ -1,6 +1,6 @@
 //! Contiguous message buffers, sent and received one message per call.
 
-use crate::sys::cmsg::RecvMeta;
+use crate::sys::types::RecvMeta;
 #[cfg(unix)]
 use crate::sys::unix as os;
 #[cfg(windows)]

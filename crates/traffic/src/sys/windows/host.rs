@@ -1,7 +1,7 @@
 //! Properties of this host.
 
 use super::clock::frequency;
-use crate::sys::types::SystemInfo;
+use stacklab_model::HostFacts;
 use std::ffi::{CStr, c_char};
 use std::mem::size_of;
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
@@ -10,9 +10,8 @@ use windows_sys::Win32::System::Registry::{HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, Re
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW};
 use windows_sys::w;
 
-/// Properties of this host.
-pub(crate) fn host() -> SystemInfo {
-    SystemInfo {
+pub(crate) fn host() -> HostFacts {
+    HostFacts {
         os: "Windows".to_owned(),
         kernel: match wine() {
             // Wine's behaviour depends on the Linux kernel below it.
@@ -22,11 +21,9 @@ pub(crate) fn host() -> SystemInfo {
         machine: std::env::consts::ARCH.to_owned(),
         cpu_model: cpu_model().unwrap_or_default(),
         memory_kib: memory_kib(),
-        governor: None,
         clock_source: Some(format!("QueryPerformanceCounter, {} a second", frequency())),
-        boot_id: None,
-        time_namespace: None,
         virtualised: hypervisor(),
+        ..HostFacts::default()
     }
 }
 
