@@ -63,7 +63,7 @@ fn keeps_bounds(request: &Request, is_limited: bool) {
             assert!(!is_limited || address.ip().to_canonical() == AGENT, "{address}");
             vec![spec]
         }
-        Request::Send { spec, to, .. } | Request::Open { spec, to, .. } => {
+        Request::Open { spec, to, .. } => {
             may_send(to.ip());
             vec![spec]
         }
@@ -71,7 +71,7 @@ fn keeps_bounds(request: &Request, is_limited: bool) {
             arms.iter().for_each(|arm| may_send(arm.to.ip()));
             arms.iter().map(|arm| &*arm.spec).collect()
         }
-        Request::SendInSlots { arm, .. } => {
+        Request::Send(arm) | Request::SendInSlots { arm, .. } => {
             may_send(arm.to.ip());
             vec![&arm.spec]
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stacklab_model::{
     ArmSchedule, Cell, Family, Length, Metric, Pacing, Probe, ProbeSpec, SizeOf, Transport, TrialSpec, Tuning,
 };
-use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
+use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request, SendArm};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -40,7 +40,8 @@ fn spec(transport: Transport, probe: Probe) -> TrialSpec {
 }
 
 fn send(agent: &mut AgentClient, spec: TrialSpec, to: SocketAddr) -> Result<(), String> {
-    let request = Request::Send { spec: Box::new(spec), from: HERE.parse().unwrap(), to, waiting: None };
+    let request =
+        Request::Send(SendArm { spec: Box::new(spec), from: HERE.parse().unwrap(), to, waiting: None });
     match agent.ask(request, "send", LIMIT) {
         Ok(_) => Ok(()),
         Err(AgentError::Failed { reason, .. }) => Err(reason),
@@ -115,7 +116,7 @@ fn all_streams_of_a_coordinator_share_the_rate_that_is_allowed() {
     let mut paced = spec(Transport::Udp, Probe::Stream);
     (paced.probe.pacing, paced.probe.length) = (Pacing::Schedule(400.0), Length::Time(2_000_000_000));
     let from = HERE.parse().unwrap();
-    let request = Request::Send { spec: Box::new(paced.clone()), from, to: sink, waiting: None };
+    let request = Request::Send(SendArm { spec: Box::new(paced.clone()), from, to: sink, waiting: None });
     let first = agent.start(request, "send").unwrap();
     let reason = send(&mut agent, paced.clone(), sink).unwrap_err();
     assert!(reason.contains("1 Mbit/s in all streams together, of which 0.64 are taken"), "{reason}");

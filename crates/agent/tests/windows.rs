@@ -12,7 +12,7 @@ use stacklab_model::{
     TrialSpec,
 };
 use stacklab_traffic::protocol::AgentClient;
-use stacklab_traffic::protocol::{Answer, Request};
+use stacklab_traffic::protocol::{Answer, Request, SendArm};
 use stacklab_trial::measure_offset;
 use stacklab_trial::run_trial;
 use std::cell::Cell;
@@ -378,7 +378,7 @@ fn an_agent_whose_coordinator_goes_in_mid_trial_is_free_for_the_next() {
     let listen = Request::Listen { spec: Box::new(spec.clone()), address: address.into() };
     let listening = receiver.ask(listen, "listen", Duration::from_secs(5));
     let (_, Answer::Listening { address: to }) = listening.unwrap() else { panic!("it does not listen") };
-    let send = Request::Send { spec: Box::new(spec), from: address.into(), to, waiting: None };
+    let send = Request::Send(SendArm { spec: Box::new(spec), from: address.into(), to, waiting: None });
     let _pending = first.start(send, "send").unwrap();
     std::thread::sleep(Duration::from_millis(300));
     hang_up();

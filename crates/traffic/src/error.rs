@@ -12,6 +12,12 @@ pub struct EngineError {
     pub source: io::Error,
 }
 
+impl From<EngineError> for String {
+    fn from(error: EngineError) -> String {
+        error.to_string()
+    }
+}
+
 /// Adds the attempted operation to an error.
 pub(crate) trait Attempt<T> {
     /// Names the attempt, in the infinitive: `connect tcp to [::1]:5`.

@@ -273,8 +273,7 @@ fn start_all(
     let mut sends = Vec::new();
     for number in order {
         let transfer = &transfers[number];
-        let SendArm { spec, from, to, waiting } = send_arm(transfer, &listening[number]);
-        let request = Request::Send { spec, from, to, waiting };
+        let request = Request::Send(send_arm(transfer, &listening[number]));
         sends.push((number, agents[transfer.from].start(request, "send")?));
     }
     agents.iter_mut().try_for_each(|agent| agent.flush("send"))?;

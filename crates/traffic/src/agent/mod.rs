@@ -11,15 +11,16 @@ use crate::agent::watch::{Activity, lasts};
 use crate::engine::arms;
 use crate::engine::opening::{self, WaitingSender};
 use crate::engine::receiver::Receiver;
-use crate::engine::sender;
+use crate::engine::sender::{self, Run};
 use crate::engine::socket_options;
 use crate::engine::turns::Turn;
+use crate::error::EngineError;
 use crate::host::cpu_watch::CpuWatch;
 use crate::host::{facts, noise};
 use crate::protocol::lines::{LONGEST_REQUEST, Lines, json_line};
 use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
 use crate::sys;
-use stacklab_model::{ArmSchedule, HostFacts};
+use stacklab_model::{ArmSchedule, HostFacts, HostReport};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,20 +88,17 @@ pub fn facts() -> HostFacts {
     HostFacts { noise: Some(noise::floor()), ..facts::collect() }
 }
 
-/// Writes answers, one at a time.
 struct Responder<W> {
     output: Mutex<W>,
     cache: Mutex<AnswerCache>,
 }
 
-/// Requests in progress, and the last answers.
 #[derive(Default)]
 struct AnswerCache {
     in_progress: BTreeSet<u64>,
     answers: VecDeque<Numbered<Answer>>,
 }
 
-/// The state of an incoming request.
 enum Admission {
     /// New; now in progress.
     New,
@@ -119,7 +117,6 @@ impl<W: Write> Responder<W> {
         if cache.in_progress.insert(id) { Admission::New } else { Admission::InProgress }
     }
 
-    /// Number of requests that are not answered yet.
     fn under_way(&self) -> usize {
         locked(&self.cache).in_progress.len()
     }
@@ -160,9 +157,7 @@ enum Work {
 
 struct Agent {
     receivers: BTreeMap<u64, Receiver>,
-    /// Senders that wait for the receiver's flows.
     waiting: BTreeMap<u64, WaitingSender>,
-    /// What ends the sends that are under way early.
     stops: BTreeMap<u64, Weak<AtomicBool>>,
     /// The readings of the processor times that are under way.
     cpu_watch: Option<CpuWatch>,
@@ -256,32 +251,24 @@ impl Agent {
             }
             Request::Listen { spec, address } => {
                 let (peers, ports) = self.doors();
-                let receiver =
-                    Receiver::listen_to(*spec, address, peers, &ports).map_err(|error| error.to_string())?;
-                Ok(self.receives(id, receiver))
+                Ok(self.receives(id, Receiver::listen_to(*spec, address, peers, &ports)?))
             }
             Request::Open { spec, address, to } => {
-                let receiver = opening::receiver(*spec, &address, to).map_err(|error| error.to_string())?;
-                Ok(self.receives(id, receiver))
+                Ok(self.receives(id, opening::receiver(*spec, &address, to)?))
             }
             Request::Wait { spec, address } => {
                 let (peers, ports) = self.doors();
-                let waiting = WaitingSender::listen(*spec, &address, peers, &ports)
-                    .map_err(|error| error.to_string())?;
+                let waiting = WaitingSender::listen(*spec, &address, peers, &ports)?;
                 let address = waiting.address;
                 self.waiting.insert(id, waiting);
                 Ok(Work::Listening(Answer::Listening { address }))
             }
-            Request::Send { spec, from, to, waiting } => {
-                let waiting = self.take_waiting(waiting)?;
+            Request::Send(arm) => {
+                let waiting = self.take_waiting(arm.waiting)?;
                 let stop = Arc::new(AtomicBool::new(false));
                 self.stops.retain(|_, stop| stop.strong_count() > 0);
                 self.stops.insert(id, Arc::downgrade(&stop));
-                Ok(Work::Lasting(Box::new(move || {
-                    let side = sender::run_until(&spec, from, to, waiting, &stop)
-                        .map_err(|error| error.to_string())?;
-                    Ok(Answer::Done(Box::new(side)))
-                })))
+                reports(move || sender::run_arm(arm, Run { waiting, stop: Some(&stop), turn: None }))
             }
             Request::Stop { send } => {
                 // One that has ended needs no more.
@@ -298,14 +285,10 @@ impl Agent {
                 let arms = arms.into_iter().map(with_flows).collect::<Result<Vec<_>, String>>()?;
                 Ok(Work::Lasting(Box::new(move || arms::send_in_turns(arms, seed).map(Answer::ArmsDone))))
             }
-            Request::SendInSlots { arm: SendArm { spec, from, to, waiting }, timetable } => {
-                let waiting = self.take_waiting(waiting)?;
-                Ok(Work::Lasting(Box::new(move || {
-                    let turn = Turn::in_slots(timetable).map_err(|error| error.to_string())?;
-                    let side = sender::run_arm(&spec, from, to, waiting, Some(turn))
-                        .map_err(|error| error.to_string())?;
-                    Ok(Answer::Done(Box::new(side)))
-                })))
+            Request::SendInSlots { arm, timetable } => {
+                let waiting = self.take_waiting(arm.waiting)?;
+                let turn = Turn::in_slots(timetable).map_err(|error| error.to_string())?;
+                reports(move || sender::run_arm(arm, Run { waiting, turn: Some(turn), stop: None }))
             }
             Request::Collect { listen } if self.waiting.remove(&listen).is_some() => {
                 self.activity.end(listen);
@@ -318,10 +301,7 @@ impl Agent {
                     .remove(&listen)
                     .ok_or("unknown receiver: no `listen` request came before")?;
                 self.activity.end(listen);
-                Ok(Work::Lasting(Box::new(move || {
-                    let side = receiver.collect().map_err(|error| error.to_string())?;
-                    Ok(Answer::Done(Box::new(side)))
-                })))
+                reports(move || receiver.collect())
             }
         }
     }
@@ -347,6 +327,11 @@ impl Agent {
         self.activity.end(id);
         Ok(Some(waiting))
     }
+}
+
+/// Work whose answer is a report.
+fn reports(work: impl FnOnce() -> Result<HostReport, EngineError> + Send + 'static) -> Result<Work, String> {
+    Ok(Work::Lasting(Box::new(move || Ok(Answer::Done(Box::new(work()?))))))
 }
 
 /// Runs the work. A panic becomes a failure answer; otherwise the request would get no answer.

@@ -56,16 +56,6 @@ impl Permission {
                 *address = own.clone();
             }
         };
-        // Of a coordinator behind address translation, this host sees another address.
-        let seen_here = |to: &mut SocketAddr, waiting: Option<u64>| {
-            let is_it = |peer: &&ScopedAddr| peer.ip().is_ipv4() == to.is_ipv4() && !peer.is_link_local();
-            if waiting.is_some()
-                && !limits.peers.hold(&to.ip().into())
-                && let Some(peer) = limits.peers.addresses.iter().find(is_it)
-            {
-                to.set_ip(peer.ip());
-            }
-        };
         match &mut request {
             Request::Listen { address, .. } | Request::Wait { address, .. } => {
                 let is_it = |own: &&ScopedAddr| own.ip().is_ipv4() == address.ip().is_ipv4();
@@ -75,24 +65,18 @@ impl Permission {
                 }
             }
             Request::Open { address, .. } => complete(address),
-            Request::Send { from, to, waiting, .. } => {
-                complete(from);
-                seen_here(to, *waiting);
+            _ => {}
+        }
+        // Of a coordinator behind address translation, this host sees another address.
+        for SendArm { from, to, waiting, .. } in request.arms_mut() {
+            complete(from);
+            let is_it = |peer: &&ScopedAddr| peer.ip().is_ipv4() == to.is_ipv4() && !peer.is_link_local();
+            if waiting.is_some()
+                && !limits.peers.hold(&to.ip().into())
+                && let Some(peer) = limits.peers.addresses.iter().find(is_it)
+            {
+                to.set_ip(peer.ip());
             }
-            Request::SendInTurns { arms, .. } => arms.iter_mut().for_each(|arm| {
-                complete(&mut arm.from);
-                seen_here(&mut arm.to, arm.waiting);
-            }),
-            Request::SendInSlots { arm, .. } => complete(&mut arm.from),
-            Request::Hello { .. }
-            | Request::Facts
-            | Request::NoiseFloor
-            | Request::WatchCpu
-            | Request::CpuBetween { .. }
-            | Request::Count { .. }
-            | Request::Clock
-            | Request::Collect { .. }
-            | Request::Stop { .. } => {}
         }
         request
     }
@@ -108,24 +92,10 @@ impl Permission {
                 self.check_target(spec, address, *to)?;
                 self.check_own(address)
             }
-            Request::Send { spec, from, to, .. } => self.check_send(spec, from, *to, sending),
-            Request::SendInTurns { arms, .. } => arms
-                .iter()
-                .try_for_each(|SendArm { spec, from, to, .. }| self.check_send(spec, from, *to, sending)),
-            Request::SendInSlots { arm: SendArm { spec, from, to, .. }, timetable } => {
-                check_timetable(timetable)?;
-                self.check_send(spec, from, *to, sending)
-            }
-            Request::Hello { .. }
-            | Request::Facts
-            | Request::NoiseFloor
-            | Request::WatchCpu
-            | Request::CpuBetween { .. }
-            | Request::Count { .. }
-            | Request::Clock
-            | Request::Collect { .. }
-            | Request::Stop { .. } => Ok(()),
-        }
+            Request::SendInSlots { timetable, .. } => check_timetable(timetable),
+            _ => Ok(()),
+        }?;
+        request.arms().iter().try_for_each(|arm| self.check_send(arm, sending))
     }
 
     fn check_own(&self, address: &ScopedAddr) -> Result<(), String> {
@@ -157,14 +127,9 @@ impl Permission {
         Ok(Some(limits))
     }
 
-    fn check_send(
-        &self,
-        spec: &TrialSpec,
-        from: &ScopedAddr,
-        to: SocketAddr,
-        sending: f64,
-    ) -> Result<(), String> {
-        let Some(limits) = self.check_target(spec, from, to)? else { return Ok(()) };
+    fn check_send(&self, arm: &SendArm, sending: f64) -> Result<(), String> {
+        let SendArm { spec, from, to, .. } = arm;
+        let Some(limits) = self.check_target(spec, from, *to)? else { return Ok(()) };
         let Some(most) = limits.most_bits_per_second else { return Ok(()) };
         match (spec.probe.probe, bits_per_second(spec)) {
             // As fast as the coordinator answers, and no faster.
@@ -221,16 +186,9 @@ fn bits_per_second(spec: &TrialSpec) -> Option<f64> {
     }
 }
 
-/// Bits of payload per second that a request sends on a schedule.
 pub(super) fn takes(request: &Request) -> f64 {
-    let of = |spec: &TrialSpec| bits_per_second(spec).unwrap_or(0.0);
-    match request {
-        Request::Send { spec, .. } => of(spec),
-        // One at a time.
-        Request::SendInTurns { arms, .. } => arms.iter().map(|arm| of(&arm.spec)).fold(0.0, f64::max),
-        Request::SendInSlots { arm, .. } => of(&arm.spec),
-        _ => 0.0,
-    }
+    // Of several arms, one sends at a time.
+    request.arms().iter().filter_map(|arm| bits_per_second(&arm.spec)).fold(0.0, f64::max)
 }
 
 /// Refuses socket options that change more of the host than the socket.

@@ -9,10 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it looks.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What is under way at an agent.
 #[derive(Debug, Clone)]
 pub(super) struct Activity(Arc<Mutex<State>>);
 
@@ -29,17 +27,14 @@ struct Lasting {
     began: Instant,
     /// How long it lasts, if that is known.
     lasts: Option<Duration>,
-    /// Rate of the payload that is sent, bits per second.
     bits_per_second: f64,
 }
 
 impl Activity {
-    /// Nothing is under way.
     pub(super) fn new() -> Self {
         Activity(Arc::new(Mutex::new(State { last: Instant::now(), under_way: BTreeMap::new() })))
     }
 
-    /// A request came.
     pub(super) fn asked(&self) {
         locked(&self.0).last = Instant::now();
     }
@@ -50,12 +45,10 @@ impl Activity {
         locked(&self.0).under_way.insert(id, lasting);
     }
 
-    /// What all requests under way send together, bits of payload per second.
     pub(super) fn bits_per_second(&self) -> f64 {
         locked(&self.0).under_way.values().map(|lasting| lasting.bits_per_second).sum()
     }
 
-    /// It has ended.
     pub(super) fn end(&self, id: u64) {
         let mut state = locked(&self.0);
         state.last = Instant::now();
@@ -94,17 +87,12 @@ impl Activity {
 /// How long what a request begins lasts: known of a trial by itself. A coordinator that is frozen then holds the agent
 /// no longer than one that waits for a frozen agent.
 pub(super) fn lasts(request: &Request) -> Option<Duration> {
-    match request {
-        Request::Listen { spec, .. }
-        | Request::Wait { spec, .. }
-        | Request::Open { spec, .. }
-        | Request::Send { spec, .. }
-            if spec.schedule.is_alone() =>
-        {
-            Some(longest(spec))
-        }
-        _ => None,
-    }
+    let spec = match request {
+        Request::Listen { spec, .. } | Request::Wait { spec, .. } | Request::Open { spec, .. } => spec,
+        Request::Send(arm) => &arm.spec,
+        _ => return None,
+    };
+    spec.schedule.is_alone().then(|| longest(spec))
 }
 
 #[cfg(test)]

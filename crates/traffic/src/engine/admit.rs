@@ -105,7 +105,6 @@ fn cut_short(error: io::Error) -> io::Result<usize> {
     if cfg!(windows) && error.raw_os_error() == Some(WSAEMSGSIZE) { Ok(0) } else { Err(error) }
 }
 
-/// Whether what waits at a socket begins with a header of this trial.
 fn is_of_trial(socket: &Socket, token: u32) -> io::Result<bool> {
     Ok(peeked(socket)?.is_some_and(|seen| Header::read(&seen, token).is_some()))
 }
@@ -208,7 +207,6 @@ fn connections(
     Ok((found, strays))
 }
 
-/// Whether something waits at a socket within the limit.
 fn is_readable(socket: &Socket, limit: Duration) -> io::Result<bool> {
     let mut entry = [PollEntry::new(socket, Interest::Readable)];
     sys::poll_sockets(&mut entry, limit)?;

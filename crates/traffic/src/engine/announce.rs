@@ -58,8 +58,7 @@ fn announce(spec: &TrialSpec, channels: &mut [Channel], end: Instant) -> io::Res
 /// A header without a message behind it, which shows whose a flow is.
 pub(crate) fn bare_header(token: u32, flow: u16, phase: Phase) -> [u8; HEADER_BYTES as usize] {
     let mut header = [0; HEADER_BYTES as usize];
-    Header { token, phase, markers_left: 0, slice: 0, flow, sequence: 0, sent_ns: sys::now_ns() }
-        .write(&mut header);
+    Header { token, phase, flow, sent_ns: sys::now_ns(), ..Header::default() }.write(&mut header);
     header
 }
 

@@ -1,7 +1,7 @@
 //! The senders of the arms of an interleaved trial.
 
 use crate::engine::opening::WaitingSender;
-use crate::engine::sender;
+use crate::engine::sender::{self, Run};
 use crate::engine::turns::{OtherArmFailed, Turns};
 use crate::error::EngineError;
 use crate::protocol::message::SendArm;
@@ -23,9 +23,9 @@ pub(crate) fn send_in_turns(
         let senders: Vec<_> = arms
             .into_iter()
             .enumerate()
-            .map(|(number, (SendArm { spec, from, to, .. }, waiting))| {
-                let turn = turns.of(number);
-                scope.spawn(move || sender::run_arm(&spec, from, to, waiting, Some(turn)))
+            .map(|(number, (arm, waiting))| {
+                let run = Run { waiting, turn: Some(turns.of(number)), stop: None };
+                scope.spawn(move || sender::run_arm(arm, run))
             })
             .collect();
         senders.into_iter().map(|sender| sender.join().expect("a sender does not panic")).collect()

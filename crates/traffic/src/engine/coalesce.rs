@@ -5,7 +5,6 @@ use crate::sys;
 use stacklab_model::{Io, Metric, Transport, TrialSpec};
 use std::time::Duration;
 
-/// Shortest and longest delay of a receive.
 const LEAST: Duration = Duration::from_micros(50);
 const MOST: Duration = Duration::from_millis(1);
 

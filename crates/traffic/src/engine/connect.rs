@@ -8,7 +8,7 @@ use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
 use crate::host::cpu::CpuWindow;
-use crate::stats::delay::{DelayRecorder, Variation};
+use crate::stats::delay::FlowDelays;
 use crate::sys;
 use socket2::Socket;
 use stacklab_model::{
@@ -22,7 +22,6 @@ use std::time::Duration;
 /// Consecutive refused connections after which the receiver counts as gone. A single refusal (about one in 100,000
 /// connections at this rate) is counted and the connection retried.
 const MOST_REFUSED: u32 = 10;
-/// How long one connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// The sender: opens a connection, closes it, opens the next. `from` has port 0.
@@ -36,11 +35,11 @@ pub(crate) fn open_connections(
     let mut sent = Sent::default();
     let mut last = None;
     if spec.probe.warmup_ns > 0 {
-        let mut unmeasured = DelayRecorder::new();
+        let mut unmeasured = FlowDelays::new();
         let warmup = Length::Time(spec.probe.warmup_ns);
         (sent.warmup, _) = open_phase((spec, from, to), warmup, stop, &mut unmeasured, &mut last)?;
     }
-    let mut times = DelayRecorder::new();
+    let mut times = FlowDelays::new();
     let mut cpu = CpuWindow::new(spec.cpu_scope);
     cpu.open();
     sent.first_ns = sys::now_ns();
@@ -54,7 +53,7 @@ pub(crate) fn open_connections(
     let endpoint = endpoint::observe(&last, None)?;
     Ok(HostReport {
         sent,
-        delays: times.finish(std::iter::empty()),
+        delays: times.finish(),
         delay_points: Some(DelayPoints::between(Point::Call, Point::Call)),
         cpu: cpu.finish(),
         tcp: sys::tcp_info(&last).ok(),
@@ -70,12 +69,12 @@ fn open_phase(
     (spec, from, to): (&TrialSpec, SocketAddr, SocketAddr),
     length: Length,
     stop: Option<&AtomicBool>,
-    times: &mut DelayRecorder,
+    times: &mut FlowDelays,
     last: &mut Option<Socket>,
 ) -> Result<(u64, u64), EngineError> {
     let (mut refused, mut in_a_row) = (0, 0);
     let mut pacer = Pacer::start(Pacing::Flood, length).stopped_by(stop);
-    let (mut opened, mut order) = (0, Variation::default());
+    let mut opened = 0;
     while pacer.next_slot(opened, 1).is_some() {
         let socket = open_socket::open(spec, from)?;
         let connected = || -> io::Result<u64> {
@@ -99,7 +98,7 @@ fn open_phase(
                 .map_err(|error| unreached(error, to))
                 .attempt(|| format!("connect from {} to {to}", ScopedAddr::from(from)))?,
         };
-        times.record(connected, &mut order);
+        times.record(connected);
         (opened, in_a_row) = (opened + 1, 0);
         *last = Some(socket);
     }

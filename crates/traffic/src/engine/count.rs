@@ -30,22 +30,18 @@ const LATE_NS: Nanos = 5_000_000_000;
 /// How long a closed loop waits for an answer before it sends the next message.
 const ANSWER_LIMIT_NS: Nanos = 1_000_000_000;
 
-/// State that the receiving threads of one trial share.
 pub(crate) struct SharedState<'a> {
-    /// Set by whoever knows that the sender has ended.
     ended: &'a AtomicBool,
     /// The first measured arrival on any thread; 0 before it.
     first_ns: AtomicU64,
 }
 
 impl<'a> SharedState<'a> {
-    /// The initial state: nothing has arrived.
     pub(crate) fn new(ended: &'a AtomicBool) -> Self {
         SharedState { ended, first_ns: AtomicU64::new(0) }
     }
 }
 
-/// Counts arrivals on one thread.
 pub(crate) struct ArrivalCounter<'a> {
     shared: &'a SharedState<'a>,
     received: Received,
@@ -61,7 +57,6 @@ pub(crate) struct ArrivalCounter<'a> {
     delays: DelayRecorder,
     series: Series,
     held_back: HeldBack,
-    /// The slices of an interleaved trial.
     slices: Option<SliceCounter>,
     /// Open over the measured arrivals, if their CPU time counts.
     cpu: Option<CpuWindow>,
@@ -78,9 +73,7 @@ pub(crate) struct ArrivalCounter<'a> {
     whole: bool,
     /// Whether arrivals are echo replies, which carry a reflect time.
     answers: bool,
-    /// Clock offset added to the sender's time.
     clock_offset_ns: i64,
-    /// Whether arrival times are known.
     timed: bool,
 }
 
@@ -97,7 +90,6 @@ struct Flow {
 }
 
 impl Flow {
-    /// A flow without arrivals, one of `flows`.
     fn new(flows: u32) -> Self {
         Flow {
             window: SequenceWindow::new(flows),
@@ -111,7 +103,6 @@ impl Flow {
     }
 }
 
-/// What was counted.
 #[derive(Default)]
 pub(crate) struct Counted {
     /// Arrivals.
@@ -160,7 +151,6 @@ impl<'a> ArrivalCounter<'a> {
         }
     }
 
-    /// Counts the host's CPU time too.
     pub(crate) fn with_cpu_time(mut self, scope: CpuScope) -> Self {
         self.cpu = Some(CpuWindow::new(scope));
         self
@@ -180,7 +170,6 @@ impl<'a> ArrivalCounter<'a> {
         answered
     }
 
-    /// Adds another thread's counts of the same trial.
     pub(crate) fn join(&mut self, other: ArrivalCounter<'_>) {
         let (received, more) = (&mut self.received, other.received);
         if received.first_ns == 0 || more.first_ns > 0 && more.first_ns < received.first_ns {
@@ -214,7 +203,6 @@ impl<'a> ArrivalCounter<'a> {
         }
     }
 
-    /// What was counted.
     pub(crate) fn finish(self) -> Counted {
         let ArrivalCounter { mut received, delays, series, slices, cpu, flows, clock_offset_ns, .. } = self;
         if clock_offset_ns != 0 {

@@ -41,7 +41,7 @@ impl ForeignFormat {
             ForeignFormat::Datagrams { read, .. } => read(message)?,
         };
         let Numbered { sequence, sent_ns } = numbered;
-        Some(Header { token, phase: Phase::Measured, markers_left: 0, slice: 0, flow: 0, sequence, sent_ns })
+        Some(Header { token, phase: Phase::Measured, sequence, sent_ns, ..Header::default() })
     }
 
     /// Whether messages have no ends.

@@ -15,9 +15,10 @@ use stacklab_model::HEADER_BYTES;
 const LEN: usize = HEADER_BYTES as usize;
 
 /// What a message belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Traffic before the measured window; counted apart.
+    #[default]
     Warmup,
     /// The measured window.
     Measured,
@@ -28,7 +29,7 @@ pub enum Phase {
 }
 
 /// A message's header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Header {
     /// Token of the trial.
     pub token: u32,

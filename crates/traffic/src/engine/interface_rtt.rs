@@ -3,7 +3,7 @@
 use crate::engine::header::Phase;
 use crate::engine::socket::Channel;
 use crate::engine::stamp_clock::StampClock;
-use crate::stats::delay::{DelayRecorder, Variation};
+use crate::stats::delay::FlowDelays;
 use crate::sys::{self, Nanos, RecvMeta, TxTimestamp};
 use socket2::Socket;
 use stacklab_model::{Delays, Metric, Point, Transport, TrialSpec};
@@ -16,34 +16,11 @@ const LIMIT: Duration = Duration::from_millis(20);
 /// Watches the messages of a closed loop: one is outstanding at a time.
 pub(crate) struct InterfaceRtt<'a> {
     socket: &'a Socket,
-    /// Messages sent so far, in the kernel's numbering.
     sent: u32,
-    by_kernel: RttRecorder,
+    by_kernel: FlowDelays,
     /// Round trips by hardware timestamps; `None` once one timestamp was missing.
-    by_interface: Option<RttRecorder>,
+    by_interface: Option<FlowDelays>,
     clock: StampClock,
-}
-
-/// Round trips by one clock.
-struct RttRecorder {
-    recorder: DelayRecorder,
-    order: Variation,
-}
-
-impl RttRecorder {
-    fn new() -> Self {
-        RttRecorder { recorder: DelayRecorder::new(), order: Variation::default() }
-    }
-
-    fn note(&mut self, phase: Phase, left: Nanos, arrived: Option<Nanos>) {
-        if let (Phase::Measured, Some(arrived)) = (phase, arrived) {
-            self.recorder.record(arrived.saturating_sub(left), &mut self.order);
-        }
-    }
-
-    fn finish(self) -> Option<Delays> {
-        self.recorder.finish(std::iter::once(&self.order))
-    }
 }
 
 impl<'a> InterfaceRtt<'a> {
@@ -65,8 +42,8 @@ impl<'a> InterfaceRtt<'a> {
         InterfaceRtt {
             socket,
             sent: 0,
-            by_kernel: RttRecorder::new(),
-            by_interface: Some(RttRecorder::new()),
+            by_kernel: FlowDelays::new(),
+            by_interface: Some(FlowDelays::new()),
             clock: StampClock::new(),
         }
     }
@@ -86,6 +63,11 @@ impl<'a> InterfaceRtt<'a> {
         answer: RecvMeta,
         mut next: impl FnMut() -> io::Result<(u32, TxTimestamp)>,
     ) -> io::Result<()> {
+        let note = |trips: &mut FlowDelays, left: Nanos, arrived: Option<Nanos>| {
+            if let (Phase::Measured, Some(arrived)) = (phase, arrived) {
+                trips.record(arrived.saturating_sub(left));
+            }
+        };
         let last = self.sent;
         self.sent = self.sent.wrapping_add(1);
         // The software timestamp comes first.
@@ -95,12 +77,12 @@ impl<'a> InterfaceRtt<'a> {
             match next() {
                 Ok((number, _)) if number != last => {}
                 Ok((_, TxTimestamp::Software(left))) => {
-                    self.by_kernel.note(phase, left, answer.software_rx_ns);
+                    note(&mut self.by_kernel, left, answer.software_rx_ns);
                     awaits_kernel = false;
                 }
                 Ok((_, TxTimestamp::Hardware(left))) => {
                     if let Some(trips) = &mut self.by_interface {
-                        trips.note(phase, left, answer.hardware_rx_ns);
+                        note(trips, left, answer.hardware_rx_ns);
                     }
                     awaits_interface = false;
                 }
@@ -120,7 +102,7 @@ impl<'a> InterfaceRtt<'a> {
     /// without round trips.
     pub(crate) fn finish(self) -> Option<(Delays, Point)> {
         let by_kernel = self.by_kernel.finish()?;
-        let by_interface = self.by_interface.and_then(RttRecorder::finish);
+        let by_interface = self.by_interface.and_then(FlowDelays::finish);
         let all = by_interface.filter(|trips| trips.buckets.count() == by_kernel.buckets.count());
         Some(all.map_or((by_kernel, Point::Kernel), |trips| (trips, Point::Interface)))
     }

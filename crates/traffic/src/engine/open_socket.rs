@@ -9,7 +9,6 @@ use stacklab_model::{ScopedAddr, Transport, TrialSpec};
 use std::io;
 use std::net::SocketAddr;
 
-/// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
 /// Opens a socket of the trial's family and transport, bound to the host's own address with port 0, never IPv4-mapped.
@@ -70,7 +69,6 @@ pub(crate) fn listen(
         .attempt(|| format!("listen for {} on {}", spec.transport, ScopedAddr::from(address)))
 }
 
-/// What to do where nothing reaches a port.
 pub(crate) fn firewall_hint(transport: Transport, port: u16) -> String {
     format!(
         "does a firewall on the way drop {transport} to port {port}? Let it through, or have the agent listen on an open one: `stacklab agent --listen --data-port PORT`"

@@ -243,7 +243,6 @@ fn until_answered(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) ->
     Ok(strays)
 }
 
-/// The opening message of a flow.
 fn opening(token: u32, flow: u16) -> [u8; OPENING_BYTES] {
     bare_header(token, flow, Phase::Open)
 }
@@ -251,8 +250,9 @@ fn opening(token: u32, flow: u16) -> [u8; OPENING_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::sender;
+    use crate::engine::sender::{self, Run};
     use crate::fixtures;
+    use crate::protocol::message::SendArm;
     use stacklab_model::{Family, HostReport, Length, Pacing, Probe};
 
     fn spec(family: Family, transport: Transport, probe: Probe, flows: u32) -> TrialSpec {
@@ -273,7 +273,8 @@ mod tests {
         let own: ScopedAddr = spec.family.loopback().into();
         let waiting = waiting(spec, None);
         let receiver = receiver(spec.clone(), &own, waiting.address).unwrap();
-        let sent = sender::run_arm(spec, own, receiver.address, Some(waiting), None).unwrap();
+        let arm = SendArm { spec: Box::new(spec.clone()), from: own, to: receiver.address, waiting: None };
+        let sent = sender::run_arm(arm, Run { waiting: Some(waiting), ..Run::default() }).unwrap();
         [sent, receiver.collect().unwrap()]
     }
 

@@ -1,6 +1,6 @@
 //! Pacing: when the next message is sent.
 
-use crate::stats::delay::{DelayRecorder, Variation};
+use crate::stats::delay::FlowDelays;
 use crate::sys::{self, LEAST_SLEEP_NS, Nanos};
 use stacklab_model::{Delays, Length, Pacing};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,6 @@ const CATCH_UP_NS: (Nanos, Nanos) = (100_000_000, 1_000_000_000);
 /// How long a sender that may be stopped sleeps at once.
 const STOP_LOOK_NS: Nanos = 20_000_000;
 
-/// Permission to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SendSlot {
     /// When the first message should leave.
@@ -26,34 +25,30 @@ pub(crate) struct SendSlot {
 
 /// Pacing error: how long after its schedule each message was sent.
 pub(crate) struct PacingError {
-    recorder: DelayRecorder,
-    order: Variation,
+    delays: FlowDelays,
     most_ns: Nanos,
 }
 
 impl PacingError {
     fn new() -> Self {
-        PacingError { recorder: DelayRecorder::new(), order: Variation::default(), most_ns: 0 }
+        PacingError { delays: FlowDelays::new(), most_ns: 0 }
     }
 
-    /// Maximum pacing error, nanoseconds.
     pub(crate) fn most_ns(&self) -> Nanos {
         self.most_ns
     }
 
-    /// Adds another thread's pacing error.
     pub(crate) fn join(&mut self, other: &PacingError) {
-        self.recorder.join(&other.recorder);
+        self.delays.all.join(&other.delays.all);
         self.most_ns = self.most_ns.max(other.most_ns);
     }
 
     /// The distribution; `None` if no message was sent.
     pub(crate) fn finish(self) -> Option<Delays> {
-        self.recorder.finish(std::iter::once(&self.order))
+        self.delays.finish()
     }
 }
 
-/// The send times of one phase.
 pub(crate) struct Pacer<'a> {
     start_ns: Nanos,
     /// Nanoseconds between messages on a schedule; 0 where there is none.
@@ -66,14 +61,12 @@ pub(crate) struct Pacer<'a> {
     /// No message is sent before this time: after a late message, the next one does not follow at once.
     not_before_ns: Nanos,
     pacing_error: Option<PacingError>,
-    /// Set by whoever ends the phase early.
     stop: Option<&'a AtomicBool>,
     /// Whether this host has a single processor. Spinning would then starve the other hosts on it.
     only_processor: bool,
 }
 
 impl<'a> Pacer<'a> {
-    /// A phase that starts now.
     pub(crate) fn start(pacing: Pacing, length: Length) -> Self {
         let gap_ns = match pacing {
             Pacing::Schedule(per_second) => 1e9 / per_second,
@@ -114,7 +107,6 @@ impl<'a> Pacer<'a> {
         Pacer { limit_ns: self.limit_ns.min(limit_ns), ..self }
     }
 
-    /// When the phase ends in any case.
     pub(crate) fn ends_ns(&self) -> Nanos {
         self.start_ns.saturating_add(self.limit_ns)
     }
@@ -129,7 +121,6 @@ impl<'a> Pacer<'a> {
         (self.gap_ns > 0.0).then_some(due.min(end))
     }
 
-    /// The phase also ends when this is set.
     pub(crate) fn stopped_by(self, stop: Option<&'a AtomicBool>) -> Self {
         Pacer { stop, ..self }
     }
@@ -174,7 +165,7 @@ impl<'a> Pacer<'a> {
     pub(crate) fn sent(&mut self, slot: SendSlot) {
         if let Some(pacing_error) = &mut self.pacing_error {
             let late = slot.now - slot.due;
-            pacing_error.recorder.record(late, &mut pacing_error.order);
+            pacing_error.delays.record(late);
             pacing_error.most_ns = pacing_error.most_ns.max(late);
             self.not_before_ns = slot.now + (self.gap_ns / 2.0) as Nanos;
         }

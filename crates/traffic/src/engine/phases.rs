@@ -36,7 +36,6 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// How often a sender looks whether its path is empty.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// Result of the sending threads.
 pub(crate) struct Finished {
     /// Messages sent.
     pub sent: Sent,
@@ -57,7 +56,6 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// Adds two results.
     pub(crate) fn join(mut self, other: Finished) -> Finished {
         let (sent, more) = (&mut self.sent, &other.sent);
         sent.warmup += more.warmup;
@@ -140,7 +138,6 @@ impl<'a> Sending<'a> {
         })
     }
 
-    /// Its phases also end when this is set.
     pub(crate) fn stopped_by(self, stop: Option<&'a AtomicBool>) -> Self {
         Sending { stop, ..self }
     }
@@ -230,7 +227,6 @@ impl<'a> Sending<'a> {
         Ok(())
     }
 
-    /// Sends one slice, and empties the path.
     fn slice(
         &mut self,
         round: u32,
@@ -292,7 +288,6 @@ impl<'a> Sending<'a> {
         Ok(empty_ns)
     }
 
-    /// Adds what a part of the measured phase sent.
     fn count(&mut self, part: SendReport) {
         let sent = &mut self.sent;
         if sent.measured == 0 {
@@ -343,15 +338,9 @@ impl<'a> Sending<'a> {
         self.tx.wait_until(self.ends_ns);
         let markers = if self.spec.transport == Transport::Udp { UDP_MARKERS } else { 1 };
         for markers_left in (0..markers).rev() {
-            self.sent.markers += self.tx.mark_end(Header {
-                token: self.spec.token,
-                phase: Phase::End,
-                markers_left,
-                slice: 0,
-                flow: 0,
-                sequence: 0,
-                sent_ns: sys::now_ns(),
-            })?;
+            let (token, phase, sent_ns) = (self.spec.token, Phase::End, sys::now_ns());
+            let marker = Header { token, phase, markers_left, sent_ns, ..Header::default() };
+            self.sent.markers += self.tx.mark_end(marker)?;
             if markers_left > 0 {
                 thread::sleep(MARKER_PAUSE);
             }

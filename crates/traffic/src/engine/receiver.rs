@@ -32,7 +32,6 @@ use std::thread::{self, JoinHandle};
 /// Result of a receiver thread: its report, and the sockets, which stay open until it is collected.
 pub(super) type Attended = Result<(HostReport, Vec<Channel>), EngineError>;
 
-/// A listening or connected receiver.
 pub(crate) struct Receiver {
     /// Where it listens.
     pub address: SocketAddr,
@@ -49,7 +48,6 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    /// Listens for anybody.
     #[cfg(test)]
     pub(crate) fn listen(spec: TrialSpec, address: std::net::IpAddr) -> Result<Self, EngineError> {
         Self::listen_to(spec, address, None, &DataPorts::default())

@@ -8,20 +8,16 @@ use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};
 use stacklab_model::{Io, Transport};
 use std::io;
 
-/// Bytes read at once from a stream.
 const STREAM_BUFFER: usize = 256 * 1024;
-/// Datagrams per recvmmsg.
 const MOST_AT_ONCE: usize = 64;
 /// The same with GRO.
 const MAX_GRO_DATAGRAMS: usize = 16;
-/// Largest GRO datagram, bytes.
 const MAX_GRO_BYTES: usize = 65_535;
 
 /// Thresholds of little and much data for one receive of a stream, bytes. Any TCP window is larger.
 const LITTLE: usize = 16 << 10;
 const MUCH: usize = 32 << 10;
 
-/// Result of one receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RxStatus {
     /// Data was received.
@@ -48,7 +44,6 @@ struct Streams {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// The stream in the buffer.
     current: usize,
     /// The partial message of each other stream: its length, and one buffer for all of them. Pages never written to
     /// take no memory.
@@ -72,15 +67,12 @@ struct Datagrams {
     count: usize,
     place: usize,
     offset: usize,
-    /// When the last receive returned.
     received_ns: Nanos,
     clock: StampClock,
     /// Whether arrival times are kernel timestamps.
     stamped: bool,
-    /// Whether receives are coalesced.
     coalesces: bool,
     coalescer: Coalescer,
-    /// Control messages of the last message.
     meta: RecvMeta,
     /// Readiness of several sockets; a single one blocks in its receives.
     ready: Option<Ready>,
@@ -120,7 +112,6 @@ impl<'a> RxBatch<'a> {
         Ok(RxBatch { channels, arrivals })
     }
 
-    /// Receives once.
     pub(crate) fn fill(&mut self) -> io::Result<RxStatus> {
         let several = self.channels.len() > 1;
         let filled = match &mut self.arrivals {
@@ -173,7 +164,6 @@ impl<'a> RxBatch<'a> {
         self.channels[0].transport == Transport::Tcp
     }
 
-    /// The format of the messages, if they are another program's.
     pub(crate) fn foreign(&self) -> Option<ForeignFormat> {
         self.channels[0].foreign
     }
@@ -324,7 +314,6 @@ impl Datagrams {
     }
 }
 
-/// Readiness of several sockets.
 fn watched(channels: &[Channel]) -> io::Result<Option<Ready>> {
     let sockets = channels.iter().map(|channel| &channel.socket);
     (channels.len() > 1).then(|| Ready::watch(sockets, Interest::Readable)).transpose()

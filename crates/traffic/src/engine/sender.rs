@@ -20,9 +20,10 @@ use crate::host::counters::Snapshot;
 use crate::host::cpu;
 use crate::host::socket_memory::SocketMemory;
 use crate::host::zone;
+use crate::protocol::message::SendArm;
 use crate::sys::{self, Nanos};
 use stacklab_model::{
-    DelayPoints, HostReport, Metric, Point, Probe, Role, ScopedAddr, Slice, TcpInfo, Transport, TrialSpec,
+    DelayPoints, HostReport, Metric, Point, Probe, Role, ScopedAddr, TcpInfo, Transport, TrialSpec,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -31,53 +32,41 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Sampling period of the smoothed round-trip time.
 const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
-/// Runs the sender of a trial, from the address `from` to a listening receiver. If both are link-local, the zone of
-/// `from` is that of both.
+/// How a sender runs, but for its trial and its addresses.
+#[derive(Default)]
+pub(crate) struct Run<'a> {
+    /// The flows that the receiver has opened, if it does.
+    pub waiting: Option<WaitingSender>,
+    /// The turns of an arm of an interleaved trial, which sends in them only. Only streams and echoes can.
+    pub turn: Option<Turn<'a>>,
+    /// Ends the trial early: what was sent until then is the whole trial.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+/// Runs the sender of a trial, from an own address to a listening receiver. If both are link-local, the zone of the
+/// own one is that of both.
+pub(crate) fn run_arm(arm: SendArm, run: Run<'_>) -> Result<HostReport, EngineError> {
+    run_all(&arm.spec, arm.from, arm.to, run)
+}
+
 #[cfg(test)]
 pub(crate) fn run(
     spec: &TrialSpec,
     from: impl Into<ScopedAddr>,
     to: SocketAddr,
 ) -> Result<HostReport, EngineError> {
-    run_all(spec, from, to, (None, None), None)
-}
-
-/// The same, over flows that the receiver has opened, if it does, until this is set: what was sent until then is the
-/// whole trial.
-pub(crate) fn run_until(
-    spec: &TrialSpec,
-    from: impl Into<ScopedAddr>,
-    to: SocketAddr,
-    waiting: Option<WaitingSender>,
-    stop: &AtomicBool,
-) -> Result<HostReport, EngineError> {
-    run_all(spec, from, to, (waiting, None), Some(stop))
-}
-
-/// The same over flows that the receiver has opened, if it does; and for an arm of an interleaved trial, which sends in
-/// its turns only. Only streams and echoes can.
-pub(crate) fn run_arm(
-    spec: &TrialSpec,
-    from: impl Into<ScopedAddr>,
-    to: SocketAddr,
-    waiting: Option<WaitingSender>,
-    turn: Option<Turn<'_>>,
-) -> Result<HostReport, EngineError> {
-    run_all(spec, from, to, (waiting, turn), None)
+    run_all(spec, from.into(), to, Run::default())
 }
 
 fn run_all(
     spec: &TrialSpec,
-    from: impl Into<ScopedAddr>,
+    given: ScopedAddr,
     to: SocketAddr,
-    (waiting, turn): (Option<WaitingSender>, Option<Turn<'_>>),
-    stop: Option<&AtomicBool>,
+    Run { waiting, turn, stop }: Run<'_>,
 ) -> Result<HostReport, EngineError> {
     sys::precise_timers();
-    let given = from.into();
     let (from, to) = match &waiting {
         Some(waiting) => (waiting.address, to),
         None => zone::ends(&given, to).attempt(|| format!("send from {given} to {to}"))?,
@@ -104,14 +93,14 @@ fn run_all(
     }
     let channels = channels;
     black_hole::guarded(spec, &channels, to, || {
-        on_flows(spec, [from, to], &channels, &groups, (before, memory), (turn, stop))
+        on_flows(spec, (from, to), &channels, &groups, (before, memory), (turn, stop))
     })
 }
 
 /// Sends on the flows. What was counted before is that of the whole host.
 fn on_flows(
     spec: &TrialSpec,
-    [from, to]: [SocketAddr; 2],
+    (from, to): (SocketAddr, SocketAddr),
     channels: &[Channel],
     groups: &[Range<usize>],
     (before, memory): (Snapshot, SocketMemory),
@@ -184,11 +173,15 @@ fn on_flows(
         counters.0.insert("socket.zerocopy_copied".to_owned(), copied);
     }
     let Counted { received, delays, series, slices: answered, .. } = counter.finish();
-    let (slices, cpu) = if spec.schedule.is_alone() {
-        (Vec::new(), report.cpu.finish())
+    let cpu = if spec.schedule.is_alone() {
+        report.cpu.finish()
     } else {
-        (with_delays(report.slices.clone(), &answered), cpu::of_slices(&report.slices, report.cpu_parts))
+        cpu::of_slices(&report.slices, report.cpu_parts)
     };
+    let mut slices = report.slices;
+    for (slice, answered) in slices.iter_mut().zip(&answered) {
+        (slice.delay_ns, slice.jitter_ns) = (answered.delay_ns, answered.jitter_ns);
+    }
     // Replies are timestamped when the program receives them.
     let left = if spec.probe.probe == Probe::EchoOpenLoop { Point::Schedule } else { Point::Call };
     let delay_points = delays.is_some().then(|| DelayPoints::between(left, Point::Call));
@@ -211,14 +204,6 @@ fn on_flows(
         peak_rss_kib: sys::peak_rss_kib(),
         ..HostReport::new(Role::Sender, endpoint)
     })
-}
-
-/// The slices that a sender sent, with the delays of their answers.
-fn with_delays(mut sent: Vec<Slice>, answered: &[Slice]) -> Vec<Slice> {
-    for (slice, answered) in sent.iter_mut().zip(answered) {
-        (slice.delay_ns, slice.jitter_ns) = (answered.delay_ns, answered.jitter_ns);
-    }
-    sent
 }
 
 /// The flows of each sending thread. In turns, one thread sends all.

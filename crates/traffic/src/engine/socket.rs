@@ -15,13 +15,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long one connection may take to open.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum messages per call.
 const MOST_AT_ONCE: usize = 32;
 /// The same in a GSO batch: what each kernel with UDP_SEGMENT takes (UDP_MAX_SEGMENTS was 64 before Linux 6.9).
 const MAX_GSO_SEGMENTS: usize = 64;
-/// Largest GSO batch, bytes.
 const MAX_GSO_BYTES: usize = 65_000;
 /// Receive buffer of a UDP stream, bytes: several milliseconds of a flood, so that a receiver that was briefly not
 /// scheduled loses nothing.
@@ -42,13 +40,10 @@ pub(crate) struct Channel {
     /// Whether the kernel timestamps a datagram, or the last packet of a stream's receive. Otherwise the arrival time
     /// is when the receive returned.
     pub(crate) stamped: bool,
-    /// Whether receives are coalesced.
     pub(crate) coalesces: bool,
-    /// Whether messages may share segments.
     pub(crate) shares_segments: bool,
     /// Whether one call sends several messages as one piece, because sendmmsg would skip bytes.
     joins: bool,
-    /// Whether UDP_GRO is on.
     pub(crate) gro: bool,
     /// Flags of sends; end markers use plain or MSG_EOR flags.
     pub(crate) flags: c_int,
@@ -80,7 +75,6 @@ impl Channel {
         Channel::new(spec, socket)
     }
 
-    /// Wraps a connected socket.
     pub(crate) fn new(spec: &TrialSpec, socket: Socket) -> Result<Self, EngineError> {
         let attempt = || format!("prepare a {} socket for {} I/O", spec.transport, spec.io);
         let message_bytes = spec.message_bytes as usize;
@@ -331,7 +325,6 @@ impl Channel {
     }
 }
 
-/// What the kernel took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// Messages, including a partly sent last one.

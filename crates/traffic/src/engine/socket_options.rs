@@ -72,7 +72,6 @@ pub(crate) fn shares_segments(spec: &TrialSpec) -> bool {
     joinable && spec.is_flood() && spec.io == Io::Sendmmsg && spec.tuning.nodelay.is_none()
 }
 
-/// Sets TCP_NODELAY on a connected or accepted socket.
 pub(crate) fn set_connected(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     let nodelay = spec.tuning.nodelay.unwrap_or(!shares_segments(spec));
     socket.set_tcp_nodelay(nodelay).named("TCP_NODELAY", &nodelay)
@@ -118,12 +117,10 @@ pub(crate) fn destination(socket: &Socket, spec: &TrialSpec, to: SocketAddr) -> 
     Ok(to.into())
 }
 
-/// The requested flow label, if any.
 fn label(spec: &TrialSpec) -> Option<u32> {
     spec.tuning.flow_label.filter(|label| *label > 0 && spec.family == Family::Ipv6)
 }
 
-/// Reads the options back.
 pub(crate) fn read_back(socket: &Socket, family: Family, transport: Transport) -> SocketOptions {
     let is_tcp = transport == Transport::Tcp;
     let bytes = |size: io::Result<usize>| size.ok().and_then(|size| u32::try_from(size).ok());
@@ -139,7 +136,6 @@ pub(crate) fn read_back(socket: &Socket, family: Family, transport: Transport) -
     }
 }
 
-/// Names the option that the kernel refused.
 trait Named<T> {
     fn named(self, option: &str, value: &impl std::fmt::Display) -> io::Result<T>;
 }

@@ -19,7 +19,6 @@ const MORE_NS: Nanos = 8_000_000_000;
 pub(crate) struct OtherArmFailed;
 
 impl OtherArmFailed {
-    /// Whether this is why a call failed.
     pub(crate) fn is(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|source| source.is::<OtherArmFailed>())
     }
@@ -35,9 +34,7 @@ pub(crate) struct Turns {
 
 #[derive(Default)]
 struct State {
-    /// Turns that have ended.
     ended: u64,
-    /// The longest slice that an arm needs.
     slice_ns: Nanos,
     /// The lowest rate at which an arm flooded, messages per second.
     flood_rate: Option<f64>,
@@ -48,12 +45,9 @@ struct State {
     broken: bool,
 }
 
-/// One arm's place in the turns.
 pub(crate) struct Turn<'a> {
     order: Order<'a>,
-    /// Rounds in which this arm has had its turn.
     rounds: u64,
-    /// Whether the arm has had all of its turns.
     complete: bool,
 }
 
@@ -66,7 +60,6 @@ enum Order<'a> {
 }
 
 impl Turns {
-    /// Turns of this many arms.
     pub(crate) fn new(arms: usize, seed: u64) -> Self {
         Turns { arms, seed, state: Mutex::default(), changed: Condvar::new() }
     }
@@ -178,7 +171,6 @@ impl<'a> Turn<'a> {
         state.last_round == Some(self.rounds)
     }
 
-    /// Ends this arm's turn.
     pub(crate) fn pass(&mut self) {
         self.rounds += 1;
         if let Order::Passed { turns, .. } = &self.order {

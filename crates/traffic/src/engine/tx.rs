@@ -17,7 +17,6 @@ const LEAST_WAIT_NS: Nanos = 1_000_000;
 /// The flows of one thread, with buffers for the messages of one call.
 pub(crate) struct TxBatch<'a> {
     flows: Vec<Flow<'a>>,
-    /// The number of the first flow.
     first: u16,
     rooms: Vec<Batch>,
     room: usize,
@@ -38,7 +37,6 @@ pub(crate) type HeaderWriter<'a> = &'a dyn Fn(&Header, &mut [u8]);
 
 struct Flow<'a> {
     channel: &'a Channel,
-    /// Messages of the phase.
     messages: u64,
     /// A partly sent message: its header and how many bytes remain.
     rest: Option<(Header, usize)>,
@@ -53,7 +51,6 @@ pub(crate) struct FlowEnd {
     pub marker: usize,
 }
 
-/// Result of one send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TxResult {
     /// Messages sent, including a partly sent last one.
@@ -92,7 +89,6 @@ impl<'a> TxBatch<'a> {
         TxBatch { writer: Some(writer), ..self }
     }
 
-    /// How many messages there is room for.
     pub(crate) fn count(&self) -> usize {
         self.rooms[self.room].count()
     }
@@ -102,7 +98,6 @@ impl<'a> TxBatch<'a> {
         self.until_ns = until_ns;
     }
 
-    /// Resets the message counter.
     pub(crate) fn begin_phase(&mut self) {
         self.flows.iter_mut().for_each(|flow| flow.messages = 0);
     }
@@ -260,7 +255,6 @@ impl<'a> TxBatch<'a> {
         Ok(sent)
     }
 
-    /// How each flow ended.
     pub(crate) fn ends(&self) -> Vec<FlowEnd> {
         let end = |flow: &Flow<'_>| FlowEnd {
             rest: flow.rest.map_or(0, |(_, bytes)| bytes),

@@ -5,12 +5,10 @@ use socket2::Socket;
 use std::io;
 use std::time::Duration;
 
-/// How long a completion may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Tracks completions: the kernel numbers a socket's sends from 0 and reports which are complete.
 pub(crate) struct Zerocopy {
-    /// Sends so far.
     sent: u64,
     /// Completed sends, and how many of them were copied anyway.
     done: u64,
@@ -20,12 +18,10 @@ pub(crate) struct Zerocopy {
 }
 
 impl Zerocopy {
-    /// Initial state for this many buffers.
     pub(crate) fn new(rooms: usize) -> Self {
         Zerocopy { sent: 0, done: 0, copied: 0, needed: vec![0; rooms] }
     }
 
-    /// Records that this many sends used a buffer.
     pub(crate) fn sent(&mut self, room: usize, sends: usize) {
         self.sent += sends as u64;
         self.needed[room] = self.sent;

@@ -63,11 +63,9 @@ pub struct ReceivedCounts {
     pub failed: Option<String>,
 }
 
-/// Counts the arrivals of one stream.
 pub(super) struct Tally<'a> {
     pub counts: ReceivedCounts,
     window: SequenceWindow,
-    /// First copies of datagrams.
     arrived: u64,
     transit_ns: Option<i64>,
     /// The end of the omitted part.
@@ -194,7 +192,6 @@ impl<'a> SentTally<'a> {
         SentTally { counts: SentCounts::default(), progress, message_bytes }
     }
 
-    /// The measured part begins.
     pub(super) fn begin(&mut self) {
         self.counts.first_ns = sys::now_ns();
     }

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 /// How long a stream may take to end by itself; then its socket is shut.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often it is looked whether streams have ended.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Which way a stream goes.

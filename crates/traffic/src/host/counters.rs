@@ -14,7 +14,6 @@ impl Snapshot {
         Snapshot(crate::sys::counters(interface))
     }
 
-    /// All counters, unchanged.
     pub(crate) fn into_counters(self) -> Counters {
         Counters(self.0)
     }

@@ -12,7 +12,6 @@ pub(crate) fn alone() {
     ALONE.store(true, Ordering::Relaxed);
 }
 
-/// The times of a host at one moment.
 #[derive(Clone, Copy)]
 pub(super) struct Snapshot {
     at_ns: Nanos,
@@ -21,7 +20,6 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Now.
     pub(super) fn take(reader: &mut CpuReader) -> Self {
         let times = reader.read();
         Snapshot { at_ns: sys::now_ns(), times, own: sys::own_cpu_ns() }
@@ -58,7 +56,6 @@ pub(crate) fn of_slices(slices: &[Slice], parts: Option<(Nanos, Nanos)>) -> Opti
     })
 }
 
-/// A window over which CPU time is counted.
 pub(crate) struct CpuWindow {
     scope: CpuScope,
     /// Reads the processors whose time counts. Allocated in advance, so that opening and closing a window does not
@@ -69,7 +66,6 @@ pub(crate) struct CpuWindow {
 }
 
 impl CpuWindow {
-    /// A window that is not open yet.
     pub(crate) fn new(scope: CpuScope) -> Self {
         let scope = if ALONE.load(Ordering::Relaxed) { CpuScope::Host } else { scope };
         // An empty list means all processors.
@@ -80,12 +76,10 @@ impl CpuWindow {
         CpuWindow { scope, reader: CpuReader::new(processors), opened: None, closed: None }
     }
 
-    /// A window that was opened and closed.
     pub(super) fn of(scope: CpuScope, opened: Snapshot, closed: Snapshot) -> Self {
         CpuWindow { opened: Some(opened), closed: Some(closed), ..CpuWindow::new(scope) }
     }
 
-    /// Opens the window.
     pub(crate) fn open(&mut self) {
         self.opened = Some(Snapshot::take(&mut self.reader));
     }

@@ -20,7 +20,6 @@ pub(crate) struct CpuWatch {
 }
 
 impl CpuWatch {
-    /// Begins to read.
     pub(crate) fn begin() -> io::Result<Self> {
         let (stop, stopped) = channel();
         let thread =
@@ -52,7 +51,6 @@ fn read(stopped: &Receiver<()>, mut interval: Duration) -> Vec<Snapshot> {
     }
 }
 
-/// Keeps every second one.
 fn thin<T>(readings: &mut Vec<T>) {
     let mut place = 0;
     readings.retain(|_| {

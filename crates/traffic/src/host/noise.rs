@@ -22,7 +22,6 @@ const ROUNDS: usize = 2000;
 const LIMIT_NS: Nanos = 20_000_000;
 /// Timeout of one message on loopback: a virtual machine may be paused for tens of milliseconds.
 const LOST_NS: Nanos = 200_000_000;
-/// Bytes of a message.
 const MESSAGE: usize = 64;
 
 /// This host's noise floor, measured on the first call in a fifth of a second. Do not call it first during a
@@ -116,7 +115,6 @@ fn round_trips(transport: Transport, family: Family) -> io::Result<Vec<Nanos>> {
     Ok(times)
 }
 
-/// Polls until data is available.
 fn until_there(mut receive: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
     let start = sys::now_ns();
     loop {

@@ -9,9 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Octets of an echo's header.
 const HEADER: usize = 8;
-/// The longest answer.
 const ROOM: usize = 65_536;
 /// Wait for room in this host's own queue.
 const FULL_QUEUE: Duration = Duration::from_millis(2);
@@ -171,7 +169,6 @@ impl Ping {
     }
 }
 
-/// Types of request and answer.
 fn types(family: Family) -> [u8; 2] {
     match family {
         Family::Ipv4 => [8, 0],

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Sampling period.
 const PERIOD: Duration = Duration::from_millis(10);
 /// Maximum number of rows; beyond that, neighbouring rows are merged.
 const MOST_ROWS: usize = 4096;

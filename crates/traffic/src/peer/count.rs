@@ -32,7 +32,6 @@ impl SendTimes {
     }
 }
 
-/// Counts answers.
 pub(super) struct AnswerCounter<'a> {
     pub times: &'a SendTimes,
     /// Packets sent so far, which are those of the measurement.

@@ -1,7 +1,6 @@
 //! The sender: packets on a schedule, and their answers.
 
-use crate::engine::header::Header;
-use crate::engine::header::Phase;
+use crate::engine::header::{Header, Phase};
 use crate::engine::pacer::PacingError;
 use crate::engine::receive_loop::receive_headers;
 use crate::engine::rx::RxBatch;
@@ -184,15 +183,7 @@ fn close<R: Fn(&[u8]) -> Option<PeerAnswer>>(
     counter.closing = Some(sent.saturating_add(1));
     for place in 0..CLOSING {
         let sequence = u64::from(sent.saturating_add(1).saturating_add(place));
-        let header = Header {
-            token: 0,
-            phase: Phase::End,
-            markers_left: 0,
-            slice: 0,
-            flow: 0,
-            sequence,
-            sent_ns: sys::now_ns(),
-        };
+        let header = Header { sequence, sent_ns: sys::now_ns(), ..Header::default() };
         write(&header, &mut message);
         channel.send(&message)?;
         counter.ended.store(sys::now_ns(), Ordering::Release);

@@ -1,7 +1,7 @@
 //! What the answers of a peer say: delays both ways, losses by direction, the offset of the clocks.
 
 use crate::peer::format::PeerAnswer;
-use crate::stats::delay::{DelayRecorder, Variation};
+use crate::stats::delay::FlowDelays;
 use stacklab_model::Delays;
 
 /// Both differences of an exchange, nanoseconds, each with the offset of the peer's clock in it.
@@ -185,11 +185,9 @@ pub struct ExchangeReport {
 /// The delays, free of the clocks' offset.
 pub(super) fn ways(samples: &[Sample], clock: &Clock) -> Option<Ways> {
     let delays = |delay: &dyn Fn(&Sample) -> i64| {
-        let (mut recorder, mut flow) = (DelayRecorder::new(), Variation::default());
-        for sample in samples {
-            recorder.record(u64::try_from(delay(sample)).unwrap_or(0), &mut flow);
-        }
-        recorder.finish([&flow].into_iter())
+        let mut delays = FlowDelays::new();
+        samples.iter().for_each(|sample| delays.record(u64::try_from(delay(sample)).unwrap_or(0)));
+        delays.finish()
     };
     Some(Ways {
         forward: delays(&|sample| sample.forward_ns.saturating_sub(clock.offset_ns))?,

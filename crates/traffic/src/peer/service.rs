@@ -6,7 +6,6 @@ use crate::sys::{RECEIVE_TICK, Unconnected};
 use std::io;
 use std::net::SocketAddr;
 
-/// The longest datagram.
 const ROOM: usize = 65_536;
 
 /// A socket that answers datagrams.

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of answers that wait to be taken.
 const MOST_WAITING: usize = 2;
-/// How often a wait checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The coordinator's connection to an agent.
@@ -194,7 +193,7 @@ impl AgentClient {
     /// stream that collects requests keeps it until [`AgentClient::flush`], or until an answer is waited for.
     pub fn start(&mut self, request: Request, asked: &str) -> Result<Pending, AgentError> {
         let on_interrupt = match request {
-            Request::Send { .. } if self.keeps_figures => OnInterrupt::Stop,
+            Request::Send(_) if self.keeps_figures => OnInterrupt::Stop,
             Request::Collect { .. } if self.keeps_figures => OnInterrupt::GoOn,
             _ => OnInterrupt::GiveUp,
         };
@@ -259,9 +258,14 @@ impl AgentClient {
                         return Err(AgentError::Failed { host: self.host.clone(), reason });
                     }
                     _ if self.abandoned.remove(&answer.id) => {}
-                    _ => return Err(AgentError::Unasked { host: self.host.clone(), id: answer.id }),
+                    _ => {
+                        let what = "which was not made or already answered: it is faulty or hostile";
+                        return Err(self.faulty(format!("an answer to request {}, {what}", answer.id)));
+                    }
                 },
-                Ok(Err(start)) => return Err(AgentError::Unreadable { host: self.host.clone(), start }),
+                Ok(Err(start)) => {
+                    return Err(self.faulty(format!("an answer that cannot be parsed: {start}")));
+                }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.gone(&pending.asked)),
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
                     return Err(AgentError::Silent {
@@ -277,14 +281,17 @@ impl AgentClient {
 
     /// The error for an answer whose kind does not match the request.
     pub fn confused(&self, asked: &str) -> AgentError {
-        AgentError::Confused { host: self.host.clone(), asked: asked.to_owned() }
+        self.faulty(format!("an unexpected answer to `{asked}`: is it another version of stacklab?"))
+    }
+
+    fn faulty(&self, what: String) -> AgentError {
+        AgentError::Faulty { host: self.host.clone(), what }
     }
 
     fn gone(&self, asked: &str) -> AgentError {
         AgentError::Gone { host: self.host.clone(), asked: asked.to_owned() }
     }
 
-    /// Writes a request, and gives its id.
     fn write(&mut self, request: Request, asked: &str) -> Result<u64, AgentError> {
         let id = self.next_id;
         self.next_id += 1;
@@ -308,8 +315,8 @@ mod tests {
         let line = format!("{{\"id\":1,\"body\":{{\"fly\":\"{}\"}}}}\n", "x".repeat(200));
         let mut client = AgentClient::new("far", io::Cursor::new(line.clone()), io::sink(), &NEVER);
         let error = client.hello().unwrap_err();
-        let AgentError::Unreadable { host, start } = &error else { panic!("{error:?}") };
-        assert_eq!((host.as_str(), start.as_str()), ("far", &line[..80]));
+        let AgentError::Faulty { host, what } = &error else { panic!("{error:?}") };
+        assert!(host == "far" && what.ends_with(&format!(": {}", &line[..80])), "{what}");
         assert!(error.to_string().contains("far") && error.to_string().contains("\"fly\""), "{error}");
         // What it says does not go over what stands before it.
         let mut client = AgentClient::new("far", io::Cursor::new("no\r\u{1b}json\n"), io::sink(), &NEVER);
@@ -364,7 +371,7 @@ mod tests {
             assert_eq!(second.is_ok(), taken, "{second:?}");
             match second {
                 Ok(_) => assert!(client.finish(first, FACTS_LIMIT).is_ok()),
-                Err(error) => assert!(matches!(error, AgentError::Unasked { id: 1, .. }), "{error}"),
+                Err(error) => assert!(error.to_string().contains("answer to request 1,"), "{error}"),
             }
         }
     }

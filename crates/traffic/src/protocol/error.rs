@@ -33,31 +33,13 @@ pub enum AgentError {
         /// The time limit.
         limit: Duration,
     },
-    /// The agent sent an answer of another kind.
-    #[error("the agent on {host} sent an unexpected answer to `{asked}`: is it another version of stacklab?")]
-    Confused {
+    /// The agent sent what is not an answer to a request under way.
+    #[error("the agent on {host} sent {what}")]
+    Faulty {
         /// Name of the host.
         host: String,
-        /// The request.
-        asked: String,
-    },
-    /// The agent answered a request that nobody made, or one twice.
-    #[error(
-        "the agent on {host} sent an answer to request {id}, which was not made or already answered: it is faulty or hostile"
-    )]
-    Unasked {
-        /// Name of the host.
-        host: String,
-        /// The request's id.
-        id: u64,
-    },
-    /// The agent wrote a line that is not an answer.
-    #[error("the agent on {host} sent an answer that cannot be parsed: {start}")]
-    Unreadable {
-        /// Name of the host.
-        host: String,
-        /// The start of the line.
-        start: String,
+        /// Its answer, and what that may mean.
+        what: String,
     },
     /// The user interrupted.
     #[error("interrupted")]

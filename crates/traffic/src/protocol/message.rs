@@ -115,18 +115,7 @@ pub enum Request {
         to: SocketAddr,
     },
     /// Send a trial. Answered when the trial has ended.
-    Send {
-        /// The trial.
-        spec: Box<TrialSpec>,
-        /// Own address, with a zone as that of `Listen`.
-        from: ScopedAddr,
-        /// The receiver's listening address. If it is link-local, it is in the zone of `from`, and has no scope id of
-        /// its own.
-        to: SocketAddr,
-        /// Id of the `Wait` request with which the receiver opened the flows, if it did.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        waiting: Option<u64>,
-    },
+    Send(SendArm),
     /// Send the arms of an interleaved trial in turns. Answered when all have ended.
     SendInTurns {
         /// The arms.
@@ -155,18 +144,38 @@ pub enum Request {
     },
 }
 
-/// One arm of an interleaved trial.
+/// What is sent: a trial, or one arm of an interleaved trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SendArm {
     /// The trial.
     pub spec: Box<TrialSpec>,
-    /// Own address, as in `Send`.
+    /// Own address, with a zone as that of `Listen`.
     pub from: ScopedAddr,
-    /// The receiver's listening address, as in `Send`.
+    /// The receiver's listening address. If it is link-local, it is in the zone of `from`, and has no scope id itself.
     pub to: SocketAddr,
-    /// As in `Send`.
+    /// Id of the `Wait` request with which the receiver opened the flows, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u64>,
+}
+
+impl Request {
+    /// What it asks to send.
+    pub(crate) fn arms(&self) -> &[SendArm] {
+        match self {
+            Request::Send(arm) | Request::SendInSlots { arm, .. } => std::slice::from_ref(arm),
+            Request::SendInTurns { arms, .. } => arms,
+            _ => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn arms_mut(&mut self) -> &mut [SendArm] {
+        match self {
+            Request::Send(arm) | Request::SendInSlots { arm, .. } => std::slice::from_mut(arm),
+            Request::SendInTurns { arms, .. } => arms,
+            _ => &mut [],
+        }
+    }
 }
 
 /// The time slots of an interleaved trial's arms, which have separate senders. In each round every arm has one

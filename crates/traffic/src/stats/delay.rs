@@ -6,7 +6,6 @@ use stacklab_model::{Buckets, Delays};
 /// Maximum recorded delay, nanoseconds; longer delays count as this long.
 const LONGEST_NS: u64 = 100_000_000_000;
 
-/// Records delays in order of arrival.
 pub(crate) struct DelayRecorder {
     histogram: Histogram<u64>,
     sum_ns: u128,
@@ -22,7 +21,6 @@ pub(crate) struct Variation {
 }
 
 impl DelayRecorder {
-    /// Nothing recorded.
     pub(crate) fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid");
         DelayRecorder { histogram, sum_ns: 0, variations: 0, variation_sum_ns: 0 }
@@ -41,7 +39,6 @@ impl DelayRecorder {
         flow.previous_ns = Some(delay_ns);
     }
 
-    /// Adds another recorder's delays.
     pub(crate) fn join(&mut self, other: &DelayRecorder) {
         self.histogram.add(&other.histogram).expect("both have the same bounds");
         self.sum_ns += other.sum_ns;
@@ -71,6 +68,27 @@ impl DelayRecorder {
             jitter_ns: varied.then(|| self.variation_sum_ns as f64 / self.variations as f64),
             jitter_rfc3550_ns: varied.then(|| sum / f64::from(counted)),
         })
+    }
+}
+
+/// Delays of one flow.
+pub(crate) struct FlowDelays {
+    pub all: DelayRecorder,
+    flow: Variation,
+}
+
+impl FlowDelays {
+    pub(crate) fn new() -> Self {
+        FlowDelays { all: DelayRecorder::new(), flow: Variation::default() }
+    }
+
+    pub(crate) fn record(&mut self, delay_ns: u64) {
+        self.all.record(delay_ns, &mut self.flow);
+    }
+
+    /// `None` without any.
+    pub(crate) fn finish(self) -> Option<Delays> {
+        self.all.finish(std::iter::once(&self.flow))
     }
 }
 

@@ -29,14 +29,12 @@ impl IntervalSample {
     }
 }
 
-/// Counts arrivals by interval.
 pub(crate) struct Series {
     interval_ns: u64,
     rows: Vec<IntervalSample>,
 }
 
 impl Series {
-    /// An empty series with rows of this many nanoseconds.
     pub(crate) fn new(interval_ns: u64) -> Self {
         Series { interval_ns: interval_ns.max(1), rows: Vec::with_capacity(MOST_ROWS) }
     }
@@ -91,7 +89,6 @@ impl Series {
         self.rows.truncate(self.rows.len().div_ceil(2));
     }
 
-    /// Adds another series with the same start time.
     pub(crate) fn join(&mut self, mut other: Series) {
         while self.interval_ns < other.interval_ns {
             self.double();
@@ -114,7 +111,6 @@ impl Series {
         rows.map(|(place, row)| (middle(place), row.delay_min_ns)).collect()
     }
 
-    /// The rows, in order.
     pub(crate) fn finish(&self) -> Vec<IntervalRow> {
         let rows = self.rows.iter().enumerate().map(|(place, row)| IntervalRow {
             start_ns: place as u64 * self.interval_ns,

@@ -3,14 +3,12 @@
 use crate::sys::{self, Nanos, RunDelay};
 use stacklab_model::{Slice, TrialSpec};
 
-/// Maximum number of slices of an arm.
 pub(crate) const MOST_SLICES: usize = 100_000;
 /// Delays of which a slice's median is computed; further delays of the slice are not in it.
 const MOST_DELAYS: usize = 8192;
 /// The delay of a message without an answer: longer than any.
 const UNANSWERED: u64 = u64::MAX;
 
-/// Counts arrivals by slice.
 pub(crate) struct SliceCounter {
     rows: Vec<Slice>,
     /// Delays of the last row; [`UNANSWERED`] for a message without an answer.
@@ -163,7 +161,6 @@ impl SliceCounter {
         }
     }
 
-    /// All slices, in order.
     pub(crate) fn finish(mut self) -> Vec<Slice> {
         self.close();
         self.rows

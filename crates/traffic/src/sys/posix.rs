@@ -23,7 +23,6 @@ pub(super) fn option<T>(
     if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads a non-negative integer socket option.
 pub(super) fn number(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
     let mut value = MaybeUninit::<c_int>::zeroed();
     option(socket, level, name, &mut value)?;
@@ -32,7 +31,6 @@ pub(super) fn number(socket: &Socket, level: c_int, name: c_int) -> io::Result<u
     u32::try_from(value).map_err(|_| io::Error::other(format!("the kernel said {value}")))
 }
 
-/// Sets a fixed-size socket option.
 pub(super) fn set_option<T>(socket: &Socket, level: c_int, name: c_int, value: T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads at most `length` bytes
@@ -58,7 +56,6 @@ pub(crate) fn traffic_class(socket: &Socket, family: Family) -> io::Result<u32> 
     number(socket, level, name)
 }
 
-/// Sets the traffic class.
 pub(crate) fn set_traffic_class(socket: &Socket, family: Family, byte: u8) -> io::Result<()> {
     let (level, name) = traffic_class_option(family);
     set_option(socket, level, name, c_int::from(byte))

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// Nanoseconds of a host's clock.
 pub(crate) type Nanos = u64;
 
 /// How long a receive waits before its sink is called to check the time.
@@ -29,7 +28,6 @@ impl RealtimeOffset {
     }
 }
 
-/// The readiness to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interest {
     /// Data has arrived.
@@ -38,7 +36,6 @@ pub(crate) enum Interest {
     Writable,
 }
 
-/// Completed zero-copy sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ZerocopyCompletion {
     /// How many.
@@ -47,7 +44,6 @@ pub(crate) struct ZerocopyCompletion {
     pub copied: bool,
 }
 
-/// Processor times, nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CpuTimes {
     /// User and nice.
@@ -92,7 +88,6 @@ pub(crate) struct RecvMeta {
     pub ttl: Option<u8>,
 }
 
-/// A transmit timestamp.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems give none"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TxTimestamp {

@@ -21,7 +21,6 @@ use std::time::Duration;
 pub(crate) const LEAST_SLEEP_NS: Nanos = 120_000;
 /// Flag of a send or receive that does not block.
 pub(crate) const DONTWAIT: c_int = libc::MSG_DONTWAIT;
-/// Flags of an ordinary send.
 pub(crate) const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
 
 /// The monotonic clock, which all namespaces of one machine share.
@@ -90,7 +89,6 @@ pub(crate) fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
     socket.peek_sender()
 }
 
-/// Whether a send failed with ENOBUFS.
 pub(crate) fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
@@ -119,7 +117,6 @@ pub(crate) fn raise_file_limit(sockets: u64) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::QuotaExceeded, text))
 }
 
-/// Pins this thread to a processor.
 pub(crate) fn pin_thread(processor: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(processor)?;
@@ -132,7 +129,6 @@ pub(crate) fn allowed_processors() -> impl Iterator<Item = usize> {
     (0..CpuSet::count()).filter(move |cpu| allowed.is_set(*cpu).unwrap_or(false))
 }
 
-/// This process's user and system time so far, nanoseconds.
 pub(crate) fn own_cpu_ns() -> (u64, u64) {
     getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| {
         let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as u64 * 1000;
@@ -153,7 +149,6 @@ pub(crate) fn has_congestion_control(name: &str) -> bool {
     }
 }
 
-/// This thread's CPU time so far, nanoseconds.
 pub(crate) fn thread_cpu_ns() -> Option<Nanos> {
     let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
     Some(used.tv_sec() as Nanos * 1_000_000_000 + used.tv_nsec() as Nanos)
@@ -195,18 +190,15 @@ pub(crate) fn interface_indices() -> io::Result<Vec<(u32, String)>> {
     Ok(all)
 }
 
-/// TCP congestion control of a socket.
 pub(crate) fn congestion_control(socket: &Socket) -> Option<String> {
     let name = socket.tcp_congestion().ok()?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }
 
-/// Sets TCP congestion control.
 pub(crate) fn set_congestion_control(socket: &Socket, name: &str) -> io::Result<()> {
     socket.set_tcp_congestion(name.as_bytes())
 }
 
-/// A pollfd.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct PollEntry(libc::pollfd);
@@ -221,12 +213,10 @@ impl PollEntry {
         PollEntry(libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 })
     }
 
-    /// Whether the last poll found it ready or in error.
     pub(crate) fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
 
-    /// Whether it belongs to this socket.
     #[cfg(test)]
     pub(crate) fn is_of(&self, socket: &Socket) -> bool {
         self.0.fd == socket.as_raw_fd()

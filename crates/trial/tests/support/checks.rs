@@ -3,7 +3,7 @@
 use super::{End, client, spec};
 use stacklab_model::{Family, HostFacts, HostReport, Pacing, Probe, Transport, TrialSpec};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_traffic::protocol::{Answer, Numbered, Request, VERSIONS};
+use stacklab_traffic::protocol::{Answer, Numbered, Request, SendArm, VERSIONS};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -45,12 +45,12 @@ pub(crate) fn does_several_things_at_once(open: impl Fn() -> End) {
             let start = Instant::now();
             let mut sends = Vec::new();
             for (spec, (_, to)) in specs.iter().zip(listening) {
-                let request = Request::Send {
+                let request = Request::Send(SendArm {
                     spec: Box::new(spec.clone()),
                     from: family.loopback().into(),
                     to,
                     waiting: None,
-                };
+                });
                 sends.push(agent.start(request, "send").unwrap());
             }
             agent.hello().unwrap();
@@ -92,11 +92,13 @@ pub(crate) fn does_once_what_is_asked_twice(mut end: End) {
     // Another receiver would have another port.
     assert_eq!(answer(), first);
     let Answer::Listening { address: to } = first.body else { panic!("{first:?}") };
-    let send = || Request::Send {
-        spec: Box::new(spec.clone()),
-        from: Family::Ipv6.loopback().into(),
-        to,
-        waiting: None,
+    let send = || {
+        Request::Send(SendArm {
+            spec: Box::new(spec.clone()),
+            from: Family::Ipv6.loopback().into(),
+            to,
+            waiting: None,
+        })
     };
     write(line(2, send()));
     write(line(2, send()));

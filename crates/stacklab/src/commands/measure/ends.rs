@@ -300,11 +300,7 @@ fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream
 /// The peer is not an agent after all.
 fn not_an_agent(error: AgentError, there: &AgentAddress) -> Failure {
     match error {
-        AgentError::Gone { .. }
-        | AgentError::Silent { .. }
-        | AgentError::Confused { .. }
-        | AgentError::Unasked { .. }
-        | AgentError::Unreadable { .. } => no_agent(there),
+        AgentError::Gone { .. } | AgentError::Silent { .. } | AgentError::Faulty { .. } => no_agent(there),
         error => error.into(),
     }
 }

@@ -23,12 +23,12 @@ fn limited() -> Limits {
 fn send(to: &str, change: impl FnOnce(&mut TrialSpec)) -> Request {
     let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     change(&mut spec);
-    Request::Send {
+    Request::Send(SendArm {
         spec: Box::new(spec),
         from: ip("10.9.0.1"),
         to: format!("{to}:53").parse().unwrap(),
         waiting: None,
-    }
+    })
 }
 
 fn timetable() -> Timetable {
@@ -97,11 +97,8 @@ fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
     for other in ["fe80::1%4", "fe80::1%eth0", "fe80::9", "fe80::9%3"] {
         assert!(done(listen(other)).unwrap_err().contains("only on fe80::1%3, 10.9.0.1"), "{other}");
     }
-    let send = |from, to: &str| Request::Send {
-        spec: spec.clone(),
-        from: ip(from),
-        to: to.parse().unwrap(),
-        waiting: None,
+    let send = |from, to: &str| {
+        Request::Send(SendArm { spec: spec.clone(), from: ip(from), to: to.parse().unwrap(), waiting: None })
     };
     assert_eq!(done(send("fe80::1", "[fe80::2]:9")), Ok(send("fe80::1%3", "[fe80::2]:9")));
     for (from, to) in [
@@ -151,7 +148,7 @@ fn length_rate_and_options_have_limits() {
     // All flows of a stream keep one schedule, and arms in turns send one at a time.
     let in_turns = |rates: [f64; 2]| {
         let arms = rates.map(|rate| match paced(rate) {
-            Request::Send { spec, from, to, .. } => SendArm { spec, from, to, waiting: None },
+            Request::Send(arm) => arm,
             other => panic!("{other:?}"),
         });
         Request::SendInTurns { arms: arms.to_vec(), seed: 1 }

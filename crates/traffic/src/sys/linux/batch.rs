@@ -45,7 +45,6 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Room for `count` messages of `each` bytes.
     pub(crate) fn new(count: usize, each: usize) -> Self {
         let mut room = vec![0; count * each].into_boxed_slice();
         let mut controls = vec![[0; CONTROL_WORDS]; count].into_boxed_slice();
@@ -64,17 +63,14 @@ impl Batch {
         Batch { headers: headers.collect(), room, each, vectors, controls, waits_singly: false }
     }
 
-    /// How many messages there is room for.
     pub(crate) fn count(&self) -> usize {
         self.headers.len()
     }
 
-    /// A message's room.
     pub(crate) fn slot(&mut self, place: usize) -> &mut [u8] {
         &mut self.room[place * self.each..][..self.each]
     }
 
-    /// The room of several messages side by side.
     pub(crate) fn slots(&self, from: usize, to: usize) -> &[u8] {
         &self.room[from * self.each..to * self.each]
     }
@@ -138,7 +134,6 @@ impl Batch {
         self.headers[place].msg_len as usize
     }
 
-    /// Control messages of a received message.
     pub(crate) fn recv_meta(&self, place: usize) -> RecvMeta {
         let header = &self.headers[place].msg_hdr;
         debug_assert!(header.msg_controllen <= size_of_val(&self.controls[place]));

@@ -19,7 +19,6 @@ fn stamp_ns(time: &libc::timespec) -> Option<Nanos> {
     (ns > 0).then_some(ns)
 }
 
-/// Receives a message with its control messages.
 pub(super) fn receive_message(
     socket: &Socket,
     room: &mut [u8],
@@ -162,7 +161,6 @@ pub(crate) fn read_tx_timestamp(socket: &Socket, limit: Duration) -> io::Result<
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
-/// Reads the next zero-copy completion, if any.
 pub(crate) fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
     let Some(error) = next_queued(socket, &mut [])?.and_then(|queued| queued.error) else { return Ok(None) };
     if error.ee_origin != SO_EE_ORIGIN_ZEROCOPY {

@@ -76,7 +76,6 @@ pub(crate) fn socket_memory_bytes() -> Option<u64> {
     Some(pages(&fs::read_to_string("/proc/net/sockstat").ok()?)?.saturating_mul(page))
 }
 
-/// The largest resident set of this process so far, KiB.
 pub(crate) fn peak_rss_kib() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

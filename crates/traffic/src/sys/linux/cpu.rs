@@ -10,7 +10,6 @@ use std::os::unix::fs::FileExt;
 /// Buffer size for /proc/stat: some thousand lines of interrupts and processors.
 const STAT_BYTES: usize = 256 * 1024;
 
-/// Nanoseconds per tick of /proc/stat.
 pub(crate) fn tick_ns() -> u64 {
     1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
 }
@@ -22,7 +21,6 @@ pub(crate) fn processors_online() -> u32 {
 
 /// Reads the times of some processors without allocating.
 pub(crate) struct CpuReader {
-    /// Empty means all processors.
     processors: Vec<usize>,
     room: Vec<u8>,
     idle_states: &'static IdleStates,
@@ -34,7 +32,6 @@ impl CpuReader {
         CpuReader { processors, room: Vec::with_capacity(STAT_BYTES), idle_states: IdleStates::of_machine() }
     }
 
-    /// The times so far; `None` if the host counts none.
     pub(crate) fn read(&mut self) -> Option<CpuTimes> {
         self.room.clear();
         File::open("/proc/stat").and_then(|mut stat| stat.read_to_end(&mut self.room)).ok()?;
@@ -50,7 +47,6 @@ impl CpuReader {
 pub(crate) struct RunDelay(Option<File>);
 
 impl RunDelay {
-    /// Of the calling thread.
     pub(crate) fn of_this_thread() -> Self {
         RunDelay(File::open("/proc/thread-self/schedstat").ok())
     }

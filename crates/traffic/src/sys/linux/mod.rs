@@ -62,7 +62,6 @@ pub(crate) fn enable_gso(socket: &Socket, bytes: usize) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes as c_int)
 }
 
-/// Turns GRO on (UDP_GRO).
 pub(crate) fn enable_gro(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, ON)
 }
@@ -90,7 +89,6 @@ pub(crate) fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<(
     }
 }
 
-/// The domain and protocol of a socket, as the kernel reports them.
 pub(crate) fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
     Ok((socket.domain()?, socket.protocol()?))
 }
@@ -101,7 +99,6 @@ pub(crate) fn precise_timers() {
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
-/// Path MTU of a connected socket, bytes.
 pub(crate) fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
     let (level, name) = match family {
         Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_MTU),
@@ -200,7 +197,6 @@ unsafe fn ask_interface(
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(request) }
 }
 
-/// MTU of an interface, bytes.
 pub(crate) fn interface_mtu(socket: &Socket, interface: &str) -> io::Result<u32> {
     // SAFETY: SIOCGIFMTU fills one member of the union in the `ifreq`.
     unsafe {

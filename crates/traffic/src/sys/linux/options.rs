@@ -76,7 +76,6 @@ pub(crate) fn pacing_rate(socket: &Socket) -> Option<u64> {
     (rate != none).then_some(rate)
 }
 
-/// SO_BUSY_POLL, microseconds.
 pub(crate) fn busy_poll_us(socket: &Socket) -> io::Result<u32> {
     number(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
 }

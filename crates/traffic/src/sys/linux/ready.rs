@@ -7,14 +7,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-/// Maximum number of events per call.
 const AT_ONCE: usize = 256;
 
 /// A set of sockets, identified by their index in the caller's list. A ready socket is returned once.
 pub(crate) struct Ready {
     epoll: Epoll,
     events: Box<[EpollEvent; AT_ONCE]>,
-    /// Ready sockets that were not returned yet, each once.
     found: VecDeque<usize>,
     is_found: Box<[bool]>,
     /// How many are returned before the others are looked for: sockets that are returned again and again must not keep
@@ -75,14 +73,12 @@ impl Ready {
         Ok(())
     }
 
-    /// Returns a socket again, after the others.
     pub(crate) fn again(&mut self, place: usize) {
         if !std::mem::replace(&mut self.is_found[place], true) {
             self.found.push_back(place);
         }
     }
 
-    /// Stops watching a socket.
     pub(crate) fn forget(&mut self, socket: &Socket) -> io::Result<()> {
         Ok(self.epoll.delete(socket)?)
     }

@@ -13,7 +13,6 @@ const MOST_STATES: usize = 64;
 pub(super) struct IdleStates(Vec<(usize, File)>);
 
 impl IdleStates {
-    /// Those of this machine.
     pub(super) fn of_machine() -> &'static Self {
         static MACHINE: LazyLock<IdleStates> =
             LazyLock::new(|| IdleStates::below(Path::new("/sys/devices/system/cpu")));
@@ -55,7 +54,6 @@ fn numbered(folder: &Path, prefix: &'static str) -> impl Iterator<Item = (usize,
     })
 }
 
-/// The number that a file holds.
 fn microseconds(file: &File) -> Option<u64> {
     let mut room = [0; 32];
     let length = file.read_at(&mut room, 0).ok()?;

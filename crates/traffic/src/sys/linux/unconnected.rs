@@ -34,7 +34,6 @@ enum To {
     Ipv6(libc::in6_pktinfo),
 }
 
-/// The socket.
 pub(crate) struct Unconnected {
     socket: Socket,
     control: Vec<u8>,
@@ -63,12 +62,10 @@ impl Unconnected {
         Ok(Unconnected { socket, control })
     }
 
-    /// Where it is bound.
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))
     }
 
-    /// Receives a datagram; `WouldBlock` when none came.
     pub(crate) fn receive(&mut self, room: &mut [u8]) -> io::Result<Datagram> {
         let mut slices = [IoSliceMut::new(room)];
         let fd = self.socket.as_raw_fd();

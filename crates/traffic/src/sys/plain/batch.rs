@@ -9,7 +9,6 @@ use socket2::Socket;
 use std::ffi::c_int;
 use std::io;
 
-/// Contiguous message buffers.
 pub(crate) struct Batch {
     room: Box<[u8]>,
     each: usize,
@@ -17,23 +16,19 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Room for `count` messages of `each` bytes.
     pub(crate) fn new(count: usize, each: usize) -> Self {
         let room = vec![0; count * each].into_boxed_slice();
         Batch { room, each, lengths: vec![0; count].into_boxed_slice() }
     }
 
-    /// How many messages there is room for.
     pub(crate) fn count(&self) -> usize {
         self.lengths.len()
     }
 
-    /// A message's room.
     pub(crate) fn slot(&mut self, place: usize) -> &mut [u8] {
         &mut self.room[place * self.each..][..self.each]
     }
 
-    /// The room of several messages side by side.
     pub(crate) fn slots(&self, from: usize, to: usize) -> &[u8] {
         &self.room[from * self.each..to * self.each]
     }
@@ -66,7 +61,6 @@ impl Batch {
         Ok((to - from, self.each))
     }
 
-    /// Receives one message; with `wait`, blocks up to the socket's timeout. Returns the number of messages.
     pub(crate) fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
         let room = &mut self.room[..self.each];
         let received = if wait { os::receive(socket, room) } else { os::receive_now(socket, room) };
@@ -74,12 +68,10 @@ impl Batch {
         Ok(1)
     }
 
-    /// Length of a received message; if it is too long for its buffer, the length of the buffer.
     pub(crate) fn length(&self, place: usize) -> usize {
         self.lengths[place]
     }
 
-    /// Control messages of a received message: none.
     pub(crate) fn recv_meta(&self, _place: usize) -> RecvMeta {
         RecvMeta::default()
     }

@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-/// A set of sockets, identified by their index in the caller's list. A ready socket is returned once.
 pub(crate) struct Ready {
     /// Each watched socket with its index.
     watched: Vec<(PollEntry, usize)>,
@@ -26,7 +25,6 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Watches sockets. For writing, all are ready at first.
     pub(crate) fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
         let all: Vec<_> = sockets.map(|socket| Some(PollEntry::new(socket, what))).collect();
         let mut ready = Ready {
@@ -88,7 +86,6 @@ impl Ready {
         Ok(())
     }
 
-    /// Returns the socket that was returned last once more, after the others.
     pub(crate) fn again(&mut self, place: usize) {
         // It was most likely the last one returned, and so the last one watched.
         match self.watched.last() {
@@ -98,7 +95,6 @@ impl Ready {
         self.found.push_back(place);
     }
 
-    /// Stops watching a socket.
     pub(crate) fn forget(&mut self, socket: &Socket) -> io::Result<()> {
         let forgotten = |entry: &PollEntry| entry.is_of(socket);
         self.watched.retain(|(entry, _)| !forgotten(entry));

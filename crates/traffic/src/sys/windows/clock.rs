@@ -23,7 +23,6 @@ pub(super) fn frequency() -> u64 {
     })
 }
 
-/// The performance counter, nanoseconds: monotonic, and shared by all processes of a machine.
 pub(crate) fn now_ns() -> Nanos {
     let mut counts = 0;
     // SAFETY: the call writes one integer, which outlives it. It cannot fail since Windows XP.
@@ -33,7 +32,6 @@ pub(crate) fn now_ns() -> Nanos {
     seconds * 1_000_000_000 + rest * 1_000_000_000 / frequency
 }
 
-/// Offset of the realtime clock from [`now_ns`] at this moment.
 pub(crate) fn realtime_offset() -> RealtimeOffset {
     let realtime = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
     RealtimeOffset::of(now_ns(), realtime(), now_ns())

@@ -10,7 +10,6 @@ use windows_sys::Win32::NetworkManagement::IpHelper::{
 };
 use windows_sys::Win32::Networking::WinSock::{AF_INET, AF_INET6};
 
-/// Counters of this host and its interface; missing ones are absent.
 pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     let mut note = |group: &str, named: &[(&str, u64)]| {

@@ -21,7 +21,6 @@ pub(crate) struct CpuReader {
 }
 
 impl CpuReader {
-    /// A reader for these processors; an empty list means all together.
     pub(crate) fn new(processors: Vec<usize>) -> Self {
         CpuReader { all: processors.is_empty() }
     }
@@ -44,7 +43,6 @@ impl CpuReader {
     }
 }
 
-/// This process's user and system time so far, nanoseconds.
 pub(crate) fn own_cpu_ns() -> (u64, u64) {
     let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     // SAFETY: the handle stands for this process and needs no closing; the call writes four structures, which outlive
@@ -65,7 +63,6 @@ pub(crate) fn thread_cpu_parts() -> Option<(u64, u64)> {
     None
 }
 
-/// The largest working set of this process so far, KiB.
 pub(crate) fn peak_rss_kib() -> Option<u64> {
     let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
     let mut counters = PROCESS_MEMORY_COUNTERS { cb: size, ..PROCESS_MEMORY_COUNTERS::default() };
@@ -75,7 +72,6 @@ pub(crate) fn peak_rss_kib() -> Option<u64> {
     (told != 0 && counters.PeakWorkingSetSize > 0).then_some(counters.PeakWorkingSetSize as u64 / 1024)
 }
 
-/// The processors of its processor group that this process may use, without allocating.
 pub(crate) fn allowed_processors() -> impl Iterator<Item = usize> {
     let (mut own, mut machine) = (0_usize, 0_usize);
     // SAFETY: the handle stands for this process and needs no closing; the call writes two integers, which outlive it.
@@ -83,7 +79,6 @@ pub(crate) fn allowed_processors() -> impl Iterator<Item = usize> {
     (0..usize::BITS as usize).filter(move |processor| (own >> processor) & 1 == 1)
 }
 
-/// Pins this thread to a processor.
 pub(crate) fn pin_thread(processor: usize) -> io::Result<()> {
     let mask = 1_usize.checked_shl(processor as u32).unwrap_or(0);
     // SAFETY: the handle stands for this thread and needs no closing; the call takes a number.

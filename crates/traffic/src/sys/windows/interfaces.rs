@@ -30,21 +30,18 @@ struct Interface {
     id: NET_LUID_LH,
 }
 
-/// The name of the interface that holds an address. A link-local one is held in its zone only.
 pub(crate) fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
     let address = ScopedAddr::from(address);
     let found = all()?.into_iter().find(|interface| interface.addresses.contains(&address));
     Ok(found.map(|interface| interface.name))
 }
 
-/// The names of this host's interfaces, in order.
 pub(crate) fn interfaces() -> io::Result<Vec<String>> {
     let mut names: Vec<String> = all()?.into_iter().map(|interface| interface.name).collect();
     names.sort();
     Ok(names)
 }
 
-/// Index and name of each of this host's interfaces that have IPv6, in order.
 pub(crate) fn interface_indices() -> io::Result<Vec<(u32, String)>> {
     let with_ipv6 = all()?.into_iter().filter(|interface| interface.index > 0);
     let mut all: Vec<(u32, String)> = with_ipv6.map(|interface| (interface.index, interface.name)).collect();
@@ -52,7 +49,6 @@ pub(crate) fn interface_indices() -> io::Result<Vec<(u32, String)>> {
     Ok(all)
 }
 
-/// MTU of an interface, bytes.
 pub(crate) fn interface_mtu(_socket: &Socket, interface: &str) -> io::Result<u32> {
     Ok(called(interface)?.mtu)
 }

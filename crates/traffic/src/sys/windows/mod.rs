@@ -32,18 +32,15 @@ use std::os::windows::io::{AsRawSocket, FromRawSocket, RawSocket};
 use std::time::{Duration, Instant};
 use windows_sys::Win32::Networking::WinSock;
 
-/// Shorter waits than this spin instead of sleeping, since a sleep ends up to half a millisecond late.
 pub(crate) const LEAST_SLEEP_NS: Nanos = 1_000_000;
 /// Flag of a non-blocking send. Winsock has no such flag: this value is never passed to Winsock.
 pub(crate) const DONTWAIT: c_int = 1 << 30;
-/// Flags of any send.
 pub(crate) const SEND_PLAIN: c_int = 0;
 
 fn raw(socket: &Socket) -> WinSock::SOCKET {
     socket.as_raw_socket() as WinSock::SOCKET
 }
 
-/// Prepares a trial's socket for the timeouts [`RECEIVE_TICK`] and [`SEND_TICK`].
 pub(crate) fn set_timeouts(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)
 }
@@ -72,14 +69,12 @@ fn waiting<T>(
     }
 }
 
-/// Sends; blocks up to [`SEND_TICK`], then returns `WouldBlock`.
 pub(crate) fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
     waiting(socket, Interest::Writable, SEND_TICK, || {
         map_reset(socket, socket.send_with_flags(message, flags))
     })
 }
 
-/// Sends as much as fits without blocking; `None` if nothing fits.
 pub(crate) fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
     match map_reset(socket, socket.send_with_flags(message, flags)) {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -89,12 +84,10 @@ pub(crate) fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Res
     }
 }
 
-/// Receives; `WouldBlock` after [`RECEIVE_TICK`]. A datagram that is too long is truncated.
 pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     waiting(socket, Interest::Readable, RECEIVE_TICK, || receive_now(socket, room))
 }
 
-/// Receives without blocking; `WouldBlock` without data. A datagram that is too long is truncated.
 pub(crate) fn receive_now(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     match socket.read(room) {
         Err(error) if error.raw_os_error() == Some(WinSock::WSAEMSGSIZE) => Ok(room.len()),
@@ -136,7 +129,6 @@ pub(crate) fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)
     Ok((connection, peer))
 }
 
-/// The source address of the next datagram, which stays in the queue; `WouldBlock` after [`RECEIVE_TICK`].
 pub(crate) fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
     waiting(socket, Interest::Readable, RECEIVE_TICK, || socket.peek_sender())
 }
@@ -151,18 +143,15 @@ pub(crate) fn has_congestion_control(_name: &str) -> bool {
     true
 }
 
-/// Whether a send failed with ENOBUFS.
 pub(crate) fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(WinSock::WSAENOBUFS)
 }
 
-/// A WSAPOLLFD.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct PollEntry(WinSock::WSAPOLLFD);
 
 impl PollEntry {
-    /// Polls a socket for this readiness. The socket must be open during each poll.
     pub(crate) fn new(socket: &Socket, what: Interest) -> Self {
         let events = match what {
             Interest::Readable => WinSock::POLLRDNORM,
@@ -171,18 +160,15 @@ impl PollEntry {
         PollEntry(WinSock::WSAPOLLFD { fd: raw(socket), events, revents: 0 })
     }
 
-    /// Whether the last poll found it ready or in error.
     pub(crate) fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
 
-    /// Whether it belongs to this socket.
     pub(crate) fn is_of(&self, socket: &Socket) -> bool {
         self.0.fd == raw(socket)
     }
 }
 
-/// Waits until one of the sockets is ready, or until the limit.
 pub(crate) fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
     let milliseconds = limit.as_millis().min(i32::MAX as u128) as i32;
     // SAFETY: `PollEntry` holds nothing but a `WSAPOLLFD`, so that the slice is one of as many of these, which Winsock
@@ -206,7 +192,6 @@ fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
     if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Path MTU of a connected socket, bytes.
 pub(crate) fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
     match family {
         Family::Ipv4 => option(socket, WinSock::IPPROTO_IP, WinSock::IP_MTU),

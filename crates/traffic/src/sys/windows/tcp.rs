@@ -28,7 +28,6 @@ pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     })
 }
 
-/// The maximum segment size of a connection, bytes.
 pub(crate) fn mss(socket: &Socket) -> io::Result<u32> {
     Ok(ask(socket)?.Mss)
 }
