@@ -6,8 +6,8 @@ use stacklab_agent::fuzzing::{admitted, greetings};
 use stacklab_agent::greeting::{AddressPair, Gate};
 use stacklab_agent::key::Key;
 use stacklab_model::{
-    ArmSchedule, Cell, Direction, Family, HostReport, Length, Pacing, Probe, ProbeSpec, SizeOf, Transport,
-    TrialSpec,
+    ArmSchedule, Cell, Direction, Ends, Family, HostReport, Length, Pacing, Probe, ProbeSpec, SizeOf,
+    Transport, TrialSpec,
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
 use stacklab_traffic::fuzzing::{
@@ -144,6 +144,7 @@ pub fn host_reports(data: &[u8]) {
         nat: None,
         opener: None,
     };
+    let reports = reports.into_iter().map(|[sender, receiver]| Ends { sender, receiver }).collect();
     let made = figures(&path, &spec, direction, Ok(reports), Default::default());
     for (metric, value) in &made.values {
         if let stacklab_model::Value::Measured(figure) = value {

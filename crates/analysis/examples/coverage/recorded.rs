@@ -7,7 +7,7 @@ use crate::campaign::{Outcome, Rule, campaign};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use stacklab_model::{
-    ArmSchedule, Cell, Endpoint, Factor, Family, HostReport, Length, Metric, Offloads, Pacing, Probe,
+    ArmSchedule, Cell, Endpoint, Ends, Factor, Family, HostReport, Length, Metric, Offloads, Pacing, Probe,
     ProbeSpec, Question, Role, ScopedAddr, SizeOf, Slice, Transport, TrialSpec,
 };
 use stacklab_trial::Path;
@@ -111,7 +111,7 @@ impl Recorded {
     }
 
     /// Reports of both hosts with such slices, figures times `ratio`.
-    fn reports(&self, rounds: &[u64], ratio: f64) -> [HostReport; 2] {
+    fn reports(&self, rounds: &[u64], ratio: f64) -> Ends<HostReport> {
         let slices = rounds.iter().zip(0..).map(|(figure, round)| match self.probe {
             Probe::Echo => {
                 let delay_ns = Some((*figure as f64 * ratio).round() as u64).filter(|ns| *ns > 0);
@@ -136,10 +136,8 @@ impl Recorded {
             options: Default::default(),
         };
         let slices: Vec<Slice> = slices.collect();
-        [Role::Sender, Role::Receiver].map(|role| {
-            let slices = slices.clone();
-            HostReport { slices, ..HostReport::new(role, endpoint.clone()) }
-        })
+        let report = |role| HostReport { slices: slices.clone(), ..HostReport::new(role, endpoint.clone()) };
+        Ends { sender: report(Role::Sender), receiver: report(Role::Receiver) }
     }
 }
 

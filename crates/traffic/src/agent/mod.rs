@@ -3,17 +3,16 @@
 mod permission;
 mod watch;
 
-pub use crate::engine::data_ports::DataPorts;
+pub use crate::engine::peers::DataPorts;
 pub use crate::engine::peers::{Network, Peers};
 pub use permission::{Limits, Permission};
 
 use crate::agent::watch::{Activity, lasts};
-use crate::engine::arms;
 use crate::engine::opening::{self, WaitingSender};
 use crate::engine::receiver::Receiver;
 use crate::engine::sender::{self, Run};
-use crate::engine::socket_options;
 use crate::engine::turns::Turn;
+use crate::engine::{arms, socket_options};
 use crate::error::EngineError;
 use crate::host::cpu_watch::CpuWatch;
 use crate::host::{facts, noise};

@@ -2,8 +2,7 @@
 //! coordinator started itself, on standard input and output, has no bounds: that coordinator may run programs on the
 //! host anyway.
 
-use crate::engine::data_ports::DataPorts;
-use crate::engine::peers::Peers;
+use crate::engine::peers::{DataPorts, Peers};
 use crate::protocol::message::{Request, SendArm, Timetable};
 use crate::sys;
 use stacklab_model::{Length, Pacing, Probe, ScopedAddr, TrialSpec, Tuning, print_duration};

@@ -118,35 +118,41 @@ pub(crate) fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The connections of all flows, each of which began with a header of this trial.
-fn connections(
-    spec: &TrialSpec,
-    peers: Option<&Peers>,
-    socket: &Socket,
-    ended: &AtomicBool,
-    attempt: impl Fn() -> String,
-) -> Result<(Vec<Channel>, u64), EngineError> {
-    let flows = spec.flows as usize;
-    let (mut found, mut unknown, mut strays) = (Vec::new(), VecDeque::<Channel>::new(), 0);
-    let (mut unprepared, mut ends) = (None, None);
-    while found.len() < flows {
-        // Read first: whatever arrived before the end can still be accepted afterwards.
-        let over = has_ended(ended, &mut ends);
-        // Of many connections, all are accepted before they are looked at.
-        let wait = if unknown.len() > MOST_UNKNOWN { LOOK } else { Duration::ZERO };
-        for _ in 0..flows + MOST_UNKNOWN {
-            if !is_readable(socket, wait).attempt(&attempt)? {
+/// Connections that were accepted.
+struct Door<'a> {
+    spec: &'a TrialSpec,
+    peers: Option<&'a Peers>,
+    socket: &'a Socket,
+    /// Those that began with a header of the trial.
+    found: Vec<Channel>,
+    /// Those that have not shown whose they are, the oldest first.
+    unknown: VecDeque<Channel>,
+    strays: u64,
+    /// Why one could not be prepared.
+    unprepared: Option<EngineError>,
+}
+
+impl Door<'_> {
+    fn most_unknown(&self) -> usize {
+        self.spec.flows as usize + MOST_UNKNOWN
+    }
+
+    /// Accepts what waits. Of many connections, all are accepted before they are looked at.
+    fn accept(&mut self) -> io::Result<()> {
+        let wait = if self.unknown.len() > MOST_UNKNOWN { LOOK } else { Duration::ZERO };
+        for _ in 0..self.most_unknown() {
+            if !is_readable(self.socket, wait)? {
                 break;
             }
-            match sys::accept(socket) {
-                Ok((_, from)) if !is_peer(peers, from) => strays += 1,
+            match sys::accept(self.socket) {
+                Ok((_, from)) if !is_peer(self.peers, from) => self.strays += 1,
                 // Prepared at once: its first message has the kernel's stamp.
-                Ok((connection, _)) => match Channel::new(spec, connection) {
-                    Ok(channel) => unknown.push_back(channel),
+                Ok((connection, _)) => match Channel::new(self.spec, connection) {
+                    Ok(channel) => self.unknown.push_back(channel),
                     // A stray may be gone again. If it was the sender's, the trial ends, and this is why.
                     Err(error) => {
-                        unprepared = Some(error);
-                        strays += 1;
+                        self.unprepared = Some(error);
+                        self.strays += 1;
                     }
                 },
                 // It was closed before it was accepted, or there is no room for it now.
@@ -156,51 +162,77 @@ fn connections(
                 }
             }
         }
-        let all = unknown.iter().map(|channel| &channel.socket).chain([socket]);
+        Ok(())
+    }
+
+    /// Looks at the first bytes of connections that are ready. Returns whether one has a part of its header, for the
+    /// rest of which it waits if it may.
+    fn identify(&mut self, ready: &[PollEntry], may_wait: bool) -> io::Result<bool> {
+        let mut has_part = false;
+        for (channel, ready) in std::mem::take(&mut self.unknown).into_iter().zip(ready) {
+            if !ready.is_ready() {
+                self.unknown.push_back(channel);
+                continue;
+            }
+            match peeked(&channel.socket) {
+                Ok(Some(seen))
+                    if Header::read(&seen, self.spec.token).is_some()
+                        && self.found.len() < self.spec.flows as usize =>
+                {
+                    announce::take_header(&channel)?;
+                    self.found.push(channel);
+                }
+                Ok(Some(seen)) if !seen.is_empty() && seen.len() < HEADER_BYTES as usize && may_wait => {
+                    has_part = true;
+                    self.unknown.push_back(channel);
+                }
+                Err(error) if is_nothing(&error) => self.unknown.push_back(channel),
+                Ok(_) | Err(_) => self.strays += 1,
+            }
+        }
+        while self.unknown.len() > self.most_unknown() {
+            self.unknown.pop_front();
+            self.strays += 1;
+        }
+        Ok(has_part)
+    }
+}
+
+/// The connections of all flows, each of which began with a header of this trial.
+fn connections(
+    spec: &TrialSpec,
+    peers: Option<&Peers>,
+    socket: &Socket,
+    ended: &AtomicBool,
+    attempt: impl Fn() -> String,
+) -> Result<(Vec<Channel>, u64), EngineError> {
+    let (found, unknown) = (Vec::new(), VecDeque::new());
+    let mut door = Door { spec, peers, socket, found, unknown, strays: 0, unprepared: None };
+    let mut ends = None;
+    while door.found.len() < spec.flows as usize {
+        // Read first: whatever arrived before the end can still be accepted afterwards.
+        let over = has_ended(ended, &mut ends);
+        door.accept().attempt(&attempt)?;
+        let all = door.unknown.iter().map(|channel| &channel.socket).chain([socket]);
         let mut ready: Vec<PollEntry> =
             all.map(|socket| PollEntry::new(socket, Interest::Readable)).collect();
         sys::poll_sockets(&mut ready, sys::RECEIVE_TICK).attempt(&attempt)?;
         if over == Ended::ForLong || over == Ended::JustNow && !ready.iter().any(PollEntry::is_ready) {
-            if let Some(error) = unprepared {
+            if let Some(error) = door.unprepared {
                 return Err(error);
             }
             break;
         }
-        let mut half = false;
-        for (channel, ready) in std::mem::take(&mut unknown).into_iter().zip(&ready) {
-            let seen = if ready.is_ready() {
-                peeked(&channel.socket)
-            } else {
-                Err(io::ErrorKind::WouldBlock.into())
-            };
-            match seen {
-                Ok(Some(seen)) if Header::read(&seen, spec.token).is_some() && found.len() < flows => {
-                    announce::take_header(&channel).attempt(&attempt)?;
-                    found.push(channel);
-                }
-                Ok(Some(seen))
-                    if !seen.is_empty() && seen.len() < HEADER_BYTES as usize && over == Ended::Not =>
-                {
-                    half = true;
-                    unknown.push_back(channel);
-                }
-                Err(error) if is_nothing(&error) => unknown.push_back(channel),
-                Ok(_) | Err(_) => strays += 1,
-            }
-        }
-        while unknown.len() > flows + MOST_UNKNOWN {
-            unknown.pop_front();
-            strays += 1;
-        }
-        if half {
+        if door.identify(&ready, over == Ended::Not).attempt(&attempt)? {
             // What has begun to speak is ready all the time.
             sys::sleep(LOOK);
         }
     }
     // Other waiting connections are dropped, and so closed, before the sender begins.
-    strays += unknown.len() as u64;
+    let Door { mut found, unknown, strays, .. } = door;
+    let strays = strays + unknown.len() as u64;
     drop(unknown);
-    if found.len() == flows {
+    if found.len() == spec.flows as usize {
         announce::admit_all(&found).attempt(&attempt)?;
         found.iter_mut().for_each(Channel::opened);
     }

@@ -5,11 +5,10 @@ use crate::engine::socket::Channel;
 use crate::error::EngineError;
 use crate::sys;
 use stacklab_model::{Transport, TrialSpec};
-use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 /// How often a sender looks whether anything was acknowledged.
 const LOOK: Duration = Duration::from_millis(500);

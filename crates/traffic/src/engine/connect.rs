@@ -1,10 +1,9 @@
 //! The connect probe: TCP connections opened one after another.
 
-use crate::engine::endpoint;
 use crate::engine::open_socket::{self, unreached};
 use crate::engine::pacer::Pacer;
 use crate::engine::peers::Peers;
-use crate::engine::socket_options;
+use crate::engine::{endpoint, socket_options};
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
 use crate::host::cpu::CpuWindow;

@@ -4,11 +4,10 @@ use crate::engine::receiver::Receiver;
 use crate::engine::sender;
 use crate::fixtures;
 use stacklab_model::{Family, Io, Length, Pacing, Probe, SizeOf, Transport, TrialSpec};
-use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 fn spec(transport: Transport, io: Io, probe: Probe, pacing: Pacing, length: Length) -> TrialSpec {
     let mut spec = fixtures::spec(Family::Ipv4, transport);

@@ -9,11 +9,9 @@ pub(crate) mod black_hole;
 pub(crate) mod coalesce;
 pub(crate) mod connect;
 pub(crate) mod count;
-pub(crate) mod data_ports;
 pub(crate) mod endpoint;
 #[cfg(test)]
 mod ends_tests;
-pub(crate) mod format;
 pub(crate) mod header;
 pub(crate) mod interface_rtt;
 pub(crate) mod open_socket;

@@ -1,6 +1,6 @@
 //! Sockets of a trial's flows before they are connected: bound, or listening.
 
-use crate::engine::data_ports::DataPorts;
+use crate::engine::peers::DataPorts;
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::sys;

@@ -4,15 +4,12 @@
 
 use crate::engine::admit::{admit, is_peer, peeked};
 use crate::engine::announce::{bare_header, connect_all, is_nothing};
-use crate::engine::data_ports::DataPorts;
-use crate::engine::endpoint;
 use crate::engine::header::{Header, Phase};
-use crate::engine::open_socket;
-use crate::engine::peers::Peers;
+use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receiver::{Receiver, take};
 use crate::engine::socket::Channel;
-use crate::engine::socket_options;
 use crate::engine::stamp_clock::StampClock;
+use crate::engine::{endpoint, open_socket, socket_options};
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
 use crate::host::socket_memory::SocketMemory;

@@ -11,11 +11,10 @@ use crate::stats::slices::MOST_SLICES;
 use crate::sys::{self, Nanos, RunDelay};
 use crate::timing::longest;
 use stacklab_model::{Length, Pacing, Probe, Sent, Slice, Transport, TrialSpec};
-use std::io;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 /// How long what is on the way when a trial or a slice ends may take to arrive. A path with a deep queue may take
 /// longer: a trial ends all the same.

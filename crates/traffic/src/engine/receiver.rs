@@ -1,23 +1,18 @@
 //! The receiving host of a trial: listens and accepts the sender, or opens the flows to it; counts or echoes, reports.
 
 use crate::engine::admit::admit;
-use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
-use crate::engine::data_ports::DataPorts;
-use crate::engine::endpoint;
-use crate::engine::open_socket;
-use crate::engine::peers::Peers;
+use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receive_loop::receive;
 use crate::engine::reflect::Reflect;
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{Channel, tcp_total};
 use crate::engine::stamp_clock::StampClock;
-use crate::engine::threads;
+use crate::engine::{connect, endpoint, open_socket, threads};
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
-use crate::host::cpu;
 use crate::host::socket_memory::SocketMemory;
-use crate::host::zone;
+use crate::host::{cpu, zone};
 use crate::sys;
 use socket2::Socket;
 use stacklab_model::{
@@ -162,13 +157,22 @@ pub(super) fn take(
             let _ = channel.socket.shutdown(std::net::Shutdown::Write);
         }
     }
-    let io = Some(first.io);
     let received = Received { strays: received.strays + strays, ..received };
-    let side = side(endpoint, before, &channels.iter().map(|channel| &channel.socket).collect::<Vec<_>>());
-    let socket_memory_kib = memory.peak_kib(received.first_ns, received.last_ns);
-    let side = HostReport { io, sent, received, delays, delay_points, series, flow_bytes, cpu, ..side };
-    let side = HostReport { tcp, socket_memory_kib, slices, ..side };
-    Ok((side, channels))
+    let report = HostReport {
+        io: Some(first.io),
+        socket_memory_kib: memory.peak_kib(received.first_ns, received.last_ns),
+        sent,
+        received,
+        delays,
+        delay_points,
+        series,
+        slices,
+        flow_bytes,
+        cpu,
+        tcp,
+        ..side(endpoint, before, &channels.iter().map(|channel| &channel.socket).collect::<Vec<_>>())
+    };
+    Ok((report, channels))
 }
 
 /// Counts the arrivals of all flows. Each thread counts its own sockets; datagrams of all flows may share one.

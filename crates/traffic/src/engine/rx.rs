@@ -1,7 +1,7 @@
 //! Receive buffers: messages from the kernel.
 
 use crate::engine::coalesce::Coalescer;
-use crate::engine::format::ForeignFormat;
+use crate::engine::header::ForeignFormat;
 use crate::engine::socket::Channel;
 use crate::engine::stamp_clock::StampClock;
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};

@@ -1,10 +1,7 @@
 //! The sending host of a trial: prepares, warms up, measures, ends, reports.
 
 use crate::engine::announce::connect_all;
-use crate::engine::black_hole;
-use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
-use crate::engine::endpoint;
 use crate::engine::interface_rtt::InterfaceRtt;
 use crate::engine::opening::WaitingSender;
 use crate::engine::pacer::PacingError;
@@ -13,24 +10,22 @@ use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{Channel, tcp_total};
 use crate::engine::stamp_clock::StampClock;
-use crate::engine::threads;
 use crate::engine::turns::Turn;
+use crate::engine::{black_hole, connect, endpoint, threads};
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
-use crate::host::cpu;
 use crate::host::socket_memory::SocketMemory;
-use crate::host::zone;
+use crate::host::{cpu, zone};
 use crate::protocol::message::SendArm;
 use crate::sys::{self, Nanos};
 use stacklab_model::{
     DelayPoints, HostReport, Metric, Point, Probe, Role, ScopedAddr, TcpInfo, Transport, TrialSpec,
 };
-use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
@@ -117,18 +112,7 @@ fn on_flows(
     let mut interface_rtt = InterfaceRtt::watch(spec, first);
     let report = match spec.probe.probe {
         Probe::Echo | Probe::EchoUnderLoad => {
-            let mut rx = RxBatch::new(channels, StampClock::new()).attempt(attempt)?;
-            let mut sending = Sending::new(spec, channels, 0..1).attempt(attempt)?.stopped_by(stop);
-            let done = sending.phases(turn.as_mut(), |phase, slice, sequence| {
-                counter.await_answer(phase, sequence, sys::now_ns());
-                receive(&mut rx, size, spec.token, &mut counter)?;
-                let answered = counter.was_answered(phase, slice);
-                match &mut interface_rtt {
-                    Some(trips) => trips.note(phase, answered.then(|| rx.recv_meta())),
-                    None => Ok(()),
-                }
-            });
-            done.and_then(|()| sending.finish())
+            lockstep(spec, channels, &mut counter, &mut interface_rtt, (turn.as_mut(), stop))
         }
         Probe::EchoOpenLoop => thread::scope(|scope| {
             let answers = scope.spawn(|| {
@@ -140,9 +124,8 @@ fn on_flows(
             sent.and_then(|sent| received.map(|()| sent))
         }),
         Probe::Stream | Probe::Paced | Probe::Connect => {
-            let asked = [Metric::TcpSrtt, Metric::BufferDelay]
-                .iter()
-                .any(|metric| spec.probe.metrics.contains(metric));
+            let metrics = &spec.probe.metrics;
+            let asked = metrics.contains(&Metric::TcpSrtt) || metrics.contains(&Metric::BufferDelay);
             let sample = spec.transport == Transport::Tcp && asked;
             thread::scope(|scope| {
                 let sampler = sample.then(|| scope.spawn(|| sample_srtt(first, &ended)));
@@ -204,6 +187,28 @@ fn on_flows(
         peak_rss_kib: sys::peak_rss_kib(),
         ..HostReport::new(Role::Sender, endpoint)
     })
+}
+
+/// Sends on one flow, each message after the answer to the one before.
+fn lockstep(
+    spec: &TrialSpec,
+    channels: &[Channel],
+    counter: &mut ArrivalCounter<'_>,
+    interface_rtt: &mut Option<InterfaceRtt<'_>>,
+    (turn, stop): (Option<&mut Turn<'_>>, Option<&AtomicBool>),
+) -> io::Result<Finished> {
+    let mut rx = RxBatch::new(channels, StampClock::new())?;
+    let mut sending = Sending::new(spec, channels, 0..1)?.stopped_by(stop);
+    sending.phases(turn, |phase, slice, sequence| {
+        counter.await_answer(phase, sequence, sys::now_ns());
+        receive(&mut rx, spec.message_bytes as usize, spec.token, counter)?;
+        let answered = counter.was_answered(phase, slice);
+        match interface_rtt {
+            Some(trips) => trips.note(phase, answered.then(|| rx.recv_meta())),
+            None => Ok(()),
+        }
+    })?;
+    sending.finish()
 }
 
 /// The flows of each sending thread. In turns, one thread sends all.

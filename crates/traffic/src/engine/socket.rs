@@ -1,11 +1,8 @@
 //! A socket with a message size. Both loops use it through an [`TxBatch`](crate::engine::tx::TxBatch) and an
 //! [`RxBatch`](crate::engine::rx::RxBatch).
 
-use crate::engine::coalesce;
-use crate::engine::format::ForeignFormat;
-use crate::engine::header::Header;
-use crate::engine::open_socket;
-use crate::engine::socket_options;
+use crate::engine::header::{ForeignFormat, Header};
+use crate::engine::{coalesce, open_socket, socket_options};
 use crate::error::{Attempt, EngineError};
 use crate::sys::{self, Batch, Nanos, SEND_LIMIT};
 use socket2::Socket;
@@ -172,16 +169,11 @@ impl Channel {
 
     /// TCP_INFO without what opening the flow has counted.
     fn tcp_info(&self) -> io::Result<TcpInfo> {
-        let (now, before) = (sys::tcp_info(&self.socket)?, &self.opening);
-        let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before.unwrap_or(0)));
-        Ok(TcpInfo {
-            total_retrans: since(now.total_retrans, before.total_retrans),
-            data_segs_out: since(now.data_segs_out, before.data_segs_out),
-            data_segs_in: since(now.data_segs_in, before.data_segs_in),
-            bytes_sent: since(now.bytes_sent, before.bytes_sent),
-            bytes_retrans: since(now.bytes_retrans, before.bytes_retrans),
-            ..now
-        })
+        let (mut now, mut before) = (sys::tcp_info(&self.socket)?, self.opening.clone());
+        for (now, before) in counters(&mut now).into_iter().zip(counters(&mut before)) {
+            *now = now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+        }
+        Ok(now)
     }
 
     /// Writes a header to the front of a message, in the format of this channel.
@@ -337,24 +329,24 @@ pub(crate) struct Taken {
     pub refused: u64,
 }
 
+fn counters(info: &mut TcpInfo) -> [&mut Option<u64>; 5] {
+    let TcpInfo { total_retrans, data_segs_out, data_segs_in, bytes_sent, bytes_retrans, .. } = info;
+    [total_retrans, data_segs_out, data_segs_in, bytes_sent, bytes_retrans]
+}
+
 /// TCP_INFO of all flows: counters are summed, other fields are the first flow's. `None` for datagrams.
 pub(crate) fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> Option<TcpInfo> {
     let info = |channel: &Channel| match channel.transport {
         Transport::Tcp => channel.tcp_info().ok(),
         Transport::Udp => None,
     };
-    let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
     channels.into_iter().map(info).reduce(|total, info| {
-        let (total, info) = (total?, info?);
-        Some(TcpInfo {
-            total_retrans: sum(total.total_retrans, info.total_retrans),
-            data_segs_out: sum(total.data_segs_out, info.data_segs_out),
-            data_segs_in: sum(total.data_segs_in, info.data_segs_in),
-            bytes_sent: sum(total.bytes_sent, info.bytes_sent),
-            bytes_retrans: sum(total.bytes_retrans, info.bytes_retrans),
-            // The flows share a path, so the minimum over all flows is the path's minimum.
-            min_rtt_us: total.min_rtt_us.into_iter().chain(info.min_rtt_us).min(),
-            ..total
-        })
+        let (mut total, mut info) = (total?, info?);
+        for (sum, more) in counters(&mut total).into_iter().zip(counters(&mut info)) {
+            *sum = sum.zip(*more).map(|(sum, more)| sum + more);
+        }
+        // The flows share a path, so the minimum over all flows is the path's minimum.
+        total.min_rtt_us = total.min_rtt_us.into_iter().chain(info.min_rtt_us).min();
+        Some(total)
     })?
 }

@@ -1,9 +1,8 @@
 //! Flows spread over threads, each pinned to a processor.
 
 use crate::sys;
-use std::io;
 use std::ops::Range;
-use std::thread;
+use std::{io, thread};
 
 /// Distributes the flows over threads: one thread per flow, up to the number of processors.
 pub(crate) fn groups(flows: usize) -> Vec<Range<usize>> {

@@ -210,7 +210,7 @@ impl<'a> SentTally<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::format::ForeignFormat;
+    use crate::engine::header::ForeignFormat;
 
     fn tally_of(numbers: &[u64], omit_until_ns: Nanos) -> ReceivedCounts {
         let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -6,7 +6,7 @@ mod own_host;
 mod stream;
 mod traffic;
 
-pub use crate::engine::format::{ForeignFormat, Numbered};
+pub use crate::engine::header::{ForeignFormat, Numbered};
 pub use crate::engine::socket_options::renounce_privileges;
 pub use counts::{ReceivedCounts, SentCounts};
 pub use own_host::OwnHost;

@@ -1,16 +1,14 @@
 //! One stream of another program, with its socket.
 
-use crate::engine::endpoint;
-use crate::engine::format::ForeignFormat;
-use crate::engine::header::Phase;
+use crate::engine::header::{ForeignFormat, Phase};
 use crate::engine::phases::wait_until_empty;
 use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
 use crate::engine::socket::{CONNECT_LIMIT, Channel};
-use crate::engine::socket_options;
 use crate::engine::stamp_clock::StampClock;
 use crate::engine::tx::TxBatch;
+use crate::engine::{endpoint, socket_options};
 use crate::error::{Attempt, EngineError};
 use crate::foreign::counts::{ReceivedCounts, SentCounts, SentTally, Tally};
 use crate::host::zone;

@@ -1,10 +1,9 @@
 //! Where a program of this host listens, as its user writes it.
 
 use crate::host::zone::{self, ScopedAddr};
-use std::fmt;
-use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
+use std::{fmt, io};
 
 /// Where to listen, as written: nothing, `ADDRESS`, `:PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
 #[derive(Debug, Clone, PartialEq, Eq)]

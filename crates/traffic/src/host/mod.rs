@@ -1,6 +1,5 @@
 //! Facts, counters and capabilities of a host.
 
-pub(crate) mod abilities;
 pub mod control_socket;
 pub(crate) mod counters;
 pub(crate) mod cpu;

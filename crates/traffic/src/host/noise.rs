@@ -4,11 +4,10 @@ use crate::sys::{self, Batch, Nanos};
 use socket2::{Domain, Protocol, Socket, Type};
 use stacklab_model::{EchoFloor, Family, NoiseFloor, Spread, Transport};
 use std::hint::black_box;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 /// Clock readings per batch, and number of batches.
 const READINGS: u64 = 100;
@@ -128,11 +127,17 @@ fn until_there(mut receive: impl FnMut() -> io::Result<usize>) -> io::Result<()>
     }
 }
 
-/// Two sockets on loopback, connected to each other.
 fn pair(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
+    let ends = loopback(transport, family)?;
+    ends.iter().try_for_each(sys::set_timeouts)?;
+    Ok(ends)
+}
+
+/// Two sockets on loopback, connected to each other.
+pub(super) fn loopback(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
     let address = SocketAddr::new(family.loopback(), 0);
     let open = |kind, protocol| Socket::new(Domain::for_address(address), kind, Some(protocol));
-    let ends = match transport {
+    Ok(match transport {
         Transport::Udp => {
             let [here, there] = [open(Type::DGRAM, Protocol::UDP)?, open(Type::DGRAM, Protocol::UDP)?];
             here.bind(&address.into())?;
@@ -152,9 +157,7 @@ fn pair(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
             there.set_tcp_nodelay(true)?;
             [here, there]
         }
-    };
-    ends.iter().try_for_each(sys::set_timeouts)?;
-    Ok(ends)
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The sink of answers.
 
 use crate::engine::receive_loop::Sink;
+use crate::peer::PeerAnswer;
 use crate::peer::figures::{Numbers, Sample};
-use crate::peer::format::PeerAnswer;
 use crate::stats::sequence::{Arrival, SequenceWindow};
 use crate::sys::Nanos;
 use std::io;

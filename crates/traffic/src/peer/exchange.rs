@@ -13,15 +13,14 @@ use crate::host::unix_time::now_unix_ns;
 use crate::host::zone;
 use crate::peer::count::{AnswerCounter, SendTimes};
 use crate::peer::figures::{Clock, ExchangeReport, ways};
-use crate::peer::format::{PacketFormat, PeerAnswer};
+use crate::peer::{PacketFormat, PeerAnswer};
 use crate::sys;
 use stacklab_model::{
     Cell, Family, Length, Pacing, Probe, ProbeSpec, ScopedAddr, SizeOf, Transport, TrialSpec, Tuning,
 };
-use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::{io, thread};
 
 /// Packets after the measurement that show how the peer counts.
 const CLOSING: u32 = 4;

@@ -1,6 +1,6 @@
 //! What the answers of a peer say: delays both ways, losses by direction, the offset of the clocks.
 
-use crate::peer::format::PeerAnswer;
+use crate::peer::PeerAnswer;
 use crate::stats::delay::FlowDelays;
 use stacklab_model::Delays;
 

@@ -28,7 +28,6 @@ pub struct AgentClient {
     started: BTreeMap<u64, Option<Answer>>,
     /// Requests that were given up before their answer came.
     abandoned: BTreeSet<u64>,
-    /// By how much longer than a limit an answer is waited for.
     patience: u32,
     /// When no answer is waited for any more.
     ends: Option<Instant>,
@@ -52,7 +51,6 @@ pub struct Pending {
     on_interrupt: OnInterrupt,
 }
 
-/// What an interrupt means for a request in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnInterrupt {
     /// Its answer is not waited for.

@@ -12,8 +12,6 @@ mod types;
 #[cfg(any(test, not(target_os = "linux")))]
 mod plain;
 #[cfg(unix)]
-mod posix;
-#[cfg(unix)]
 mod unix;
 
 #[cfg(not(target_os = "linux"))]
@@ -31,8 +29,6 @@ pub(crate) use windows::*;
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) use plain::*;
-#[cfg(unix)]
-pub(crate) use posix::*;
 #[cfg(unix)]
 pub(crate) use unix::*;
 #[cfg(not(target_os = "linux"))]

@@ -5,7 +5,7 @@ use crate::sys::types::{Nanos, TxTimestamp, ZerocopyCompletion};
 use crate::sys::unix as os;
 #[cfg(windows)]
 use crate::sys::windows as os;
-use socket2::Socket;
+use socket2::{Domain, Protocol, Socket};
 use stacklab_model::{Family, Offloads};
 use std::ffi::c_int;
 use std::io;
@@ -147,4 +147,17 @@ pub(crate) fn read_tx_timestamp(_socket: &Socket, _limit: Duration) -> io::Resul
 
 pub(crate) fn has_hardware_timestamps(_socket: &Socket, _interface: &str) -> io::Result<bool> {
     unsupported("hardware timestamps")
+}
+
+pub(crate) fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<usize> {
+    socket.set_recv_buffer_size(bytes)?;
+    socket.recv_buffer_size()
+}
+
+pub(crate) fn set_send_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
+    socket.set_send_buffer_size(bytes)
+}
+
+pub(crate) fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
+    Ok((Domain::from(c_int::from(socket.local_addr()?.family())), socket.protocol()?))
 }

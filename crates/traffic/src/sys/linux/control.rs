@@ -118,10 +118,11 @@ pub(super) fn next_queued(socket: &Socket, room: &mut [u8]) -> io::Result<Option
 /// Has the kernel queue each ICMP error (`IP_RECVERR`), also those that it would otherwise drop, such as an expired
 /// TTL.
 pub(crate) fn enable_icmp_errors(socket: &Socket, family: Family) -> io::Result<()> {
-    Ok(match family {
+    match family {
         Family::Ipv4 => setsockopt(socket, sockopt::Ipv4RecvErr, &true)?,
         Family::Ipv6 => setsockopt(socket, sockopt::Ipv6RecvErr, &true)?,
-    })
+    }
+    Ok(())
 }
 
 /// An error about a packet.

@@ -23,7 +23,7 @@ pub(crate) use stamps::*;
 pub use unconnected::Datagram;
 pub(crate) use unconnected::Unconnected;
 
-use super::posix::{number, option, set_option};
+use crate::sys::unix::{number, option, set_option};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, Socket};
 use stacklab_model::{Family, Offloads, TcpInfo};
@@ -153,12 +153,7 @@ pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
 
 /// Bytes that have arrived behind a lost segment, in total. Zero where the kernel does not count them (before 5.4).
 pub(crate) fn out_of_order_bytes(socket: &Socket) -> u64 {
-    let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
-    if option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value).is_err() {
-        return 0;
-    }
-    // SAFETY: as for `tcp_info`.
-    let info = unsafe { value.assume_init() };
+    let Ok((info, _)) = read_tcp_info(socket) else { return 0 };
     u64::from(info.tcpi_rcv_ooopack) * u64::from(info.tcpi_rcv_mss)
 }
 

@@ -1,6 +1,6 @@
 //! Socket options that a trial may set, and their read-back.
 
-use super::super::posix::{number, option, set_option};
+use crate::sys::unix::{number, option, set_option};
 use socket2::Socket;
 use stacklab_model::Family;
 use std::ffi::c_int;

@@ -1,10 +1,9 @@
 //! Packet timestamps (SO_TIMESTAMPING).
 
-use super::super::posix::set_option;
 use super::control::{parse_cmsg, receive_message};
 use super::ethtool;
 use crate::sys::types::Nanos;
-use crate::sys::unix::DONTWAIT;
+use crate::sys::unix::{DONTWAIT, set_option};
 use socket2::Socket;
 use std::io;
 

@@ -1,5 +1,6 @@
 //! A datagram socket without a peer, for a service that answers whoever asks.
 
+use crate::host::unix_time::now_unix_ns;
 use crate::sys::types::Nanos;
 use nix::cmsg_space;
 use nix::sys::socket::{
@@ -92,7 +93,7 @@ impl Unconnected {
             }
         }
         if datagram.unix_ns == 0 {
-            datagram.unix_ns = unix_now_ns();
+            datagram.unix_ns = now_unix_ns();
         }
         Ok(datagram)
     }
@@ -100,39 +101,20 @@ impl Unconnected {
     /// Answers a datagram from the address that it was sent to, with this byte of traffic class.
     pub(crate) fn answer(&self, to: &Datagram, traffic_class: u8, message: &[u8]) -> io::Result<()> {
         let class = i32::from(traffic_class);
-        let mut control = Vec::with_capacity(2);
-        match &to.to {
-            Some(To::Ipv4(info)) => {
-                let info = libc::in_pktinfo { ipi_spec_dst: info.ipi_addr, ..*info };
-                return self.send(
-                    to.peer,
-                    &[ControlMessage::Ipv4PacketInfo(&info), ControlMessage::Ipv4Tos(&traffic_class)],
-                    message,
-                );
+        let own;
+        let control = match (&to.to, to.peer) {
+            (Some(To::Ipv4(info)), _) => {
+                own = libc::in_pktinfo { ipi_spec_dst: info.ipi_addr, ..*info };
+                vec![ControlMessage::Ipv4PacketInfo(&own), ControlMessage::Ipv4Tos(&traffic_class)]
             }
-            Some(To::Ipv6(info)) => control.push(ControlMessage::Ipv6PacketInfo(info)),
-            None => {}
-        }
-        if to.peer.is_ipv6() {
-            control.push(ControlMessage::Ipv6TClass(&class));
-        }
-        self.send(to.peer, &control, message)
-    }
-
-    fn send(&self, peer: SocketAddr, control: &[ControlMessage<'_>], message: &[u8]) -> io::Result<()> {
-        let peer = SockaddrStorage::from(peer);
-        sendmsg(
-            self.socket.as_raw_fd(),
-            &[IoSlice::new(message)],
-            control,
-            MsgFlags::MSG_NOSIGNAL,
-            Some(&peer),
-        )?;
+            (Some(To::Ipv6(info)), _) => {
+                vec![ControlMessage::Ipv6PacketInfo(info), ControlMessage::Ipv6TClass(&class)]
+            }
+            (None, SocketAddr::V6(_)) => vec![ControlMessage::Ipv6TClass(&class)],
+            (None, SocketAddr::V4(_)) => Vec::new(),
+        };
+        let (fd, peer) = (self.socket.as_raw_fd(), SockaddrStorage::from(to.peer));
+        sendmsg(fd, &[IoSlice::new(message)], &control, MsgFlags::MSG_NOSIGNAL, Some(&peer))?;
         Ok(())
     }
-}
-
-fn unix_now_ns() -> Nanos {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    now.as_nanos() as Nanos
 }

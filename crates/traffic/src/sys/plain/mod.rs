@@ -2,12 +2,8 @@
 
 mod batch;
 mod ready;
-#[cfg(not(target_os = "linux"))]
-mod room;
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) use batch::Batch;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use ready::Ready;
-#[cfg(not(target_os = "linux"))]
-pub(crate) use room::*;
