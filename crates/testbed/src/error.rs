@@ -96,7 +96,6 @@ impl From<rtnetlink::Error> for Refused {
     }
 }
 
-/// A reason in words.
 impl From<String> for Refused {
     fn from(reason: String) -> Self {
         Refused(io::Error::other(reason))

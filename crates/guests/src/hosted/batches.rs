@@ -5,11 +5,12 @@
 use crate::inside::outside::REQUESTS;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -60,24 +61,24 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    /// A request was taken.
     pub(crate) fn asked(&self) {
-        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *self.lock() += 1;
     }
 
-    /// An answer was sent.
     pub(crate) fn answered(&self) {
-        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = self.lock();
         *count = count.saturating_sub(1);
         if *count == 0 {
             self.none.notify_one();
         }
     }
 
-    /// Waits until there is none.
     fn wait(&self) {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.none.wait_while(count, |count| *count > 0));
+        drop(self.none.wait_while(self.lock(), |count| *count > 0));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,8 +87,7 @@ pub(crate) struct Taken<F> {
     under_way: Arc<UnderWay>,
     /// Waits for the next part of a batch.
     next: F,
-    part: Vec<u8>,
-    at: usize,
+    part: VecDeque<u8>,
     /// Whether the part is its batch's last.
     ends: bool,
 }
@@ -95,31 +95,28 @@ pub(crate) struct Taken<F> {
 impl<F: FnMut() -> io::Result<Vec<u8>>> Taken<F> {
     /// Batches whose parts come from `next`, each once all requests of the one before are answered.
     pub(crate) fn new(under_way: Arc<UnderWay>, next: F) -> Self {
-        Taken { under_way, next, part: Vec::new(), at: 0, ends: true }
+        Taken { under_way, next, part: VecDeque::new(), ends: true }
     }
 }
 
 impl<F: FnMut() -> io::Result<Vec<u8>>> Read for Taken<F> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.part.len() {
+        while self.part.is_empty() {
             if self.ends {
                 self.under_way.wait();
                 thread::sleep(PAUSE);
             }
-            (self.part, self.at) = ((self.next)()?, 0);
-            self.ends = self.part.pop_if(|last| *last == END).is_some();
+            let mut part = (self.next)()?;
+            self.ends = part.pop_if(|last| *last == END).is_some();
+            self.part = part.into();
         }
-        let taken = room.len().min(self.part.len() - self.at);
-        room[..taken].copy_from_slice(&self.part[self.at..self.at + taken]);
-        self.at += taken;
-        Ok(taken)
+        self.part.read(room)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::VecDeque;
     use std::sync::mpsc;
 
     #[test]

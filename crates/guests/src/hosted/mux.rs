@@ -3,6 +3,7 @@
 
 use crate::hosted::batches::UnderWay;
 use stacklab_testbed::host::streams::Streams;
+use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +34,7 @@ pub(crate) fn open(
         });
     });
     let stream = |(number, lines): (usize, Receiver<Vec<u8>>)| -> Streams {
-        let read = Lines { lines, rest: Vec::new(), at: 0 };
+        let read = Lines { lines, rest: VecDeque::new() };
         let (out, line) = (Arc::clone(&out), Vec::new());
         (Box::new(read), Box::new(Numbered { number, out, line, under_way: None }))
     };
@@ -136,20 +137,16 @@ impl Write for Numbered {
 /// The lines of one stream, in order of arrival.
 struct Lines {
     lines: Receiver<Vec<u8>>,
-    rest: Vec<u8>,
-    at: usize,
+    rest: VecDeque<u8>,
 }
 
 impl Read for Lines {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.rest.len() {
+        if self.rest.is_empty() {
             let Ok(line) = self.lines.recv() else { return Ok(0) };
-            (self.rest, self.at) = (line, 0);
+            self.rest = line.into();
         }
-        let taken = room.len().min(self.rest.len() - self.at);
-        room[..taken].copy_from_slice(&self.rest[self.at..self.at + taken]);
-        self.at += taken;
-        Ok(taken)
+        self.rest.read(room)
     }
 }
 

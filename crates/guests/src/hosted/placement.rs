@@ -3,7 +3,7 @@
 
 use crate::hosted::requirements::{JOOL, Requirements, is_unsupported, router_image};
 use crate::image::installed::{built, no_image};
-use crate::kind::vm::qemu::emulator;
+use crate::kind::vm::machine::emulator;
 use stacklab_model::{System, UnknownSystem};
 use stacklab_testbed::error::TestbedError;
 use stacklab_testbed::mechanism::translate::tayga;

@@ -1,7 +1,7 @@
 //! What a study's routed testbeds need from the kernels that they are built on, and whether these support it.
 
 use crate::image::installed::{Image, no_image};
-use crate::kind::vm::qemu::emulator;
+use crate::kind::vm::machine::emulator;
 use stacklab_model::{LinkConfig, Links, Mechanism, Method, RoutedKind, System, Translator, once_each};
 use stacklab_testbed::error::TestbedError;
 use stacklab_testbed::kernel::capability::{Ability, abilities};

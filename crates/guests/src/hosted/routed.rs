@@ -34,9 +34,6 @@ pub type HostedTestbed = (RoutedSpec, Vec<PathCheck>, [Streams; 4]);
 impl GuestHosted {
     /// Boots a guest, which builds a testbed for each mechanism. Waits until they are built. Up to `commands`
     /// commands can run at once on the hosts of the first testbed, over the last streams ([`crate::shell`]).
-    ///
-    /// # Errors
-    /// The guest does not start, or it reports an error.
     pub fn boot(
         system: &System,
         needs: &Requirements,

@@ -39,10 +39,6 @@ impl WifiHosted {
     /// Boots a guest, which builds the network. Waits until its stations are associated and packets of both families
     /// have crossed the access point. Up to `commands` commands can run at once on its hosts, over the last streams
     /// ([`crate::shell`]): host 0 is the sender, 1 the access point, 2 the receiver.
-    ///
-    /// # Errors
-    /// The system has no image with Wi-Fi, the guest does not start, or what it reports: a step that failed, or why a
-    /// station is not associated.
     pub fn boot(
         system: &System,
         spec: &WifiSpec,

@@ -1,8 +1,8 @@
 //! Fetches or builds an image in a temporary folder, which then replaces the image's folder. An image is therefore
 //! either complete or absent.
 
-use crate::image::cache::folder_of;
 use crate::image::command::{ImageInfo, Step, failed, remove};
+use crate::image::installed::folder_of;
 use crate::image::installed::{Image, Label, how_to_get};
 use crate::image::{gvisor, kernel, tree, uml};
 use stacklab_model::System;
@@ -33,9 +33,6 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
 /// Builds user-mode Linux from a folder with a kernel's source or, if none is named, from Debian's stable kernel with
 /// Jool. Replaces the existing image of that name. The objects that were compiled from a folder are kept for the next
 /// build.
-///
-/// # Errors
-/// Like [`get`]; also a missing compiler or other program, or a kernel that is too old for the required features.
 pub fn build(name: &str, source: Option<&Path>, step: &mut Step<'_>) -> Result<Image, TestbedError> {
     let system = System::OwnUml(name.to_owned());
     put(&system, |into| tree::make(&system, source, into, step))

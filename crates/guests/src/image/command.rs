@@ -18,17 +18,13 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// Called with the description of each step before the step starts.
 pub type Step<'a> = dyn FnMut(&str) + 'a;
 
-/// The origin of an image.
 pub(crate) struct ImageInfo {
-    /// Its exact version.
     pub version: String,
-    /// Its source.
     pub source: String,
     /// The version of Jool in the image.
     pub jool: Option<String>,
 }
 
-/// Removes a folder and its content, if it exists.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -24,7 +24,6 @@ impl Archive<BufWriter<File>> {
 }
 
 impl<W: Write> Archive<W> {
-    /// Creates an empty archive.
     pub(super) fn new(out: W) -> Self {
         Archive { out, folders: BTreeSet::new(), number: 0 }
     }
@@ -65,7 +64,6 @@ impl<W: Write> Archive<W> {
         Ok(())
     }
 
-    /// Ends the archive.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.entry("TRAILER!!!", 0, &[])?;
         self.out.flush()?;

@@ -42,7 +42,6 @@ fn end_of_segments(file: &[u8]) -> Option<usize> {
     (FILE_HEADER_BYTES..=file.len()).contains(&end).then_some(end)
 }
 
-/// The offsets of the program headers.
 fn program_headers(file: &[u8]) -> Option<Vec<usize>> {
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;

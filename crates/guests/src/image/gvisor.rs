@@ -1,7 +1,7 @@
 //! gVisor's `runsc`: the installed program, or one that Go builds from its module.
 
-use crate::image::cache::cache;
 use crate::image::command::{ImageInfo, Step, run, run_slowly};
+use crate::image::installed::cache;
 use stacklab_testbed::error::TestbedError;
 use stacklab_testbed::host::program::program_in_path;
 use std::fs;
@@ -13,7 +13,6 @@ use std::process::Command;
 const MODULE: &str = "gvisor.dev/gvisor/runsc@v0.0.0-20260905035102-160fafc42237";
 const NAME: &str = "runsc";
 
-/// Puts `runsc` into a folder.
 pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {
     let own = into.join(NAME);
     if let Some(installed) = program_in_path(NAME) {

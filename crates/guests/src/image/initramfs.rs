@@ -13,9 +13,6 @@ const PROGRAM: &str = "stacklab";
 
 /// Writes an archive: first other archives (modules), then this program, then other programs at their own paths.
 /// Leaves no incomplete file.
-///
-/// # Errors
-/// The system's error.
 pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path, others: &[PathBuf]) -> io::Result<()> {
     let part = path.with_extension("part");
     let write = || -> io::Result<()> {

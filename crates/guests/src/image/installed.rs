@@ -1,6 +1,5 @@
 //! The installed images. Each has a label that lists its files.
 
-use crate::image::cache::{cache, folder_of};
 use crate::image::command::ImageInfo;
 use crate::image::kernel::SERIES;
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,17 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+/// The folder of images and their sources: `STACKLAB_CACHE`, or `stacklab` in the user's cache folder.
+pub fn cache() -> PathBuf {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/var/cache")).join(".cache");
+    named("STACKLAB_CACHE").unwrap_or_else(|| named("XDG_CACHE_HOME").unwrap_or_else(home).join("stacklab"))
+}
+
+pub(crate) fn folder_of(system: &System) -> PathBuf {
+    cache().join("images").join(system.to_string())
+}
 
 /// The systems with images that can be fetched.
 pub fn known() -> Vec<System> {
@@ -134,7 +144,6 @@ impl Label {
         label.map_err(|error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
     }
 
-    /// Writes the label for a folder's files.
     pub(crate) fn write(folder: &Path, info: ImageInfo) -> io::Result<()> {
         let mut files = BTreeMap::new();
         for path in files_below(folder)? {
@@ -147,7 +156,6 @@ impl Label {
     }
 }
 
-/// All files below a folder.
 pub(crate) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {

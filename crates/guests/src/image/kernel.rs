@@ -2,9 +2,9 @@
 //! guests load.
 
 use crate::image::apt::Apt;
-use crate::image::cache::cache;
 use crate::image::command::{ImageInfo, Step, failed};
 use crate::image::cpio::Archive;
+use crate::image::installed::cache;
 use crate::image::modules::{self, find, in_order, wanted};
 use stacklab_testbed::error::TestbedError;
 use std::fs;

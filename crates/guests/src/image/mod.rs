@@ -3,7 +3,6 @@
 
 pub(crate) mod apt;
 mod build;
-pub(crate) mod cache;
 mod command;
 mod cpio;
 pub(crate) mod elf;
@@ -18,6 +17,5 @@ mod uml;
 pub(crate) mod wifi;
 
 pub use build::{build, get};
-pub use cache::cache;
 pub use command::Step;
-pub use installed::{Image, built, how_to_get, known, sha256};
+pub use installed::{Image, built, cache, how_to_get, known, sha256};

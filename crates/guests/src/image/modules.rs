@@ -16,7 +16,6 @@ pub(super) fn wanted() -> Vec<&'static str> {
     OF_LINKS.iter().copied().chain(devices.iter().map(|(_, device)| device.module)).collect()
 }
 
-/// Modules of the interface, the channel and the links between hosts.
 const OF_LINKS: &[&str] = &[
     "virtio_pci",
     "virtio_net",
@@ -32,7 +31,6 @@ const OF_LINKS: &[&str] = &[
     "tcp_bbr",
 ];
 
-/// All modules below a folder, by name.
 pub(super) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
     let named = |path: PathBuf| {
         let (name, _) = path.file_name()?.to_str()?.split_once(".ko")?;

@@ -2,9 +2,9 @@
 //! does not support some, and from any source tree.
 
 use crate::image::apt::Apt;
-use crate::image::cache::cache;
 use crate::image::command::{ImageInfo, Step, failed, remove, run};
 use crate::image::cpio::Archive;
+use crate::image::installed::cache;
 use crate::image::{jool, wifi};
 use stacklab_model::{Mechanism, System, once_each};
 use stacklab_testbed::error::TestbedError;
@@ -106,7 +106,6 @@ fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Res
     Ok(format!("{package} {version}"))
 }
 
-/// The folders of a kernel build.
 struct Build {
     tree: PathBuf,
     out: PathBuf,
@@ -153,7 +152,6 @@ impl Build {
         fs::create_dir(into.join("lib"))
     }
 
-    /// Compiles the libraries that guests have preloaded.
     fn preloaded(&self, into: &Path) -> Result<(), TestbedError> {
         for (library, text) in PRELOADED {
             let source = self.out.join("preloaded.c");
@@ -184,13 +182,11 @@ fn missing(has: &str) -> Option<&'static str> {
     wanted.chain(of_mechanisms()).find(|wanted| !has.lines().any(|line| line == *wanted))
 }
 
-/// The kernel options that mechanisms need.
 fn of_mechanisms() -> Vec<&'static str> {
     let devices = Mechanism::devices();
     once_each(devices.iter().flat_map(|(_, device)| device.options).copied())
 }
 
-/// All requested options.
 fn wanted() -> String {
     format!("{CONFIG}\n{}\n", of_mechanisms().join("\n"))
 }

@@ -2,8 +2,8 @@
 //! machines.
 
 use crate::image::apt::Apt;
-use crate::image::cache::cache;
 use crate::image::command::{ImageInfo, Step, failed};
+use crate::image::installed::cache;
 use crate::image::kernel::pack;
 use stacklab_testbed::error::TestbedError;
 use stacklab_testbed::host::program::LOADER;

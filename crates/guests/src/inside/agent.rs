@@ -17,7 +17,6 @@ use stacklab_testbed::link::interface::{name_by_hardware, raise};
 use stacklab_testbed::link::offload::switch_off_all;
 use stacklab_testbed::link::quiescence::wait_until_quiet;
 use stacklab_testbed::mechanism::translate::tayga;
-use std::any::Any;
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
@@ -49,38 +48,27 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     let found = is_first().then(outside::role).flatten();
     let told = found.unwrap_or_else(|| read_role(&mut stream)).map_err(|error| error.to_string());
     let batches = matches!(&told, Ok(GuestRole::Wifi(role)) if role.takes_batches());
-    let taken = told.and_then(|role| match &role {
-        GuestRole::Hosted(role) => {
-            let mut built = hosted::build(role).map_err(|error| error.to_string())?;
-            let (streams, carried) = (std::mem::take(&mut built.streams), std::mem::take(&mut built.carried));
-            Ok((Greeting::Built { carried }, Some((streams, Box::new(built) as Box<dyn Any>))))
-        }
-        GuestRole::Wifi(role) => {
-            let (state, streams) = wifi::build(role).map_err(|error| error.to_string())?;
-            Ok((
-                Greeting::Associated { state: Box::new(state) },
-                Some((streams, Box::new(()) as Box<dyn Any>)),
-            ))
-        }
-        GuestRole::Path(role) => {
-            take(role).map(|()| (Greeting::Ready, None)).map_err(|fault| fault.to_string())
-        }
+    let built = told.and_then(|role| match &role {
+        GuestRole::Hosted(role) => hosted::build(role).map(Some).map_err(|error| error.to_string()),
+        GuestRole::Wifi(role) => wifi::build(role).map(Some).map_err(|error| error.to_string()),
+        GuestRole::Path(role) => take(role).map(|()| None).map_err(|fault| fault.to_string()),
     });
-    match taken {
-        Ok((greeting, built)) => {
+    match built {
+        Ok(None) => {
+            write_message(&mut stream, &Greeting::Ready)?;
+            Ok(Some(stream))
+        }
+        // This runs until the other end is closed. What was built exists as long.
+        Ok(Some((greeting, streams, _built))) => {
             write_message(&mut stream, &greeting)?;
-            match built {
-                None => Ok(Some(stream)),
-                // This runs until the other end is closed. What was built exists as long.
-                Some((streams, _built)) if batches => {
-                    let under_way = Arc::new(UnderWay::default());
-                    let requests = Taken::new(Arc::clone(&under_way), outside::next_requests);
-                    mux::serve(requests, stream, streams, Some(under_way)).map(|()| None)
-                }
-                Some((streams, _built)) => {
-                    mux::serve(stream.try_clone()?, stream, streams, None).map(|()| None)
-                }
-            }
+            let served = if batches {
+                let under_way = Arc::new(UnderWay::default());
+                let requests = Taken::new(Arc::clone(&under_way), outside::next_requests);
+                mux::serve(requests, stream, streams, Some(under_way))
+            } else {
+                mux::serve(stream.try_clone()?, stream, streams, None)
+            };
+            served.map(|()| None)
         }
         Err(reason) => {
             write_message(&mut stream, &Greeting::Failed { reason: reason.clone() })?;
@@ -150,8 +138,7 @@ fn be_router(role: &RouterRole) -> Result<[IpAddr; 2], Fault> {
         let mut child = translator.stderr(Stdio::inherit()).spawn().attempt("start the translator")?;
         std::thread::sleep(TRANSLATES);
         if let Some(status) = child.try_wait().attempt("check the translator process")? {
-            return Err(io::Error::other(format!("it ended ({status})")))
-                .attempt("keep the translator running");
+            return Err(format!("it ended ({status})")).attempt("keep the translator running");
         }
     }
     Ok(router.site.gateways(router.mechanism))

@@ -25,7 +25,10 @@ pub(crate) fn open(device: Option<&Path>) -> io::Result<File> {
             let file = file.map_err(|error| {
                 io::Error::new(error.kind(), format!("could not open {}: {error}", path.display()))
             })?;
-            as_it_comes(&file)?;
+            // A serial line would echo its input and convert line ends.
+            if file.is_terminal() {
+                make_raw(&file)?;
+            }
             return Ok(file);
         }
         if start.elapsed() > PATIENCE {
@@ -41,12 +44,4 @@ fn port() -> Option<PathBuf> {
     let named = |port: &PathBuf| fs::read_to_string(port.join("name")).is_ok_and(|name| name.trim() == NAME);
     let port = fs::read_dir(PORTS).ok()?.flatten().map(|entry| entry.path()).find(named)?;
     Some(Path::new("/dev").join(port.file_name()?))
-}
-
-/// Puts a serial line into raw mode. Otherwise it would echo its input and convert line ends.
-fn as_it_comes(file: &File) -> io::Result<()> {
-    if file.is_terminal() {
-        make_raw(file)?;
-    }
-    Ok(())
 }

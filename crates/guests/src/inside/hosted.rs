@@ -1,9 +1,8 @@
 //! A guest that hosts whole testbeds.
 
-use crate::inside::protocol::HostedRole;
+use crate::inside::protocol::{Greeting, HostedRole};
 use crate::shell::serve::serve;
 use nix::mount::{MsFlags, mount};
-use stacklab_testbed::PathCheck;
 use stacklab_testbed::error::{Attempt, TestbedError};
 use stacklab_testbed::host::program::AGENT;
 use stacklab_testbed::host::streams::Streams;
@@ -12,6 +11,7 @@ use stacklab_testbed::mechanism::translate::Translates;
 use stacklab_testbed::testbed::routed::Routed;
 use stacklab_testbed::testbed::spec::RoutedSpec;
 use stacklab_testbed::topology::Node;
+use std::any::Any;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -19,16 +19,13 @@ use std::path::PathBuf;
 /// The path of this program in a guest where it is the init process.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// The built testbeds, with the streams of their agents.
-pub(crate) struct Testbeds {
-    _all: Vec<Routed>,
-    pub streams: Vec<Streams>,
-    pub carried: Vec<Vec<PathCheck>>,
-}
+/// The greeting of a guest that has built what it hosts, the streams that it carries, and what was built, which ends
+/// when dropped.
+pub(super) type Built = (Greeting, Vec<Streams>, Box<dyn Any>);
 
 /// Builds a testbed for each mechanism.
-pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
-    let mut testbeds = Testbeds { _all: Vec::new(), streams: Vec::new(), carried: Vec::new() };
+pub(super) fn build(role: &HostedRole) -> Result<Built, TestbedError> {
+    let (mut all, mut streams, mut carried): (Vec<Routed>, _, _) = (Vec::new(), Vec::new(), Vec::new());
     // Kernels before 5.16 have one such setting for all namespaces, and show it only in the initial namespace, which
     // is this one.
     let _ = sysctl::write("ipv4/route/mtu_expires", "1000000");
@@ -41,16 +38,16 @@ pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
             ..RoutedSpec::of_namespaces(*mechanism, &role.link_config)
         };
         let mut routed = Routed::build(&spec, &program, &AGENT)?;
-        testbeds.streams.extend(routed.meet()?);
-        testbeds.carried.push(routed.path_checks().to_vec());
-        testbeds._all.push(routed);
+        streams.extend(routed.meet()?);
+        carried.push(routed.path_checks().to_vec());
+        all.push(routed);
     }
-    if let (1.., Some(first)) = (role.commands, testbeds._all.first()) {
+    if let (1.., Some(first)) = (role.commands, all.first()) {
         let hosts = Node::ALL.map(|node| first.pid(node));
         let opened = terminals().and_then(|()| serve(role.commands, &hosts)).attempt("open command streams");
-        testbeds.streams.extend(opened.map_err(|fault| fault.at(Node::Sender))?);
+        streams.extend(opened.map_err(|fault| fault.at(Node::Sender))?);
     }
-    Ok(testbeds)
+    Ok((Greeting::Built { carried }, streams, Box::new(all)))
 }
 
 /// The path of this program.

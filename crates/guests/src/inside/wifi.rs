@@ -1,17 +1,15 @@
 //! A guest that hosts a Wi-Fi network.
 
-use crate::inside::hosted::{program, terminals};
+use crate::inside::hosted::{Built, program, terminals};
 use crate::inside::outside;
-use crate::inside::protocol::{MediumQuestion, WifiLook, WifiRole, WifiSeen};
+use crate::inside::protocol::{Greeting, MediumQuestion, WifiLook, WifiRole, WifiSeen};
 use crate::shell::serve::serve;
 use stacklab_testbed::error::{Attempt, Fault, TestbedError};
 use stacklab_testbed::host::program::AGENT;
 use stacklab_testbed::host::streams::{Streams, write_message};
 use stacklab_testbed::kernel::sys::reserve_nothing;
 use stacklab_testbed::topology::Node;
-use stacklab_wifi::Watch;
-use stacklab_wifi::WifiNetwork;
-use stacklab_wifi::WifiState;
+use stacklab_wifi::{Watch, WifiNetwork};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -23,7 +21,7 @@ pub(crate) const CAPTURE: &str = "capture.pcapng";
 
 /// Builds the network. The streams are those of the agents on sender, access point and receiver, the medium's answers,
 /// those of looks at the network, and those of the commands. The network ends with the stream of looks.
-pub(crate) fn build(role: &WifiRole) -> Result<(WifiState, Vec<Streams>), TestbedError> {
+pub(super) fn build(role: &WifiRole) -> Result<Built, TestbedError> {
     let at = |fault: Fault| fault.at(Node::AccessPoint);
     // A kernel without this setting has none reserved, or has late exchanges, which are reported.
     reserve_nothing().attempt("have the medium always run first").map_err(at)?;
@@ -43,7 +41,7 @@ pub(crate) fn build(role: &WifiRole) -> Result<(WifiState, Vec<Streams>), Testbe
         let opened = terminals().and_then(|()| serve(role.commands, &hosts)).attempt("open command streams");
         streams.extend(opened.map_err(at)?);
     }
-    Ok((state, streams))
+    Ok((Greeting::Associated { state: Box::new(state) }, streams, Box::new(())))
 }
 
 /// A stream on which each line is a look at the network, until it ends.

@@ -1,14 +1,13 @@
 //! The kinds of hosts that can run on this machine.
 
 use crate::image::installed::{Image, known};
-use crate::kind::vm::accelerator::Accelerator;
-use crate::kind::vm::kvm;
+use crate::kind::vm::kvm::{self, Accelerator};
+use crate::kind::vm::machine::GET_QEMU;
 use stacklab_model::System;
 use stacklab_testbed::host::program::program_in_path;
 use stacklab_testbed::kernel::capability::Ability;
 
 const GET: &str = "stacklab image get gvisor linux-6.1 .. (see: stacklab image list)";
-const QEMU: &str = "sudo apt-get install --no-install-recommends qemu-system-x86";
 
 /// Each system that a study can name, and whether it can run here. Starts nothing.
 pub fn kinds() -> Vec<Ability> {
@@ -41,7 +40,7 @@ fn machines() -> Ability {
         .map(|i| i.version)
         .collect();
     let (result, remedy) = match (program_in_path("qemu-system-x86_64"), kernels.is_empty()) {
-        (None, _) => (Err("there is no program `qemu-system-x86_64`".to_owned()), QEMU),
+        (None, _) => (Err("there is no program `qemu-system-x86_64`".to_owned()), GET_QEMU),
         (_, true) => (Err("no kernel is here".to_owned()), GET),
         _ => (Ok(()), GET),
     };

@@ -13,12 +13,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A gVisor sandbox.
 #[derive(Debug)]
 pub(crate) struct Gvisor {
-    /// The path of `runsc`.
     pub runsc: PathBuf,
-    /// The version that `runsc` reports.
     pub version: String,
 }
 

@@ -6,10 +6,8 @@ use crate::image::{initramfs, wifi};
 use crate::kind::gvisor::Gvisor;
 use crate::kind::running::Boot;
 use crate::kind::uml::Uml;
-use crate::kind::vm::accelerator::Accelerator;
-use crate::kind::vm::kvm;
-use crate::kind::vm::machine::{Boots, Vm};
-use crate::kind::vm::qemu::emulator;
+use crate::kind::vm::kvm::{self, Accelerator};
+use crate::kind::vm::machine::{Boots, Vm, emulator};
 use stacklab_model::System;
 use stacklab_model::wifi::Clock;
 use stacklab_testbed::error::TestbedError;
@@ -20,9 +18,6 @@ use std::path::{Path, PathBuf};
 
 /// The guest for a host of this system. `None` for a plain namespace. Writes the files that the guest boots from to
 /// the folder, including the given other programs.
-///
-/// # Errors
-/// The system has no image here, or QEMU is missing. Both errors say how to get it.
 pub fn prepare(
     system: &System,
     program: &Path,
@@ -68,10 +63,6 @@ pub(crate) fn prepared(
 
 /// The guest for a Wi-Fi testbed: user-mode Linux with simulated radios, and the programs of a Wi-Fi network beside
 /// this one.
-///
-/// # Errors
-/// The system has no image here, or one without Wi-Fi or without virtual time, if the network's clock is that. All
-/// errors say how to get it.
 pub(crate) fn prepare_wifi(
     system: &System,
     program: &Path,

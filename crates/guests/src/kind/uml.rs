@@ -26,12 +26,10 @@ use std::time::Duration;
 /// Timeout for the boot, which takes about one second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A user-mode Linux guest.
 #[derive(Debug)]
 pub(crate) struct Uml {
     /// The folder of a C library that is new enough for this kernel, with its loader.
     pub libraries: PathBuf,
-    /// The kernel.
     pub kernel: PathBuf,
     /// The initramfs with this program and its libraries.
     pub initramfs: PathBuf,
@@ -39,7 +37,6 @@ pub(crate) struct Uml {
     pub seeded: PathBuf,
     /// The library for processors with more state than the kernel knows, if the image has one.
     pub xstate: Option<PathBuf>,
-    /// The kernel's release.
     pub release: String,
 }
 

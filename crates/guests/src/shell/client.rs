@@ -1,26 +1,25 @@
 //! The client that enters a host: sends the user's input to the command, and prints its output.
 
-use crate::shell::frames::{Ask, Bytes, GuestFrame, Order};
-use crate::shell::peer::expect_own;
-use crate::shell::window::{Raw, terminal};
+use crate::shell::frames::{Ask, Bytes, GuestFrame, Order, Window};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::termios::Termios;
+use nix::unistd::geteuid;
 use stacklab_testbed::host::streams::write_message;
+use stacklab_testbed::kernel::sys::{make_raw, put_back, window_size};
 use std::env;
-use std::io::{self, BufRead, BufReader, Read, Write, stderr, stdin, stdout};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Stdin, Write, stderr, stdin, stdout};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The interval for checking the terminal's size.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Runs a command on a host of the testbed, over the socket of the testbed's holder. Host 0 is the sender, host 3 the
 /// receiver. The command gets this process's input, output, terminal, folder and environment, and one more variable.
 /// Returns its exit code.
-///
-/// # Errors
-/// The holder has ended, or the command cannot be started.
 pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str, &str)) -> io::Result<i32> {
     let holder = UnixStream::connect(socket)?;
     expect_own(&holder)?;
@@ -67,9 +66,6 @@ pub struct Ended {
 
 /// Runs a command without input on a host of the testbed, over the socket of the testbed's holder, and waits for its
 /// end. It gets this process's folder and environment.
-///
-/// # Errors
-/// The holder has ended, or the command cannot be started.
 pub fn run_in_guest(socket: &Path, host: usize, command: &[&str]) -> io::Result<Ended> {
     let holder = Arc::new(Mutex::new(UnixStream::connect(socket)?));
     let command = command.iter().map(|word| (*word).to_owned()).collect();
@@ -123,4 +119,43 @@ fn hear(
         }
     }
     Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the testbed has ended"))
+}
+
+/// The size of this process's terminal, if both its input and its output are a terminal.
+fn terminal() -> Option<Window> {
+    if !(stdin().is_terminal() && stdout().is_terminal()) {
+        return None;
+    }
+    let (rows, columns) = window_size(&stdin()).ok()?;
+    Some(Window { rows, columns })
+}
+
+/// Raw mode of the terminal, until this is dropped: each key is delivered at once.
+struct Raw {
+    terminal: Stdin,
+    before: Termios,
+}
+
+impl Raw {
+    fn new() -> io::Result<Self> {
+        let terminal = stdin();
+        Ok(Raw { before: make_raw(&terminal)?, terminal })
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no restoring.
+        let _ = put_back(&self.terminal, &self.before);
+    }
+}
+
+/// Checks that it is a process of this user (SO_PEERCRED), whoever may reach the socket's path.
+pub(super) fn expect_own(stream: &UnixStream) -> io::Result<()> {
+    let (peer, own) = (getsockopt(stream, PeerCredentials)?.uid(), geteuid().as_raw());
+    if peer == own {
+        return Ok(());
+    }
+    let reason = format!("the other end of the testbed's socket is user {peer}'s, and not user {own}'s");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }

@@ -23,53 +23,39 @@ pub(crate) enum ClientFrame {
 /// Bytes in a part. The parts of all command streams together fit into the buffer, including their overhead.
 pub(crate) const PART: usize = 256;
 
-/// A request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
     /// Run this command. First message, sent once.
     Run(Order),
-    /// Input for the command.
     Input(Bytes),
-    /// The end of the input.
     InputEnds,
-    /// The terminal's size has changed.
     Resized(Window),
 }
 
-/// A command to run on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// The host's position on the path: 0 is the sender, 3 the receiver.
     pub host: usize,
-    /// The program and its arguments.
     pub command: Vec<String>,
-    /// Its working directory.
     pub folder: PathBuf,
-    /// Its environment.
     pub environment: Vec<(String, String)>,
     /// The size of its terminal, if it gets one.
     pub terminal: Option<Window>,
 }
 
-/// A terminal's size in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Window {
-    /// Lines.
     pub rows: u16,
-    /// Characters in a line.
     pub columns: u16,
 }
 
-/// Messages from the guest.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GuestFrame {
     /// A part was received, and the next may be sent.
     Taken,
-    /// The command's standard output.
     Output(Bytes),
-    /// The command's standard error.
     Errors(Bytes),
     /// The command has ended with this exit code: 128 plus the signal's number if a signal ended it. Last message.
     Ended(i32),
@@ -78,7 +64,6 @@ pub(crate) enum GuestFrame {
 }
 
 impl GuestFrame {
-    /// Whether this is the last message.
     pub(crate) fn is_last(&self) -> bool {
         matches!(self, GuestFrame::Ended(_) | GuestFrame::Failed(_))
     }

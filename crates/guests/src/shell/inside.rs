@@ -1,10 +1,9 @@
 //! The process in a guest that becomes the command.
 
 use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, chroot};
 use stacklab_testbed::error::{Attempt, Fault};
-use stacklab_testbed::kernel::namespace::join;
+use stacklab_testbed::kernel::namespace::{join, unshare_mounts};
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -27,10 +26,7 @@ pub fn become_command(host: u32, folder: &Path, command: &[String]) -> io::Error
 
 fn go_there(host: u32, folder: &Path) -> Result<(), Fault> {
     join(host).attempt("enter the host's network namespace")?;
-    // Mounts from here on are visible to no other process.
-    unshare(CloneFlags::CLONE_NEWNS).map_err(io::Error::from).attempt("enter a mount namespace")?;
-    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-    put("none", "/", None, private, None)?;
+    unshare_mounts().attempt("enter a mount namespace")?;
     let files = shows_files();
     if files {
         fs::create_dir_all(FILES).attempt(format!("create {FILES}"))?;
@@ -43,11 +39,11 @@ fn go_there(host: u32, folder: &Path) -> Result<(), Fault> {
     let sys = if files { format!("{FILES}/sys") } else { "/sys".to_owned() };
     put("sysfs", &sys, Some("sysfs"), MsFlags::empty(), None)?;
     if files {
-        chroot(FILES).map_err(io::Error::from).attempt("go among this machine's files")?;
+        chroot(FILES).attempt("go among this machine's files")?;
     }
     // A missing folder is not an error.
     let there = chdir(folder).or_else(|_| chdir("/"));
-    there.map_err(io::Error::from).attempt(format!("enter {}", folder.display()))
+    there.attempt(format!("enter {}", folder.display()))
 }
 
 /// Whether this kernel is user-mode Linux, which can show its user's files.
@@ -63,6 +59,5 @@ fn put(
     flags: MsFlags,
     options: Option<&str>,
 ) -> Result<(), Fault> {
-    let put = mount(Some(what), place, kind, flags, options);
-    put.map_err(io::Error::from).attempt(format!("mount {what} at {place}"))
+    mount(Some(what), place, kind, flags, options).attempt(format!("mount {what} at {place}"))
 }

@@ -8,10 +8,8 @@
 mod client;
 pub(crate) mod frames;
 mod inside;
-mod peer;
 mod relay;
 pub(crate) mod serve;
-mod window;
 
 pub use client::{Ended, enter_guest, run_in_guest};
 pub use frames::MOST_COMMANDS;

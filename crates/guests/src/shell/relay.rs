@@ -1,7 +1,7 @@
 //! The holder of a testbed in a guest: relays messages between the clients and the guest.
 
+use crate::shell::client::expect_own;
 use crate::shell::frames::{Bytes, ClientFrame, GuestFrame, MOST_COMMANDS, PART};
-use crate::shell::peer::expect_own;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stacklab_testbed::host::streams::{Streams, write_message};
 use std::fs;
@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The interval for checking whether the client is still connected.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A stream to the guest. It carries one command at a time.
@@ -26,9 +25,6 @@ struct CommandStream {
 
 /// Accepts connections on this socket, to which only this user has access. Each connection runs a command over one of
 /// these streams. Returns at once; the threads live as long as the process.
-///
-/// # Errors
-/// The socket cannot be created there.
 pub fn listen(socket: &Path, streams: Vec<Streams>) -> io::Result<()> {
     let open = |(from, to): Streams| CommandStream { from: BufReader::new(from), to };
     let free: Arc<Mutex<Vec<CommandStream>>> = Arc::new(Mutex::new(streams.into_iter().map(open).collect()));

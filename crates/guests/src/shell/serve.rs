@@ -113,7 +113,6 @@ fn tell(out: &Out, what: &GuestFrame) {
     let _ = write_message(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), what);
 }
 
-/// A started command.
 struct Running {
     pid: u32,
     ended: Arc<AtomicBool>,

@@ -4,7 +4,6 @@ use crate::host::disk::full_disk;
 use std::fs;
 use std::path::Path;
 
-/// The number of console lines to keep.
 const LINES: usize = 8;
 
 /// The last lines of the guest's console, to append to an error message, behind a word about its disk if that is full.
@@ -13,7 +12,6 @@ pub fn last_words(console: &Path) -> String {
     full_disk(console.parent().unwrap_or(console)) + &last_lines(&fs::read(console).unwrap_or_default())
 }
 
-/// The last lines of a console.
 pub(crate) fn last_lines(console: &[u8]) -> String {
     let text = String::from_utf8_lossy(console);
     let visible = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();

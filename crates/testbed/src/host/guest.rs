@@ -6,12 +6,12 @@ use crate::host::path_role::PathRole;
 use crate::host::streams::Streams;
 use crate::host::ticks::Ticks;
 use crate::host::workdir::Workdir;
-use crate::kernel::namespace::spawn_in_namespace;
+use crate::kernel::namespace::{Process, spawn_in_namespace};
 use stacklab_model::System;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 
 /// A kind of guest. Its network stack replaces its namespace's end of the link.
 pub trait Guest: fmt::Debug {
@@ -60,7 +60,7 @@ pub struct GuestSpec<'a> {
 
 impl GuestSpec<'_> {
     /// Starts a program in the namespace, in its own process group. The kernel kills it when this thread ends.
-    pub fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
+    pub fn spawn(&self, command: &mut Command) -> Result<Process, Fault> {
         spawn_in_namespace(self.namespace, command, self.processors)
     }
 }

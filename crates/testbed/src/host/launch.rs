@@ -4,19 +4,18 @@
 use crate::error::{Attempt, Fault, TestbedError, hint};
 use crate::host::guest::{Guest, GuestSpec, RunningGuest};
 use crate::host::path_role::PathRole;
-use crate::host::streams::{Streams, streams_of};
+use crate::host::streams::Streams;
 use crate::host::ticks::Ticks;
-use crate::kernel::namespace::{in_namespace, spawn_in_namespace};
-use crate::kernel::sys::{Network, die_with_parent, kill_group};
+use crate::kernel::namespace::{Process, in_namespace, spawn_in_namespace};
+use crate::kernel::sys::{Network, die_with_parent};
 use crate::link::addressing::INTERFACE;
 use crate::topology::Node;
 use stacklab_model::Family;
 use std::ffi::OsStr;
 use std::io;
 use std::net::IpAddr;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// A process in its own network namespace, with its companion processes. Dropping it kills all of them and waits for
 /// them. The namespace then vanishes.
@@ -25,12 +24,10 @@ pub struct Host {
     node: Node,
     /// The addresses of its interface, IPv4 first.
     addresses: [IpAddr; 2],
-    child: Child,
-    /// Set once the child has been waited for. After that another process may get its process ID.
-    status: Option<ExitStatus>,
-    companions: Vec<Child>,
-    /// The guest and its version.
+    // The drop order: the guest and the companions use the namespace, which vanishes with the process.
     guest: Option<(Box<dyn RunningGuest>, String)>,
+    companions: Vec<Process>,
+    process: Process,
 }
 
 impl Host {
@@ -45,15 +42,15 @@ impl Host {
         processors: &[usize],
     ) -> Result<Self, TestbedError> {
         let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
         die_with_parent(&mut command, Network::New, processors);
-        let child = command.spawn().map_err(|reason| {
+        let process = Process::spawn(&mut command).map_err(|reason| {
             let (program, hint) = (program.display(), hint(&reason));
             TestbedError(format!(
                 "cannot start `{program}` as {node} in a new network namespace: {reason}; {hint}"
             ))
         })?;
-        Ok(Self { node, addresses, child, status: None, companions: Vec::new(), guest: None })
+        Ok(Self { node, addresses, guest: None, companions: Vec::new(), process })
     }
 
     /// The host's place on the path, which identifies it.
@@ -63,7 +60,7 @@ impl Host {
 
     /// Its process ID.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// The name of its interface. For a router, this is the interface towards its client.
@@ -83,14 +80,11 @@ impl Host {
 
     /// The output and input streams of the process in the namespace. `None` once taken.
     pub fn take_streams(&mut self) -> Option<Streams> {
-        streams_of(&mut self.child)
+        self.process.streams()
     }
 
     /// The byte streams of the agent that uses the link: the guest's agent, if there is a guest. Waits until the
     /// guest has booted. Call it once.
-    ///
-    /// # Errors
-    /// The guest does not start.
     pub fn meet(&mut self) -> Result<Streams, TestbedError> {
         match &mut self.guest {
             Some((guest, _)) => guest.meet().map_err(|fault| fault.at(self.node)),
@@ -130,61 +124,35 @@ impl Host {
 
     /// Starts another program (a companion) in the host's namespace. It is killed together with the host.
     pub(crate) fn start_companion(&mut self, command: &mut Command) -> Result<(), TestbedError> {
-        let child = spawn_in_namespace(self.pid(), command, &[]).map_err(|fault| fault.at(self.node))?;
-        self.companions.push(child);
+        let process = spawn_in_namespace(self.pid(), command, &[]).map_err(|fault| fault.at(self.node))?;
+        self.companions.push(process);
         Ok(())
     }
 
     /// Reports a companion that has ended by itself, which is an error.
     pub(crate) fn lost_companion(&mut self) -> Option<String> {
-        let ended = self.companions.iter_mut().find_map(|child| child.try_wait().ok().flatten())?;
+        let ended = self.companions.iter_mut().find_map(|process| process.status().ok().flatten())?;
         Some(format!("the translator on {} has exited ({ended})", self.node))
     }
 
     /// The exit status of the process, if it has ended. Does not wait.
-    ///
-    /// # Errors
-    /// The kernel's error, if the status cannot be read.
     pub fn exit_status(&mut self) -> io::Result<Option<ExitStatus>> {
-        if self.status.is_none() {
-            self.status = self.child.try_wait()?;
-        }
-        Ok(self.status)
+        self.process.status()
     }
 
     /// Kills the process group at once and waits for the process. Does nothing if the process has ended.
-    ///
-    /// # Errors
-    /// The kernel's error, if the process cannot be killed or waited for.
     pub fn kill(&mut self) -> io::Result<()> {
         if let Some((guest, _)) = &mut self.guest {
             guest.kill()?;
         }
-        // A companion that has been waited for has no process ID any more. The host itself is killed even if killing
-        // a companion fails.
-        for mut child in self.companions.drain(..) {
-            if matches!(child.try_wait(), Ok(None)) {
-                let _ = kill_group(child.id());
-                let _ = child.wait();
-            }
-        }
-        if self.status.is_none() {
-            kill_group(self.child.id())?;
-            self.status = Some(self.child.wait()?);
-        }
-        Ok(())
+        // The host itself is killed even if killing a companion fails.
+        self.companions.clear();
+        self.process.kill()
     }
 
     /// Runs one step of building the testbed in the host's namespace.
     pub fn inside<T: Send>(&self, step: impl FnOnce() -> Result<T, Fault> + Send) -> Result<T, TestbedError> {
         let entered = in_namespace(self.pid(), step).attempt("enter the network namespace");
         entered.and_then(|done| done).map_err(|fault| fault.at(self.node))
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        // Nobody is left to report an error to. The child dies with this process at the latest.
-        let _ = self.kill();
     }
 }

@@ -2,16 +2,9 @@
 
 use serde::Serialize;
 use std::io::{self, Read, Write};
-use std::process::Child;
 
 /// An agent's output and input, in this order.
 pub type Streams = (Box<dyn Read + Send>, Box<dyn Write + Send>);
-
-/// The output and input of a process with piped standard streams. `None` once taken.
-pub fn streams_of(child: &mut Child) -> Option<Streams> {
-    let (output, input) = child.stdout.take().zip(child.stdin.take())?;
-    Some((Box::new(output), Box::new(input)))
-}
 
 /// Writes a message as one line of JSON, and flushes it.
 pub fn write_message(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {

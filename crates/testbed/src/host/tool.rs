@@ -6,8 +6,8 @@ use crate::host::launch::Host;
 use crate::host::program::find;
 use crate::host::workdir::Workdir;
 use crate::kernel::cpus;
-use crate::kernel::namespace::spawn_in_namespace;
-use crate::kernel::sys::{kill_group, limit_file_size, limit_open_files, signal_group};
+use crate::kernel::namespace::{Process, spawn_in_namespace};
+use crate::kernel::sys::{kill_group, limit_file_size, limit_open_files};
 use crate::services::program::with_own_libraries;
 use crate::topology::Node;
 use nix::sys::signal::Signal;
@@ -16,11 +16,10 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a program is looked at while it is waited for.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The folder of the programs of one trial, in which they run. It is removed with it.
@@ -29,18 +28,12 @@ pub struct ToolFolder(Workdir);
 
 impl ToolFolder {
     /// Creates it.
-    ///
-    /// # Errors
-    /// The directory for temporary files cannot be written.
     pub fn create() -> Result<Self, TestbedError> {
         Workdir::create().map(ToolFolder)
     }
 
     /// Starts a program in a host's namespace, on the host's processors, in its own process group. The kernel kills it
     /// with the calling thread. A program that writes a file of more than a gigabyte is killed.
-    ///
-    /// # Errors
-    /// The program is not in PATH, or cannot be started.
     pub fn start(
         &self,
         host: &Host,
@@ -70,8 +63,8 @@ impl ToolFolder {
             with_own_libraries(&mut command, &file);
             limit_open_files(&mut command);
             limit_file_size(&mut command);
-            let child = spawn_in_namespace(host.pid(), &mut command, &cpus::of(host.pid()))?;
-            Ok(Tool { node, program, child, status: None, printed, complained })
+            let process = spawn_in_namespace(host.pid(), &mut command, &cpus::of(host.pid()))?;
+            Ok(Tool { node, program, process, printed, complained })
         };
         start().map_err(|fault| fault.at(node))
     }
@@ -107,8 +100,7 @@ pub fn first_line(file: &Path, arguments: &[String]) -> String {
 pub struct Tool {
     node: Node,
     program: &'static str,
-    child: Child,
-    status: Option<ExitStatus>,
+    process: Process,
     printed: PathBuf,
     complained: PathBuf,
 }
@@ -120,37 +112,25 @@ impl Tool {
     }
 
     /// Waits until it has ended, but not longer than until `until`, nor once `stop` says so. `None` if it has not.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn wait(&mut self, until: Instant, stop: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
         loop {
-            if self.status.is_none() {
-                self.status = self.child.try_wait()?;
-            }
-            if self.status.is_some() || stop() || Instant::now() >= until {
-                return Ok(self.status);
+            let status = self.process.status()?;
+            if status.is_some() || stop() || Instant::now() >= until {
+                return Ok(status);
             }
             thread::sleep(LOOK);
         }
     }
 
     /// Asks it to end (SIGINT), as its user would.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn interrupt(&mut self) -> io::Result<()> {
-        // One that was waited for has no process ID any more.
-        if self.status.is_none() { signal_group(self.child.id(), Signal::SIGINT) } else { Ok(()) }
+        self.process.signal(Signal::SIGINT)
     }
 
     /// Kills it and the processes that it started.
     pub fn kill(&mut self) {
-        if self.status.is_none() {
-            // Nobody is left to report an error to: it dies with this process at the latest.
-            let _ = kill_group(self.child.id());
-            self.status = self.child.wait().ok();
-        }
+        // It dies with this process at the latest.
+        let _ = self.process.kill();
     }
 
     /// Whether a socket of its namespace waits for connections or datagrams on a port.
@@ -160,7 +140,7 @@ impl Tool {
             Transport::Udp => ("udp", "07"),
         };
         let tables = [name.to_owned(), format!("{name}6")];
-        let read = |table: &String| fs::read_to_string(format!("/proc/{}/net/{table}", self.child.id()));
+        let read = |table: &String| fs::read_to_string(format!("/proc/{}/net/{table}", self.process.id()));
         tables.iter().any(|table| listens(&read(table).unwrap_or_default(), state, port))
     }
 
@@ -172,12 +152,6 @@ impl Tool {
     /// What it has printed so far as errors, at most `most` bytes.
     pub fn errors(&self, most: usize) -> String {
         start_of(&self.complained, most)
-    }
-}
-
-impl Drop for Tool {
-    fn drop(&mut self) {
-        self.kill();
     }
 }
 

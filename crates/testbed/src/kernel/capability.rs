@@ -58,7 +58,6 @@ pub fn abilities() -> Vec<Ability> {
     all.map(|((name, what_for, remedy), result)| Ability { name, what_for, result, remedy }).collect()
 }
 
-/// The test for one ability.
 struct Probe {
     name: &'static str,
     what_for: &'static str,

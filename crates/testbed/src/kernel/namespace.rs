@@ -2,7 +2,8 @@
 //! namespace; or as the whole process, before it starts another program there ([`join`]).
 
 use crate::error::{Attempt, Fault};
-use crate::kernel::sys::{Network, die_with_parent};
+use crate::host::streams::Streams;
+use crate::kernel::sys::{Network, die_with_parent, signal_group};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
@@ -12,7 +13,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -48,17 +49,70 @@ pub(crate) fn open_other(pid: u32) -> io::Result<File> {
     open().map_err(|error: io::Error| io::Error::new(error.kind(), format!("{path}: {error}")))
 }
 
+/// A process that leads its own group. Dropping it kills the group and waits for the process.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    /// Set once the child has been waited for. After that another process may get its process ID.
+    status: Option<ExitStatus>,
+}
+
+impl Process {
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
+        Ok(Process { child: command.process_group(0).spawn()?, status: None })
+    }
+
+    /// Its process ID.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its exit status, if it has ended. Does not wait.
+    pub fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait()?;
+        }
+        Ok(self.status)
+    }
+
+    /// Its output and input, if both are pipes. `None` once taken.
+    pub fn streams(&mut self) -> Option<Streams> {
+        let (output, input) = self.child.stdout.take().zip(self.child.stdin.take())?;
+        Some((Box::new(output), Box::new(input)))
+    }
+
+    /// Sends a signal to its group, unless it has ended.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        if self.status.is_none() { signal_group(self.id(), signal) } else { Ok(()) }
+    }
+
+    /// Kills its group and waits for it. Does nothing if it was waited for.
+    pub fn kill(&mut self) -> io::Result<()> {
+        if self.status.is_none() {
+            self.signal(Signal::SIGKILL)?;
+            self.status = Some(self.child.wait()?);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Nobody is left to report an error to. It dies with this process at the latest.
+        let _ = self.kill();
+    }
+}
+
 /// Starts a program in the network namespace of a living process, which may be this one, on these processors (empty:
 /// on any), in its own process group. The kernel kills it when the calling thread ends.
-pub fn spawn_in_namespace(pid: u32, command: &mut Command, processors: &[usize]) -> Result<Child, Fault> {
+pub fn spawn_in_namespace(pid: u32, command: &mut Command, processors: &[usize]) -> Result<Process, Fault> {
     let program = command.get_program().to_string_lossy().into_owned();
     let network = match pid == std::process::id() {
         true => Network::Own,
         false => Network::Of(open_other(pid).attempt("open a host's network namespace")?),
     };
-    command.process_group(0);
     die_with_parent(command, network, processors);
-    command.spawn().attempt(format!("start {program}"))
+    Process::spawn(command).attempt(format!("start {program}"))
 }
 
 /// Gives the calling thread a private mount namespace: mounts from here on are visible to no other process.

@@ -43,14 +43,12 @@ pub fn index(name: &str) -> Result<u32, Fault> {
     if_nametoindex(name).attempt(format!("find interface {name}"))
 }
 
-/// The kernel's data about an interface.
 pub(crate) async fn interface(netlink: &Handle, name: &str) -> Result<LinkMessage, Fault> {
     let mut found = netlink.link().get().match_name(name).execute();
     let link = found.try_next().await.attempt(format!("find interface {name}"))?;
     link.ok_or("it is not there").attempt(format!("find interface {name}"))
 }
 
-/// Creates an interface in the calling thread's namespace.
 pub(crate) fn add_device(device: LinkMessage, what: &str) -> Result<(), Fault> {
     with_netlink(async |netlink| netlink.link().add(device).execute().await.attempt(format!("create {what}")))
 }

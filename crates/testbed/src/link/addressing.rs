@@ -28,7 +28,6 @@ pub(crate) const POOL_HOST: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 2);
 /// The client's address on the middle link with 464XLAT.
 pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 1);
 
-/// The length of a link's prefix.
 pub(crate) fn prefix_bits(family: Family) -> u8 {
     match family {
         Family::Ipv4 => 24,
@@ -98,7 +97,6 @@ pub fn bridged_address(own: [u8; 6]) -> [u8; 6] {
     other
 }
 
-/// The host at the other end of a direct link.
 pub(crate) fn peer(role: Role) -> Role {
     match role {
         Role::Sender => Role::Receiver,
@@ -138,7 +136,6 @@ impl Site {
         }
     }
 
-    /// Its client and its router.
     fn nodes(self) -> [Node; 2] {
         match self {
             Site::Near => [Node::Sender, Node::Router1],

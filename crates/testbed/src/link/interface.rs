@@ -25,7 +25,6 @@ pub(crate) fn add_address(device: &str, address: IpAddr, prefix: u8) -> Result<(
     })
 }
 
-/// A route to a network.
 pub(crate) struct Route<'a> {
     /// The network. A prefix of length zero is the default route.
     pub to: (IpAddr, u8),
@@ -37,7 +36,6 @@ pub(crate) struct Route<'a> {
 }
 
 impl Route<'_> {
-    /// Adds the route to the kernel.
     pub(crate) fn add(&self) -> Result<(), Fault> {
         let (network, prefix) = self.to;
         let what = format!("route {network}/{prefix} to {}", self.device);
@@ -85,7 +83,6 @@ pub fn name_by_hardware(name: &str, hardware: [u8; 6]) -> Result<(), Fault> {
     change(&before, &format!("give the name {name} to"), |link| link.name(name.to_owned()))
 }
 
-/// The name of the device with this hardware address.
 fn with_hardware(hardware: [u8; 6]) -> Result<Option<String>, Fault> {
     let wanted = LinkAttribute::Address(hardware.to_vec());
     let all = async |netlink: rtnetlink::Handle| {

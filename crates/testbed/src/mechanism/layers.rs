@@ -95,7 +95,6 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
 }
 
 impl Layer {
-    /// The corresponding header of mechanism definitions, if there is one.
     fn header(self) -> Option<Header> {
         match self {
             Layer::Ip(from, _) => Some(Header::ip(Family::of(from))),

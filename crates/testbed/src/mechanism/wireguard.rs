@@ -32,7 +32,6 @@ const NESTED: u16 = 1 << 15;
 /// The keys that a router needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
-    /// Its private key.
     own: [u8; 32],
     /// The other router's public key.
     other: [u8; 32],

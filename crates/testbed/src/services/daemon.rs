@@ -3,16 +3,15 @@
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::host::console::last_words;
 use crate::host::workdir::Workdir;
-use crate::kernel::namespace::spawn_in_namespace;
-use crate::kernel::sys::{kill_group, limit_open_files};
+use crate::kernel::namespace::{Process, spawn_in_namespace};
+use crate::kernel::sys::limit_open_files;
 use crate::services::program::{Program, with_own_libraries};
 use crate::topology::Node;
 use stacklab_model::Services;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-/// The two ends of a link as the services use them, sender first.
 pub(crate) struct ServiceEnds<'a> {
     /// The ID of a process in each namespace.
     pub namespaces: [u32; 2],
@@ -20,18 +19,16 @@ pub(crate) struct ServiceEnds<'a> {
     pub processors: [&'a [usize]; 2],
 }
 
-/// A daemon. Dropping it kills the daemon and the processes that it started, and waits for it.
+/// A daemon. Dropping it kills it and the processes that it started.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub program: &'static Program,
-    /// Its name and version.
     pub version: String,
-    child: Child,
+    process: Process,
     log: PathBuf,
 }
 
 impl Daemon {
-    /// Starts a program for the services that it provides.
     pub(crate) fn start(
         program: &'static Program,
         services: &Services,
@@ -41,7 +38,7 @@ impl Daemon {
         let file = program.find()?;
         let own = workdir.path().join(program.name);
         let log = own.join("log");
-        let start = || -> Result<Child, Fault> {
+        let start = || -> Result<Process, Fault> {
             fs::create_dir(&own).attempt(format!("create {}", own.display()))?;
             let mut command = (program.command)(&file, services, &own)?;
             let output = File::create(&log).attempt(format!("write {}", log.display()))?;
@@ -50,17 +47,16 @@ impl Daemon {
             command.stdout(output).stderr(errors);
             spawn_in_namespace(ends.namespaces[1], &mut command, ends.processors[1])
         };
-        let child = start().map_err(|fault| fault.at(Node::Receiver))?;
-        Ok(Daemon { program, version: program.version(&file), child, log })
+        let process = start().map_err(|fault| fault.at(Node::Receiver))?;
+        Ok(Daemon { program, version: program.version(&file), process, log })
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
-    /// Checks that the daemon is still running.
     pub(crate) fn check(&mut self) -> Result<(), TestbedError> {
-        match self.child.try_wait() {
+        match self.process.status() {
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(self.fault(&format!("ended ({status})"))),
             Err(error) => Err(self.fault(&format!("cannot be looked at: {error}"))),
@@ -71,16 +67,6 @@ impl Daemon {
     pub(crate) fn fault(&self, what: &str) -> TestbedError {
         let (version, remedy, words) = (&self.version, self.program.remedy, last_words(&self.log));
         TestbedError(format!("the {version} on the receiver {what}{words}; to get another one: {remedy}"))
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // A daemon that was waited for has no process ID any more. All daemons die with this process at the latest.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill_group(self.child.id());
-            let _ = self.child.wait();
-        }
     }
 }
 

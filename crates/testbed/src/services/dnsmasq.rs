@@ -56,7 +56,6 @@ fn config(services: &Services, folder: &Path) -> String {
     text
 }
 
-/// The address with its last part replaced.
 fn with_last(address: IpAddr, last: u8) -> IpAddr {
     match address {
         IpAddr::V4(address) => {

@@ -11,7 +11,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The interval between queries to a service.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// The number of queries to a service, and of correct answers.

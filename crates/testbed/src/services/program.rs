@@ -8,14 +8,11 @@ use stacklab_model::{Service, Services};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A daemon's program.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub name: &'static str,
-    /// The services that it provides.
     pub services: &'static [Service],
     pub what_for: &'static str,
-    /// How to get it.
     pub remedy: &'static str,
     /// The option with which it prints its version, and the text before the version.
     pub version: (&'static str, &'static str),
@@ -23,7 +20,6 @@ pub(crate) struct Program {
     pub command: fn(&Path, &Services, &Path) -> Result<Command, Fault>,
 }
 
-/// Every program.
 pub(crate) const PROGRAMS: [&Program; 2] = [&dnsmasq::PROGRAM, &slapd::PROGRAM];
 
 impl Program {
@@ -33,12 +29,10 @@ impl Program {
         PROGRAMS.into_iter().filter(runs)
     }
 
-    /// Finds the program's path.
     pub(crate) fn find(&self) -> Result<PathBuf, TestbedError> {
         find(self.name, self.remedy)
     }
 
-    /// Whether it is installed here.
     pub(crate) fn ability(&self) -> Ability {
         let Program { name, what_for, remedy, .. } = *self;
         let result = self.find().map(drop).map_err(|_| "it is not in PATH".to_owned());
@@ -57,7 +51,6 @@ impl Program {
     }
 }
 
-/// The word that follows a text.
 fn version_in(said: &str, before: &str) -> Option<String> {
     let (_, behind) = said.split_once(before)?;
     Some(behind.split_whitespace().next()?.to_owned())

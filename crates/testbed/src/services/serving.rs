@@ -22,9 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Checks that the programs for the services are installed, before anything is built.
-///
-/// # Errors
-/// The first missing program, and how to get it.
 pub fn check(services: &Services) -> Result<(), TestbedError> {
     Program::of(services).try_for_each(|program| program.find().map(drop))
 }
@@ -71,9 +68,6 @@ impl Serving {
     }
 
     /// Stops the queries, and returns the counts of each service since [`Serving::begin`].
-    ///
-    /// # Errors
-    /// A daemon has ended in the meantime.
     pub fn end(&mut self) -> Result<BTreeMap<Service, Asked>, TestbedError> {
         let asked = self.load.end();
         self.daemons.iter_mut().try_for_each(Daemon::check)?;
@@ -97,7 +91,6 @@ impl Serving {
     }
 }
 
-/// Waits until every service has answered over both families.
 fn first_answers(
     services: &Services,
     interface: u32,

@@ -70,7 +70,6 @@ fn config(database: &Path, modules: Option<&Path>) -> String {
     text
 }
 
-/// The directory's entries, in LDIF.
 fn entries() -> String {
     let mut text = "dn: cn=stacklab\nobjectClass: stacklabEntry\ncn: stacklab\n".to_owned();
     for number in 0..ENTRIES {

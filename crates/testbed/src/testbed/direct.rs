@@ -32,7 +32,6 @@ pub struct Testbed {
     network: Network<2>,
     /// The switches for receive packet steering (RPS) to each host's own processors, if RPS is allowed.
     rps: Option<[Rps; 2]>,
-    /// The link's current settings.
     link: Link,
     /// Whether each host currently runs on its own processors.
     divided: bool,
@@ -66,9 +65,6 @@ impl Testbed {
     ///
     /// Call it from the main thread, or from a thread that lives as long as the testbed: the kernel kills the
     /// processes when the *thread* that started them ends. [`crate::enter`] must have succeeded before.
-    ///
-    /// # Errors
-    /// The step that failed, and its host. Both processes have then been ended.
     pub fn build(
         link_config: &LinkConfig,
         program: &Path,
@@ -80,9 +76,6 @@ impl Testbed {
     /// Like [`Testbed::build`], with these systems at the ends of the link, which `prepare` makes guests of. `program`
     /// also runs as the agent in guests. A process runs in each namespace in either case. Guests are still booting on
     /// return: [`Host::meet`] waits for them.
-    ///
-    /// # Errors
-    /// The step that failed, and its host; or a system that has no image here. Nothing is left behind.
     pub fn of(
         systems: &Systems,
         link_config: &LinkConfig,
@@ -141,9 +134,6 @@ impl Testbed {
 
     /// Starts services on the receiver. The sender queries them on request ([`Testbed::serving`]). Does nothing if
     /// there are none. Both hosts must be namespaces. Call it from the thread that built the testbed.
-    ///
-    /// # Errors
-    /// A program that is missing, or a daemon that does not run or does not answer.
     pub fn serve(&mut self, services: &Services) -> Result<(), TestbedError> {
         if !services.is_empty() {
             let namespaces = self.network.hosts.each_ref().map(Host::pid);
@@ -181,9 +171,6 @@ impl Testbed {
 
     /// Steers the receive work of these hosts in the kernel to their own processors, sender first, or turns steering
     /// off. Off is the initial state: the processor that sends a packet then also does its receive work.
-    ///
-    /// # Errors
-    /// Steering is not available, or the kernel refuses.
     pub fn steer(&self, hosts: [bool; 2]) -> io::Result<()> {
         match &self.rps {
             Some(ends) => ends.iter().zip(hosts).try_for_each(|(end, on)| end.switch(on)),
@@ -222,9 +209,6 @@ impl Testbed {
     }
 
     /// Runs each host on its own half of the processors (the initial state), or on any processor.
-    ///
-    /// # Errors
-    /// There are too few processors to divide, or the kernel refuses.
     pub fn divide(&mut self, divided: bool) -> Result<(), TestbedError> {
         if divided == self.divided {
             return Ok(());
@@ -276,7 +260,6 @@ impl Testbed {
     }
 }
 
-/// The hosts' roles, in their order on the path.
 const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 
 fn guest_role(place: usize, link_config: &LinkConfig) -> PathRole {

@@ -36,7 +36,6 @@ pub(crate) struct Chain<const N: usize> {
 /// The link between a host and the next one. It is the same in both directions.
 #[derive(Debug)]
 struct Link {
-    /// The name of its interface at both ends.
     interface: &'static str,
     mtu: u32,
     queue: Queue,
@@ -45,7 +44,6 @@ struct Link {
 }
 
 impl Chain<2> {
-    /// Two hosts and one link.
     pub(crate) fn direct(mtu: u32, queue: Queue, offloads: bool) -> Self {
         let roles = [Role::Sender, Role::Receiver];
         let hardware = roles.map(hardware_address);
@@ -55,7 +53,6 @@ impl Chain<2> {
 }
 
 impl Chain<4> {
-    /// Sender, router, router, receiver, and three links.
     pub(crate) fn routed(
         links: &Links,
         link_config: &LinkConfig,
@@ -141,7 +138,6 @@ impl<const N: usize> Network<N> {
         Ok(network)
     }
 
-    /// Runs a function at both ends of each link.
     fn at_link_ends(
         &self,
         links: &[Link],
@@ -154,7 +150,6 @@ impl<const N: usize> Network<N> {
         Ok(())
     }
 
-    /// Sets both ends of each link up.
     pub(crate) fn raise(&self, chain: &Chain<N>) -> Result<(), TestbedError> {
         self.at_link_ends(&chain.links, |link| raise(link.interface, link.mtu))
     }

@@ -68,7 +68,6 @@ struct Flow {
 }
 
 impl Flow {
-    /// Sends until a datagram has arrived.
     fn open(
         hosts: &[Host; 4],
         mechanism: Mechanism,

@@ -56,9 +56,6 @@ impl Routed {
     ///
     /// Call it from the main thread: the kernel kills the processes when the thread that started them ends.
     /// [`crate::enter`] must have succeeded before.
-    ///
-    /// # Errors
-    /// The step that failed, and its host; the hop at which packets are lost. Nothing is left behind.
     pub fn build(
         spec: &RoutedSpec,
         program: &Path,
@@ -71,9 +68,6 @@ impl Routed {
     /// `program` also runs as the agent in them. Guest routers are started before the path checks, and this function
     /// waits for them. Guest clients are started after the path checks, which run between client namespaces. They are
     /// still booting on return ([`Routed::meet`] waits for them).
-    ///
-    /// # Errors
-    /// As [`Routed::build`]; or a system that has no image here.
     pub fn build_with(
         spec: &RoutedSpec,
         program: &Path,
@@ -203,9 +197,6 @@ impl Routed {
 
     /// Discovers the path MTUs at both ends again before the kernel forgets them. Does nothing if they do not expire;
     /// changing their expiry needs root. Call it between trials.
-    ///
-    /// # Errors
-    /// An end no longer discovers the path MTU.
     pub fn keep_path_mtus(&mut self) -> Result<(), TestbedError> {
         if self.lasting || self.discovered.elapsed() < REFRESH {
             return Ok(());
@@ -264,9 +255,6 @@ impl Routed {
     }
 
     /// The streams of the hosts' agents, in path order. Waits until guests have booted. Call it once.
-    ///
-    /// # Errors
-    /// A guest does not start.
     pub fn meet(&mut self) -> Result<[Streams; 4], TestbedError> {
         let [sender, router1, router2, receiver] = self.network.hosts.each_mut().map(Host::meet);
         Ok([sender?, router1?, router2?, receiver?])

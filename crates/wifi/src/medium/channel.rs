@@ -33,7 +33,6 @@ fn random(seed: u64, contender: usize) -> SplitMix64 {
     SplitMix64(SplitMix64::mix(SplitMix64::mix(seed) ^ contender as u64))
 }
 
-/// A PPDU that begins.
 struct Beginning {
     contender: usize,
     frames: Vec<Waiting>,
@@ -43,9 +42,6 @@ struct Beginning {
 
 impl Medium {
     /// A medium without nodes.
-    ///
-    /// # Errors
-    /// The first setting that is not possible.
     pub fn new(settings: MediumSettings, seed: u64) -> Result<Self, WifiError> {
         settings.check()?;
         Ok(Medium {
@@ -146,12 +142,10 @@ impl Medium {
         self.nodes[node.0]
     }
 
-    /// When the next exchange begins.
     fn access_ns(&self) -> Option<u64> {
         self.contenders.iter().filter_map(|contender| contender.access_ns(self.busy_until_ns)).min()
     }
 
-    /// Begins the next exchange.
     fn begin(&mut self) {
         let Some(begin_ns) = self.access_ns() else { return };
         let before = self.airtime;
@@ -212,7 +206,6 @@ impl Medium {
         beginning
     }
 
-    /// Which frames of a PPDU are lost.
     fn lost_frames(&mut self, begun: &Beginning, collides: bool) -> Vec<bool> {
         let contender = &mut self.contenders[begun.contender];
         let frames = begun.frames.iter().map(|waiting| waiting.frame);

@@ -41,7 +41,6 @@ impl Contender {
         }
     }
 
-    /// Draws from these numbers from now on.
     pub(crate) fn reseed(&mut self, random: SplitMix64) {
         self.random = random;
     }

@@ -71,7 +71,6 @@ impl AirtimeLog {
         }
     }
 
-    /// Joins each two neighbours.
     fn halve(&mut self) {
         let mut joined: Vec<Row> = Vec::with_capacity(MOST_ROWS);
         for (number, row) in self.rows.drain(..).enumerate() {
@@ -94,7 +93,6 @@ impl AirtimeLog {
         used
     }
 
-    /// Adds a window.
     fn add(&self, used: &mut ChannelUse, from_ns: u64, to_ns: u64, waits_since_ns: Option<u64>) {
         let begun = self.rows.partition_point(|row| row.begin_ns < from_ns);
         let before = begun.checked_sub(1).map_or(from_ns, |last| self.rows[last].end_ns);

@@ -20,11 +20,9 @@ impl fmt::Display for QueueFull {
 
 impl std::error::Error for QueueFull {}
 
-/// A frame that waits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting {
     pub frame: Frame,
-    /// How often it has been sent.
     pub attempts: u32,
     /// Its number among those of one receiver and kind.
     sequence: u64,
@@ -58,7 +56,6 @@ impl Queue {
         self.frames.is_empty()
     }
 
-    /// Appends a frame.
     pub(crate) fn push(&mut self, frame: Frame) {
         let next = self.sequences.entry((frame.receiver, frame.kind)).or_default();
         self.frames.push_back(Waiting { frame, attempts: 0, sequence: *next });

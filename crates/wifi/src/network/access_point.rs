@@ -83,7 +83,6 @@ fn config(spec: &WifiSpec, folder: &Path) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Rates in 100 kbit/s.
 fn rates(rates: impl IntoIterator<Item = LegacyRate>) -> String {
     let texts = rates.into_iter().map(|rate| (rate.kbit_per_second() / 100).to_string());
     texts.collect::<Vec<_>>().join(" ")

@@ -50,10 +50,6 @@ impl Background {
         Background { _sink: sink, sockets, senders: Vec::new(), stop: Arc::default() }
     }
 
-    /// Begins to send.
-    ///
-    /// # Errors
-    /// There is no thread for a sender.
     pub(super) fn begin(&mut self) -> Result<(), Fault> {
         self.stop = Arc::default();
         for socket in &self.sockets {

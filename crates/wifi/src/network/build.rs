@@ -51,9 +51,6 @@ impl WifiNetwork {
     /// Starts `program args` as each host in a separate network namespace, and joins them by Wi-Fi. The daemons'
     /// files are in the folder. What is on air is written to the capture. On return all stations are associated, and
     /// packets of both families have crossed the access point.
-    ///
-    /// # Errors
-    /// The step that failed, and its host; or why a station is not associated.
     pub fn build(
         spec: &WifiSpec,
         program: &Path,
@@ -127,9 +124,6 @@ impl WifiNetwork {
     /// Looks at the network again: all associations, and a packet of each family on the medium, while other stations
     /// send nothing. With a seed a trial begins: the medium draws from it from then on, other stations send, and
     /// neighbour entries have their lifetime.
-    ///
-    /// # Errors
-    /// What is not as planned.
     pub fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
         let WifiNetwork { stations, background, neighbours, access_point, hosts, others, carrier, state } =
             self;
@@ -165,7 +159,6 @@ impl WifiNetwork {
     }
 }
 
-/// Sender, access point and receiver, and the other stations.
 fn hosts(
     settings: &WifiSettings,
     program: &Path,
@@ -228,7 +221,6 @@ fn station_hosts<'a>(
     ends.take(stations).chain(others.iter().map(|other| (other, spec.access_point())))
 }
 
-/// Waits for the association of each station, and compares it with the plan.
 fn associate_all(
     stations: &mut [Station],
     hosts: &[Host; 3],

@@ -14,7 +14,6 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// Timeout for a packet to arrive.
 const PATIENCE: Duration = Duration::from_secs(4);
 const AGAIN: Duration = Duration::from_millis(50);
 /// The payload of the check's datagrams, bytes. No other frame of an idle network is that long.
@@ -88,7 +87,6 @@ fn is_long_data(frame: &Frame) -> bool {
     frame.bytes[0] & 0xfc == 0x88 && frame.bytes.len() > PAYLOAD
 }
 
-/// Whether a datagram arrives.
 fn carry([from, at]: [&Host; 2], family: Family) -> Result<bool, TestbedError> {
     let receiver = at.inside(|| socket(at, family, PORT))?;
     let sender = from.inside(|| socket(from, family, 0))?;

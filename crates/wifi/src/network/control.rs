@@ -9,7 +9,6 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The longest datagram that is read, bytes.
 const LONGEST: usize = 4096;
 /// Timeout for an answer, and for the socket to appear after the daemon's start.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,9 +25,6 @@ pub(crate) struct Control {
 
 impl Control {
     /// Connects to a daemon's socket in a folder, once it is there. `still_runs` is asked while it is not.
-    ///
-    /// # Errors
-    /// The daemon has ended, or has no socket after some seconds.
     pub(super) fn open(
         folder: &Path,
         interface: &str,
@@ -49,7 +45,6 @@ impl Control {
         Ok(Control { socket, own, events: Vec::new() })
     }
 
-    /// Sends a request, and returns its answer.
     pub(super) fn ask(&mut self, request: &str) -> Result<String, Fault> {
         let attempted = || format!("ask the daemon for {request}");
         self.socket.send(request.as_bytes()).attempt(attempted())?;
@@ -68,7 +63,6 @@ impl Control {
         Ok(values(&self.ask("STATUS")?))
     }
 
-    /// Asks for events from now on.
     pub(super) fn attach(&mut self) -> Result<(), Fault> {
         match self.ask("ATTACH")?.trim() {
             "OK" => Ok(()),

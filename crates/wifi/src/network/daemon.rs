@@ -3,13 +3,12 @@
 use stacklab_testbed::error::{Attempt, Fault};
 use stacklab_testbed::host::console::last_words;
 use stacklab_testbed::host::program::bundled;
-use stacklab_testbed::kernel::namespace::spawn_in_namespace;
-use stacklab_testbed::kernel::sys::kill_group;
+use stacklab_testbed::kernel::namespace::{Process, spawn_in_namespace};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 /// The folder of the programs in a guest, below the root.
 pub const FOLDER: &str = "wifi";
@@ -20,7 +19,7 @@ pub const VERSIONS: &str = "versions";
 #[derive(Debug)]
 pub(super) struct Daemon {
     name: &'static str,
-    child: Child,
+    process: Process,
     log: PathBuf,
 }
 
@@ -42,16 +41,12 @@ impl Daemon {
         let mut command = bundled(FOLDER, name).attempt(format!("find {name}"))?;
         command.args(args.into_iter().map(OsStr::new)).arg(&file);
         command.env_clear().stdin(Stdio::null()).stdout(output).stderr(errors);
-        let child = spawn_in_namespace(pid, &mut command, &[])?;
-        Ok(Daemon { name, child, log })
+        let process = spawn_in_namespace(pid, &mut command, &[])?;
+        Ok(Daemon { name, process, log })
     }
 
-    /// Checks that it is still running.
-    ///
-    /// # Errors
-    /// It has ended. The error has its last output.
     pub(super) fn check(&mut self) -> io::Result<()> {
-        match self.child.try_wait()? {
+        match self.process.status()? {
             None => Ok(()),
             Some(status) => {
                 Err(io::Error::other(format!("{} has ended ({status}){}", self.name, self.last_words())))
@@ -59,18 +54,7 @@ impl Daemon {
         }
     }
 
-    /// Its last output, to append to an error message.
     pub(super) fn last_words(&self) -> String {
         last_words(&self.log)
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // One that has been waited for has no process ID any more.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill_group(self.child.id());
-            let _ = self.child.wait();
-        }
     }
 }

@@ -25,7 +25,6 @@ pub(super) struct Neighbours {
 /// The thread, and what ends it when it is dropped.
 type Forgetting = (Sender<()>, JoinHandle<Result<(), Fault>>);
 
-/// A host's entries of its peer's addresses.
 #[derive(Debug)]
 pub(super) struct Entries {
     netlink: Netlink,
@@ -40,9 +39,6 @@ impl Neighbours {
     }
 
     /// Removes the entries, and again after each lifetime.
-    ///
-    /// # Errors
-    /// There is no thread for it.
     pub(super) fn begin(&mut self) -> Result<(), Fault> {
         let (stop, stopped) = mpsc::channel::<()>();
         let (lifetime, ends) = (self.lifetime, self.ends.clone());
@@ -60,10 +56,6 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Ends that.
-    ///
-    /// # Errors
-    /// Why entries were not removed.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         let Some((stop, thread)) = self.forgetting.take() else { return Ok(()) };
         drop(stop);

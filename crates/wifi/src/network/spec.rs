@@ -7,7 +7,6 @@ use stacklab_model::Family;
 use stacklab_model::wifi::{WifiError, WifiSettings};
 use std::fmt;
 
-/// The name of the network.
 pub(crate) const SSID: &str = "stacklab";
 
 /// A Wi-Fi network in the 2.4 GHz band (802.11n): a station, an access point, and a station or a wired host.
@@ -22,9 +21,6 @@ pub struct WifiSpec {
 impl WifiSpec {
     /// Checks the settings. Stations have the security that they expect and the passphrase that they try, the sender's
     /// first.
-    ///
-    /// # Errors
-    /// The first setting that is not possible.
     pub fn new(
         settings: WifiSettings,
         access_point: Security,

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(15);
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// A station that is being associated.
 #[derive(Debug)]
 pub(super) struct Station {
     daemon: Daemon,

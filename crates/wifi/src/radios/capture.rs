@@ -41,18 +41,15 @@ const LAST: u16 = 1 << 3;
 /// The flag of a frame that is sent again, in its second byte.
 const RETRY: u8 = 1 << 3;
 
-/// A capture that is being written.
 pub(super) struct Capture<W> {
     out: W,
     radio: Radio,
-    /// The channel's frequency, MHz.
     frequency: u16,
     /// The wall clock at the medium's beginning, nanoseconds since 1970.
     start_ns: u64,
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a capture.
     pub(super) fn begin(mut out: W, radio: Radio, frequency: u32, start_ns: u64) -> io::Result<Self> {
         let section = [BYTE_ORDER.to_ne_bytes(), [1, 0, 0, 0], [0xff; 4], [0xff; 4]].concat();
         block(&mut out, SECTION, &section)?;
@@ -61,7 +58,6 @@ impl<W: Write> Capture<W> {
         Ok(Capture { out, radio, frequency: frequency as u16, start_ns })
     }
 
-    /// Writes the frames of an exchange.
     pub(super) fn write(&mut self, exchange: &Exchange, frames: &HashMap<FrameId, Frame>) -> io::Result<()> {
         let at = self.start_ns + exchange.begin_ns;
         for transmission in &exchange.transmissions {
@@ -79,7 +75,6 @@ impl<W: Write> Capture<W> {
         Ok(())
     }
 
-    /// Writes what has been held back.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

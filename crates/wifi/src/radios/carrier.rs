@@ -52,14 +52,12 @@ pub struct Watch {
 /// The medium, and what is known of it.
 struct Shared {
     medium: Medium,
-    /// Its number of nodes.
     nodes: usize,
     /// Where the medium is not asked.
     report: MediumReport,
     digest: DefaultHasher,
     /// The frames that are kept for a look, while there is one.
     kept: Option<Vec<Frame>>,
-    /// Why the medium has ended.
     ended: Option<String>,
 }
 
@@ -67,9 +65,6 @@ impl Carrier {
     /// Creates radios in the calling thread's namespace, and carries their frames over a medium, of which a capture
     /// may be written. The namespace's radios have no other medium. A node of the medium without a radio neither
     /// sends nor receives.
-    ///
-    /// # Errors
-    /// The kernel has no mac80211_hwsim, or its error; or a setting that is not possible.
     pub(crate) fn start(
         radios: &[Option<Radio>],
         settings: &WifiSettings,
@@ -115,7 +110,6 @@ impl Carrier {
         Ok(Carrier { stop: Some(stop), thread: Some(thread), watch })
     }
 
-    /// The medium, to look at.
     pub(crate) fn watch(&self) -> &Watch {
         &self.watch
     }
@@ -150,7 +144,6 @@ fn medium(radios: &[Option<Radio>], settings: &WifiSettings) -> Result<Medium, W
     Ok(medium)
 }
 
-/// The clock of the hosts' reports.
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every POSIX system has the monotonic clock");
     u64::try_from(Duration::from(now).as_nanos()).unwrap_or(u64::MAX)
@@ -184,7 +177,6 @@ impl Watch {
         self.lock().medium.reseed(seed);
     }
 
-    /// Begins to keep frames for a look.
     pub(crate) fn keep(&self) {
         self.lock().kept = Some(Vec::new());
     }
@@ -194,12 +186,10 @@ impl Watch {
         self.lock().kept.take().unwrap_or_default()
     }
 
-    /// Why the medium has ended, if it has.
     pub(crate) fn ended(&self) -> Option<String> {
         self.lock().ended.clone()
     }
 
-    /// The medium's time.
     fn now_ns(&self) -> u64 {
         monotonic_ns().saturating_sub(self.start_ns)
     }
@@ -216,7 +206,6 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// Keeps frames, if there is a look.
     fn keep(&mut self, frames: &[Frame]) {
         if let Some(kept) = &mut self.kept {
             let room = MOST_KEPT.saturating_sub(kept.len());
@@ -225,7 +214,6 @@ impl Shared {
     }
 }
 
-/// The thread of the medium.
 struct Carry {
     socket: Socket,
     /// The nodes' addresses; `None` of one without a radio.
@@ -284,7 +272,6 @@ impl Carry {
         }
     }
 
-    /// Hands a frame to the medium.
     fn submit(&mut self, now_ns: u64, mut frame: Frame, shared: &mut Shared) {
         let nodes = self.addresses.len();
         let place = |address| self.addresses.iter().position(|own| *own == Some(address)).unwrap_or(nodes);
@@ -316,7 +303,6 @@ impl Carry {
         }
     }
 
-    /// Writes what has happened on the medium.
     fn tell(&mut self, now_ns: u64, shared: &mut Shared) -> io::Result<()> {
         while let Some(event) = shared.medium.poll(now_ns) {
             event.hash(&mut shared.digest);

@@ -35,7 +35,6 @@ const SEQUENCE: usize = 22;
 const REQUEST_CONTROL: usize = 16;
 const REQUEST_SEQUENCE: usize = 18;
 
-/// The traffic identifier of a QoS data frame.
 fn tid(frame: &Frame) -> Option<u8> {
     let [control, flags] = [frame.bytes[0], frame.bytes[1]];
     let is_qos = control & TYPE == DATA && control & QOS != 0;
@@ -86,7 +85,6 @@ struct Hidden {
 }
 
 impl Sessions {
-    /// How a frame is sent.
     pub(super) fn kind(&mut self, frame: &Frame) -> FrameKind {
         let control = frame.bytes[0];
         if let Some(tid) = tid(frame).filter(|_| has_data_rate(frame) && frame.bytes[1] & PROTECTED != 0) {
@@ -122,7 +120,6 @@ impl Sessions {
         control.copy_from_slice(&numbered.wrapping_sub(dropped << 4).to_le_bytes());
     }
 
-    /// Notes that a frame was dropped before it was sent.
     pub(super) fn note_dropped(&mut self, frame: &Frame) {
         let session = tid(frame).map(|tid| (frame.transmitter, frame.receiver(), tid));
         if let Some(dropped) = session.and_then(|session| self.open.get_mut(&session)) {
@@ -162,7 +159,6 @@ impl Sessions {
         }
     }
 
-    /// Ends all sessions between two nodes.
     fn end(&mut self, [one, other]: [Address; 2]) {
         let pairs = [(one, other), (other, one)];
         self.open.retain(|(from, to, _), _| !pairs.contains(&(*from, *to)));

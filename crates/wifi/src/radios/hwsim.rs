@@ -3,16 +3,13 @@
 
 use stacklab_testbed::kernel::genl::message::{attribute, attributes, number, text, u16_at, u32_at};
 
-/// The family's name.
 pub(crate) const FAMILY: &str = "MAC80211_HWSIM";
 
-/// Commands.
 pub(crate) const REGISTER: u8 = 1;
 pub(crate) const FRAME: u8 = 2;
 pub(crate) const TX_INFO_FRAME: u8 = 3;
 pub(crate) const NEW_RADIO: u8 = 4;
 
-/// Attributes.
 const ADDR_RECEIVER: u16 = 1;
 const ADDR_TRANSMITTER: u16 = 2;
 const FRAME_BYTES: u16 = 3;
@@ -40,7 +37,6 @@ pub(crate) const MOST_RATES: usize = 4;
 pub(crate) const LONGEST_FRAME: usize = 2304;
 const SHORTEST_FRAME: usize = 24;
 
-/// A hardware address.
 pub(crate) type Address = [u8; 6];
 
 /// A rate that a transmitter tries.
@@ -48,21 +44,18 @@ pub(crate) type Address = [u8; 6];
 pub(crate) struct Rate {
     /// Its place in the table of legacy rates, or its MCS, as the flags say. Below zero: there is none.
     pub index: i8,
-    /// How often it is tried.
     pub tries: u8,
     /// `enum hwsim_tx_rate_flags`: bit 3 for an MCS of 802.11n, bit 5 for 40 MHz, bit 7 for the short guard interval.
     pub flags: u16,
 }
 
 impl Rate {
-    /// No rate.
     pub(crate) const NONE: Rate = Rate { index: -1, tries: 0, flags: 0 };
 }
 
 /// A frame that a radio sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// The radio.
     pub transmitter: Address,
     /// The frame, from its frame control field on, without the frame check sequence. At least an acknowledgement's
     /// ten bytes.

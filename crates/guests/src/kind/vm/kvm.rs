@@ -1,18 +1,44 @@
-//! Whether KVM works here.
+//! The accelerator of a virtual machine, and whether KVM works here.
 //!
 //! The presence of /dev/kvm is not enough: on a machine that is itself virtual, /dev/kvm may exist and kernels may
 //! hang on it. This module therefore boots a kernel once with KVM and keeps the result until this machine reboots.
 
-use crate::image::cache::cache;
+use crate::image::installed::cache;
 use crate::inside::protocol::Greeting;
-use crate::kind::vm::accelerator::Accelerator;
-use crate::kind::vm::qemu::{boot, machine};
+use crate::kind::vm::machine::{boot, machine};
 use stacklab_testbed::kernel::namespace::spawn_in_namespace;
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accelerator {
+    Kvm,
+    Tcg,
+}
+
+impl Accelerator {
+    /// The arguments for QEMU. The emulated processor is an old model: emulating newer instructions costs more time
+    /// than they save.
+    pub(crate) fn arguments(self) -> [&'static str; 4] {
+        match self {
+            Accelerator::Kvm => ["-accel", "kvm", "-cpu", "host"],
+            Accelerator::Tcg => ["-accel", "tcg,thread=multi", "-cpu", "Nehalem"],
+        }
+    }
+}
+
+impl fmt::Display for Accelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Accelerator::Kvm => "KVM",
+            Accelerator::Tcg => "TCG, emulated",
+        })
+    }
+}
 
 /// Timeout for a boot with KVM, which takes one second.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -66,6 +92,5 @@ fn boots(qemu: &Path, kernel: &Path, initramfs: &Path) -> io::Result<bool> {
     let waits =
         heard.is_ok() && serde_json::from_str(&line).is_ok_and(|said: Greeting| said == Greeting::Waiting);
     running.kill()?;
-    running.wait()?;
     Ok(waits)
 }

@@ -39,9 +39,6 @@ pub struct Socket {
 
 impl Socket {
     /// Opens a socket for the family of this name.
-    ///
-    /// # Errors
-    /// The kernel has no such family, or its error.
     pub fn open(name: &str) -> io::Result<Self> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkGeneric)?;

@@ -12,7 +12,6 @@ use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The network namespace that a command starts in.
 pub(crate) enum Network {
     New,
     /// This process's own, which an ordinary user may not enter, being in it.

@@ -15,12 +15,10 @@ const FEATURE_NAMES: u32 = 4;
 /// The number of words in one name (32 bytes, zero-terminated).
 const NAME_WORDS: usize = 8;
 
-/// One feature of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Feature {
     /// The kernel's name for it, for example `tx-tcp-segmentation`.
     pub name: String,
-    /// Whether it is on.
     pub active: bool,
 }
 

@@ -35,7 +35,6 @@ impl Capture {
         Ok(Capture(socket))
     }
 
-    /// The next frame, or `None` after the timeout.
     pub(crate) fn next(&self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
         self.0.set_read_timeout(Some(patience))?;
         let mut frame = vec![0; SNAP];

@@ -12,9 +12,6 @@ const FAIR_SERVERS: &str = "sched/fair_server";
 
 /// Has the calling thread run as soon as it can, before all that have no such priority (SCHED_FIFO, the least of its
 /// priorities).
-///
-/// # Errors
-/// The kernel's: a privilege is missing.
 pub fn run_first() -> io::Result<()> {
     let least = libc::sched_param { sched_priority: 1 };
     // SAFETY: the call reads the parameter, which lives until it returns.
@@ -25,9 +22,6 @@ pub fn run_first() -> io::Result<()> {
 /// Has no processor time reserved for threads without a priority (the fair server of Linux 6.12 and newer), which would
 /// run before one that [`run_first`]. Of the whole system: call it in a guest. `false` if this kernel has no such
 /// setting.
-///
-/// # Errors
-/// The kernel's.
 pub fn reserve_nothing() -> io::Result<bool> {
     match mount(Some("debugfs"), DEBUGFS, Some("debugfs"), MsFlags::empty(), None::<&str>) {
         Ok(()) | Err(Errno::EBUSY) => {}

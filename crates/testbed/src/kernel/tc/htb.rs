@@ -78,9 +78,6 @@ fn class(bucket: &Bucket) -> Vec<u8> {
 
 /// Bytes that the token bucket of a link lets through at once after a pause, where the testbed is on this machine's
 /// kernel or in a guest. A bucket of `htb` with hysteresis sends until it is as far below zero as it was above.
-///
-/// # Errors
-/// A rate of less than a byte per second.
 pub fn burst_bytes(rate: Rate, mtu: u32, in_guest: bool) -> Result<u64, TestbedError> {
     let bucket = Bucket::new(rate, mtu)?;
     let of_htb = u128::from(2 * burst_ns(&bucket)) * u128::from(bucket.rate) / 1_000_000_000;

@@ -35,7 +35,6 @@ const TCA_TBF_PRATE64: u16 = 5;
 const TCA_TBF_BURST: u16 = 6;
 const TCA_TBF_PBURST: u16 = 7;
 
-/// The bucket's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bucket {
     /// Bytes per second.

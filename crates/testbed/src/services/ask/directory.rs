@@ -115,13 +115,11 @@ fn split(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     (*found == tag).then(|| rest.split_at_checked(length))?
 }
 
-/// Whether an operation has this tag and reports success.
 pub(crate) fn succeeded(operation: &[u8], tag: u8) -> bool {
     let code = split(operation, tag).and_then(|(content, _)| split(content, ENUMERATED));
     code.is_some_and(|(code, _)| code == [0])
 }
 
-/// Whether an operation is the entry with this name.
 pub(crate) fn is_entry(operation: &[u8], name: &str) -> bool {
     let found = split(operation, FOUND).and_then(|(content, _)| split(content, OCTETS));
     found.is_some_and(|(found, _)| found == format!("cn={name},{SUFFIX}").as_bytes())

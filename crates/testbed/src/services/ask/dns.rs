@@ -12,7 +12,6 @@ const QUERY: u16 = 0x0100;
 const ANSWER: u16 = 0x8000;
 const ERROR: u16 = 0x000f;
 const INTERNET: u16 = 1;
-/// Bytes before the question.
 const HEADER: usize = 12;
 
 pub(crate) fn ask(family: Family, number: u32) -> io::Result<()> {
@@ -27,7 +26,6 @@ pub(crate) fn ask(family: Family, number: u32) -> io::Result<()> {
     check(&answer[..length], id, wanted)
 }
 
-/// A query for the name's addresses of a family.
 fn query(id: u16, wanted: Family) -> Vec<u8> {
     let counts = [1, 0, 0, 0];
     let mut bytes: Vec<u8> = [id, QUERY].into_iter().chain(counts).flat_map(u16::to_be_bytes).collect();
@@ -40,7 +38,6 @@ fn query(id: u16, wanted: Family) -> Vec<u8> {
     bytes
 }
 
-/// The record type for addresses of a family.
 fn kind(family: Family) -> u16 {
     match family {
         Family::Ipv4 => 1,

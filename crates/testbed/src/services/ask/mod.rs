@@ -14,29 +14,22 @@ pub(crate) const NAME: &str = "server.test";
 pub(crate) const SUFFIX: &str = "cn=stacklab";
 /// The number of entries in addition to the suffix entry.
 pub(crate) const ENTRIES: u32 = 100;
-/// Timeout for an answer.
 pub(crate) const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The name of an entry of the directory.
 pub(crate) fn entry(number: u32) -> String {
     format!("user{}", number % ENTRIES)
 }
 
-/// An error for an answer that does not match the query.
 pub(crate) fn strange(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Checks a condition on an answer.
 pub(crate) fn expect(holds: bool, what: &str) -> io::Result<()> {
     if holds { Ok(()) } else { Err(strange(what)) }
 }
 
 /// Sends a query over a family from the calling thread's namespace, and waits for its answer. The number selects what
 /// the query asks for. `interface` is the index of the link's interface, for link-local addresses.
-///
-/// # Errors
-/// There is no answer, or it does not match the query.
 pub(super) fn ask(service: Service, family: Family, number: u32, interface: u32) -> io::Result<()> {
     match service {
         Service::Dns => dns::ask(family, number),
