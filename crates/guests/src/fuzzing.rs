@@ -2,8 +2,8 @@
 
 use crate::hosted::mux;
 use crate::image::{apt, elf, modules};
-use crate::inside::protocol::{Greeting, GuestRole};
 use crate::shell::frames::{Ask, ClientFrame, GuestFrame};
+use crate::{Greeting, GuestRole};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cmp::Ordering;

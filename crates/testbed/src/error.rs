@@ -1,6 +1,7 @@
 //! Errors of testbeds. Each names the attempted step, the host, and what to do next.
 
-use crate::topology::Node;
+use crate::Node;
+use std::error::Error;
 use std::io;
 use std::path::Path;
 
@@ -26,7 +27,6 @@ impl TestbedError {
     }
 }
 
-/// The advice for a kernel error.
 pub(crate) fn hint(reason: &io::Error) -> &'static str {
     match reason.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -66,45 +66,36 @@ pub trait Attempt<T> {
     fn attempt(self, what: impl Into<String>) -> Result<T, Fault>;
 }
 
-impl<T, E: Into<Refused>> Attempt<T> for Result<T, E> {
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> Attempt<T> for Result<T, E> {
     fn attempt(self, what: impl Into<String>) -> Result<T, Fault> {
-        self.map_err(|error| Fault { attempted: what.into(), reason: error.into().0 })
+        self.map_err(|error| Fault { attempted: what.into(), reason: of_system(error.into()) })
     }
 }
 
-/// An error of the system, by whatever library reports it.
-pub struct Refused(io::Error);
-
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Self {
-        Refused(error)
+/// The system's error, by whatever library reports it. Other errors keep their text.
+fn of_system(error: Box<dyn Error + Send + Sync>) -> io::Error {
+    let error = match error.downcast::<io::Error>() {
+        Ok(error) => return *error,
+        Err(error) => error,
+    };
+    if let Some(error) = error.downcast_ref::<nix::Error>() {
+        return (*error).into();
+    }
+    match error.downcast_ref() {
+        Some(rtnetlink::Error::NetlinkError(answer)) => answer.to_io(),
+        _ => io::Error::other(error),
     }
 }
 
-impl From<nix::Error> for Refused {
-    fn from(error: nix::Error) -> Self {
-        Refused(error.into())
-    }
+/// Adds the host to a failed step.
+pub trait AtHost<T> {
+    /// Adds the host.
+    fn at(self, host: Node) -> Result<T, TestbedError>;
 }
 
-impl From<rtnetlink::Error> for Refused {
-    fn from(error: rtnetlink::Error) -> Self {
-        Refused(match error {
-            rtnetlink::Error::NetlinkError(answer) => answer.to_io(),
-            other => io::Error::other(other.to_string()),
-        })
-    }
-}
-
-impl From<String> for Refused {
-    fn from(reason: String) -> Self {
-        Refused(io::Error::other(reason))
-    }
-}
-
-impl From<&str> for Refused {
-    fn from(reason: &str) -> Self {
-        Refused(io::Error::other(reason))
+impl<T> AtHost<T> for Result<T, Fault> {
+    fn at(self, host: Node) -> Result<T, TestbedError> {
+        self.map_err(|fault| fault.at(host))
     }
 }
 

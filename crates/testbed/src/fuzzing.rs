@@ -2,7 +2,8 @@
 //! only.
 
 use crate::host::{console, ticks};
-use crate::mechanism::layers::{are_of, layers};
+use crate::layers;
+use crate::mechanism::layers::are_of;
 use crate::services::ask::{dhcp, directory, dns};
 use stacklab_model::{Family, Mechanism};
 

@@ -31,21 +31,28 @@ pub mod services;
 pub mod testbed;
 pub mod topology;
 
-pub use error::TestbedError;
+pub use error::{AtHost, Attempt, Fault, TestbedError};
+pub use host::console::last_words;
+pub use host::guest::{Guest, GuestSpec, Prepare, RunningGuest, not_built};
 pub use host::launch::Host;
-pub use host::program::{AGENT, find};
-pub use host::streams::Streams;
+pub use host::path_role::{Interface, PathRole};
+pub use host::program::{AGENT, LOADER, bundled, find, program_in_path};
+pub use host::streams::{Streams, write_message};
 pub use host::ticks::Ticks;
 pub use host::tool::{Tool, ToolFolder, first_line};
+pub use host::workdir::Workdir;
 pub use kernel::capability::{Ability, abilities};
-pub use kernel::namespace::{clear, end, in_namespace, join};
+pub use kernel::namespace::{Process, clear, end, in_namespace, join, spawn_in_namespace, unshare_mounts};
 pub use kernel::privilege::{Privilege, enter, owns};
 pub use kernel::tc::htb::burst_bytes;
-pub use link::addressing::{INTERFACE, PathEnds, ends};
+pub use link::addressing::{
+    BRIDGE, BSSID, INTERFACE, MIDDLE, PathEnds, Site, addresses, ends, hardware_address,
+};
 pub use mechanism::layers::{Layer, layers};
+pub use mechanism::router::Router;
 pub use mechanism::translate::Translates;
 pub use testbed::direct::Testbed;
 pub use testbed::path_check::PathCheck;
-pub use testbed::routed::{MIDDLE_INTERFACE, Routed};
+pub use testbed::routed::Routed;
 pub use testbed::spec::RoutedSpec;
 pub use topology::Node;

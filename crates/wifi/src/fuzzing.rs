@@ -1,9 +1,9 @@
 //! Parsers of messages of radios and answers of stations: untrusted input. Public for the fuzz targets (`fuzz/`) only.
 
-use crate::network::spec::{Passphrase, Security};
 use crate::network::station;
 use crate::radios::hwsim::Frame;
 use crate::radios::nl80211;
+use crate::{Passphrase, Security};
 use stacklab_testbed::kernel::genl::message::{Message, messages};
 
 /// The lengths of the frames in a datagram of simulated radios. Also reads each message as a channel.

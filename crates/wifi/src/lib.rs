@@ -13,7 +13,10 @@ mod network;
 pub mod radios;
 
 pub use network::build::WifiNetwork;
+use network::control::Control;
+use network::daemon::Daemon;
 pub use network::daemon::{FOLDER, VERSIONS};
+use network::spec::SSID;
 pub use network::spec::{
     Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec, WifiState,
 };

@@ -12,7 +12,7 @@ use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::error::Attempt;
 use stacklab_testbed::services::Serving;
-use stacklab_testbed::{AGENT, Host, Node, Testbed, TestbedError, Ticks};
+use stacklab_testbed::{AGENT, AtHost, Host, Node, Testbed, TestbedError, Ticks};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_trial::{Collected, Path};
@@ -115,7 +115,7 @@ impl Rig for DirectRig {
     fn pin(&mut self, pinning: CpuAffinity) -> Result<(), TestbedError> {
         self.testbed.divide(pinning.divided)?;
         let steered = self.testbed.steer(pinning.steered).attempt("configure receive packet steering (RPS)");
-        steered.map_err(|fault| fault.at(Node::Receiver))
+        steered.at(Node::Receiver)
     }
 
     fn prepare(&mut self, cell: &Cell) -> Result<(), TestbedError> {

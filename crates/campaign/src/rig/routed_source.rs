@@ -22,7 +22,7 @@ impl RoutedSource {
     /// Guest systems of the clients, if they are guests, and of the routers; the sender's first.
     pub(crate) fn guests(&self) -> [[Option<String>; 2]; 2] {
         let own = self.own.as_ref();
-        own.map_or_else(Default::default, |own| [own.clients(), own.routers()])
+        own.map_or_else(Default::default, |own| own.guests())
     }
 
     /// Whether the whole testbed is in a guest whose kernel does not count its own CPU time.
@@ -37,7 +37,7 @@ impl RoutedSource {
 
     /// CPU time so far of the processes of clients that are guests; the sender's first.
     pub(crate) fn client_ticks(&self) -> [Option<Ticks>; 2] {
-        self.own.as_ref().map_or([None, None], |own| own.client_ticks())
+        self.own.as_ref().map_or([None, None], |own| own.ticks()[0])
     }
 
     /// CPU time so far of the routers' processes, if their kernels do not count it themselves.
@@ -46,7 +46,7 @@ impl RoutedSource {
         match (self.guest_ticks(), &self.own) {
             (Some(ticks), _) => [Some(ticks), Some(ticks)],
             (None, Some(own)) if !routers.0.iter().all(System::counts_cpu) => {
-                let all = own.router_ticks();
+                let all = own.ticks()[1];
                 [0, 1].map(|number| all[number].filter(|_| !routers.0[number].counts_cpu()))
             }
             _ => [None, None],

@@ -6,7 +6,7 @@ use crate::rig::routed_source::RoutedSource;
 use crate::trial::evidence::{Busy, RouterEvidence};
 use crate::trial::guest_cpu::busy_ns;
 use stacklab_model::{Counters, HostReport, Role, System};
-use stacklab_testbed::{MIDDLE_INTERFACE, Ticks};
+use stacklab_testbed::{MIDDLE, Ticks};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use std::time::Instant;
 
@@ -38,7 +38,7 @@ impl RouterCounts {
             let sender_ns = sender.clock_offset()?.offset_ns;
             [near.clock_offset()?, far.clock_offset()?].map(|offset| offset.offset_ns - sender_ns)
         };
-        let counters = [counters(near, MIDDLE_INTERFACE)?, counters(far, MIDDLE_INTERFACE)?];
+        let counters = [counters(near, MIDDLE)?, counters(far, MIDDLE)?];
         for agent in [near, far] {
             match agent.ask(Request::WatchCpu, "read its processor times", COUNT_LIMIT)? {
                 (_, Answer::Watching) => {}
@@ -81,7 +81,7 @@ impl RouterCounts {
             busy[router] = busy[router].or(own);
         }
         let [near, far] = routers;
-        let after = [counters(near, MIDDLE_INTERFACE)?, counters(far, MIDDLE_INTERFACE)?];
+        let after = [counters(near, MIDDLE)?, counters(far, MIDDLE)?];
         Ok(RouterEvidence { mechanism: source.plan.kind.mechanism, before: self.counters, after, busy })
     }
 }

@@ -7,10 +7,8 @@ pub(crate) mod requirements;
 pub(crate) mod routed;
 pub(crate) mod wifi;
 
-use crate::inside::protocol::{Greeting, GuestRole};
-use crate::kind::running::{Boot, Running};
-use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::host::guest::GuestSpec;
+use crate::{Boot, Greeting, GuestRole, Running};
+use stacklab_testbed::{GuestSpec, TestbedError};
 use std::fmt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! space.
 
 use crate::hosted::batches::UnderWay;
-use stacklab_testbed::host::streams::Streams;
+use stacklab_testbed::Streams;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{self, Receiver};

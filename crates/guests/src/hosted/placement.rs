@@ -1,13 +1,13 @@
 //! Where a study's routed testbeds are built: on this kernel, or in a guest that supports what this kernel does not
 //! support.
 
-use crate::hosted::requirements::{JOOL, Requirements, is_unsupported, router_image};
-use crate::image::installed::{built, no_image};
+use crate::hosted::requirements::{JOOL, is_unsupported, router_image};
+use crate::image::installed::built;
 use crate::kind::vm::machine::emulator;
+use crate::{Requirements, no_image};
 use stacklab_model::{System, UnknownSystem};
-use stacklab_testbed::error::TestbedError;
 use stacklab_testbed::mechanism::translate::tayga;
-use stacklab_testbed::testbed::spec::RoutedSpec;
+use stacklab_testbed::{RoutedSpec, TestbedError};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -80,17 +80,18 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
         Placement::Guest(system) => vec![system.clone()],
     };
     let wanted = needs.of_kernel();
-    let fits = |system: &System| !wanted.iter().any(|need| is_unsupported(system, need));
-    if let Placement::Guest(guest) = placement {
-        let unsupported: BTreeSet<&str> =
-            wanted.iter().copied().filter(|need| is_unsupported(guest, need)).collect();
-        if !unsupported.is_empty() {
-            let unsupported = unsupported.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(TestbedError(format!(
-                "{guest} lacks features for the study ({unsupported}): build a guest that has them (stacklab image \
-                 build uml-full, then --in-vm=uml-full), or name --in-vm=linux-6.1, which has all but jool"
-            )));
-        }
+    let lacks = |system: &System| {
+        wanted.iter().copied().filter(|need| is_unsupported(system, need)).collect::<BTreeSet<&str>>()
+    };
+    let fits = |system: &System| lacks(system).is_empty();
+    if let Placement::Guest(guest) = placement
+        && !fits(guest)
+    {
+        let unsupported = Vec::from_iter(lacks(guest)).join(", ");
+        return Err(TestbedError(format!(
+            "{guest} lacks features for the study ({unsupported}): build a guest that has them (stacklab image \
+             build uml-full, then --in-vm=uml-full), or name --in-vm=linux-6.1, which has all but jool"
+        )));
     }
     let runs = |system: &System| router_image(system).is_ok();
     if let Some(system) = candidates.iter().find(|system| fits(system) && runs(system)).cloned() {

@@ -1,12 +1,10 @@
 //! What a study's routed testbeds need from the kernels that they are built on, and whether these support it.
 
-use crate::image::installed::{Image, no_image};
 use crate::kind::vm::machine::emulator;
+use crate::{Image, no_image};
 use stacklab_model::{LinkConfig, Links, Mechanism, Method, RoutedKind, System, Translator, once_each};
-use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::kernel::capability::{Ability, abilities};
-use stacklab_testbed::mechanism::translate::{Translates, jool_here};
-use stacklab_testbed::testbed::spec::RoutedSpec;
+use stacklab_testbed::mechanism::translate::jool_here;
+use stacklab_testbed::{Ability, RoutedSpec, TestbedError, Translates, abilities};
 use std::sync::OnceLock;
 
 /// The name of the [`Ability`] that the routers' kernels need for a routed testbed. `None` if they need none.

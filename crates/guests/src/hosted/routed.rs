@@ -1,19 +1,11 @@
 //! Routed testbeds hosted by a guest: the part on this machine.
 
-use crate::hosted::requirements::Requirements;
 use crate::hosted::{boot, failed, mux};
-use crate::inside::protocol::{Greeting, GuestRole, HostedRole};
 use crate::kind::prepare::prepared;
-use crate::kind::running::Running;
+use crate::{Greeting, GuestRole, HostedRole, Requirements, Running};
 use stacklab_model::System;
-use stacklab_testbed::PathCheck;
-use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::host::guest::not_built;
-use stacklab_testbed::host::program::program_in_path;
-use stacklab_testbed::host::streams::Streams;
-use stacklab_testbed::host::workdir::Workdir;
 use stacklab_testbed::mechanism::translate::tayga;
-use stacklab_testbed::testbed::spec::RoutedSpec;
+use stacklab_testbed::{PathCheck, RoutedSpec, Streams, TestbedError, Workdir, not_built, program_in_path};
 use std::path::Path;
 
 /// Routed testbeds hosted by a guest. Dropping it ends the guest and all its testbeds.

@@ -2,21 +2,17 @@
 
 use crate::hosted::batches::Batches;
 use crate::hosted::{boot, failed, mux};
-use crate::inside::protocol::{Greeting, GuestRole, MediumQuestion, WifiLook, WifiRole, WifiSeen};
 use crate::inside::wifi::CAPTURE;
 use crate::kind::prepare::prepare_wifi;
-use crate::kind::running::Running;
+use crate::{Greeting, GuestRole, MediumQuestion, Running, WifiLook, WifiRole, WifiSeen};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stacklab_model::wifi::ChannelUse;
 use stacklab_model::{Family, Role, System};
-use stacklab_testbed::error::{Attempt, TestbedError};
-use stacklab_testbed::host::streams::{Streams, write_message};
-use stacklab_testbed::host::workdir::Workdir;
-use stacklab_testbed::link::addressing::addresses;
+use stacklab_testbed::{Attempt, Streams, TestbedError, Workdir, addresses, write_message};
 use stacklab_wifi::{MediumReport, WifiSpec, WifiState};
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -75,8 +71,7 @@ impl WifiHosted {
     /// Looks at the network: its state, or a sentence that says how it is not as planned. From then on the medium
     /// draws from the seed, if one is given.
     pub fn look(&mut self, seed: Option<u64>) -> Result<WifiSeen, TestbedError> {
-        let asked = self.look.ask(&WifiLook { seed }).attempt("look at its network");
-        asked.map_err(|fault| failed(&self.version, fault))
+        self.look.ask(&WifiLook { seed }, "look at its network", &self.version)
     }
 
     /// The addresses of the stations, the sender's first.
@@ -91,15 +86,13 @@ impl WifiHosted {
 
     /// What the medium has counted since the network was built.
     pub fn medium_report(&mut self) -> Result<MediumReport, TestbedError> {
-        let asked = self.medium.ask(&MediumQuestion::Report).attempt("ask for the medium's report");
-        asked.map_err(|fault| failed(&self.version, fault))
+        self.medium.ask(&MediumQuestion::Report, "ask for the medium's report", &self.version)
     }
 
     /// The use of the channel in each set of windows, nanoseconds of the hosts' clock. Windows are not before the last
     /// look with a seed.
     pub fn channel_use(&mut self, sets: Vec<Vec<[u64; 2]>>) -> Result<Vec<ChannelUse>, TestbedError> {
-        let asked = self.medium.ask(&MediumQuestion::Used(sets)).attempt("ask for the use of the channel");
-        asked.map_err(|fault| failed(&self.version, fault))
+        self.medium.ask(&MediumQuestion::Used(sets), "ask for the use of the channel", &self.version)
     }
 
     /// The capture of what is on air, if the network has one: pcapng with radiotap headers. It grows as long as the
@@ -132,11 +125,17 @@ impl LineStream {
         LineStream { answers: BufReader::new(answers), asks }
     }
 
-    fn ask<T: DeserializeOwned>(&mut self, question: &impl Serialize) -> io::Result<T> {
-        write_message(&mut self.asks, question)?;
+    fn ask<T: DeserializeOwned>(
+        &mut self,
+        question: &impl Serialize,
+        attempted: &str,
+        guest: &str,
+    ) -> Result<T, TestbedError> {
         let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        Ok(serde_json::from_str(&line)?)
+        let asked = write_message(&mut self.asks, question);
+        let answered = asked.and_then(|()| self.answers.read_line(&mut line));
+        let answer = answered.and_then(|_| Ok(serde_json::from_str(&line)?));
+        answer.attempt(attempted).map_err(|fault| failed(guest, fault))
     }
 }
 

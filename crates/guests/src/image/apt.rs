@@ -1,10 +1,9 @@
 //! Fetches and unpacks packages of Debian's archive without installing them. apt-get runs with a separate state, and
 //! checks the archive's signatures as on the machine itself.
 
-use crate::image::command::{Step, failed, run};
-use stacklab_testbed::error::TestbedError;
+use crate::{Step, failed, run};
+use stacklab_testbed::TestbedError;
 use std::cmp::Ordering;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +13,6 @@ const MIRROR: &str = "http://deb.debian.org/debian";
 /// The archive's keys, from the package debian-archive-keyring.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// An apt state for some suites of Debian's archive.
 pub(super) struct Apt {
     folder: PathBuf,
 }
@@ -54,11 +52,6 @@ impl Apt {
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        let own = |option: &str, name: &str| {
-            let mut text = OsString::from(format!("{option}="));
-            text.push(self.folder.join(name));
-            text
-        };
         for (option, name) in [
             ("Dir::State", ""),
             ("Dir::State::lists", "lists"),
@@ -69,7 +62,7 @@ impl Apt {
             ("Dir::Etc::preferencesparts", "parts"),
             ("Dir::Etc::preferences", "none"),
         ] {
-            command.arg("-o").arg(own(option, name));
+            command.arg("-o").arg(format!("{option}={}", self.folder.join(name).display()));
         }
         let user =
             if nix::unistd::geteuid().is_root() { "APT::Sandbox::User=root" } else { "APT::Sandbox::User=" };
@@ -128,7 +121,6 @@ impl Apt {
     }
 }
 
-/// The mirror in the machine's settings.
 fn mirror() -> String {
     let listed = Command::new("apt-get").args(["indextargets", "--format", "$(REPO_URI)"]).output();
     let text = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();

@@ -1,12 +1,13 @@
 //! Fetches or builds an image in a temporary folder, which then replaces the image's folder. An image is therefore
 //! either complete or absent.
 
-use crate::image::command::{ImageInfo, Step, failed, remove};
+use crate::image::command::remove;
 use crate::image::installed::folder_of;
-use crate::image::installed::{Image, Label, how_to_get};
+use crate::image::installed::{Label, how_to_get};
 use crate::image::{gvisor, kernel, tree, uml};
+use crate::{Image, ImageInfo, Step, failed};
 use stacklab_model::System;
-use stacklab_testbed::error::TestbedError;
+use stacklab_testbed::TestbedError;
 use std::fs;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Runs the programs that fetch and build images.
 
-use stacklab_testbed::error::TestbedError;
+use stacklab_testbed::TestbedError;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -21,7 +21,6 @@ pub type Step<'a> = dyn FnMut(&str) + 'a;
 pub(crate) struct ImageInfo {
     pub version: String,
     pub source: String,
-    /// The version of Jool in the image.
     pub jool: Option<String>,
 }
 

@@ -1,9 +1,9 @@
 //! gVisor's `runsc`: the installed program, or one that Go builds from its module.
 
-use crate::image::command::{ImageInfo, Step, run, run_slowly};
+use crate::image::command::run_slowly;
 use crate::image::installed::cache;
-use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::host::program::program_in_path;
+use crate::{ImageInfo, Step, run};
+use stacklab_testbed::{TestbedError, program_in_path};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,11 +1,11 @@
 //! The installed images. Each has a label that lists its files.
 
-use crate::image::command::ImageInfo;
+use crate::ImageInfo;
 use crate::image::kernel::SERIES;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use stacklab_model::System;
-use stacklab_testbed::error::TestbedError;
+use stacklab_testbed::TestbedError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;

@@ -2,10 +2,10 @@
 //! the programs that configure them, with their libraries.
 
 use crate::image::apt::Apt;
-use crate::image::command::{Step, run};
 use crate::image::cpio::Archive;
 use crate::image::modules;
-use stacklab_testbed::error::TestbedError;
+use crate::{Step, run};
+use stacklab_testbed::TestbedError;
 use stacklab_testbed::mechanism::translate::JOOL_FOLDER;
 use std::fs;
 use std::io;

@@ -2,11 +2,11 @@
 //! guests load.
 
 use crate::image::apt::Apt;
-use crate::image::command::{ImageInfo, Step, failed};
 use crate::image::cpio::Archive;
 use crate::image::installed::cache;
 use crate::image::modules::{self, find, in_order, wanted};
-use stacklab_testbed::error::TestbedError;
+use crate::{ImageInfo, Step, failed};
+use stacklab_testbed::TestbedError;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

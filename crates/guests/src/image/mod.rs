@@ -3,7 +3,7 @@
 
 pub(crate) mod apt;
 mod build;
-mod command;
+pub(crate) mod command;
 mod cpio;
 pub(crate) mod elf;
 mod gvisor;

@@ -2,14 +2,14 @@
 //! does not support some, and from any source tree.
 
 use crate::image::apt::Apt;
-use crate::image::command::{ImageInfo, Step, failed, remove, run};
+use crate::image::command::remove;
 use crate::image::cpio::Archive;
 use crate::image::installed::cache;
 use crate::image::{jool, wifi};
+use crate::{ImageInfo, Step, failed, run};
 use stacklab_model::{Mechanism, System, once_each};
-use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::host::program::program_in_path;
 use stacklab_testbed::kernel::cpus::allowed;
+use stacklab_testbed::{TestbedError, program_in_path};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,9 @@ pub(super) fn make(
     if let Some(program) = PROGRAMS.into_iter().find(|program| program_in_path(program).is_none()) {
         return Err(TestbedError::no_program(program, GET_PROGRAMS));
     }
-    has_library()?;
+    let mut library = Command::new("pkg-config");
+    library.args(["--exists", "--print-errors", LIBRARY]);
+    run(library, &format!("compile with {LIBRARY}"), &format!("; install it: {GET_PROGRAMS}"))?;
     // The compiler runs in another folder than this process.
     let at_hand = |path: &Path| std::path::absolute(path).map_err(TestbedError::file(path));
     let kept = at_hand(&cache().join("build").join(system.to_string()))?;
@@ -81,14 +83,6 @@ pub(super) fn make(
         remove(folder).map_err(TestbedError::file(folder))?;
     }
     Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool) })
-}
-
-/// Whether the library that the build needs can be compiled with.
-fn has_library() -> Result<(), TestbedError> {
-    let mut ask = Command::new("pkg-config");
-    ask.args(["--exists", "--print-errors", LIBRARY]);
-    let advice = format!("; install it: {GET_PROGRAMS}");
-    run(ask, &format!("compile with {LIBRARY}"), &advice).map(drop)
 }
 
 /// Unpacks Debian's newest kernel source of these suites, through a temporary folder. Returns its package and

@@ -2,11 +2,10 @@
 //! machines.
 
 use crate::image::apt::Apt;
-use crate::image::command::{ImageInfo, Step, failed};
 use crate::image::installed::cache;
 use crate::image::kernel::pack;
-use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::host::program::LOADER;
+use crate::{ImageInfo, Step, failed};
+use stacklab_testbed::{LOADER, TestbedError};
 use std::fs;
 use std::io;
 use std::path::Path;

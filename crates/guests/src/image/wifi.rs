@@ -2,10 +2,9 @@
 //! the loader that fits. They are packed for a guest and never run on this machine.
 
 use crate::image::apt::Apt;
-use crate::image::command::{Step, failed, run};
 use crate::image::cpio::Archive;
-use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::host::program::LOADER;
+use crate::{Step, failed, run};
+use stacklab_testbed::{LOADER, TestbedError};
 use stacklab_wifi::{FOLDER, VERSIONS};
 use std::collections::BTreeSet;
 use std::fs;

@@ -3,13 +3,10 @@
 use crate::hosted::batches::{Taken, UnderWay};
 use crate::hosted::mux;
 use crate::inside::channel::{self, LOOK};
-use crate::inside::protocol::{Greeting, GuestRole, read_line};
+use crate::inside::protocol::read_line;
 use crate::inside::{hosted, init, outside, wifi};
-use stacklab_testbed::error::{Attempt, Fault};
-use stacklab_testbed::host::path_role::{ClientRole, PathRole, RouterRole};
-use stacklab_testbed::host::streams::write_message;
+use crate::{Greeting, GuestRole};
 use stacklab_testbed::kernel::sysctl;
-use stacklab_testbed::link::addressing::{INTERFACE, MIDDLE, addresses};
 use stacklab_testbed::link::configure::{
     configure_end, configure_on_client_network, configure_router, fix_path_mtus,
 };
@@ -17,6 +14,7 @@ use stacklab_testbed::link::interface::{name_by_hardware, raise};
 use stacklab_testbed::link::offload::switch_off_all;
 use stacklab_testbed::link::quiescence::wait_until_quiet;
 use stacklab_testbed::mechanism::translate::tayga;
+use stacklab_testbed::{Attempt, Fault, INTERFACE, MIDDLE, PathRole, Router, addresses, write_message};
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
@@ -51,7 +49,9 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     let built = told.and_then(|role| match &role {
         GuestRole::Hosted(role) => hosted::build(role).map(Some).map_err(|error| error.to_string()),
         GuestRole::Wifi(role) => wifi::build(role).map(Some).map_err(|error| error.to_string()),
-        GuestRole::Path(role) => take(role).map(|()| None).map_err(|fault| fault.to_string()),
+        GuestRole::Path { role, offloads } => {
+            take(role, *offloads).map(|()| None).map_err(|fault| fault.to_string())
+        }
     });
     match built {
         Ok(None) => {
@@ -91,19 +91,25 @@ fn read_role(stream: &mut File) -> io::Result<GuestRole> {
 }
 
 /// Takes a host's role: the interface with the host's hardware address becomes the end of the link.
-fn take(role: &PathRole) -> Result<(), Fault> {
+fn take(role: &PathRole, offloads: bool) -> Result<(), Fault> {
     sysctl::silence()?;
     for interface in role.interfaces() {
         name_by_hardware(interface.link, interface.hardware)?;
     }
-    let (own, offloads) = match role {
-        PathRole::Host { role, mtu, offloads } => {
-            raise(INTERFACE, *mtu)?;
-            configure_end(*role)?;
-            (addresses(*role), *offloads)
+    let own = match *role {
+        PathRole::Host { role, mtu } => {
+            raise(INTERFACE, mtu)?;
+            configure_end(role)?;
+            addresses(role)
         }
-        PathRole::Client(client) => (be_client(client)?, client.offloads),
-        PathRole::Router(router) => (be_router(router)?, router.offloads),
+        PathRole::Client { site, mechanism, mtu, middle_mtu } => {
+            sysctl::prepare_routing()?;
+            raise(INTERFACE, mtu)?;
+            configure_on_client_network(site.client(), site, mechanism)?;
+            fix_path_mtus(site, mechanism, middle_mtu)?;
+            site.client_addresses(mechanism)
+        }
+        PathRole::Router { router, near_mtu } => be_router(&router, near_mtu)?,
     };
     for interface in role.interfaces().iter().filter(|_| !offloads) {
         // Some devices turn offloads on again when they are set up (for example, in user-mode Linux).
@@ -112,23 +118,12 @@ fn take(role: &PathRole) -> Result<(), Fault> {
     wait_until_quiet(INTERFACE, &own)
 }
 
-/// Configures this system like the client's namespace. Returns its addresses.
-fn be_client(client: &ClientRole) -> Result<[IpAddr; 2], Fault> {
-    let ClientRole { site, mechanism, mtu, middle_mtu, .. } = *client;
-    sysctl::prepare_routing()?;
-    raise(INTERFACE, mtu)?;
-    configure_on_client_network(site.client(), site, mechanism)?;
-    fix_path_mtus(site, mechanism, middle_mtu)?;
-    Ok(site.client_addresses(mechanism))
-}
-
 /// Configures this system like the router's namespace. Returns its addresses on its client's network.
-fn be_router(role: &RouterRole) -> Result<[IpAddr; 2], Fault> {
-    let router = &role.router;
+fn be_router(router: &Router, near_mtu: u32) -> Result<[IpAddr; 2], Fault> {
     sysctl::prepare_routing()?;
     // Kernels before 5.16 also have the setting, in the initial namespace, which a guest uses.
     sysctl::keep_path_mtus();
-    raise(INTERFACE, role.near_mtu)?;
+    raise(INTERFACE, near_mtu)?;
     raise(MIDDLE, router.mtu)?;
     configure_router(router)?;
     // The translator and its folder exist as long as the system. Nothing ends or removes them earlier. The

@@ -1,16 +1,10 @@
 //! A guest that hosts whole testbeds.
 
-use crate::inside::protocol::{Greeting, HostedRole};
 use crate::shell::serve::serve;
+use crate::{Greeting, HostedRole};
 use nix::mount::{MsFlags, mount};
-use stacklab_testbed::error::{Attempt, TestbedError};
-use stacklab_testbed::host::program::AGENT;
-use stacklab_testbed::host::streams::Streams;
 use stacklab_testbed::kernel::sysctl;
-use stacklab_testbed::mechanism::translate::Translates;
-use stacklab_testbed::testbed::routed::Routed;
-use stacklab_testbed::testbed::spec::RoutedSpec;
-use stacklab_testbed::topology::Node;
+use stacklab_testbed::{AGENT, AtHost, Attempt, Node, Routed, RoutedSpec, Streams, TestbedError, Translates};
 use std::any::Any;
 use std::fs;
 use std::io;
@@ -23,7 +17,6 @@ const PROGRAM: &str = "/proc/self/exe";
 /// when dropped.
 pub(super) type Built = (Greeting, Vec<Streams>, Box<dyn Any>);
 
-/// Builds a testbed for each mechanism.
 pub(super) fn build(role: &HostedRole) -> Result<Built, TestbedError> {
     let (mut all, mut streams, mut carried): (Vec<Routed>, _, _) = (Vec::new(), Vec::new(), Vec::new());
     // Kernels before 5.16 have one such setting for all namespaces, and show it only in the initial namespace, which
@@ -45,17 +38,15 @@ pub(super) fn build(role: &HostedRole) -> Result<Built, TestbedError> {
     if let (1.., Some(first)) = (role.commands, all.first()) {
         let hosts = Node::ALL.map(|node| first.pid(node));
         let opened = terminals().and_then(|()| serve(role.commands, &hosts)).attempt("open command streams");
-        streams.extend(opened.map_err(|fault| fault.at(Node::Sender))?);
+        streams.extend(opened.at(Node::Sender)?);
     }
     Ok((Greeting::Built { carried }, streams, Box::new(all)))
 }
 
-/// The path of this program.
 pub(super) fn program() -> PathBuf {
     fs::read_link(PROGRAM).unwrap_or_else(|_| PathBuf::from("/stacklab"))
 }
 
-/// Makes terminals available in this system.
 pub(super) fn terminals() -> io::Result<()> {
     const PLACE: &str = "/dev/pts";
     fs::create_dir_all(PLACE)?;

@@ -45,7 +45,6 @@ fn load_modules() {
     }
 }
 
-/// Ends the system.
 pub(crate) fn power_off() {
     // This call returns only without the permission to power off. The process then ends.
     let _ = reboot(RebootMode::RB_POWER_OFF);

@@ -1,7 +1,7 @@
 //! The folder on the machine outside in which a user-mode Linux guest was started. What a guest finds there takes no
 //! virtual time, unlike a message.
 
-use crate::inside::protocol::GuestRole;
+use crate::GuestRole;
 use nix::fcntl::readlink;
 use nix::mount::{MsFlags, mount};
 use std::fs;

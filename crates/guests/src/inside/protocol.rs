@@ -4,8 +4,7 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::Clock;
 use stacklab_model::{LinkConfig, Links, Mechanism, Translator};
-use stacklab_testbed::PathCheck;
-use stacklab_testbed::host::path_role::{Interface, PathRole};
+use stacklab_testbed::{Interface, PathCheck, PathRole};
 use stacklab_wifi::{WifiSpec, WifiState};
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
@@ -44,16 +43,15 @@ pub(crate) fn read_line(
     }
 }
 
-/// The role of a guest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GuestRole {
-    /// In place of a host on the path.
-    Path(PathRole),
-    /// A host of whole testbeds.
+    Path {
+        role: PathRole,
+        offloads: bool,
+    },
     #[serde(rename = "lab")]
     Hosted(HostedRole),
-    /// A host of a Wi-Fi network.
     Wifi(WifiRole),
 }
 
@@ -69,13 +67,13 @@ impl GuestRole {
 
     /// Whether the guest hosts whole testbeds. Such a guest is on no link of this machine.
     pub(crate) fn hosts_testbeds(&self) -> bool {
-        !matches!(self, GuestRole::Path(_))
+        !matches!(self, GuestRole::Path { .. })
     }
 
     /// The guest's interfaces on links outside the guest.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
         match self {
-            GuestRole::Path(role) => role.interfaces(),
+            GuestRole::Path { role, .. } => role.interfaces(),
             GuestRole::Hosted(_) | GuestRole::Wifi(_) => Vec::new(),
         }
     }
@@ -84,11 +82,8 @@ impl GuestRole {
 /// Routed testbeds in a guest: one for each mechanism, all at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostedRole {
-    /// The settings that its links share.
     pub link_config: LinkConfig,
-    /// The settings of each link.
     pub links: Links,
-    /// The mechanism and the translator of each testbed.
     pub mechanisms: Vec<(Mechanism, Translator)>,
     /// The number of commands that can run at once on the hosts of the first testbed.
     pub commands: usize,
@@ -97,7 +92,6 @@ pub(crate) struct HostedRole {
 /// A Wi-Fi network in a guest: a station, an access point, a station.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WifiRole {
-    /// The network.
     pub spec: WifiSpec,
     /// The number of commands that can run at once on its hosts.
     pub commands: usize,
@@ -107,7 +101,12 @@ impl WifiRole {
     /// Whether requests come in batches, and the network stands still while none is under way: in virtual time.
     /// Commands have no answer that would end them.
     pub(crate) fn takes_batches(&self) -> bool {
-        self.spec.settings().clock == Clock::Virtual && self.commands == 0
+        self.is_virtual() && self.commands == 0
+    }
+
+    /// Whether the guest's clock is virtual.
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.spec.settings().clock == Clock::Virtual
     }
 }
 
@@ -118,7 +117,6 @@ pub(crate) struct WifiLook {
     pub seed: Option<u64>,
 }
 
-/// A question to a guest's medium.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MediumQuestion {
@@ -132,7 +130,6 @@ pub(crate) enum MediumQuestion {
 /// The answer to a request to look at the network: the state, or a sentence that says how it is not as planned.
 pub type WifiSeen = Result<WifiState, String>;
 
-/// A guest's report about its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Greeting {
@@ -143,19 +140,15 @@ pub(crate) enum Greeting {
     /// Its testbeds are built. From now on it carries their agents' streams: four for each testbed, then one for each
     /// command.
     Built {
-        /// The path checks of each testbed.
         carried: Vec<Vec<PathCheck>>,
     },
     /// Its Wi-Fi network is built. From now on it carries the agents' streams of sender, access point and receiver,
     /// then the stream that answers each [`MediumQuestion`], then that of [`WifiLook`] and [`WifiSeen`],
     /// then one for each command.
     Associated {
-        /// The network's state.
         state: Box<WifiState>,
     },
-    /// It cannot take its role.
     Failed {
-        /// The attempted step, and why it failed.
         reason: String,
     },
 }

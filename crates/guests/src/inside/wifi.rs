@@ -2,14 +2,12 @@
 
 use crate::inside::hosted::{Built, program, terminals};
 use crate::inside::outside;
-use crate::inside::protocol::{Greeting, MediumQuestion, WifiLook, WifiRole, WifiSeen};
 use crate::shell::serve::serve;
-use stacklab_testbed::error::{Attempt, Fault, TestbedError};
-use stacklab_testbed::host::program::AGENT;
-use stacklab_testbed::host::streams::{Streams, write_message};
+use crate::{Greeting, MediumQuestion, WifiLook, WifiRole};
+use serde::de::DeserializeOwned;
 use stacklab_testbed::kernel::sys::reserve_nothing;
-use stacklab_testbed::topology::Node;
-use stacklab_wifi::{Watch, WifiNetwork};
+use stacklab_testbed::{AGENT, Attempt, Fault, Host, Node, Streams, TestbedError, write_message};
+use stacklab_wifi::WifiNetwork;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -32,10 +30,20 @@ pub(super) fn build(role: &WifiRole) -> Result<Built, TestbedError> {
     for host in network.hosts_mut() {
         streams.push(host.meet()?);
     }
-    streams.push(answers(network.medium().clone()).attempt("report on the medium").map_err(at)?);
-    let (state, hosts) = (network.state.clone(), network.hosts_mut().each_ref().map(|host| host.pid()));
+    let medium = network.medium().clone();
+    let answers = answering("medium", move |question, out| match question {
+        MediumQuestion::Report => write_message(out, &medium.report()),
+        MediumQuestion::Used(sets) => {
+            write_message(out, &sets.iter().map(|windows| medium.used(windows)).collect::<Vec<_>>())
+        }
+    });
+    streams.push(answers.attempt("report on the medium").map_err(at)?);
+    let (state, hosts) =
+        (network.state.clone(), network.hosts_mut().iter().map(Host::pid).collect::<Vec<_>>());
     let spec = role.spec.clone();
-    let looks = look_at(move |look| network.look(&spec, look.seed).map_err(|error| error.to_string()));
+    let looks = answering("network", move |look: WifiLook, out| {
+        write_message(out, &network.look(&spec, look.seed).map_err(|error| error.to_string()))
+    });
     streams.push(looks.attempt("open a stream to the network").map_err(at)?);
     if role.commands > 0 {
         let opened = terminals().and_then(|()| serve(role.commands, &hosts)).attempt("open command streams");
@@ -44,39 +52,20 @@ pub(super) fn build(role: &WifiRole) -> Result<Built, TestbedError> {
     Ok((Greeting::Associated { state: Box::new(state) }, streams, Box::new(())))
 }
 
-/// A stream on which each line is a look at the network, until it ends.
-fn look_at(mut look: impl FnMut(WifiLook) -> WifiSeen + Send + 'static) -> io::Result<Streams> {
-    let (own, its) = UnixStream::pair()?;
-    let mut out = its.try_clone()?;
-    thread::Builder::new().name("network".to_owned()).spawn(move || {
-        for line in BufReader::new(its).lines().map_while(Result::ok) {
-            let seen = match serde_json::from_str(&line) {
-                Ok(asked) => look(asked),
-                Err(error) => Err(error.to_string()),
-            };
-            if write_message(&mut out, &seen).is_err() {
+/// A stream on which each line is a question that is answered, until it ends or a line is not a question.
+fn answering<Q: DeserializeOwned>(
+    name: &str,
+    mut answer: impl FnMut(Q, &mut UnixStream) -> io::Result<()> + Send + 'static,
+) -> io::Result<Streams> {
+    let (own, mut its) = UnixStream::pair()?;
+    let asked = BufReader::new(its.try_clone()?).lines();
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        for line in asked.map_while(Result::ok) {
+            let Ok(question) = serde_json::from_str(&line) else { break };
+            if answer(question, &mut its).is_err() {
                 break;
             }
         }
     })?;
     Ok((Box::new(own.try_clone()?), Box::new(own)))
-}
-
-/// A stream that answers each question to the medium.
-fn answers(medium: Watch) -> io::Result<Streams> {
-    let (own, its) = UnixStream::pair()?;
-    thread::spawn(move || {
-        let mut asked = BufReader::new(own.try_clone()?).lines();
-        while let Some(line) = asked.next().transpose()? {
-            match serde_json::from_str(&line)? {
-                MediumQuestion::Report => write_message(&mut &own, &medium.report())?,
-                MediumQuestion::Used(sets) => {
-                    let used: Vec<_> = sets.iter().map(|windows| medium.used(windows)).collect();
-                    write_message(&mut &own, &used)?;
-                }
-            }
-        }
-        io::Result::Ok(())
-    });
-    Ok((Box::new(its.try_clone()?), Box::new(its)))
 }

@@ -1,11 +1,11 @@
 //! The kinds of hosts that can run on this machine.
 
-use crate::image::installed::{Image, known};
+use crate::Image;
+use crate::image::installed::known;
 use crate::kind::vm::kvm::{self, Accelerator};
 use crate::kind::vm::machine::GET_QEMU;
 use stacklab_model::System;
-use stacklab_testbed::host::program::program_in_path;
-use stacklab_testbed::kernel::capability::Ability;
+use stacklab_testbed::{Ability, program_in_path};
 
 const GET: &str = "stacklab image get gvisor linux-6.1 .. (see: stacklab image list)";
 

@@ -1,14 +1,10 @@
 //! gVisor as a host. `runsc` takes over the namespace's interface with its addresses, and the agent runs on the
 //! network stack of gVisor.
 
-use crate::inside::protocol::GuestRole;
-use crate::kind::running::{Boot, Running};
+use crate::{Boot, GuestRole, Running};
 use serde_json::json;
-use stacklab_testbed::error::{Attempt, Fault};
-use stacklab_testbed::host::guest::{Guest, GuestSpec, RunningGuest};
-use stacklab_testbed::host::path_role::PathRole;
-use stacklab_testbed::host::program::AGENT;
 use stacklab_testbed::kernel::sys::mount_unseen;
+use stacklab_testbed::{AGENT, Attempt, Fault, Guest, GuestSpec, PathRole, RunningGuest};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,7 +21,7 @@ impl Guest for Gvisor {
     }
 
     fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {
-        Ok(Box::new(self.boot(spec, GuestRole::Path(role))?))
+        Ok(Box::new(self.boot(spec, GuestRole::Path { role, offloads: spec.offloads })?))
     }
 
     fn version(&self) -> String {

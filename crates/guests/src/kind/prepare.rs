@@ -1,18 +1,15 @@
 //! Prepares a guest from a system's name.
 
-use crate::image::installed::{Image, no_image};
 use crate::image::tree::{SEEDED, XSTATE};
 use crate::image::{initramfs, wifi};
 use crate::kind::gvisor::Gvisor;
-use crate::kind::running::Boot;
 use crate::kind::uml::Uml;
 use crate::kind::vm::kvm::{self, Accelerator};
 use crate::kind::vm::machine::{Boots, Vm, emulator};
+use crate::{Boot, Image, no_image};
 use stacklab_model::System;
 use stacklab_model::wifi::Clock;
-use stacklab_testbed::error::TestbedError;
-use stacklab_testbed::host::guest::{Guest, not_built};
-use stacklab_testbed::host::workdir::Workdir;
+use stacklab_testbed::{Guest, TestbedError, Workdir, not_built};
 use std::fs;
 use std::path::{Path, PathBuf};
 

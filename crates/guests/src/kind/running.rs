@@ -1,13 +1,11 @@
 //! A running guest.
 
-use crate::inside::protocol::{Greeting, GuestRole, read_line};
-use stacklab_testbed::error::{Attempt, Fault};
-use stacklab_testbed::host::console::last_words;
-use stacklab_testbed::host::guest::{Guest, GuestSpec, RunningGuest};
-use stacklab_testbed::host::path_role::PathRole;
-use stacklab_testbed::host::streams::{Streams, write_message};
-use stacklab_testbed::host::ticks::Ticks;
-use stacklab_testbed::kernel::namespace::Process;
+use crate::inside::protocol::read_line;
+use crate::{Greeting, GuestRole};
+use stacklab_testbed::{
+    Attempt, Fault, Guest, GuestSpec, PathRole, Process, RunningGuest, Streams, Ticks, last_words,
+    write_message,
+};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -29,7 +27,6 @@ pub(crate) struct Running {
     channel: Option<UnixStream>,
     /// The role that the guest has to take, and how long its boot may last.
     role: Option<(GuestRole, Duration)>,
-    /// The file that its console is written to.
     console: PathBuf,
 }
 
@@ -79,8 +76,8 @@ impl Running {
             GuestRole::Hosted(testbeds) => {
                 (BUILDING * testbeds.mechanisms.len() as u32, "build testbeds in it")
             }
-            GuestRole::Path(PathRole::Router(_)) => (patience, "have it be a router"),
-            GuestRole::Path(_) => (patience, "have it join the link"),
+            GuestRole::Path { role: PathRole::Router { .. }, .. } => (patience, "have it be a router"),
+            GuestRole::Path { .. } => (patience, "have it join the link"),
             GuestRole::Wifi(_) => (BUILDING, "build a Wi-Fi network in it"),
         };
         let told = self.tell(&stream, &role, Instant::now() + patience);
@@ -140,10 +137,6 @@ impl RunningGuest for Running {
             }
             None => self.process.streams().ok_or("it was met before").attempt("meet it"),
         }
-    }
-
-    fn kill(&mut self) -> io::Result<()> {
-        self.process.kill()
     }
 
     fn ticks(&self) -> Ticks {

@@ -2,18 +2,15 @@
 //! channel is its serial line. Its network interfaces are tap devices.
 
 use crate::inside::outside::write_role;
-use crate::inside::protocol::{GuestRole, WifiRole};
-use crate::kind::running::{Boot, Running};
+use crate::{Boot, GuestRole, Running, WifiRole};
 use nix::sys::personality::{self, Persona};
-use stacklab_model::wifi::Clock;
-use stacklab_testbed::error::{Attempt, Fault};
 use stacklab_testbed::host::disk::ensure_space;
-use stacklab_testbed::host::guest::{Guest, GuestSpec, RunningGuest};
-use stacklab_testbed::host::path_role::{Interface, PathRole};
 use stacklab_testbed::kernel::cpus;
-use stacklab_testbed::kernel::namespace::spawn_in_namespace;
 use stacklab_testbed::link::addressing::hardware_address_text;
 use stacklab_testbed::link::bridge::tap_of;
+use stacklab_testbed::{
+    Attempt, Fault, Guest, GuestSpec, Interface, PathRole, RunningGuest, spawn_in_namespace,
+};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -57,20 +54,18 @@ impl Uml {
         write_role(spec.folder, role).attempt("write the guest's role")?;
         let name = self.initramfs.file_name().unwrap_or_default().display();
         command.current_dir(spec.folder).arg(format!("initrd=../{name}")).arg("uml_dir=.");
-        let settings = wifi.spec.settings();
-        if settings.clock == Clock::Virtual {
+        if wifi.is_virtual() {
             command
                 .arg("time-travel=inf-cpu")
                 .arg(format!("time-travel-start={START}"))
-                .env("STACKLAB_SEED", settings.seed.to_string());
+                .env("STACKLAB_SEED", wifi.spec.settings().seed.to_string());
         }
         Ok(())
     }
 
     /// The libraries that the kernel has preloaded, as the loader reads them.
     fn preloaded(&self, role: &GuestRole) -> OsString {
-        let is_virtual = |role: &WifiRole| role.spec.settings().clock == Clock::Virtual;
-        let seeded = role.wifi().is_some_and(is_virtual).then_some(&self.seeded);
+        let seeded = role.wifi().is_some_and(WifiRole::is_virtual).then_some(&self.seeded);
         let libraries: Vec<&OsStr> =
             seeded.into_iter().chain(&self.xstate).map(|path| path.as_os_str()).collect();
         libraries.join(OsStr::new(":"))
@@ -80,12 +75,12 @@ impl Uml {
 /// Has what this thread starts be at the same addresses in each run, for a guest in virtual time: its kernel has more
 /// memory or less by where its own is. Returns what was before.
 fn unchanged_addresses(role: &GuestRole) -> io::Result<Option<Persona>> {
-    let is_virtual = |role: &WifiRole| role.spec.settings().clock == Clock::Virtual;
-    role.wifi().filter(|role| is_virtual(role)).map_or(Ok(None), |_| {
-        let before = personality::get()?;
-        personality::set(before | Persona::ADDR_NO_RANDOMIZE)?;
-        Ok(Some(before))
-    })
+    if !role.wifi().is_some_and(WifiRole::is_virtual) {
+        return Ok(None);
+    }
+    let before = personality::get()?;
+    personality::set(before | Persona::ADDR_NO_RANDOMIZE)?;
+    Ok(Some(before))
 }
 
 impl Guest for Uml {
@@ -94,7 +89,7 @@ impl Guest for Uml {
     }
 
     fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {
-        Ok(Box::new(self.boot(spec, GuestRole::Path(role))?))
+        Ok(Box::new(self.boot(spec, GuestRole::Path { role, offloads: spec.offloads })?))
     }
 
     fn version(&self) -> String {
@@ -148,7 +143,7 @@ impl Boot for Uml {
         let places = unchanged_addresses(&role).attempt("give the guest the same memory in each run")?;
         let child = spawn_in_namespace(spec.namespace, &mut command, &processors);
         if let Some(places) = places {
-            personality::set(places).map_err(io::Error::from).attempt("take new addresses again")?;
+            personality::set(places).attempt("take new addresses again")?;
         }
         let child = child?;
         Ok(Running::on_socket(child, console, own, role, PATIENCE))

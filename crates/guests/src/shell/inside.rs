@@ -2,8 +2,7 @@
 
 use nix::mount::{MsFlags, mount};
 use nix::unistd::{chdir, chroot};
-use stacklab_testbed::error::{Attempt, Fault};
-use stacklab_testbed::kernel::namespace::{join, unshare_mounts};
+use stacklab_testbed::{Attempt, Fault, join, unshare_mounts};
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;

@@ -3,7 +3,7 @@
 use crate::shell::client::expect_own;
 use crate::shell::frames::{Bytes, ClientFrame, GuestFrame, MOST_COMMANDS, PART};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use stacklab_testbed::host::streams::{Streams, write_message};
+use stacklab_testbed::{Streams, write_message};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;

@@ -3,10 +3,10 @@
 use crate::shell::frames::{Ask, Bytes, ClientFrame, GuestFrame, Order, Window};
 use nix::sys::signal::Signal;
 use stacklab_model::printable_text;
-use stacklab_testbed::host::streams::{Streams, write_message};
 use stacklab_testbed::kernel::sys::{
     kill_group, lead_terminal, open_terminal, resize_terminal, signal_group,
 };
+use stacklab_testbed::{Streams, write_message};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,12 +1,7 @@
 //! The `Guest` trait: a system with its own network stack at a namespace's end of the link. The guests themselves are
 //! another crate's.
 
-use crate::error::{Fault, TestbedError};
-use crate::host::path_role::PathRole;
-use crate::host::streams::Streams;
-use crate::host::ticks::Ticks;
-use crate::host::workdir::Workdir;
-use crate::kernel::namespace::{Process, spawn_in_namespace};
+use crate::{Fault, PathRole, Process, Streams, TestbedError, Ticks, Workdir, spawn_in_namespace};
 use stacklab_model::System;
 use std::fmt;
 use std::io;
@@ -33,9 +28,6 @@ pub trait RunningGuest: fmt::Debug + Send + Sync {
 
     /// Waits until the guest accepts messages, and returns its byte streams. Call it once.
     fn meet(&mut self) -> Result<Streams, Fault>;
-
-    /// Kills the guest and the processes that it started, and waits for it.
-    fn kill(&mut self) -> io::Result<()>;
 
     /// The CPU time that its processes have used, counted by this machine's kernel.
     fn ticks(&self) -> Ticks;

@@ -1,21 +1,17 @@
 //! A host: a process in its own network namespace. If the host does not use this kernel's network stack, a guest
 //! takes the namespace's end of the link.
 
-use crate::error::{Attempt, Fault, TestbedError, hint};
-use crate::host::guest::{Guest, GuestSpec, RunningGuest};
-use crate::host::path_role::PathRole;
-use crate::host::streams::Streams;
-use crate::host::ticks::Ticks;
-use crate::kernel::namespace::{Process, in_namespace, spawn_in_namespace};
+use crate::error::hint;
 use crate::kernel::sys::{Network, die_with_parent};
-use crate::link::addressing::INTERFACE;
-use crate::topology::Node;
+use crate::{
+    AtHost, Attempt, Fault, Guest, GuestSpec, INTERFACE, Node, PathRole, Process, RunningGuest, Streams,
+    TestbedError, Ticks, in_namespace, spawn_in_namespace,
+};
 use stacklab_model::Family;
 use std::ffi::OsStr;
-use std::io;
 use std::net::IpAddr;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 /// A process in its own network namespace, with its companion processes. Dropping it kills all of them and waits for
 /// them. The namespace then vanishes.
@@ -63,11 +59,6 @@ impl Host {
         self.process.id()
     }
 
-    /// The name of its interface. For a router, this is the interface towards its client.
-    pub fn interface(&self) -> &'static str {
-        INTERFACE
-    }
-
     /// Its address on that interface.
     pub fn address(&self, family: Family) -> IpAddr {
         self.addresses[usize::from(family == Family::Ipv6)]
@@ -87,7 +78,7 @@ impl Host {
     /// guest has booted. Call it once.
     pub fn meet(&mut self) -> Result<Streams, TestbedError> {
         match &mut self.guest {
-            Some((guest, _)) => guest.meet().map_err(|fault| fault.at(self.node)),
+            Some((guest, _)) => guest.meet().at(self.node),
             None => Ok(self.take_streams().expect("a host is met once")),
         }
     }
@@ -100,7 +91,7 @@ impl Host {
         spec: &GuestSpec<'_>,
         role: PathRole,
     ) -> Result<(), TestbedError> {
-        let running = guest.start(spec, role).map_err(|fault| fault.at(self.node))?;
+        let running = guest.start(spec, role).at(self.node)?;
         self.guest = Some((running, guest.version()));
         Ok(())
     }
@@ -108,7 +99,7 @@ impl Host {
     /// Waits until the guest, if there is one, has booted and taken its role.
     pub(crate) fn come_up(&mut self) -> Result<(), TestbedError> {
         let Some((guest, _)) = &mut self.guest else { return Ok(()) };
-        guest.come_up().map_err(|fault| fault.at(self.node))
+        guest.come_up().at(self.node)
     }
 
     /// The guest's name and version. `None` if there is no guest.
@@ -124,7 +115,7 @@ impl Host {
 
     /// Starts another program (a companion) in the host's namespace. It is killed together with the host.
     pub(crate) fn start_companion(&mut self, command: &mut Command) -> Result<(), TestbedError> {
-        let process = spawn_in_namespace(self.pid(), command, &[]).map_err(|fault| fault.at(self.node))?;
+        let process = spawn_in_namespace(self.pid(), command, &[]).at(self.node)?;
         self.companions.push(process);
         Ok(())
     }
@@ -135,24 +126,9 @@ impl Host {
         Some(format!("the translator on {} has exited ({ended})", self.node))
     }
 
-    /// The exit status of the process, if it has ended. Does not wait.
-    pub fn exit_status(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.process.status()
-    }
-
-    /// Kills the process group at once and waits for the process. Does nothing if the process has ended.
-    pub fn kill(&mut self) -> io::Result<()> {
-        if let Some((guest, _)) = &mut self.guest {
-            guest.kill()?;
-        }
-        // The host itself is killed even if killing a companion fails.
-        self.companions.clear();
-        self.process.kill()
-    }
-
     /// Runs one step of building the testbed in the host's namespace.
     pub fn inside<T: Send>(&self, step: impl FnOnce() -> Result<T, Fault> + Send) -> Result<T, TestbedError> {
         let entered = in_namespace(self.pid(), step).attempt("enter the network namespace");
-        entered.and_then(|done| done).map_err(|fault| fault.at(self.node))
+        entered.and_then(|done| done).at(self.node)
     }
 }

@@ -1,6 +1,6 @@
 //! This program as an agent, and programs that are not part of stacklab.
 
-use crate::error::TestbedError;
+use crate::TestbedError;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

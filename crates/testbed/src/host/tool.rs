@@ -1,15 +1,10 @@
 //! Programs of others that run in the hosts of a testbed for a while, such as iperf3. Nothing of them outlives the
 //! trial.
 
-use crate::error::{Attempt, Fault, TestbedError};
-use crate::host::launch::Host;
-use crate::host::program::find;
-use crate::host::workdir::Workdir;
 use crate::kernel::cpus;
-use crate::kernel::namespace::{Process, spawn_in_namespace};
 use crate::kernel::sys::{kill_group, limit_file_size, limit_open_files};
 use crate::services::program::with_own_libraries;
-use crate::topology::Node;
+use crate::{AtHost, Attempt, Fault, Host, Node, Process, TestbedError, Workdir, find, spawn_in_namespace};
 use nix::sys::signal::Signal;
 use stacklab_model::Transport;
 use std::fs::{self, File};
@@ -66,7 +61,7 @@ impl ToolFolder {
             let process = spawn_in_namespace(host.pid(), &mut command, &cpus::of(host.pid()))?;
             Ok(Tool { node, program, process, printed, complained })
         };
-        start().map_err(|fault| fault.at(node))
+        start().at(node)
     }
 }
 

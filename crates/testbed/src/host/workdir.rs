@@ -1,7 +1,6 @@
 //! The files of a testbed's guests, in a folder that is removed with the testbed.
 
-use crate::error::TestbedError;
-use crate::kernel::privilege::owns;
+use crate::{TestbedError, owns};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
 //! The abilities of this kernel, found by trying them in a temporary network namespace.
 
-use crate::error::{Attempt, Fault};
 use crate::kernel::namespace::in_new_namespace;
 use crate::kernel::netlink::{add_device, interface, with_netlink};
 use crate::kernel::sys::create_tun;
@@ -8,10 +7,10 @@ use crate::kernel::sysctl::silence;
 use crate::kernel::tc::htb;
 use crate::kernel::tc::queue::{Part, create, remove_root};
 use crate::kernel::tc::tbf::{Bucket, words};
-use crate::link::addressing::INTERFACE;
 use crate::link::offload::switch_off_all;
 use crate::mechanism::translate::jool_here;
 use crate::mechanism::tunnels;
+use crate::{Attempt, Fault, INTERFACE};
 use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo};
 use rtnetlink::{LinkBridge, LinkVeth};
 use stacklab_model::{Device, Family, Mechanism, Rate, Remote};
@@ -96,8 +95,7 @@ const PROBES: [Probe; 9] = [
         what_for: "a link with a known rate",
         remedy: "sudo modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF",
         attempt: || {
-            let bucket = Bucket::new(Rate(1_000_000_000), 1500).map_err(|error| error.to_string());
-            let bucket = bucket.attempt("describe a tbf queue")?;
+            let bucket = Bucket::new(Rate(1_000_000_000), 1500).attempt("describe a tbf queue")?;
             add_queue_to_loopback("tbf", bucket.encode())
         },
     },

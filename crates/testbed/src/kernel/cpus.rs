@@ -1,6 +1,6 @@
 //! The processors of each host: two hosts on one machine must not share processors.
 
-use crate::error::{Attempt, Fault};
+use crate::{Attempt, Fault};
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;

@@ -1,9 +1,8 @@
 //! Runs code in a network namespace: on a separate thread that ends there, so no other thread leaves the machine's
 //! namespace; or as the whole process, before it starts another program there ([`join`]).
 
-use crate::error::{Attempt, Fault};
-use crate::host::streams::Streams;
 use crate::kernel::sys::{Network, die_with_parent, signal_group};
+use crate::{Attempt, Fault, Streams};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};

@@ -1,6 +1,6 @@
 //! Netlink access to links, addresses and queues of the calling thread's network namespace.
 
-use crate::error::{Attempt, Fault};
+use crate::{Attempt, Fault};
 use futures_util::TryStreamExt;
 use nix::net::if_::if_nametoindex;
 use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
@@ -53,7 +53,6 @@ pub(crate) fn add_device(device: LinkMessage, what: &str) -> Result<(), Fault> {
     with_netlink(async |netlink| netlink.link().add(device).execute().await.attempt(format!("create {what}")))
 }
 
-/// Changes an interface of the calling thread's namespace.
 pub(crate) fn change(
     name: &str,
     attempted: &str,
@@ -65,7 +64,6 @@ pub(crate) fn change(
     })
 }
 
-/// Packets that an interface has received and sent.
 pub(crate) fn packets(link: &LinkMessage) -> Option<(u64, u64)> {
     link.attributes.iter().find_map(|attribute| match attribute {
         LinkAttribute::Stats64(counters) => Some((counters.rx_packets, counters.tx_packets)),

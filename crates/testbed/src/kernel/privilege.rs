@@ -1,7 +1,7 @@
 //! The privilege to create network namespaces: root, or a user namespace of this process.
 
-use crate::error::TestbedError;
-use crate::kernel::namespace::{in_new_namespace, unshare_mounts};
+use crate::kernel::namespace::in_new_namespace;
+use crate::{TestbedError, unshare_mounts};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
@@ -110,7 +110,6 @@ const LOCKS: [(&str, &str, &str); 4] = [
     ("user/max_net_namespaces", "0", "15000"),
 ];
 
-/// The advice for the kernel's error and its settings.
 fn advice(reason: &io::Error, setting: impl Fn(&str) -> Option<String>) -> String {
     if reason.raw_os_error() == Some(libc::EINVAL) {
         return "the process has several threads already: it must enter before it starts any".to_owned();

@@ -5,9 +5,7 @@
 //! With RPS, each packet interrupts the receiver's processor instead. In a virtual machine this takes longer than the
 //! work itself. Use RPS to fill a link, not to measure round-trip times.
 
-use crate::error::{Attempt, Fault};
-use crate::kernel::namespace::unshare_mounts;
-use crate::link::addressing::INTERFACE;
+use crate::{Attempt, Fault, INTERFACE, unshare_mounts};
 use nix::mount::{MsFlags, mount};
 use std::fs::File;
 use std::io;

@@ -1,7 +1,7 @@
 //! The settings of a network namespace (sysctl).
 
-use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::change;
+use crate::{Attempt, Fault};
 use std::fs;
 
 /// Writes a setting below `/proc/sys/net`. This directory shows each thread the settings of that thread's namespace, so
@@ -57,7 +57,6 @@ pub fn prepare_routing() -> Result<(), Fault> {
     ["all", "default"].into_iter().try_for_each(write_all)
 }
 
-/// Forwards packets of both families.
 pub(crate) fn forward() -> Result<(), Fault> {
     write("ipv4/ip_forward", "1")?;
     write("ipv6/conf/all/forwarding", "1")?;

@@ -1,7 +1,7 @@
 //! The addresses of all hosts, the routes of each mechanism's packets, and the translation of addresses. All
 //! addresses are from the networks for benchmarks (RFC 2544, RFC 5180), except 6to4, which has its own prefix.
 
-use crate::topology::Node;
+use crate::Node;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Remote, Role, Translation};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

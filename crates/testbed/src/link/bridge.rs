@@ -1,12 +1,12 @@
 //! Hands a namespace's end of a link over to a guest: bridges it to a tap device, and removes the namespace's
 //! addresses.
 
-use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::{add_device, change, index, with_netlink};
 use crate::kernel::sys::create_lasting;
 use crate::kernel::sysctl;
 use crate::link::addressing::bridged_address;
 use crate::link::offload::switch_off_all;
+use crate::{Attempt, Fault};
 use futures_util::TryStreamExt;
 use rtnetlink::LinkBridge;
 use rtnetlink::packet_route::AddressFamily;

@@ -1,15 +1,11 @@
 //! Addresses, neighbours and routes of a host. The code is the same for a namespace and a guest.
 
-use crate::error::Fault;
 use crate::kernel::sysctl;
 use crate::link::addressing::{
-    BSSID, INTERFACE, MIDDLE, Site, access_point_addresses, address, hardware_address, peer, prefix_bits,
-    routed_hardware_address, station_addresses,
+    access_point_addresses, address, peer, prefix_bits, routed_hardware_address, station_addresses,
 };
 use crate::link::interface::{Route, add_address, add_neighbour};
-use crate::mechanism;
-use crate::mechanism::router::Router;
-use crate::topology::Node;
+use crate::{BSSID, Fault, INTERFACE, MIDDLE, Node, Router, Site, hardware_address, mechanism};
 use stacklab_model::{Family, Mechanism, Role};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

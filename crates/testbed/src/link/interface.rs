@@ -1,7 +1,7 @@
 //! Addresses, routes, neighbours and devices of the calling thread's namespace.
 
-use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::{self, change, index, interface, with_netlink};
+use crate::{Attempt, Fault};
 use futures_util::TryStreamExt;
 use rtnetlink::RouteMessageBuilder;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags};
@@ -44,7 +44,7 @@ impl Route<'_> {
             Some(via) => route.gateway(via),
             None => Ok(route),
         });
-        let mut route = route.map_err(|error| error.to_string()).attempt(&*what)?.build();
+        let mut route = route.attempt(&*what)?.build();
         route.attributes.extend(self.mtu.map(|mtu| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)])));
         with_netlink(async |netlink| netlink.route().add(route).execute().await.attempt(what))
     }
@@ -103,7 +103,6 @@ pub fn raise(device: &str, mtu: u32) -> Result<(), Fault> {
     change(device, &format!("set MTU {mtu} and raise"), |link| link.mtu(mtu).up())
 }
 
-/// Packets that a device has received and sent.
 pub(crate) fn packets(device: &str) -> Result<(u64, u64), Fault> {
     let link = with_netlink(async |netlink| interface(&netlink, device).await)?;
     Ok(netlink::packets(&link).unwrap_or_default())

@@ -1,8 +1,8 @@
 //! Switches off segmentation and receive offloads (TSO, GSO, GRO, LRO), so that a packet in the kernel is a packet on
 //! the wire.
 
-use crate::error::{Attempt, Fault};
 use crate::kernel::sys::{features, switch_off};
+use crate::{Attempt, Fault};
 
 /// Whether a feature, by its kernel name, is a segmentation offload (TCP, UDP, tunnels, generic) or receive
 /// coalescing. Checksum offload stays on: a veth pair passes memory, so data cannot be corrupted, and checksums would

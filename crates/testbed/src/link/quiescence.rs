@@ -1,7 +1,7 @@
 //! Waiting until a link can be used and is quiet.
 
-use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::{interface, packets, with_netlink};
+use crate::{Attempt, Fault};
 use futures_util::TryStreamExt;
 use rtnetlink::Handle;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};

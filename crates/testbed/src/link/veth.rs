@@ -1,8 +1,8 @@
 //! veth pairs.
 
-use crate::error::{Attempt, Fault};
 use crate::kernel::namespace::open_other;
 use crate::kernel::netlink::add_device;
+use crate::{Attempt, Fault};
 use rtnetlink::packet_route::link::{InfoData, InfoVeth};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth};
 use std::os::fd::AsRawFd;

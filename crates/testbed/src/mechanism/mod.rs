@@ -8,10 +8,8 @@ pub mod translate;
 pub(crate) mod tunnels;
 pub(crate) mod wireguard;
 
-use crate::error::Fault;
-use crate::link::addressing::MIDDLE;
 use crate::link::interface::Route;
-use crate::mechanism::router::Router;
+use crate::{Fault, MIDDLE, Router};
 use stacklab_model::{Family, Method};
 
 /// Builds a mechanism on its router. Call it in the router's namespace or its guest.

@@ -1,9 +1,9 @@
 //! A router on which a mechanism is built.
 
-use crate::error::Fault;
-use crate::link::addressing::{Site, TUNNEL};
+use crate::link::addressing::TUNNEL;
 use crate::link::interface::{Route, raise};
 use crate::mechanism::wireguard::Keys;
+use crate::{Fault, Site};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Translator};
 
@@ -39,7 +39,6 @@ impl Router {
     }
 }
 
-/// Whether the mechanism translates on this router.
 pub(crate) fn translates_at(mechanism: Mechanism, site: Site) -> bool {
     mechanism.translation().is_some_and(|translation| match site {
         Site::Near => translation.near(),

@@ -1,12 +1,11 @@
 //! Tunnels: the device that a definition describes ([`stacklab_model::Tunnel`]), and the routes into it.
 
-use crate::error::Fault;
 use crate::kernel::genl::message::attribute;
 use crate::kernel::netlink::add_device;
 use crate::link::addressing::TUNNEL;
 use crate::link::interface::Route;
-use crate::mechanism::router::Router;
 use crate::mechanism::wireguard;
+use crate::{Fault, Router};
 use rtnetlink::packet_route::link::{InfoData, InfoKind, LinkMessage};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
 use stacklab_model::{Family, Mechanism, Remote, Setup, Tunnel};

@@ -1,11 +1,10 @@
 //! WireGuard: both families encrypted in UDP, over IPv4 or over IPv6. It is configured over generic netlink
 //! (linux/wireguard.h). The keys are random.
 
-use crate::error::{Attempt, Fault};
 use crate::kernel::genl::message::{attribute, text};
 use crate::kernel::genl::socket::Socket;
 use crate::link::addressing::TUNNEL;
-use crate::mechanism::router::Router;
+use crate::{Attempt, Fault, Router};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Tunnel};
 use std::net::IpAddr;
@@ -45,7 +44,7 @@ impl Keys {
         }
         let mut private = [[0; 32]; 2];
         let drawn = private.iter_mut().try_for_each(|key| getrandom::fill(key));
-        drawn.map_err(|error| error.to_string()).attempt("draw keys for WireGuard")?;
+        drawn.attempt("draw keys for WireGuard")?;
         let [near, far] = private;
         let public = |private| x25519(private, X25519_BASEPOINT_BYTES);
         Ok([Keys { own: near, other: public(far) }, Keys { own: far, other: public(near) }].map(Some))

@@ -1,12 +1,8 @@
 //! A daemon that runs on the receiver.
 
-use crate::error::{Attempt, Fault, TestbedError};
-use crate::host::console::last_words;
-use crate::host::workdir::Workdir;
-use crate::kernel::namespace::{Process, spawn_in_namespace};
 use crate::kernel::sys::limit_open_files;
 use crate::services::program::{Program, with_own_libraries};
-use crate::topology::Node;
+use crate::{AtHost, Attempt, Fault, Node, Process, TestbedError, Workdir, last_words, spawn_in_namespace};
 use stacklab_model::Services;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -47,7 +43,7 @@ impl Daemon {
             command.stdout(output).stderr(errors);
             spawn_in_namespace(ends.namespaces[1], &mut command, ends.processors[1])
         };
-        let process = start().map_err(|fault| fault.at(Node::Receiver))?;
+        let process = start().at(Node::Receiver)?;
         Ok(Daemon { program, version: program.version(&file), process, log })
     }
 

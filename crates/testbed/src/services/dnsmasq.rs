@@ -1,7 +1,7 @@
 //! The configuration of dnsmasq: DNS for one name, and DHCP for addresses of the link, over both families. It uses no
 //! settings of this machine.
 
-use crate::error::Fault;
+use crate::Fault;
 use crate::link::addressing::address;
 use crate::services::ask::NAME;
 use crate::services::daemon::write;
@@ -33,7 +33,6 @@ fn command(file: &Path, services: &Services, own: &Path) -> Result<Command, Faul
 /// The range of addresses that it may lease, as the last part of the address. No client here leases one.
 const RANGE: [u8; 2] = [100, 199];
 
-/// Its configuration file. Its leases are kept in a folder.
 fn config(services: &Services, folder: &Path) -> String {
     let mut text = "no-resolv\nno-poll\nno-hosts\nlog-facility=-\n".to_owned();
     if services.contains(Service::Dns) {

@@ -6,9 +6,10 @@ use crate::services::ask::ask;
 use stacklab_model::{Family, Service, Services};
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 const PERIOD: Duration = Duration::from_millis(100);
@@ -31,24 +32,10 @@ pub(crate) struct Load {
 
 #[derive(Debug, Default)]
 struct State {
-    turn: Mutex<Turn>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Turn {
-    phase: Phase,
-    /// Queries that are still waiting for an answer.
-    under_way: usize,
-    asked: BTreeMap<Service, Asked>,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Paused,
-    Asking,
-    Ended,
+    /// Whether to ask. Each query holds it, so that changing it waits for the queries under way.
+    asking: RwLock<bool>,
+    asked: Mutex<BTreeMap<Service, Asked>>,
+    ended: AtomicBool,
 }
 
 impl Load {
@@ -78,27 +65,30 @@ impl Load {
 
     /// Starts the queries, and resets the counters.
     pub(super) fn begin(&self) {
-        let mut turn = self.state.turn();
-        turn.asked.clear();
-        turn.phase = Phase::Asking;
-        self.state.changed.notify_all();
+        self.take();
+        self.set(true);
     }
 
     /// Stops the queries. On return, no query is waiting for an answer. Returns the counts since [`Load::begin`].
     pub(super) fn end(&self) -> BTreeMap<Service, Asked> {
-        let mut turn = self.state.turn();
-        turn.phase = Phase::Paused;
-        self.state.changed.notify_all();
-        let over = |turn: &mut Turn| turn.under_way > 0;
-        let mut turn = self.state.changed.wait_while(turn, over).unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut turn.asked)
+        self.set(false);
+        self.take()
+    }
+
+    fn take(&self) -> BTreeMap<Service, Asked> {
+        std::mem::take(&mut *self.state.asked.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, asking: bool) {
+        *self.state.asking.write().unwrap_or_else(PoisonError::into_inner) = asking;
+        self.threads.iter().for_each(|handle| handle.thread().unpark());
     }
 }
 
 impl Drop for Load {
     fn drop(&mut self) {
-        self.state.turn().phase = Phase::Ended;
-        self.state.changed.notify_all();
+        self.state.ended.store(true, Ordering::Release);
+        self.set(false);
         for thread in self.threads.drain(..) {
             // The thread returns nothing.
             let _ = thread.join();
@@ -107,35 +97,25 @@ impl Drop for Load {
 }
 
 impl State {
-    fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn work(&self, service: Service, interface: u32) {
         let mut number = 0_u32;
-        let mut turn = self.turn();
-        loop {
-            let waits = |turn: &mut Turn| turn.phase == Phase::Paused;
-            turn = self.changed.wait_while(turn, waits).unwrap_or_else(PoisonError::into_inner);
-            if turn.phase == Phase::Ended {
-                return;
-            }
-            turn.under_way += 1;
-            drop(turn);
+        while !self.ended.load(Ordering::Acquire) {
             let began = Instant::now();
+            let asking = self.asking.read().unwrap_or_else(PoisonError::into_inner);
+            if !*asking {
+                drop(asking);
+                thread::park();
+                continue;
+            }
             let family = Family::ALL[number as usize % Family::ALL.len()];
             let answered = ask(service, family, number / 2, interface).is_ok();
             number = number.wrapping_add(1);
-            turn = self.turn();
-            turn.under_way -= 1;
-            let asked = turn.asked.entry(service).or_default();
-            asked.asked += 1;
-            asked.answered += u64::from(answered);
-            self.changed.notify_all();
-            let rest = PERIOD.saturating_sub(began.elapsed());
-            let goes_on = |turn: &mut Turn| turn.phase == Phase::Asking;
-            let waited = self.changed.wait_timeout_while(turn, rest, goes_on);
-            turn = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            let counts = asked.entry(service).or_default();
+            counts.asked += 1;
+            counts.answered += u64::from(answered);
+            drop((asked, asking));
+            thread::park_timeout(PERIOD.saturating_sub(began.elapsed()));
         }
     }
 }

@@ -1,9 +1,7 @@
 //! The daemons' programs.
 
-use crate::error::{Fault, TestbedError};
-use crate::host::program::find;
-use crate::kernel::capability::Ability;
 use crate::services::{dnsmasq, slapd};
+use crate::{Ability, Fault, TestbedError, find};
 use stacklab_model::{Service, Services};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +21,6 @@ pub(crate) struct Program {
 pub(crate) const PROGRAMS: [&Program; 2] = [&dnsmasq::PROGRAM, &slapd::PROGRAM];
 
 impl Program {
-    /// The programs that provide these services, each once.
     pub(crate) fn of(services: &Services) -> impl Iterator<Item = &'static Program> {
         let runs = |program: &&Program| services.iter().any(|service| program.services.contains(&service));
         PROGRAMS.into_iter().filter(runs)

@@ -1,16 +1,11 @@
 //! Running services, and the load of queries on them.
 
-use crate::error::{Attempt, TestbedError};
-use crate::host::workdir::Workdir;
-use crate::kernel::capability::Ability;
-use crate::kernel::namespace::in_namespace;
 use crate::kernel::netlink::index;
-use crate::link::addressing::INTERFACE;
 use crate::services::ask::ask;
 use crate::services::daemon::{Daemon, ServiceEnds};
 use crate::services::load::{Asked, Load};
 use crate::services::program::{PROGRAMS, Program};
-use crate::topology::Node;
+use crate::{Ability, AtHost, Attempt, INTERFACE, Node, TestbedError, Workdir, in_namespace};
 use stacklab_model::{Family, Service, Services};
 use std::collections::BTreeMap;
 use std::thread;
@@ -55,10 +50,11 @@ impl Serving {
         let sender = ends.namespaces[0];
         let interface =
             in_namespace(sender, || index(INTERFACE)).attempt("ask the services").and_then(|index| index);
-        let interface = interface.map_err(|fault| fault.at(Node::Sender))?;
+        let interface = interface.at(Node::Sender)?;
         first_answers(services, interface, sender, &mut daemons)?;
-        let load = Load::start(services, interface, sender, ends.processors[0]).attempt("ask the services");
-        let load = load.map_err(|fault| fault.at(Node::Sender))?;
+        let load = Load::start(services, interface, sender, ends.processors[0])
+            .attempt("ask the services")
+            .at(Node::Sender)?;
         Ok(Serving { services: services.clone(), load, daemons, _workdir: workdir })
     }
 

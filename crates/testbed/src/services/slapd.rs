@@ -1,10 +1,9 @@
 //! The configuration of slapd: a small directory that anybody may read.
 
-use crate::error::{Attempt, Fault};
-use crate::link::addressing::addresses;
 use crate::services::ask::{ENTRIES, SUFFIX, entry};
 use crate::services::daemon::{prepare, write};
 use crate::services::program::{Program, prefix};
+use crate::{Attempt, Fault, addresses};
 use stacklab_model::{Role, Service, Services};
 use std::fmt::Write;
 use std::fs;

@@ -1,22 +1,18 @@
 //! A direct testbed: two hosts and one link.
 
-use crate::error::{Attempt, TestbedError};
-use crate::host::guest::{Guest, Prepare};
-use crate::host::launch::Host;
-use crate::host::path_role::PathRole;
-use crate::host::workdir::Workdir;
+use crate::host::guest::namespaces_only;
 use crate::kernel::cpus;
 use crate::kernel::netlink::change;
 use crate::kernel::rps::Rps;
 use crate::kernel::tc::queue::Queue;
 use crate::kernel::tc::tbf::Bucket;
-use crate::link::addressing::INTERFACE;
 use crate::link::configure::configure_end;
 use crate::link::interface::raise;
 use crate::link::veth::MTU_LIMITS;
 use crate::services::daemon::ServiceEnds;
 use crate::services::serving::Serving;
-use crate::testbed::network::{Chain, Network};
+use crate::testbed::network::{self, Network};
+use crate::{AtHost, Attempt, Host, INTERFACE, PathRole, Prepare, TestbedError, Workdir, addresses};
 use stacklab_model::{LinkConfig, Role, Services, System, Systems};
 use std::ffi::OsStr;
 use std::io;
@@ -36,7 +32,7 @@ pub struct Testbed {
     /// Whether each host currently runs on its own processors.
     divided: bool,
     /// The guests' files. They are dropped after the guests.
-    workdir: Option<Workdir>,
+    _workdir: Option<Workdir>,
 }
 
 /// The settings of a link that can change between trials.
@@ -70,7 +66,8 @@ impl Testbed {
         program: &Path,
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
-        Self::build_with(link_config, program, args, [None, None])
+        let namespaces = Systems([System::Namespace, System::Namespace]);
+        Self::of(&namespaces, link_config, program, args, namespaces_only)
     }
 
     /// Like [`Testbed::build`], with these systems at the ends of the link, which `prepare` makes guests of. `program`
@@ -83,42 +80,25 @@ impl Testbed {
         args: &[impl AsRef<OsStr>],
         prepare: Prepare,
     ) -> Result<Self, TestbedError> {
-        if systems.0.iter().all(|system| *system == System::Namespace) {
-            return Self::build(link_config, program, args);
-        }
-        let workdir = Workdir::create()?;
-        let [sender, receiver] = systems.0.each_ref().map(|system| prepare(system, program, &[], &workdir));
-        let guests = [sender?, receiver?];
-        let mut testbed =
-            Self::build_with(link_config, program, args, guests.each_ref().map(Option::as_deref))?;
-        for (place, guest) in guests.iter().enumerate() {
-            let Some(guest) = guest else { continue };
-            let role = guest_role(place, link_config);
-            testbed.network.start_guest(place, guest.as_ref(), role, program, &workdir)?;
-        }
-        testbed.workdir = Some(workdir);
-        Ok(testbed)
-    }
-
-    /// Builds the link, and hands its ends over to the guests. Does not start the guests.
-    fn build_with(
-        link_config: &LinkConfig,
-        program: &Path,
-        args: &[impl AsRef<OsStr>],
-        guests: [Option<&dyn Guest>; 2],
-    ) -> Result<Self, TestbedError> {
         let link = Link::new(link_config, link_config.mtu, None)?;
-        let chain = Chain::direct(link.mtu, link.queue, link_config.offloads);
-        let mut network = Network::build(&chain, program, args)?;
+        let plain = systems.0.iter().all(|system| *system == System::Namespace);
+        let workdir = (!plain).then(Workdir::create).transpose()?;
+        let [sender, receiver] = systems.0.each_ref().map(|system| match &workdir {
+            Some(workdir) => prepare(system, program, &[], workdir),
+            None => Ok(None),
+        });
+        let guests = [sender?, receiver?];
+        let nodes = ROLES.map(|role| (role.into(), addresses(role)));
+        let chain = vec![network::Link::direct(link.mtu, link.queue)];
+        let mut network = Network::build(nodes, chain, link_config.offloads, program, args)?;
         // RPS needs privileges. The testbed reports whether it is available, and works without it. RPS does not apply
         // to guests.
-        let plain = guests.iter().all(Option::is_none);
         let rps = network.processors.as_ref().filter(|_| plain).and_then(|[near, far]| {
             let open = |host: &Host, own: &[usize]| host.inside(|| Rps::open(own)).ok();
             Some([open(&network.hosts[0], near)?, open(&network.hosts[1], far)?])
         });
         for (place, role) in ROLES.into_iter().enumerate() {
-            match guests[place].filter(|guest| guest.wants_a_tap()) {
+            match guests[place].as_deref().filter(|guest| guest.wants_a_tap()) {
                 Some(guest) => network.hand_over(place, guest, &guest_role(place, link_config))?,
                 None => network.hosts[place].inside(|| {
                     raise(INTERFACE, link_config.mtu)?;
@@ -127,9 +107,20 @@ impl Testbed {
             }
         }
         network.wait_until_quiet()?;
+        for (place, guest) in guests.iter().enumerate() {
+            let Some((guest, workdir)) = guest.as_deref().zip(workdir.as_ref()) else { continue };
+            network.start_guest(place, guest, guest_role(place, link_config), program, workdir)?;
+        }
         let divided = network.processors.is_some();
-        let link_config = link_config.clone();
-        Ok(Self { link_config, serving: None, network, rps, link, divided, workdir: None })
+        Ok(Self {
+            link_config: link_config.clone(),
+            serving: None,
+            network,
+            rps,
+            link,
+            divided,
+            _workdir: workdir,
+        })
     }
 
     /// Starts services on the receiver. The sender queries them on request ([`Testbed::serving`]). Does nothing if
@@ -220,14 +211,14 @@ impl Testbed {
                 None if divided => {
                     let refused = Err("there is only one processor");
                     let refused = refused.attempt("assign separate processors to each host");
-                    return refused.map_err(|fault| fault.at(host.node()));
+                    return refused.at(host.node());
                 }
                 _ => &all,
             };
             let daemons =
                 self.serving.as_ref().filter(|_| host.node() == Role::Receiver.into()).map(Serving::pids);
             for process in daemons.into_iter().flatten().chain([host.pid()]) {
-                cpus::move_to(process, processors).map_err(|fault| fault.at(host.node()))?;
+                cpus::move_to(process, processors).at(host.node())?;
             }
         }
         self.divided = divided;
@@ -249,21 +240,12 @@ impl Testbed {
     pub fn guests(&self) -> [Option<String>; 2] {
         self.network.hosts.each_ref().map(Host::guest_version)
     }
-
-    /// Kills both processes at once and waits for them. Unlike dropping, it reports errors.
-    ///
-    /// # Errors
-    /// The kernel's error, if a process cannot be killed or waited for. The other process is still killed.
-    pub fn kill(&mut self) -> io::Result<()> {
-        self.serving = None;
-        self.network.kill()
-    }
 }
 
 const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 
 fn guest_role(place: usize, link_config: &LinkConfig) -> PathRole {
-    PathRole::Host { role: ROLES[place], mtu: link_config.mtu, offloads: link_config.offloads }
+    PathRole::Host { role: ROLES[place], mtu: link_config.mtu }
 }
 
 fn describe(

@@ -1,41 +1,26 @@
 //! A chain of hosts and links, with the steps that every kind of testbed is built from.
 
-use crate::error::{Fault, TestbedError};
-use crate::host::guest::{Guest, GuestSpec};
-use crate::host::launch::Host;
-use crate::host::path_role::{Interface, PathRole};
-use crate::host::workdir::Workdir;
 use crate::kernel::tc::queue::{Impairment, Queue};
 use crate::kernel::tc::tbf::Bucket;
 use crate::kernel::{cpus, sysctl};
-use crate::link::addressing::{
-    INTERFACE, MIDDLE, Site, addresses, hardware_address, routed_hardware_address,
-};
+use crate::link::addressing::routed_hardware_address;
 use crate::link::bridge::{hand_over, vacate};
 use crate::link::interface::raise;
 use crate::link::offload::switch_off_all;
 use crate::link::quiescence::wait_until_quiet;
 use crate::link::veth;
-use crate::topology::Node;
-use stacklab_model::{LinkConfig, Links, Mechanism, Role};
+use crate::{
+    Fault, Guest, GuestSpec, Host, INTERFACE, Interface, MIDDLE, Node, PathRole, TestbedError, Workdir,
+    hardware_address,
+};
+use stacklab_model::{LinkConfig, Links, Role};
 use std::ffi::OsStr;
-use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// The testbed to build: hosts in path order, and a link between each host and the next.
-#[derive(Debug)]
-pub(crate) struct Chain<const N: usize> {
-    /// Each host with the addresses of its interface, IPv4 first.
-    nodes: [(Node, [IpAddr; 2]); N],
-    /// The links: one fewer than hosts.
-    links: Vec<Link>,
-    offloads: bool,
-}
-
 /// The link between a host and the next one. It is the same in both directions.
 #[derive(Debug)]
-struct Link {
+pub(crate) struct Link {
     interface: &'static str,
     mtu: u32,
     queue: Queue,
@@ -43,30 +28,17 @@ struct Link {
     hardware: [[u8; 6]; 2],
 }
 
-impl Chain<2> {
-    pub(crate) fn direct(mtu: u32, queue: Queue, offloads: bool) -> Self {
-        let roles = [Role::Sender, Role::Receiver];
-        let hardware = roles.map(hardware_address);
-        let link = Link { interface: INTERFACE, mtu, queue, impairment: None, hardware };
-        Chain { nodes: roles.map(|role| (role.into(), addresses(role))), links: vec![link], offloads }
+impl Link {
+    pub(crate) fn direct(mtu: u32, queue: Queue) -> Self {
+        let hardware = [Role::Sender, Role::Receiver].map(hardware_address);
+        Link { interface: INTERFACE, mtu, queue, impairment: None, hardware }
     }
-}
 
-impl Chain<4> {
-    pub(crate) fn routed(
-        links: &Links,
-        link_config: &LinkConfig,
-        mechanism: Mechanism,
-    ) -> Result<Self, TestbedError> {
-        let nodes = [
-            (Node::Sender, Site::Near.client_addresses(mechanism)),
-            (Node::Router1, Site::Near.gateways(mechanism)),
-            (Node::Router2, Site::Far.gateways(mechanism)),
-            (Node::Receiver, Site::Far.client_addresses(mechanism)),
-        ];
+    /// The three links of a routed testbed.
+    pub(crate) fn routed(links: &Links, link_config: &LinkConfig) -> Result<Vec<Self>, TestbedError> {
         let interfaces = [INTERFACE, MIDDLE, INTERFACE];
         let links = interfaces.into_iter().zip(links.all()).zip(Node::ALL.windows(2));
-        let links = links.map(|((interface, (_, own)), ends)| -> Result<Link, TestbedError> {
+        let links = links.map(|((interface, (_, own)), ends)| {
             let LinkConfig { rate, mtu, .. } = own.of(link_config);
             let bucket = rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
             Ok(Link {
@@ -77,8 +49,7 @@ impl Chain<4> {
                 hardware: [ends[0], ends[1]].map(|node| routed_hardware_address(node, interface)),
             })
         });
-        let links = links.collect::<Result<_, TestbedError>>()?;
-        Ok(Chain { nodes, links, offloads: link_config.offloads })
+        links.collect()
     }
 }
 
@@ -86,6 +57,8 @@ impl Chain<4> {
 #[derive(Debug)]
 pub(crate) struct Network<const N: usize> {
     pub hosts: [Host; N],
+    /// The links: one fewer than hosts.
+    links: Vec<Link>,
     /// Whether each host's interface is bridged to a guest and has no address.
     bridged: [bool; N],
     /// The processors of the path's near half and of its far half, if they are divided.
@@ -97,20 +70,22 @@ pub(crate) struct Network<const N: usize> {
 
 impl<const N: usize> Network<N> {
     /// Starts `program args` as each host in a new network namespace, and creates the links between them. The links
-    /// are silent, shaped, not up, and without addresses.
+    /// are silent, shaped, not up, and without addresses. Hosts are in path order, with the addresses of their
+    /// interfaces.
     pub(crate) fn build(
-        chain: &Chain<N>,
+        nodes: [(Node, [IpAddr; 2]); N],
+        links: Vec<Link>,
+        offloads: bool,
         program: &Path,
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
-        let Chain { nodes, links, offloads } = chain;
         let processors = cpus::halves();
         // A host kills its process when dropped, so an early return from here on leaves nothing behind.
         let mut hosts = Vec::with_capacity(N);
-        for (place, (node, addresses)) in nodes.iter().enumerate() {
+        for (place, (node, addresses)) in nodes.into_iter().enumerate() {
             // Neighbours on the path share processors: each half of the path has its own.
             let own = processors.as_ref().map_or(&[][..], |halves| &halves[half_of::<N>(place)]);
-            hosts.push(Host::start(*node, *addresses, program, args, own)?);
+            hosts.push(Host::start(node, addresses, program, args, own)?);
         }
         let Ok(hosts) = <[Host; N]>::try_from(hosts) else { unreachable!("one host for each node") };
         // Run each step on all hosts before the next step: a step needs the neighbours to have finished the previous
@@ -127,9 +102,9 @@ impl<const N: usize> Network<N> {
             let next = hosts[place + 1].pid();
             hosts[place].inside(|| veth::create(link.interface, link.mtu, next, link.hardware))?;
         }
-        let network =
-            Network { hosts, bridged: [false; N], processors, keeps_path_mtus, offloads: *offloads };
-        network.at_link_ends(links, |link| {
+        let bridged = [false; N];
+        let network = Network { hosts, links, bridged, processors, keeps_path_mtus, offloads };
+        network.at_link_ends(|link| {
             if !offloads {
                 switch_off_all(link.interface)?;
             }
@@ -138,20 +113,16 @@ impl<const N: usize> Network<N> {
         Ok(network)
     }
 
-    fn at_link_ends(
-        &self,
-        links: &[Link],
-        step: impl Fn(&Link) -> Result<(), Fault> + Sync,
-    ) -> Result<(), TestbedError> {
+    fn at_link_ends(&self, step: impl Fn(&Link) -> Result<(), Fault> + Sync) -> Result<(), TestbedError> {
         for (place, host) in self.hosts.iter().enumerate() {
-            let ends = [links.get(place), place.checked_sub(1).and_then(|before| links.get(before))];
+            let ends = [Some(place), place.checked_sub(1)].map(|link| self.links.get(link?));
             host.inside(|| ends.into_iter().flatten().try_for_each(&step))?;
         }
         Ok(())
     }
 
-    pub(crate) fn raise(&self, chain: &Chain<N>) -> Result<(), TestbedError> {
-        self.at_link_ends(&chain.links, |link| raise(link.interface, link.mtu))
+    pub(crate) fn raise(&self) -> Result<(), TestbedError> {
+        self.at_link_ends(|link| raise(link.interface, link.mtu))
     }
 
     /// The processors of a host. Empty: any.
@@ -212,14 +183,6 @@ impl<const N: usize> Network<N> {
             host.inside(|| wait_until_quiet(INTERFACE, if bridged { &[] } else { &addresses }))?;
         }
         Ok(())
-    }
-
-    /// Kills all processes at once and waits for them.
-    ///
-    /// # Errors
-    /// The kernel's first error. The other processes are still killed.
-    pub(crate) fn kill(&mut self) -> io::Result<()> {
-        self.hosts.iter_mut().map(Host::kill).fold(Ok(()), io::Result::and)
     }
 }
 

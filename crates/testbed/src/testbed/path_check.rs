@@ -1,14 +1,12 @@
 //! Checks that a routed testbed carries packets as its mechanism should: sends a datagram end to end, captures it on
 //! the middle link, and discovers the path MTU at both ends.
 
-use crate::error::{Attempt, Fault, TestbedError};
-use crate::host::launch::Host;
 use crate::kernel::netlink::index;
 use crate::kernel::sys::{Capture, never_fragment, path_mtu, probe_path};
-use crate::link::addressing::{INTERFACE, MIDDLE, PathEnds, ends, path_mtus};
+use crate::link::addressing::path_mtus;
 use crate::link::interface::packets;
-use crate::mechanism::layers::{Layer, are_of, layers};
-use crate::topology::Node;
+use crate::mechanism::layers::are_of;
+use crate::{Attempt, Fault, Host, INTERFACE, Layer, MIDDLE, Node, PathEnds, TestbedError, ends, layers};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism};
 use std::io::{self, ErrorKind};
@@ -35,7 +33,6 @@ const AGAIN: Duration = Duration::from_millis(50);
 const WORD: &[u8] = b"stacklab: is this carried?";
 const PORT: u16 = 47808;
 
-/// The testbed does not carry packets as its mechanism should.
 pub(crate) fn not_carried(mechanism: Mechanism, family: Family, reason: String) -> TestbedError {
     TestbedError(format!("{mechanism} does not carry {family}: {reason}"))
 }
@@ -55,7 +52,7 @@ pub(crate) fn check_path(
     let flow = Flow::open(hosts, mechanism, family, ends)?;
     let (headers, frame) = seen(&capture, mechanism, family).map_err(failed)?;
     let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
-    flow.find_both(mechanism, family, path_mtus)?;
+    flow.find_both(path_mtus)?;
     let headers = headers.iter().map(Layer::to_string).collect();
     Ok(PathCheck { family, headers, frame, path_mtus })
 }
@@ -63,6 +60,8 @@ pub(crate) fn check_path(
 /// Connected sockets, one at each end. Each uses the peer address as translated for its end. Replies use the state
 /// that a stateful translator created.
 struct Flow {
+    mechanism: Mechanism,
+    family: Family,
     sender: UdpSocket,
     receiver: UdpSocket,
 }
@@ -103,21 +102,17 @@ impl Flow {
             return Err(failed(format!("packets arrive from {}, not from {}", source.ip(), ends.source)));
         }
         at.inside(|| join(&receiver, source))?;
-        Ok(Flow { sender, receiver })
+        Ok(Flow { mechanism, family, sender, receiver })
     }
 
     /// Discovers the path MTU at both ends, and checks that packets of that size arrive.
-    fn find_both(
-        &self,
-        mechanism: Mechanism,
-        family: Family,
-        path_mtus: [u32; 2],
-    ) -> Result<(), TestbedError> {
+    fn find_both(&self, path_mtus: [u32; 2]) -> Result<(), TestbedError> {
         let ways =
             [(Node::Sender, &self.sender, &self.receiver), (Node::Receiver, &self.receiver, &self.sender)];
         for ((node, from, at), expected) in ways.into_iter().zip(path_mtus) {
-            discover(from, at, expected)
-                .map_err(|reason| not_carried(mechanism, family, format!("from the {node}, {reason}")))?;
+            discover(from, at, expected).map_err(|reason| {
+                not_carried(self.mechanism, self.family, format!("from the {node}, {reason}"))
+            })?;
         }
         Ok(())
     }
@@ -140,7 +135,7 @@ pub(crate) fn refresh_path_mtus(
         // big" answer.
         host.inside(|| probe(socket, mtu).attempt("ask for the path MTU"))?;
     }
-    flow.find_both(mechanism, family, check.path_mtus)
+    flow.find_both(check.path_mtus)
 }
 
 fn probe(socket: &UdpSocket, mtu: u32) -> io::Result<()> {
@@ -226,23 +221,23 @@ fn count(hosts: &[Host; 4]) -> Result<Counted, TestbedError> {
     counted.into_iter().collect()
 }
 
-/// Describes the last place that the packets passed.
-fn where_it_ended(before: &Counted, after: &Counted) -> String {
+fn where_it_ended(before: &Counted, after: &Counted) -> &'static str {
     let moved = |place: usize| {
         let ((_, _, was), (_, _, is)) = (before[place], after[place]);
         // At odd places packets arrive; at even places they leave.
         if place % 2 == 1 { is.0 > was.0 } else { is.1 > was.1 }
     };
     let reached = (0..6).take_while(|place| moved(*place)).count();
-    match reached {
-        0 => "they did not leave the sender".to_owned(),
-        1 => "they left the sender and did not arrive at router1".to_owned(),
-        2 => "they arrived at router1 and did not leave it towards router2".to_owned(),
-        3 => "they left router1 and did not arrive at router2".to_owned(),
-        4 => "they arrived at router2 and did not leave it towards the receiver".to_owned(),
-        5 => "they left router2 and did not arrive at the receiver".to_owned(),
-        _ => "they arrived at the receiver's interface and not at its socket".to_owned(),
-    }
+    let ends = [
+        "they did not leave the sender",
+        "they left the sender and did not arrive at router1",
+        "they arrived at router1 and did not leave it towards router2",
+        "they left router1 and did not arrive at router2",
+        "they arrived at router2 and did not leave it towards the receiver",
+        "they left router2 and did not arrive at the receiver",
+        "they arrived at the receiver's interface and not at its socket",
+    ];
+    ends[reached]
 }
 
 #[cfg(test)]

@@ -1,29 +1,19 @@
 //! A routed testbed: sender, router, router, receiver, and a transition mechanism between the routers.
 
-use crate::error::TestbedError;
-use crate::host::console::last_words;
-use crate::host::guest::{Guest, Prepare, namespaces_only};
-use crate::host::launch::Host;
-use crate::host::path_role::{ClientRole, PathRole, RouterRole};
-use crate::host::streams::Streams;
-use crate::host::ticks::Ticks;
-use crate::host::workdir::Workdir;
-use crate::link::addressing::{MIDDLE, Site, ends};
+use crate::host::guest::namespaces_only;
 use crate::link::configure::{configure_on_client_network, configure_router, fix_path_mtus};
-use crate::mechanism::router::Router;
 use crate::mechanism::translate::tayga;
 use crate::mechanism::wireguard::Keys;
-use crate::testbed::network::{Chain, Network};
-use crate::testbed::path_check::{PathCheck, check_path, not_carried, refresh_path_mtus};
-use crate::testbed::spec::RoutedSpec;
-use crate::topology::Node;
+use crate::testbed::network::{Link, Network};
+use crate::testbed::path_check::{check_path, not_carried, refresh_path_mtus};
+use crate::{
+    AtHost, Guest, Host, Node, PathCheck, PathRole, Prepare, RoutedSpec, Router, Site, Streams, TestbedError,
+    Ticks, Workdir, ends, last_words,
+};
 use stacklab_model::{Family, Mechanism, Systems};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A router's interface on the middle link.
-pub const MIDDLE_INTERFACE: &str = MIDDLE;
 
 /// The age at which path MTUs are discovered again. A kernel keeps a path MTU for ten minutes and accepts no update
 /// before half of that time.
@@ -85,9 +75,15 @@ impl Routed {
             Ok([prepare(near, program, &others, &workdir)?, prepare(far, program, &others, &workdir)?])
         };
         let (clients, routers) = (guests(&kind.clients)?, guests(&kind.routers)?);
-        let chain = Chain::routed(links, link_config, mechanism)?;
-        let network = Network::build(&chain, program, args)?;
-        network.raise(&chain)?;
+        let nodes = [
+            (Node::Sender, Site::Near.client_addresses(mechanism)),
+            (Node::Router1, Site::Near.gateways(mechanism)),
+            (Node::Router2, Site::Far.gateways(mechanism)),
+            (Node::Receiver, Site::Far.client_addresses(mechanism)),
+        ];
+        let chain = Link::routed(links, link_config)?;
+        let network = Network::build(nodes, chain, link_config.offloads, program, args)?;
+        network.raise()?;
         let lasting = network.keeps_path_mtus;
         let mut routed = Routed {
             mechanism,
@@ -118,17 +114,16 @@ impl Routed {
         spec: &RoutedSpec,
         program: &Path,
     ) -> Result<(), TestbedError> {
-        let keys = Keys::draw(self.mechanism);
-        let keys = keys.map_err(|fault| fault.at(Site::Near.router()))?;
-        let (mtu, offloads) = (spec.link_config.mtu, spec.link_config.offloads);
+        let keys = Keys::draw(self.mechanism).at(Site::Near.router())?;
+        let mtu = spec.link_config.mtu;
         for (number, ((site, place), guest)) in ROUTERS.into_iter().zip(guests).enumerate() {
             let translator = spec.translates[number].by;
             let router = Router { site, mechanism: self.mechanism, mtu, translator, keys: keys[number] };
             match guest {
                 None => self.configure_router(place, &router)?,
                 Some(guest) => {
-                    let role = RouterRole { router, near_mtu: self.mtus[number], offloads };
-                    self.start_guest(place, guest.as_ref(), PathRole::Router(role), program)?;
+                    let role = PathRole::Router { router, near_mtu: self.mtus[number] };
+                    self.start_guest(place, guest.as_ref(), role, program)?;
                 }
             }
         }
@@ -140,7 +135,7 @@ impl Routed {
         let host = &mut self.network.hosts[place];
         host.inside(|| configure_router(router))?;
         let translator = tayga::command(router, self.workdir.path());
-        match translator.map_err(|fault| fault.at(host.node()))? {
+        match translator.at(host.node())? {
             Some(mut command) => host.start_companion(&mut command),
             None => Ok(()),
         }
@@ -157,7 +152,7 @@ impl Routed {
         program: &Path,
     ) -> Result<(), TestbedError> {
         let mechanism = self.mechanism;
-        let (middle_mtu, offloads) = (spec.link_config.mtu, spec.link_config.offloads);
+        let middle_mtu = spec.link_config.mtu;
         for (number, ((site, place), guest)) in CLIENTS.into_iter().zip(guests).enumerate() {
             let guest = guest.as_ref();
             if !guest.is_some_and(|guest| guest.wants_a_tap()) {
@@ -165,8 +160,8 @@ impl Routed {
                 self.network.hosts[place].inside(fix)?;
             }
             let Some(guest) = guest else { continue };
-            let role = ClientRole { site, mechanism, mtu: self.mtus[number], middle_mtu, offloads };
-            self.start_guest(place, guest.as_ref(), PathRole::Client(role), program)?;
+            let role = PathRole::Client { site, mechanism, mtu: self.mtus[number], middle_mtu };
+            self.start_guest(place, guest.as_ref(), role, program)?;
         }
         self.lasting = true;
         Ok(())
@@ -227,31 +222,22 @@ impl Routed {
         host.expect("it is one of the four hosts").pid()
     }
 
-    /// The clients that are guests, with their versions; the sender's first. `None` for a namespace.
-    pub fn clients(&self) -> [Option<String>; 2] {
-        CLIENTS.map(|(_, place)| self.network.hosts[place].guest_version())
+    /// The guests in place of the clients, and of the routers, with their versions; the sender's first. `None` for a
+    /// namespace.
+    pub fn guests(&self) -> [[Option<String>; 2]; 2] {
+        [CLIENTS, ROUTERS].map(|hosts| hosts.map(|(_, place)| self.network.hosts[place].guest_version()))
+    }
+
+    /// The CPU time that the processes of guest clients, and of guest routers, have used, counted by this machine's
+    /// kernel; the sender's first.
+    pub fn ticks(&self) -> [[Option<Ticks>; 2]; 2] {
+        [CLIENTS, ROUTERS].map(|hosts| hosts.map(|(_, place)| self.network.hosts[place].guest_ticks()))
     }
 
     /// The clients' hosts, the sender's first; `None` if one is a guest.
     pub fn client_namespaces(&self) -> Option<[&Host; 2]> {
         let hosts = CLIENTS.map(|(_, place)| &self.network.hosts[place]);
         hosts.iter().all(|host| host.guest_version().is_none()).then_some(hosts)
-    }
-
-    /// The routers that are guests, with their versions; the sender's router first. `None` for a namespace.
-    pub fn routers(&self) -> [Option<String>; 2] {
-        ROUTERS.map(|(_, place)| self.network.hosts[place].guest_version())
-    }
-
-    /// The CPU time that the processes of guest clients have used, counted by this machine's kernel; the sender's
-    /// first.
-    pub fn client_ticks(&self) -> [Option<Ticks>; 2] {
-        CLIENTS.map(|(_, place)| self.network.hosts[place].guest_ticks())
-    }
-
-    /// The CPU time of guest routers; the sender's router first.
-    pub fn router_ticks(&self) -> [Option<Ticks>; 2] {
-        ROUTERS.map(|(_, place)| self.network.hosts[place].guest_ticks())
     }
 
     /// The streams of the hosts' agents, in path order. Waits until guests have booted. Call it once.

@@ -1,8 +1,7 @@
 //! The specification of a routed testbed.
 
-use crate::link::addressing::Site;
 use crate::mechanism::router::translates_at;
-use crate::mechanism::translate::Translates;
+use crate::{Site, Translates};
 use stacklab_model::{LinkConfig, Links, Mechanism, RoutedKind, Translator};
 
 /// The specification of a routed testbed to build.

@@ -1,11 +1,8 @@
 //! The access point: hostapd.
 
-use crate::network::control::Control;
-use crate::network::daemon::Daemon;
-use crate::network::spec::{SSID, Security, WifiSpec};
+use crate::{Control, Daemon, SSID, WifiSpec};
 use stacklab_model::wifi::{Attachment, Guard, LegacyRate, Width};
-use stacklab_testbed::error::{Attempt, Fault};
-use stacklab_testbed::link::addressing::{BRIDGE, INTERFACE};
+use stacklab_testbed::{Attempt, BRIDGE, Fault, INTERFACE};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -68,17 +65,9 @@ fn config(spec: &WifiSpec, folder: &Path) -> String {
     if settings.receiver == Attachment::Wired {
         lines.push(format!("bridge={BRIDGE}"));
     }
-    let keys = match spec.access_point() {
-        Security::Open => None,
-        Security::Wpa2(passphrase) => Some((passphrase, "WPA-PSK", 0)),
-        Security::Wpa3(passphrase) => Some((passphrase, "SAE", 2)),
-    };
-    if let Some((passphrase, key_management, protected_management)) = keys {
-        lines.push("wpa=2".to_owned());
-        lines.push(format!("wpa_key_mgmt={key_management}"));
-        lines.push("rsn_pairwise=CCMP".to_owned());
-        lines.push(format!("ieee80211w={protected_management}"));
-        lines.push(format!("wpa_passphrase={}", passphrase.text()));
+    if let Some((passphrase, key_management, _, protected_management)) = spec.access_point().keys() {
+        lines.push(format!("wpa=2\nwpa_key_mgmt={key_management}\nrsn_pairwise=CCMP"));
+        lines.push(format!("ieee80211w={protected_management}\nwpa_passphrase={}", passphrase.text()));
     }
     lines.join("\n") + "\n"
 }
@@ -91,7 +80,7 @@ fn rates(rates: impl IntoIterator<Item = LegacyRate>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::spec::Passphrase;
+    use crate::{Passphrase, Security};
     use stacklab_model::wifi::WifiSettings;
 
     fn open(settings: WifiSettings) -> String {

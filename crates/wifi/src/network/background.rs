@@ -1,7 +1,7 @@
 //! The traffic of a network's other stations: each floods the access point with UDP, and so always has a frame to send.
 
 use nix::sys::socket::{setsockopt, sockopt};
-use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::{Attempt, Fault};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -38,8 +38,7 @@ pub(super) fn socket(address: IpAddr, access_point: IpAddr) -> Result<UdpSocket,
     let (own, to) = (SocketAddr::new(address, 0), SocketAddr::new(access_point, PORT));
     let socket = UdpSocket::bind(own).attempt(format!("bind to {own}"))?;
     socket.connect(to).attempt(format!("send to {to}"))?;
-    let bounded = setsockopt(&socket, sockopt::SndBuf, &SEND_BUFFER).map_err(io::Error::from);
-    bounded.attempt("set the size of the send buffer")?;
+    setsockopt(&socket, sockopt::SndBuf, &SEND_BUFFER).attempt("set the size of the send buffer")?;
     Ok(socket)
 }
 

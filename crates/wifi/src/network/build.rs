@@ -3,27 +3,26 @@
 use crate::network::access_point;
 use crate::network::background::{self, Background};
 use crate::network::check::check;
-use crate::network::daemon::{Daemon, FOLDER, VERSIONS};
 use crate::network::neighbours::{Entries, Neighbours};
-use crate::network::spec::{Association, SSID, Security, WifiSpec, WifiState};
 use crate::network::station::{self, Station};
-use crate::radios::carrier::{Carrier, Radio, Watch};
+use crate::radios::carrier::{Carrier, Radio};
 use crate::radios::nl80211::move_radio;
+use crate::{Association, Daemon, FOLDER, SSID, VERSIONS, Watch, WifiSpec, WifiState};
 use stacklab_model::wifi::{self, Attachment, WifiSettings};
 use stacklab_model::{Family, Role};
-use stacklab_testbed::error::{Attempt, TestbedError};
-use stacklab_testbed::host::launch::Host;
 use stacklab_testbed::kernel::sysctl;
 use stacklab_testbed::link::addressing::{
-    BRIDGE, BSSID, INTERFACE, MIDDLE, access_point_addresses, addresses, bridged_address, hardware_address,
-    station_addresses, station_hardware_address,
+    access_point_addresses, bridged_address, station_addresses, station_hardware_address,
 };
 use stacklab_testbed::link::configure::{configure_access_point, configure_end, configure_station};
 use stacklab_testbed::link::interface::{name_by_hardware, raise};
 use stacklab_testbed::link::offload::switch_off_all;
 use stacklab_testbed::link::quiescence::wait_until_quiet;
 use stacklab_testbed::link::{bridge, veth};
-use stacklab_testbed::topology::Node;
+use stacklab_testbed::{
+    AtHost, Attempt, BRIDGE, BSSID, Fault, Host, INTERFACE, MIDDLE, Node, TestbedError, addresses,
+    hardware_address,
+};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -34,18 +33,19 @@ use std::time::Duration;
 pub struct WifiNetwork {
     /// The network's state after it was built.
     pub state: WifiState,
-    /// The sender's, the receiver's unless it is on a wire, and the other stations'.
-    stations: Vec<Station>,
+    /// Each station with the place of its host.
+    stations: Vec<(usize, Station)>,
     background: Option<Background>,
     neighbours: Option<Neighbours>,
     access_point: Daemon,
-    hosts: [Host; 3],
-    others: Vec<Host>,
+    hosts: Vec<Host>,
     carrier: Carrier,
 }
 
-/// The hosts at the ends and between them in path order. The medium's nodes have the same order, before the others.
-const NODES: [Node; 3] = [Node::Sender, Node::AccessPoint, Node::Receiver];
+/// The places of hosts, in path order, and of the medium's nodes. The other stations follow.
+const SENDER: usize = 0;
+const ACCESS_POINT: usize = 1;
+const RECEIVER: usize = 2;
 
 impl WifiNetwork {
     /// Starts `program args` as each host in a separate network namespace, and joins them by Wi-Fi. The daemons'
@@ -59,91 +59,79 @@ impl WifiNetwork {
         capture: Option<&Path>,
     ) -> Result<Self, TestbedError> {
         let settings = spec.settings();
-        let (hosts, others) = hosts(settings, program, args)?;
-        let [sender, access_point, receiver] = &hosts;
+        let others = (1..=settings.stations).map(Node::Station);
+        let nodes = [Node::Sender, Node::AccessPoint, Node::Receiver].into_iter().chain(others);
+        let hosts: Vec<Host> = nodes.map(|node| host(node, program, args)).collect::<Result<_, _>>()?;
+        let at = &hosts[ACCESS_POINT];
         let is_wired = settings.receiver == Attachment::Wired;
-        let all = || hosts.iter().chain(&others);
-        let radios = all().zip(0..).map(|(host, number)| radio(host.node(), number, is_wired));
+        let radios = hosts.iter().zip(0..).map(|(host, number)| radio(host.node(), number, is_wired));
         let radios: Vec<Option<Radio>> = radios.collect();
-        let carrier = Carrier::start(&radios, settings, capture);
-        let carrier = carrier.map_err(|fault| fault.at(Node::AccessPoint))?;
-        for (host, (name, hardware, _)) in
-            all().zip(&radios).filter_map(|(host, radio)| Some((host, radio.as_ref()?)))
-        {
-            move_radio(name, host.pid()).map_err(|fault| fault.at(host.node()))?;
+        let carrier = Carrier::start(&radios, settings, capture).at(at.node())?;
+        for (host, radio) in hosts.iter().zip(&radios) {
+            let Some((name, hardware, _)) = radio else { continue };
+            move_radio(name, host.pid()).at(host.node())?;
             host.inside(|| name_by_hardware(INTERFACE, *hardware))?;
         }
         if is_wired {
-            wire(access_point, receiver, settings.mtu)?;
+            wire(at, &hosts[RECEIVER], settings.mtu)?;
         }
-        let daemon = access_point::start(access_point.pid(), spec, &folder.join("access-point"));
-        let daemon = daemon.map_err(|fault| fault.at(Node::AccessPoint))?;
+        let access_point = access_point::start(at.pid(), spec, &folder.join("access-point")).at(at.node())?;
         let own = if is_wired { BRIDGE } else { INTERFACE };
-        access_point.inside(|| configure_access_point(own))?;
+        at.inside(|| configure_access_point(own))?;
         // All stations look for the network at the same time.
         let mut stations = Vec::new();
-        for (host, security) in station_hosts(&hosts, &others, spec) {
-            let folder = folder.join(host.node().name());
+        for (place, host) in hosts.iter().enumerate().filter(|(place, _)| radios[*place].is_some()) {
+            let security = match place {
+                ACCESS_POINT => continue,
+                SENDER => &spec.stations()[0],
+                RECEIVER => &spec.stations()[1],
+                _ => spec.access_point(),
+            };
             host.inside(|| station::prepare(spec))?;
-            let station = Station::start(host.pid(), spec, security, &folder);
-            stations.push(station.map_err(|fault| fault.at(host.node()))?);
+            let station = Station::start(host.pid(), spec, security, &folder.join(host.node().name()));
+            stations.push((place, station.at(host.node())?));
         }
-        let associated = associate_all(&mut stations, &hosts, &others, spec)?;
-        sender.inside(|| configure_end(Role::Sender))?;
-        receiver.inside(|| configure_end(Role::Receiver))?;
-        for (other, number) in others.iter().zip(1..) {
+        let associated = associate_all(&mut stations, &hosts, spec)?;
+        hosts[SENDER].inside(|| configure_end(Role::Sender))?;
+        hosts[RECEIVER].inside(|| configure_end(Role::Receiver))?;
+        for (other, number) in hosts[RECEIVER + 1..].iter().zip(1..) {
             other.inside(|| configure_station(number))?;
         }
-        for host in all() {
+        for host in &hosts {
             let interface = if host.node() == Node::AccessPoint { own } else { INTERFACE };
             host.inside(|| switch_off_all(INTERFACE))?;
             host.inside(|| wait_until_quiet(interface, &host.addresses()))?;
         }
-        let mut checks = Vec::new();
-        for family in Family::ALL {
-            checks.push(check([sender, receiver], carrier.watch(), spec, *family)?);
-        }
-        let background = background(access_point, &others)?;
-        let neighbours = neighbours(settings, sender, receiver)?;
+        let ends = [&hosts[SENDER], &hosts[RECEIVER]];
+        let checks = Family::ALL.iter().map(|family| check(ends, carrier.watch(), spec, *family));
+        let checks = checks.collect::<Result<_, _>>()?;
+        let background = background(&hosts)?;
+        let neighbours = neighbours(settings, ends)?;
         let programs = fs::read_to_string(Path::new("/").join(FOLDER).join(VERSIONS)).unwrap_or_default();
         let medium = carrier.watch().report();
-        let (stations_of_ends, of_others) = ends_and_others(associated, is_wired);
-        let state = WifiState { stations: stations_of_ends, others: of_others, checks, medium, programs };
-        Ok(WifiNetwork {
-            state,
-            stations,
-            background,
-            neighbours,
-            access_point: daemon,
-            hosts,
-            others,
-            carrier,
-        })
+        let state = WifiState { stations: associated.0, others: associated.1, checks, medium, programs };
+        Ok(WifiNetwork { state, stations, background, neighbours, access_point, hosts, carrier })
     }
 
     /// Looks at the network again: all associations, and a packet of each family on the medium, while other stations
     /// send nothing. With a seed a trial begins: the medium draws from it from then on, other stations send, and
     /// neighbour entries have their lifetime.
     pub fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
-        let WifiNetwork { stations, background, neighbours, access_point, hosts, others, carrier, state } =
-            self;
-        let [sender, at, receiver] = &*hosts;
+        let WifiNetwork { stations, background, neighbours, access_point, hosts, carrier, state } = self;
+        let at = |fault: Fault| fault.at(Node::AccessPoint);
         background.iter_mut().for_each(Background::end);
-        neighbours.as_mut().map_or(Ok(()), Neighbours::end).map_err(|fault| fault.at(sender.node()))?;
-        access_point.check().attempt("keep the access point running").map_err(|fault| fault.at(at.node()))?;
+        neighbours.iter_mut().try_for_each(Neighbours::end).at(Node::Sender)?;
+        access_point.check().attempt("keep the access point running").map_err(at)?;
         let mut looked = state.clone();
-        let associated = associate_all(stations, hosts, others, spec)?;
-        (looked.stations, looked.others) =
-            ends_and_others(associated, spec.settings().receiver == Attachment::Wired);
+        (looked.stations, looked.others) = associate_all(stations, hosts, spec)?;
         for seen in &mut looked.checks {
-            *seen = check([sender, receiver], carrier.watch(), spec, seen.family)?;
+            *seen = check([&hosts[SENDER], &hosts[RECEIVER]], carrier.watch(), spec, seen.family)?;
         }
         looked.medium = carrier.watch().report();
         if let Some(seed) = seed {
             carrier.watch().reseed(seed);
-            let begun = background.as_mut().map_or(Ok(()), Background::begin);
-            begun.map_err(|fault| fault.at(at.node()))?;
-            neighbours.as_mut().map_or(Ok(()), Neighbours::begin).map_err(|fault| fault.at(sender.node()))?;
+            background.iter_mut().try_for_each(Background::begin).map_err(at)?;
+            neighbours.iter_mut().try_for_each(Neighbours::begin).at(Node::Sender)?;
         }
         Ok(looked)
     }
@@ -154,30 +142,21 @@ impl WifiNetwork {
     }
 
     /// The hosts: sender, access point, receiver.
-    pub fn hosts_mut(&mut self) -> &mut [Host; 3] {
-        &mut self.hosts
+    pub fn hosts_mut(&mut self) -> &mut [Host] {
+        &mut self.hosts[..=RECEIVER]
     }
 }
 
-fn hosts(
-    settings: &WifiSettings,
-    program: &Path,
-    args: &[impl AsRef<OsStr>],
-) -> Result<([Host; 3], Vec<Host>), TestbedError> {
-    let start = |node| {
-        let addresses = match node {
-            Node::Sender => addresses(Role::Sender),
-            Node::Receiver => addresses(Role::Receiver),
-            Node::Station(number) => station_addresses(number).map(|(address, _)| address),
-            _ => access_point_addresses().map(|(address, _)| address),
-        };
-        let host = Host::start(node, addresses, program, args, &[])?;
-        host.inside(sysctl::silence)?;
-        Ok(host)
+fn host(node: Node, program: &Path, args: &[impl AsRef<OsStr>]) -> Result<Host, TestbedError> {
+    let addresses = match node {
+        Node::Sender => addresses(Role::Sender),
+        Node::Receiver => addresses(Role::Receiver),
+        Node::Station(number) => station_addresses(number).map(|(address, _)| address),
+        _ => access_point_addresses().map(|(address, _)| address),
     };
-    let [sender, access_point, receiver] = NODES.map(start);
-    let others: Result<_, TestbedError> = (1..=settings.stations).map(Node::Station).map(start).collect();
-    Ok(([sender?, access_point?, receiver?], others?))
+    let host = Host::start(node, addresses, program, args, &[])?;
+    host.inside(sysctl::silence)?;
+    Ok(host)
 }
 
 /// A host's radio, by its place among the hosts; `None` of a receiver on a wire.
@@ -209,61 +188,45 @@ fn wire(access_point: &Host, receiver: &Host, mtu: u32) -> Result<(), TestbedErr
     })
 }
 
-/// The hosts that are stations, and the security of each: the sender, the receiver unless it is on a wire, and the
-/// others, which have the access point's.
-fn station_hosts<'a>(
-    [sender, _, receiver]: &'a [Host; 3],
-    others: &'a [Host],
-    spec: &'a WifiSpec,
-) -> impl Iterator<Item = (&'a Host, &'a Security)> {
-    let ends = [sender, receiver].into_iter().zip(spec.stations());
-    let stations = if spec.settings().receiver == Attachment::Wired { 1 } else { 2 };
-    ends.take(stations).chain(others.iter().map(|other| (other, spec.access_point())))
-}
-
+/// Waits for the association of each station, and compares it with the plan. Those of the ends, and of the others.
 fn associate_all(
-    stations: &mut [Station],
-    hosts: &[Host; 3],
-    others: &[Host],
+    stations: &mut [(usize, Station)],
+    hosts: &[Host],
     spec: &WifiSpec,
-) -> Result<Vec<Association>, TestbedError> {
-    let each = stations.iter_mut().zip(station_hosts(hosts, others, spec));
-    each.map(|(station, (host, _))| associate(station, host, spec)).collect()
-}
-
-/// The associations of the ends and of the others, of those of all stations.
-fn ends_and_others(all: Vec<Association>, is_wired: bool) -> ([Option<Association>; 2], Vec<Association>) {
-    let mut all = all.into_iter();
-    let sender = all.next();
-    let receiver = if is_wired { None } else { all.next() };
-    ([sender, receiver], all.collect())
+) -> Result<([Option<Association>; 2], Vec<Association>), TestbedError> {
+    let (mut ends, mut others) = ([None, None], Vec::new());
+    for (place, station) in stations {
+        let association = associate(station, &hosts[*place], spec)?;
+        match *place {
+            SENDER => ends[0] = Some(association),
+            RECEIVER => ends[1] = Some(association),
+            _ => others.push(association),
+        }
+    }
+    Ok((ends, others))
 }
 
 /// The traffic of other stations, over IPv4 for every study alike; `None` if there are none.
-fn background(access_point: &Host, others: &[Host]) -> Result<Option<Background>, TestbedError> {
+fn background(hosts: &[Host]) -> Result<Option<Background>, TestbedError> {
+    let (at, others) = (&hosts[ACCESS_POINT], &hosts[RECEIVER + 1..]);
     if others.is_empty() {
         return Ok(None);
     }
-    let to = access_point.address(Family::Ipv4);
-    let sink = access_point.inside(|| background::sink(to))?;
+    let to = at.address(Family::Ipv4);
+    let sink = at.inside(|| background::sink(to))?;
     let socket = |host: &Host| host.inside(|| background::socket(host.address(Family::Ipv4), to));
     let sockets: Result<_, TestbedError> = others.iter().map(socket).collect();
     Ok(Some(Background::new(sink, sockets?)))
 }
 
 /// The neighbour entries of both ends; `None` if they live for ever.
-fn neighbours(
-    settings: &WifiSettings,
-    sender: &Host,
-    receiver: &Host,
-) -> Result<Option<Neighbours>, TestbedError> {
+fn neighbours(settings: &WifiSettings, ends: [&Host; 2]) -> Result<Option<Neighbours>, TestbedError> {
     let Some(lifetime_ns) = settings.neighbour_lifetime_ns else { return Ok(None) };
     let entries = |host: &Host, peer: &Host| host.inside(|| Entries::open(peer.addresses()));
-    let ends = [entries(sender, receiver)?, entries(receiver, sender)?];
+    let ends = [entries(ends[0], ends[1])?, entries(ends[1], ends[0])?];
     Ok(Some(Neighbours::new(Duration::from_nanos(lifetime_ns), ends)))
 }
 
-/// Waits for a station's association, and compares it with the plan.
 fn associate(station: &mut Station, host: &Host, spec: &WifiSpec) -> Result<Association, TestbedError> {
     let node = host.node();
     let failed = |reason: String| {
@@ -276,7 +239,6 @@ fn associate(station: &mut Station, host: &Host, spec: &WifiSpec) -> Result<Asso
     }
 }
 
-/// The first difference between an association and the plan.
 fn contradiction(association: &Association, spec: &WifiSpec) -> Option<String> {
     let Association { channel, ssid, cipher, key_management, management_cipher, power_save, .. } =
         association;

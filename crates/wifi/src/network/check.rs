@@ -1,15 +1,11 @@
 //! Checks what the medium carries: a packet of a family between the ends, its frames on each hop, and whether
 //! they are encrypted as planned.
 
-use crate::network::spec::{CarriedFrame, MediumCheck, WifiSpec};
-use crate::radios::carrier::Watch;
 use crate::radios::hwsim::{Address, Frame};
+use crate::{CarriedFrame, MediumCheck, Watch, WifiSpec};
 use stacklab_model::wifi::Attachment;
 use stacklab_model::{Family, Role};
-use stacklab_testbed::error::{Attempt, Fault, TestbedError};
-use stacklab_testbed::host::launch::Host;
-use stacklab_testbed::link::addressing::{BSSID, hardware_address};
-use stacklab_testbed::topology::Node;
+use stacklab_testbed::{AtHost, Attempt, BSSID, Fault, Host, Node, TestbedError, hardware_address};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -96,13 +92,13 @@ fn carry([from, at]: [&Host; 2], family: Family) -> Result<bool, TestbedError> {
     let mut room = [0; PAYLOAD + 1];
     while start.elapsed() < PATIENCE {
         let sent = sender.send_to(&payload, destination).attempt(format!("send to {destination}"));
-        sent.map_err(|fault| fault.at(Node::Sender))?;
+        sent.at(Node::Sender)?;
         match receiver.recv(&mut room) {
             Ok(length) if room[..length] == payload => return Ok(true),
             Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Err(error) => {
-                return Err(error).attempt("receive").map_err(|fault| fault.at(Node::Receiver));
+                return Err(error).attempt("receive").at(Node::Receiver);
             }
         }
     }

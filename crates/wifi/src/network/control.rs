@@ -1,7 +1,7 @@
 //! The control sockets of hostapd and wpa_supplicant: text requests and answers in datagrams, and events that begin
 //! with `<`.
 
-use stacklab_testbed::error::{Attempt, Fault};
+use stacklab_testbed::{Attempt, Fault};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -14,7 +14,6 @@ const LONGEST: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A connection to a daemon's control socket.
 #[derive(Debug)]
 pub(crate) struct Control {
     socket: UnixDatagram,
@@ -58,7 +57,6 @@ impl Control {
         }
     }
 
-    /// The lines `NAME=VALUE` of the daemon's state.
     pub(super) fn status(&mut self) -> Result<BTreeMap<String, String>, Fault> {
         Ok(values(&self.ask("STATUS")?))
     }
@@ -66,9 +64,7 @@ impl Control {
     pub(super) fn attach(&mut self) -> Result<(), Fault> {
         match self.ask("ATTACH")?.trim() {
             "OK" => Ok(()),
-            other => {
-                Err(io::Error::other(format!("it answers {other:?}"))).attempt("hear the daemon's events")
-            }
+            other => Err(format!("it answers {other:?}")).attempt("hear the daemon's events"),
         }
     }
 

@@ -1,9 +1,6 @@
 //! A daemon of the Wi-Fi network in a host's namespace.
 
-use stacklab_testbed::error::{Attempt, Fault};
-use stacklab_testbed::host::console::last_words;
-use stacklab_testbed::host::program::bundled;
-use stacklab_testbed::kernel::namespace::{Process, spawn_in_namespace};
+use stacklab_testbed::{Attempt, Fault, Process, bundled, last_words, spawn_in_namespace};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -17,7 +14,7 @@ pub const VERSIONS: &str = "versions";
 
 /// A running daemon with a separate folder. Dropping it kills it.
 #[derive(Debug)]
-pub(super) struct Daemon {
+pub(crate) struct Daemon {
     name: &'static str,
     process: Process,
     log: PathBuf,

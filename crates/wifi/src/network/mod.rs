@@ -9,7 +9,7 @@ mod access_point;
 mod background;
 pub(crate) mod build;
 mod check;
-mod control;
+pub(crate) mod control;
 pub(crate) mod daemon;
 mod neighbours;
 pub(crate) mod spec;

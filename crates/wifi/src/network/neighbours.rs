@@ -5,9 +5,8 @@ use futures_util::TryStreamExt;
 use rtnetlink::packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
-use stacklab_testbed::error::{Attempt, Fault};
 use stacklab_testbed::kernel::netlink::{Netlink, index};
-use stacklab_testbed::link::addressing::INTERFACE;
+use stacklab_testbed::{Attempt, Fault, INTERFACE};
 use std::net::IpAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,7 +90,6 @@ impl Entries {
         })
     }
 
-    /// Whether it is of the peer, and has its link-layer address.
     fn is_known(&self, entry: &NeighbourMessage) -> bool {
         use NeighbourState::{Delay, Permanent, Probe, Reachable, Stale};
         let is_of_peer = entry.attributes.iter().any(|attribute| match attribute {

@@ -1,7 +1,6 @@
 //! The settings of a Wi-Fi network, and its state as read back.
 
-use crate::radios::nl80211::Channel;
-use crate::radios::report::MediumReport;
+use crate::{Channel, MediumReport};
 use serde::{Deserialize, Serialize};
 use stacklab_model::Family;
 use stacklab_model::wifi::{WifiError, WifiSettings};
@@ -75,34 +74,34 @@ pub enum Security {
 }
 
 impl Security {
+    /// The passphrase, the key management by the names of configurations and of wpa_supplicant's status, and whether
+    /// management frames are protected (`ieee80211w`).
+    pub(crate) fn keys(&self) -> Option<(&Passphrase, &'static str, &'static str, u8)> {
+        match self {
+            Security::Open => None,
+            Security::Wpa2(passphrase) => Some((passphrase, "WPA-PSK", "WPA2-PSK", 0)),
+            Security::Wpa3(passphrase) => Some((passphrase, "SAE", "SAE", 2)),
+        }
+    }
+
     /// The cipher of unicast frames, as wpa_supplicant names it.
     pub fn cipher(&self) -> &'static str {
-        match self {
-            Security::Open => "NONE",
-            Security::Wpa2(_) | Security::Wpa3(_) => "CCMP",
-        }
+        self.keys().map_or("NONE", |_| "CCMP")
     }
 
     /// How keys are agreed on, as wpa_supplicant names it.
     pub fn key_management(&self) -> &'static str {
-        match self {
-            Security::Open => "NONE",
-            Security::Wpa2(_) => "WPA2-PSK",
-            Security::Wpa3(_) => "SAE",
-        }
+        self.keys().map_or("NONE", |(_, _, name, _)| name)
     }
 
     /// The cipher of group management frames, as wpa_supplicant names it, if management frames must be protected.
     pub fn management_cipher(&self) -> Option<&'static str> {
-        matches!(self, Security::Wpa3(_)).then_some("BIP")
+        self.keys().filter(|(.., protected)| *protected == 2).map(|_| "BIP")
     }
 
     /// Bytes that the cipher adds to a frame: CCMP a header of 8 and a MIC of 8 (IEEE 802.11-2020, 12.5.3.2).
     pub fn overhead(&self) -> usize {
-        match self {
-            Security::Open => 0,
-            Security::Wpa2(_) | Security::Wpa3(_) => 16,
-        }
+        self.keys().map_or(0, |_| 16)
     }
 }
 

@@ -1,14 +1,11 @@
 //! A station: wpa_supplicant.
 
-use crate::network::control::Control;
-use crate::network::daemon::Daemon;
-use crate::network::spec::{Association, Passphrase, SSID, Security, WifiSpec};
 use crate::radios::nl80211::{channel, let_sleep, sleeps};
+use crate::{Association, Control, Daemon, SSID, Security, WifiSpec};
 use stacklab_model::printable_text;
-use stacklab_testbed::error::{Attempt, Fault};
 use stacklab_testbed::kernel::netlink::index;
-use stacklab_testbed::link::addressing::INTERFACE;
 use stacklab_testbed::link::interface::raise;
+use stacklab_testbed::{Attempt, Fault, INTERFACE};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -151,18 +148,12 @@ pub(crate) fn unfound(found: &str, security: &Security) -> Option<String> {
 
 /// wpa_supplicant.conf: one network on one channel.
 fn config(spec: &WifiSpec, security: &Security, folder: &Path) -> String {
-    let keys = |passphrase: &Passphrase, key_management: &str, protected_management: u8| {
-        format!(
-            "key_mgmt={key_management}\nproto=RSN\npairwise=CCMP\ngroup=CCMP\nieee80211w={protected_management}\n\
-             psk=\"{}\"",
-            passphrase.text()
-        )
-    };
-    let keys = match security {
-        Security::Open => "key_mgmt=NONE".to_owned(),
-        Security::Wpa2(passphrase) => keys(passphrase, "WPA-PSK", 0),
-        Security::Wpa3(passphrase) => keys(passphrase, "SAE", 2),
-    };
+    let keys =
+        security.keys().map_or("key_mgmt=NONE".to_owned(), |(passphrase, key_management, _, protected)| {
+            let psk = passphrase.text();
+            let keys = format!("key_mgmt={key_management}\nproto=RSN\npairwise=CCMP\ngroup=CCMP");
+            format!("{keys}\nieee80211w={protected}\npsk=\"{psk}\"")
+        });
     let folder = folder.display();
     let frequency = spec.settings().frequency();
     format!(
@@ -173,6 +164,8 @@ fn config(spec: &WifiSpec, security: &Security, folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Passphrase;
+
     fn wpa2() -> Security {
         Security::Wpa2(Passphrase::try_from("sixteen bytes ok".to_owned()).unwrap())
     }

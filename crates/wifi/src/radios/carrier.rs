@@ -1,5 +1,6 @@
 //! Runs the medium: creates radios, takes the frames that they send, and tells the kernel what becomes of each.
 
+use crate::MediumReport;
 use crate::medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, NodeId, Receiver};
 use crate::radios::capture::Capture;
 use crate::radios::header::{Sessions, category};
@@ -7,14 +8,13 @@ use crate::radios::hwsim::{
     Address, FAMILY, FRAME, Frame, MOST_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, delivery,
     is_deliverable, radio, status,
 };
-use crate::radios::report::MediumReport;
 use nix::sys::prctl::set_timerslack;
 use nix::time::{ClockId, clock_gettime};
 use stacklab_model::wifi::{ChannelUse, FCS_BYTES, Role, WifiError, WifiSettings};
-use stacklab_testbed::error::{Attempt, Fault};
 use stacklab_testbed::kernel::genl::message::{Message, Request, write};
 use stacklab_testbed::kernel::genl::socket::{Socket, wait};
 use stacklab_testbed::kernel::sys::run_first;
+use stacklab_testbed::{Attempt, Fault};
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
@@ -49,7 +49,6 @@ pub struct Watch {
     shared: Arc<Mutex<Shared>>,
 }
 
-/// The medium, and what is known of it.
 struct Shared {
     medium: Medium,
     nodes: usize,
@@ -70,7 +69,7 @@ impl Carrier {
         settings: &WifiSettings,
         capture: Option<&Path>,
     ) -> Result<Self, Fault> {
-        let medium = medium(radios, settings).map_err(|error| error.to_string()).attempt("make a medium")?;
+        let medium = medium(radios, settings).attempt("make a medium")?;
         let mut socket = Socket::open(FAMILY).attempt("simulate radios")?;
         for (name, address, _) in radios.iter().flatten() {
             socket.ask(NEW_RADIO, &radio(name, *address)).attempt(format!("create the radio {name}"))?;

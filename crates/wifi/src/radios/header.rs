@@ -65,7 +65,6 @@ pub(super) fn category(frame: &Frame) -> AccessCategory {
     }
 }
 
-/// The block acknowledgement sessions of a network.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     /// By originator, recipient and TID, how many of its frames were dropped before they were sent.

@@ -1,7 +1,7 @@
 //! Frames of the kernel's simulated radios: the commands and attributes of mac80211_hwsim
 //! (drivers/net/wireless/virtual/mac80211_hwsim.h). Pure.
 
-use stacklab_testbed::kernel::genl::message::{attribute, attributes, number, text, u16_at, u32_at};
+use stacklab_testbed::kernel::genl::message::{attribute, attributes, find, number, text, u16_at, u32_at};
 
 pub(crate) const FAMILY: &str = "MAC80211_HWSIM";
 
@@ -39,7 +39,6 @@ const SHORTEST_FRAME: usize = 24;
 
 pub(crate) type Address = [u8; 6];
 
-/// A rate that a transmitter tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rate {
     /// Its place in the table of legacy rates, or its MCS, as the flags say. Below zero: there is none.
@@ -53,14 +52,12 @@ impl Rate {
     pub(crate) const NONE: Rate = Rate { index: -1, tries: 0, flags: 0 };
 }
 
-/// A frame that a radio sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub transmitter: Address,
     /// The frame, from its frame control field on, without the frame check sequence. At least an acknowledgement's
     /// ten bytes.
     pub bytes: Vec<u8>,
-    /// Whether its transmitter waits for an acknowledgement.
     pub wants_ack: bool,
     /// The channel's centre frequency, MHz (the primary channel's).
     pub frequency: u32,
@@ -76,30 +73,16 @@ const LEAST: usize = 10;
 impl Frame {
     /// Reads the attributes of a FRAME from the kernel. `None` if one is missing or malformed.
     pub(crate) fn read(message: &[u8]) -> Option<Self> {
-        let (mut transmitter, mut bytes, mut flags, mut frequency, mut cookie) =
-            (None, None, None, None, None);
-        let (mut tries, mut rate_flags): (&[u8], &[u8]) = (&[], &[]);
-        for attribute in attributes(message) {
-            let (kind, value) = attribute?;
-            match kind {
-                ADDR_TRANSMITTER => transmitter = Some(Address::try_from(value).ok()?),
-                FRAME_BYTES => bytes = Some(value),
-                FLAGS => flags = Some(u32_at(value, 0)?),
-                FREQ => frequency = Some(u32_at(value, 0)?),
-                COOKIE => cookie = Some(u64::from_ne_bytes(value.try_into().ok()?)),
-                TX_INFO => tries = value,
-                TX_INFO_FLAGS => rate_flags = value,
-                _ => {}
-            }
-        }
-        let bytes = bytes.filter(|bytes| (LEAST..=LONGEST_FRAME).contains(&bytes.len()))?.to_vec();
+        attributes(message).all(|attribute| attribute.is_some()).then_some(())?;
+        let of = |kind| find(message, kind);
+        let bytes = of(FRAME_BYTES).filter(|bytes| (LEAST..=LONGEST_FRAME).contains(&bytes.len()))?;
         Some(Frame {
-            transmitter: transmitter?,
-            bytes,
-            wants_ack: flags? & NO_ACK == 0,
-            frequency: frequency?,
-            rates: read_rates(tries, rate_flags),
-            cookie: cookie?,
+            transmitter: of(ADDR_TRANSMITTER)?.try_into().ok()?,
+            bytes: bytes.to_vec(),
+            wants_ack: u32_at(of(FLAGS)?, 0)? & NO_ACK == 0,
+            frequency: u32_at(of(FREQ)?, 0)?,
+            rates: read_rates(of(TX_INFO).unwrap_or_default(), of(TX_INFO_FLAGS).unwrap_or_default()),
+            cookie: u64::from_ne_bytes(of(COOKIE)?.try_into().ok()?),
         })
     }
 
@@ -181,8 +164,6 @@ pub(crate) fn status(frame: &Frame, acknowledged: bool, rates: &[Rate; MOST_RATE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_testbed::kernel::genl::message::find;
-
     const STATION: Address = [2, 0, 0, 0, 0, 1];
     const ACCESS_POINT: Address = [2, 0, 0, 0, 0, 3];
     const MCS_15: Rate = Rate { index: 15, tries: 3, flags: 1 << 3 | 1 << 5 | 1 << 7 };

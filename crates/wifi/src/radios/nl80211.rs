@@ -1,9 +1,9 @@
 //! Requests to the kernel's Wi-Fi over nl80211 (linux/nl80211.h).
 
 use serde::{Deserialize, Serialize};
-use stacklab_testbed::error::{Attempt, Fault};
 use stacklab_testbed::kernel::genl::message::{attributes, find, number, u32_at};
 use stacklab_testbed::kernel::genl::socket::Socket;
+use stacklab_testbed::{Attempt, Fault};
 use std::fs;
 use std::io;
 
@@ -44,12 +44,11 @@ fn ask(attempted: &str, command: u8, attributes: &[Vec<u8>]) -> Result<Vec<Vec<u
 pub(crate) fn move_radio(name: &str, pid: u32) -> Result<(), Fault> {
     let path = format!("/sys/class/ieee80211/{name}/index");
     let index = fs::read_to_string(&path).attempt(format!("read {path}"))?;
-    let index = index.trim().parse().map_err(io::Error::other).attempt(format!("read {path}"))?;
+    let index = index.trim().parse().attempt(format!("read {path}"))?;
     let attempted = format!("move the radio {name} into its host's namespace");
     ask(&attempted, SET_WIPHY_NETNS, &[number(WIPHY, index), number(PID, pid)]).map(drop)
 }
 
-/// The channel of an interface, given its index.
 pub(crate) fn channel(index: u32) -> Result<Channel, Fault> {
     const ATTEMPTED: &str = "read the channel";
     let answers = ask(ATTEMPTED, GET_INTERFACE, &[number(IFINDEX, index)])?;

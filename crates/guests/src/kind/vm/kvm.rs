@@ -3,10 +3,10 @@
 //! The presence of /dev/kvm is not enough: on a machine that is itself virtual, /dev/kvm may exist and kernels may
 //! hang on it. This module therefore boots a kernel once with KVM and keeps the result until this machine reboots.
 
+use crate::Greeting;
 use crate::image::installed::cache;
-use crate::inside::protocol::Greeting;
 use crate::kind::vm::machine::{boot, machine};
-use stacklab_testbed::kernel::namespace::spawn_in_namespace;
+use stacklab_testbed::spawn_in_namespace;
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, BufReader};

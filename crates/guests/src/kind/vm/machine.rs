@@ -1,16 +1,14 @@
 //! A virtual machine as a host: QEMU with a Debian kernel and this program as its init process, or with the user's
 //! disk image. Its channel is virtio-serial. Its network interfaces are tap devices.
 
-use crate::inside::protocol::GuestRole;
-use crate::kind::running::{Boot, Running};
 use crate::kind::vm::kvm::Accelerator;
-use stacklab_testbed::error::{Attempt, Fault, TestbedError};
-use stacklab_testbed::host::guest::{Guest, GuestSpec, RunningGuest};
-use stacklab_testbed::host::path_role::{Interface, PathRole};
-use stacklab_testbed::host::program::find;
+use crate::{Boot, GuestRole, Running};
 use stacklab_testbed::kernel::sys::keep_open;
 use stacklab_testbed::link::addressing::hardware_address_text;
 use stacklab_testbed::link::bridge::tap_of;
+use stacklab_testbed::{
+    Attempt, Fault, Guest, GuestSpec, Interface, PathRole, RunningGuest, TestbedError, find,
+};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -33,10 +31,8 @@ pub(crate) struct Vm {
     pub boots: Boots,
 }
 
-/// The kernel or disk image that a virtual machine boots.
 #[derive(Debug)]
 pub(crate) enum Boots {
-    /// A kernel with this program as its init process.
     Kernel {
         kernel: PathBuf,
         /// The initramfs: its modules, this program and the libraries that it needs.
@@ -53,7 +49,7 @@ impl Guest for Vm {
     }
 
     fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {
-        Ok(Box::new(self.boot(spec, GuestRole::Path(role))?))
+        Ok(Box::new(self.boot(spec, GuestRole::Path { role, offloads: spec.offloads })?))
     }
 
     fn version(&self) -> String {

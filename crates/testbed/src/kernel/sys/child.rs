@@ -1,6 +1,6 @@
 //! Actions in a child process between fork and exec.
 
-use crate::kernel::namespace::unshare_mounts;
+use crate::unshare_mounts;
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};

@@ -9,7 +9,7 @@
 //! `htb` does not segment GSO packets, unlike the shaper's peak bucket (`tbf.rs`). A `tbf` below it
 //! therefore cuts packets longer than one frame. The rate of that `tbf` is higher than any link's.
 
-use crate::error::TestbedError;
+use crate::TestbedError;
 use crate::kernel::genl::message::attribute;
 use crate::kernel::tc::queue::Part;
 use crate::kernel::tc::tbf::{Bucket, encode_cutter, rate_of_frames, words};

@@ -1,11 +1,11 @@
 //! The queue at an end of the link: a shaper on a link with a rate, a queue with a packet limit, or none; with delay
 //! and loss (`netem`) before it.
 
-use crate::error::{Attempt, Fault};
 use crate::kernel::genl::message::attribute;
 use crate::kernel::netlink::{index, interface, with_netlink};
 use crate::kernel::tc::htb;
 use crate::kernel::tc::tbf::{Bucket, encode_cutter, words};
+use crate::{Attempt, Fault};
 use futures_util::StreamExt;
 use rtnetlink::packet_core::{
     DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
@@ -82,7 +82,6 @@ async fn ask(
     Ok(())
 }
 
-/// The impairment of packets that leave an end of the link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Impairment {
     pub delay_ns: u64,
@@ -106,10 +105,8 @@ impl Impairment {
     }
 }
 
-/// The queueing disciplines of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Queue {
-    /// The token bucket, if the link has a rate.
     pub bucket: Option<Bucket>,
     /// The queue limit in packets. `None`: the bucket's byte limit, or no queue without a bucket.
     pub packets: Option<u32>,

@@ -17,7 +17,7 @@
 //! segments longer packets before queueing. A GSO batch of small datagrams (UDP_SEGMENT) is segmented and counted per
 //! datagram if it is longer than one frame: the engine sends shorter batches as single datagrams.
 
-use crate::error::TestbedError;
+use crate::TestbedError;
 use crate::kernel::genl::message::attribute;
 use stacklab_model::{ETHERNET_HEADER_BYTES, Rate};
 

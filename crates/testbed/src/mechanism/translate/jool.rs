@@ -1,11 +1,9 @@
 //! Jool: kernel modules that intercept incoming packets, translate them, and send the result. There is no device and
 //! no route into one. The configuration vanishes with the namespace.
 
-use crate::error::{Attempt, Fault};
-use crate::host::program::{bundled, program_in_path};
 use crate::kernel::namespace::in_new_namespace;
-use crate::link::addressing::{POOL_HOST, Site, TRANSLATED, XLAT_HOST};
-use crate::mechanism::router::Router;
+use crate::link::addressing::{POOL_HOST, TRANSLATED, XLAT_HOST};
+use crate::{Attempt, Fault, Router, Site, bundled, program_in_path};
 use stacklab_model::{Family, Translation};
 use std::fs;
 use std::io;
@@ -31,7 +29,6 @@ pub fn here() -> Result<String, Fault> {
     Ok(version.trim().to_owned())
 }
 
-/// Configures the translator on a router.
 pub(super) fn build(router: &Router) -> Result<(), Fault> {
     let client = |site: Site, family| site.client_address(router.mechanism, family);
     match (router.mechanism.translation(), router.site) {

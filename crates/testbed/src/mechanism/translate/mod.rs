@@ -4,10 +4,10 @@
 mod jool;
 pub mod tayga;
 
-use crate::error::Fault;
-use crate::link::addressing::{MIDDLE, Site, TRANSLATED, XLAT};
+use crate::link::addressing::{TRANSLATED, XLAT};
 use crate::link::interface::Route;
-use crate::mechanism::router::{Router, translates_at};
+use crate::mechanism::router::translates_at;
+use crate::{Fault, MIDDLE, Router, Site};
 use stacklab_model::{Family, Translation, Translator};
 use std::fmt;
 use std::net::IpAddr;

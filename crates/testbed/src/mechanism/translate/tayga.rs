@@ -1,13 +1,11 @@
 //! Translation by `tayga` on a TUN device. `tayga` is a user-space program. It translates each packet separately and
 //! maps one IPv6 address to one IPv4 address, even where a NAT64 would share addresses between connections.
 
-use crate::error::{Attempt, Fault, TestbedError};
-use crate::host::program::find;
 use crate::kernel::sys::create_lasting;
-use crate::link::addressing::{POOL, POOL_HOST, POOL_OWN, Site, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
+use crate::link::addressing::{POOL, POOL_HOST, POOL_OWN, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
 use crate::link::interface::{Route, raise};
-use crate::mechanism::router::Router;
 use crate::mechanism::router::translates_at;
+use crate::{Attempt, Fault, Router, Site, TestbedError, find};
 use stacklab_model::{Family, Mechanism, Translation, Translator};
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -31,7 +29,7 @@ pub fn command(router: &Router, folder: &Path) -> Result<Option<Command>, Fault>
     }
     let path = folder.join(format!("tayga-{}-{}.conf", router.mechanism, router.site.number()));
     fs::write(&path, settings(router)).attempt(format!("write {}", path.display()))?;
-    let program = program().map_err(|error| error.to_string()).attempt("find the translator")?;
+    let program = program().attempt("find the translator")?;
     let mut command = Command::new(program);
     command.arg("--nodetach").arg("--config").arg(path);
     let console = console(folder);
@@ -63,7 +61,6 @@ fn settings(router: &Router) -> String {
     text
 }
 
-/// Creates the device, and the routes for packets to translate.
 pub(super) fn build(router: &Router) -> Result<(), Fault> {
     create_lasting(TUNNEL, libc::IFF_TUN).attempt(format!("create the TUN device {TUNNEL}"))?;
     raise(TUNNEL, router.mtu)?;

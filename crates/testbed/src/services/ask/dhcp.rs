@@ -1,7 +1,8 @@
 //! DHCP as a client that already has its address and asks for the other settings: DHCPINFORM (RFC 2131) over IPv4, an
 //! Information-request (RFC 8415) over IPv6. Nothing is leased, so queries never exhaust the addresses.
 
-use crate::link::addressing::{address, hardware_address};
+use crate::hardware_address;
+use crate::link::addressing::address;
 use crate::services::ask::{TIMEOUT, expect, strange};
 use stacklab_model::{Family, Role};
 use std::io;
