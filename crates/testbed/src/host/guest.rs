@@ -4,7 +4,6 @@
 use crate::{Fault, PathRole, Process, Streams, TestbedError, Ticks, Workdir, spawn_in_namespace};
 use stacklab_model::System;
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -4,8 +4,8 @@
 use crate::error::hint;
 use crate::kernel::sys::{Network, die_with_parent};
 use crate::{
-    AtHost, Attempt, Fault, Guest, GuestSpec, INTERFACE, Node, PathRole, Process, RunningGuest, Streams,
-    TestbedError, Ticks, in_namespace, spawn_in_namespace,
+    AtHost, Attempt, Fault, Guest, GuestSpec, Node, PathRole, Process, RunningGuest, Streams, TestbedError,
+    Ticks, in_namespace, spawn_in_namespace,
 };
 use stacklab_model::Family;
 use std::ffi::OsStr;

@@ -2,7 +2,6 @@
 
 use nix::sys::socket::{setsockopt, sockopt};
 use stacklab_testbed::{Attempt, Fault};
-use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,6 +88,7 @@ fn send(socket: &UdpSocket, stop: &AtomicBool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
     use std::net::Ipv4Addr;
 
     #[test]

@@ -5,7 +5,6 @@ use stacklab_testbed::kernel::genl::message::{attributes, find, number, u32_at};
 use stacklab_testbed::kernel::genl::socket::Socket;
 use stacklab_testbed::{Attempt, Fault};
 use std::fs;
-use std::io;
 
 const GET_INTERFACE: u8 = 5;
 const SET_WIPHY_NETNS: u8 = 49;
