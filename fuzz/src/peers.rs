@@ -1,9 +1,9 @@
-//! What comes from the other end of a measurement: requests, answers, greetings, messages.
+//! What comes from the other end of a measurement: requests, answers, handshakes, messages.
 
 use crate::Bytes;
 use serde_json::Value;
-use stacklab_agent::fuzzing::{admitted, greetings};
-use stacklab_agent::greeting::{AddressPair, Gate};
+use stacklab_agent::auth::{AddressPair, Gate};
+use stacklab_agent::fuzzing::{admitted, handshake_lines};
 use stacklab_agent::key::Key;
 use stacklab_model::{
     ArmSchedule, Cell, Direction, Ends, Family, HostReport, Length, Pacing, Probe, ProbeSpec, SizeOf,
@@ -162,11 +162,11 @@ static GATES: LazyLock<[Gate; 2]> = LazyLock::new(|| {
 /// What the gates challenge with.
 const CHALLENGE: &str = "00";
 
-/// Lines of greetings, of both ends. What is understood reads back; nobody is admitted with more addresses than the
+/// Lines of handshakes, of both ends. What is understood reads back; nobody is admitted with more addresses than the
 /// connection's and those of tickets, and nobody here has a ticket.
 pub fn greeting(data: &[u8]) {
-    for written in greetings(data) {
-        assert!(greetings(written.as_bytes()).contains(&written), "{written}");
+    for written in handshake_lines(data) {
+        assert!(handshake_lines(written.as_bytes()).contains(&written), "{written}");
     }
     let here = AddressPair { peer: COORDINATOR.into(), local: AGENT.into() };
     for gate in &*GATES {

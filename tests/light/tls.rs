@@ -3,8 +3,8 @@
 use crate::support;
 
 use serde_json::json;
+use stacklab_agent::auth::handshake;
 use stacklab_agent::channel::Channel;
-use stacklab_agent::greeting::greet;
 use stacklab_agent::key::Key;
 use stacklab_agent::tls::{Fingerprint, Identity, TlsError, secure};
 use std::io::{Read, Write};
@@ -166,7 +166,7 @@ fn a_coordinator_that_takes_no_answers_does_not_hold_the_agent() {
     let to: Fingerprint = fingerprint.parse().unwrap();
     let mut channel: Channel = secure(stream, to, Instant::now() + LIMIT).unwrap();
     let key = Key::of(KEY, "the tests").unwrap();
-    greet(&channel, Some(&key), Vec::new(), LIMIT).unwrap();
+    handshake(&channel, Some(&key), Vec::new(), LIMIT).unwrap();
     channel.stream().set_write_timeout(Some(Duration::from_millis(200))).unwrap();
     let request =
         format!("{}\n", json!({"id": 1, "body": {"hello": {"oldest": 1, "newest": 9}}})).repeat(500);

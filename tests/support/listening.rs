@@ -1,8 +1,8 @@
 //! An agent of the real program that listens on a port chosen by the kernel.
 
 use super::program::{KEY, Outcome, Program, Running, code};
+use stacklab_agent::auth::handshake;
 use stacklab_agent::channel::Channel;
-use stacklab_agent::greeting::greet;
 use stacklab_agent::key::Key;
 use std::net::TcpStream;
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl Listening {
         stream.set_nodelay(true).unwrap();
         let key = Key::of(KEY, "the tests").unwrap();
         let channel = Channel::from(stream.try_clone().unwrap());
-        greet(&channel, Some(&key), Vec::new(), Duration::from_secs(10)).unwrap();
+        handshake(&channel, Some(&key), Vec::new(), Duration::from_secs(10)).unwrap();
         stream
     }
 

@@ -2,8 +2,8 @@
 //! the answers.
 
 use super::program::{KEY, Program};
+use stacklab_agent::auth::Gate;
 use stacklab_agent::channel::Channel;
-use stacklab_agent::greeting::Gate;
 use stacklab_agent::key::Key;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

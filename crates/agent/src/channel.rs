@@ -10,9 +10,9 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Maximum length of a line of the greeting, bytes.
+/// Maximum length of a line of the handshake, bytes.
 pub(crate) const LONGEST: usize = 8192;
-/// Time limit for a peer to take what is said to it while it is greeted.
+/// Time limit for a peer to take what is said to it during the handshake.
 pub(crate) const TAKE_LIMIT: Duration = Duration::from_secs(1);
 /// What a TLS session is bound to other proofs by: RFC 9266, `tls-exporter`.
 const EXPORTER: &[u8] = b"EXPORTER-Channel-Binding";
@@ -55,7 +55,7 @@ impl Channel {
         exported.map(|secret| hex(&secret)).map_err(io::Error::other)
     }
 
-    /// Sends a line of the greeting.
+    /// Sends a line of the handshake.
     pub(crate) fn say(&self, line: &impl Serialize) -> io::Result<()> {
         let text = json_line(line)?;
         self.stream.set_write_timeout(Some(TAKE_LIMIT))?;
@@ -63,7 +63,7 @@ impl Channel {
         channel.write_all(&text)
     }
 
-    /// The next line of the greeting. `InvalidData` if it is something else, `TimedOut` if it does not come.
+    /// The next line of the handshake. `InvalidData` if it is something else, `TimedOut` if it does not come.
     pub(crate) fn hear<T: DeserializeOwned>(&self, deadline: Instant) -> io::Result<T> {
         let mut line = Vec::new();
         let mut byte = [0];
@@ -82,7 +82,7 @@ impl Channel {
         serde_json::from_slice(&line).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
-    /// Takes the time limits of the greeting away: what follows has its own.
+    /// Removes the time limits of the handshake.
     pub(crate) fn unlimited(&self) -> io::Result<()> {
         self.stream.set_read_timeout(None)?;
         self.stream.set_write_timeout(None)

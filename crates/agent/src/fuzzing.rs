@@ -1,11 +1,11 @@
-//! Parsers of the lines of a greeting: untrusted input. Public for the fuzz targets (`fuzz/`) only.
+//! Parsers of the lines of a handshake: untrusted input. Public for the fuzz targets (`fuzz/`) only.
 
-use crate::greeting::{AddressPair, Challenge, Gate, Hello, Judged, Response, Welcome};
+use crate::auth::{AddressPair, Challenge, Gate, Hello, Judged, Response, Welcome};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The line as each of the four lines of a greeting, written again: those that it is.
-pub fn greetings(line: &[u8]) -> Vec<String> {
+/// The line as each of the four lines of a handshake, written again: those that it is.
+pub fn handshake_lines(line: &[u8]) -> Vec<String> {
     fn as_one<T: DeserializeOwned + Serialize>(line: &[u8]) -> Option<String> {
         serde_json::to_string(&serde_json::from_slice::<T>(line).ok()?).ok()
     }

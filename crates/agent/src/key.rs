@@ -3,8 +3,7 @@
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use std::fmt::Write;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Name of the environment variable that holds the key.
 pub const VARIABLE: &str = "STACKLAB_KEY";
@@ -19,60 +18,31 @@ const RANDOM: &str = "the system has random numbers";
 #[derive(Clone)]
 pub struct Key(String);
 
-/// Why there is no key.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyError {
-    /// The file of the key cannot be read.
-    #[error("could not read the key from {}: {reason}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// The key is too short to be a secret.
-    #[error(
-        "the key in {place} has {length} characters, and at least {SHORTEST} are needed: use one that `agent --listen` printed, or `head -c 16 /dev/urandom | base64`"
-    )]
-    Short {
-        /// Where it is from.
-        place: String,
-        /// Its length.
-        length: usize,
-    },
-}
-
 impl Key {
     /// A new key of 128 random bits.
-    ///
-    /// # Panics
-    /// If the system has no random numbers.
     pub fn generate() -> Self {
-        let text = random_hex(KEY_BYTES).expect(RANDOM);
+        let text = hex(&random::<KEY_BYTES>());
         Key(text.as_bytes().chunks(8).map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join("-"))
     }
 
     /// A key as its text; white space around it does not count. `place` says in the error where it is from.
-    ///
-    /// # Errors
-    /// If it is too short.
-    pub fn of(text: &str, place: &str) -> Result<Self, KeyError> {
+    pub fn of(text: &str, place: &str) -> Result<Self, String> {
         let text = text.trim();
         let length = text.chars().count();
         if length < SHORTEST {
-            return Err(KeyError::Short { place: place.to_owned(), length });
+            return Err(format!(
+                "the key in {place} has {length} characters, and at least {SHORTEST} are needed: use one that `agent \
+                 --listen` printed, or `head -c 16 /dev/urandom | base64`"
+            ));
         }
         Ok(Key(text.to_owned()))
     }
 
     /// The key of a file, or else of the environment; `None` if there is neither.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or the key is too short.
-    pub fn given(file: Option<&Path>) -> Result<Option<Self>, KeyError> {
+    pub fn given(file: Option<&Path>) -> Result<Option<Self>, String> {
         if let Some(path) = file {
             let text = std::fs::read_to_string(path)
-                .map_err(|reason| KeyError::File { path: path.to_owned(), reason })?;
+                .map_err(|reason| format!("could not read the key from {}: {reason}", path.display()))?;
             return Self::of(&text, &path.display().to_string()).map(Some);
         }
         match std::env::var(VARIABLE) {
@@ -110,13 +80,10 @@ impl Key {
 
 /// A number that is used once, hexadecimal.
 pub(crate) fn challenge() -> String {
-    random_hex(CHALLENGE_BYTES).expect(RANDOM)
+    hex(&random::<CHALLENGE_BYTES>())
 }
 
-/// This many random bytes, hexadecimal.
-///
-/// # Errors
-/// If the system has no random numbers.
+/// This many random bytes, hexadecimal; an error if the system has none.
 pub fn random_hex(count: usize) -> Result<String, getrandom::Error> {
     let mut random = vec![0; count];
     getrandom::fill(&mut random)?;
@@ -124,9 +91,6 @@ pub fn random_hex(count: usize) -> Result<String, getrandom::Error> {
 }
 
 /// Random bytes of a secret.
-///
-/// # Panics
-/// If the system has no random numbers.
 pub(crate) fn random<const COUNT: usize>() -> [u8; COUNT] {
     let mut random = [0; COUNT];
     getrandom::fill(&mut random).expect(RANDOM);

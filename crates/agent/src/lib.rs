@@ -1,30 +1,30 @@
 //! The agent's command line: `stacklab agent`, and the program `stacklab-agent` for systems on which the rest of
 //! stacklab does not run (Windows).
 
-mod carry;
+pub mod auth;
 pub mod channel;
 pub mod fuzzing;
-pub mod greeting;
 pub mod interrupt;
 pub mod key;
 mod listen;
+mod relay;
 mod sys;
 pub mod tls;
 
-pub use listen::{ListenError, PORT, listen};
+pub use listen::{PORT, advice};
 
-pub use listen::advice;
-
+use crate::listen::listen;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use key::{Key, KeyError};
+use key::Key;
 use stacklab_protocols::stamp;
 use stacklab_traffic::agent::{DataPorts, Limits, Network, Peers, Permission};
 use stacklab_traffic::host::listen_address::ListenAddress;
 use stacklab_traffic::host::zone::ScopedAddr;
-use std::io::{self, BufReader, stdin, stdout};
+use std::io::{BufReader, stdin, stdout};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tls::{Identity, IdentityError};
+use tls::Identity;
 
 /// Options of the agent.
 #[derive(Debug, clap::Args)]
@@ -139,46 +139,23 @@ impl AgentOptions {
     }
 }
 
-/// Why an agent ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentFailure {
-    /// It cannot listen.
-    #[error("{0}")]
-    Listen(#[from] ListenError),
-    /// It has no key.
-    #[error("{0}")]
-    Key(#[from] KeyError),
-    /// It has no TLS key.
-    #[error("{0}")]
-    Identity(#[from] IdentityError),
-    /// It cannot be a STAMP reflector.
-    #[error("{0}")]
-    Stamp(#[from] stamp::StampError),
-    /// Signal handlers cannot be installed.
-    #[error("could not install signal handlers: {0}")]
-    Signals(io::Error),
-    /// Its answers cannot be written.
-    #[error("could not write an answer: {0}")]
-    Answer(io::Error),
-}
-
 /// Serves a coordinator on standard input and output until the input ends, or listens for coordinators. `stdio` is
 /// the command line with which this program serves on standard input and output.
-///
-/// # Errors
-/// When it cannot listen on the requested address, or an answer cannot be written.
-pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(), AgentFailure> {
+pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(), String> {
     let reflectors = match &options.stamp {
         Some(place) => {
-            let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
-            let key = options.stamp_key_file.as_deref().map(stamp::key).transpose()?;
+            let interrupted = interrupt_flag()?;
+            let key = options.stamp_key_file.as_deref().map(stamp::key).transpose().map_err(text)?;
             let stateful = !options.stamp_stateless;
-            Some(stamp::Reflectors::start(place, key, stateful, options.stamp_pps, interrupted)?)
+            Some(
+                stamp::Reflectors::start(place, key, stateful, options.stamp_pps, interrupted)
+                    .map_err(text)?,
+            )
         }
         None => None,
     };
     if let Some(place) = &options.listen {
-        let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
+        let interrupted = interrupt_flag()?;
         let given = if options.no_auth { None } else { Key::given(options.key_file.as_deref())? };
         let key = match given {
             None if !options.no_auth => {
@@ -201,10 +178,10 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
             eprintln!("stacklab: TLS fingerprint {fingerprint} (for `stacklab measure --tls`)");
         }
         let command = stdio.iter().map(|word| (*word).to_owned()).chain(options.limits()).collect();
-        return Ok(listen(place, options.once, interrupted, key, identity, command)?);
+        return listen(place, options.once, interrupted, key, identity, command);
     }
     if let Some(reflectors) = reflectors {
-        return Ok(reflectors.wait()?);
+        return reflectors.wait().map_err(text);
     }
     // A coordinator that is idle, or a trial without end: the process holds what only its end sets free.
     let end = |reason: &str| {
@@ -212,5 +189,13 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
         std::process::exit(1);
     };
     stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout(), options.permission(), end)
-        .map_err(AgentFailure::Answer)
+        .map_err(|reason| format!("could not write an answer: {reason}"))
+}
+
+fn interrupt_flag() -> Result<&'static AtomicBool, String> {
+    interrupt::flag().map_err(|reason| format!("could not install signal handlers: {reason}"))
+}
+
+fn text(error: stamp::StampError) -> String {
+    error.to_string()
 }

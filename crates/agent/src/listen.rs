@@ -6,8 +6,8 @@
 pub mod advice;
 
 use self::advice::{ipv6_is_disabled, listen_advice};
+use crate::auth::{AddressPair, Gate};
 use crate::channel::Channel;
-use crate::greeting::{AddressPair, Gate};
 use crate::key::Key;
 use crate::sys;
 use crate::tls::{self, Identity};
@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 
 /// The agent's default port.
 pub const PORT: u16 = 5202;
-/// Time limit for a coordinator's greeting.
-const GREETING_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit for a coordinator's handshake.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a coordinator waits for the previous one to be gone.
 const LEAVE_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum number of connections at once, and of those from one address, or network of IPv6; more are closed.
@@ -36,33 +36,23 @@ const MOST_FROM_NETWORK: usize = 8;
 /// How often the wait for a connection checks whether it should end.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Why an agent cannot listen.
-#[derive(Debug, thiserror::Error)]
-#[error("could not listen on {place}: {reason}{}", listen_advice(reason, "another agent", "--listen :7000"))]
-pub struct ListenError {
-    /// The requested address.
-    place: String,
-    /// The system's reason.
-    reason: io::Error,
-}
-
 /// Listens and serves until interrupted, or with `once` until the first coordinator has gone. Without a key it serves
 /// anybody, with an identity inside TLS only. `command` is the command line with which this program serves a
 /// coordinator on standard input and output.
-///
-/// # Errors
-/// When it cannot listen there.
-pub fn listen(
+pub(crate) fn listen(
     place: &ListenAddress,
     once: bool,
     interrupted: &'static AtomicBool,
     key: Option<Key>,
     identity: Option<Identity>,
     command: Vec<String>,
-) -> Result<(), ListenError> {
+) -> Result<(), String> {
     let (socket, bound) = open(place).map_err(|reason| {
         let place = place.clone().with_default(PORT).to_string();
-        ListenError { place, reason }
+        format!(
+            "could not listen on {place}: {reason}{}",
+            listen_advice(&reason, "another agent", "--listen :7000")
+        )
     })?;
     if key.is_none() {
         eprintln!(
@@ -70,20 +60,11 @@ pub fn listen(
         );
     }
     eprintln!("{}", announcement(place, bound, identity.is_some()));
-    let agent = Arc::new(Agent {
-        gate: Gate::new(key),
-        identity,
-        warned: AtomicBool::new(false),
-        command,
-        served: Mutex::new(None),
-        free: Condvar::new(),
-        connections: Mutex::default(),
-        done: AtomicBool::new(false),
-    });
+    let agent = Arc::new(Agent::new(key, identity, command));
     let over = || interrupted.load(Ordering::Relaxed) || once && agent.done.load(Ordering::Relaxed);
     while !over() {
         match sys::accept(&socket, LOOK) {
-            Ok(connection) => agent.meet(connection.into()),
+            Ok(connection) => agent.handle(connection.into()),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             // An aborted connection, or no free file descriptor: both are temporary.
             Err(_) => thread::sleep(LOOK),
@@ -165,6 +146,19 @@ struct Agent {
 }
 
 impl Agent {
+    fn new(key: Option<Key>, identity: Option<Identity>, command: Vec<String>) -> Self {
+        Agent {
+            gate: Gate::new(key),
+            identity,
+            warned: AtomicBool::new(false),
+            command,
+            served: Mutex::new(None),
+            free: Condvar::new(),
+            connections: Mutex::default(),
+            done: AtomicBool::new(false),
+        }
+    }
+
     fn served(&self) -> std::sync::MutexGuard<'_, Option<TcpStream>> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -185,7 +179,7 @@ impl Agent {
     }
 
     /// Handles a connection on a separate thread, so that a silent connection does not block others.
-    fn meet(self: &Arc<Self>, stream: TcpStream) {
+    fn handle(self: &Arc<Self>, stream: TcpStream) {
         let Ok(AddressPair { peer, .. }) = AddressPair::of(&stream) else { return };
         let Some(slot) = ConnectionSlot::take(self, network_of(&peer)) else { return };
         let serve = move || {
@@ -200,7 +194,7 @@ impl Agent {
         let socket = Socket::from(stream.try_clone()?);
         socket.set_tcp_nodelay(true)?;
         notice_a_dead_peer(&socket)?;
-        let deadline = Instant::now() + GREETING_LIMIT;
+        let deadline = Instant::now() + HANDSHAKE_LIMIT;
         let Some(channel) = self.channel(stream, deadline)? else { return Ok(()) };
         let left = deadline.saturating_duration_since(Instant::now());
         let Some(admitted) = self.gate.admit(&channel, left)? else { return Ok(()) };

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -79,14 +79,6 @@ pub enum TlsError {
     Connection(#[from] io::Error),
 }
 
-/// Why an agent has no TLS key.
-#[derive(Debug, thiserror::Error)]
-#[error("could not use the TLS key in {}: {reason}", path.display())]
-pub struct IdentityError {
-    path: PathBuf,
-    reason: String,
-}
-
 /// An agent's key pair.
 pub struct Identity {
     config: Arc<ServerConfig>,
@@ -96,9 +88,6 @@ pub struct Identity {
 
 impl Identity {
     /// A new key pair, for as long as this process lives.
-    ///
-    /// # Panics
-    /// If the system has no random numbers.
     pub fn generate() -> Self {
         Self::of(&new_key()).expect("a key of 32 bytes is a key")
     }
@@ -107,8 +96,8 @@ impl Identity {
     ///
     /// # Errors
     /// If the file cannot be read or made, others may read it, or it holds no private key.
-    pub fn kept(path: &Path) -> Result<Self, IdentityError> {
-        let failed = |reason: String| IdentityError { path: path.to_owned(), reason };
+    pub fn kept(path: &Path) -> Result<Self, String> {
+        let failed = |reason: String| format!("could not use the TLS key in {}: {reason}", path.display());
         let text = Self::text(path).map_err(|error| failed(error.to_string()))?;
         Self::of(&text).map_err(failed)
     }
@@ -152,9 +141,6 @@ impl Identity {
     }
 
     /// The agent's side of a handshake that ends before the deadline.
-    ///
-    /// # Errors
-    /// Why there is no session.
     pub fn accept(&self, stream: TcpStream, deadline: Instant) -> Result<Channel, TlsError> {
         let session = ServerConnection::new(Arc::clone(&self.config)).map_err(TlsError::Handshake)?;
         shake_hands(stream, session.into(), deadline)

@@ -4,8 +4,8 @@
 mod support;
 mod wine;
 
+use stacklab_agent::auth::{AuthError, handshake};
 use stacklab_agent::channel::Channel;
-use stacklab_agent::greeting::{GreetingError, greet};
 use stacklab_agent::tls::secure;
 use stacklab_model::{
     Direction, Family, HostReport, Io, Length, Pacing, Probe, RunRecord, RunStatus, SizeOf, Transport,
@@ -314,8 +314,8 @@ fn what_windows_cannot_do_is_refused_with_the_reason() {
     asked(&|spec| spec.io = Io::Zerocopy, Transport::Tcp, "has no zerocopy sends");
 }
 
-fn greeted(stream: TcpStream) -> Result<(), GreetingError> {
-    greet(&Channel::from(stream), Some(&wine::key()), Vec::new(), Duration::from_secs(10))
+fn greeted(stream: TcpStream) -> Result<(), AuthError> {
+    handshake(&Channel::from(stream), Some(&wine::key()), Vec::new(), Duration::from_secs(10))
 }
 
 fn connected(agent: &wine::Listening, host: &str) -> End {
@@ -360,7 +360,7 @@ fn a_listening_agent_speaks_tls() {
     let fingerprint = agent.said.split("TLS fingerprint ").nth(1).unwrap()[..64].parse().unwrap();
     let stream = TcpStream::connect(("::1", agent.port)).unwrap();
     let channel = secure(stream, fingerprint, Instant::now() + Duration::from_secs(10)).unwrap();
-    greet(&channel, Some(&wine::key()), Vec::new(), Duration::from_secs(10)).unwrap();
+    handshake(&channel, Some(&wine::key()), Vec::new(), Duration::from_secs(10)).unwrap();
     let stream = channel.stream().try_clone().unwrap();
     let hang_up = move || stream.shutdown(Shutdown::Both).unwrap();
     let end =

@@ -1,6 +1,6 @@
 //! Why a command ended early, with its exit code; `stacklab --help` lists the codes.
 
-use stacklab_agent::{AgentFailure, interrupt};
+use stacklab_agent::interrupt;
 use stacklab_campaign::CampaignError;
 use stacklab_explain::ExplainError;
 use stacklab_protocols::iperf3::client::ClientError;
@@ -147,7 +147,6 @@ through! {
     StudyErrors: CampaignError::Study;
     TestbedError: CampaignError::Testbed;
     ClientError: campaign_error;
-    AgentFailure: other;
     stacklab_published::ReferenceError: other;
     stacklab_report::page::NoPage: other;
 }

@@ -27,16 +27,7 @@ fn the_announcement_of_a_link_local_place_has_no_zone() {
 
 #[test]
 fn connections_have_a_bound_in_all_and_for_each_network() {
-    let agent = Arc::new(Agent {
-        gate: Gate::new(None),
-        identity: None,
-        warned: AtomicBool::new(false),
-        command: Vec::new(),
-        served: Mutex::new(None),
-        free: Condvar::new(),
-        connections: Mutex::default(),
-        done: AtomicBool::new(false),
-    });
+    let agent = Arc::new(Agent::new(None, None, Vec::new()));
     let take =
         |address: String| ConnectionSlot::take(&agent, network_of(&address.parse::<ScopedAddr>().unwrap()));
     // A host has as many addresses of its network of IPv6 as it likes.

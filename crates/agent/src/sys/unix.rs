@@ -1,7 +1,7 @@
 //! Unix: a connection is a file descriptor, passed directly to the process, unless it is inside a TLS session.
 
-use crate::carry::carry;
 use crate::channel::Channel;
+use crate::relay::relay;
 use socket2::Socket;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,7 +23,7 @@ pub(crate) fn serve(channel: &Channel, mut command: Command) -> io::Result<()> {
     // connection.
     command.process_group(0);
     if channel.is_secure() {
-        return carry(channel, command);
+        return relay(channel, command);
     }
     let end = || channel.stream().try_clone().map(|stream| Stdio::from(OwnedFd::from(stream)));
     let mut child = command.stdin(end()?).stdout(end()?).spawn()?;

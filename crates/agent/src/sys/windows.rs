@@ -1,7 +1,7 @@
 //! Windows: a socket cannot be standard input, so pipes carry every connection's data.
 
-use crate::carry::carry;
 use crate::channel::Channel;
+use crate::relay::relay;
 use socket2::Socket;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -38,7 +38,7 @@ pub(crate) fn serve(channel: &Channel, mut command: Command) -> io::Result<()> {
     // The process does not receive Ctrl-C from the terminal: the listening agent does, and then closes the
     // connection.
     command.creation_flags(CREATE_NEW_PROCESS_GROUP);
-    carry(channel, command)
+    relay(channel, command)
 }
 
 /// How to open a file for its owner. Who may read it is what its folder says.

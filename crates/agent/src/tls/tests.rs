@@ -14,7 +14,7 @@ fn streams() -> (TcpStream, TcpStream) {
 }
 
 /// What a coordinator that wants this fingerprint gets from an agent.
-fn meet(agent: &Identity, wanted: Fingerprint) -> (Result<Channel, TlsError>, Result<Channel, TlsError>) {
+fn connect(agent: &Identity, wanted: Fingerprint) -> (Result<Channel, TlsError>, Result<Channel, TlsError>) {
     let (there, here) = streams();
     let deadline = Instant::now() + LIMIT;
     thread::scope(|scope| {
@@ -27,9 +27,9 @@ fn meet(agent: &Identity, wanted: Fingerprint) -> (Result<Channel, TlsError>, Re
 #[test]
 fn a_session_is_with_the_agent_of_the_fingerprint_and_carries_both_ways_at_once() {
     let (own, other) = (Identity::generate(), Identity::generate());
-    let (accepted, secured) = meet(&own, other.fingerprint);
+    let (accepted, secured) = connect(&own, other.fingerprint);
     assert!(matches!(secured.unwrap_err(), TlsError::OtherKey) && accepted.is_err());
-    let (accepted, secured) = meet(&own, own.fingerprint);
+    let (accepted, secured) = connect(&own, own.fingerprint);
     let (agent, coordinator) = (accepted.unwrap(), secured.unwrap());
     assert!(agent.is_secure());
     assert_eq!(agent.binding().unwrap(), coordinator.binding().unwrap());

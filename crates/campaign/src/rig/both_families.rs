@@ -44,7 +44,7 @@ impl BothFamilies {
     ) -> Result<Self, AgentError> {
         let agents = if reverse { [there, here] } else { [here, there] };
         let systems = Systems([System::Namespace, System::Namespace]);
-        let ends = HostPair::greet(&systems, &Services::default(), agents)?;
+        let ends = HostPair::handshake(&systems, &Services::default(), agents)?;
         Ok(BothFamilies { ends, name, ways, reverse })
     }
 }

@@ -54,7 +54,7 @@ impl DirectRig {
             Some(_) => Steers::Both,
             None => Steers::Senders,
         };
-        let ends = HostPair::meet(systems, services, streams, interrupted)?;
+        let ends = HostPair::connect(systems, services, streams, interrupted)?;
         Ok(DirectRig { ends, testbed: Box::new(testbed), steers, ticks: [None, None] })
     }
 

@@ -39,7 +39,7 @@ impl HostPair {
     ///
     /// # Errors
     /// When an agent does not answer.
-    pub(crate) fn meet(
+    pub(crate) fn connect(
         systems: &Systems,
         services: &Services,
         [sender, receiver]: [Streams; 2],
@@ -47,21 +47,21 @@ impl HostPair {
     ) -> Result<Self, AgentError> {
         let [of_sender, of_receiver] = names(systems, services);
         let client = |name, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
-        HostPair::greet(systems, services, [client(of_sender, sender), client(of_receiver, receiver)])
+        HostPair::handshake(systems, services, [client(of_sender, sender), client(of_receiver, receiver)])
     }
 
     /// Sends hello to both agents.
     ///
     /// # Errors
     /// When an agent does not answer.
-    pub(crate) fn greet(
+    pub(crate) fn handshake(
         systems: &Systems,
         services: &Services,
         [sender, receiver]: [AgentClient; 2],
     ) -> Result<Self, AgentError> {
         let (systems, services) = (systems.clone(), services.clone());
         let mut pair = HostPair { systems, services, sender, receiver, facts: Vec::new(), compared: None };
-        pair.see_alive()?;
+        pair.ensure_alive()?;
         Ok(pair)
     }
 
@@ -69,7 +69,7 @@ impl HostPair {
     ///
     /// # Errors
     /// When one is not.
-    pub(crate) fn see_alive(&mut self) -> Result<(), AgentError> {
+    pub(crate) fn ensure_alive(&mut self) -> Result<(), AgentError> {
         self.sender.hello()?;
         self.receiver.hello()
     }

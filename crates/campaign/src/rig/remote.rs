@@ -34,7 +34,7 @@ impl RemoteRig {
         [sender, receiver]: [Reached; 2],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, CampaignError> {
-        let ends = HostPair::meet(systems, services, [sender.1, receiver.1], interrupted)?;
+        let ends = HostPair::connect(systems, services, [sender.1, receiver.1], interrupted)?;
         Ok(RemoteRig { machines: [sender.0, receiver.0], ends, before: [None, None] })
     }
 

@@ -48,7 +48,7 @@ impl RoutedRig {
         routers.iter_mut().try_for_each(AgentClient::hello)?;
         let agents =
             [client(Node::Sender, &clients.0[0], sender), client(Node::Receiver, &clients.0[1], receiver)];
-        let ends = HostPair::greet(&clients, &Services::default(), agents)?;
+        let ends = HostPair::handshake(&clients, &Services::default(), agents)?;
         Ok(RoutedRig { source, routers, ends, before: None })
     }
 

@@ -62,7 +62,7 @@ impl WifiRig {
         let mut access_point = AgentClient::new(ACCESS_POINT, read, write, interrupted);
         access_point.hello()?;
         let (systems, services) = (Systems::NAMESPACES, Services::default());
-        let mut ends = HostPair::meet(&systems, &services, [sender, receiver], interrupted)?;
+        let mut ends = HostPair::connect(&systems, &services, [sender, receiver], interrupted)?;
         if network.is_virtual() {
             access_point.be_patient(PATIENCE);
             ends.agents().into_iter().for_each(|agent| agent.be_patient(PATIENCE));

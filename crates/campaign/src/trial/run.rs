@@ -39,7 +39,7 @@ pub(crate) fn run(
     if !runs.iter().all(RunRecord::is_valid) {
         // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
         // and can be repeated.
-        rigs.iter_mut().try_for_each(|rig| rig.ends_mut().see_alive())?;
+        rigs.iter_mut().try_for_each(|rig| rig.ends_mut().ensure_alive())?;
     }
     Ok(runs)
 }
@@ -90,7 +90,7 @@ fn configured(
     configure: impl FnOnce(&mut dyn Rig) -> Result<(), TestbedError>,
 ) -> Result<(), CampaignError> {
     if let Err(error) = configure(rig) {
-        rig.ends_mut().see_alive()?;
+        rig.ends_mut().ensure_alive()?;
         return Err(error.into());
     }
     Ok(())

@@ -46,6 +46,6 @@ pub(crate) fn agent(command: &AgentCommand) -> Result<(), Failure> {
                 Failure::new(OTHER, format!("could not listen on {at}: {reason}{advice}"))
             })
         }
-        _ => Ok(stacklab_agent::run(options, &AGENT)?),
+        _ => stacklab_agent::run(options, &AGENT).map_err(|reason| Failure::new(OTHER, reason)),
     }
 }

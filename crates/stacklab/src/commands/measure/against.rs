@@ -27,7 +27,7 @@ pub(super) fn against(
 ) -> Result<(), Failure> {
     // Wrong options are found before a host is asked.
     study_text(common, request, baseline, Arms::Interleaved)?;
-    let (rig, _local) = meet(common, interrupted)?;
+    let (rig, _local) = connect(common, interrupted)?;
     let mut rigs = Rigs::of_one(rig);
     let arms = slow::arms(common, request, baseline, &mut rigs)?;
     let comparison = Comparison::new(common, study_text(common, request, baseline, arms)?)?;
@@ -40,7 +40,7 @@ pub(super) fn against(
 }
 
 /// This host and the other one, over both families, with the agent's process on this host.
-fn meet(
+fn connect(
     common: &CommonOptions,
     interrupted: &'static AtomicBool,
 ) -> Result<(BothFamilies, AgentProcess), Failure> {

@@ -4,8 +4,8 @@ use crate::commands::measure::options::CommonOptions;
 use crate::failure::Failure;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_agent::advice::connect_advice;
+use stacklab_agent::auth::{AuthError, handshake, show_address};
 use stacklab_agent::channel::Channel;
-use stacklab_agent::greeting::{GreetingError, greet, show_address};
 use stacklab_agent::key::Key;
 use stacklab_agent::tls;
 use stacklab_campaign::rig::agent_process::AgentProcess;
@@ -23,10 +23,10 @@ use std::time::{Duration, Instant};
 
 /// Time limit for opening the control connection to an agent's host.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How often an agent is greeted whose greeting is cut short.
-const GREETINGS: u32 = 2;
-/// Time limit for an agent's greeting.
-const GREETING_LIMIT: Duration = Duration::from_secs(10);
+/// Handshakes that are tried when one is cut short.
+const HANDSHAKES: u32 = 2;
+/// Time limit for an agent's handshake.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
 /// One end: its agent and its host's facts.
 pub(super) struct End {
@@ -59,7 +59,10 @@ impl AgentPair {
     ///
     /// # Errors
     /// When HOST has no such address, no free agent listens there, or no agent can be started here.
-    pub(super) fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
+    pub(super) fn connect(
+        options: &CommonOptions,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, Failure> {
         let (mut agent, there) = reach(options, &[], interrupted)?;
         let met = Instant::now();
         let route = route::route_to(&there.address, options.from.as_ref()).map_err(Failure::unreachable)?;
@@ -86,9 +89,9 @@ pub(super) fn reach(
     let (host, port) = (&options.host, options.port());
     let mut key = Key::given(options.key_file.as_deref()).map_err(Failure::usage)?;
     // With --tls nothing is said in plain.
-    let channel = |stream: TcpStream| -> Result<Channel, GreetingError> {
+    let channel = |stream: TcpStream| -> Result<Channel, AuthError> {
         match options.tls {
-            Some(fingerprint) => Ok(tls::secure(stream, fingerprint, Instant::now() + GREETING_LIMIT)?),
+            Some(fingerprint) => Ok(tls::secure(stream, fingerprint, Instant::now() + HANDSHAKE_LIMIT)?),
             None => Ok(stream.into()),
         }
     };
@@ -108,7 +111,7 @@ pub(super) fn reach(
                     &mut key,
                     other,
                     || channel(connect(other, None)?),
-                    |channel, key| show_address(channel, key, GREETING_LIMIT),
+                    |channel, key| show_address(channel, key, HANDSHAKE_LIMIT),
                 )?
                 .0,
             );
@@ -117,7 +120,7 @@ pub(super) fn reach(
         let mut first = Some(stream).filter(|_| tickets.is_empty());
         let again = || channel(first.take().map_or_else(|| connect(&address, options.from.as_ref()), Ok)?);
         let ((), channel) = asking(&mut key, &address, again, |channel, key| {
-            greet(channel, key, tickets.clone(), GREETING_LIMIT)
+            handshake(channel, key, tickets.clone(), HANDSHAKE_LIMIT)
         })?;
         // TCP_NODELAY: a request is sent at once.
         let output = BufWriter::new(channel.clone());
@@ -152,22 +155,22 @@ pub(super) fn unreachable(
 fn asking<T>(
     key: &mut Option<Key>,
     there: &AgentAddress,
-    mut connect: impl FnMut() -> Result<Channel, GreetingError>,
-    mut speak: impl FnMut(&Channel, Option<&Key>) -> Result<T, GreetingError>,
+    mut connect: impl FnMut() -> Result<Channel, AuthError>,
+    mut speak: impl FnMut(&Channel, Option<&Key>) -> Result<T, AuthError>,
 ) -> Result<(T, Channel), Failure> {
-    let mut once = |key: Option<&Key>| -> Result<(T, Channel), GreetingError> {
-        let mut spoken = Err(GreetingError::CutShort);
-        for _ in 0..GREETINGS {
+    let mut once = |key: Option<&Key>| -> Result<(T, Channel), AuthError> {
+        let mut spoken = Err(AuthError::CutShort);
+        for _ in 0..HANDSHAKES {
             let channel = connect()?;
             spoken = speak(&channel, key).map(|spoken| (spoken, channel));
-            if !matches!(spoken, Err(GreetingError::CutShort)) {
+            if !matches!(spoken, Err(AuthError::CutShort)) {
                 break;
             }
         }
         spoken
     };
     let spoken = match once(key.as_ref()) {
-        Err(GreetingError::NoKey) if std::io::stdin().is_terminal() => {
+        Err(AuthError::NoKey) if std::io::stdin().is_terminal() => {
             let typed = rpassword::prompt_password(format!("Key of the agent on {there}: "))
                 .map_err(Failure::step("prompt for the agent's key"))?;
             *key = Some(Key::of(&typed, "the answer").map_err(Failure::usage)?);
@@ -176,7 +179,7 @@ fn asking<T>(
         spoken => spoken,
     };
     spoken.map_err(|error| match error {
-        GreetingError::NoAgent => no_agent(there),
+        AuthError::NoAgent => no_agent(there),
         error => Failure::unreachable(format!("could not use the agent on {there}: {error}")),
     })
 }

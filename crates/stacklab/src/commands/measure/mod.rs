@@ -47,7 +47,7 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     if let Some(baseline) = common.against {
         return against(common, &request, baseline, interrupted);
     }
-    let mut pair = AgentPair::meet(common, interrupted)?;
+    let mut pair = AgentPair::connect(common, interrupted)?;
     pair.here.agent.keep_figures();
     pair.there.agent.keep_figures();
     let shared = one_machine(&pair.here.facts, &pair.there.facts);

@@ -13,13 +13,9 @@
 //! With TLS all this is inside the session. The proofs cover a secret of the session (tls-exporter, RFC 9266), not the
 //! agent's fingerprint. So they also protect against a man in the middle who has stolen the agent's TLS key.
 
-mod error;
-
-pub use error::GreetingError;
-
 use crate::channel::{Channel, LONGEST, wait_until};
 use crate::key::{Key, challenge};
-use error::not_an_agent;
+use crate::tls::TlsError;
 use serde::{Deserialize, Serialize};
 use stacklab_traffic::host::zone::ScopedAddr;
 use stacklab_traffic::protocol::printable_text;
@@ -54,9 +50,6 @@ pub struct AddressPair {
 
 impl AddressPair {
     /// The addresses of a connection.
-    ///
-    /// # Errors
-    /// If it has ended.
     pub fn of(stream: &TcpStream) -> io::Result<Self> {
         Ok(AddressPair { peer: stream.peer_addr()?.into(), local: stream.local_addr()?.into() })
     }
@@ -111,15 +104,6 @@ pub(crate) enum Purpose {
     Address,
 }
 
-impl Purpose {
-    fn name(self) -> &'static str {
-        match self {
-            Purpose::Measure => "measure",
-            Purpose::Address => "address",
-        }
-    }
-}
-
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Welcome {
@@ -157,9 +141,6 @@ pub struct Admitted {
 
 impl Admitted {
     /// Proves to the coordinator that this is its agent.
-    ///
-    /// # Errors
-    /// If it has gone.
     pub fn welcome(&self, channel: &Channel) -> io::Result<()> {
         channel.say(&Welcome::Proof(self.proof.clone()))?;
         channel.unlimited()
@@ -174,9 +155,6 @@ impl Gate {
     }
 
     /// Hears a coordinator within the limit. `None`: it is not served, or only wanted a ticket, and knows it.
-    ///
-    /// # Errors
-    /// The connection's.
     pub fn admit(&self, channel: &Channel, limit: Duration) -> io::Result<Option<Admitted>> {
         let refused = |reason: String| Self::refuse(channel, reason).map(|()| None);
         let deadline = Instant::now() + limit;
@@ -238,9 +216,6 @@ impl Gate {
     }
 
     /// Tells a coordinator, instead of or after its welcome, why it is not served.
-    ///
-    /// # Errors
-    /// If it has gone.
     pub fn refuse(channel: &Channel, reason: String) -> io::Result<()> {
         channel.say(&Welcome::Refused(reason))?;
         channel.finish()?;
@@ -248,17 +223,15 @@ impl Gate {
         let deadline = Instant::now() + REFUSAL_LIMIT;
         let mut rest = [0; LONGEST];
         let mut stream = channel.stream();
-        loop {
-            if wait_until(stream, deadline).is_err() {
-                return Ok(());
-            }
+        while wait_until(stream, deadline).is_ok() {
             match stream.read(&mut rest) {
                 // It has heard, or gone.
-                Ok(0) => return Ok(()),
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Ok(()),
+                Ok(0) => break,
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
                 _ => {}
             }
         }
+        Ok(())
     }
 
     fn ticket(&self, addresses: AddressPair) -> Ticket {
@@ -277,25 +250,19 @@ impl Gate {
     }
 }
 
-/// Greets an agent to measure with it. `tickets` are of this coordinator's other addresses.
-///
-/// # Errors
-/// Why the agent is not used.
-pub fn greet(
+/// Authenticates to an agent to measure with it. `tickets` are of this coordinator's other addresses.
+pub fn handshake(
     channel: &Channel,
     key: Option<&Key>,
     tickets: Vec<Ticket>,
     limit: Duration,
-) -> Result<(), GreetingError> {
+) -> Result<(), AuthError> {
     exchange(channel, key, Purpose::Measure, tickets, limit).map(drop)
 }
 
 /// Shows an agent that this coordinator has the connection's address.
-///
-/// # Errors
-/// As [`greet`].
-pub fn show_address(channel: &Channel, key: Option<&Key>, limit: Duration) -> Result<Ticket, GreetingError> {
-    exchange(channel, key, Purpose::Address, Vec::new(), limit)?.ok_or(GreetingError::NoAgent)
+pub fn show_address(channel: &Channel, key: Option<&Key>, limit: Duration) -> Result<Ticket, AuthError> {
+    exchange(channel, key, Purpose::Address, Vec::new(), limit)?.ok_or(AuthError::NoAgent)
 }
 
 fn exchange(
@@ -304,43 +271,43 @@ fn exchange(
     purpose: Purpose,
     tickets: Vec<Ticket>,
     limit: Duration,
-) -> Result<Option<Ticket>, GreetingError> {
+) -> Result<Option<Ticket>, AuthError> {
     let deadline = Instant::now() + limit;
     let (own, binding) = (challenge(), channel.binding()?);
     channel.say(&Hello { stacklab: VERSION, challenge: own.clone() }).map_err(not_an_agent)?;
     let theirs = match channel.hear(deadline).map_err(not_an_agent)? {
         First::Challenge(challenge) => challenge,
-        First::Refused { refused } if refused == LATE => return Err(GreetingError::CutShort),
-        First::Refused { refused } => return Err(GreetingError::Refused(printable_text(&refused))),
+        First::Refused { refused } if refused == LATE => return Err(AuthError::CutShort),
+        First::Refused { refused } => return Err(AuthError::Refused(printable_text(&refused))),
     };
     if theirs.stacklab_agent != VERSION {
-        return Err(GreetingError::Refused(format!(
+        return Err(AuthError::Refused(format!(
             "it speaks handshake version {}, this program {VERSION}: install the same stacklab on both",
             theirs.stacklab_agent
         )));
     }
     match (key, theirs.open) {
-        (Some(_), true) => return Err(GreetingError::Open),
-        (None, false) => return Err(GreetingError::NoKey),
+        (Some(_), true) => return Err(AuthError::Open),
+        (None, false) => return Err(AuthError::NoKey),
         _ => {}
     }
     let proof = key.map(|key| key.proof(&proved(COORDINATOR, purpose, [&theirs.challenge, &own], &binding)));
     channel.say(&Response { proof, purpose, tickets })?;
     let welcome = channel.hear(deadline).map_err(|error| match not_an_agent(error) {
-        // It has greeted as an agent.
-        GreetingError::NoAgent => GreetingError::CutShort,
+        // It began as an agent.
+        AuthError::NoAgent => AuthError::CutShort,
         error => error,
     })?;
     let (proof, ticket) = match welcome {
-        Welcome::Refused(reason) if reason == LATE => return Err(GreetingError::CutShort),
-        Welcome::Refused(reason) => return Err(GreetingError::Refused(printable_text(&reason))),
+        Welcome::Refused(reason) if reason == LATE => return Err(AuthError::CutShort),
+        Welcome::Refused(reason) => return Err(AuthError::Refused(printable_text(&reason))),
         Welcome::Proof(proof) => (proof, None),
         Welcome::Ticket { proof, ticket } => (proof, Some(ticket)),
     };
     if let Some(key) = key {
         let parts = proved(AGENT, purpose, [&own, &theirs.challenge], &binding);
         if !proof.is_some_and(|proof| key.is_proved(&parts, &proof)) {
-            return Err(GreetingError::Unproved);
+            return Err(AuthError::Unproved);
         }
     }
     channel.unlimited()?;
@@ -349,7 +316,8 @@ fn exchange(
 
 /// What an end proves: its role, for this purpose, by the other's challenge and then its own, in this TLS session.
 fn proved(role: &str, purpose: Purpose, [asked, own]: [&String; 2], binding: &str) -> [String; 6] {
-    [role, &VERSION.to_string(), purpose.name(), asked, own, binding].map(str::to_owned)
+    let purpose = if purpose == Purpose::Measure { "measure" } else { "address" };
+    [role, &VERSION.to_string(), purpose, asked, own, binding].map(str::to_owned)
 }
 
 /// What a peer says, or why it is refused: it says something else, or nothing in time.
@@ -359,6 +327,63 @@ fn understood<T>(heard: io::Result<T>) -> io::Result<Result<T, &'static str>> {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Err(NO_COORDINATOR)),
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(Err(LATE)),
         Err(error) => Err(error),
+    }
+}
+
+/// Why an agent does not serve this coordinator.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// What listens there does not speak as an agent.
+    #[error("it is not a stacklab agent")]
+    NoAgent,
+    /// The agent spoke, and the rest of the handshake did not get through.
+    #[error(
+        "the handshake was cut short: the path loses packets or is too slow, or the agent ended; try again"
+    )]
+    CutShort,
+    /// The agent wants a key, and there is none.
+    #[error(
+        "the agent requires its key, which it printed at its start: pass it in a file with --key-file, or as {}",
+        crate::key::VARIABLE
+    )]
+    NoKey,
+    /// The agent is open, and a key was given.
+    #[error(
+        "the agent is open and cannot prove that it has this key: leave the key out, or start the agent without --no-auth"
+    )]
+    Open,
+    /// The agent did not prove that it knows the key.
+    #[error("it does not know the key: another program listens there")]
+    Unproved,
+    /// The agent says why it refuses.
+    #[error("it refuses: {0}")]
+    Refused(String),
+    /// It answers in plain and TLS was asked for, or its TLS key is another.
+    #[error("{0}")]
+    Tls(TlsError),
+    /// The connection ended.
+    #[error("{0}")]
+    Connection(#[from] io::Error),
+}
+
+impl From<TlsError> for AuthError {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::Connection(error) => not_an_agent(error),
+            error => AuthError::Tls(error),
+        }
+    }
+}
+
+/// The error for an agent that does not speak.
+fn not_an_agent(error: io::Error) -> AuthError {
+    match error.kind() {
+        io::ErrorKind::InvalidData
+        | io::ErrorKind::TimedOut
+        | io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe => AuthError::NoAgent,
+        _ => AuthError::Connection(error),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Greetings over real connections: right, wrong, replayed, forged, silent.
+//! Handshakes over real connections: right, wrong, replayed, forged, silent.
 
 use super::*;
 use crate::tls::{Identity, secure};
@@ -32,15 +32,15 @@ fn session(identity: &Identity) -> (Channel, Channel) {
 }
 
 /// What the agent thinks of a coordinator with this key, and the other way round.
-fn meet(
+fn connect(
     gate: &Gate,
     key: Option<&Key>,
     tickets: Vec<Ticket>,
 ) -> (Option<Vec<AddressPair>>, Result<(), String>) {
-    meet_over(connection(), gate, key, tickets)
+    connect_over(connection(), gate, key, tickets)
 }
 
-fn meet_over(
+fn connect_over(
     (agent, coordinator): (Channel, Channel),
     gate: &Gate,
     key: Option<&Key>,
@@ -52,9 +52,9 @@ fn meet_over(
             admitted.welcome(&agent).unwrap();
             Some(admitted.addresses)
         });
-        let greeted = greet(&coordinator, key, tickets, LIMIT).map_err(|error| error.to_string());
+        let done = handshake(&coordinator, key, tickets, LIMIT).map_err(|error| error.to_string());
         drop(coordinator);
-        (admitted.join().unwrap(), greeted)
+        (admitted.join().unwrap(), done)
     })
 }
 
@@ -62,22 +62,22 @@ fn meet_over(
 fn both_prove_that_they_know_the_key_and_nobody_else_is_served() {
     let (key, other) = (Key::generate(), Key::generate());
     let gate = Gate::new(Some(key.clone()));
-    let (admitted, greeted) = meet(&gate, Some(&key), Vec::new());
+    let (admitted, done) = connect(&gate, Some(&key), Vec::new());
     let local: ScopedAddr = "127.0.0.1".parse().unwrap();
     assert_eq!(admitted, Some(vec![AddressPair { peer: local.clone(), local }]));
-    assert_eq!(greeted, Ok(()));
-    let (admitted, greeted) = meet(&gate, Some(&other), Vec::new());
-    assert!(admitted.is_none() && greeted.unwrap_err().contains("the key is not this agent's"));
-    let (admitted, greeted) = meet(&gate, None, Vec::new());
-    assert!(admitted.is_none() && greeted.unwrap_err().contains("STACKLAB_KEY"));
+    assert_eq!(done, Ok(()));
+    let (admitted, done) = connect(&gate, Some(&other), Vec::new());
+    assert!(admitted.is_none() && done.unwrap_err().contains("the key is not this agent's"));
+    let (admitted, done) = connect(&gate, None, Vec::new());
+    assert!(admitted.is_none() && done.unwrap_err().contains("STACKLAB_KEY"));
     let open = Gate::new(None);
-    assert!(matches!(meet(&open, None, Vec::new()), (Some(_), Ok(()))));
+    assert!(matches!(connect(&open, None, Vec::new()), (Some(_), Ok(()))));
     // No downgrade: whoever pretends to be open is not the agent of this key.
-    assert!(meet(&open, Some(&key), Vec::new()).1.unwrap_err().contains("the agent is open"));
+    assert!(connect(&open, Some(&key), Vec::new()).1.unwrap_err().contains("the agent is open"));
 }
 
 #[test]
-fn what_was_heard_of_one_greeting_opens_no_other() {
+fn a_replayed_handshake_opens_nothing() {
     let key = Key::generate();
     let gate = Gate::new(Some(key.clone()));
     let own = challenge();
@@ -134,9 +134,9 @@ fn impostor(
                 let _ = agent.say(&answer(&hello, &response));
             }
         });
-        let greeted = greet(&coordinator, Some(key), Vec::new(), LIMIT).map_err(|error| error.to_string());
+        let done = handshake(&coordinator, Some(key), Vec::new(), LIMIT).map_err(|error| error.to_string());
         drop(coordinator);
-        greeted
+        done
     })
 }
 
@@ -161,7 +161,7 @@ fn whoever_listens_in_the_agents_place_has_to_know_the_key() {
     assert_eq!(said, "it refuses: \u{fffd}]0;title\u{fffd}");
     let (agent, coordinator) = connection();
     agent.say(&Welcome::Refused("a\rb".to_owned())).unwrap();
-    let said = greet(&coordinator, Some(&key), Vec::new(), LIMIT).unwrap_err().to_string();
+    let said = handshake(&coordinator, Some(&key), Vec::new(), LIMIT).unwrap_err().to_string();
     assert_eq!(said, "it refuses: a\u{fffd}b");
 }
 
@@ -169,16 +169,16 @@ fn whoever_listens_in_the_agents_place_has_to_know_the_key() {
 fn a_proof_is_good_in_one_tls_session_only() {
     let (key, identity) = (Key::generate(), Identity::generate());
     let gate = Gate::new(Some(key.clone()));
-    let (admitted, greeted) = meet_over(session(&identity), &gate, Some(&key), Vec::new());
-    assert!(admitted.is_some() && greeted.is_ok(), "{greeted:?}");
+    let (admitted, done) = connect_over(session(&identity), &gate, Some(&key), Vec::new());
+    assert!(admitted.is_some() && done.is_ok(), "{done:?}");
     // Whoever has the agent's TLS key, stands between and passes on all that both say.
     let ((between, coordinator), (agent, onward)) = (session(&identity), session(&identity));
     let (mut towards, mut back) = ((between.clone(), onward.clone()), (onward, between));
     thread::scope(|scope| {
         scope.spawn(move || io::copy(&mut towards.0, &mut towards.1));
         scope.spawn(move || io::copy(&mut back.0, &mut back.1));
-        let (admitted, greeted) = meet_over((agent, coordinator), &gate, Some(&key), Vec::new());
-        assert!(admitted.is_none() && greeted.unwrap_err().contains("the key is not this agent's"));
+        let (admitted, done) = connect_over((agent, coordinator), &gate, Some(&key), Vec::new());
+        assert!(admitted.is_none() && done.unwrap_err().contains("the key is not this agent's"));
     });
 }
 
@@ -199,9 +199,9 @@ fn a_ticket_shows_an_address_and_cannot_be_made_up() {
     let forged = Ticket { addresses: victim.clone(), ..ticket.clone() };
     let late = Ticket { until_s: ticket.until_s + 1, ..ticket.clone() };
     let other = Gate::new(Some(key.clone())).ticket(victim);
-    let (admitted, _) = meet(&gate, Some(&key), vec![forged, late, other, ticket.clone()]);
+    let (admitted, _) = connect(&gate, Some(&key), vec![forged, late, other, ticket.clone()]);
     assert_eq!(admitted.unwrap(), [ticket.addresses.clone(), ticket.addresses.clone()]);
-    let (admitted, _) = meet(&gate, Some(&key), vec![ticket; 2 * MOST_TICKETS]);
+    let (admitted, _) = connect(&gate, Some(&key), vec![ticket; 2 * MOST_TICKETS]);
     assert_eq!(admitted.unwrap().len(), 1 + MOST_TICKETS);
 }
 
@@ -216,7 +216,7 @@ fn a_ticket_expires() {
     let ticket = gate.ticket(shown.clone());
     let admitted = |now: u64| {
         SECONDS.store(now, Ordering::Relaxed);
-        meet(&gate, Some(&key), vec![ticket.clone()]).0.unwrap()
+        connect(&gate, Some(&key), vec![ticket.clone()]).0.unwrap()
     };
     let own = AddressPair { peer: here.clone(), local: here };
     assert_eq!(admitted(1000 + TICKET_SECONDS), [own.clone(), shown]);

@@ -11,7 +11,7 @@ use std::thread;
 ///
 /// # Errors
 /// If the process cannot be started.
-pub(crate) fn carry(channel: &Channel, mut command: Command) -> io::Result<()> {
+pub(crate) fn relay(channel: &Channel, mut command: Command) -> io::Result<()> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let (Some(mut requests), Some(mut answers)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("the process has no pipes"));
