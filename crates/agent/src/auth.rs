@@ -98,7 +98,6 @@ pub(crate) struct Response {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Purpose {
-    /// To measure.
     Measure,
     /// To show that the coordinator has this address.
     Address,
@@ -118,7 +117,6 @@ pub(crate) enum Judged {
     Refused(String),
     /// It only wanted a ticket, and this answers it.
     Shown(Welcome),
-    /// It is served.
     Admitted(Admitted),
 }
 

@@ -26,7 +26,6 @@ pub struct Channel {
 }
 
 impl From<TcpStream> for Channel {
-    /// The connection in plain.
     fn from(stream: TcpStream) -> Self {
         Channel { stream: Arc::new(stream), session: None }
     }

@@ -127,7 +127,6 @@ fn announcement(place: &ListenAddress, bound: SocketAddr, tls: bool) -> String {
 }
 
 struct Agent {
-    /// Lets coordinators in.
     gate: Gate,
     /// Its TLS key, without which it speaks in plain.
     identity: Option<Identity>,
@@ -139,7 +138,6 @@ struct Agent {
     served: Mutex<Option<TcpStream>>,
     /// Notified when no coordinator is being served any more.
     free: Condvar,
-    /// Number of connections of each network.
     connections: Mutex<HashMap<ScopedAddr, usize>>,
     /// Whether a coordinator was served and has gone.
     done: AtomicBool,

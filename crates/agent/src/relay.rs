@@ -8,9 +8,6 @@ use std::sync::mpsc;
 use std::thread;
 
 /// Serves a connection by a process until either ends.
-///
-/// # Errors
-/// If the process cannot be started.
 pub(crate) fn relay(channel: &Channel, mut command: Command) -> io::Result<()> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let (Some(mut requests), Some(mut answers)) = (child.stdin.take(), child.stdout.take()) else {

@@ -1,5 +1,6 @@
 //! Why a file cannot be read, and where.
 
+use crate::value::MOST_TESTS;
 use stacklab_model::printable_text;
 use std::fmt;
 
@@ -30,17 +31,21 @@ pub struct ImportError {
 
 impl ImportError {
     /// At a place. Reasons quote the file, which is anybody's.
-    pub(super) fn new(at: At, reason: String) -> Self {
-        ImportError { at, reason: printable_text(&reason) }
+    pub(super) fn new(at: At, reason: impl AsRef<str>) -> Self {
+        ImportError { at, reason: printable_text(reason.as_ref()) }
     }
 
-    /// Of the whole file.
-    pub(super) fn of_file(reason: String) -> Self {
+    pub(super) fn of_file(reason: impl AsRef<str>) -> Self {
         ImportError::new(At::File, reason)
     }
 
+    /// If a file has more tests than are read.
+    pub(super) fn too_many(count: usize, line: usize) -> Result<(), Self> {
+        if count < MOST_TESTS { Ok(()) } else { Err(ImportError::of_line(line, "there are too many tests")) }
+    }
+
     /// In a line, counted from 0.
-    pub(super) fn of_line(line: usize, reason: String) -> Self {
+    pub(super) fn of_line(line: usize, reason: impl AsRef<str>) -> Self {
         ImportError::new(At::Line(line + 1), reason)
     }
 }

@@ -1,5 +1,9 @@
 //! What is in a result file.
 
+use crate::error::ImportError;
+use crate::formats::{
+    atlas, csv, ditg, flent, iperf_csv, iperf_text, iperf3_json, iperf3_text, irtt, netperf,
+};
 use crate::test::ToolTest;
 use stacklab_model::RunRecord;
 
@@ -28,49 +32,39 @@ pub enum Format {
     Csv,
 }
 
-impl Format {
-    /// All of them.
-    pub const ALL: [Format; 10] = [
-        Format::Iperf3,
-        Format::Iperf3Text,
-        Format::IperfCsv,
-        Format::IperfText,
-        Format::Netperf,
-        Format::Ditg,
-        Format::Flent,
-        Format::Irtt,
-        Format::Atlas,
-        Format::Csv,
-    ];
+/// Each format with its name on the command line, the tool that writes it, and its reader.
+type Entry = (Format, &'static str, &'static str, fn(&str) -> Result<ToolFile, ImportError>);
+const TABLE: [Entry; 10] = [
+    (Format::Iperf3, "iperf3", "iperf3", iperf3_json::read),
+    (Format::Iperf3Text, "iperf3-text", "iperf3", iperf3_text::read),
+    (Format::IperfCsv, "iperf-csv", "iperf", iperf_csv::read),
+    (Format::IperfText, "iperf-text", "iperf", iperf_text::read),
+    (Format::Netperf, "netperf", "netperf", netperf::read),
+    (Format::Ditg, "ditg", "D-ITG", ditg::read),
+    (Format::Flent, "flent", "flent", flent::read),
+    (Format::Irtt, "irtt", "irtt", irtt::read),
+    (Format::Atlas, "atlas", "RIPE Atlas", atlas::read),
+    (Format::Csv, "csv", "stacklab", csv::read),
+];
 
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Iperf3 => "iperf3",
-            Format::Iperf3Text => "iperf3-text",
-            Format::IperfCsv => "iperf-csv",
-            Format::IperfText => "iperf-text",
-            Format::Netperf => "netperf",
-            Format::Ditg => "ditg",
-            Format::Flent => "flent",
-            Format::Irtt => "irtt",
-            Format::Atlas => "atlas",
-            Format::Csv => "csv",
-        }
+impl Format {
+    /// Every name on the command line.
+    pub fn names() -> [&'static str; 10] {
+        TABLE.map(|(_, name, ..)| name)
+    }
+
+    /// The format of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        TABLE.into_iter().find(|(_, known, ..)| *known == name).map(|(format, ..)| format)
     }
 
     /// The tool that writes it.
     pub fn tool(self) -> &'static str {
-        match self {
-            Format::Iperf3 | Format::Iperf3Text => "iperf3",
-            Format::IperfCsv | Format::IperfText => "iperf",
-            Format::Netperf => "netperf",
-            Format::Ditg => "D-ITG",
-            Format::Flent => "flent",
-            Format::Irtt => "irtt",
-            Format::Atlas => "RIPE Atlas",
-            Format::Csv => "stacklab",
-        }
+        TABLE[self as usize].2
+    }
+
+    pub(super) fn read(self, text: &str) -> Result<ToolFile, ImportError> {
+        TABLE[self as usize].3(text)
     }
 }
 
@@ -85,6 +79,17 @@ pub struct ToolFile {
     pub content: Content,
     /// What is in the file and in no test, and why: a sentence each.
     pub left_out: Vec<String>,
+}
+
+impl ToolFile {
+    pub(super) fn of_tests(
+        format: Format,
+        version: Option<String>,
+        tests: Vec<ToolTest>,
+        left_out: Vec<String>,
+    ) -> Result<Self, ImportError> {
+        Ok(ToolFile { format, version, content: Content::Tests(tests), left_out })
+    }
 }
 
 /// Tests of a file.

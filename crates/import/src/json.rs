@@ -17,20 +17,15 @@ const MOST_VALUES: usize = 1 << 20;
 pub(super) enum Node {
     /// Null, or what is not kept.
     Null,
-    /// True or false.
     Bool(bool),
-    /// A number.
     Number(f64),
-    /// A text.
     Text(String),
-    /// A list.
     List(Vec<Node>),
     /// An object. Names may be there more than once.
     Fields(Vec<(String, Node)>),
 }
 
 impl Node {
-    /// The first field of a name.
     pub(super) fn get(&self, name: &str) -> Option<&Node> {
         self.fields().iter().find(|(known, _)| known == name).map(|(_, node)| node)
     }
@@ -59,7 +54,6 @@ impl Node {
         self.number(name).filter(|number| *number >= 0.0)
     }
 
-    /// A text.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         if let Node::Text(text) = self.get(name)? { Some(text) } else { None }
     }
@@ -67,6 +61,21 @@ impl Node {
     /// Whether a field is true, or a number that is not 0.
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.number(name).is_some_and(|number| number != 0.0)
+    }
+}
+
+impl From<serde_json::Value> for Node {
+    fn from(value: serde_json::Value) -> Self {
+        match value {
+            serde_json::Value::Null => Node::Null,
+            serde_json::Value::Bool(on) => Node::Bool(on),
+            serde_json::Value::Number(number) => number.as_f64().map_or(Node::Null, Node::Number),
+            serde_json::Value::String(text) => Node::Text(text),
+            serde_json::Value::Array(items) => Node::List(items.into_iter().map(Node::from).collect()),
+            serde_json::Value::Object(fields) => {
+                Node::Fields(fields.into_iter().map(|(name, value)| (name, value.into())).collect())
+            }
+        }
     }
 }
 
@@ -81,10 +90,16 @@ pub(super) struct Documents {
     pub rows: usize,
 }
 
+impl Documents {
+    /// What is said of the lines beside the documents.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        self.beside.iter().map(|(_, line)| format!("a line outside the JSON: {line}")).collect()
+    }
+}
+
 /// Rows of a text: items of a list, or documents.
 #[derive(Debug)]
 pub(super) struct Rows {
-    /// The list's name.
     pub list: &'static str,
     /// How a document begins that is a row.
     pub document: Option<&'static str>,
@@ -93,18 +108,12 @@ pub(super) struct Rows {
 }
 
 /// The documents of a text, one after another, without fields of the names `dropped`.
-///
-/// # Errors
-/// Where it is not JSON.
 pub(super) fn documents(text: &str, dropped: &'static [&'static str]) -> Result<Documents, ImportError> {
     with_rows(text, dropped, &Rows { list: "", document: None, fields: &[] })
 }
 
 /// The documents of a text, as [`documents`] reads them. Rows are read briefly, and [`MOST_ROWS`] at most: of a longer
 /// list nothing is kept, and of more documents that are rows only the first ones and one more.
-///
-/// # Errors
-/// Where it is not JSON.
 pub(super) fn with_rows(
     text: &str,
     dropped: &'static [&'static str],
@@ -133,12 +142,8 @@ pub(super) fn with_rows(
                 found.beside.push((found.documents.len(), part.trim_end().to_owned()));
             }
         } else if !is_skipped {
-            let numbered = without_nan(part);
-            let mut reader = serde_json::Deserializer::from_str(&numbered);
             let only = if is_row { of_rows.fields } else { &[] };
-            let read = Seed { only, ..seed }.deserialize(&mut reader);
-            let node = read.and_then(|node| reader.end().map(|()| node));
-            found.documents.push(node.map_err(|error| placed(error, line))?);
+            found.documents.push(Seed { only, ..seed }.read(&without_nan(part), line)?);
         }
         line += newlines(part);
         rest = &rest[part.len()..];
@@ -146,16 +151,10 @@ pub(super) fn with_rows(
 }
 
 /// The one document of a text.
-///
-/// # Errors
-/// Where it is not JSON.
 pub(super) fn document(text: &str) -> Result<Node, ImportError> {
-    let left = Cell::new(MOST_VALUES);
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let (rows, list) = (Cell::new(0), Rows { list: "", document: None, fields: &[] });
-    let seed = Seed { left: &left, rows: &rows, dropped: &[], only: &[], list: &list };
-    let read = seed.deserialize(&mut reader);
-    read.and_then(|node| reader.end().map(|()| node)).map_err(|error| placed(error, 0))
+    let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(0));
+    let list = Rows { list: "", document: None, fields: &[] };
+    Seed { left: &left, rows: &rows, dropped: &[], only: &[], list: &list }.read(text, 0)
 }
 
 fn newlines(text: &str) -> usize {
@@ -184,19 +183,15 @@ fn object(text: &str) -> Option<usize> {
 
 /// The text with null for numbers that are none: old versions of iperf3 print 0/0 as they find it.
 fn without_nan(text: &str) -> Cow<'_, str> {
-    const NONE: [&str; 4] = ["-nan", "nan", "-inf", "inf"];
     if !text.contains("nan") && !text.contains("inf") {
         return Cow::Borrowed(text);
     }
     let mut result = Cow::Borrowed(text);
-    for none in NONE {
+    for none in [": -nan", ": nan", ": -inf", ": inf", ":-nan", ":nan", ":-inf", ":inf"] {
         for end in [",", "\n", "}", "\r"] {
-            let value = format!(": {none}{end}");
-            let tight = format!(":{none}{end}");
-            for found in [value, tight] {
-                if result.contains(&found) {
-                    result = Cow::Owned(result.replace(&found, &format!(": null{end}")));
-                }
+            let found = format!("{none}{end}");
+            if result.contains(&found) {
+                result = Cow::Owned(result.replace(&found, &format!(": null{end}")));
             }
         }
     }
@@ -217,7 +212,6 @@ fn placed(error: serde_json::Error, before: usize) -> ImportError {
 
 #[derive(Clone, Copy)]
 struct Seed<'a> {
-    /// How many more values are kept.
     left: &'a Cell<usize>,
     /// How many more rows of lists are kept.
     rows: &'a Cell<usize>,
@@ -260,6 +254,13 @@ impl<'de> Visitor<'de> for RowsSeed<'_> {
 }
 
 impl Seed<'_> {
+    /// Reads a text, which begins after this many lines.
+    fn read(self, text: &str, before: usize) -> Result<Node, ImportError> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let read = self.deserialize(&mut reader);
+        read.and_then(|node| reader.end().map(|()| node)).map_err(|error| placed(error, before))
+    }
+
     fn one<E: Error>(self, node: Node) -> Result<Node, E> {
         let left = self.left.get().checked_sub(1).ok_or_else(|| E::custom("it has too many values"))?;
         self.left.set(left);

@@ -2,7 +2,7 @@
 
 use crate::error::{At, ImportError};
 use crate::file::{Format, ToolFile};
-use crate::formats::{atlas, csv, ditg, flent, iperf, iperf3, irtt, netperf};
+use crate::formats::{iperf_csv, iperf3_text, netperf};
 use crate::value::MOST_BYTES;
 use std::borrow::Cow;
 use std::io::Read;
@@ -19,26 +19,15 @@ pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError
     let decoded = decoded(content.as_deref().unwrap_or(file))?;
     let text = decoded.as_ref();
     if text.trim().is_empty() {
-        return Err(ImportError::of_file("it is empty".to_owned()));
+        return Err(ImportError::of_file("it is empty"));
     }
     let unknown = || {
-        let names = Format::ALL.map(Format::name).join(", ");
+        let names = Format::names().join(", ");
         let kind = known_elsewhere(text);
         let kind = kind.unwrap_or_else(|| format!("unknown format: name one with --format ({names})"));
         ImportError::of_file(kind)
     };
-    match format.or_else(|| format_of(text)).ok_or_else(unknown)? {
-        Format::Iperf3 => iperf3::read_json(text),
-        Format::Iperf3Text => iperf3::read_text(text),
-        Format::IperfCsv => iperf::read_csv(text),
-        Format::IperfText => iperf::read_text(text),
-        Format::Netperf => netperf::read(text),
-        Format::Ditg => ditg::read(text),
-        Format::Flent => flent::read(text),
-        Format::Irtt => irtt::read(text),
-        Format::Atlas => atlas::read(text),
-        Format::Csv => csv::read(text),
-    }
+    format.or_else(|| format_of(text)).ok_or_else(unknown)?.read(text)
 }
 
 /// A file's text: UTF-8 or UTF-16, with a byte order mark or without one, as PowerShell and editors write it.
@@ -48,9 +37,7 @@ fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
         char::decode_utf16(units)
             .enumerate()
             .map(|(at, unit)| {
-                unit.map_err(|_| {
-                    ImportError::new(At::Byte(2 * at + 2), "this is not text (UTF-16)".to_owned())
-                })
+                unit.map_err(|_| ImportError::new(At::Byte(2 * at + 2), "this is not text (UTF-16)"))
             })
             .collect::<Result<String, ImportError>>()
             .map(Cow::Owned)
@@ -62,10 +49,8 @@ fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
     }
     let text = bytes.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(bytes);
     std::str::from_utf8(text).map(Cow::Borrowed).map_err(|error| {
-        ImportError::new(
-            At::Byte(error.valid_up_to()),
-            "this is not text (UTF-8, or UTF-16 with a byte order mark)".to_owned(),
-        )
+        let reason = "this is not text (UTF-8, or UTF-16 with a byte order mark)";
+        ImportError::new(At::Byte(error.valid_up_to()), reason)
     })
 }
 
@@ -106,7 +91,7 @@ fn format_of(content: &str) -> Option<Format> {
     // Tools write warnings before their JSON, where both go to one file.
     let is_json = content.lines().any(|line| line.starts_with('{'));
     let is_atlas = || first.starts_with(['[', '{']) && has("\"prb_id\"") && has("\"ping\"");
-    let is_iperf_csv = || first.split_once(',').is_some_and(|(time, _)| iperf::is_csv_time(time));
+    let is_iperf_csv = || first.split_once(',').is_some_and(|(time, _)| iperf_csv::is_csv_time(time));
     Some(match first {
         first if first.starts_with("block,") => Format::Csv,
         _ if is_json && (has("\"intervals\"") || has("\"connected\"") || has("\"event\"")) => Format::Iperf3,
@@ -116,7 +101,7 @@ fn format_of(content: &str) -> Option<Format> {
         first if first.starts_with("ITGDec") => Format::Ditg,
         _ if has("Flow number:") => Format::Ditg,
         _ if is_iperf_csv() => Format::IperfCsv,
-        _ if iperf3::is_text(content) => Format::Iperf3Text,
+        _ if iperf3_text::is_text(content) => Format::Iperf3Text,
         _ if has("Client connecting to ") || has("Server listening on ") => Format::IperfText,
         _ if has(" TEST from ") || has("Throughput") || content.lines().any(netperf::is_assignment) => {
             Format::Netperf

@@ -80,15 +80,14 @@ impl ToolTest {
         transport: Option<Transport>,
         size: Option<u32>,
     ) -> Result<(), Untold> {
-        fn add<T: PartialEq>(known: &mut Option<T>, word: Option<T>, what: Untold) -> Result<(), Untold> {
-            match (&known, word) {
-                (Some(known), Some(word)) if *known != word => Err(what),
-                (None, Some(word)) => {
-                    *known = Some(word);
-                    Ok(())
-                }
-                _ => Ok(()),
-            }
+        fn add<T: PartialEq + Copy>(
+            known: &mut Option<T>,
+            word: Option<T>,
+            what: Untold,
+        ) -> Result<(), Untold> {
+            let contradicts = known.is_some() && word.is_some() && *known != word;
+            *known = known.or(word);
+            if contradicts { Err(what) } else { Ok(()) }
         }
         add(&mut self.family, family, Untold::Family)?;
         add(&mut self.transport, transport, Untold::Transport)?;
@@ -168,6 +167,24 @@ pub(super) fn family(local: &str, peer: &str) -> Option<Family> {
         Some(Family::of(address.to_canonical()))
     };
     of(peer).filter(|peer| of(local).is_none_or(|local| local == *peer))
+}
+
+/// The family of packets by the number of IP's version.
+pub(super) fn family_of_version(version: Option<f64>) -> Option<Family> {
+    Family::ALL.iter().copied().find(|family| {
+        let number = if *family == Family::Ipv4 { 4.0 } else { 6.0 };
+        version == Some(number)
+    })
+}
+
+/// Bytes of a message, if they are a whole number of a datagram's.
+pub(super) fn datagram(bytes: f64) -> Option<u32> {
+    (bytes >= 1.0 && bytes.fract() == 0.0 && bytes < 65_536.0).then_some(bytes as u32)
+}
+
+/// Bytes that a program sends by one call.
+pub(super) fn write_size(bytes: f64) -> Option<u32> {
+    (1.0..=f64::from(16 << 20)).contains(&bytes).then_some(bytes as u32)
 }
 
 /// Seconds in nanoseconds; 0 of a negative number.

@@ -41,6 +41,11 @@ pub(super) fn bits_per_second(text: &str) -> Option<f64> {
     amount(text, "bit", 1000.0).or_else(|| Some(8.0 * amount(text, "Byte", 1024.0)?))
 }
 
+/// The mean of figures; NaN of none.
+pub(super) fn mean(figures: &[f64]) -> f64 {
+    figures.iter().sum::<f64>() / figures.len() as f64
+}
+
 /// A quantile of sorted figures, by the nearest rank; the middle of two for the median of an even number.
 pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;

@@ -2,7 +2,6 @@
 
 use crate::findings::{Compared, PathVerdict, Rounds};
 use crate::metric::PathMetric;
-use crate::print::verdict_name;
 use stacklab_model::{Family, Interval};
 use stacklab_report::prometheus::{CONTENT_TYPE, Gauge, exposition};
 use std::io::{self, Read, Write};
@@ -57,7 +56,7 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
                 PathVerdict::Better(family) => family.to_string(),
                 _ => String::new(),
             };
-            verdict.verdict(&of_metric(), verdict_name(&found), &better);
+            verdict.verdict(&of_metric(), found.name(), &better);
         }
     }
     vec![last, median, ratio, verdict, works, rounds]
@@ -79,10 +78,6 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// Begins to serve.
-    ///
-    /// # Errors
-    /// When the address cannot be bound.
     pub(crate) fn start(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let exporter = Exporter { text: Arc::default(), address: listener.local_addr()? };

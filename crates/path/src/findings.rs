@@ -11,53 +11,44 @@ use std::collections::{BTreeMap, VecDeque};
 /// Rounds that are kept.
 const MOST_ROUNDS: usize = 1_000;
 
+/// Whether a family works, with its name for programs: without an address, nobody could say whether there is one, no
+/// connection could be opened, connections open and no request is answered, some or all requests are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StateKind {
+    Absent,
+    Unresolved,
+    Unreachable,
+    Broken,
+    Lossy,
+    Works,
+}
+
 /// Whether a family works.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum State {
-    /// The host has no address of it.
-    Absent(String),
-    /// Nobody could say whether the host has an address of it.
-    Unresolved(String),
-    /// No connection could be opened.
-    Unreachable(String),
-    /// Connections open, and no request is answered.
-    Broken(String),
-    /// Requests are answered; this many of them failed.
-    Works {
-        /// Requests without an answer.
-        failed: usize,
-        /// All requests.
-        of: usize,
-        /// Why the last one failed.
-        reason: Option<String>,
-    },
+pub(crate) struct State {
+    pub kind: StateKind,
+    /// Requests without an answer, and all requests.
+    pub failed: usize,
+    pub of: usize,
+    pub reason: Option<String>,
 }
 
 impl State {
     /// Its name for programs.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            State::Absent(_) => "absent",
-            State::Unresolved(_) => "unresolved",
-            State::Unreachable(_) => "unreachable",
-            State::Broken(_) => "broken",
-            State::Works { failed: 0, .. } => "works",
-            State::Works { .. } => "lossy",
-        }
+    pub(crate) fn name(&self) -> String {
+        format!("{:?}", self.kind).to_lowercase()
     }
 
     /// Whether each request was answered.
     pub(crate) fn works(&self) -> bool {
-        matches!(self, State::Works { failed: 0, .. })
+        self.kind == StateKind::Works
     }
 }
 
 /// Figures of one family by one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OfFamily {
-    /// Median; `None` without figures.
     pub median: Option<f64>,
-    /// How many figures there are.
     pub count: usize,
     /// Why the last one is missing that is.
     pub missing: Option<String>,
@@ -66,58 +57,54 @@ pub(crate) struct OfFamily {
 /// A metric compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Compared {
-    /// The metric.
     pub metric: PathMetric,
-    /// Both families.
     pub families: BTreeMap<Family, OfFamily>,
-    /// IPv6 against IPv4, pair by pair.
     pub effect: Option<Effect>,
     /// Figures of IPv4 and IPv6 that fit the effect: what people read.
     pub fitted: Option<[f64; 2]>,
-    /// What follows.
     pub verdict: PathVerdict,
 }
 
 /// What follows from a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathVerdict {
-    /// This family is better.
     Better(Family),
-    /// Within the margin.
     Equivalent,
-    /// Not decided.
     Inconclusive,
-    /// Nothing to compare.
     Nothing(String),
 }
 
 impl PathVerdict {
-    /// Its text.
+    /// Its name for programs.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            PathVerdict::Better(_) => "better",
+            PathVerdict::Equivalent => "equivalent",
+            PathVerdict::Inconclusive => "inconclusive",
+            PathVerdict::Nothing(_) => "nothing",
+        }
+    }
+
     pub(crate) fn text(&self) -> String {
         match self {
             PathVerdict::Better(family) => format!("{family} better"),
-            PathVerdict::Equivalent => "equivalent".to_owned(),
-            PathVerdict::Inconclusive => "inconclusive".to_owned(),
             PathVerdict::Nothing(reason) => format!("- ({reason})"),
+            verdict => verdict.name().to_owned(),
         }
     }
 }
 
 /// The rounds of a target.
 pub(crate) struct Rounds {
-    /// The target.
     pub target: Target,
     facts: Figures,
     rounds: VecDeque<Figures>,
     sums: BTreeMap<PathMetric, Cusum>,
-    /// Rounds so far.
     pub count: u64,
-    /// Whether their number was planned.
     pub is_planned: bool,
 }
 
 impl Rounds {
-    /// None yet.
     pub(crate) fn new(target: Target, facts: Figures, is_planned: bool) -> Self {
         Rounds { target, facts, rounds: VecDeque::new(), sums: BTreeMap::new(), count: 0, is_planned }
     }
@@ -142,7 +129,6 @@ impl Rounds {
         drifts
     }
 
-    /// The last round.
     pub(crate) fn last(&self) -> Option<&Figures> {
         self.rounds.back()
     }
@@ -155,12 +141,12 @@ impl Rounds {
         self.rounds.iter().filter_map(|round| round.get(&key)).collect()
     }
 
-    /// Whether a family works.
     pub(crate) fn state(&self, family: Family) -> State {
+        let without = |kind, reason: &str| State { kind, failed: 0, of: 0, reason: Some(reason.to_owned()) };
         match self.target.address(family) {
             Ok(_) => {}
-            Err(NoAddress::Absent(reason)) => return State::Absent(reason.clone()),
-            Err(NoAddress::Unresolved(reason)) => return State::Unresolved(reason.clone()),
+            Err(NoAddress::Absent(reason)) => return without(StateKind::Absent, reason),
+            Err(NoAddress::Unresolved(reason)) => return without(StateKind::Unresolved, reason),
         }
         let connects = self.of(PathMetric::TcpConnect, family);
         let answers = self.of(PathMetric::FirstByte, family);
@@ -172,29 +158,25 @@ impl Rounds {
         let last_reason = answers.iter().rev().find_map(|answer| answer.as_ref().err().cloned());
         let reason = || last_reason.clone().unwrap_or_else(|| "nothing was asked".to_owned());
         if connects.iter().all(|connect| connect.is_err()) {
-            return State::Unreachable(reason());
+            return without(StateKind::Unreachable, &reason());
         }
         let failed = (0..answers.len())
             .filter(|place| answers[*place].is_err() || broke_off(*place).is_some())
             .count();
         let broken = (0..answers.len()).rev().find_map(broke_off).cloned();
         if failed == answers.len() {
-            return State::Broken(broken.unwrap_or_else(reason));
+            return without(StateKind::Broken, &broken.unwrap_or_else(reason));
         }
-        State::Works { failed, of: answers.len(), reason: broken.or(last_reason) }
+        let kind = if failed == 0 { StateKind::Works } else { StateKind::Lossy };
+        State { kind, failed, of: answers.len(), reason: broken.or(last_reason) }
     }
 
     /// Each metric compared, with this margin (0.05 is 5 %). Rounds whose number was planned are compared
     /// once, at their end; others are looked at again and again.
     pub(crate) fn compare(&self, margin: f64, is_planned: bool) -> Vec<Compared> {
-        let pairs: Vec<Vec<(f64, f64)>> =
-            PathMetric::ALL.into_iter().map(|metric| self.pairs(metric)).collect();
-        let judged = judge_all(&pairs, margin, is_planned);
-        PathMetric::ALL
-            .into_iter()
-            .zip(judged)
-            .map(|(metric, (found, verdict))| self.compared(metric, found.as_ref(), verdict))
-            .collect()
+        let pairs = PathMetric::ALL.map(|metric| self.pairs(metric));
+        let judged = PathMetric::ALL.into_iter().zip(judge_all(&pairs, margin, is_planned));
+        judged.map(|(metric, (found, verdict))| self.compared(metric, found.as_ref(), verdict)).collect()
     }
 
     fn pairs(&self, metric: PathMetric) -> Vec<(f64, f64)> {
@@ -238,49 +220,38 @@ fn pair(figures: &Figures, metric: PathMetric) -> Option<(f64, f64)> {
 
 /// Pairs and verdict of each metric, in the order of [`PathMetric::ALL`]. Facts have one pair, and are
 /// compared as they are.
-fn judge_all(pairs: &[Vec<(f64, f64)>], margin: f64, is_planned: bool) -> Vec<(Option<Paired>, PathVerdict)> {
-    let found: Vec<Result<Paired, String>> = PathMetric::ALL
+fn judge_all(
+    pairs: &[Vec<(f64, f64)>; 8],
+    margin: f64,
+    is_planned: bool,
+) -> impl Iterator<Item = (Option<Paired>, PathVerdict)> {
+    let found: Vec<Result<Paired, PathVerdict>> = PathMetric::ALL
         .into_iter()
         .zip(pairs)
-        .map(|(metric, pairs)| match metric.is_fact() {
-            true => Err("a fact".to_owned()),
-            false => Paired::of(metric.scale(), pairs),
+        .map(|(metric, pairs)| match &pairs[..] {
+            _ if !metric.is_fact() => Paired::of(metric.scale(), pairs).map_err(PathVerdict::Nothing),
+            [] => Err(PathVerdict::Nothing("not measured".to_owned())),
+            [(baseline, candidate), ..] if baseline == candidate => Err(PathVerdict::Equivalent),
+            [(baseline, candidate), ..] => Err(better(metric, candidate > baseline)),
         })
         .collect();
     let paired: Vec<Option<&Paired>> = found.iter().map(|paired| paired.as_ref().ok()).collect();
     let claimed = claims(&paired, margin, is_planned);
-    let all = PathMetric::ALL.into_iter().zip(pairs).zip(found).zip(claimed);
-    all.map(|(((metric, pairs), found), claim)| judge(metric, pairs, found, claim)).collect()
+    PathMetric::ALL.into_iter().zip(found).zip(claimed).map(|((metric, found), claim)| match (found, claim) {
+        (Err(verdict), _) => (None, verdict),
+        (Ok(paired), Some(Claim::Different)) => {
+            let verdict = better(metric, paired.estimate() > 1.0);
+            (Some(paired), verdict)
+        }
+        (Ok(paired), Some(Claim::Equivalent)) => (Some(paired), PathVerdict::Equivalent),
+        (Ok(paired), None) => (Some(paired), PathVerdict::Inconclusive),
+    })
 }
 
-fn judge(
-    metric: PathMetric,
-    pairs: &[(f64, f64)],
-    found: Result<Paired, String>,
-    claim: Option<Claim>,
-) -> (Option<Paired>, PathVerdict) {
-    let better = |more: bool| {
-        let candidate = more == (metric.better() == Better::Higher);
-        PathVerdict::Better(if candidate { Family::Ipv6 } else { Family::Ipv4 })
-    };
-    if metric.is_fact() {
-        let verdict = match pairs {
-            [] => PathVerdict::Nothing("not measured".to_owned()),
-            [(baseline, candidate), ..] if baseline == candidate => PathVerdict::Equivalent,
-            [(baseline, candidate), ..] => better(candidate > baseline),
-        };
-        return (None, verdict);
-    }
-    let paired = match found {
-        Ok(paired) => paired,
-        Err(reason) => return (None, PathVerdict::Nothing(reason)),
-    };
-    let verdict = match claim {
-        Some(Claim::Different) => better(paired.estimate() > 1.0),
-        Some(Claim::Equivalent) => PathVerdict::Equivalent,
-        None => PathVerdict::Inconclusive,
-    };
-    (Some(paired), verdict)
+/// The better family, where IPv6 has more than IPv4 or less.
+fn better(metric: PathMetric, more: bool) -> PathVerdict {
+    let candidate = more == (metric.better() == Better::Higher);
+    PathVerdict::Better(if candidate { Family::Ipv6 } else { Family::Ipv4 })
 }
 
 #[cfg(test)]
@@ -308,9 +279,9 @@ mod tests {
     fn pairs_give_verdicts_by_direction() {
         let judged = |metric: PathMetric, pairs: Vec<(f64, f64)>| {
             let place = PathMetric::ALL.into_iter().position(|other| other == metric).unwrap();
-            let mut all = vec![Vec::new(); PathMetric::ALL.into_iter().count()];
+            let mut all = PathMetric::ALL.map(|_| Vec::new());
             all[place] = pairs;
-            judge_all(&all, 0.05, false).swap_remove(place).1
+            judge_all(&all, 0.05, false).nth(place).unwrap().1
         };
         let rounds = |factor: f64| -> Vec<(f64, f64)> {
             (0..20)
@@ -342,18 +313,19 @@ mod tests {
             assert!(rounds.state(Family::Ipv4).works());
             rounds.state(Family::Ipv6)
         };
+        let why = |state: State| (state.kind, state.reason);
         use PathMetric::{FirstByte, TcpConnect};
         let there = Ok("2001:db8::1");
         assert!(state(&[(TcpConnect, Ok(1.0)), (FirstByte, Ok(1.0))], there).works());
         let refused = state(&[(TcpConnect, Err("refused")), (FirstByte, Err("refused"))], there);
-        assert_eq!(refused, State::Unreachable("refused".to_owned()));
+        assert_eq!(why(refused), (StateKind::Unreachable, Some("refused".to_owned())));
         let broken = state(&[(TcpConnect, Ok(1.0)), (FirstByte, Err("no answer"))], there);
-        assert_eq!(broken, State::Broken("no answer".to_owned()));
+        assert_eq!(why(broken), (StateKind::Broken, Some("no answer".to_owned())));
         let absent = state(&[(TcpConnect, Err("no AAAA")), (FirstByte, Err("no AAAA"))], Err("no AAAA"));
-        assert_eq!(absent, State::Absent("no AAAA".to_owned()));
+        assert_eq!(why(absent), (StateKind::Absent, Some("no AAAA".to_owned())));
         let cut =
             [(TcpConnect, Ok(1.0)), (FirstByte, Ok(1.0)), (PathMetric::Goodput, Err("the answer broke off"))];
-        assert_eq!(state(&cut, there), State::Broken("the answer broke off".to_owned()));
+        assert_eq!(why(state(&cut, there)), (StateKind::Broken, Some("the answer broke off".to_owned())));
     }
 
     #[test]

@@ -5,9 +5,7 @@ use stacklab_model::{Better, Scale};
 /// A figure of a path, of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PathMetric {
-    /// Round trip of an ICMP echo.
     IcmpRtt,
-    /// Time to open a TCP connection.
     TcpConnect,
     /// Time of a TLS handshake on it.
     TlsHandshake,
@@ -26,36 +24,34 @@ pub(crate) enum PathMetric {
 use PathMetric::*;
 
 impl PathMetric {
-    /// All, in the order of reports.
+    /// In the order of reports.
     pub(crate) const ALL: [PathMetric; 8] =
         [IcmpRtt, TcpConnect, TlsHandshake, FirstByte, Goodput, Dns, PathMtu, Hops];
 
-    /// Its name in output for programs.
-    pub(crate) fn name(self) -> &'static str {
+    /// Name in output for programs, label for people, and unit.
+    fn words(self) -> [&'static str; 3] {
         match self {
-            IcmpRtt => "icmp_rtt",
-            TcpConnect => "tcp_connect",
-            TlsHandshake => "tls_handshake",
-            FirstByte => "http_first_byte",
-            Goodput => "http_goodput",
-            Dns => "dns",
-            PathMtu => "path_mtu",
-            Hops => "hops",
+            IcmpRtt => ["icmp_rtt", "ping RTT", "ms"],
+            TcpConnect => ["tcp_connect", "TCP connect", "ms"],
+            TlsHandshake => ["tls_handshake", "TLS handshake", "ms"],
+            FirstByte => ["http_first_byte", "HTTP first byte", "ms"],
+            Goodput => ["http_goodput", "HTTP goodput", "Mbit/s"],
+            Dns => ["dns", "DNS lookup", "ms"],
+            PathMtu => ["path_mtu", "path MTU", "B"],
+            Hops => ["hops", "hops", "hops"],
         }
     }
 
-    /// What people read.
+    pub(crate) fn name(self) -> &'static str {
+        self.words()[0]
+    }
+
     pub(crate) fn label(self) -> &'static str {
-        match self {
-            IcmpRtt => "ping RTT",
-            TcpConnect => "TCP connect",
-            TlsHandshake => "TLS handshake",
-            FirstByte => "HTTP first byte",
-            Goodput => "HTTP goodput",
-            Dns => "DNS lookup",
-            PathMtu => "path MTU",
-            Hops => "hops",
-        }
+        self.words()[1]
+    }
+
+    pub(crate) fn unit(self) -> &'static str {
+        self.words()[2]
     }
 
     /// The unit that fits some figures, with the factor for figures in the metric's unit.
@@ -70,17 +66,6 @@ impl PathMetric {
         }
     }
 
-    /// Its unit.
-    pub(crate) fn unit(self) -> &'static str {
-        match self {
-            Goodput => "Mbit/s",
-            PathMtu => "B",
-            Hops => "hops",
-            _ => "ms",
-        }
-    }
-
-    /// Which direction is better.
     pub(crate) fn better(self) -> Better {
         if matches!(self, Goodput | PathMtu) { Better::Higher } else { Better::Lower }
     }
@@ -90,7 +75,6 @@ impl PathMetric {
         matches!(self, PathMtu | Hops)
     }
 
-    /// How both families are compared.
     pub(crate) fn scale(self) -> Scale {
         if self.is_fact() { Scale::Difference } else { Scale::Ratio }
     }

@@ -1,13 +1,12 @@
 //! Output of a path's findings.
 
-use crate::findings::{Compared, OfFamily, PathVerdict, Rounds, State};
+use crate::findings::{Compared, OfFamily, PathVerdict, Rounds, State, StateKind};
 use crate::metric::PathMetric;
 use crate::probe::Figures;
 use serde_json::{Value, json};
 use stacklab_model::{Family, printable_lines};
 use std::fmt::Write;
 
-/// For people.
 pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
     let mut text = format!("{}\n", rounds.target.name);
     for &family in Family::ALL {
@@ -56,7 +55,8 @@ fn missing_text(rounds: &Rounds, all: &[Compared]) -> String {
     let mut reasons: Vec<(&str, Vec<Family>, Vec<&str>)> = Vec::new();
     for Compared { metric, families, .. } in all {
         for ((family, of), state) in families.iter().zip(&states) {
-            let Some(why) = of.missing.as_deref().filter(|why| of.count == 0 && reason(state) != Some(why))
+            let Some(why) =
+                of.missing.as_deref().filter(|why| of.count == 0 && state.reason.as_deref() != Some(why))
             else {
                 continue;
             };
@@ -91,25 +91,15 @@ fn figure_text(metric: PathMetric, figure: Option<f64>) -> String {
 }
 
 fn state_text(state: &State) -> String {
-    match state {
-        State::Absent(reason) => format!("absent: {reason}"),
-        State::Unresolved(reason) => format!("unresolved: {reason}"),
-        State::Unreachable(reason) => format!("cannot be reached: {reason}"),
-        State::Broken(reason) => format!("broken after connect: {reason}"),
-        State::Works { failed: 0, of, .. } => format!("works ({of} of {of} requests answered)"),
-        State::Works { failed, of, reason } => {
-            format!("{failed} of {of} requests failed, the last one: {}", reason.as_deref().unwrap_or("?"))
-        }
-    }
-}
-
-fn reason(state: &State) -> Option<&str> {
-    match state {
-        State::Absent(reason)
-        | State::Unresolved(reason)
-        | State::Unreachable(reason)
-        | State::Broken(reason) => Some(reason),
-        State::Works { reason, .. } => reason.as_deref(),
+    let State { kind, failed, of, reason } = state;
+    let reason = reason.as_deref().unwrap_or("?");
+    match kind {
+        StateKind::Absent => format!("absent: {reason}"),
+        StateKind::Unresolved => format!("unresolved: {reason}"),
+        StateKind::Unreachable => format!("cannot be reached: {reason}"),
+        StateKind::Broken => format!("broken after connect: {reason}"),
+        StateKind::Works => format!("works ({of} of {of} requests answered)"),
+        StateKind::Lossy => format!("{failed} of {of} requests failed, the last one: {reason}"),
     }
 }
 
@@ -120,10 +110,8 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
         .map(|family| {
             let state = rounds.state(*family);
             let address = rounds.target.address(*family).ok().map(ToString::to_string);
-            (
-                family.to_string(),
-                json!({ "address": address, "state": state.name(), "reason": reason(&state) }),
-            )
+            let state = json!({ "address": address, "state": state.name(), "reason": state.reason });
+            (family.to_string(), state)
         })
         .collect();
     let metrics: Vec<Value> = rounds
@@ -150,23 +138,13 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
                     "high95": effect.interval95.high,
                     "pairs": effect.pairs,
                 })),
-                "verdict": verdict_name(verdict),
+                "verdict": verdict.name(),
                 "better": better,
                 "reason": nothing,
             })
         })
         .collect();
     json!({ "target": rounds.target.name, "rounds": rounds.count, "families": families, "metrics": metrics })
-}
-
-/// The name of a verdict for programs.
-pub(crate) fn verdict_name(verdict: &PathVerdict) -> &'static str {
-    match verdict {
-        PathVerdict::Better(_) => "better",
-        PathVerdict::Equivalent => "equivalent",
-        PathVerdict::Inconclusive => "inconclusive",
-        PathVerdict::Nothing(_) => "nothing",
-    }
 }
 
 /// The first line of CSV.

@@ -48,17 +48,9 @@ impl Target {
     }
 }
 
-/// A place without the addresses of its name: `NAME`, `http://NAME:PORT/PATH`, `[2001:db8::1]:8443` and so on.
-struct Place {
-    host: String,
-    /// Where an address was written instead of a name.
-    address: Option<ScopedAddr>,
-    tls: bool,
-    port: u16,
-    path: String,
-}
-
-fn place(text: &str) -> Result<Place, PathError> {
+/// A target without the addresses of its name (`NAME`, `http://NAME:PORT/PATH`, `[2001:db8::1]:8443`), and the address
+/// that was written instead of a name.
+fn place(text: &str) -> Result<(Target, Option<ScopedAddr>), PathError> {
     let wrong = |what: &str| PathError::Unreadable(format!("`{text}` is not a valid target: {what}"));
     let (tls, rest) = match text.split_once("://") {
         Some(("http", rest)) => (false, rest),
@@ -95,7 +87,8 @@ fn place(text: &str) -> Result<Place, PathError> {
     }
     let port = port.unwrap_or(if tls { 443 } else { 80 });
     let host = address.as_ref().map_or_else(|| host.to_owned(), |address| address.ip().to_string());
-    Ok(Place { host, address, tls, port, path: path.to_owned() })
+    let (name, path) = (text.to_owned(), path.to_owned());
+    Ok((Target { name, host, tls, port, path, addresses: BTreeMap::new() }, address))
 }
 
 /// Looks up a name: by these resolvers, or as the system does.
@@ -103,23 +96,22 @@ fn place(text: &str) -> Result<Place, PathError> {
 /// # Errors
 /// `Unreadable` if it is not a name, `NoAddress` if it has no address.
 pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
-    let place = place(text)?;
-    if let Some(address) = place.address {
+    let (target, address) = place(text)?;
+    if let Some(address) = address {
         let named = Family::of(address.ip());
         let other = format!("an {named} address was named, which has no other family (--pairs has both)");
         let of = |family| {
             if family == named { Ok(address.clone()) } else { Err(NoAddress::Absent(other.clone())) }
         };
         let addresses = Family::ALL.iter().map(|family| (*family, of(*family))).collect();
-        let Place { host, tls, port, path, .. } = place;
-        return Ok(Target { name: text.to_owned(), host, tls, port, path, addresses });
+        return Ok(Target { addresses, ..target });
     }
-    let by_system = if resolvers.is_empty() { by_system(&place.host) } else { Ok(Vec::new()) };
+    let by_system = if resolvers.is_empty() { by_system(&target.host) } else { Ok(Vec::new()) };
     let systems = if resolvers.is_empty() { system_resolvers() } else { Vec::new() };
     let resolvers = if resolvers.is_empty() { &systems } else { resolvers };
     let addresses: BTreeMap<_, _> = Family::ALL
         .iter()
-        .map(|family| (*family, of_family(&place.host, *family, &by_system, resolvers)))
+        .map(|family| (*family, of_family(&target.host, *family, &by_system, resolvers)))
         .collect();
     if addresses.values().all(Result::is_err) {
         let mut reasons: Vec<&str> =
@@ -127,12 +119,11 @@ pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
         reasons.dedup();
         return Err(PathError::NoAddress(format!(
             "`{}` has no address: {}; check its name",
-            place.host,
+            target.host,
             reasons.join("; ")
         )));
     }
-    let Place { host, tls, port, path, .. } = place;
-    Ok(Target { name: text.to_owned(), host, tls, port, path, addresses })
+    Ok(Target { addresses, ..target })
 }
 
 /// The resolvers of /etc/resolv.conf.
@@ -156,17 +147,13 @@ fn of_family(
     }
     let record = if family == Family::Ipv4 { "A" } else { "AAAA" };
     let absent = |all: &[IpAddr]| {
-        NoAddress::Absent(
-            match all
-                .iter()
-                .find(|address| matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some()))
-            {
-                Some(mapped) if family == Family::Ipv6 => {
-                    format!("the name's AAAA record is an IPv4 address ({mapped})")
-                }
-                _ => format!("the name has no {family} address (no {record} record)"),
-            },
-        )
+        let is_mapped = |address: &&IpAddr| address.is_ipv6() && !is_of(Family::Ipv6, address);
+        NoAddress::Absent(match all.iter().find(is_mapped) {
+            Some(mapped) if family == Family::Ipv6 => {
+                format!("the name's AAAA record is an IPv4 address ({mapped})")
+            }
+            _ => format!("the name has no {family} address (no {record} record)"),
+        })
     };
     let mut failed = by_system.as_ref().err().into_iter().cloned().collect::<Vec<_>>();
     for resolver in resolvers {
@@ -230,10 +217,8 @@ fn pair(line: &str) -> Result<Target, String> {
         addresses.insert(*family, Ok(address));
     }
     let named = words.next();
-    let place = place(named.unwrap_or("https://pair.invalid")).map_err(|error| error.to_string())?;
-    let Place { host, tls, port, path, .. } = place;
-    let name = named.unwrap_or(line).to_owned();
-    Ok(Target { name, host, tls, port, path, addresses })
+    let (target, _) = place(named.unwrap_or("https://pair.invalid")).map_err(|error| error.to_string())?;
+    Ok(Target { name: named.unwrap_or(line).to_owned(), addresses, ..target })
 }
 
 #[cfg(test)]
@@ -242,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_place_has_defaults_and_is_checked() {
-        let read = |text: &str| place(text).map(|p| (p.host, p.tls, p.port, p.path)).ok();
+        let read = |text: &str| place(text).map(|(p, _)| (p.host, p.tls, p.port, p.path)).ok();
         let is = |host: &str, tls, port, path: &str| Some((host.to_owned(), tls, port, path.to_owned()));
         assert_eq!(read("example.org"), is("example.org", true, 443, "/"));
         assert_eq!(read("http://example.org"), is("example.org", false, 80, "/"));

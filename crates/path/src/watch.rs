@@ -70,34 +70,10 @@ pub fn measure(
     let requests = 2 * targets.len() as u64 * rounds.unwrap_or(ROUNDS);
     let request_bytes =
         if settings.watch { WATCH_REQUEST } else { (settings.most_bytes / requests).max(LEAST_REQUEST) };
-    let mut prober =
-        Prober { pace: pace(settings), tls: http::tls(), resolvers: settings.resolvers, request_bytes };
-    let mut looks = Vec::new();
-    let drifts = rounds_of(settings, targets, rounds, &mut prober, &mut looks, &mut print)?;
-    print(&conclusion(settings, &looks)).map_err(PathError::Output)?;
-    let broken = looks
-        .iter()
-        .flat_map(|look| Family::ALL.iter().map(move |family| (look, *family)))
-        .filter(|(look, family)| !look.state(*family).works())
-        .map(|(look, family)| format!("{} over {family}: {}", look.target.name, look.state(family).name()))
-        .collect();
-    Ok(Outcome { broken, drifts })
-}
-
-fn pace(settings: &Settings<'_>) -> Pace {
-    Pace::new(settings.pps, settings.most_bytes, settings.interrupted)
-}
-
-/// Measures until there are enough rounds, or the user interrupts; the outcome is how many drifts there were.
-fn rounds_of(
-    settings: &Settings<'_>,
-    targets: Vec<Target>,
-    rounds: Option<u64>,
-    prober: &mut Prober<'_>,
-    looks: &mut Vec<Rounds>,
-    print: &mut impl FnMut(&str) -> io::Result<()>,
-) -> Result<u64, PathError> {
+    let pace = || Pace::new(settings.pps, settings.most_bytes, settings.interrupted);
+    let mut prober = Prober { pace: pace(), tls: http::tls(), resolvers: settings.resolvers, request_bytes };
     let exporter = settings.metrics.map(exporter).transpose()?;
+    let mut looks = Vec::new();
     for target in targets {
         let facts = prober.facts(&target).map_err(|_| PathError::Interrupted)?;
         looks.push(Rounds::new(target, facts, !settings.watch));
@@ -105,25 +81,21 @@ fn rounds_of(
     if settings.format == OutputFormat::Csv {
         print(print::CSV_HEADER).map_err(PathError::Output)?;
     }
-    let (mut drifted, mut hour) = (0, now_unix_ns());
-    for round in 0.. {
-        if rounds.is_some_and(|rounds| round >= rounds) {
-            break;
-        }
+    let (mut drifts, mut hour) = (0, now_unix_ns());
+    'rounds: for round in 0..rounds.unwrap_or(u64::MAX) {
         if settings.watch && now_unix_ns().saturating_sub(hour) > HOUR_NS {
-            (prober.pace, hour) = (pace(settings), now_unix_ns());
+            (prober.pace, hour) = (pace(), now_unix_ns());
         }
-        for look in looks.iter_mut() {
+        for look in &mut looks {
             let figures = match prober.round(&look.target) {
                 Ok(figures) => figures,
                 Err(_) if look.count == 0 => return Err(PathError::Interrupted),
-                Err(_) => return Ok(drifted),
+                Err(_) => break 'rounds,
             };
-            let drifts = look.add(figures);
-            for (metric, drift) in &drifts {
-                eprintln!("stacklab: {}: {}", look.target.name, drift_text(*metric, drift));
+            for (metric, drift) in look.add(figures) {
+                eprintln!("stacklab: {}: {}", look.target.name, drift_text(metric, &drift));
+                drifts += 1;
             }
-            drifted += drifts.len() as u64;
             let text = match (settings.format, look.last()) {
                 (OutputFormat::Csv, Some(figures)) => {
                     let unix_s = now_unix_ns() / 1_000_000_000;
@@ -135,10 +107,17 @@ fn rounds_of(
             print(&text).map_err(PathError::Output)?;
         }
         if let Some(exporter) = &exporter {
-            exporter.show(&gauges(looks, settings.margin));
+            exporter.show(&gauges(&looks, settings.margin));
         }
     }
-    Ok(drifted)
+    print(&conclusion(settings, &looks)).map_err(PathError::Output)?;
+    let broken = looks
+        .iter()
+        .flat_map(|look| Family::ALL.iter().map(move |family| (look, *family, look.state(*family))))
+        .filter(|(.., state)| !state.works())
+        .map(|(look, family, state)| format!("{} over {family}: {}", look.target.name, state.name()))
+        .collect();
+    Ok(Outcome { broken, drifts })
 }
 
 /// Shows figures to Prometheus, and says where.

@@ -30,7 +30,6 @@ pub(crate) const INTERRUPTED: u8 = 130;
 /// Why a command ended early.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// The exit code.
     pub code: u8,
     text: String,
 }

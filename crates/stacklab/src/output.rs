@@ -10,9 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes output made from a record into a file, or on standard output without a file name. The file is replaced
 /// atomically.
-///
-/// # Errors
-/// When the file is the record itself, or cannot be written.
 pub(crate) fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let Some(path) = path else { return print_bytes(bytes) };
     let is_record =

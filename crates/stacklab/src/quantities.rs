@@ -9,7 +9,6 @@ pub(crate) const DOCUMENT_OR_HTML: &[&str] = &["text", "markdown", "csv", "raw-c
 pub(crate) const REPORT: &[&str] =
     &["text", "markdown", "csv", "raw-csv", "json", "html", "latex", "svg", "pdf"];
 
-/// One of these formats.
 pub(super) fn format(
     valid: &'static [&'static str],
 ) -> impl Fn(&str) -> Result<OutputFormat, UnknownName> + Clone + Send + Sync + 'static {

@@ -1,27 +1,21 @@
 //! Results of RIPE Atlas' `ping`: JSON, as an array, or a result a line.
 
 use crate::error::ImportError;
-use crate::file::{Content, Format, ToolFile};
+use crate::file::{Format, ToolFile};
 use crate::json::{Documents, Node, document, documents};
-use crate::test::ToolTest;
-use crate::value::{MOST_TESTS, quantile, untold};
-use stacklab_model::{Family, Metric, Probe, Transport, Value};
+use crate::test::{ToolTest, family_of_version};
+use crate::value::{MOST_TESTS, mean, quantile, untold};
+use stacklab_model::{Metric, Probe, Transport, Value};
 
 /// Reads a file: each ping of a probe is a test.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let (found, beside) = if text.trim_start().starts_with('[') {
-        match document(text)? {
-            Node::List(results) => (results, Vec::new()),
-            _ => (Vec::new(), Vec::new()),
-        }
-    } else {
-        let Documents { documents, beside, .. } = documents(text, &[])?;
-        (documents, beside)
+    let found = match text.trim_start().starts_with('[') {
+        true => Documents { documents: document(text)?.items().to_vec(), ..Documents::default() },
+        false => documents(text, &[])?,
     };
-    let mut left_out: Vec<String> =
-        beside.into_iter().map(|(_, line)| format!("a line outside the JSON: {line}")).collect();
+    let (mut left_out, found) = (found.left_out(), found.documents);
     if found.len() > MOST_TESTS {
-        return Err(ImportError::of_file("it has too many tests".to_owned()));
+        return Err(ImportError::of_file("it has too many tests"));
     }
     let mut tests = Vec::new();
     for (number, result) in found.iter().enumerate() {
@@ -33,16 +27,12 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             }
         }
     }
-    Ok(ToolFile { format: Format::Atlas, version: None, content: Content::Tests(tests), left_out })
+    ToolFile::of_tests(Format::Atlas, None, tests, left_out)
 }
 
 fn test(result: &Node) -> ToolTest {
     let mut test = ToolTest::new(Probe::EchoOpenLoop);
-    test.family = match result.number("af") {
-        Some(4.0) => Some(Family::Ipv4),
-        Some(6.0) => Some(Family::Ipv6),
-        _ => None,
-    };
+    test.family = family_of_version(result.number("af"));
     test.transport = Some(Transport::Udp);
     if result.text("proto") != Some("UDP") {
         test.warn(
@@ -58,10 +48,9 @@ fn test(result: &Node) -> ToolTest {
     let answers = result.get("result").map_or(&[][..], Node::items);
     let mut delays: Vec<f64> = answers.iter().filter_map(|answer| answer.count("rtt")).collect();
     delays.sort_by(f64::total_cmp);
-    let mean = delays.iter().sum::<f64>() / delays.len() as f64;
     let median = quantile(&delays, 0.5).map_or_else(|| untold("the file", "a round trip"), Value::Measured);
     test.set(Metric::RttOpen, median);
-    test.set(Metric::RttOpenMean, Value::finite(mean, "nothing was answered"));
+    test.set(Metric::RttOpenMean, Value::finite(mean(&delays), "nothing was answered"));
     let lost = result
         .count("sent")
         .zip(result.count("rcvd"))

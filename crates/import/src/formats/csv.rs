@@ -28,7 +28,6 @@ const NEEDED: [&str; 12] = [
 const LAST_TRIAL: u32 = 1 << 30;
 const LONGEST_MESSAGE: u32 = 16 << 20;
 
-/// Reads runs.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().map_err(broken)?.clone();

@@ -1,9 +1,9 @@
 //! Text of D-ITG's ITGDec, version 2.8. It tells neither the transport nor whether delays are of one way or of both.
 
 use crate::error::ImportError;
-use crate::file::{Content, Format, ToolFile};
-use crate::test::{ToolTest, family, nanoseconds};
-use crate::value::{MOST_TESTS, number, untold};
+use crate::file::{Format, ToolFile};
+use crate::test::{ToolTest, datagram, family, nanoseconds};
+use crate::value::{number, untold};
 use stacklab_model::{Metric, Probe, Value};
 use std::collections::BTreeMap;
 
@@ -21,8 +21,9 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         if let Some(said) = line.strip_prefix("ITGDec version ") {
             version = said.split_whitespace().next().map(str::to_owned);
         } else if line.starts_with("Flow number:") {
-            if totals || flows.len() == MOST_TESTS {
-                return Err(ImportError::of_line(place, "no flow is expected here".to_owned()));
+            ImportError::too_many(flows.len(), place)?;
+            if totals {
+                return Err(ImportError::of_line(place, "no flow is expected here"));
             }
             flows.push((place, Vec::new(), BTreeMap::new()));
         } else if line.contains("TOTAL RESULTS") {
@@ -37,13 +38,13 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     if !totals {
         let reason = "the total results at the end are missing: the file is cut short, or not from ITGDec";
-        return Err(ImportError::of_file(reason.to_owned()));
+        return Err(ImportError::of_file(reason));
     }
     let read = |(place, ends, figures): &(usize, Vec<&str>, BTreeMap<&str, &str>)| {
         test(ends, figures).map_err(|reason| ImportError::of_line(*place, reason))
     };
     let tests = flows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    Ok(ToolFile { format: Format::Ditg, version, content: Content::Tests(tests), left_out: Vec::new() })
+    ToolFile::of_tests(Format::Ditg, version, tests, Vec::new())
 }
 
 fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, String> {
@@ -64,8 +65,7 @@ fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, Strin
     let mut test = ToolTest::new(Probe::Stream);
     test.family = if let [from, to] = ends { family(from, to) } else { None };
     test.duration_ns = nanoseconds(seconds);
-    let size = bytes / packets;
-    test.size = (size >= 1.0 && size.fract() == 0.0 && size < 65_536.0).then_some(size as u32);
+    test.size = datagram(bytes / packets);
     test.set(Metric::Throughput, Value::Measured(rate / 1e3));
     test.set(Metric::Loss, Value::finite(dropped / (packets + dropped), "nothing was sent"));
     test.set(Metric::MessageRate, Value::finite(packets / seconds, "it took no time"));

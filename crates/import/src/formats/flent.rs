@@ -1,25 +1,24 @@
 //! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
 use crate::error::ImportError;
-use crate::file::{Content, Format, ToolFile};
-use crate::json::{Documents, Node, documents};
+use crate::file::{Format, ToolFile};
+use crate::json::{Node, documents};
 use crate::series::{Part, of_flows};
-use crate::test::{ToolTest, family, nanoseconds};
-use stacklab_model::{Direction, Family, Metric, Probe, Role, Transport, Value};
+use crate::test::{ToolTest, family, family_of_version, nanoseconds, write_size};
+use crate::value::{mean, quantile};
+use stacklab_model::{Direction, Metric, Probe, Role, Transport, Value};
 
 /// The newest format of flent's files.
 const NEWEST: f64 = 4.0;
 
 /// Reads a file: a test for each kind of its traffic.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let Documents { documents: found, beside, .. } = documents(text, &["raw_values"])?;
-    let [document] = &found[..] else {
-        return Err(ImportError::of_file("it has more than one document".to_owned()));
+    let found = documents(text, &["raw_values"])?;
+    let [document] = &found.documents[..] else {
+        return Err(ImportError::of_file("it has more than one document"));
     };
     let (Some(meta), Some(results)) = (document.get("metadata"), document.get("results")) else {
-        return Err(ImportError::of_file(
-            "it has no metadata and results: this is not a file of flent".to_owned(),
-        ));
+        return Err(ImportError::of_file("it has no metadata and results: this is not a file of flent"));
     };
     match document.number("version") {
         Some(version) if version > NEWEST => {
@@ -28,11 +27,10 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             )));
         }
         Some(_) => {}
-        None => return Err(ImportError::of_file("it has no version".to_owned())),
+        None => return Err(ImportError::of_file("it has no version")),
     }
     let version = meta.text("FLENT_VERSION").map(str::to_owned);
-    let mut left_out: Vec<String> =
-        beside.into_iter().map(|(_, line)| format!("a line outside the JSON: {line}")).collect();
+    let mut left_out = found.left_out();
     let mut streams: [Vec<Stream<'_>>; 2] = [Vec::new(), Vec::new()];
     let of =
         |name: &str, series| Stream { series, meta: meta.get("SERIES_META").and_then(|all| all.get(name)) };
@@ -74,17 +72,14 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         }
         [false, false] => {}
     }
-    Ok(ToolFile { format: Format::Flent, version, content: Content::Tests(tests), left_out })
+    ToolFile::of_tests(Format::Flent, version, tests, left_out)
 }
 
 fn begun(meta: &Node, probe: Probe, transport: Transport) -> ToolTest {
     let mut test = ToolTest::new(probe);
     test.transport = Some(transport);
-    test.family = match meta.number("IP_VERSION") {
-        Some(4.0) => Some(Family::Ipv4),
-        Some(6.0) => Some(Family::Ipv6),
-        _ => meta.text("HOST").and_then(|host| family(host, host)),
-    };
+    let host = || meta.text("HOST").and_then(|host| family(host, host));
+    test.family = family_of_version(meta.number("IP_VERSION")).or_else(host);
     test.duration_ns = meta.count("LENGTH").map_or(0, nanoseconds);
     test
 }
@@ -93,10 +88,6 @@ fn begun(meta: &Node, probe: Probe, transport: Transport) -> ToolTest {
 fn figures(series: &Node) -> Vec<f64> {
     let figure = |node: &Node| if let Node::Number(number) = node { Some(*number) } else { None };
     series.items().iter().filter_map(figure).filter(|number| number.abs() <= 1e18).collect()
-}
-
-fn mean(figures: &[f64]) -> Value {
-    Value::finite(figures.iter().sum::<f64>() / figures.len() as f64, "the series has no figures")
 }
 
 /// UDP: irtt sends on a schedule, netperf after each answer.
@@ -108,13 +99,9 @@ fn round_trips(meta: &Node, name: &str, series: &Node) -> ToolTest {
     };
     let mut test = begun(meta, probe, Transport::Udp);
     let mut figures = figures(series);
-    test.set(average, mean(&figures));
+    test.set(average, Value::finite(mean(&figures), "the series has no figures"));
     figures.sort_by(f64::total_cmp);
-    let middle = match figures.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => figures[count / 2],
-        count => (figures[count / 2 - 1] + figures[count / 2]) / 2.0,
-    };
+    let middle = quantile(&figures, 0.5).unwrap_or(f64::NAN);
     test.set(median, Value::finite(middle, "the series has no figures"));
     test.warn(
         "tool_interpolated",
@@ -145,7 +132,7 @@ impl Stream<'_> {
             Some(self.count("BYTES_RECVD")? * 8.0 / 1e6 / self.count("ELAPSED_TIME").filter(|s| *s > 0.0)?)
         };
         let told = self.count("MEAN_VALUE").filter(|_| self.is_in_megabits());
-        told.or_else(bytes).or_else(|| mean(&figures(self.series)).measured())
+        told.or_else(bytes).or_else(|| Some(mean(&figures(self.series))).filter(|mean| mean.is_finite()))
     }
 }
 
@@ -155,9 +142,8 @@ fn stream(meta: &Node, streams: &[Stream<'_>], direction: Direction) -> ToolTest
     (test.direction, test.flows) = (direction, streams.len() as u32);
     test.set(Metric::Throughput, rate(streams));
     let sizes: Vec<Option<f64>> = streams.iter().map(|stream| stream.count("SEND_SIZE")).collect();
-    let is_size = |size: &f64| (1.0..=f64::from(16 << 20)).contains(size);
     if let Some(Some(size)) = sizes.first().filter(|first| sizes.iter().all(|size| size == *first)) {
-        test.size = Some(*size).filter(is_size).map(|size| size as u32);
+        test.size = write_size(*size);
     }
     let all = |name| streams.iter().map(|stream| stream.count(name)).sum::<Option<f64>>();
     if let Some(again) = all("TCP_RETRANSMIT") {

@@ -1,8 +1,8 @@
 //! JSON of irtt (`irtt client -o FILE`), version 0.9: round trips of datagrams on a schedule.
 
 use crate::error::ImportError;
-use crate::file::{Content, Format, ToolFile};
-use crate::json::{Documents, Node, documents};
+use crate::file::{Format, ToolFile};
+use crate::json::{Node, documents};
 use crate::series::MOST_ROWS;
 use crate::test::{ToolTest, family};
 use crate::value::{quantile, rfc3339_ns, untold};
@@ -10,7 +10,8 @@ use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Trans
 
 /// Reads the tests of a file: each document is one.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let Documents { documents: found, beside, .. } = documents(text, &["timestamps", "ipdv"])?;
+    let read = documents(text, &["timestamps", "ipdv"])?;
+    let (left_out, found) = (read.left_out(), read.documents);
     let mut tests = Vec::new();
     for (number, document) in found.iter().enumerate() {
         let of = |name| document.get(name);
@@ -21,8 +22,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         tests.push(test(config, stats, of("round_trips").map_or(&[][..], Node::items)));
     }
     let version = found.iter().find_map(|document| document.get("version")?.text("irtt")).map(str::to_owned);
-    let left_out = beside.into_iter().map(|(_, line)| format!("a line outside the JSON: {line}")).collect();
-    Ok(ToolFile { format: Format::Irtt, version, content: Content::Tests(tests), left_out })
+    ToolFile::of_tests(Format::Irtt, version, tests, left_out)
 }
 
 fn test(config: &Node, stats: &Node, round_trips: &[Node]) -> ToolTest {

@@ -2,9 +2,9 @@
 //! no version. The line `.. TEST from ..` tells test and family; `-P 0` leaves it out.
 
 use crate::error::ImportError;
-use crate::file::{Content, Format, ToolFile};
+use crate::file::{Format, ToolFile};
 use crate::test::{ToolTest, family, nanoseconds};
-use crate::value::{MOST_TESTS, number, untold};
+use crate::value::{number, untold};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
 use std::collections::BTreeMap;
 
@@ -25,11 +25,8 @@ struct Lines<'a> {
     place: usize,
     banner: Option<&'a str>,
     assignments: BTreeMap<&'a str, &'a str>,
-    /// Lines of numbers only.
     rows: Vec<Vec<f64>>,
-    /// Headings.
     headings: Vec<&'a str>,
-    /// All lines behind the first.
     all: Vec<&'a str>,
     /// The keys that the line before named (`-o`).
     names: Option<Vec<Option<&'static str>>>,
@@ -100,9 +97,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             is_assignment(line) && found.last().is_some_and(|test| test.assignments.contains_key(key))
         };
         if begins || found.is_empty() || again() {
-            if found.len() == MOST_TESTS {
-                return Err(ImportError::of_line(place, "there are too many tests".to_owned()));
-            }
+            ImportError::too_many(found.len(), place)?;
             found.push(Lines { place, banner: begins.then_some(line), ..Lines::default() });
         }
         let Some(test) = found.last_mut() else { continue };
@@ -143,9 +138,9 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     if tests.is_empty() && left_out.is_empty() {
         let reason = "it has no line `.. TEST from ..` and no KEY=VALUE: run netperf without -P 0";
-        return Err(ImportError::of_file(reason.to_owned()));
+        return Err(ImportError::of_file(reason));
     }
-    Ok(ToolFile { format: Format::Netperf, version: None, content: Content::Tests(tests), left_out })
+    ToolFile::of_tests(Format::Netperf, None, tests, left_out)
 }
 
 /// The family of `.. TEST from A (..) port N AF_INET to B (..) port N AF_INET6 ..`.
@@ -259,7 +254,6 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
     Ok(Ok(test))
 }
 
-/// An omni test.
 fn assigned(lines: &Lines) -> Result<Found, String> {
     let text = |key: &str| lines.assignments.get(key).copied();
     // What netperf does not know is -1.

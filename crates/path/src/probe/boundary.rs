@@ -14,9 +14,7 @@ const MOST_ASKED: u32 = 120;
 /// What a probe says of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// It gets through.
     Yes,
-    /// Somebody says that it does not.
     No,
     /// Nothing: it was lost, or nobody says that it does not get through.
     Nothing,

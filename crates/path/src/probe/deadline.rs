@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 pub(super) struct Timed {
     stream: TcpStream,
     longest: Duration,
-    /// Reads and writes fail after this.
     pub deadline: Instant,
 }
 

@@ -23,16 +23,11 @@ const TRUNCATED: u8 = 0x02;
 
 /// An answer.
 pub(crate) struct Found {
-    /// Addresses of the asked family.
     pub addresses: Vec<IpAddr>,
-    /// How long it took.
     pub took: Duration,
 }
 
 /// Asks a resolver for the addresses of a name in a family: over UDP, and over TCP what was truncated (RFC 7766).
-///
-/// # Errors
-/// The reason, in a sentence.
 pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Found, String> {
     let mut random = [0; 2];
     getrandom::fill(&mut random).map_err(|error| error.to_string())?;
@@ -53,9 +48,6 @@ pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Fo
 }
 
 /// As [`look_up`], for an address that is needed: an unanswered query is repeated.
-///
-/// # Errors
-/// The last reason.
 pub(crate) fn insist(resolver: IpAddr, name: &str, family: Family) -> Result<Found, String> {
     let mut found = look_up(resolver, name, family);
     for _ in 1..TRIES {

@@ -21,31 +21,27 @@ const LEAST_CONTENT: u64 = 100_000;
 /// What a request gave, as far as it came.
 #[derive(Debug, Default)]
 pub(crate) struct Fetched {
-    /// Time to open the connection.
     pub connect: Option<Duration>,
-    /// Time of the TLS handshake.
     pub tls: Option<Duration>,
     /// Time from the request to the first byte of the answer.
     pub first_byte: Option<Duration>,
     /// Bytes of content per second after the first byte.
     pub bytes_per_second: Option<f64>,
-    /// Status of the answer.
     pub status: Option<u16>,
-    /// Bytes received.
     pub bytes: u64,
-    /// Why the next step failed.
     pub failed: Option<String>,
 }
 
-/// What is asked for.
+impl Fetched {
+    pub(crate) fn failed(reason: &str) -> Self {
+        Fetched { failed: Some(reason.to_owned()), ..Fetched::default() }
+    }
+}
+
 pub(crate) struct Request<'a> {
-    /// The address.
     pub to: &'a ScopedAddr,
-    /// Its port.
     pub port: u16,
-    /// Name for certificate and request.
     pub host: &'a str,
-    /// What is asked for.
     pub path: &'a str,
     /// TLS, if the request is inside it.
     pub tls: Option<&'a Arc<ClientConfig>>,
@@ -60,7 +56,6 @@ pub(crate) fn tls() -> Arc<ClientConfig> {
     Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Makes a request.
 pub(crate) fn fetch(request: &Request<'_>) -> Fetched {
     let mut fetched = Fetched::default();
     if let Err(reason) = steps(request, &mut fetched) {

@@ -36,21 +36,14 @@ pub(crate) type Figures = BTreeMap<(PathMetric, Family), Result<f64, String>>;
 
 /// What probes need.
 pub(crate) struct Prober<'a> {
-    /// Limits.
     pub pace: Pace,
-    /// TLS.
     pub tls: Arc<ClientConfig>,
-    /// Resolvers, for queries over each family.
     pub resolvers: &'a [IpAddr],
     /// Most bytes of one request.
     pub request_bytes: u64,
 }
 
 impl Prober<'_> {
-    /// One round.
-    ///
-    /// # Errors
-    /// When the user interrupts.
     pub(crate) fn round(&mut self, target: &Target) -> Result<Figures, Interrupted> {
         let mut figures = Figures::new();
         for kind in [Prober::echo, Prober::request, Prober::query] {
@@ -62,9 +55,6 @@ impl Prober<'_> {
     }
 
     /// What is found once: path MTU and hops.
-    ///
-    /// # Errors
-    /// When the user interrupts.
     pub(crate) fn facts(&mut self, target: &Target) -> Result<Figures, Interrupted> {
         let mut figures = Figures::new();
         for &family in Family::ALL {
@@ -104,13 +94,10 @@ impl Prober<'_> {
     }
 
     fn request(&mut self, target: &Target, family: Family, figures: &mut Figures) -> Result<(), Interrupted> {
-        let most_bytes = self.request_bytes.min(self.pace.bytes_left());
+        let most_bytes = self.request_bytes.min(self.pace.bytes_left);
         let fetched = match target.address(family) {
-            Err(none) => http::Fetched { failed: Some(none.reason().to_owned()), ..http::Fetched::default() },
-            Ok(_) if most_bytes == 0 => {
-                let reason = "no request: the byte limit is reached".to_owned();
-                http::Fetched { failed: Some(reason), ..http::Fetched::default() }
-            }
+            Err(none) => http::Fetched::failed(none.reason()),
+            Ok(_) if most_bytes == 0 => http::Fetched::failed("no request: the byte limit is reached"),
             Ok(to) => {
                 self.pace.probe()?;
                 http::fetch(&Request {
@@ -123,7 +110,7 @@ impl Prober<'_> {
                 })
             }
         };
-        self.pace.take(fetched.bytes);
+        self.pace.bytes_left = self.pace.bytes_left.saturating_sub(fetched.bytes);
         let failed = fetched.failed.clone();
         let ms = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e3);
         let mbits = fetched.bytes_per_second.map(|rate| rate * 8.0 / 1e6);

@@ -11,7 +11,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Pace {
     gap: Duration,
     next: Instant,
-    bytes_left: u64,
+    /// Bytes that may still be read.
+    pub bytes_left: u64,
     interrupted: &'static AtomicBool,
 }
 
@@ -19,16 +20,12 @@ pub(crate) struct Pace {
 pub(crate) struct Interrupted;
 
 impl Pace {
-    /// Limits of probes per second and of bytes.
     pub(crate) fn new(per_second: f64, bytes: u64, interrupted: &'static AtomicBool) -> Self {
         let gap = Duration::from_secs_f64(1.0 / per_second);
         Pace { gap, next: Instant::now(), bytes_left: bytes, interrupted }
     }
 
     /// Waits until the next probe may leave.
-    ///
-    /// # Errors
-    /// When the user interrupts.
     pub(crate) fn probe(&mut self) -> Result<(), Interrupted> {
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
@@ -43,15 +40,5 @@ impl Pace {
         // What was late is not made good: no second has more probes than it may.
         self.next = Instant::now() + self.gap;
         Ok(())
-    }
-
-    /// Bytes that may still be read.
-    pub(crate) fn bytes_left(&self) -> u64 {
-        self.bytes_left
-    }
-
-    /// Counts bytes.
-    pub(crate) fn take(&mut self, bytes: u64) {
-        self.bytes_left = self.bytes_left.saturating_sub(bytes);
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::commands::run::RunOptions;
 use crate::commands::run::campaign;
-use crate::commands::study::{PlacementOptions, StudyOptions};
+use crate::commands::study::StudyOptions;
 use crate::failure::Failure;
 use crate::output::{print_text, width};
 use crate::quantities::{DOCUMENT_OR_HTML, format, some_time};
@@ -72,11 +72,10 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let seed = options.seed.unwrap_or_else(new_seed);
     let asked = StudyOptions {
         study: Some(study.clone()),
-        scale: None,
         seed: Some(seed),
         settings: options.settings.clone(),
-        without: Vec::new(),
         source,
+        ..StudyOptions::default()
     };
     let (source, study) = asked.check()?;
     check_study(&study, &source.name, &Placement::WhereNeeded)?;
@@ -87,12 +86,9 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let ran = campaign(&RunOptions {
         study: asked,
         out: Some(out),
-        copy_agent: false,
-        placement: PlacementOptions { in_vm: Placement::WhereNeeded },
-        resume: false,
-        explain: None,
         sample_period_ns: Some(options.period),
         is_record_kept: options.out.is_some(),
+        ..RunOptions::default()
     });
     let profile = sampler.finish()?;
     let (mut record, measured) = ran?;

@@ -1,5 +1,6 @@
 //! `stacklab import`: result files of other tools as a record.
 
+use crate::commands::run::new_campaign;
 use crate::failure::{Failure, IMPORT};
 use crate::output::print_text;
 use crate::quantities::{bytes, compared};
@@ -7,10 +8,10 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sha2::{Digest, Sha256};
 use stacklab_campaign::imported::{ImportedStudy, NAME};
+use stacklab_campaign::sources::StudySource;
 use stacklab_import::{Content, Format, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
-use stacklab_model::{CpuScope, Family, Metric, Transport, printable_text};
+use stacklab_model::{Family, Metric, Transport, printable_text};
 use stacklab_store::{Campaign, Imported, Origin, Record, StoreError};
-use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
@@ -50,10 +51,8 @@ pub(crate) struct ImportOptions {
 }
 
 fn formats() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.map(Format::name)).map(|name| {
-        let named = Format::ALL.into_iter().find(|format| format.name() == name);
-        named.expect("only these names are possible")
-    })
+    let named = |name: String| Format::named(&name).expect("only these names are possible");
+    PossibleValuesParser::new(Format::names()).map(named)
 }
 
 /// Makes a record of all files, or none.
@@ -88,18 +87,11 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     }
     let text = said(&origins);
     let title = options.title.clone().unwrap_or_else(|| format!("Imported: {text}"));
+    let study = ImportedStudy::new(title, f64::from(options.margin) / 100.0, options.metrics.clone());
     let campaign = Campaign {
-        program_version: env!("CARGO_PKG_VERSION").to_owned(),
-        created_unix_ns: now_unix_ns(),
-        study_name: NAME.to_owned(),
-        study_text: ImportedStudy::new(title, f64::from(options.margin) / 100.0, options.metrics.clone())
-            .to_text(),
-        scale: None,
-        settings: Vec::new(),
         seed: 0,
         testbed_description: format!("imported, not measured by this program: {text}"),
-        cpu_scope: CpuScope::Various,
-        sample_period_ns: None,
+        ..new_campaign(StudySource { name: NAME.to_owned(), text: study.to_text() })
     };
     let imported = |(file, run, series): ImportedRun| Imported { origin: origins[file].clone(), run, series };
     let runs: Vec<Imported> = runs.into_iter().map(imported).collect();

@@ -46,10 +46,6 @@ pub(crate) struct PathOptions {
 }
 
 /// Looks at hosts over each family and prints what differs.
-///
-/// # Errors
-/// When a name has no address, a family does not work, the families drift apart, or the user interrupts before the
-/// first round's end.
 pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
     let interrupted = interrupt_flag()?;
     let targets = targets(options)?;

@@ -55,16 +55,12 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
                     scale: Some(options.scale),
                     seed: options.seed,
                     settings: options.settings,
-                    without: Vec::new(),
-                    source: None,
+                    ..StudyOptions::default()
                 },
                 out: options.out,
-                copy_agent: false,
                 placement: options.placement.clone(),
-                resume: false,
-                explain: None,
-                sample_period_ns: None,
                 is_record_kept: true,
+                ..RunOptions::default()
             })?
         }
     };

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunOptions {
     /// Which study.
     #[command(flatten)]
@@ -90,10 +90,6 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
 
 /// Measures or resumes a study. Returns the record and how measuring ended: after an interruption, the measured part
 /// is still reported.
-///
-/// # Errors
-/// When there is no record to report: the request is invalid, the testbed cannot be made, or a host or the record
-/// failed.
 pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), CampaignError>), Failure> {
     campaign_until(options, interrupt_flag()?)
 }
@@ -170,6 +166,22 @@ fn campaign_until(
     match measured {
         Err(error @ CampaignError::Store(_)) => Err(error.into()),
         measured => Ok((record, measured)),
+    }
+}
+
+/// A campaign that begins now, with a new seed.
+pub(crate) fn new_campaign(StudySource { name, text }: StudySource) -> Campaign {
+    Campaign {
+        program_version: env!("CARGO_PKG_VERSION").to_owned(),
+        created_unix_ns: now_unix_ns(),
+        study_name: name,
+        study_text: text,
+        scale: None,
+        settings: Vec::new(),
+        seed: new_seed(),
+        testbed_description: String::new(),
+        cpu_scope: CpuScope::Various,
+        sample_period_ns: None,
     }
 }
 
@@ -250,7 +262,6 @@ fn cpu_scope(request: &Request, rigs: &Rigs) -> CpuScope {
 struct Request {
     study: Study,
     campaign: Campaign,
-    /// The record to resume.
     record: Option<Record>,
     path: PathBuf,
 }
@@ -263,17 +274,11 @@ impl Request {
             return Err(stacklab_store::StoreError::Exists { path }.into());
         }
         let campaign = Campaign {
-            program_version: env!("CARGO_PKG_VERSION").to_owned(),
-            created_unix_ns: now_unix_ns(),
-            study_name: source.name,
-            study_text: source.text,
             scale: options.study.scale.clone(),
             settings: options.study.all_settings(),
             seed: options.study.seed.unwrap_or_else(new_seed),
-            testbed_description: String::new(),
-            // Set when the testbed is up, together with its description.
-            cpu_scope: CpuScope::Shared,
             sample_period_ns: options.sample_period_ns,
+            ..new_campaign(source)
         };
         Ok(Request { study, campaign, record: None, path })
     }

@@ -34,7 +34,7 @@ pub(crate) enum StudyCommand {
 }
 
 /// Which study, and how it is changed.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct StudyOptions {
     /// Study file, or built-in study: quickstart, systems, mechanisms, wifi, generators, or a published one
     /// (see: stacklab reference list); default: quickstart
@@ -84,6 +84,12 @@ pub(crate) struct PlacementOptions {
     #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
         default_missing_value = "any", hide_default_value = true)]
     pub in_vm: Placement,
+}
+
+impl Default for PlacementOptions {
+    fn default() -> Self {
+        PlacementOptions { in_vm: Placement::WhereNeeded }
+    }
 }
 
 /// A study that is small enough to be read at once.

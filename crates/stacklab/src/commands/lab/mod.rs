@@ -16,7 +16,6 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use wanted::wanted;
 
 /// The subcommands of `lab`.
 #[derive(Debug, Subcommand)]
@@ -74,14 +73,12 @@ pub(crate) struct LabEnterOptions {
 
 mod hold;
 mod state;
-mod wanted;
 
 /// Time limit for removing a testbed.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The environment variable with the name of the host that a command runs on.
 const HOST: &str = "STACKLAB_HOST";
 
-/// Runs the requested subcommand.
 pub(crate) fn lab(command: &LabCommand) -> Result<(), Failure> {
     match command {
         LabCommand::Up(options) => up(options),
@@ -103,7 +100,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         return Err(Failure::usage(format!("a testbed is up already ({}): stacklab lab down", up.testbed)));
     }
     // Errors in the study are reported here, not by the holder.
-    wanted(options)?;
+    hold::wanted(options)?;
     let claim = Claim::new()?;
     let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
     let mut command = Command::new(program);

@@ -18,11 +18,8 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// A running testbed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunningTestbed {
-    /// The process that holds it.
     pub holder: RunningProcess,
-    /// A description.
     pub testbed: String,
-    /// Its hosts.
     pub hosts: Vec<RunningHost>,
     /// Whether its hosts share this machine's files.
     pub files: bool,
@@ -51,19 +48,14 @@ pub(super) enum HostLocation {
 /// A process, and not another one that has its number later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RunningProcess {
-    /// Its number.
     pub pid: u32,
     /// When it was started, clock ticks since boot.
     started: u64,
-    /// Its network namespace: the inode.
     network: u64,
 }
 
 impl RunningProcess {
     /// The process that has this number now.
-    ///
-    /// # Errors
-    /// If there is none, or it has ended and was not yet waited for: it has no namespace any more.
     pub(super) fn of(pid: u32) -> io::Result<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
         // The name, which may hold anything, stands in parentheses before the other fields.
@@ -76,9 +68,6 @@ impl RunningProcess {
     }
 
     /// Moves this process into its network namespace, as [`join`] does.
-    ///
-    /// # Errors
-    /// It has ended, or its number is another process's by now.
     pub(super) fn enter(self) -> io::Result<()> {
         join(self.pid)?;
         let entered = std::fs::metadata("/proc/self/ns/net")?.ino();
@@ -159,17 +148,11 @@ pub(super) fn known() -> Option<RunningTestbed> {
 }
 
 /// Path of the state file: one per user.
-///
-/// # Errors
-/// If there is no folder for it, or others may enter it.
 pub(super) fn state() -> io::Result<PathBuf> {
     Ok(folder()?.join("testbed.json"))
 }
 
 /// Path of the socket on which the holder of a testbed inside a guest listens for commands.
-///
-/// # Errors
-/// As [`state`].
 pub(super) fn socket() -> io::Result<PathBuf> {
     Ok(folder()?.join("commands.sock"))
 }

@@ -1,22 +1,30 @@
-//! The campaign behind `stacklab measure .. --against FAMILY`.
+//! `stacklab measure .. --against FAMILY`: both families to one host in turns, until the verdicts are sure.
 
-use crate::commands::measure::options::CommonOptions;
+use crate::commands::measure::ends::{both_families, reach};
+use crate::commands::measure::options::{CommonOptions, MeasureRequest};
+use crate::commands::measure::slow;
+use crate::commands::measure::study::{Arms, study_text};
+use crate::commands::run::new_campaign;
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
-use stacklab_campaign::CampaignError;
-use stacklab_campaign::measure;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
-use stacklab_campaign::sources::{StudySource, new_seed};
+use stacklab_campaign::rig::agent_process::AgentProcess;
+use stacklab_campaign::rig::both_families::{BothFamilies, Way};
+use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::sources::StudySource;
+use stacklab_campaign::{CampaignError, measure};
 use stacklab_model::{
-    Comparison as Compared, CpuScope, Findings, Metric, Question, RunRecord, Trial, Verdict,
+    Comparison as Compared, CpuScope, Family, Findings, Metric, Question, RunRecord, Trial, Verdict,
 };
 use stacklab_report::{OutputFormat, WIDTH, compact, render, seconds_needed};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::route::route_to;
 use stacklab_traffic::protocol::AgentError;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
 
 /// How to get the answers that are missing.
@@ -31,7 +39,6 @@ fn advice(findings: &Findings) -> String {
 
 /// A study of both families to one host, and where its record will be.
 pub(super) struct Comparison {
-    /// The study.
     pub study: Study,
     source: StudySource,
     path: PathBuf,
@@ -42,9 +49,6 @@ pub(super) struct Comparison {
 
 impl Comparison {
     /// Checks the study, and that its record can be made.
-    ///
-    /// # Errors
-    /// When the study is wrong, or the record is there already.
     pub(super) fn new(common: &CommonOptions, study_text: String) -> Result<Self, Failure> {
         let source = StudySource { name: "measure.toml".to_owned(), text: study_text };
         let study = source.check(None, &[])?;
@@ -62,9 +66,6 @@ impl Comparison {
 
     /// Measures until the verdicts are sure or the time is over, and prints them. `run` gives the runs of trials that
     /// are measured together, with the campaign's plan. What was measured until an error is printed.
-    ///
-    /// # Errors
-    /// Those of `run` and of the record; when the user interrupts, or no run is valid.
     pub(super) fn measure(
         self,
         testbed_description: String,
@@ -73,18 +74,7 @@ impl Comparison {
         mut run: impl FnMut(&Study, &Plan, &[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
     ) -> Result<(), Failure> {
         let Comparison { study, source, path, json, _folder } = self;
-        let campaign = Campaign {
-            program_version: env!("CARGO_PKG_VERSION").to_owned(),
-            created_unix_ns: now_unix_ns(),
-            study_name: source.name,
-            study_text: source.text,
-            scale: None,
-            settings: Vec::new(),
-            seed: new_seed(),
-            testbed_description,
-            cpu_scope,
-            sample_period_ns: None,
-        };
+        let campaign = Campaign { testbed_description, cpu_scope, ..new_campaign(source) };
         let mut record = Record::create(&path, &campaign)?;
         for host in &hosts {
             record.put_host(host)?;
@@ -136,6 +126,45 @@ fn unanswered(comparisons: &[Compared]) -> Option<String> {
         .iter()
         .find_map(loses_all)
         .or_else(|| nothing.map(|reason| format!("nothing can be compared: {reason}")))
+}
+
+/// Measures both families in turns and prints the verdicts.
+pub(super) fn against(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    baseline: Family,
+    interrupted: &'static AtomicBool,
+) -> Result<(), Failure> {
+    // Wrong options are found before a host is asked.
+    study_text(common, request, baseline, Arms::Interleaved)?;
+    let (rig, _local) = connect(common, interrupted)?;
+    let mut rigs = Rigs::of_one(rig);
+    let arms = slow::arms(common, request, baseline, &mut rigs)?;
+    let comparison = Comparison::new(common, study_text(common, request, baseline, arms)?)?;
+    let (description, hosts) = (rigs.describe(&comparison.study), rigs.hosts()?);
+    let cpu_scope = match arms {
+        Arms::Interleaved => CpuScope::Threads,
+        _ => rigs.cpu_scope(&comparison.study),
+    };
+    comparison.measure(description, cpu_scope, hosts, |study, plan, arms| rigs.run(study, plan, arms))
+}
+
+/// This host and the other one, over both families, with the agent's process on this host.
+fn connect(
+    common: &CommonOptions,
+    interrupted: &'static AtomicBool,
+) -> Result<(BothFamilies, AgentProcess), Failure> {
+    let (mut ways, mut others) = (BTreeMap::new(), Vec::new());
+    for (family, address) in both_families(common)? {
+        let there = address.address.clone();
+        let here = route_to(&there, None).map_err(Failure::unreachable)?;
+        ways.insert(family, Way { here, there });
+        others.push(address);
+    }
+    let (there, _) = reach(common, &others, interrupted)?;
+    let (local, here) = AgentProcess::here(interrupted)?;
+    let (name, reverse) = (common.host.clone(), common.reverse);
+    Ok((BothFamilies::new(name, ways, reverse, [here, there])?, local))
 }
 
 #[cfg(test)]

@@ -30,24 +30,19 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
 /// One end: its agent and its host's facts.
 pub(super) struct End {
-    /// The agent.
     pub agent: AgentClient,
     /// Its address in this measurement, as its own host names it; the zone of another host's is known to its agent
     /// only.
     pub address: ScopedAddr,
-    /// Facts of its host.
     pub facts: HostFacts,
 }
 
 /// Both ends, and what keeps them alive.
 pub(super) struct AgentPair {
-    /// This host.
     pub here: End,
-    /// The other one.
     pub there: End,
     /// The route from this host to the other one.
     pub route: Route,
-    /// The family of both addresses.
     pub family: Family,
     /// When the other host's agent had answered.
     pub met: Instant,
@@ -56,9 +51,6 @@ pub(super) struct AgentPair {
 
 impl AgentPair {
     /// Connects to the other host's agent and starts an agent on this host.
-    ///
-    /// # Errors
-    /// When HOST has no such address, no free agent listens there, or no agent can be started here.
     pub(super) fn connect(
         options: &CommonOptions,
         interrupted: &'static AtomicBool,
@@ -78,9 +70,6 @@ impl AgentPair {
 
 /// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to
 /// and from which there will be traffic.
-///
-/// # Errors
-/// When HOST has no such address, no free agent listens there, or the key is not that agent's.
 pub(super) fn reach(
     options: &CommonOptions,
     others: &[AgentAddress],
@@ -200,9 +189,6 @@ impl fmt::Display for AgentAddress {
 }
 
 /// The addresses on the host in the requested family, each once.
-///
-/// # Errors
-/// When it has none, or cannot be looked up; `Usage` when an address lacks its zone, or has a wrong one.
 pub(super) fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> {
     let CommonOptions { host, ipv4, ipv6, from, .. } = options;
     let port = options.port();
@@ -271,9 +257,6 @@ pub(super) fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Fa
 }
 
 /// The first address of the host in each family.
-///
-/// # Errors
-/// Those of [`addresses`]; when it has none in a family.
 pub(super) fn both_families(options: &CommonOptions) -> Result<BTreeMap<Family, AgentAddress>, Failure> {
     let mut found = BTreeMap::new();
     for address in addresses(options)? {

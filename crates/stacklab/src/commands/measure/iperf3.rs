@@ -3,17 +3,16 @@
 use crate::commands::measure::comparison::Comparison;
 use crate::commands::measure::ends::{AgentAddress, addresses, both_families, unreachable};
 use crate::commands::measure::options::{CommonOptions, MeasureRequest};
-use crate::commands::measure::plan::plan;
+use crate::commands::measure::plan::{direction, plan, refuse};
+use crate::commands::measure::print;
 use crate::commands::measure::study::{Arms, study_text};
 use crate::failure::{Failure, campaign_error};
-use crate::output::print_text;
 use stacklab_model::{
     CpuScope, Direction, Family, Io, Length, Pacing, Probe, RunRecord, SizeOf, Transport, Trial, TrialSpec,
 };
 use stacklab_protocols::iperf3::client::{self, ClientError, Test};
 use stacklab_protocols::iperf3::figures::run_of;
 use stacklab_protocols::iperf3::{MOST_BLOCK_BYTES, MOST_STREAMS, Parameters};
-use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_store::HostRow;
 use stacklab_traffic::host::facts;
 use stacklab_traffic::host::route::{Route, route_to};
@@ -33,9 +32,6 @@ const BUSY_TRIES: u32 = 20;
 const BUSY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Measures to an iperf3 server.
-///
-/// # Errors
-/// When the request does not fit, the server is busy, refuses or is gone, or the user interrupts.
 pub(super) fn measure_iperf3(
     common: &CommonOptions,
     request: &MeasureRequest,
@@ -52,7 +48,7 @@ pub(super) fn measure_iperf3(
         let (trial, spec) = plan(request, way.family(), direction, false, 0)?;
         match way.run(&trial, spec, direction, interrupted, true) {
             Ok(run) => {
-                let printed = print(common, request, direction, &run);
+                let printed = print(common, request, direction, &run, &[&facts::collect()]);
                 return if interrupted.load(Ordering::Relaxed) {
                     printed.and(Err(AgentError::Interrupted.into()))
                 } else {
@@ -75,41 +71,24 @@ pub(super) fn measure_iperf3(
     ))
 }
 
-fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
-    match (common.reverse, request.both) {
-        (_, true) => Direction::Both,
-        (true, _) => Direction::Reverse,
-        _ => Direction::Forward,
-    }
-}
-
 /// Refuses what a server of iperf3 cannot do.
 fn check(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure> {
-    let refuse = |what: &str| {
-        Err(Failure::usage(format!("{what}: an iperf3 server cannot do this, use an agent of stacklab")))
-    };
-    match request {
-        MeasureRequest { probe, .. } if *probe != Probe::Stream => {
-            refuse("only streams (tcp, udp) go with --peer iperf3")
-        }
-        MeasureRequest { size_of, .. } if *size_of != SizeOf::Write => refuse("--size-of payload"),
-        MeasureRequest { io: Some(Io::Zerocopy), .. } => refuse("--io zerocopy"),
-        MeasureRequest { delays: true, transport: Transport::Tcp, .. } => refuse("--delays"),
-        MeasureRequest { warmup_ns, .. } if warmup_ns % SECOND_NS != 0 => {
-            refuse("-O of a fraction of a second")
-        }
-        MeasureRequest { warmup_ns, .. } if *warmup_ns > 600 * SECOND_NS => refuse("-O of more than 600 s"),
-        MeasureRequest { length: Length::Time(ns), .. } if *ns > 86_400 * SECOND_NS => {
-            refuse("-t of more than a day")
-        }
-        MeasureRequest { flows, .. } if *flows > MOST_STREAMS => refuse("more than 128 streams"),
-        MeasureRequest { size: Some(size), .. } if *size > MOST_BLOCK_BYTES => refuse("-l of more than 1M"),
-        MeasureRequest { warmup_ns, .. } if *warmup_ns > 0 && common.against.is_some() => {
-            refuse("-O with --against")
-        }
-        _ if common.tls.is_some() || common.key_file.is_some() => refuse("--tls and --key-file"),
-        _ => Ok(()),
-    }
+    let &MeasureRequest { probe, transport, size_of, io, delays, flows, size, length, warmup_ns, .. } =
+        request;
+    let refused = [
+        (probe != Probe::Stream, "only streams (tcp, udp) go with --peer iperf3"),
+        (size_of != SizeOf::Write, "--size-of payload"),
+        (io == Some(Io::Zerocopy), "--io zerocopy"),
+        (delays && transport == Transport::Tcp, "--delays"),
+        (warmup_ns % SECOND_NS != 0, "-O of a fraction of a second"),
+        (warmup_ns > 600 * SECOND_NS, "-O of more than 600 s"),
+        (matches!(length, Length::Time(ns) if ns > 86_400 * SECOND_NS), "-t of more than a day"),
+        (flows > MOST_STREAMS, "more than 128 streams"),
+        (size.is_some_and(|size| size > MOST_BLOCK_BYTES), "-l of more than 1M"),
+        (warmup_ns > 0 && common.against.is_some(), "-O with --against"),
+        (common.tls.is_some() || common.key_file.is_some(), "--tls and --key-file"),
+    ];
+    refuse(&refused, ": an iperf3 server cannot do this, use an agent of stacklab")
 }
 
 /// The way to a server.
@@ -205,22 +184,6 @@ fn parameters(spec: &TrialSpec, direction: Direction) -> Parameters {
         client_version: Some(format!("stacklab {}", env!("CARGO_PKG_VERSION"))),
         ..Parameters::new(spec.transport, spec.message_bytes)
     }
-}
-
-fn print(
-    common: &CommonOptions,
-    request: &MeasureRequest,
-    direction: Direction,
-    run: &RunRecord,
-) -> Result<(), Failure> {
-    let text = if common.json {
-        measurement_json(run, &[&facts::collect()])
-    } else {
-        let rows = request.interval_ns > 0;
-        measurement(run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows })
-    };
-    print_text(&text)?;
-    if run.is_valid() { Ok(()) } else { Err(Failure::invalid_run()) }
 }
 
 /// Both families to one server. It serves one client at a time, so the families' tests alternate, in blocks of one

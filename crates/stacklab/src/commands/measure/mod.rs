@@ -1,6 +1,5 @@
 //! `stacklab measure`: a single trial between this host and another one.
 
-mod against;
 mod comparison;
 mod ends;
 mod iperf3;
@@ -12,16 +11,16 @@ mod study;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::commands::measure::against::against;
+use crate::commands::measure::comparison::against;
 use crate::commands::measure::ends::AgentPair;
-use crate::commands::measure::options::{MeasureOptions, MeasureRequest, Peer};
-use crate::commands::measure::plan::{check, plan};
+use crate::commands::measure::options::{CommonOptions, MeasureOptions, MeasureRequest, Peer};
+use crate::commands::measure::plan::{check, direction, plan};
 use crate::failure::{Failure, interrupt_flag};
 use crate::output::print_text;
 use stacklab_campaign::trial::clock_offset::{ClockOffset, one_machine};
 use stacklab_campaign::trial::evidence::Evidence;
 use stacklab_campaign::trial::figures::figures;
-use stacklab_model::{Direction, Length, Role, TrialSpec, print_duration};
+use stacklab_model::{Direction, HostFacts, Length, Role, RunRecord, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
@@ -51,11 +50,7 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     pair.here.agent.keep_figures();
     pair.there.agent.keep_figures();
     let shared = one_machine(&pair.here.facts, &pair.there.facts);
-    let direction = match (common.reverse, request.both) {
-        (_, true) => Direction::Both,
-        (true, _) => Direction::Reverse,
-        _ => Direction::Forward,
-    };
+    let direction = direction(common, &request);
     let (trial, mut spec) = plan(&request, pair.family, direction, shared, token())?;
     // On a path that loses much, each step may take long.
     let must_end = pair.met + longest(&spec) + SLACK;
@@ -107,22 +102,28 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         receiver.agent.hello()?;
     }
     drop(waiting);
-    let text = if common.json {
-        measurement_json(&run, &[&sender.facts, &receiver.facts])
-    } else {
-        let rows = rows(&request);
-        measurement(&run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows })
-    };
-    print_text(&text)?;
+    let printed = print(common, &request, direction, &run, &[&sender.facts, &receiver.facts]);
     if was_interrupted {
         eprintln!("stacklab: the figures are of {}, until the interruption", print_duration(sent_ns));
         return Err(AgentError::Interrupted.into());
     }
-    if run.is_valid() { Ok(()) } else { Err(Failure::invalid_run()) }
+    printed
 }
 
-fn rows(request: &MeasureRequest) -> bool {
-    request.interval_ns > 0
+/// Prints a run, which is an error if it is invalid.
+fn print(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    direction: Direction,
+    run: &RunRecord,
+    facts: &[&HostFacts],
+) -> Result<(), Failure> {
+    let rows = request.interval_ns > 0;
+    print_text(&match common.json {
+        true => measurement_json(run, facts),
+        false => measurement(run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows }),
+    })?;
+    if run.is_valid() { Ok(()) } else { Err(Failure::invalid_run()) }
 }
 
 /// A token that other measurements between the same hosts do not have.

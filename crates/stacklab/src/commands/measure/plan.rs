@@ -1,6 +1,7 @@
 //! Builds a trial and its specification from a request.
 
-use crate::commands::measure::options::{MeasureRequest, Pace};
+use crate::commands::measure::options::{CommonOptions, MeasureRequest, Pace};
+use crate::failure::Failure;
 use stacklab_campaign::CampaignError;
 use stacklab_model::{
     Cell, CellSettings, CpuScope, Direction, Family, HEADER_BYTES, Io, IoChoice, Metric, Pacing, Probe,
@@ -17,9 +18,6 @@ const LONGEST_TCP: u32 = 16 << 20;
 const PACKET_SIZE: u32 = 1400;
 
 /// Checks a request for errors that do not depend on the hosts.
-///
-/// # Errors
-/// With a sentence on the conflicting options.
 pub(crate) fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
     let refuse = |text: String| Err(CampaignError::Usage(text));
     if let Some(size) = request.size {
@@ -56,11 +54,22 @@ pub(crate) fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
     Ok(())
 }
 
+/// Refuses the first of these that is given, for this reason.
+pub(super) fn refuse(given: &[(bool, &str)], why: &str) -> Result<(), Failure> {
+    let first = given.iter().find(|(given, _)| *given);
+    first.map_or(Ok(()), |(_, what)| Err(Failure::usage(format!("{what}{why}"))))
+}
+
+pub(super) fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
+    match (common.reverse, request.both) {
+        (_, true) => Direction::Both,
+        (true, _) => Direction::Reverse,
+        _ => Direction::Forward,
+    }
+}
+
 /// The trial of a request in a family, and its specification. `shared` is whether both hosts are one machine; `token`
 /// is a number that other measurements do not have.
-///
-/// # Errors
-/// With a sentence if the messages do not fit the family.
 pub(crate) fn plan(
     request: &MeasureRequest,
     family: Family,

@@ -62,9 +62,6 @@ impl Shown {
 
 /// Looks at the path of each family, and decides how they are compared: interleaved, or on a slow path by trials in
 /// turns.
-///
-/// # Errors
-/// Those of a trial; `Usage` where the time is too short to compare the families over so slow a path.
 pub(super) fn arms(
     common: &CommonOptions,
     request: &MeasureRequest,

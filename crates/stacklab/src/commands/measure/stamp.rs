@@ -2,6 +2,7 @@
 
 use crate::commands::measure::ends::addresses;
 use crate::commands::measure::options::{CommonOptions, MeasureRequest, Pace, StampOptions};
+use crate::commands::measure::plan::refuse;
 use crate::failure::Failure;
 use crate::output::print_text;
 use stacklab_model::{Length, Pacing, Transport};
@@ -20,9 +21,6 @@ const MOST_PACKETS: u64 = 1_000_000;
 const PER_SECOND: f64 = 100.0;
 
 /// Exchanges packets with a reflector and prints what they say.
-///
-/// # Errors
-/// When options contradict each other, nothing answers, or the user interrupts.
 pub(super) fn measure(
     common: &CommonOptions,
     request: &MeasureRequest,
@@ -96,10 +94,8 @@ fn fits<'a>(
     request: &MeasureRequest,
     peer: Option<&'a StampOptions>,
 ) -> Result<&'a StampOptions, Failure> {
-    let refuse =
-        |what: &str| Failure::usage(format!("{what} cannot be combined with --peer stamp: leave one out"));
-    let peer = peer.ok_or_else(|| refuse("another measurement than echo"))?;
-    for (given, option) in [
+    let refused = [
+        (peer.is_none(), "another measurement than echo"),
         (request.transport == Transport::Tcp, "--tcp"),
         (request.at_interface, "--at-interface"),
         (request.poll_ns > 0, "--poll"),
@@ -107,12 +103,9 @@ fn fits<'a>(
         (common.against.is_some(), "--against"),
         (common.reverse, "-R"),
         (common.tls.is_some(), "--tls"),
-    ] {
-        if given {
-            return Err(refuse(option));
-        }
-    }
-    Ok(peer)
+    ];
+    refuse(&refused, " cannot be combined with --peer stamp: leave one out")?;
+    Ok(peer.expect("an echo has these options"))
 }
 
 /// The session that is asked for.

@@ -1,7 +1,7 @@
 //! The study of `stacklab measure .. --against FAMILY`.
 
 use crate::commands::measure::options::{CommonOptions, MeasureRequest, Pace};
-use crate::commands::measure::plan::{best_io, default_size};
+use crate::commands::measure::plan::{best_io, default_size, refuse};
 use crate::failure::Failure;
 use stacklab_model::{Family, Length, Pacing, Probe, Transport};
 use std::fmt::Write;
@@ -26,7 +26,6 @@ const SLOW_MESSAGE: u32 = 1400;
 /// How the families take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arms {
-    /// In slices of one trial.
     Interleaved,
     /// In separate trials, with a peer that reports nothing of slices.
     Alternating,
@@ -47,31 +46,23 @@ pub(super) fn trial_ns(time_ns: u64) -> u64 {
 }
 
 /// A study of both families with the request's options, which ends when its verdicts are sure or the time is over.
-///
-/// # Errors
-/// With a sentence on the first option that does not go together with `--against`.
 pub(super) fn study_text(
     common: &CommonOptions,
     request: &MeasureRequest,
     baseline: Family,
     arms: Arms,
 ) -> Result<String, Failure> {
-    let refuse =
-        |what: &str| Err(Failure::usage(format!("{what} cannot be combined with --against: leave one out")));
     let MeasureRequest { probe, transport, size_of, flows, .. } = *request;
-    let Length::Time(time_ns) = request.length else { return refuse("a number of messages (-n)") };
-    match probe {
-        Probe::Stream | Probe::Echo => {}
-        Probe::Connect => return refuse("measuring connections"),
-        _ => return refuse("a schedule of round trips (--pps)"),
-    }
-    for (given, option) in
-        [(request.both, "--bidir"), (request.at_interface, "--at-interface"), (request.poll_ns > 0, "--poll")]
-    {
-        if given {
-            return refuse(option);
-        }
-    }
+    let refused = [
+        (matches!(request.length, Length::Packets(_)), "a number of messages (-n)"),
+        (probe == Probe::Connect, "measuring connections"),
+        (!matches!(probe, Probe::Stream | Probe::Echo), "a schedule of round trips (--pps)"),
+        (request.both, "--bidir"),
+        (request.at_interface, "--at-interface"),
+        (request.poll_ns > 0, "--poll"),
+    ];
+    refuse(&refused, " cannot be combined with --against: leave one out")?;
+    let (Length::Time(time_ns) | Length::Packets(time_ns)) = request.length;
     let is_slow = matches!(arms, Arms::Slow { .. } | Arms::Look);
     let size = match default_size(probe, transport, size_of) {
         size if is_slow && probe == Probe::Stream => size.min(SLOW_MESSAGE),

@@ -1,7 +1,7 @@
 //! Text of iperf 2 (`-e`, and without it), versions 2.0 to 2.2. Its figures have three digits.
 
 use crate::error::ImportError;
-use crate::file::{Content, Format, ToolFile};
+use crate::file::{Format, ToolFile};
 use crate::series::{MOST_ROWS, Part, of_flows};
 use crate::test::{ToolTest, family, nanoseconds};
 use crate::value::{MOST_TESTS, amount, bits_per_second, clock_seconds, number, unix_ns, untold};
@@ -77,7 +77,7 @@ fn series(connections: &BTreeMap<String, Connection>, is_receiver: bool) -> Opti
 }
 
 /// Reads the tests of a file.
-pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
+pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let (mut head, mut version) = (Head::default(), None);
     // A server's log has connections that begin while others run: a group is closed at the end.
     let (mut groups, mut group): (Vec<Group>, _) = (Vec::new(), Group::default());
@@ -96,16 +96,18 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
             if group.has_results {
                 groups.push(std::mem::take(&mut group));
             }
-            let transport = [("TCP", Transport::Tcp), ("UDP", Transport::Udp)];
-            let named = transport.iter().find(|(name, _)| rest.split_whitespace().any(|word| word == *name));
+            let transport = rest.split_whitespace().find_map(|word| match word {
+                "TCP" => Some(Transport::Tcp),
+                "UDP" => Some(Transport::Udp),
+                _ => None,
+            });
             let port = rest.split_once("port ").and_then(|(_, port)| port.split_whitespace().next());
             if line.starts_with("Server") {
                 listening = port.map(str::to_owned);
             } else {
                 is_client = true;
             }
-            head =
-                Head { transport: named.map(|(_, t)| *t), size: None, is_server: line.starts_with("Server") };
+            head = Head { transport, size: None, is_server: line.starts_with("Server") };
         } else if let Some(rest) = line.strip_prefix("Sending ") {
             head.size = rest.split_whitespace().next().and_then(|bytes| bytes.parse().ok());
         } else if let Some(rest) = line.strip_prefix("Write buffer size:") {
@@ -189,7 +191,7 @@ pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
     groups.push(group);
     let mut tests = Vec::new();
     groups.into_iter().try_for_each(|group| close(group, &mut tests))?;
-    Ok(ToolFile { format: Format::IperfText, version, content: Content::Tests(tests), left_out })
+    ToolFile::of_tests(Format::IperfText, version, tests, left_out)
 }
 
 /// The addresses and ports of `A port N connected with B port N`.
@@ -258,7 +260,6 @@ fn outcome(text: &str) -> Option<(f64, Outcome)> {
     ))
 }
 
-/// Ends a test.
 fn close(group: Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
     let Group { head, connections, late, .. } = group;
     let Some(first) = connections.values().next() else { return Ok(()) };
@@ -267,7 +268,7 @@ fn close(group: Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
     (test.transport, test.size, test.flows) = (head.transport, head.size, connections.len() as u32);
     if let Some(other) = connections.values().find(|connection| connection.is_reverse != first.is_reverse) {
         let reason = "both directions were measured at once (-d, --full-duplex) and cannot be separated: test one after the other (-r)";
-        return Err(ImportError::of_line(other.line, reason.to_owned()));
+        return Err(ImportError::of_line(other.line, reason));
     }
     if first.is_reverse {
         test.direction = Direction::Reverse;

@@ -2,10 +2,11 @@
 //! written, as far as the text has it, and is read as that.
 
 use crate::error::ImportError;
-use crate::file::{Content, Format, ToolFile};
-use crate::formats::iperf3::json;
+use crate::file::{Format, ToolFile};
+use crate::formats::iperf3_json;
 use crate::json::Node;
-use crate::value::{MOST_TESTS, amount, bits_per_second, number};
+use crate::value::{amount, bits_per_second, number};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Whether a text is iperf3's.
@@ -21,7 +22,6 @@ struct Test<'a> {
     is_server: bool,
     is_reverse: bool,
     is_udp: bool,
-    /// Addresses of the first connection.
     hosts: Option<[&'a str; 2]>,
     size: Option<f64>,
     /// User and all CPU time in per cent, of this host and of the other.
@@ -60,9 +60,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.starts_with("Connecting to host ") || line.starts_with("Accepted connection from ") {
-            if tests.len() == MOST_TESTS {
-                return Err(ImportError::of_line(number, "there are too many tests".to_owned()));
-            }
+            ImportError::too_many(tests.len(), number)?;
             let is_server = line.starts_with('A');
             tests.push(Test { line: number, is_server, ..Test::default() });
             is_behind_dashes = false;
@@ -77,14 +75,14 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         test.error = test.error.or(error.filter(|_| line.contains("error")));
         is_behind_dashes |= line.starts_with("- - -");
         take(test, line, is_behind_dashes)
-            .ok_or_else(|| ImportError::of_line(number, "these are not results of iperf3".to_owned()))?;
+            .ok_or_else(|| ImportError::of_line(number, "these are not results of iperf3"))?;
     }
     let mut found = Vec::new();
     for (number, test) in tests.iter().enumerate() {
         let rows = |stream: &Stream| stream.sender.or(stream.receiver).or(stream.only).is_some();
         match test.error {
             _ if !test.streams.is_empty() && test.streams.values().all(rows) => {
-                let mut read = json::test(&test.document());
+                let mut read = iperf3_json::test(&test.document());
                 read.warn(
                     "tool_digits",
                     "iperf3's text has three digits".to_owned(),
@@ -100,7 +98,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             }
         }
     }
-    Ok(ToolFile { format: Format::Iperf3Text, version, content: Content::Tests(found), left_out })
+    ToolFile::of_tests(Format::Iperf3Text, version, found, left_out)
 }
 
 /// Takes what a line says of a test; `None` if it has results that cannot be read.
@@ -177,28 +175,16 @@ fn cpu(text: &str) -> Option<[[f64; 2]; 2]> {
     Some([host(local)?, host(remote)?])
 }
 
-fn fields<const N: usize>(fields: [(&str, Node); N]) -> Node {
-    Node::Fields(fields.into_iter().map(|(name, node)| (name.to_owned(), node)).collect())
-}
-
-fn text(text: &str) -> Node {
-    Node::Text(text.to_owned())
-}
-
 impl Row {
     fn bytes(&self) -> f64 {
         self.bits_per_second * self.seconds / 8.0
     }
 
     /// One end of a stream, as JSON has it.
-    fn end(&self, sends: bool) -> Node {
-        fields([
-            ("start", Node::Number(0.0)),
-            ("end", Node::Number(self.seconds)),
-            ("bytes", Node::Number(self.bytes())),
-            ("retransmits", self.retransmits.map_or(Node::Null, Node::Number)),
-            ("sender", Node::Bool(sends)),
-        ])
+    fn end(&self, sends: bool) -> Value {
+        json!({
+            "start": 0.0, "end": self.seconds, "bytes": self.bytes(), "retransmits": self.retransmits, "sender": sends,
+        })
     }
 }
 
@@ -215,26 +201,22 @@ impl Test<'_> {
     fn document(&self) -> Node {
         let is_reverse =
             self.is_reverse || self.is_server && self.streams.values().all(|stream| self.sends(stream));
-        let hosts = self.hosts.map_or(Vec::new(), |[local, peer]| {
-            vec![fields([("local_host", text(local)), ("remote_host", text(peer))])]
+        let hosts: Vec<Value> = self
+            .hosts
+            .iter()
+            .map(|[local, peer]| json!({ "local_host": local, "remote_host": peer }))
+            .collect();
+        let mut start = json!({
+            "connected": hosts,
+            "test_start": {
+                "protocol": if self.is_udp { "UDP" } else { "TCP" }, "blksize": self.size, "reverse": is_reverse,
+            },
         });
-        let protocol = if self.is_udp { "UDP" } else { "TCP" };
-        let mut start = vec![
-            ("connected".to_owned(), Node::List(hosts)),
-            (
-                "test_start".to_owned(),
-                fields([
-                    ("protocol", text(protocol)),
-                    ("blksize", self.size.map_or(Node::Null, Node::Number)),
-                    ("reverse", Node::Bool(is_reverse)),
-                ]),
-            ),
-        ];
         if self.is_server {
-            start.push(("accepted_connection".to_owned(), Node::Null));
+            start["accepted_connection"] = Value::Null;
         }
-        let streams = self.streams.values().map(|stream| self.stream(stream)).collect();
-        let mut end = vec![("streams".to_owned(), Node::List(streams))];
+        let streams: Vec<Value> = self.streams.values().map(|stream| self.stream(stream)).collect();
+        let mut end = json!({ "streams": streams });
         let forward = |stream: &&Stream| self.sends(stream) != self.is_server;
         let is_both = self.streams.values().any(|stream| forward(&stream))
             && self.streams.values().any(|stream| !forward(&stream));
@@ -244,47 +226,38 @@ impl Test<'_> {
             let Some(rows) = rows.filter(|_| self.is_udp) else { return };
             let packets: f64 = rows.iter().filter_map(|row| row.udp).map(|[_, _, all]| all).sum();
             let seconds = rows.iter().map(|row| row.seconds).fold(0.0, f64::max);
-            let bytes = rows.iter().map(Row::bytes).sum();
-            let of_sum = [("start", 0.0), ("end", seconds), ("bytes", bytes), ("packets", packets)];
-            end.push((name.to_owned(), fields(of_sum.map(|(name, value)| (name, Node::Number(value))))));
+            let bytes: f64 = rows.iter().map(Row::bytes).sum();
+            end[name] = json!({ "start": 0.0, "end": seconds, "bytes": bytes, "packets": packets });
         };
         sum("sum_sent", true, |stream| stream.sender);
         sum("sum_received", true, |stream| stream.receiver);
         sum("sum_received_bidir_reverse", false, |stream| stream.receiver);
         if let Some([[user, all], [remote_user, remote_all]]) = self.cpu {
-            let shares = [
-                ("host_user", user),
-                ("host_total", all),
-                ("remote_user", remote_user),
-                ("remote_total", remote_all),
-            ];
-            let shares = fields(shares.map(|(name, share)| (name, Node::Number(share))));
-            end.push(("cpu_utilization_percent".to_owned(), shares));
+            end["cpu_utilization_percent"] = json!({
+                "host_user": user, "host_total": all, "remote_user": remote_user, "remote_total": remote_all,
+            });
         }
-        let mut document =
-            vec![("start".to_owned(), Node::Fields(start)), ("end".to_owned(), Node::Fields(end))];
-        document.extend(self.error.map(|error| ("error".to_owned(), text(error))));
-        Node::Fields(document)
+        let mut document = json!({ "start": start, "end": end });
+        if let Some(error) = self.error {
+            document["error"] = error.into();
+        }
+        document.into()
     }
 
-    fn stream(&self, stream: &Stream) -> Node {
+    fn stream(&self, stream: &Stream) -> Value {
         let sends = self.sends(stream);
-        let ends = [("sender", stream.sender), ("receiver", stream.receiver)];
-        let mut found: Vec<(String, Node)> =
-            ends.iter().filter_map(|(name, row)| Some(((*name).to_owned(), (*row)?.end(sends)))).collect();
+        let mut found = json!({});
+        for (name, row) in [("sender", stream.sender), ("receiver", stream.receiver)] {
+            if let Some(row) = row {
+                found[name] = row.end(sends);
+            }
+        }
         let seen = stream.receiver.or(stream.only).or(stream.sender).and_then(|row| row.udp);
         if let Some([jitter, lost, all]) = seen {
-            let counts = [
-                ("jitter_ms", jitter),
-                ("lost_packets", lost),
-                ("packets", all),
-                ("out_of_order", stream.late),
-            ];
-            let mut counts: Vec<_> =
-                counts.iter().map(|(name, count)| ((*name).to_owned(), Node::Number(*count))).collect();
-            counts.push(("sender".to_owned(), Node::Bool(sends)));
-            found.push(("udp".to_owned(), Node::Fields(counts)));
+            found["udp"] = json!({
+                "jitter_ms": jitter, "lost_packets": lost, "packets": all, "out_of_order": stream.late, "sender": sends,
+            });
         }
-        Node::Fields(found)
+        found
     }
 }

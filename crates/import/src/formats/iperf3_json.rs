@@ -7,11 +7,11 @@
 //! - with `-R`, round trips of TCP are not known, and are 0.
 
 use crate::error::ImportError;
-use crate::file::{Content, Format, ToolFile};
+use crate::file::{Format, ToolFile};
 use crate::json::{Documents, Node, Rows, with_rows};
 use crate::series::{MOST_ROWS, Part, of_flows};
-use crate::test::{ToolTest, family, nanoseconds};
-use crate::value::{MOST_TESTS, untold};
+use crate::test::{ToolTest, family, nanoseconds, write_size};
+use crate::value::{MOST_TESTS, mean, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 
 /// The intervals of a test, or the lines of a stream that are intervals: their sums.
@@ -41,7 +41,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             document.get("end").and_then(|end| end.get("streams")).is_some_and(|s| !s.items().is_empty());
         match (is_measured, document.text("error")) {
             (true, _) if tests.len() == MOST_TESTS => {
-                return Err(ImportError::of_file("it has too many tests".into()));
+                return Err(ImportError::of_file("it has too many tests"));
             }
             (true, _) => tests.push(test(document)),
             (false, Some(error)) => left_out.push(format!("test {} failed: {error}", number + 1)),
@@ -65,7 +65,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             None => left_out.push(format!("a line outside the JSON: {line}")),
         }
     }
-    Ok(ToolFile { format: Format::Iperf3, version, content: Content::Tests(tests), left_out })
+    ToolFile::of_tests(Format::Iperf3, version, tests, left_out)
 }
 
 /// The tests of `--json-stream`: a line for each event. `has_rows` says whether all intervals are there.
@@ -108,7 +108,6 @@ struct Way {
     lost: f64,
     packets: f64,
     late: f64,
-    /// Whether this host sends.
     sends: bool,
 }
 
@@ -145,10 +144,7 @@ pub(crate) fn test(document: &Node) -> ToolTest {
     let connection = start.get("connected").and_then(|list| list.items().first());
     test.family = connection.and_then(|of| family(of.text("local_host")?, of.text("remote_host")?));
     test.transport = asked.text("protocol").and_then(|name| name.to_ascii_lowercase().parse().ok());
-    test.size = asked
-        .count("blksize")
-        .filter(|size| *size >= 1.0 && *size <= f64::from(16 << 20))
-        .map(|size| size as u32);
+    test.size = asked.count("blksize").and_then(write_size);
     let rate = asked.count("target_bitrate").or_else(|| start.count("target_bitrate"));
     test.rate = rate.filter(|rate| *rate > 0.0);
     let began = start.get("timestamp");
@@ -286,7 +282,6 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
         test.set(metric, untold("iperf3", "the host's CPU time, only that of iperf3"));
     }
     test.set_retransmits(way.retransmits, way.sent);
-    let mean = |figures: &[f64]| figures.iter().sum::<f64>() / figures.len() as f64;
     let srtt = if way.rtts.is_empty() {
         untold("the file", "round trips of the sender")
     } else {

@@ -3,9 +3,9 @@
 //! zone.
 
 use crate::error::ImportError;
-use crate::file::{Content, Format, ToolFile};
-use crate::test::{ToolTest, family, nanoseconds};
-use crate::value::{MOST_TESTS, number};
+use crate::file::{Format, ToolFile};
+use crate::test::{ToolTest, datagram, family, nanoseconds};
+use crate::value::number;
 use stacklab_model::{Metric, Probe, Transport, Value};
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ struct Row<'a> {
 }
 
 /// Reads the tests of a file.
-pub(crate) fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
+pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut last = HashMap::new();
     let mut left_out = Vec::new();
@@ -67,9 +67,7 @@ pub(crate) fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
             *own = Row { connection, ..row };
             continue;
         }
-        if rows.len() == MOST_TESTS {
-            return Err(ImportError::of_line(number, "there are too many tests".to_owned()));
-        }
+        ImportError::too_many(rows.len(), number)?;
         last.insert(row.connection, rows.len());
         rows.push(row);
     }
@@ -96,17 +94,15 @@ pub(crate) fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
             _ => tests.push(vec![row]),
         }
     }
-    let content = Content::Tests(tests.iter().map(|rows| test(rows)).collect());
-    Ok(ToolFile { format: Format::IperfCsv, version: None, content, left_out })
+    let tests = tests.iter().map(|rows| test(rows)).collect();
+    ToolFile::of_tests(Format::IperfCsv, None, tests, left_out)
 }
 
 fn row(line: &str) -> Result<Row<'_>, String> {
     let fields: Vec<&str> = line.split(',').collect();
+    let cut = || format!("it has {} fields, and iperf writes 9 or 14: the file is cut short", fields.len());
     let [time, address, port, peer, peer_port, id, interval, bytes, rate, udp @ ..] = &fields[..] else {
-        return Err(format!(
-            "it has {} fields, and iperf writes 9 or 14: the file is cut short",
-            fields.len()
-        ));
+        return Err(cut());
     };
     if !is_csv_time(time) {
         return Err("it does not begin with a time of fourteen digits".to_owned());
@@ -120,12 +116,7 @@ fn row(line: &str) -> Result<Row<'_>, String> {
             let jitter = if jitter.trim_start_matches('-') == "nan" { f64::NAN } else { read(jitter)? };
             Some([jitter, read(lost)?, read(sent)?, read(late)?])
         }
-        _ => {
-            return Err(format!(
-                "it has {} fields, and iperf writes 9 or 14: the file is cut short",
-                fields.len()
-            ));
-        }
+        _ => return Err(cut()),
     };
     Ok(Row {
         time,
@@ -169,8 +160,7 @@ fn test(rows: &[Row]) -> ToolTest {
         return test;
     }
     let bytes = rows.iter().map(|row| row.bytes).sum::<f64>();
-    let size = bytes / (sent - lost);
-    test.size = (size >= 1.0 && size.fract() == 0.0 && size < 65_536.0).then_some(size as u32);
+    test.size = datagram(bytes / (sent - lost));
     test.set(Metric::Throughput, Value::finite(rate, "it is not a number"));
     test.set(Metric::Loss, Value::finite(lost / sent, "nothing was sent"));
     test.set(Metric::JitterRfc3550, Value::finite(sum(0) / udp.len() as f64, "there was no flow"));
