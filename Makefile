@@ -81,7 +81,7 @@ schema:
 
 # The types of the page's document for the front end; a test says when they are out of date.
 types:
-	STACKLAB_WRITE_TYPES=1 cargo test --quiet --locked -p stacklab-report --lib -- page::types tests::columns
+	STACKLAB_WRITE_TYPES=1 cargo test --quiet --locked -p stacklab-report --lib -- tests::types tests::columns
 
 # Pictures of report, explorer and live page, into docs/pictures.
 screenshots: build

@@ -2,24 +2,15 @@
 //! standard deviations.
 
 use crate::findings::groups::{Group, groups};
-use crate::rendering::document::{Block, Table};
-use crate::rendering::format::OutputFormat;
+use crate::rendering::document::{Block, Table, Width};
+use crate::rendering::format::{OutputFormat, render};
 use crate::rendering::numbers::{DisplayUnit, NONE, decimals, fixed};
-use crate::rendering::width::Width;
-use crate::rendering::{csv_tables, latex, markdown, text};
-use stacklab_model::{Difference, Estimate, Findings};
+use stacklab_model::{Comparison, Difference, Estimate, Findings};
 
 /// Renders the findings as such tables: text, Markdown, LaTeX, or CSV with each table below a line with its title.
 /// `width` is the number of columns for the prose of text.
 pub fn paper(findings: &Findings, difference: Difference, format: OutputFormat, width: Width) -> String {
-    let blocks = blocks(findings, difference);
-    match format {
-        OutputFormat::Text => text::render(&blocks, width),
-        OutputFormat::Markdown => markdown::render(&blocks),
-        OutputFormat::Latex => latex::render(&blocks),
-        OutputFormat::Csv => csv_tables::render(&blocks),
-        _ => format.unsupported(),
-    }
+    render(&blocks(findings, difference), format, width)
 }
 
 /// Two tables for each metric, transport and meaning of size that two levels are compared by: means and spreads.
@@ -38,7 +29,6 @@ fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
     blocks
 }
 
-/// The means of both arms, and how far they are apart.
 fn means(group: &Group, difference: Difference) -> Table {
     let shown = DisplayUnit::of(group.metric);
     let mut table = labelled(group);
@@ -53,11 +43,10 @@ fn means(group: &Group, difference: Difference) -> Table {
     table
 }
 
-/// The standard deviations over runs, and how many runs.
 fn spreads(group: &Group) -> Table {
     let mut table = labelled(group);
     arms(&mut table, group, |estimate| estimate.sd);
-    let n = |row: &&stacklab_model::Comparison| {
+    let n = |row: &&Comparison| {
         let (a, b) = (row.baseline_estimate.n, row.candidate_estimate.n);
         if a == b { a.to_string() } else { format!("{a}, {b}") }
     };
@@ -65,23 +54,20 @@ fn spreads(group: &Group) -> Table {
     table
 }
 
-/// A table with the rows' labels.
 fn labelled(group: &Group) -> Table {
     let mut table = Table::default();
     table.push("", false, group.rows.iter().map(|row| group.row_label(row)).collect());
     table
 }
 
-/// A column of one figure for each arm.
 fn arms(table: &mut Table, group: &Group, figure: fn(&Estimate) -> Option<f64>) {
     let factor = DisplayUnit::of(group.metric).factor;
     let of = |estimate: &Estimate| figure(estimate).map(|figure| factor * figure);
     let both = group.rows.iter().flat_map(|row| [of(&row.baseline_estimate), of(&row.candidate_estimate)]);
     let places = decimals(both.flatten(), std::iter::empty());
     let write = |figure: Option<f64>| figure.map_or(NONE.to_owned(), |figure| fixed(figure, places));
-    let column = |arm: fn(&stacklab_model::Comparison) -> &Estimate| {
-        group.rows.iter().map(|row| write(of(arm(row)))).collect()
-    };
+    let column =
+        |arm: fn(&Comparison) -> &Estimate| group.rows.iter().map(|row| write(of(arm(row)))).collect();
     table.push(&group.baseline, true, column(|row| &row.baseline_estimate));
     table.push(&group.candidate, true, column(|row| &row.candidate_estimate));
 }

@@ -1,37 +1,29 @@
 //! The costs of two arms by stage of the network stack, as `stacklab explain` prints them.
 
-use crate::rendering::columns::{self, Column};
-use crate::rendering::csv_cells::Cells;
-use crate::rendering::document::{Block, Table, plain};
-use crate::rendering::format::OutputFormat;
-use crate::rendering::json::versioned_json;
-use crate::rendering::width::Width;
-use crate::rendering::{markdown, text};
+use crate::rendering::csv::{self, Field, field};
+use crate::rendering::document::{Block, Table, Width, plain};
+use crate::rendering::format::{OutputFormat, render, versioned_json};
 use serde::Serialize;
 use stacklab_model::{Explanation, Health, StageCost, StageCosts, Why};
 
-/// Version of the JSON.
-pub const STAGE_COSTS_FORMAT_VERSION: u32 = 2;
-/// Stages that the answer names.
+const STAGE_COSTS_FORMAT_VERSION: u32 = 2;
 const NAMED: usize = 4;
 
-/// What the tables' columns and rows are.
 const LEGEND: &str = "CPU time of both hosts per message, without the cost of sampling. ± is half of the 95 % interval of the \
      difference, by trials (Student's t); * marks p < 0.05, adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: work of the stack in kernel threads and in interrupts of other threads. Busy is both, and the sum of all lines above `threads`.";
 
 /// Renders explanations; `functions` adds the functions that differ most.
 pub fn stage_costs(all: &[Explanation], format: OutputFormat, functions: bool, width: Width) -> String {
-    let title = || vec![Block::Title("CPU time by stage of the network stack".to_owned())];
     match format {
-        OutputFormat::Text => text::render(&[title(), blocks(all, functions)].concat(), width),
-        OutputFormat::Markdown => markdown::render(&[title(), blocks(all, functions)].concat()),
-        OutputFormat::Csv | OutputFormat::RawCsv => csv(all, functions, format.cells()),
+        OutputFormat::Csv | OutputFormat::RawCsv => csv(all, functions, format),
         OutputFormat::Json => versioned_json(STAGE_COSTS_FORMAT_VERSION, &Content::of(all)),
-        _ => format.unsupported(),
+        _ => {
+            let title = vec![Block::Title("CPU time by stage of the network stack".to_owned())];
+            render(&[title, blocks(all, functions)].concat(), format, width)
+        }
     }
 }
 
-/// The JSON.
 #[derive(Serialize)]
 struct Content<'a> {
     explained: Vec<&'a StageCosts>,
@@ -110,7 +102,6 @@ fn table<'a>(
     table
 }
 
-/// The answer in a sentence: by how much the arms differ, and in which stages.
 pub(crate) fn answer(explanation: &Explanation, costs: &StageCosts) -> String {
     let [baseline, candidate] = explanation.arm_labels();
     let busy = &costs.busy;
@@ -159,56 +150,40 @@ pub(crate) fn health(health: &Health) -> String {
     )
 }
 
-/// A row of the CSV.
-pub(crate) struct Row<'a> {
-    costs: &'a StageCosts,
-    kind: &'static str,
-    cost: &'a StageCost,
-}
-
-fn csv(all: &[Explanation], functions: bool, cells: Cells) -> String {
+fn csv(all: &[Explanation], functions: bool, format: OutputFormat) -> String {
     let rows = all.iter().filter_map(Explanation::costs).flat_map(|costs| {
-        let kind = |kind: &'static str| move |cost| Row { costs, kind, cost };
+        let row = |kind: &'static str| move |cost| fields(Some((costs, kind, cost)));
         let listed = costs.functions.iter().filter(move |_| functions);
-        costs
-            .stages
-            .iter()
-            .map(kind("stage"))
-            .chain(costs.sums().into_iter().map(kind("whole")))
-            .chain(listed.map(kind("function")))
+        let stages = costs.stages.iter().map(row("stage"));
+        stages.chain(costs.sums().into_iter().map(row("whole"))).chain(listed.map(row("function")))
     });
-    columns::render(&csv_columns(), rows, cells)
+    csv::render(&fields(None), rows, format)
 }
 
-/// The CSV's columns.
-pub(crate) fn csv_columns<'a>() -> Vec<Column<Row<'a>>> {
+/// The row of a cost, which is of a kind; without one, the columns.
+pub(crate) fn fields(row: Option<(&StageCosts, &str, &StageCost)>) -> Vec<Field> {
+    let costs = row.map(|(costs, ..)| costs);
+    let cost = row.map(|(.., cost)| cost);
+    let kind = row.map(|(_, kind, _)| kind);
     vec![
-        Column::new("cell", "what both arms have in common", |row: &Row<'a>| row.costs.cell.clone()),
-        Column::new("baseline", "level of the baseline", |row: &Row<'a>| row.costs.arms[0].clone()),
-        Column::new("candidate", "level of the candidate", |row: &Row<'a>| row.costs.arms[1].clone()),
-        Column::new(
-            "kind",
-            "`stage`, `function`, or `whole`: rows that are not stages, and the sums",
-            |row: &Row<'a>| row.kind.to_owned(),
+        field("cell", "what both arms have in common", costs.map(|costs| costs.cell.as_str())),
+        field("baseline", "level of the baseline", costs.map(|costs| costs.arms[0].as_str())),
+        field("candidate", "level of the candidate", costs.map(|costs| costs.arms[1].as_str())),
+        field("kind", "`stage`, `function`, or `whole`: rows that are not stages, and the sums", kind),
+        field("name", "the stage or function", cost.map(|cost| cost.name.as_str())),
+        field("baseline_ns", "nanoseconds of CPU time of both hosts a message", cost.map(|cost| cost.ns[0])),
+        field("candidate_ns", "the same", cost.map(|cost| cost.ns[1])),
+        field("difference_ns", "candidate minus baseline", cost.map(|cost| cost.difference_ns)),
+        field("error_ns", "standard error of the difference, by trials", cost.map(|cost| cost.error_ns)),
+        field(
+            "half_width_ns",
+            "half of the difference's 95 % interval",
+            row.map(|(costs, _, cost)| costs.half_width_ns(cost)),
         ),
-        Column::new("name", "the stage or function", |row: &Row<'a>| row.cost.name.clone()),
-        Column::new("baseline_ns", "nanoseconds of CPU time of both hosts a message", |row: &Row<'a>| {
-            row.cost.ns[0].to_string()
-        }),
-        Column::new("candidate_ns", "the same", |row: &Row<'a>| row.cost.ns[1].to_string()),
-        Column::new("difference_ns", "candidate minus baseline", |row: &Row<'a>| {
-            row.cost.difference_ns.to_string()
-        }),
-        Column::new("error_ns", "standard error of the difference, by trials", |row: &Row<'a>| {
-            row.cost.error_ns.to_string()
-        }),
-        Column::new("half_width_ns", "half of the difference's 95 % interval", |row: &Row<'a>| {
-            row.costs.half_width_ns(row.cost).to_string()
-        }),
-        Column::new(
+        field(
             "adjusted_p",
             "p of no difference, adjusted (Holm); empty for `whole`",
-            |row: &Row<'a>| columns::figure(row.cost.adjusted_p),
+            cost.and_then(|cost| cost.adjusted_p),
         ),
     ]
 }

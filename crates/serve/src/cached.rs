@@ -1,5 +1,6 @@
 //! Results of records that are kept while their files do not change.
 
+use std::collections::HashMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +32,6 @@ pub(super) struct Cached<T> {
 }
 
 impl<T> Cached<T> {
-    /// Computes the result.
     pub(super) fn now(stamp: Stamp, make: impl FnOnce() -> T) -> Self {
         let begun = Instant::now();
         let what = make();
@@ -45,7 +45,50 @@ impl<T> Cached<T> {
     }
 }
 
-/// Locks a mutex, even after a panic: the list stays valid.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) struct Cache<T>(Mutex<HashMap<String, Cached<T>>>);
+
+impl<T> Default for Cache<T> {
+    fn default() -> Self {
+        Cache(Mutex::default())
+    }
+}
+
+impl<T: Clone> Cache<T> {
+    /// Locks the results, even after a panic: they stay valid.
+    pub(super) fn locked(&self) -> MutexGuard<'_, HashMap<String, Cached<T>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets other records.
+    pub(super) fn retain(&self, is_kept: impl Fn(&str) -> bool) {
+        self.locked().retain(|name, _| is_kept(name));
+    }
+
+    /// Keeps the newest results only.
+    pub(super) fn trim(&self, most: usize) {
+        let mut kept = self.locked();
+        while kept.len() > most {
+            let oldest = kept.iter().min_by_key(|(_, made)| made.at).map(|(name, _)| name.clone());
+            kept.remove(&oldest.unwrap_or_default());
+        }
+    }
+
+    /// A record's result, made once for all requests: another one waits for it. An error is not kept.
+    pub(super) fn get<E>(
+        &self,
+        name: &str,
+        stamp: Stamp,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Cached<T>, E> {
+        let mut kept = self.locked();
+        if let Some(known) = kept.get(name).filter(|known| known.is_fresh(stamp)) {
+            return Ok(known.clone());
+        }
+        let Cached { what, took, at, .. } = Cached::now(stamp, make);
+        // What was made of another state of the file is no longer right.
+        kept.remove(name);
+        let made = Cached { what: what?, stamp, took, at };
+        kept.insert(name.to_owned(), made.clone());
+        Ok(made)
+    }
 }

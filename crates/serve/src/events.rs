@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// How often files are polled.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// One stream of events, and the state that it has reported.
@@ -34,7 +33,6 @@ enum Change {
     NothingNew,
     /// A new state of the files, and the current number of runs or records.
     Changed(Seen, usize),
-    /// The record no longer exists.
     Gone,
 }
 

@@ -12,39 +12,29 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 /// the port is added to the name.
 const COOKIE_NAME: &str = "stacklab-token";
 
-/// Where a browser's request comes from.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// What the browser does with the answer: a person who follows a link navigates.
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// Accepts or rejects requests.
 pub(crate) struct Guard {
-    /// The secret token.
     token: String,
-    /// Name of the cookie with the token.
     cookie: String,
     /// Whether the server is reachable from this machine only.
     loopback: bool,
 }
 
-/// The decision on a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pass {
-    /// Accepted.
     Yes,
     /// Accepted: the token was in the address. The answer sets this cookie.
     Welcome(String),
     /// Rejected: the token is missing or wrong.
     Ask,
-    /// Rejected, and why.
     No(&'static str),
 }
 
 impl Guard {
     /// A guard for a bound address, with the given token or a new one.
-    ///
-    /// # Errors
-    /// When the token is too short, or the system has no random numbers.
     pub(crate) fn new(bound: SocketAddr, token: Option<&str>) -> Result<Self, ServeError> {
         let token = match token {
             None => new_token()?,
@@ -62,12 +52,10 @@ impl Guard {
         Ok(Guard { token, cookie, loopback: bound.ip().is_loopback() })
     }
 
-    /// The address to open.
     pub(crate) fn entry(&self, bound: SocketAddr) -> String {
         format!("http://{}/?token={}", named(bound), self.token)
     }
 
-    /// Decides on a request by its headers and its query.
     pub(crate) fn pass(&self, headers: &HeaderMap, query: &str) -> Pass {
         let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         // Browsers say where a request comes from: pages of other sites link here, and read nothing.

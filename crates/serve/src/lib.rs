@@ -4,7 +4,6 @@
 //! * `cached`: what was read of a record, while its file does not change
 //! * `metrics`: findings as gauges for Prometheus
 //! * `guard`: access control
-//! * `connections`: how many, and for how long they may be silent
 //! * `routes`: the answers
 //! * `running`: which records a campaign is writing
 //! * `events`: changes of records, as server-sent events
@@ -13,7 +12,6 @@
 //! read, and while the record changes only for a tenth of the time.
 
 mod cached;
-mod connections;
 mod events;
 pub mod fuzzing;
 mod guard;
@@ -23,7 +21,11 @@ pub mod page;
 mod routes;
 mod running;
 
+use axum::Router;
 use guard::Guard;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use library::Library;
 use metrics::Exporter;
 use serde::Serialize;
@@ -36,9 +38,17 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 /// Maximum number of concurrent event streams.
 const STREAMS: usize = 64;
+/// Maximum number of connections; further ones wait.
+const MOST_CONNECTIONS: usize = 256;
+const HEADER_LIMIT: Duration = Duration::from_secs(10);
+/// Pause after a connection could not be accepted, as without free file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is served, and where.
 #[derive(Debug)]
@@ -87,27 +97,20 @@ impl From<StoreError> for ServeError {
     }
 }
 
-/// State shared by the routes.
 struct Server {
     library: Library,
     guard: Guard,
-    /// Gauges for monitoring systems.
     exporter: Exporter,
     /// Whether Prometheus may read them.
     metrics: bool,
-    /// Limits the number of concurrent event streams.
-    streams: Arc<tokio::sync::Semaphore>,
+    streams: Arc<Semaphore>,
 }
 
-/// A value as JSON text.
 fn to_json(what: &impl Serialize) -> String {
     serde_json::to_string(what).expect("names and finite numbers become JSON")
 }
 
 /// Serves until it is interrupted.
-///
-/// # Errors
-/// When the folder cannot be read, or the address is already in use.
 pub fn serve(options: &Settings) -> Result<(), ServeError> {
     stacklab_report::page::shell()?;
     let library = Library::open(&options.folder)?;
@@ -120,14 +123,34 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
         .build()
         .map_err(failed)?;
     runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let guard = Guard::new(bound, options.token.as_deref())?;
         eprintln!("{} at {}  (Ctrl-C ends it)", options.folder.display(), guard.entry(bound));
-        let streams = Arc::new(tokio::sync::Semaphore::new(STREAMS));
+        let streams = Arc::new(Semaphore::new(STREAMS));
         let exporter = Exporter::default();
         let server = Arc::new(Server { library, guard, exporter, metrics: options.metrics, streams });
-        connections::serve(listener, routes::routes(server)).await;
+        answer(listener, routes::routes(server)).await;
         Ok(())
     })
+}
+
+/// Answers requests until the process ends.
+async fn answer(listener: TcpListener, routes: Router) {
+    let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let permit = Arc::clone(&permits).acquire_owned().await.expect("it is never closed");
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(routes.clone());
+        tokio::spawn(async move {
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(HEADER_LIMIT);
+            // A connection that fails is its client's.
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            drop(permit);
+        });
+    }
 }

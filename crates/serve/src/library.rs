@@ -4,7 +4,7 @@
 //! Symbolic links, folders and other file extensions are ignored.
 
 use crate::ServeError;
-use crate::cached::{Cached, Stamp, locked};
+use crate::cached::{Cache, Cached, Stamp};
 use crate::page::{document, run_detail};
 use crate::running::Running;
 use crate::to_json;
@@ -14,9 +14,8 @@ use stacklab_campaign::record::Recorded;
 use stacklab_model::Findings;
 use stacklab_report::page::{CampaignRow, Listing, compared, headline};
 use stacklab_store::Record;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::SystemTime;
 
 /// Maximum number of listed records.
@@ -26,28 +25,24 @@ const LARGEST: u64 = 512 << 20;
 /// Maximum number of cached documents.
 const KEPT: usize = 8;
 
-/// A folder of records.
 pub(super) struct Library {
     folder: PathBuf,
-    rows: Mutex<HashMap<String, Cached<CampaignRow>>>,
-    documents: Mutex<Vec<(String, Cached<String>)>>,
-    headlines: Mutex<HashMap<String, Cached<String>>>,
+    rows: Cache<CampaignRow>,
+    documents: Cache<String>,
+    headlines: Cache<String>,
 }
 
 impl Library {
     /// Opens a folder.
-    ///
-    /// # Errors
-    /// When it is not a folder, or cannot be read.
     pub(super) fn open(folder: &Path) -> Result<Self, ServeError> {
         std::fs::read_dir(folder).map_err(|reason| {
             ServeError::Usage(format!("the folder {} cannot be read: {reason}", folder.display()))
         })?;
         Ok(Library {
             folder: folder.to_owned(),
-            rows: Mutex::default(),
-            documents: Mutex::default(),
-            headlines: Mutex::default(),
+            rows: Cache::default(),
+            documents: Cache::default(),
+            headlines: Cache::default(),
         })
     }
 
@@ -71,12 +66,11 @@ impl Library {
         Some(self.files().into_iter().find(|(known, _)| known == name)?.1)
     }
 
-    /// The list of records.
     pub(super) fn listing(&self) -> Listing {
         let files = self.files();
         let names: HashSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-        locked(&self.rows).retain(|name, _| names.contains(name.as_str()));
-        locked(&self.headlines).retain(|name, _| names.contains(name.as_str()));
+        self.rows.retain(|name| names.contains(name));
+        self.headlines.retain(|name| names.contains(name));
         let running = Running::now();
         let unlisted = files.len().saturating_sub(LISTED);
         let now = SystemTime::now();
@@ -97,42 +91,30 @@ impl Library {
         (row.stamp == stamp && row.what.error.is_none()).then_some(row.what.runs)
     }
 
-    /// A record's row of the list, computed once for all requests.
     fn row(&self, name: &str, stamp: Stamp) -> Cached<CampaignRow> {
-        // Locked during the computation: a concurrent request would compute the same row.
-        let mut rows = locked(&self.rows);
-        if let Some(known) = rows.get(name).filter(|known| known.is_fresh(stamp)) {
-            return known.clone();
-        }
-        let mut is_passing = false;
-        let made = Cached::now(stamp, || {
-            let mut row = CampaignRow {
-                name: name.to_owned(),
-                title: String::new(),
-                started: String::new(),
-                runs: 0,
-                running: false,
-                changed_s: 0.0,
-                error: None,
-            };
-            match self.summary(name, stamp) {
-                Ok((title, started, runs)) => (row.title, row.started, row.runs) = (title, started, runs),
-                Err(failure) => {
-                    is_passing = matches!(&failure, ServeError::Campaign(CampaignError::Store(error)) if error.is_passing());
-                    row.error = Some(failure.to_string());
+        let row = |(title, started, runs), error| CampaignRow {
+            name: name.to_owned(),
+            title,
+            started,
+            runs,
+            running: false,
+            changed_s: 0.0,
+            error,
+        };
+        let made = self.rows.get(name, stamp, || match self.summary(name, stamp) {
+            Ok(summary) => Ok(row(summary, None)),
+            Err(failure) => {
+                let failed = row(Default::default(), Some(failure.to_string()));
+                // A temporary error is not kept until the file changes.
+                match failure {
+                    ServeError::Campaign(CampaignError::Store(error)) if error.is_passing() => Err(failed),
+                    _ => Ok(failed),
                 }
             }
-            row
         });
-        // A temporary error is not cached until the file changes.
-        match is_passing {
-            true => drop(rows.remove(name)),
-            false => drop(rows.insert(name.to_owned(), made.clone())),
-        }
-        made
+        made.unwrap_or_else(|failed| Cached::now(stamp, || failed))
     }
 
-    /// A record's title, start time and number of runs.
     fn summary(&self, name: &str, stamp: Stamp) -> Result<(String, String, usize), ServeError> {
         let record = self.open_record(name, stamp)?;
         let campaign = record.campaign()?;
@@ -140,7 +122,6 @@ impl Library {
         Ok((title, stacklab_report::time(campaign.created_unix_ns), record.run_count()?))
     }
 
-    /// What is measured in an existing record.
     pub(super) fn findings(&self, name: &str, stamp: Stamp) -> Result<Findings, ServeError> {
         Ok(findings(&Recorded::read(&self.open_record(name, stamp)?)?.campaign()))
     }
@@ -149,17 +130,8 @@ impl Library {
     /// slightly out of date.
     pub(super) fn headline(&self, name: &str) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
-        let known = locked(&self.headlines).get(name).filter(|known| known.is_fresh(stamp)).cloned();
-        if let Some(known) = known {
-            return Some(Ok(known.what));
-        }
-        let Cached { what, took, at, .. } = Cached::now(stamp, || self.findings(name, stamp));
-        Some(what.map(|findings| {
-            let json = to_json(&headline(&findings));
-            let kept = Cached { what: json.clone(), stamp, took, at };
-            locked(&self.headlines).insert(name.to_owned(), kept);
-            json
-        }))
+        let make = || Ok(to_json(&headline(&self.findings(name, stamp)?)));
+        Some(self.headlines.get(name, stamp, make).map(|made| made.what))
     }
 
     /// Opens an existing record for reading; one that is too large is refused.
@@ -177,24 +149,10 @@ impl Library {
     /// record changes, the document may be slightly out of date.
     pub(super) fn document(&self, name: &str) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
-        let known = locked(&self.documents)
-            .iter()
-            .find(|(known, made)| known == name && made.is_fresh(stamp))
-            .map(|(_, made)| made.what.clone());
-        if let Some(json) = known {
-            return Some(Ok(json));
-        }
-        let Cached { what, took, at, .. } =
-            Cached::now(stamp, || Ok(to_json(&document(&self.open_record(name, stamp)?, 0)?)));
-        if let Ok(json) = &what {
-            let mut kept = locked(&self.documents);
-            kept.retain(|(known, _)| known != name);
-            if kept.len() >= KEPT {
-                kept.remove(0);
-            }
-            kept.push((name.to_owned(), Cached { what: json.clone(), stamp, took, at }));
-        }
-        Some(what)
+        let make = || Ok(to_json(&document(&self.open_record(name, stamp)?, 0)?));
+        let made = self.documents.get(name, stamp, make).map(|made| made.what);
+        self.documents.trim(KEPT);
+        Some(made)
     }
 
     /// The host reports of a run, as JSON; `None` if there is no such record or run.
@@ -282,7 +240,7 @@ pub(super) mod tests {
         drop(writer);
         std::fs::remove_file(&path).unwrap();
         assert!(library.listing().campaigns.is_empty());
-        assert!(locked(&library.rows).is_empty());
+        assert!(library.rows.locked().is_empty());
     }
 
     #[test]
@@ -296,7 +254,7 @@ pub(super) mod tests {
         assert!(!made(0).is_fresh(later) && made(60_000).is_fresh(later));
         // A row of another state of the file is not reused for this one.
         let slow = Cached { took: Duration::from_secs(60), ..library.row("a.stacklab", stamp) };
-        locked(&library.rows).insert("a.stacklab".to_owned(), slow);
+        library.rows.locked().insert("a.stacklab".to_owned(), slow);
         assert_eq!(library.run_count("a.stacklab", later), None);
     }
 

@@ -1,56 +1,36 @@
 //! Findings of the folder's records as gauges, which Prometheus reads at /metrics.
 
-use crate::cached::{Cached, locked};
+use crate::cached::Cache;
 use crate::library::Library;
-use stacklab_model::{Cell, Comparison, Factor, Findings, Interval, Scale, Verdict};
+use stacklab_model::{Cell, Comparison, Factor, Findings, Interval, Verdict};
 use stacklab_report::prometheus::{Gauge, Labels, exposition};
-use std::collections::HashMap;
-use std::sync::Mutex;
+use stacklab_report::{scale, verdict_name};
 
 /// Maximum number of records with gauges: those that changed last.
 const MOST: usize = 20;
 
 /// The gauges of records, each record's kept while it does not change.
 #[derive(Default)]
-pub(super) struct Exporter {
-    kept: Mutex<HashMap<String, Cached<Vec<Gauge>>>>,
-}
+pub(super) struct Exporter(Cache<Vec<Gauge>>);
 
 impl Exporter {
-    /// All gauges as text for Prometheus.
     pub(super) fn text(&self, library: &Library) -> String {
-        exposition(&self.gauges(library))
-    }
-
-    /// All gauges.
-    fn gauges(&self, library: &Library) -> Vec<Gauge> {
-        let files = library.files();
+        let mut files = library.files();
+        files.truncate(MOST);
         let mut readable =
             Gauge::new("stacklab_record_readable", "1 if the record could be read: 0 has no other gauges.");
         let mut all = none();
-        // Locked while records are read: another request would read the same.
-        let mut kept = locked(&self.kept);
-        kept.retain(|name, _| files.iter().take(MOST).any(|(known, _)| known == name));
-        for (name, stamp) in files.into_iter().take(MOST) {
-            if !kept.get(&name).is_some_and(|made| made.is_fresh(stamp)) {
-                let made =
-                    Cached::now(stamp, || library.findings(&name, stamp).map(|found| gauges(&name, &found)));
-                // One that could not be read for a moment is read the next time.
-                match made.what {
-                    Ok(what) => {
-                        kept.insert(name.clone(), Cached { what, stamp, took: made.took, at: made.at })
-                    }
-                    Err(_) => kept.remove(&name),
-                };
-            }
-            let of_record = kept.get(&name).map(|made| &made.what[..]);
-            readable.samples.push((vec![("record", name)], f64::from(u8::from(of_record.is_some()))));
-            for (gauge, more) in all.iter_mut().zip(of_record.unwrap_or_default()) {
-                gauge.samples.extend(more.samples.iter().cloned());
+        self.0.retain(|name| files.iter().any(|(known, _)| known == name));
+        for (name, stamp) in files {
+            let make = || library.findings(&name, stamp).map(|found| gauges(&name, &found));
+            let made = self.0.get(&name, stamp, make).ok();
+            readable.samples.push((vec![("record", name)], f64::from(u8::from(made.is_some()))));
+            for (gauge, more) in all.iter_mut().zip(made.into_iter().flat_map(|made| made.what)) {
+                gauge.samples.extend(more.samples);
             }
         }
         all.push(readable);
-        all
+        exposition(&all)
     }
 }
 
@@ -90,18 +70,11 @@ fn gauges(name: &str, findings: &Findings) -> Vec<Gauge> {
     for comparison in &findings.comparisons {
         let labels = [vec![record()], comparison_labels(comparison)].concat();
         if let Some(found) = &comparison.effect {
-            let scale = if found.scale == Scale::Ratio { "ratio" } else { "difference" };
-            let labels = [labels.clone(), vec![("scale", scale.to_owned())]].concat();
+            let labels = [labels.clone(), vec![("scale", scale(found.scale).to_owned())]].concat();
             effect.interval(&labels, Some(found.estimate), Some(ends(found.interval95)));
         }
-        let (holds, better) = match &comparison.verdict {
-            Verdict::Better(level) => ("better", level.as_str()),
-            Verdict::Equivalent => ("equivalent", ""),
-            Verdict::Inconclusive => ("inconclusive", ""),
-            Verdict::NoneSeen(_) => ("none_seen", ""),
-            Verdict::Nothing(_) => ("nothing", ""),
-        };
-        verdict.verdict(&labels, holds, better);
+        let better: &str = if let Verdict::Better(level) = &comparison.verdict { level } else { "" };
+        verdict.verdict(&labels, verdict_name(&comparison.verdict), better);
     }
     all
 }
@@ -112,15 +85,9 @@ fn ends(interval: Interval) -> [f64; 2] {
 
 /// The levels of a cell, but for one factor's. Settings are one label: each study has others.
 fn cell_labels(cell: &Cell, without: Option<Factor>) -> Labels {
-    let named = [
-        ("transport", Factor::Transport),
-        ("size_of", Factor::SizeOf),
-        ("family", Factor::Family),
-        ("size", Factor::Size),
-        ("replica", Factor::Replica),
-    ];
-    let levels = named.into_iter().filter(|(_, factor)| Some(*factor) != without);
-    let mut labels: Labels = levels.map(|(name, factor)| (name, cell.level(factor))).collect();
+    let named = [Factor::Transport, Factor::SizeOf, Factor::Family, Factor::Size, Factor::Replica];
+    let levels = named.into_iter().filter(|factor| Some(*factor) != without);
+    let mut labels: Labels = levels.map(|factor| (factor.name(), cell.level(factor))).collect();
     let settings = cell.settings.levels().filter(|(factor, _)| Some(*factor) != without);
     let settings: Vec<String> = settings.map(|(factor, level)| format!("{factor}={level}")).collect();
     labels.push(("settings", settings.join(" ")));

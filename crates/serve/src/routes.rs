@@ -4,6 +4,7 @@ use crate::ServeError;
 use crate::Server;
 use crate::events::events;
 use crate::guard::Pass;
+use crate::library::Library;
 use crate::to_json;
 use axum::Router;
 use axum::extract::{Query, Request, State};
@@ -38,11 +39,25 @@ pub(super) fn routes(server: Arc<Server>) -> Router {
         .route("/", get(|| async { page() }))
         .route("/page.js", get(|| async { text("text/javascript; charset=utf-8", SCRIPT) }))
         .route("/page.css", get(|| async { text("text/css; charset=utf-8", STYLE) }))
-        .route("/api/campaigns", get(campaigns))
-        .route("/api/campaign", get(campaign))
-        .route("/api/headline", get(headline))
-        .route("/api/run", get(run))
-        .route("/api/compare", get(compare))
+        .route("/api/campaigns", get(|server| read(server, |library| Some(Ok(to_json(&library.listing()))))))
+        .route(
+            "/api/campaign",
+            get(|server, Query(Named { name })| read(server, move |library| library.document(&name))),
+        )
+        .route(
+            "/api/headline",
+            get(|server, Query(Named { name })| read(server, move |library| library.headline(&name))),
+        )
+        .route(
+            "/api/run",
+            get(|server, Query(OneRun { name, block, position })| {
+                read(server, move |library| library.detail(&name, block, position))
+            }),
+        )
+        .route(
+            "/api/compare",
+            get(|server, Query(Pair { a, b })| read(server, move |library| library.compare(&a, &b))),
+        )
         .route("/api/events", get(changes))
         .route("/metrics", get(metrics))
         .fallback(|| async { refused(StatusCode::NOT_FOUND, "there is nothing of that name here") })
@@ -76,7 +91,6 @@ async fn guarded(State(server): ServerState, request: Request, next: Next) -> Re
     response
 }
 
-/// Whether a person sees the answer.
 fn is_for_a_browser(headers: &HeaderMap) -> bool {
     headers.get(ACCEPT).and_then(|value| value.to_str().ok()).is_some_and(|kinds| kinds.contains("text/html"))
 }
@@ -115,19 +129,15 @@ fn refused(status: StatusCode, error: &str) -> Response {
 
 /// Reads records on a separate thread, so that the server can still answer.
 async fn read(
-    server: Arc<Server>,
-    read: impl FnOnce(&Server) -> Option<Result<String, ServeError>> + Send + 'static,
+    State(server): ServerState,
+    read: impl FnOnce(&Library) -> Option<Result<String, ServeError>> + Send + 'static,
 ) -> Response {
-    match tokio::task::spawn_blocking(move || read(&server)).await {
+    match tokio::task::spawn_blocking(move || read(&server.library)).await {
         Ok(Some(Ok(text))) => json(text),
         Ok(Some(Err(failure))) => refused(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
         Ok(None) => refused(StatusCode::NOT_FOUND, NOT_THERE),
         Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this record could not be read"),
     }
-}
-
-async fn campaigns(State(server): ServerState) -> Response {
-    read(server, |server| Some(Ok(to_json(&server.library.listing())))).await
 }
 
 async fn metrics(State(server): ServerState) -> Response {
@@ -146,14 +156,6 @@ struct Named {
     name: String,
 }
 
-async fn campaign(State(server): ServerState, Query(Named { name }): Query<Named>) -> Response {
-    read(server, move |server| server.library.document(&name)).await
-}
-
-async fn headline(State(server): ServerState, Query(Named { name }): Query<Named>) -> Response {
-    read(server, move |server| server.library.headline(&name)).await
-}
-
 #[derive(Deserialize)]
 struct OneRun {
     name: String,
@@ -161,18 +163,10 @@ struct OneRun {
     position: u32,
 }
 
-async fn run(State(server): ServerState, Query(OneRun { name, block, position }): Query<OneRun>) -> Response {
-    read(server, move |server| server.library.detail(&name, block, position)).await
-}
-
 #[derive(Deserialize)]
 struct Pair {
     a: String,
     b: String,
-}
-
-async fn compare(State(server): ServerState, Query(Pair { a, b }): Query<Pair>) -> Response {
-    read(server, move |server| server.library.compare(&a, &b)).await
 }
 
 #[derive(Deserialize)]

@@ -26,7 +26,6 @@ impl Running {
         Running(locks.lines().filter_map(file).collect())
     }
 
-    /// Whether a campaign is writing a file.
     pub(super) fn has(&self, Stamp { file: (device, inode), .. }: Stamp) -> bool {
         let major = (device >> 8 & 0xfff) | (device >> 32 & !0xfff);
         let minor = (device & 0xff) | (device >> 12 & !0xff);

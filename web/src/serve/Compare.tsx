@@ -1,7 +1,7 @@
 // Two records side by side, as `stacklab compare` prints them.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { BlockView, Compared } from "../document";
+import type { Block as Part, Compared, Table } from "../document";
 import { Back, open } from "../navigation";
 import { Facts } from "../testbed/Testbed";
 import { compared } from "./api";
@@ -29,31 +29,36 @@ export function Compare({ a, b }: { a: string; b: string }) {
   );
 }
 
-function Block({ block }: { block: BlockView }) {
+function Block({ block }: { block: Part }) {
   switch (block.kind) {
     case "title":
-      return <h1>{block.text}</h1>;
+      return <h1>{block.content}</h1>;
     case "heading":
-      return <h2>{block.text}</h2>;
-    case "prose":
-      return <p>{block.text}</p>;
+      return <h2>{block.content}</h2>;
+    case "text":
+      return <p>{block.content}</p>;
     case "facts":
-      return <Facts facts={block.facts} />;
+      return <Facts facts={block.content.map(([name, text]) => ({ name, text }))} />;
     case "list":
-      return <ul>{block.points.map((point, place) => <li key={place}>{point}</li>)}</ul>;
+      return <ul>{block.content.map((point, place) => <li key={place}>{point}</li>)}</ul>;
     case "table":
-      return (
-        <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${block.columns.join(", ")}`}>
-          <table>
-            <thead><tr>{block.columns.map((title, place) => <th scope="col" key={place}>{title}</th>)}</tr></thead>
-            <tbody>
-              {block.rows.map((row, place) => (
-                <tr key={place}>{row.map((cell, column) => <td key={column} class={block.figures[column] ? "number" : ""}>{cell}</td>)}</tr>
-              ))}
-            </tbody>
-          </table>
-          {block.notes.length > 0 && <ol>{block.notes.map((note, place) => <li key={place}>{note}</li>)}</ol>}
-        </div>
-      );
+      return <Cells table={block.content} />;
   }
+}
+
+function Cells({ table: { columns, rows, footnotes } }: { table: Table }) {
+  const titles = columns.map(([title]) => title);
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${titles.join(", ")}`}>
+      <table>
+        <thead><tr>{titles.map((title, place) => <th scope="col" key={place}>{title}</th>)}</tr></thead>
+        <tbody>
+          {rows.map((row, place) => (
+            <tr key={place}>{row.map((cell, column) => <td key={column} class={columns[column]?.[1] ? "number" : ""}>{cell}</td>)}</tr>
+          ))}
+        </tbody>
+      </table>
+      {footnotes.length > 0 && <ol>{footnotes.map((note, place) => <li key={place}>{note}</li>)}</ol>}
+    </div>
+  );
 }

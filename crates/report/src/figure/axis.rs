@@ -36,7 +36,6 @@ impl Axis {
         Axis { from, to, low, high, log, ticks }
     }
 
-    /// The place of a figure.
     pub(super) fn at(&self, figure: f64) -> f64 {
         let place = |figure: f64| if self.log { figure.max(f64::MIN_POSITIVE).ln() } else { figure };
         let share = (place(figure) - place(self.low)) / (place(self.high) - place(self.low));
@@ -77,7 +76,6 @@ fn label(figure: f64, step: f64) -> String {
     format!("{figure:.*e}", decimals(step / 10f64.powf(power)))
 }
 
-/// How many decimals a step has.
 fn decimals(step: f64) -> usize {
     let is_whole = |many: &usize| {
         let whole = step * 10f64.powi(*many as i32);

@@ -1,24 +1,21 @@
 //! The chart of a figure: axes, lines, markers, legend.
 
 use super::axis::Axis;
-use super::drawing::{Anchor, Colour, Drawing, Item, LineStyle};
 use super::letters::{clipped, width, wrapped};
 use super::series::{Levels, Line, Plot};
+use super::{Anchor, Colour, Drawing, Item, LineStyle};
 
 /// The width of a column of two, points.
 const WIDTH: f64 = 252.0;
 const PLOT_HEIGHT: f64 = 176.0;
-/// Letters that stay readable in a column.
 const LETTERS: f64 = 8.0;
 /// From one line of text to the next.
 const LINE: f64 = LETTERS + 3.0;
-/// The margin at every edge.
 const EDGE: f64 = 2.0;
 /// From the left end of a line's sign in the legend to its text.
 const SIGN: f64 = 24.0;
 const INK: Colour = [0x16, 0x19, 0x1d];
 const FAINT: Colour = [0x50, 0x57, 0x5f];
-/// The margin.
 pub(super) const BAND: Colour = [0xec, 0xef, 0xf2];
 const GRID: Colour = [0xe2, 0xe6, 0xea];
 /// Colours that people with any colour vision can distinguish, the same as on the page.
@@ -35,7 +32,6 @@ pub(super) const COLOURS: [Colour; 8] = [
 const DASHES: [&[f32]; 4] = [&[], &[5.0, 2.0], &[1.5, 2.0], &[6.0, 2.0, 1.5, 2.0]];
 pub(super) const LIMIT_DASH: &[f32] = &[2.0, 2.5];
 
-/// Draws a figure.
 pub(super) fn draw(plot: &Plot) -> Drawing {
     // A line above the plot says which direction is better.
     let (top, bottom) = (8.0 + LINE, PLOT_HEIGHT + LINE - 30.0);
@@ -51,7 +47,7 @@ pub(super) fn draw(plot: &Plot) -> Drawing {
     }
     for (number, line) in plot.lines.iter().enumerate() {
         let aside = offset(number, plot.lines.len());
-        items.extend(marks(line, number, |level| x.at(level) + aside, &y));
+        items.extend(marks(line, number, |level| x.ticks[level].0 + aside, &y));
     }
     items.extend(direction(plot.higher_is_better, right));
     let (legend, height) = legend(plot, left);
@@ -77,12 +73,8 @@ fn direction(higher_is_better: bool, right: f64) -> Vec<Item> {
         if higher_is_better { (3.0, 10.0, "higher is better") } else { (10.0, 3.0, "lower is better") };
     let head = if higher_is_better { tip + 2.5 } else { tip - 2.5 };
     let x = right - 3.0;
-    let arrow = Item::Path {
-        pieces: vec![vec![(x, base), (x, tip)], vec![(x - 2.0, head), (x, tip), (x + 2.0, head)]],
-        closed: false,
-        stroke: Some(LineStyle { colour: FAINT, width: 0.8, dash: &[] }),
-        fill: None,
-    };
+    let arrow = vec![vec![(x, base), (x, tip)], vec![(x - 2.0, head), (x, tip), (x + 2.0, head)]];
+    let arrow = Item::lines(arrow, FAINT, 0.8, &[]);
     vec![arrow, text((x - 5.0, 9.5), Anchor::End, false, FAINT, words)]
 }
 
@@ -99,31 +91,23 @@ fn figures(plot: &Plot) -> impl Iterator<Item = f64> {
     of.chain(plot.level_line).chain(plot.margin.into_iter().flatten())
 }
 
-/// The horizontal axis: the position of each level.
+/// The horizontal axis: the position of each level, and its label.
 struct XAxis {
-    places: Vec<f64>,
     ticks: Vec<(f64, String)>,
     log: bool,
-}
-
-impl XAxis {
-    fn at(&self, level: usize) -> f64 {
-        self.places[level]
-    }
 }
 
 fn x_axis(plot: &Plot, from: f64, to: f64) -> XAxis {
     match &plot.levels {
         Levels::Numbers(numbers) => {
             let axis = Axis::told(numbers, from, to);
-            let ticks = axis.ticks.iter().map(|(figure, label)| (axis.at(*figure), label.clone())).collect();
-            XAxis { places: numbers.iter().map(|figure| axis.at(*figure)).collect(), ticks, log: axis.log }
+            let ticks = axis.ticks.iter().map(|(figure, label)| (axis.at(*figure), label.clone()));
+            XAxis { ticks: ticks.collect(), log: axis.log }
         }
         Levels::Names(names) => {
             let width = (to - from) / names.len().max(1) as f64;
-            let places: Vec<f64> =
-                (0..names.len()).map(|place| from + (place as f64 + 0.5) * width).collect();
-            XAxis { ticks: places.iter().copied().zip(names.iter().cloned()).collect(), places, log: false }
+            let place = |(place, name): (usize, &String)| (from + (place as f64 + 0.5) * width, name.clone());
+            XAxis { ticks: names.iter().enumerate().map(place).collect(), log: false }
         }
     }
 }
@@ -134,30 +118,17 @@ fn offset(line: usize, lines: usize) -> f64 {
 }
 
 fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4]) -> Vec<Item> {
-    let line = |pieces, colour, width| Item::Path {
-        pieces,
-        closed: false,
-        stroke: Some(LineStyle { colour, width, dash: &[] }),
-        fill: None,
-    };
+    let line = |pieces, colour, width| Item::lines(pieces, colour, width, &[]);
+    let across = |figure: f64| vec![(left, y.at(figure)), (right, y.at(figure))];
     let mut items: Vec<Item> = plot.margin.iter().map(|ends| band(*ends, y, [left, right])).collect();
-    items.push(line(
-        y.ticks.iter().map(|(figure, _)| vec![(left, y.at(*figure)), (right, y.at(*figure))]).collect(),
-        GRID,
-        0.5,
-    ));
-    if let Some(figure) = plot.level_line {
-        items.push(line(vec![vec![(left, y.at(figure)), (right, y.at(figure))]], FAINT, 0.8));
-    }
+    items.push(line(y.ticks.iter().map(|(figure, _)| across(*figure)).collect(), GRID, 0.5));
+    items.extend(plot.level_line.map(|figure| line(vec![across(figure)], FAINT, 0.8)));
     items.push(line(vec![vec![(left, top), (left, bottom), (right, bottom)]], FAINT, 0.6));
     for (figure, label) in &y.ticks {
         items.push(text((left - 4.0, y.at(*figure) + 2.8), Anchor::End, false, FAINT, label));
     }
-    items.push(line(
-        x.ticks.iter().map(|(place, _)| vec![(*place, bottom), (*place, bottom + 2.5)]).collect(),
-        FAINT,
-        0.6,
-    ));
+    let ticks = x.ticks.iter().map(|(place, _)| vec![(*place, bottom), (*place, bottom + 2.5)]);
+    items.push(line(ticks.collect(), FAINT, 0.6));
     items.extend(labels(x, right - left, bottom + 11.0));
     let title = if x.log { format!("{} (log scale)", plot.x_title) } else { plot.x_title.clone() };
     let title = clipped(&title, LETTERS, right - left);
@@ -165,11 +136,9 @@ fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4])
     items
 }
 
-/// The margin, across the plot.
 fn band([low, high]: [f64; 2], y: &Axis, [left, right]: [f64; 2]) -> Item {
     let (low, high) = (y.at(low), y.at(high));
-    let corners = vec![(left, low), (right, low), (right, high), (left, high)];
-    Item::Path { pieces: vec![corners], closed: true, stroke: None, fill: Some(BAND) }
+    Item::form(vec![(left, low), (right, low), (right, high), (left, high)], None, BAND)
 }
 
 /// The labels of the horizontal axis. A label that would overlap another is left out, except the first and the last;
@@ -203,12 +172,7 @@ fn look(number: usize) -> (Colour, &'static [f32]) {
 
 fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<Item> {
     let (colour, dash) = look(number);
-    let path = |pieces: Vec<Vec<(f64, f64)>>, width, dash| Item::Path {
-        pieces,
-        closed: false,
-        stroke: Some(LineStyle { colour, width, dash }),
-        fill: None,
-    };
+    let path = |pieces, width, dash| Item::lines(pieces, colour, width, dash);
     let limits: Vec<(f64, f64)> =
         line.points.iter().filter_map(|point| Some((x(point.level), y.at(point.limit?)))).collect();
     let bars = line.points.iter().filter_map(|point| Some((x(point.level), point.interval?)));
@@ -246,8 +210,8 @@ fn marker(number: usize, x: f64, y: f64) -> Item {
         at(&(0..sides).map(|side| (turn(side).cos(), turn(side).sin())).collect::<Vec<_>>())
     };
     let stroke = Some(LineStyle { colour, width: 0.9, dash: &[] });
-    let full = |points| Item::Path { pieces: vec![points], closed: true, stroke, fill: Some(colour) };
-    let open = |pieces| Item::Path { pieces, closed: false, stroke, fill: None };
+    let full = |points| Item::form(points, stroke, colour);
+    let open = |pieces| Item::lines(pieces, colour, 0.9, &[]);
     match number % COLOURS.len() {
         0 => full(round(20)),
         1 => full(at(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)])),
@@ -256,7 +220,7 @@ fn marker(number: usize, x: f64, y: f64) -> Item {
         4 => full(at(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)])),
         5 => open(vec![at(&[(-1.2, 0.0), (1.2, 0.0)]), at(&[(0.0, -1.2), (0.0, 1.2)])]),
         6 => open(vec![at(&[(-1.0, -1.0), (1.0, 1.0)]), at(&[(-1.0, 1.0), (1.0, -1.0)])]),
-        _ => Item::Path { pieces: vec![round(20)], closed: true, stroke, fill: Some([0xff; 3]) },
+        _ => Item::form(round(20), stroke, [0xff; 3]),
     }
 }
 
@@ -271,12 +235,7 @@ fn legend(plot: &Plot, left: f64) -> (Vec<Item>, f64) {
             *y += LINE;
         }
     };
-    let sample = |colour, dash, y| Item::Path {
-        pieces: vec![vec![(left, y), (left + 18.0, y)]],
-        closed: false,
-        stroke: Some(LineStyle { colour, width: 1.0, dash }),
-        fill: None,
-    };
+    let sample = |colour, dash, y| Item::lines(vec![vec![(left, y), (left + 18.0, y)]], colour, 1.0, dash);
     for (number, line) in plot.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {
         let (colour, dash) = look(number);
         row(vec![sample(colour, dash, y), marker(number, left + 9.0, y)], &line.label, &mut y);
@@ -286,8 +245,7 @@ fn legend(plot: &Plot, left: f64) -> (Vec<Item>, f64) {
     }
     if let Some([low, high]) = plot.margin {
         let sign = vec![(left, y - 3.5), (left + 18.0, y - 3.5), (left + 18.0, y + 3.5), (left, y + 3.5)];
-        let sign = Item::Path { pieces: vec![sign], closed: true, stroke: None, fill: Some(BAND) };
-        row(vec![sign], &format!("margin, {low} to +{high}: equivalent"), &mut y);
+        row(vec![Item::form(sign, None, BAND)], &format!("margin, {low} to +{high}: equivalent"), &mut y);
     }
     (items, y)
 }

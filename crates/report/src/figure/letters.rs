@@ -3,14 +3,12 @@
 use std::sync::LazyLock;
 use ttf_parser::Face;
 
-/// The font of all texts, on every machine.
 pub(super) const FONT: &[u8] = notosans::REGULAR_TTF;
 
 /// The font, understood.
 pub(super) static FACE: LazyLock<Face<'static>> =
     LazyLock::new(|| Face::parse(FONT, 0).expect("the font of this program is one"));
 
-/// How wide a text is, points.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let advance = |letter| {
         let glyph = FACE.glyph_index(letter).unwrap_or_default();

@@ -1,12 +1,11 @@
 //! A drawing as PDF: one page of its size. Text is drawn as outlines and needs no fonts.
 
-use super::drawing::{Anchor, Colour, Drawing, Item};
 use super::letters::{FACE, width};
+use super::{Anchor, Colour, Drawing, Item};
 use pdf_writer::types::LineCapStyle;
 use pdf_writer::{Content, Finish, Pdf, Rect, Ref, TextStr};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-/// The file.
 pub(super) fn render(drawing: &Drawing) -> Vec<u8> {
     let [catalog, pages, page, content, info] = [1, 2, 3, 4, 5].map(Ref::new);
     let height = drawing.height as f32;

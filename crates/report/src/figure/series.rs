@@ -32,7 +32,6 @@ pub(super) enum Levels {
     Names(Vec<String>),
 }
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Line {
     pub label: String,
@@ -50,7 +49,6 @@ pub(super) struct Point {
     pub limit: Option<f64>,
 }
 
-/// What all points of a figure have in common.
 struct Place {
     /// `tcp-payload`.
     key: String,

@@ -1,9 +1,9 @@
 //! A drawing as SVG.
 
-use super::drawing::{Anchor, Colour, Drawing, Item};
+use super::{Anchor, Colour, Drawing, Item};
+use crate::rendering::document::escaped;
 use std::fmt::Write;
 
-/// One document, one newline at its end.
 pub(super) fn render(drawing: &Drawing) -> String {
     let Drawing { title, width, height, items } = drawing;
     let mut svg = format!(
@@ -60,20 +60,4 @@ fn element(item: &Item) -> String {
 
 fn colour([r, g, b]: Colour) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
-}
-
-/// Text in XML, which holds no control characters.
-fn escaped(text: &str) -> String {
-    let mut safe = String::new();
-    for letter in text.chars() {
-        match letter {
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '&' => safe += "&amp;",
-            '"' => safe += "&quot;",
-            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => safe.push(' '),
-            letter => safe.push(letter),
-        }
-    }
-    safe
 }

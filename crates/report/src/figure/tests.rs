@@ -1,6 +1,6 @@
 //! Figures of the fixtures' campaign.
 
-use super::drawing::{Anchor, Item};
+use super::{Anchor, Item};
 use super::{OutputFormat, chart, figure, figures, letters, series};
 use crate::page::tests::document;
 

@@ -1,15 +1,16 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
 use crate::findings::claims::of_overall;
-use crate::findings::groups::MANY;
+use crate::findings::groups::{MANY, capital};
 use crate::findings::why::why;
-use crate::rendering::numbers::{DisplayUnit, factor, fixed, is_factor, signed};
+use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor, signed};
 use stacklab_model::{Effect, Factor, Findings, Headline, Metric, Scale, Transport, Verdict, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `IPv6 vs IPv4 over UDP: worse in throughput (3.9 to 4.9 % lower), RTT (0.8 to 1.4 % higher); equivalent: loss. 40 of
-/// 42 comparisons answered.` After each pair, why it differs, if that is known. Of runs that were sampled only that.
-/// Many levels compared with one baseline have a sentence together. `None` without comparisons.
+/// `Over UDP, IPv6 has 3.9 to 4.9 % lower throughput and 0.8 to 1.4 % higher RTT than IPv4; equivalent in loss. 40 of
+/// 42 comparisons answered.` Pairs with such a claim come first. After each pair, why it differs, if that is known. Of
+/// runs that were sampled only that. Many levels compared with one baseline have a sentence together. `None` without
+/// comparisons.
 pub(crate) fn answer(findings: &Findings) -> Option<String> {
     let all = &findings.overall;
     let mut candidates: BTreeMap<(Factor, &str), BTreeSet<&str>> = BTreeMap::new();
@@ -29,6 +30,7 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
             None => groups.push((key, vec![one])),
         }
     }
+    groups.sort_by_key(|(_, group)| !group.iter().any(|one| matches!(one.verdict, Verdict::Better(_))));
     let mut sentences: Vec<String> = Vec::new();
     for (_, group) in groups {
         let first = group[0];
@@ -52,8 +54,9 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
 /// levels.
 type Key = (Factor, String, Option<String>, Option<Transport>);
 
-fn over(one: &Headline) -> String {
-    one.transport.map_or_else(String::new, |of| format!(" over {}", Factor::Transport.level_label(of.name())))
+/// The transport, if it is not what differs: `over UDP`.
+fn over(one: &Headline) -> Option<String> {
+    one.transport.map(|of| format!("over {}", Factor::Transport.level_label(of.name())))
 }
 
 fn sentence(group: &[&Headline]) -> String {
@@ -65,19 +68,25 @@ fn sentence(group: &[&Headline]) -> String {
         let said: Vec<String> = group.iter().filter(|one| of(one)).map(|one| say(one)).collect();
         (!said.is_empty()).then(|| format!("{words} {}", said.join(", ")))
     };
-    let is_better = |one: &Headline, level: &String| one.verdict == Verdict::Better(level.clone());
     let is_open = |one: &Headline| one.verdict == Verdict::Inconclusive;
-    let said = [
-        parts("worse in", &|one| is_better(one, &one.baseline), of_overall),
-        parts("better in", &|one| is_better(one, &one.candidate), of_overall),
+    let rest = [
         parts("differing by case:", &|one| is_open(one) && one.answered > 0, by_cell),
         parts("equivalent in", &|one| one.verdict == Verdict::Equivalent, name),
         parts("none seen of", &|one| matches!(one.verdict, Verdict::NoneSeen(_)), name),
         parts("undecided in", &|one| is_open(one) && one.answered == 0, name),
         parts("nothing to compare in", &|one| matches!(one.verdict, Verdict::Nothing(_)), name),
     ];
-    let said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    format!("{candidate} vs {baseline}{}: {said}.", over(first))
+    let rest = rest.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let claims = group.iter().filter(|one| matches!(one.verdict, Verdict::Better(_)));
+    let mut claims: Vec<String> = claims.map(|one| of_overall(one)).collect();
+    let Some(last) = claims.pop() else {
+        let over = over(first).map_or_else(String::new, |over| format!(" {over}"));
+        return format!("{candidate} vs {baseline}{over}: {rest}.");
+    };
+    let over = over(first).map_or_else(String::new, |over| format!("{}, ", capital(&over)));
+    let claims = if claims.is_empty() { last } else { format!("{} and {last}", claims.join(", ")) };
+    let rest = if rest.is_empty() { rest } else { format!("; {rest}") };
+    format!("{over}{candidate} has {claims} than {baseline}{rest}.")
 }
 
 /// `12 mechanisms vs native over UDP: throughput worse with 3, undecided with 9; ..`.
@@ -107,7 +116,8 @@ fn of_many(group: &[&Headline]) -> String {
     let said: Vec<String> = metrics.into_iter().filter_map(counts).collect();
     let said = if said.is_empty() { "nothing to compare".to_owned() } else { said.join("; ") };
     let baseline = first.factor.level_label(&first.baseline);
-    format!("{levels} {} vs {baseline}{}: {said}.", first.factor.plural(), over(first))
+    let over = over(first).map_or_else(String::new, |over| format!(" {over}"));
+    format!("{levels} {} vs {baseline}{over}: {said}.", first.factor.plural())
 }
 
 /// `throughput (-10.0 to +0.1 %, 3 of 6 answered)`: what holds at one size does not at another.
@@ -126,11 +136,9 @@ fn by_cell(one: &Headline) -> String {
 
 /// `throughput 4.4 ± 0.3 % lower`.
 pub fn difference(metric: Metric, effect: &Effect) -> String {
-    let unit = DisplayUnit::of(metric);
-    let [estimate, low, high] = [effect.estimate, effect.interval95.low, effect.interval95.high]
-        .map(|figure| unit.difference(effect.scale, figure));
-    let half = (high - low) / 2.0;
-    let decimals = if half < 0.1 { 2 } else { 1 };
+    let (unit, distance) = (DisplayUnit::of(metric), Distance::from(effect));
+    let ([estimate, ..], half) = (distance.within(&unit), distance.half_width(&unit));
+    let decimals = difference_places([distance], &unit);
     let than_none = if effect.scale == Scale::Ratio { effect.estimate - 1.0 } else { effect.estimate };
     let way = if than_none > 0.0 { "higher" } else { "lower" };
     if is_factor(effect.scale, effect.estimate) {
@@ -194,7 +202,7 @@ mod tests {
         let said = answer(&Findings { overall, ..findings() }).unwrap();
         assert_eq!(
             said,
-            "IPv6 vs IPv4 over UDP: worse in throughput (3.9 to 4.9 % lower), RTT (0.6 to 1.6 % higher); equivalent in \
+            "Over UDP, IPv6 has 3.9 to 4.9 % lower throughput and 0.6 to 1.6 % higher RTT than IPv4; equivalent in \
              loss. IPv6 vs IPv4 over TCP: differing by case: throughput (-3.0 to 0.0 %, 4 of 6 answered); undecided in RTT. \
              22 of 30 comparisons answered."
         );
@@ -226,7 +234,10 @@ mod tests {
         );
         // As many as tables have room for are named.
         let few = answer(&Findings { overall: overall[..3].to_vec(), ..findings() }).unwrap();
-        assert!(few.starts_with("6in4 vs native over UDP: worse in throughput"), "{few}");
+        assert!(
+            few.starts_with("Over UDP, 6in4 has") && few.contains("lower throughput than native."),
+            "{few}"
+        );
     }
 
     #[test]
@@ -255,7 +266,7 @@ mod tests {
         assert_eq!(
             answer(&explained).unwrap(),
             format!(
-                "IPv6 vs IPv4 over UDP: worse in throughput (3.9 to 4.9 % lower). {why} 6 of 6 comparisons answered."
+                "Over UDP, IPv6 has 3.9 to 4.9 % lower throughput than IPv4. {why} 6 of 6 comparisons answered."
             )
         );
         assert_eq!(answer(&Findings { is_sampled: true, ..explained }).unwrap(), why);

@@ -1,9 +1,9 @@
 //! The table of each generator's bias: its own count of payload beside what the interfaces counted.
 
-use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied_settings};
-use crate::rendering::document::{Block, Footnotes, Table};
+use crate::findings::groups::{self, labelled, row_factors, sort_key, varied};
+use crate::rendering::document::{Block, Footnotes};
 use crate::rendering::numbers::{NONE, signed};
-use stacklab_model::{Cell, Estimate, Findings, Metric, once_each};
+use stacklab_model::{Cell, Estimate, Factor, Findings, Metric, once_each};
 
 /// One table of all cells; none in a study that does not ask for it.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
@@ -16,19 +16,12 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let biased = findings.cells.iter().filter(|estimate| estimate.metric.is_generator_error());
     let mut cells: Vec<&Cell> = once_each(biased.map(|estimate| &estimate.cell));
     cells.sort_by_key(|cell| (cell.transport, sort_key(cell)));
-    let mut table = Table::default();
     let mut notes = Footnotes::default();
+    let mut factors = row_factors(cells.iter().copied(), &varied(groups::cells(findings)), None);
     if once_each(cells.iter().map(|cell| cell.transport)).len() > 1 {
-        table.push(
-            "transport",
-            false,
-            cells.iter().map(|cell| cell.transport.name().to_uppercase()).collect(),
-        );
+        factors.insert(0, Factor::Transport);
     }
-    for factor in row_factors(cells.iter().copied(), &varied_settings(findings), None) {
-        let levels: Vec<String> = cells.iter().map(|cell| level_alone(cell, factor)).collect();
-        table.push(factor.label(), is_number(&levels), levels);
-    }
+    let mut table = labelled(&cells, &factors);
     let of = |cell: &Cell, metric: Metric| {
         findings.cells.iter().find(|found| found.metric == metric && found.cell == *cell)
     };

@@ -54,7 +54,6 @@ impl fmt::Display for Claimed {
     }
 }
 
-/// Of a comparison in which one arm is better.
 pub(crate) fn of_row(row: &Comparison) -> Option<Claimed> {
     let Verdict::Better(level) = &row.verdict else { return None };
     let question = &row.question;
@@ -63,7 +62,6 @@ pub(crate) fn of_row(row: &Comparison) -> Option<Claimed> {
     Claimed::new(question.metric, scale, row.claimed_interval?, is_more(question.metric, is_candidate))
 }
 
-/// Of a figure of two records that is better or worse in the second one.
 pub(crate) fn of_figure(row: &MetricDiff) -> Option<Claimed> {
     let is_better = match row.change {
         Change::Better => true,
@@ -74,7 +72,8 @@ pub(crate) fn of_figure(row: &MetricDiff) -> Option<Claimed> {
     Claimed::new(row.metric, effect.scale, effect.claimed_interval?, is_more(row.metric, is_better))
 }
 
-/// Of a difference over all cells in which one arm is better, as of the candidate: `throughput (1.2 to 4.0 % lower)`.
+/// Of a difference over all cells in which one arm is better, as of the candidate: `1.2 to 4.0 % lower throughput`,
+/// `throughput lower by a factor of 2.1 to 3.5`.
 pub(crate) fn of_overall(one: &Headline) -> String {
     let is_candidate = one.verdict == Verdict::Better(one.candidate.clone());
     let is_more = is_more(one.metric, is_candidate);
@@ -82,13 +81,12 @@ pub(crate) fn of_overall(one: &Headline) -> String {
         let claimed = Claimed::new(one.metric, one.metric.scale(), range, is_more)?;
         Some(claimed.to_string())
     });
-    let way = if is_more { "higher" } else { "lower" };
-    let by = match claimed {
-        Some(factor) if factor.starts_with("a factor") => format!("{way} by {factor}"),
-        Some(percent) => format!("{percent} {way}"),
-        None => way.to_owned(),
-    };
-    format!("{} ({by})", one.metric.label())
+    let (way, metric) = (if is_more { "higher" } else { "lower" }, one.metric.label());
+    match claimed {
+        Some(factor) if factor.starts_with("a factor") => format!("{metric} {way} by {factor}"),
+        Some(percent) => format!("{percent} {way} {metric}"),
+        None => format!("{way} {metric}"),
+    }
 }
 
 /// Whether the candidate's figure is the higher one.

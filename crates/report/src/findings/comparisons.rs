@@ -1,10 +1,11 @@
 //! The table of a group of comparisons.
 
 use crate::findings::groups::{Group, is_number, level};
+use crate::findings::summary::words;
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
-    DisplayUnit, NONE, aligned, decimals, difference_decimals, difference_heading, difference_parts, fixed,
-    is_factor, percent, signed,
+    DisplayUnit, Distance, NONE, aligned, decimals, difference_heading, difference_places, differences,
+    fixed, percent, signed,
 };
 use stacklab_model::{
     Better, Comparison, CpuScope, Estimate, Explained, Interval, Metric, Scale, StopReason, Verdict,
@@ -46,7 +47,7 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
     let mut rows: Vec<[String; 5]> = Vec::new();
     for group in groups {
         let shown = group.shown();
-        let places = difference_places(&group.rows, &shown);
+        let places = difference_places(distances(&group.rows).flatten(), &shown);
         let unit = |cell: String| match cell.split_once(" [") {
             _ if cell.starts_with(NONE) => cell,
             Some((figure, mark)) => format!("{figure} {} [{mark}", shown.unit),
@@ -57,7 +58,7 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
             let decimals = mean_decimals(estimates.iter(), &shown);
             let [baseline, candidate] =
                 estimates.each_ref().map(|arm| unit(means(&[arm], &shown, decimals, &mut notes).remove(0)));
-            let difference = differences(&[row], &shown, places).remove(0);
+            let difference = differences(distances(&[row]), &shown, places).remove(0);
             let is_percent = !difference.contains('x') && difference != NONE;
             let difference =
                 if is_percent { format!("{difference} {}", shown.difference_unit) } else { difference };
@@ -119,14 +120,10 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
         }
     }
     let estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fitted(row)).collect();
-    let places = mean_decimals(estimates.iter().flatten(), shown);
-    for (arm, title) in [&group.baseline, &group.candidate].into_iter().enumerate() {
-        let column: Vec<&Estimate> = estimates.iter().map(|pair| &pair[arm]).collect();
-        table.push_optional(title, means(&column, shown, places, &mut notes));
-    }
-    let places = difference_places(rows, shown);
-    let cells = differences(rows, shown, places);
-    table.push(difference_heading(shown.difference_unit, &cells), true, cells);
+    let arms = table.columns.len();
+    let distances: Vec<_> = distances(rows).collect();
+    let titles = [group.baseline.as_str(), group.candidate.as_str()];
+    let places = push_pair(&mut table, titles, &estimates, &distances, shown, &mut notes);
     let by = rows.iter().filter(|row| explained_ratio(row).is_some()).find_map(|row| row.explained.as_ref());
     if let Some(Explained { by, .. }) = by {
         let column = |figure: fn(&Explained) -> Option<f64>, notes: &mut Footnotes| {
@@ -141,8 +138,28 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
     table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
     table.footnotes = notes;
     // The figures of both arms are the last to be left out.
-    table.optional.rotate_left(2);
+    table.optional.extend([arms, arms + 1]);
     table
+}
+
+/// Adds columns with the figures of both arms, and with their difference, whose decimals it returns.
+pub(crate) fn push_pair(
+    table: &mut Table,
+    titles: [&str; 2],
+    estimates: &[[Estimate; 2]],
+    distances: &[Option<Distance>],
+    shown: &DisplayUnit,
+    notes: &mut Footnotes,
+) -> usize {
+    let places = mean_decimals(estimates.iter().flatten(), shown);
+    for (arm, title) in titles.into_iter().enumerate() {
+        let column: Vec<&Estimate> = estimates.iter().map(|pair| &pair[arm]).collect();
+        table.push(title, true, means(&column, shown, places, notes));
+    }
+    let places = difference_places(distances.iter().copied().flatten(), shown);
+    let cells = differences(distances.iter().copied(), shown, places);
+    table.push(difference_heading(shown.difference_unit, &cells), true, cells);
+    places
 }
 
 /// The estimates of both arms at the figures that fit the printed difference: a mean over runs may contradict it where
@@ -213,27 +230,9 @@ pub(crate) fn means(
     cells
 }
 
-/// Decimals for the differences of a group's rows, without those that are said as factors.
-pub(crate) fn difference_places(rows: &[&Comparison], shown: &DisplayUnit) -> usize {
-    let effects = rows.iter().filter_map(|row| row.effect.as_ref());
-    difference_decimals(effects.filter(|effect| !is_factor(effect.scale, effect.estimate)).map(|effect| {
-        let [low, high] =
-            [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
-        (high - low) / 2.0
-    }))
-}
-
-/// `-8.41 [-8.43, -8.39]`.
-pub(crate) fn differences(rows: &[&Comparison], shown: &DisplayUnit, places: usize) -> Vec<String> {
-    let parts: Vec<Option<[String; 3]>> = rows
-        .iter()
-        .map(|row| {
-            let effect = row.effect.as_ref()?;
-            let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
-            Some(difference_parts(shown, effect.scale, ends, places))
-        })
-        .collect();
-    aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
+/// How far the arms of each row are apart.
+pub(crate) fn distances(rows: &[&Comparison]) -> impl Iterator<Item = Option<Distance>> {
+    rows.iter().map(|row| row.effect.as_ref().map(Distance::from))
 }
 
 fn explained_ratio(row: &Comparison) -> Option<f64> {
@@ -257,14 +256,11 @@ fn explained(
     }
 }
 
-/// The verdict alone.
 fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
     match &row.verdict {
-        Verdict::Better(level) => format!("{} better", arm(row, level)),
-        Verdict::Equivalent => "equivalent".to_owned(),
-        Verdict::Inconclusive => "inconclusive".to_owned(),
         Verdict::NoneSeen(bounds) => format!("none seen {}", notes.mark(bounds)),
         Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
+        verdict => words(verdict, |level| arm(row, level)),
     }
 }
 
@@ -279,7 +275,6 @@ pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
     }
 }
 
-/// An arm as printed, by its level.
 pub(crate) fn arm(row: &Comparison, better: &str) -> String {
     let factor = row.question.factor;
     let cells = [&row.question.baseline, &row.question.candidate];

@@ -1,10 +1,8 @@
 //! The tables of cells that no comparison shows.
 
 use crate::findings::comparisons::{definition, mean_decimals, means};
-use crate::findings::groups::{
-    is_number, level_alone, place, row_factors, sizes_of, sort_key, varied_settings,
-};
-use crate::rendering::document::{Block, Footnotes, Table};
+use crate::findings::groups::{self, labelled, place, row_factors, sizes_of, sort_key, varied};
+use crate::rendering::document::{Block, Footnotes};
 use crate::rendering::numbers::{DisplayUnit, NONE, fixed};
 use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Metric, SizeOf, Transport};
 use std::collections::{BTreeMap, HashSet};
@@ -26,7 +24,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         let cell = &estimate.cell;
         groups.entry((estimate.metric, cell.transport, cell.size_of)).or_default().push(estimate);
     }
-    let varied = varied_settings(findings);
+    let varied = varied(groups::cells(findings));
     let sizes_of = sizes_of(findings).len();
     let group =
         |((metric, transport, size_of), mut rows): ((Metric, Transport, SizeOf), Vec<&CellEstimate>)| {
@@ -51,11 +49,8 @@ fn part(
 ) -> [Block; 3] {
     let shown = DisplayUnit::fitting(metric, rows.iter().filter_map(|row| row.estimate.mean));
     let mut notes = Footnotes::default();
-    let mut table = Table::default();
-    for factor in row_factors(rows.iter().map(|row| &row.cell), varied, None) {
-        let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, factor)).collect();
-        table.push(factor.label(), is_number(&cells), cells);
-    }
+    let cells: Vec<&Cell> = rows.iter().map(|row| &row.cell).collect();
+    let mut table = labelled(&cells, &row_factors(cells.iter().copied(), varied, None));
     let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
     let places = mean_decimals(estimates.iter().copied(), &shown);
     table.push("mean", true, means(&estimates, &shown, places, &mut notes));

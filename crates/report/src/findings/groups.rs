@@ -1,5 +1,6 @@
 //! Comparisons that belong into one table.
 
+use crate::rendering::document::Table;
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{Cell, Comparison, Factor, Findings, Metric, SizeOf, Transport};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,17 +29,16 @@ pub(crate) struct Group<'a> {
     pub row_factors: Vec<Factor>,
 }
 
-/// The settings that a study has, each with its levels, in order.
-fn settings(findings: &Findings) -> BTreeMap<Factor, BTreeSet<String>> {
+/// The cells of a study.
+pub(crate) fn cells(findings: &Findings) -> impl Iterator<Item = &Cell> {
     let compared = findings.comparisons.iter().map(|comparison| &comparison.question);
     let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
-    levels(findings.cells.iter().map(|estimate| &estimate.cell).chain(compared))
+    findings.cells.iter().map(|estimate| &estimate.cell).chain(compared)
 }
 
-/// The settings that differ between cells.
+/// The settings that differ between cells; they label rows.
 pub(crate) fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<Factor> {
-    let found = levels(cells).into_iter().filter(|(_, levels)| levels.len() > 1);
-    found.map(|(factor, _)| factor).collect()
+    levels(cells).into_iter().filter(|(_, levels)| levels.len() > 1).map(|(factor, _)| factor).collect()
 }
 
 /// The settings of cells, each with its levels, in order.
@@ -50,15 +50,10 @@ fn levels<'a>(cells: impl Iterator<Item = &'a Cell>) -> BTreeMap<Factor, BTreeSe
     found
 }
 
-/// The settings that a study varies; they label rows.
-pub(crate) fn varied_settings(findings: &Findings) -> Vec<Factor> {
-    settings(findings).into_iter().filter(|(_, levels)| levels.len() > 1).map(|(factor, _)| factor).collect()
-}
-
 /// The settings that hold in all cells that can have them, as printed: `MSS 1200`. First what sizes mean, unless that
 /// is the size of a payload or varies.
 pub(crate) fn fixed_settings(findings: &Findings) -> Vec<String> {
-    let fixed = settings(findings).into_iter().filter(|(_, levels)| levels.len() == 1);
+    let fixed = levels(cells(findings)).into_iter().filter(|(_, levels)| levels.len() == 1);
     let sizes_of = sizes_of(findings);
     let size_of = sizes_of.first().filter(|size_of| sizes_of.len() == 1 && **size_of != SizeOf::Payload);
     let size_of = size_of.map(|size_of| Factor::SizeOf.level_label(size_of.name()));
@@ -70,7 +65,7 @@ pub(crate) fn fixed_settings(findings: &Findings) -> Vec<String> {
 
 /// All comparisons in groups: pairs of levels in the study's order, then by metric, transport and meaning of size.
 pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
-    let varied = varied_settings(findings);
+    let varied = varied(cells(findings));
     let sizes_of = sizes_of(findings);
     let mut arms: Vec<(Factor, String, String)> = Vec::new();
     let mut sorted: BTreeMap<Key, Vec<&Comparison>> = BTreeMap::new();
@@ -141,14 +136,12 @@ pub(crate) fn merged<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
     merged
 }
 
-/// What sizes of a study mean.
+/// The meanings that sizes of a study have.
 pub(crate) fn sizes_of(findings: &Findings) -> BTreeSet<SizeOf> {
-    let compared = findings.comparisons.iter().map(|one| &one.question);
-    let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
-    findings.cells.iter().map(|estimate| &estimate.cell).chain(compared).map(|cell| cell.size_of).collect()
+    cells(findings).map(|cell| cell.size_of).collect()
 }
 
-/// `TCP`, `UDP, size of a write`; the meaning of sizes only where it varies.
+/// `TCP`, `UDP, size of a write`; the size_of only where it varies.
 pub(crate) fn place(transport: Option<Transport>, size_of: Option<SizeOf>) -> String {
     let transport = transport.map(|transport| Factor::Transport.level_label(transport.name()));
     let size_of = size_of.map(|size_of| Factor::SizeOf.level_label(size_of.name()));
@@ -182,7 +175,6 @@ impl Group<'_> {
         levels.filter(|level| !level.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// A row's level of a factor below the factor's label.
     pub(crate) fn level_below(&self, row: &Comparison, factor: Factor) -> String {
         level_alone(self.cell(row, factor), factor)
     }
@@ -229,4 +221,20 @@ pub(crate) fn is_number(rows: &[String]) -> bool {
         && rows
             .iter()
             .all(|row| row.split(' ').next().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit())))
+}
+
+/// A table with a column for each factor, which label the rows of these cells.
+pub(crate) fn labelled(cells: &[&Cell], factors: &[Factor]) -> Table {
+    let mut table = Table::default();
+    for factor in factors {
+        let levels: Vec<String> = cells.iter().map(|cell| level_alone(cell, *factor)).collect();
+        table.push(factor.label(), is_number(&levels), levels);
+    }
+    table
+}
+
+/// With a capital first letter.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -6,41 +6,37 @@ use crate::rendering::document::Block;
 use jiff::Timestamp;
 use stacklab_model::Findings;
 
-/// The meaning of intervals and verdicts.
 pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and has its 95 % interval. The figures of both arms fit that difference. At most one in twenty of the claims of \
      this report (better, equivalent) is expected to be false, whenever it was stopped.";
 
-/// Words of tables and notes.
 pub(crate) const TERMS: &str = "arm: one side of a comparison. block: each arm measured once, in random order. n: blocks in which both arms have \
      a figure. margin: the largest difference that does not matter. equivalent: the difference is within the margin. inconclusive: neither can be claimed yet, for all comparisons of the report together; a single interval without zero is not enough. (time was up), (most blocks) and (unfinished) state why the measurement ended. headers, rest: the difference that header sizes explain, and the rest. A/A check: an arm against itself, which shows the error of the method.";
 
 /// How the description of an imported record's testbed begins.
 const IMPORTED: &str = "imported, ";
 
-/// The warning of a run with much other load.
 const OTHER_LOAD: &str = "other_load";
 /// The largest share of such runs that the heading does not tell.
 const MOST_DISTURBED: f64 = 0.1;
 
-/// Title, answer and facts of the campaign.
-pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
-    let answer = answer(findings).map(Block::Text);
-    let rest = [Block::Facts(facts(findings)), Block::Text(LEGEND.to_owned())];
-    std::iter::once(Block::Title(findings.title.clone())).chain(answer).chain(rest).collect()
-}
-
-/// The answer alone.
 pub(crate) fn answer_text(findings: &Findings) -> Vec<Block> {
     answer(findings).map(Block::Text).into_iter().collect()
 }
 
 /// Title, answer, and the facts that a reader needs beside it.
 pub(crate) fn short(findings: &Findings) -> Vec<Block> {
-    let answer = answer(findings).map(Block::Text);
     let testbed = findings.testbed_description.lines().next().unwrap_or_default().to_owned();
     let runs = facts(findings).into_iter().filter(|(name, _)| matches!(*name, "runs" | "other load"));
     let facts = Block::Facts(std::iter::once(("testbed", testbed)).chain(runs).collect());
-    std::iter::once(Block::Title(findings.title.clone())).chain(answer).chain([facts]).collect()
+    [vec![Block::Title(findings.title.clone())], answer_text(findings), vec![facts]].concat()
+}
+
+/// When, where and how it was measured, and the meaning of intervals and words.
+pub(crate) fn technical(findings: &Findings) -> Vec<Block> {
+    let facts = [Block::Heading("Measurement".to_owned()), Block::Facts(facts(findings))];
+    let terms = [Block::Heading("Terms".to_owned()), Block::Text(LEGEND.to_owned())];
+    let words = (!findings.comparisons.is_empty()).then(|| Block::Text(TERMS.to_owned()));
+    facts.into_iter().chain(terms).chain(words).collect()
 }
 
 /// What was measured, when, where and how often.

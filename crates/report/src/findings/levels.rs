@@ -1,13 +1,12 @@
 //! Many levels of a factor against one baseline: a table with a row for each level and a column for each metric.
 
 use crate::findings::claims::{Claimed, of_row};
-use crate::findings::groups::Group;
+use crate::findings::groups::{Group, capital};
 use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::NONE;
 use stacklab_model::{Comparison, Factor, Metric, Verdict, once_each};
 use std::collections::BTreeMap;
 
-/// The tables, one for each factor, baseline and place.
 pub(crate) fn blocks(groups: &[&Group]) -> Vec<Block> {
     let mut tables: Vec<(String, Vec<&Group>)> = Vec::new();
     for group in groups {
@@ -27,11 +26,6 @@ pub(crate) fn blocks(groups: &[&Group]) -> Vec<Block> {
         text.into_iter().chain(table).collect::<Vec<_>>()
     };
     tables.into_iter().flat_map(block).collect()
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The comparisons of a level by each metric.

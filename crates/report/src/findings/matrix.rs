@@ -32,40 +32,50 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
     ]
 }
 
-fn table(groups: &[&Group], magnitudes: bool) -> Table {
-    let sizes: BTreeSet<u32> =
-        groups.iter().flat_map(|group| &group.rows).map(|row| row.question.baseline.size).collect();
-    let arms: BTreeSet<String> = groups.iter().map(|group| group.arms()).collect();
-    let (mut labels, mut signs) = (Vec::new(), Vec::new());
-    for group in groups {
-        // One line for each family or replica that the group's rows tell apart besides the size.
-        let mut lines: BTreeMap<String, BTreeMap<u32, String>> = BTreeMap::new();
-        for row in &group.rows {
-            let cell = &row.question.baseline;
-            lines
-                .entry(beside_size(cell, &group.row_factors))
-                .or_default()
-                .insert(cell.size, sign(group, row, magnitudes));
-        }
-        for (line, cells) in lines {
-            let pair = if arms.len() > 1 { format!(", {}", group.arms()) } else { String::new() };
-            labels.push(format!("{}{line}{pair}", group.subject()));
-            signs.push(cells);
-        }
+/// A line of the matrix: a group, the levels besides the size, and the places of its rows by size.
+pub(crate) struct Line<'a, 'b> {
+    pub group: &'b Group<'a>,
+    pub levels: Vec<String>,
+    pub rows: BTreeMap<u32, usize>,
+}
+
+/// The lines of a group: one for each family or replica that its rows tell apart besides the size.
+pub(crate) fn lines<'a, 'b>(group: &'b Group<'a>) -> Vec<Line<'a, 'b>> {
+    let mut lines: BTreeMap<Vec<String>, BTreeMap<u32, usize>> = BTreeMap::new();
+    for (place, row) in group.rows.iter().enumerate() {
+        let cell = &row.question.baseline;
+        lines.entry(beside_size(cell, &group.row_factors)).or_default().insert(cell.size, place);
     }
+    lines.into_iter().map(|(levels, rows)| Line { group, levels, rows }).collect()
+}
+
+pub(crate) fn sizes(lines: &[Line]) -> BTreeSet<u32> {
+    lines.iter().flat_map(|line| line.rows.keys().copied()).collect()
+}
+
+fn table(groups: &[&Group], magnitudes: bool) -> Table {
+    let arms: BTreeSet<String> = groups.iter().map(|group| group.arms()).collect();
+    let lines: Vec<Line> = groups.iter().flat_map(|group| lines(group)).collect();
+    let label = |Line { group, levels, .. }: &Line| {
+        let pair = (arms.len() > 1).then(|| group.arms());
+        let parts = std::iter::once(group.subject()).chain(levels.iter().cloned()).chain(pair);
+        parts.collect::<Vec<_>>().join(", ")
+    };
     let mut table = Table::default();
-    table.push("size in bytes", false, labels);
-    for size in sizes {
-        let column = signs.iter().map(|cells| cells.get(&size).cloned().unwrap_or_default()).collect();
-        table.push(size.to_string(), false, column);
+    table.push("size in bytes", false, lines.iter().map(label).collect());
+    for size in sizes(&lines) {
+        let cell = |Line { group, rows, .. }: &Line| {
+            rows.get(&size).map_or_else(String::new, |row| sign(group, group.rows[*row], magnitudes))
+        };
+        table.push(size.to_string(), false, lines.iter().map(cell).collect());
     }
     table
 }
 
-/// The levels of a row besides its size, each behind a comma. A factor that the cell does not set has no level.
-fn beside_size(cell: &Cell, factors: &[Factor]) -> String {
+/// The levels of a row besides its size. A factor that the cell does not set has no level.
+fn beside_size(cell: &Cell, factors: &[Factor]) -> Vec<String> {
     let levels = factors.iter().filter(|factor| **factor != Factor::Size).map(|factor| level(cell, *factor));
-    levels.filter(|level| !level.is_empty()).map(|level| format!(", {level}")).collect()
+    levels.filter(|level| !level.is_empty()).collect()
 }
 
 /// A verdict in a few characters: `IPv4 9.8 %`, `=`, `?`.
@@ -105,6 +115,6 @@ mod tests {
         let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128);
         cell.set(Factor::WifiStations, "2").unwrap();
         let factors = [Factor::Family, Factor::WifiNeighbourLifetime, Factor::Size, Factor::WifiStations];
-        assert_eq!(beside_size(&cell, &factors), ", IPv4, stations 2");
+        assert_eq!(beside_size(&cell, &factors), ["IPv4", "stations 2"]);
     }
 }

@@ -3,13 +3,11 @@
 pub(crate) mod answer;
 pub(crate) mod bias;
 pub(crate) mod claims;
-pub(crate) mod columns;
 pub(crate) mod comparisons;
 pub(crate) mod csv;
 pub(crate) mod estimates;
 pub(crate) mod groups;
 pub(crate) mod heading;
-pub(crate) mod json;
 pub(crate) mod levels;
 pub(crate) mod matrix;
 pub(crate) mod notes;

@@ -2,7 +2,7 @@
 
 use crate::findings::heading::count;
 use crate::rendering::document::Block;
-use crate::rendering::numbers::{DisplayUnit, fixed, signed};
+use crate::rendering::numbers::{DisplayUnit, Distance, fixed, signed};
 use stacklab_model::{Effect, Findings, Metric, SameArm, StopReason, Transport, Warning};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,26 @@ const LISTED: usize = 10;
 
 /// Comparisons cut short, the A/A check, headers that explain nothing, invalid runs, warnings.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
-    let points = points(findings);
-    if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
+    headed(points(findings))
 }
 
 /// What decides how far the answer goes: what was cut short, what was not counted, and the commonest warnings.
 pub(crate) fn short(findings: &Findings) -> Vec<Block> {
     const FEW: usize = 3;
-    let mut points = stop_reasons(findings);
-    points.extend(outlook(findings));
-    for kind in [invalid(findings), warnings(findings)] {
-        points.extend(kind.into_iter().take(FEW));
-    }
+    let kinds = [invalid(findings), warnings(findings)].map(|kind| kind.into_iter().take(FEW));
+    headed(
+        stop_reasons(findings)
+            .into_iter()
+            .chain(outlook(findings))
+            .chain(kinds.into_iter().flatten())
+            .collect(),
+    )
+}
+
+fn headed(points: Vec<String>) -> Vec<Block> {
     if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
 }
 
-/// Invalid runs and warnings.
 pub(crate) fn uncounted(findings: &Findings) -> Vec<Block> {
     let points = [invalid(findings), warnings(findings)].concat();
     if points.is_empty() { vec![] } else { vec![Block::List(points)] }
@@ -38,7 +42,6 @@ fn invalid(findings: &Findings) -> Vec<String> {
     })
 }
 
-/// The same as sentences.
 pub(crate) fn points(findings: &Findings) -> Vec<String> {
     let mut points = stop_reasons(findings);
     points.extend(outlook(findings));
@@ -103,7 +106,6 @@ pub(crate) fn more_blocks(findings: &Findings) -> Option<[u32; 2]> {
     Some([*more.get((more.len().max(1) - 1) / 2)?, *more.last()?])
 }
 
-/// Time that a number of blocks takes, at the pace of those measured.
 pub(crate) fn seconds(findings: &Findings, blocks: u32) -> f64 {
     findings.measured_ns as f64 / 1e9 / f64::from(findings.blocks.max(1)) * f64::from(blocks)
 }
@@ -121,66 +123,40 @@ fn more_time(findings: &Findings, blocks: u32) -> String {
 }
 
 /// The A/A check: two arms of one cell in each compared metric, by their labels and by their order, and how often p is
-/// below 5 %.
+/// below 5 %: `RTT TCP -0.2 ± 0.6 %; 0 of 1 have p below 0.05, and one in twenty is expected`.
 fn same_arm(findings: &Findings) -> Vec<String> {
-    let by_order = findings.arm_order.iter().map(|order| Check {
-        metric: order.metric,
-        transport: order.transport,
-        effect: &order.effect,
-        p: order.p,
-    });
-    let said = [
-        ("A/A check, one arm against itself", checks(findings, findings.same_arm.iter().map(Check::of))),
-        ("A/A check by order, the arm that is set up second against the first", checks(findings, by_order)),
-        (
-            "A/A check by slices, a slice behind one of the same arm against one behind the other's",
-            checks(findings, findings.carry_over.iter().map(Check::of)),
-        ),
-    ];
-    said.into_iter().filter_map(|(what, found)| Some(format!("{what}: {}", found?))).collect()
-}
-
-/// A difference of two arms of one cell.
-struct Check<'a> {
-    metric: Metric,
-    transport: Transport,
-    effect: &'a Effect,
-    p: f64,
-}
-
-impl<'a> Check<'a> {
-    fn of(check: &'a SameArm) -> Self {
-        Check { metric: check.metric, transport: check.transport, effect: &check.effect, p: check.p }
-    }
-}
-
-/// `RTT TCP -0.2 ± 0.6 %; 0 of 1 have p below 0.05, and one in twenty is expected` of the metrics that are compared.
-fn checks<'a>(findings: &Findings, all: impl Iterator<Item = Check<'a>>) -> Option<String> {
     let compared: BTreeSet<Metric> = findings.comparisons.iter().map(|one| one.question.metric).collect();
-    let is_compared = |check: &Check| compared.contains(&check.metric);
-    let (mut said, mut low) = (Vec::new(), 0);
-    for Check { metric, transport, effect, p } in all.filter(is_compared) {
-        let unit = DisplayUnit::of(metric);
-        let [estimate, lower, upper] = [effect.estimate, effect.interval95.low, effect.interval95.high]
-            .map(|figure| unit.difference(effect.scale, figure));
-        let half = (upper - lower) / 2.0;
+    let check = |metric: Metric, transport: Transport, effect: &Effect, p: f64| {
+        let (unit, distance) = (DisplayUnit::of(metric), Distance::from(effect));
+        let ([estimate, ..], half) = (distance.within(&unit), distance.half_width(&unit));
         let decimals = if half < 0.1 { 2 } else { 1 };
         let [estimate, half] = [signed(estimate, decimals), fixed(half, decimals)];
-        said.push(format!(
-            "{} {} {estimate} ± {half} {}",
-            metric.label(),
-            transport.name().to_uppercase(),
-            unit.difference_unit
-        ));
-        low += usize::from(p < 0.05);
-    }
-    (!said.is_empty()).then(|| {
+        let (label, transport) = (metric.label(), transport.name().to_uppercase());
+        let text = format!("{label} {transport} {estimate} ± {half} {}", unit.difference_unit);
+        compared.contains(&metric).then_some((text, p < 0.05))
+    };
+    let of = |all: &[SameArm]| -> Vec<(String, bool)> {
+        all.iter().filter_map(|one| check(one.metric, one.transport, &one.effect, one.p)).collect()
+    };
+    let by_order = findings.arm_order.iter();
+    let by_order = by_order.filter_map(|one| check(one.metric, one.transport, &one.effect, one.p)).collect();
+    let checks = [
+        ("A/A check, one arm against itself", of(&findings.same_arm)),
+        ("A/A check by order, the arm that is set up second against the first", by_order),
+        (
+            "A/A check by slices, a slice behind one of the same arm against one behind the other's",
+            of(&findings.carry_over),
+        ),
+    ];
+    let said = checks.into_iter().filter(|(_, checks)| !checks.is_empty()).map(|(what, checks)| {
+        let low = checks.iter().filter(|(_, is_low)| *is_low).count();
+        let (all, texts) = (checks.len(), checks.into_iter().map(|(text, _)| text).collect::<Vec<_>>());
         format!(
-            "{}; {low} of {} have p below 0.05, and one in twenty is expected",
-            said.join(", "),
-            said.len()
+            "{what}: {}; {low} of {all} have p below 0.05, and one in twenty is expected",
+            texts.join(", ")
         )
-    })
+    });
+    said.collect()
 }
 
 /// Why headers or airtime explain nothing, although they could have.

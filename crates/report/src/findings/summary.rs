@@ -7,7 +7,6 @@ use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, percent, range, signed};
 use stacklab_model::{Comparison, Factor, LimitedBy, Verdict};
 
-/// The sentences.
 pub(crate) fn blocks(groups: &[Group]) -> Vec<Block> {
     if groups.is_empty() {
         return vec![];
@@ -49,8 +48,13 @@ pub(crate) fn sentence(group: &Group) -> String {
 }
 
 fn outcome(row: &Comparison) -> String {
-    match &row.verdict {
-        Verdict::Better(level) => format!("{} better", arm(row, level)),
+    words(&row.verdict, |level| arm(row, level))
+}
+
+/// A verdict in words; `arm` writes the better level.
+pub(crate) fn words(verdict: &Verdict, arm: impl Fn(&str) -> String) -> String {
+    match verdict {
+        Verdict::Better(level) => format!("{} better", arm(level)),
         Verdict::Equivalent => "equivalent".to_owned(),
         Verdict::Inconclusive => "inconclusive".to_owned(),
         Verdict::NoneSeen(_) => "none seen".to_owned(),

@@ -3,7 +3,6 @@
 use stacklab_model::{Explanation, Factor, Health, StageCosts, Transport};
 use std::ops::RangeInclusive;
 
-/// Explanations that the answer names.
 const NAMED: usize = 3;
 /// Shares of a difference that are about half of it.
 const ABOUT_HALF: RangeInclusive<f64> = 1.0 / 3.0..=2.0 / 3.0;

@@ -1,6 +1,5 @@
 //! A single run as text for the terminal, in the order of iperf3: endpoints and settings, intervals, summary.
 
-pub(crate) mod json;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -8,9 +7,11 @@ mod words;
 
 use crate::measurement::summary::summary;
 use crate::measurement::words::{dash, milliseconds, number, scaled};
+use crate::rendering::format::versioned_json;
+use serde::Serialize;
 use stacklab_model::{
-    Direction, HostReport, IntervalRow, Length, Metric, Pacing, Probe, RunRecord, RunStatus, Transport,
-    Value, print_duration,
+    Direction, HostFacts, HostReport, IntervalRow, Io, Length, Metric, Pacing, Probe, RunRecord, RunStatus,
+    Transport, Value, print_duration,
 };
 use std::fmt::Write;
 
@@ -56,6 +57,19 @@ pub fn measurement(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     text
 }
 
+const MEASUREMENT_FORMAT_VERSION: u32 = 1;
+
+/// Renders one run with all of its fields as JSON, and the facts of the hosts that report some, sender first.
+pub fn measurement_json(run: &RunRecord, hosts: &[&HostFacts]) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        #[serde(flatten)]
+        run: &'a RunRecord,
+        hosts: &'a [&'a HostFacts],
+    }
+    versioned_json(MEASUREMENT_FORMAT_VERSION, &Document { run, hosts })
+}
+
 fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     let spec = &run.spec;
     let what = match spec.probe.probe {
@@ -91,7 +105,15 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
                 pacing @ (Pacing::Link | Pacing::Share(_)) => format!("at {pacing}"),
             });
         }
-        parts.extend(sender.io.map(|io| format!("{io} I/O")));
+        parts.extend(sender.io.map(|io| {
+            match io {
+                Io::Send => "one call per message",
+                Io::Sendmmsg => "batches by sendmmsg",
+                Io::Gso => "GSO batches",
+                Io::Zerocopy => "zero copy",
+            }
+            .to_owned()
+        }));
         if spec.flows > 1 {
             parts.push(format!("{} flows", spec.flows));
         }
@@ -128,7 +150,6 @@ fn whole_rows(rows: &[IntervalRow], end_ns: u64) -> Vec<IntervalRow> {
     rows
 }
 
-/// The interval series.
 fn rows(run: &RunRecord, side: &HostReport) -> String {
     let echoes = run.spec.probe.probe.echoes();
     let mut text = match echoes {

@@ -6,7 +6,6 @@ use stacklab_model::{
     RunRecord, Transport, Value,
 };
 
-/// The lines below the rows: label and figures.
 pub(super) fn summary(
     run: &RunRecord,
     sender: &HostReport,
@@ -24,25 +23,19 @@ pub(super) fn summary(
 
 fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
     let value = |metric: Metric| run.values.get(&metric);
-    let seconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
     let (sent, received) = (&sender.sent, &receiver.received);
+    let moved = |bytes: u64, messages: u64, [from, to]: [u64; 2]| {
+        let seconds = to.saturating_sub(from) as f64 / 1e9;
+        format!("{} in {messages} messages, {seconds:.2} s", scaled(bytes as f64, "B"))
+    };
     let mut lines = vec![
-        (
-            "sent",
-            format!(
-                "{} in {} messages, {:.2} s",
-                scaled(sent.bytes as f64, "B"),
-                sent.measured,
-                seconds(sent.first_ns, sent.last_ns)
-            ),
-        ),
+        ("sent", moved(sent.bytes, sent.measured, [sent.first_ns, sent.last_ns])),
         (
             "received",
-            format!(
-                "{} in {} messages, {:.2} s",
-                scaled((received.bytes + received.cut_bytes) as f64, "B"),
+            moved(
+                received.bytes + received.cut_bytes,
                 received.measured,
-                seconds(received.first_ns, received.last_ns)
+                [received.first_ns, received.last_ns],
             ),
         ),
         ("throughput", shown(value(Metric::Throughput), |mbit| scaled(mbit * 1e6, "bit/s"))),
@@ -95,7 +88,6 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
     lines
 }
 
-/// How long messages took from the sender to the receiver.
 fn one_way(run: &RunRecord, receiver: &HostReport) -> Vec<(&'static str, String)> {
     let value = |metric| run.values.get(&metric);
     let mut lines = Vec::new();
@@ -117,7 +109,6 @@ fn one_way(run: &RunRecord, receiver: &HostReport) -> Vec<(&'static str, String)
     lines
 }
 
-/// The spread of several flows.
 fn flows(receiver: &HostReport) -> Option<(&'static str, String)> {
     let (least, most) = (receiver.flow_bytes.iter().min()?, receiver.flow_bytes.iter().max()?);
     let seconds = receiver.received.last_ns.saturating_sub(receiver.received.first_ns) as f64 / 1e9;
@@ -260,7 +251,6 @@ fn nothing_came() -> String {
     "missing: not measured".to_owned()
 }
 
-/// The pacing error of the sender.
 fn schedule(sender: &HostReport) -> Option<(&'static str, String)> {
     let most = sender.sent.max_late_ns?;
     let median = sender.pacing_error.as_ref().and_then(|late| late.buckets.percentile(0.5));

@@ -1,6 +1,6 @@
 //! Texts of single runs, as the user reads them.
 
-use crate::measurement::json::measurement_json;
+use crate::measurement::measurement_json;
 use crate::measurement::{MeasurementText, measurement};
 use insta::assert_snapshot;
 use stacklab_model::*;

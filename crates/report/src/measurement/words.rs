@@ -7,7 +7,6 @@ pub(super) fn dash() -> String {
     "-".to_owned()
 }
 
-/// A figure in words, or the reason for its absence.
 pub(super) fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
     match value {
         Some(Value::Measured(figure)) => words(*figure),

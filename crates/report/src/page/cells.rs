@@ -1,14 +1,15 @@
 //! Factors, cells and metrics, numbered, and their estimates.
 
 use crate::findings::comparisons::{definition, mean_decimals, means};
+use crate::findings::groups;
+use crate::page::Published;
 use crate::page::document::{CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries};
-use crate::page::rounding::rounded;
-use crate::page::source::Published;
+use crate::page::rounded;
 use crate::rendering::document::{Footnotes, without_mark};
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
     Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Metric, Probe, RunRecord, SELF_ARMS,
-    SizeOf, Transport,
+    SizeOf, Transport, once_each,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,10 +31,7 @@ pub(super) struct Index<'a> {
 impl<'a> Index<'a> {
     /// Numbers all that findings and runs name, in the study's order.
     pub(super) fn new(findings: &'a Findings, runs: &'a [RunRecord]) -> Self {
-        let compared = findings.comparisons.iter().map(|comparison| &comparison.question);
-        let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
-        let measured = runs.iter().map(|run| &run.trial.cell);
-        let named = findings.cells.iter().map(|estimate| &estimate.cell).chain(compared).chain(measured);
+        let named = groups::cells(findings).chain(runs.iter().map(|run| &run.trial.cell));
         let (mut cells, mut cell_numbers) = (Vec::new(), HashMap::new());
         for cell in named {
             cell_numbers.entry(cell).or_insert_with(|| {
@@ -42,12 +40,7 @@ impl<'a> Index<'a> {
             });
         }
         let asked = findings.comparisons.iter().map(|comparison| comparison.question.metric);
-        let mut metrics: Vec<Metric> = Vec::new();
-        for metric in asked.chain(findings.cells.iter().map(|estimate| estimate.metric)) {
-            if !metrics.contains(&metric) {
-                metrics.push(metric);
-            }
-        }
+        let metrics = once_each(asked.chain(findings.cells.iter().map(|estimate| estimate.metric)));
         let unit = |metric: &Metric| {
             let of_metric = findings.cells.iter().filter(|estimate| estimate.metric == *metric);
             DisplayUnit::fitting(*metric, of_metric.filter_map(|estimate| estimate.estimate.mean))
@@ -60,7 +53,6 @@ impl<'a> Index<'a> {
         Index { cells, cell_numbers, metrics, units, paced, factors }
     }
 
-    /// A cell's number.
     pub(super) fn cell(&self, cell: &Cell) -> Option<usize> {
         self.cell_numbers.get(cell).copied()
     }
@@ -75,7 +67,6 @@ impl<'a> Index<'a> {
         self.metric(metric).map_or_else(|| DisplayUnit::of(metric), |number| self.units[number])
     }
 
-    /// A factor's number.
     pub(super) fn factor(&self, factor: Factor) -> usize {
         self.factors.iter().position(|(known, _)| *known == factor).unwrap_or(0)
     }
@@ -85,7 +76,6 @@ impl<'a> Index<'a> {
         if self.paced.contains(&metric) { Probe::Paced } else { metric.probe() }
     }
 
-    /// The metrics with their numbers.
     pub(super) fn numbered_metrics(&self) -> impl Iterator<Item = (usize, Metric)> {
         self.metrics.iter().copied().enumerate()
     }

@@ -1,7 +1,7 @@
 //! The use of the radio channel in one run.
 
 use crate::page::document::{AirLane, ChannelView};
-use crate::page::rounding::{facts, rounded};
+use crate::page::{facts, rounded};
 use stacklab_model::wifi::{AirInterval, Airtime, ChannelUse, MOST_STATIONS, NodeAirtime};
 use stacklab_model::{Role, RunRecord};
 

@@ -2,8 +2,8 @@
 
 use crate::page::channel::channel;
 use crate::page::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideView};
-use crate::page::rounding::{facts, rounded};
 use crate::page::slices::slices;
+use crate::page::{facts, rounded};
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Factor, HostReport, IntervalRow, Metric, Probe, Role, RunRecord,
@@ -12,9 +12,7 @@ use stacklab_model::{
 
 /// Maximum rows of a series; more rows are merged.
 const ROWS: usize = 120;
-/// Bars of a histogram to a factor of ten.
 const BARS_PER_DECADE: f64 = 20.0;
-/// The percentiles that are shown.
 const PERCENTILES: [(&str, f64); 7] = [
     ("least", 0.0),
     ("10 %", 0.1),
@@ -146,14 +144,7 @@ fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView
 /// What a file of another program has of the end that counted: its intervals.
 pub fn tool_side(tool: &ToolSeries) -> SideView {
     let ToolSeries { role, rows } = tool;
-    SideView {
-        role: role.to_string(),
-        facts: Vec::new(),
-        series: series(rows, 0),
-        delays: None,
-        cpu: None,
-        counters: Vec::new(),
-    }
+    SideView { role: role.to_string(), series: series(rows, 0), ..SideView::default() }
 }
 
 fn what(probe: Probe, role: Role) -> &'static str {

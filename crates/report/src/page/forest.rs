@@ -1,9 +1,10 @@
 //! The differences as a forest plot: each over all cells, with those of single cells, and the margin.
 
+use crate::findings::summary;
 use crate::page::cells::Index;
 use crate::page::document::{ForestRow, Outcome, Span};
-use crate::page::rounding::rounded;
-use crate::rendering::numbers::{DisplayUnit, NONE, difference_decimals, difference_parts, is_factor};
+use crate::page::rounded;
+use crate::rendering::numbers::{DisplayUnit, Distance, NONE, difference_places};
 use stacklab_model::{
     Better, Comparison, Effect, Factor, Findings, Headline, Interval, Metric, Question, Scale, Verdict,
     once_each,
@@ -32,7 +33,6 @@ impl<'a> Pairs<'a> {
         self.0.iter().map(name).collect()
     }
 
-    /// The pair of a comparison.
     pub(super) fn of(&self, question: &Question) -> usize {
         let [baseline, candidate] =
             [&question.baseline, &question.candidate].map(|cell| cell.level(question.factor));
@@ -51,18 +51,10 @@ impl<'a> Pairs<'a> {
     fn row(&self, findings: &Findings, one: &Headline, unit: DisplayUnit) -> ForestRow {
         let scale = one.metric.scale();
         let span = |effect: &Effect| {
-            let [middle, low, high] = ends(effect, &unit).map(|figure| rounded(figure, 4));
+            let [middle, low, high] = Distance::from(effect).within(&unit).map(|figure| rounded(figure, 4));
             Some(Span { middle: middle?, low: low?, high: high? })
         };
         let whole = one.effect.as_ref().and_then(span);
-        let outcome = match &one.verdict {
-            Verdict::Better(level) if *level == one.candidate => Outcome::Candidate,
-            Verdict::Better(_) => Outcome::Baseline,
-            Verdict::Equivalent => Outcome::Equivalent,
-            Verdict::Inconclusive => Outcome::Inconclusive,
-            Verdict::NoneSeen(_) => Outcome::Unseen,
-            Verdict::Nothing(_) => Outcome::Nothing,
-        };
         ForestRow {
             pair: self.number((one.factor, &one.baseline, &one.candidate)),
             metric: one.metric.label(),
@@ -77,7 +69,7 @@ impl<'a> Pairs<'a> {
                 }
                 _ => 0,
             },
-            outcome,
+            outcome: outcome(&one.verdict, &one.candidate),
             words: words(one),
             shown: one.effect.as_ref().map_or_else(|| NONE.to_owned(), |effect| shown(effect, &unit)),
             whole,
@@ -107,31 +99,32 @@ pub(super) fn strength(by: f64, margin: f64) -> u8 {
     }
 }
 
-fn ends(effect: &Effect, unit: &DisplayUnit) -> [f64; 3] {
-    [effect.estimate, effect.interval95.low, effect.interval95.high]
-        .map(|figure| unit.difference(effect.scale, figure))
-}
-
 /// `-2.0 [-3.1, -0.9] %`, or `15.7x [15.3x, 16.1x]`.
 fn shown(effect: &Effect, unit: &DisplayUnit) -> String {
-    let [_, low, high] = ends(effect, unit);
-    let places = difference_decimals([(high - low) / 2.0]);
-    let all = [effect.estimate, effect.interval95.low, effect.interval95.high];
-    let text = difference_parts(unit, effect.scale, all, places).concat();
-    if is_factor(effect.scale, effect.estimate) { text } else { format!("{text} {}", unit.difference_unit) }
+    let distance = Distance::from(effect);
+    let text = distance.parts(unit, difference_places([distance], unit)).concat();
+    if distance.is_factor() { text } else { format!("{text} {}", unit.difference_unit) }
 }
 
 /// The answer over all cells; where cells differ, how many have one.
 fn words(one: &Headline) -> String {
     match &one.verdict {
-        Verdict::Better(level) => format!("{} better", one.factor.level_label(level)),
-        Verdict::Equivalent => "equivalent".to_owned(),
         Verdict::Inconclusive if one.answered > 0 => {
             format!("{} of {} answered", one.answered, one.comparisons)
         }
-        Verdict::Inconclusive => "inconclusive".to_owned(),
-        Verdict::NoneSeen(_) => "none seen".to_owned(),
-        Verdict::Nothing(_) => "nothing to compare".to_owned(),
+        verdict => summary::words(verdict, |level| one.factor.level_label(level)),
+    }
+}
+
+/// The verdict's side, where the candidate has this level.
+pub(super) fn outcome(verdict: &Verdict, candidate: &str) -> Outcome {
+    match verdict {
+        Verdict::Better(level) if level == candidate => Outcome::Candidate,
+        Verdict::Better(_) => Outcome::Baseline,
+        Verdict::Equivalent => Outcome::Equivalent,
+        Verdict::Inconclusive => Outcome::Inconclusive,
+        Verdict::NoneSeen(_) => Outcome::Unseen,
+        Verdict::Nothing(_) => Outcome::Nothing,
     }
 }
 

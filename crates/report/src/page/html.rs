@@ -1,6 +1,7 @@
 //! One HTML file: the page's script and style, and the document as data.
 
-use super::document::Page;
+use crate::page::Page;
+use crate::rendering::document::escaped;
 
 /// The built front end: script, style, and the hashes that allow them and nothing else.
 pub const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/page.js"));
@@ -24,9 +25,6 @@ impl std::fmt::Display for NoPage {
 impl std::error::Error for NoPage {}
 
 /// One file that needs nothing else.
-///
-/// # Errors
-/// When the program was built without its front end.
 pub fn html(page: &Page) -> Result<String, NoPage> {
     let json = serde_json::to_string(page).expect("names and finite numbers become JSON");
     let mut hashes = HASHES.split_whitespace();
@@ -50,9 +48,6 @@ pub fn html(page: &Page) -> Result<String, NoPage> {
 }
 
 /// The page without a document, which then asks a server for it. Script and style are at `page.js` and `page.css`.
-///
-/// # Errors
-/// When the program was built without its front end.
 pub fn shell() -> Result<&'static str, NoPage> {
     if SCRIPT.is_empty() {
         return Err(NoPage);
@@ -73,23 +68,6 @@ fn in_script(json: &str) -> String {
             '&' => safe += "\\u0026",
             '\u{2028}' => safe += "\\u2028",
             '\u{2029}' => safe += "\\u2029",
-            letter => safe.push(letter),
-        }
-    }
-    safe
-}
-
-/// Text escaped for HTML content and attributes.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '&' => safe += "&amp;",
-            '"' => safe += "&quot;",
-            '\'' => safe += "&#39;",
-            letter if letter.is_control() && letter != '\n' => safe.push(' '),
             letter => safe.push(letter),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::page::cells::Index;
 use crate::page::document::{FigureColumn, Remark, RunsView};
-use crate::page::rounding::rounded;
+use crate::page::rounded;
 use stacklab_model::{RunRecord, RunStatus, Value};
 use std::collections::BTreeMap;
 

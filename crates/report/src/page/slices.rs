@@ -1,7 +1,7 @@
 //! The slices of all arms of an interleaved trial, in the order of time.
 
 use crate::page::document::{ArmSlices, SlicesView};
-use crate::page::rounding::rounded;
+use crate::page::rounded;
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{ArmSchedule, Metric, Probe, Role, RunRecord, Slice};
 

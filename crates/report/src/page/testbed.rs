@@ -1,8 +1,8 @@
 //! The testbed and its hosts.
 
 use crate::page::document::{DrawingView, DrawnHost, HostView, LinkView, TestbedView};
-use crate::page::rounding::facts;
-use crate::page::source::{PageSource, TestbedDrawing};
+use crate::page::facts;
+use crate::page::{PageSource, TestbedDrawing};
 use stacklab_model::{HostFacts, LinkConfig, OwnLink};
 
 pub(super) fn testbed(sentence: &str, source: &PageSource) -> TestbedView {

@@ -1,6 +1,7 @@
 //! The document of the fixtures' campaign.
 
-use super::{Detailed, Outcome, Page, PageSource, Published, TestbedDrawing, detail, html, page};
+use super::{Detailed, Outcome, Page, PageSource, Published, TestbedDrawing, compared, detail, html, page};
+use crate::records::tests::found;
 use crate::tests::fixtures::{cell, findings};
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, HostReport, IntervalRow,
@@ -396,4 +397,10 @@ fn the_same_source_gives_the_same_bytes_and_no_text_leaves_its_place() {
         // A program that was built without its page says so.
         Err(none) => assert!(super::shell().is_err() && none.to_string().contains("make build")),
     }
+}
+
+#[test]
+fn a_headline_counts_every_figure_once() {
+    let said = compared(&found()).headline;
+    assert_eq!(said, "B is better in 0 of 2 figures and worse in 1; 0 are equivalent, 1 are undecided.");
 }

@@ -1,16 +1,17 @@
 //! Comparisons by their numbers: sentences, the matrix, and each alone.
 
-use crate::findings::comparisons::{difference_places, differences, verdict};
-use crate::findings::groups::{Group, level};
-use crate::findings::matrix::sign;
+use crate::findings::comparisons::{distances, verdict};
+use crate::findings::groups::Group;
+use crate::findings::matrix::{Line, lines, sign, sizes};
 use crate::findings::summary::{explain, is_within_margin, magnitude, sentence};
 use crate::page::cells::Index;
-use crate::page::document::{ComparisonView, Matrix, MatrixRow, Outcome, Sentence};
+use crate::page::document::{ComparisonView, Matrix, MatrixRow, Sentence};
 use crate::page::forest::{self, Pairs, margin};
 use crate::rendering::document::{Footnotes, without_mark};
-use crate::rendering::numbers::{DisplayUnit, NONE, p_value, percent, signed};
+use crate::rendering::numbers::{
+    DisplayUnit, NONE, difference_places, differences, p_value, percent, signed,
+};
 use stacklab_model::{Comparison, Factor, Verdict};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The comparisons in the order of their groups.
 pub(super) struct Numbered {
@@ -42,34 +43,22 @@ impl Numbered {
         groups.iter().zip(&self.first).map(of).collect()
     }
 
-    /// Columns are sizes, rows everything else, as at the end of a text report.
+    /// Columns are sizes, rows everything else.
     pub(super) fn matrix(&self, groups: &[Group], pairs: &Pairs) -> Matrix {
-        let placed: Vec<(&Group, usize)> = groups
-            .iter()
-            .zip(self.first.iter().copied())
-            .filter(|(group, _)| group.factor != Factor::Size)
-            .collect();
-        let sizes: BTreeSet<u32> =
-            placed.iter().flat_map(|(group, _)| &group.rows).map(|row| row.question.baseline.size).collect();
-        let mut rows = Vec::new();
-        for (group, first) in &placed {
-            let mut lines: BTreeMap<String, BTreeMap<u32, usize>> = BTreeMap::new();
-            for (place, row) in group.rows.iter().enumerate() {
-                let cell = &row.question.baseline;
-                let others = group.row_factors.iter().filter(|factor| **factor != Factor::Size);
-                let levels = others.map(|factor| level(cell, *factor)).filter(|level| !level.is_empty());
-                let line: String = levels.map(|level| format!(" {level}")).collect();
-                lines.entry(line).or_default().insert(cell.size, first + place);
-            }
-            for (line, cells) in lines {
-                rows.push(MatrixRow {
-                    pair: pairs.of(&group.rows[0].question),
-                    label: format!("{}{line}", group.subject()),
-                    cells: sizes.iter().map(|size| cells.get(size).copied()).collect(),
-                });
-            }
-        }
-        Matrix { columns: sizes.into_iter().collect(), rows }
+        let placed = groups.iter().zip(&self.first).filter(|(group, _)| group.factor != Factor::Size);
+        let (firsts, lines): (Vec<usize>, Vec<Line>) = placed
+            .flat_map(|(group, first)| lines(group).into_iter().map(move |line| (*first, line)))
+            .unzip();
+        let sizes = sizes(&lines);
+        let row = |(first, Line { group, levels, rows }): (&usize, &Line)| MatrixRow {
+            pair: pairs.of(&group.rows[0].question),
+            label: std::iter::once(group.subject())
+                .chain(levels.iter().cloned())
+                .collect::<Vec<_>>()
+                .join(" "),
+            cells: sizes.iter().map(|size| rows.get(size).map(|place| first + place)).collect(),
+        };
+        Matrix { rows: firsts.iter().zip(&lines).map(row).collect(), columns: sizes.into_iter().collect() }
     }
 
     pub(super) fn views(&self, groups: &[Group], index: &Index) -> Vec<ComparisonView> {
@@ -79,7 +68,7 @@ impl Numbered {
 
 fn views(group: &Group, index: &Index) -> Vec<ComparisonView> {
     let shown = index.shown(group.metric);
-    let places = difference_places(&group.rows, &shown);
+    let places = difference_places(distances(&group.rows).flatten(), &shown);
     group.rows.iter().map(|row| view(group, row, &shown, places, index)).collect()
 }
 
@@ -103,7 +92,7 @@ fn view(
         baseline: index.cell(&question.baseline).unwrap_or_default(),
         candidate: index.cell(&question.candidate).unwrap_or_default(),
         arms: group.arms(),
-        outcome: outcome(row),
+        outcome: forest::outcome(&row.verdict, &question.candidate.level(question.factor)),
         strength: strength(group, row),
         sign: sign(group, row, true),
         words: without_mark(&words),
@@ -114,7 +103,7 @@ fn view(
         difference: of(effect.map(|effect| effect.estimate)),
         low: of(effect.map(|effect| effect.interval95.low)),
         high: of(effect.map(|effect| effect.interval95.high)),
-        shown: differences(&[row], shown, places).remove(0),
+        shown: differences(distances(&[row]), shown, places).remove(0),
         margin: margin(question.metric, question.margin, shown),
         pairs: effect.map_or(0, |effect| effect.pairs),
         adjusted_p: row
@@ -124,19 +113,6 @@ fn view(
             .filter(|p| p.is_finite())
             .map(p_value),
         headers: headers(row, places),
-    }
-}
-
-fn outcome(row: &Comparison) -> Outcome {
-    match &row.verdict {
-        Verdict::Better(level) if *level == row.question.candidate.level(row.question.factor) => {
-            Outcome::Candidate
-        }
-        Verdict::Better(_) => Outcome::Baseline,
-        Verdict::Equivalent => Outcome::Equivalent,
-        Verdict::Inconclusive => Outcome::Inconclusive,
-        Verdict::NoneSeen(_) => Outcome::Unseen,
-        Verdict::Nothing(_) => Outcome::Nothing,
     }
 }
 

@@ -17,15 +17,8 @@ pub(super) fn views(all: &[Explanation]) -> Vec<WhyView> {
 }
 
 fn view(explanation: &Explanation, room: &mut usize) -> WhyView {
-    let mut view = WhyView {
-        label: explanation.context_label(),
-        arms: explanation.arm_labels(),
-        sentence: String::new(),
-        remarks: Vec::new(),
-        health: String::new(),
-        waterfall: Vec::new(),
-        flame: None,
-    };
+    let mut view =
+        WhyView { label: explanation.context_label(), arms: explanation.arm_labels(), ..WhyView::default() };
     match &explanation.why {
         Why::Unknown(reason) => view.sentence = format!("Not explained: {reason}."),
         Why::Costs(costs) => {
@@ -78,7 +71,6 @@ fn waterfall(costs: &StageCosts, arms: &[String; 2]) -> Vec<WaterfallRow> {
     [vec![whole(0)], steps, vec![whole(1)]].concat()
 }
 
-/// A function with those that it calls.
 #[derive(Default)]
 struct Node<'a> {
     ns: [f64; 2],
@@ -94,14 +86,7 @@ fn flame(stacks: &[StackCost]) -> FlameView {
             (0..2).for_each(|arm| node.ns[arm] += stack.ns[arm]);
         }
     }
-    let mut flame = FlameView {
-        names: Vec::new(),
-        name: Vec::new(),
-        depth: Vec::new(),
-        baseline: Vec::new(),
-        candidate: Vec::new(),
-        tone: Vec::new(),
-    };
+    let mut flame = FlameView::default();
     let mut known = HashMap::new();
     // Not by recursion: the record decides the depth of chains. The last one is the next.
     let mut open: Vec<(usize, &str, &Node)> = in_turn(&root, 0);

@@ -1,91 +1,81 @@
 //! The comparison of two records as CSV: a row for each figure, unrounded, in the metric's unit; an empty field is an
 //! absent figure.
 
-use crate::findings::columns::{Subject, estimate, settings, subject};
-use crate::findings::csv::scale;
-use crate::rendering::columns::{self, Column, figure};
-use crate::rendering::csv_cells::Cells;
-use stacklab_model::{Change, MetricDiff, RecordDiff, Unpaired};
+use crate::findings::csv::{MARGIN, Subject, claimed_fields, estimate, scale};
+use crate::rendering::csv::{self, Field, field};
+use crate::rendering::format::OutputFormat;
+use stacklab_model::{Change, MetricDiff, RecordDiff};
 
-/// Header and rows.
-pub(crate) fn render(found: &RecordDiff, texts: Cells) -> String {
-    columns::render(&columns(), found.figures.iter().cloned(), texts)
+pub(crate) fn render(found: &RecordDiff, format: OutputFormat) -> String {
+    csv::render(&fields(None), found.figures.iter().map(|row| fields(Some(row))), format)
 }
 
-/// The columns.
-pub(crate) fn columns() -> Vec<Column<MetricDiff>> {
-    let mut columns = subject(subject_of, false);
-    columns.push(Column::new(
-        "margin",
-        "the largest difference that does not matter: a ratio (0.02 is 2 %), or in the unit",
-        |row: &MetricDiff| row.margin.to_string(),
-    ));
-    columns.extend(settings(subject_of, false));
-    columns.extend(estimate("a_", None, |row: &MetricDiff| Some(&row.a)));
-    columns.extend(estimate("b_", Some("record A"), |row: &MetricDiff| Some(&row.b)));
-    columns.extend(effect());
-    columns.extend([
-        Column::new(
-            "verdict",
-            "of record B: `better`, `worse`, `equivalent`, `inconclusive` or `nothing`",
-            |row: &MetricDiff| row.change.name().to_owned(),
-        ),
-        Column::new(
-            "reason",
-            "why there is nothing to compare, where the verdict is `nothing`",
-            |row: &MetricDiff| match &row.change {
-                Change::Nothing(reason) => reason.clone(),
-                _ => String::new(),
-            },
-        ),
-        Column::new(
-            "fails",
-            "`yes` if record B is worse by more than allowed, or lacks a figure that A has",
-            |row: &MetricDiff| if row.fails { "yes" } else { "no" }.to_owned(),
-        ),
-    ]);
-    columns
-}
-
-fn subject_of(row: &MetricDiff) -> Subject<'_> {
-    Subject { metric: row.metric, cell: &row.cell, compared: None }
-}
-
-/// The effect, its interval and tests.
-fn effect() -> [Column<MetricDiff>; 10] {
-    let column = |name: &str, doc: &str, value: fn(&Unpaired) -> String| {
-        Column::new(name, doc, move |row: &MetricDiff| row.effect.as_ref().map(value).unwrap_or_default())
+/// A figure's row; without one, the columns.
+pub(crate) fn fields(row: Option<&MetricDiff>) -> Vec<Field> {
+    let subject = Subject {
+        metric: row.map(|row| row.metric),
+        cell: row.map(|row| &row.cell),
+        compared: None,
+        compares: false,
     };
-    [
-        column("effect_scale", "`ratio`: B over A; `difference`: B minus A", |effect| scale(effect.scale)),
-        column("effect", "how far B is from A", |effect| effect.estimate.to_string()),
-        column("low95", "lower end of the effect's 95 % interval (Welch)", |effect| {
-            effect.interval95.low.to_string()
-        }),
-        column("high95", "upper end of the effect's 95 % interval (Welch)", |effect| {
-            effect.interval95.high.to_string()
-        }),
-        column("p", "two-sided p of no difference (Welch's t)", |effect| effect.p.to_string()),
-        column(
+    let effect = row.and_then(|row| row.effect.as_ref());
+    let mut fields = subject.fields();
+    fields.push(field("margin", MARGIN, row.map(|row| row.margin)));
+    fields.extend(subject.settings());
+    fields.extend(estimate("a_", None, row.map(|row| &row.a)));
+    fields.extend(estimate("b_", Some("record A"), row.map(|row| &row.b)));
+    fields.extend([
+        field(
+            "effect_scale",
+            "`ratio`: B over A; `difference`: B minus A",
+            effect.map(|effect| scale(effect.scale)),
+        ),
+        field("effect", "how far B is from A", effect.map(|effect| effect.estimate)),
+        field(
+            "low95",
+            "lower end of the effect's 95 % interval (Welch)",
+            effect.map(|effect| effect.interval95.low),
+        ),
+        field(
+            "high95",
+            "upper end of the effect's 95 % interval (Welch)",
+            effect.map(|effect| effect.interval95.high),
+        ),
+        field("p", "two-sided p of no difference (Welch's t)", effect.map(|effect| effect.p)),
+        field(
             "adjusted_p",
             "the same, adjusted for the number of figures (Benjamini and Hochberg)",
-            |effect| effect.adjusted_p.to_string(),
+            effect.map(|effect| effect.adjusted_p),
         ),
-        column(
+        field(
             "equivalence_p",
             "p of a difference as large as the margin or larger (two one-sided tests)",
-            |effect| effect.equivalence_p.to_string(),
+            effect.map(|effect| effect.equivalence_p),
         ),
-        column("adjusted_equivalence_p", "the same, adjusted likewise", |effect| {
-            effect.adjusted_equivalence_p.to_string()
-        }),
-        column(
-            "claimed_low",
-            "lower end of the effect's range where the verdict is `better`, `worse` or `equivalent`, after selection",
-            |effect| figure(effect.claimed_interval.map(|range| range.low)),
+        field(
+            "adjusted_equivalence_p",
+            "the same, adjusted likewise",
+            effect.map(|effect| effect.adjusted_equivalence_p),
         ),
-        column("claimed_high", "upper end of that range", |effect| {
-            figure(effect.claimed_interval.map(|range| range.high))
-        }),
-    ]
+    ]);
+    let claimed = effect.and_then(|effect| effect.claimed_interval);
+    fields.extend(claimed_fields("`better`, `worse` or `equivalent`", claimed));
+    let reason = row.and_then(|row| match &row.change {
+        Change::Nothing(reason) => Some(reason.as_str()),
+        _ => None,
+    });
+    fields.extend([
+        field(
+            "verdict",
+            "of record B: `better`, `worse`, `equivalent`, `inconclusive` or `nothing`",
+            row.map(|row| row.change.name()),
+        ),
+        field("reason", "why there is nothing to compare, where the verdict is `nothing`", reason),
+        field(
+            "fails",
+            "`yes` if record B is worse by more than allowed, or lacks a figure that A has",
+            row.map(|row| if row.fails { "yes" } else { "no" }),
+        ),
+    ]);
+    fields
 }

@@ -1,15 +1,11 @@
 //! The tables of two compared records: one for each metric, transport and meaning of size.
 
 use crate::findings::claims::{Claimed, of_figure};
-use crate::findings::comparisons::{at, definition, mean_decimals, means};
-use crate::findings::groups::{is_number, level_alone, place, row_factors, sort_key, varied};
+use crate::findings::comparisons::{at, definition, push_pair};
+use crate::findings::groups::{labelled, place, row_factors, sort_key, varied};
 use crate::rendering::document::{Block, Footnotes, Table};
-use crate::rendering::numbers::{
-    DisplayUnit, NONE, aligned, difference_decimals, difference_heading, difference_parts, is_factor, p_value,
-};
-use stacklab_model::{
-    Change, CpuScope, Estimate, Factor, Metric, MetricDiff, RecordDiff, Scale, SizeOf, Transport,
-};
+use crate::rendering::numbers::{DisplayUnit, Distance, NONE, p_value};
+use stacklab_model::{Cell, Change, Estimate, Factor, Metric, MetricDiff, RecordDiff, SizeOf, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The figures of one table.
@@ -20,7 +16,6 @@ pub(super) struct Group<'a> {
     factors: Vec<Factor>,
 }
 
-/// All figures in groups, by metric, transport and size_of.
 pub(super) fn groups(found: &RecordDiff) -> Vec<Group<'_>> {
     let varied = varied(found.figures.iter().map(|row| &row.cell));
     let mut sorted: BTreeMap<(Metric, Transport, SizeOf), Vec<&MetricDiff>> = BTreeMap::new();
@@ -46,14 +41,11 @@ impl Group<'_> {
     pub(super) fn blocks(&self, found: &RecordDiff) -> [Block; 3] {
         let figures = self.rows.iter().flat_map(|row| [row.a.mean, row.b.mean]).flatten();
         let shown = DisplayUnit::fitting(self.metric, figures);
-        let margin = match (self.metric.scale(), self.rows[0].margin) {
-            (Scale::Ratio, margin) => 100.0 * margin,
-            (Scale::Difference, margin) => shown.factor * margin,
-        };
+        let margin = shown.margin(self.metric.scale(), self.rows[0].margin);
         let margin = format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit);
         [
             Block::Heading(format!("{}, {}: B vs A", self.metric.label(), self.place)),
-            Block::Text(format!("in {}{margin}", definition(self.metric, &shown, scope(found)))),
+            Block::Text(format!("in {}{margin}", definition(self.metric, &shown, found.a.cpu_scope))),
             Block::Table(self.table(&shown)),
         ]
     }
@@ -61,22 +53,12 @@ impl Group<'_> {
     fn table(&self, shown: &DisplayUnit) -> Table {
         let rows = &self.rows;
         let mut notes = Footnotes::default();
-        let mut table = Table::default();
-        for factor in &self.factors {
-            let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, *factor)).collect();
-            table.push(factor.label(), is_number(&cells), cells);
-        }
-        let fitted: Vec<[Estimate; 2]> = rows
-            .iter()
-            .map(|row| at([row.a.clone(), row.b.clone()], row.fitted, self.metric.scale()))
-            .collect();
-        let [a, b]: [Vec<&Estimate>; 2] =
-            [0, 1].map(|place| fitted.iter().map(|pair| &pair[place]).collect());
-        let places = mean_decimals(a.iter().chain(&b).copied(), shown);
-        table.push("A", true, means(&a, shown, places, &mut notes));
-        table.push("B", true, means(&b, shown, places, &mut notes));
-        let cells = distances(rows, shown);
-        table.push(difference_heading(shown.difference_unit, &cells), true, cells);
+        let cells: Vec<&Cell> = rows.iter().map(|row| &row.cell).collect();
+        let mut table = labelled(&cells, &self.factors);
+        let fitted = |row: &&MetricDiff| at([row.a.clone(), row.b.clone()], row.fitted, self.metric.scale());
+        let fitted: Vec<[Estimate; 2]> = rows.iter().map(fitted).collect();
+        let distances: Vec<_> = rows.iter().map(|row| row.effect.as_ref().map(Distance::from)).collect();
+        push_pair(&mut table, ["A", "B"], &fitted, &distances, shown, &mut notes);
         table.push_optional("n", rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
         let p = |row: &&MetricDiff| {
             row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p))
@@ -103,30 +85,6 @@ impl Group<'_> {
         });
         format!("{}, {}: {}", self.metric.label(), self.place, told.collect::<Vec<_>>().join(", "))
     }
-}
-
-/// Figures of different scopes are not compared.
-fn scope(found: &RecordDiff) -> CpuScope {
-    found.a.cpu_scope
-}
-
-/// `-8.41 [-8.43, -8.39]`.
-fn distances(rows: &[&MetricDiff], shown: &DisplayUnit) -> Vec<String> {
-    let effects = || rows.iter().map(|row| row.effect.as_ref());
-    let percents = effects().flatten().filter(|effect| !is_factor(effect.scale, effect.estimate));
-    let places = difference_decimals(percents.map(|effect| {
-        let [low, high] =
-            [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
-        (high - low) / 2.0
-    }));
-    let parts: Vec<Option<[String; 3]>> = effects()
-        .map(|effect| {
-            let effect = effect?;
-            let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
-            Some(difference_parts(shown, effect.scale, ends, places))
-        })
-        .collect();
-    aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
 }
 
 fn verdict(row: &MetricDiff, notes: &mut Footnotes) -> String {

@@ -5,28 +5,21 @@ mod groups;
 
 use crate::findings::heading::{count, time};
 use crate::records::groups::{Group, groups};
-use crate::rendering::document::Block;
-use crate::rendering::format::OutputFormat;
-use crate::rendering::json::versioned_json;
-use crate::rendering::width::Width;
-use crate::rendering::{markdown, text};
+use crate::rendering::document::{Block, Width};
+use crate::rendering::format::{OutputFormat, render, versioned_json};
 use stacklab_model::{Apart, Cell, OnlyInOne, RecordDiff, Recorded};
 
-/// Version of the JSON of two compared records.
-pub const BETWEEN_FORMAT_VERSION: u32 = 1;
+const BETWEEN_FORMAT_VERSION: u32 = 1;
 
 /// Renders the comparison of two records, A being the first one. `width` is the number of columns for prose.
 pub fn between(found: &RecordDiff, format: OutputFormat, width: Width) -> String {
     match format {
-        OutputFormat::Text => text::render(&document(found), width),
-        OutputFormat::Markdown => markdown::render(&document(found)),
-        OutputFormat::Csv | OutputFormat::RawCsv => csv::render(found, format.cells()),
+        OutputFormat::Csv | OutputFormat::RawCsv => csv::render(found, format),
         OutputFormat::Json => versioned_json(BETWEEN_FORMAT_VERSION, found),
-        _ => format.unsupported(),
+        _ => render(&document(found), format, width),
     }
 }
 
-/// The parts of the report.
 pub(crate) fn document(found: &RecordDiff) -> Vec<Block> {
     let groups = groups(found);
     let mut blocks = vec![

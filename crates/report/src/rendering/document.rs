@@ -1,7 +1,11 @@
-//! A document, rendered as text or Markdown.
+//! A document of headings, prose and tables, and the width of its text.
+
+use serde::Serialize;
 
 /// A block of a document.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", content = "content", rename_all = "lowercase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Block {
     /// The document's title.
     Title(String),
@@ -18,7 +22,8 @@ pub enum Block {
 }
 
 /// Rows of cells below their titles, and notes below them.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Table {
     /// Titles, and whether the column is aligned to the right.
     pub columns: Vec<(String, bool)>,
@@ -27,6 +32,7 @@ pub struct Table {
     /// Why cells are empty.
     pub footnotes: Footnotes,
     /// Numbers of the columns that a narrow terminal leaves out, the first one first.
+    #[serde(skip)]
     pub optional: Vec<usize>,
 }
 
@@ -76,7 +82,6 @@ impl Table {
         parts
     }
 
-    /// Some of its columns.
     fn of(&self, columns: &[usize]) -> Table {
         Table {
             columns: columns.iter().map(|column| self.columns[*column].clone()).collect(),
@@ -100,7 +105,8 @@ impl Table {
 }
 
 /// Footnotes, each once, referred to by number.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Footnotes(pub Vec<String>);
 
 impl Footnotes {
@@ -125,10 +131,49 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// Text for XML and HTML, without control characters.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in plain(text).chars() {
+        match letter {
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '&' => safe += "&amp;",
+            '"' => safe += "&quot;",
+            '\'' => safe += "&#39;",
+            '\u{fffe}' | '\u{ffff}' => safe.push(' '),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+/// How wide text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Width {
+    /// Columns for prose.
+    pub prose: usize,
+    /// Columns for tables: narrow ones leave columns out, or are in parts.
+    pub tables: usize,
+}
+
+/// The width of text for files and other programs: tables are whole.
+pub const WIDTH: Width = Width { prose: 110, tables: usize::MAX };
+/// The narrowest terminal that text is fitted to.
+const LEAST: usize = 40;
+
+impl Width {
+    /// Of a terminal of this many columns. Long lines of prose are hard to read.
+    pub fn of_terminal(columns: usize) -> Self {
+        let columns = columns.max(LEAST);
+        Width { prose: columns.min(WIDTH.prose), tables: columns }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rendering::{csv_tables, latex, markdown, text};
+    use crate::rendering::format::{OutputFormat, render};
 
     #[test]
     fn a_reason_has_one_number() {
@@ -176,7 +221,7 @@ mod tests {
     fn a_table_as_csv_holds_no_formula() {
         let mut table = Table::default();
         table.push("name", false, vec!["=1+x".to_owned()]);
-        assert_eq!(csv_tables::render(&[Block::Table(table)]), "name\n'=1+x\n");
+        assert_eq!(render(&[Block::Table(table)], OutputFormat::Csv, WIDTH), "name\n'=1+x\n");
     }
 
     #[test]
@@ -189,9 +234,9 @@ mod tests {
         let lists = [Block::Facts(vec![("fact", hostile())]), Block::List(vec![hostile()])];
         let last = [Block::Table(table), Block::Heading(hostile())];
         let blocks: Vec<Block> = texts.into_iter().chain(lists).chain(last).collect();
-        let formats =
-            [text::render(&blocks, crate::WIDTH), markdown::render(&blocks), latex::render(&blocks)];
-        for rendered in formats.into_iter().chain([csv_tables::render(&blocks)]) {
+        use OutputFormat::{Csv, Latex, Markdown, Text};
+        for format in [Text, Markdown, Latex, Csv] {
+            let rendered = render(&blocks, format, WIDTH);
             assert!(rendered.contains("[2J"), "{rendered}");
             assert!(!rendered.contains(|c: char| c.is_control() && c != '\n'), "{rendered:?}");
         }

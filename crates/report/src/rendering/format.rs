@@ -1,6 +1,8 @@
 //! The formats of every output.
 
-use crate::rendering::csv_cells::Cells;
+use crate::rendering::document::{Block, Width};
+use crate::rendering::{csv, latex, text};
+use serde::Serialize;
 use stacklab_model::UnknownName;
 use std::fmt;
 
@@ -56,22 +58,39 @@ impl OutputFormat {
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
-
-    /// How this CSV writes texts.
-    pub(crate) fn cells(self) -> Cells {
-        if self == Self::RawCsv { Cells::Raw } else { Cells::Guarded }
-    }
-
-    /// Ends the program: the caller lets only formats through that its output has.
-    pub(crate) fn unsupported(self) -> ! {
-        panic!("this output has no format {self}")
-    }
 }
 
 impl fmt::Display for OutputFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// A document as text, Markdown, LaTeX, or the CSV of its tables.
+pub(crate) fn render(blocks: &[Block], format: OutputFormat, width: Width) -> String {
+    match format {
+        OutputFormat::Markdown => text::markdown(blocks),
+        OutputFormat::Latex => latex::render(blocks),
+        OutputFormat::Csv | OutputFormat::RawCsv => csv::tables(blocks, format),
+        _ => text::render(blocks, width),
+    }
+}
+
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    format: u32,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+/// The fields of the content after the version of their meaning, `format`: pretty-printed, unrounded, one newline at
+/// the end.
+///
+/// # Panics
+/// For a map without text for keys, or a value that is not a struct.
+pub fn versioned_json(format: u32, content: &impl Serialize) -> String {
+    let versioned = Versioned { format, content };
+    serde_json::to_string_pretty(&versioned).expect("names and finite numbers become JSON") + "\n"
 }
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ fn table(table: &Table, caption: &str) -> String {
     )
 }
 
-/// Text escaped for LaTeX.
 fn escaped(text: &str) -> String {
     let escape = |c: char| match c {
         '\\' => "\\textbackslash{}".to_owned(),

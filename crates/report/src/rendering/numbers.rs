@@ -1,6 +1,6 @@
 //! How figures are written: how many decimals, in which unit, and aligned.
 
-use stacklab_model::{Metric, Scale, Unit};
+use stacklab_model::{Effect, Metric, Scale, Unit, Unpaired};
 
 /// Printed where there is no figure.
 pub(crate) const NONE: &str = "-";
@@ -17,7 +17,6 @@ pub(crate) struct DisplayUnit {
 }
 
 impl DisplayUnit {
-    /// Of a metric.
     pub(crate) fn of(metric: Metric) -> Self {
         let (unit, factor) = match metric.unit() {
             Unit::Ratio => ("%", 100.0),
@@ -107,11 +106,6 @@ fn extent(figures: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         .reduce(|(low, high), (figure, _)| (low.min(figure), high.max(figure)))
 }
 
-/// Decimals for a column of differences: two if an interval is narrower than a tenth either way, otherwise one.
-pub(crate) fn difference_decimals(half_widths: impl IntoIterator<Item = f64>) -> usize {
-    if half_widths.into_iter().any(|half_width| half_width < 0.1) { 2 } else { 1 }
-}
-
 /// Digits before the decimal point; 0 for 0.1 to 1, less for less.
 fn digits(figure: f64) -> i32 {
     figure.log10().floor() as i32 + 1
@@ -154,22 +148,70 @@ pub(crate) fn factor(ratio: f64) -> String {
     format!("{}x", significant(ratio, 3))
 }
 
-/// Estimate and interval of a difference, in three parts: `-8.41`, ` [-8.43, `, `-8.39]`; `15.7x [15.3x, 16.1x]` above
-/// 100 %.
-pub(crate) fn difference_parts(
-    shown: &DisplayUnit,
+/// How far two arms are apart: the estimate, and both ends of its 95 % interval.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Distance {
     scale: Scale,
-    [estimate, low, high]: [f64; 3],
-    places: usize,
-) -> [String; 3] {
-    let write = |figure: f64| match is_factor(scale, estimate) {
-        true => factor(figure),
-        false => signed(shown.difference(scale, figure), places),
-    };
-    if scale == Scale::Ratio && low > 0.0 && high / low > TOO_WIDE {
-        return [write(estimate), " [too ".to_owned(), "wide]".to_owned()];
+    ends: [f64; 3],
+}
+
+impl From<&Effect> for Distance {
+    fn from(Effect { scale, estimate, interval95, .. }: &Effect) -> Self {
+        Distance { scale: *scale, ends: [*estimate, interval95.low, interval95.high] }
     }
-    [write(estimate), format!(" [{}, ", write(low)), format!("{}]", write(high))]
+}
+
+impl From<&Unpaired> for Distance {
+    fn from(Unpaired { scale, estimate, interval95, .. }: &Unpaired) -> Self {
+        Distance { scale: *scale, ends: [*estimate, interval95.low, interval95.high] }
+    }
+}
+
+impl Distance {
+    /// In the difference's unit.
+    pub(crate) fn within(&self, unit: &DisplayUnit) -> [f64; 3] {
+        self.ends.map(|end| unit.difference(self.scale, end))
+    }
+
+    /// Half of the interval, in the difference's unit.
+    pub(crate) fn half_width(&self, unit: &DisplayUnit) -> f64 {
+        let [_, low, high] = self.within(unit);
+        (high - low) / 2.0
+    }
+
+    pub(crate) fn is_factor(&self) -> bool {
+        is_factor(self.scale, self.ends[0])
+    }
+
+    /// In three parts: `-8.41`, ` [-8.43, `, `-8.39]`; `15.7x [15.3x, 16.1x]` above 100 %.
+    pub(crate) fn parts(&self, unit: &DisplayUnit, places: usize) -> [String; 3] {
+        let [estimate, low, high] = self.ends;
+        let write = |figure: f64| match self.is_factor() {
+            true => factor(figure),
+            false => signed(unit.difference(self.scale, figure), places),
+        };
+        if self.scale == Scale::Ratio && low > 0.0 && high / low > TOO_WIDE {
+            return [write(estimate), " [too ".to_owned(), "wide]".to_owned()];
+        }
+        [write(estimate), format!(" [{}, ", write(low)), format!("{}]", write(high))]
+    }
+}
+
+/// Decimals for differences, but for those that are said as factors: two if an interval is narrower than a tenth either
+/// way, otherwise one.
+pub(crate) fn difference_places(distances: impl IntoIterator<Item = Distance>, unit: &DisplayUnit) -> usize {
+    let mut percents = distances.into_iter().filter(|distance| !distance.is_factor());
+    if percents.any(|distance| distance.half_width(unit) < 0.1) { 2 } else { 1 }
+}
+
+/// A column of differences: `-8.41 [-8.43, -8.39]`.
+pub(crate) fn differences(
+    distances: impl Iterator<Item = Option<Distance>>,
+    unit: &DisplayUnit,
+    places: usize,
+) -> Vec<String> {
+    let parts: Vec<_> = distances.map(|distance| Some(distance?.parts(unit, places))).collect();
+    aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
 }
 
 /// The heading of a column of differences, some of which may be factors.
@@ -199,6 +241,8 @@ pub(crate) fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> St
         0
     } else if largest >= 1.0 {
         1
+    } else if largest < 0.01 && largest > 0.0 {
+        (1 - digits(largest)).min(9) as usize
     } else {
         2
     };
@@ -274,12 +318,14 @@ mod tests {
 
     #[test]
     fn differences_above_100_per_cent_are_factors() {
-        let of = |ends| difference_parts(&DisplayUnit::of(Metric::Rtt), Scale::Ratio, ends, 1).concat();
+        let of =
+            |ends| Distance { scale: Scale::Ratio, ends }.parts(&DisplayUnit::of(Metric::Rtt), 1).concat();
         assert_eq!(of([0.916, 0.914, 0.918]), "-8.4 [-8.6, -8.2]");
         assert_eq!(of([1.9, 1.8, 2.1]), "+90.0 [+80.0, +110.0]");
         assert_eq!(of([15.695, 15.28, 16.11]), "15.7x [15.3x, 16.1x]");
         assert_eq!(of([3.6, 0.022, 598.5]), "3.60x [too wide]");
-        let points = difference_parts(&DisplayUnit::of(Metric::Loss), Scale::Difference, [0.84, 0.8, 0.9], 1);
+        let points = Distance { scale: Scale::Difference, ends: [0.84, 0.8, 0.9] };
+        let points = points.parts(&DisplayUnit::of(Metric::Loss), 1);
         assert_eq!(points.concat(), "+84.0 [+80.0, +90.0]");
     }
 
@@ -302,6 +348,7 @@ mod tests {
         assert_eq!(range(&[4.04, 1.23], fixed), "1.2 to 4.0");
         assert_eq!(range(&[-9.3, 0.2], signed), "-9.3 to +0.2");
         assert_eq!(range(&[0.012, 0.034], fixed), "0.01 to 0.03");
+        assert_eq!(range(&[0.0002, 0.0041], fixed), "0.000 to 0.004");
         assert_eq!(range(&[], fixed), "");
     }
 

@@ -1,11 +1,11 @@
-//! The document as plain text for a terminal.
+//! The document as plain text for a terminal, and as Markdown.
 
-use crate::rendering::document::{Block, Table, plain};
-use crate::rendering::width::Width;
+use crate::rendering::document::{Block, Table, Width, plain};
+use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 
-/// Renders the blocks; prose is wrapped at `width`.
-pub(crate) fn render(blocks: &[Block], Width { prose: width, tables }: Width) -> String {
+/// Renders any document as text for a terminal of this width.
+pub fn render(blocks: &[Block], Width { prose: width, tables }: Width) -> String {
     let mut text = String::new();
     for block in blocks {
         if matches!(block, Block::Heading(_)) {
@@ -51,12 +51,7 @@ fn lines(table: &Table) -> String {
 
 /// The table in a style, with this many spaces before and after each cell, every cell passed through `write`. No line
 /// ends in spaces.
-pub(crate) fn fill(
-    table: &Table,
-    style: TableStyle,
-    padding: (u16, u16),
-    write: impl Fn(&str) -> String,
-) -> String {
+fn fill(table: &Table, style: TableStyle, padding: (u16, u16), write: impl Fn(&str) -> String) -> String {
     let mut drawn = comfy_table::Table::new();
     drawn.load_style(style);
     drawn.set_header(table.columns.iter().map(|(title, _)| write(title)));
@@ -68,6 +63,32 @@ pub(crate) fn fill(
         column.set_cell_alignment(if *right { CellAlignment::Right } else { CellAlignment::Left });
     }
     drawn.trim_fmt() + "\n"
+}
+
+pub(crate) fn markdown(blocks: &[Block]) -> String {
+    blocks.iter().map(markdown_block).collect::<Vec<_>>().join("\n")
+}
+
+fn markdown_block(block: &Block) -> String {
+    match block {
+        Block::Title(title) => format!("# {}\n", plain(title)),
+        Block::Heading(heading) => format!("## {}\n", plain(heading)),
+        Block::Text(text) => format!("{}\n", plain(text)),
+        Block::Facts(facts) => {
+            facts.iter().map(|(name, fact)| format!("- {name}: {}\n", plain(fact))).collect()
+        }
+        Block::List(points) => points.iter().map(|point| format!("- {}\n", plain(point))).collect(),
+        Block::Table(table) => {
+            let mut text = fill(table, ASCII_MARKDOWN, (1, 1), |cell| plain(cell).replace('|', "\\|"));
+            let notes = table.footnotes.0.iter().enumerate();
+            let notes: String = notes.map(|(i, note)| format!("- [{}] {}\n", i + 1, plain(note))).collect();
+            if !notes.is_empty() {
+                text += "\n";
+                text += &notes;
+            }
+            text
+        }
+    }
 }
 
 /// Breaks a paragraph between words, but not before a per cent sign; `first` precedes its first line, `rest` the

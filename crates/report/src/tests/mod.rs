@@ -3,3 +3,4 @@
 mod columns;
 pub(crate) mod fixtures;
 mod golden;
+mod types;

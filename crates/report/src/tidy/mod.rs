@@ -1,148 +1,145 @@
 //! Runs as rows for other programs, one for each run and metric; slices of interleaved trials, one for each slice and
 //! host.
 
-mod column;
-mod csv;
 mod parquet;
 
+use crate::rendering::csv::{self, Field, field};
 use crate::rendering::format::OutputFormat;
-use crate::tidy::column::{Field, Kind, RowOf, TidyColumn, TidyRow};
 use stacklab_model::{Factor, Metric, Role, RunRecord, RunStatus, Slice, Value};
 
 /// Renders runs as rows of CSV or Parquet.
 pub fn tidy(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
-    let of = |(metric, value): (&Metric, _)| RowOf::Metric(*metric, value);
-    let rows = runs.iter().flat_map(|run| run.values.iter().map(move |each| TidyRow { run, of: of(each) }));
-    rendered(&columns(metric_columns()), rows, format)
+    let rows = runs.iter().flat_map(|run| run.values.iter().map(move |value| (run, value)));
+    let rows = rows.map(|(run, value)| whole_row(Some(run), metric_fields(Some(run), Some(value))));
+    rendered(&whole_row(None, metric_fields(None, None)), rows, format)
 }
 
-/// Renders the slices of runs with their host reports as rows.
+/// Renders the slices of runs with their host reports as rows of CSV or Parquet.
 pub fn tidy_slices(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
-    let rows = runs.iter().flat_map(|run| {
-        run.host_reports.iter().flat_map(move |report| {
-            report.slices.iter().map(|slice| TidyRow { run, of: RowOf::Slice(report.role, slice) })
-        })
+    let reports = runs.iter().flat_map(|run| run.host_reports.iter().map(move |report| (run, report)));
+    let rows = reports.flat_map(|(run, report)| {
+        let row = move |slice| whole_row(Some(run), slice_fields(Some((report.role, slice))));
+        report.slices.iter().map(row)
     });
-    rendered(&columns(slice_columns()), rows, format)
+    rendered(&whole_row(None, slice_fields(None)), rows, format)
 }
 
-fn rendered<'a>(
-    columns: &[TidyColumn],
-    rows: impl Iterator<Item = TidyRow<'a>>,
-    format: OutputFormat,
-) -> Vec<u8> {
-    let rows = rows.map(|row| columns.iter().map(|column| (column.value)(&row)).collect());
+fn rendered(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>, format: OutputFormat) -> Vec<u8> {
     match format {
-        OutputFormat::Csv | OutputFormat::RawCsv => csv::render(columns, rows, format.cells()),
         OutputFormat::Parquet => parquet::render(columns, rows),
-        _ => format.unsupported(),
+        _ => csv::render(columns, rows, format).into_bytes(),
     }
 }
 
-/// The columns of every row's run.
-fn run_columns() -> Vec<TidyColumn> {
+/// The run's fields, its row's, and its settings (`io` and so on), which are texts and absent if they keep their
+/// defaults. Without a run, the columns.
+fn whole_row(run: Option<&RunRecord>, of_row: Vec<Field>) -> Vec<Field> {
+    let settings = Factor::ALL.iter().filter(|factor| factor.is_setting()).map(|factor| {
+        let level = run.map(|run| run.trial.cell.level(*factor)).filter(|level| !level.is_empty());
+        field(factor.name(), "the level of the setting; absent if the default applies", level)
+    });
+    run_fields(run).into_iter().chain(of_row).chain(settings).collect()
+}
+
+fn run_fields(run: Option<&RunRecord>) -> Vec<Field> {
+    let trial = run.map(|run| &run.trial);
+    let cell = trial.map(|trial| &trial.cell);
+    // A time; files of other tools may not have it, and it is 0 then.
+    let time = |of: fn(&RunRecord) -> u64| run.map(of).filter(|ns| *ns > 0);
+    let reasons = run.and_then(|run| match &run.status {
+        RunStatus::Valid => None,
+        RunStatus::Invalid(reasons) => Some(reasons.join("; ")),
+    });
     vec![
-        number("block", "block, from 0", |row| row.run.trial.block.into()),
-        number("position", "place in the block, from 0; with the block it names a run", |row| {
-            row.run.trial.position.into()
-        }),
-        known_number("started_unix_ns", "start of the run, nanoseconds since the Unix epoch", |row| {
-            known(row.run.started_unix_ns)
-        }),
-        known_number("wall_ns", "nanoseconds that it took, with set-up, warm-up and drain", |row| {
-            known(row.run.wall_ns)
-        }),
-        name("status", "`valid` or `invalid`: a run that is invalid is not counted", |row| {
-            if row.run.is_valid() { "valid" } else { "invalid" }
-        }),
-        text("reasons", "why it is invalid", |row| match &row.run.status {
-            RunStatus::Valid => None,
-            RunStatus::Invalid(reasons) => Some(reasons.join("; ")),
-        }),
-        name("probe", "the probe", |row| row.run.trial.probe.name()),
-        name("transport", "transport protocol", |row| row.run.trial.cell.transport.name()),
-        name("size_of", "what size means", |row| row.run.trial.cell.size_of.name()),
-        name("family", "address family", |row| row.run.trial.cell.family.name()),
-        number("size", "bytes", |row| row.run.trial.cell.size.into()),
-        text("replica", "replica; absent if the study has none", |row| {
-            Some(row.run.trial.cell.level(Factor::Replica)).filter(|replica| !replica.is_empty())
-        }),
+        field("block", "block, from 0", trial.map(|trial| u64::from(trial.block))),
+        field(
+            "position",
+            "place in the block, from 0; with the block it names a run",
+            trial.map(|trial| u64::from(trial.position)),
+        ),
+        field(
+            "started_unix_ns",
+            "start of the run, nanoseconds since the Unix epoch",
+            time(|run| run.started_unix_ns),
+        ),
+        field("wall_ns", "nanoseconds that it took, with set-up, warm-up and drain", time(|run| run.wall_ns)),
+        field(
+            "status",
+            "`valid` or `invalid`: a run that is invalid is not counted",
+            run.map(|run| if run.is_valid() { "valid" } else { "invalid" }),
+        ),
+        field("reasons", "why it is invalid", reasons),
+        field("probe", "the probe", trial.map(|trial| trial.probe.name())),
+        field("transport", "transport protocol", cell.map(|cell| cell.transport.name())),
+        field("size_of", "what size means", cell.map(|cell| cell.size_of.name())),
+        field("family", "address family", cell.map(|cell| cell.family.name())),
+        field("size", "bytes", cell.map(|cell| u64::from(cell.size))),
+        field(
+            "replica",
+            "replica; absent if the study has none",
+            cell.map(|cell| cell.level(Factor::Replica)).filter(|replica| !replica.is_empty()),
+        ),
     ]
 }
 
-/// The columns of a metric.
-fn metric_columns() -> Vec<TidyColumn> {
-    let metric = |row: &TidyRow<'_>| if let RowOf::Metric(metric, _) = row.of { Some(metric) } else { None };
+fn metric_fields(run: Option<&RunRecord>, value: Option<(&Metric, &Value)>) -> Vec<Field> {
+    let metric = value.map(|(metric, _)| metric);
+    let in_study = |run: &RunRecord| {
+        if metric.is_some_and(|metric| run.spec.probe.metrics.contains(metric)) { "yes" } else { "no" }
+    };
+    let missing = match value {
+        Some((_, Value::Missing(reason) | Value::Invalid(reason))) => Some(reason.as_str()),
+        _ => None,
+    };
     vec![
-        TidyColumn {
-            name: "metric",
-            kind: Kind::Text,
-            doc: "the metric",
-            value: Box::new(move |row| Field::Text(metric(row).map(|metric| metric.name().to_owned()))),
-        },
-        TidyColumn {
-            name: "unit",
-            kind: Kind::Text,
-            doc: "unit of the figure",
-            value: Box::new(move |row| Field::Text(metric(row).map(|of| of.unit().symbol().to_owned()))),
-        },
-        TidyColumn {
-            name: "number",
-            kind: Kind::Figure,
-            doc: "the figure, unrounded (shares from 0 to 1); absent if there is none",
-            value: Box::new(|row| {
-                Field::Figure(if let RowOf::Metric(_, value) = row.of { value.measured() } else { None })
-            }),
-        },
-        name(
+        field("metric", "the metric", metric.map(|metric| metric.name())),
+        field("unit", "unit of the figure", metric.map(|metric| metric.unit().symbol())),
+        field(
+            "number",
+            "the figure, unrounded (shares from 0 to 1); absent if there is none",
+            value.and_then(|(_, value)| value.measured()),
+        ),
+        field(
             "in_study",
             "`yes` if the study names the metric for this probe, so that it is compared; else `no`",
-            |row| match row.of {
-                RowOf::Metric(metric, _) if row.run.spec.probe.metrics.contains(&metric) => "yes",
-                _ => "no",
-            },
+            run.map(in_study),
         ),
-        text("missing", "why there is no figure", |row| match row.of {
-            RowOf::Metric(_, Value::Missing(reason) | Value::Invalid(reason)) => Some(reason.clone()),
-            _ => None,
-        }),
+        field("missing", "why there is no figure", missing),
     ]
 }
 
-/// The columns of a slice.
-fn slice_columns() -> Vec<TidyColumn> {
+fn slice_fields(slice: Option<(Role, &Slice)>) -> Vec<Field> {
+    let of = |name: &'static str, doc: &'static str, figure: fn(&Slice) -> Option<f64>| {
+        field(name, doc, slice.and_then(|(_, slice)| figure(slice)))
+    };
+    let host = slice.map(|(role, _)| if role == Role::Receiver { "receiver" } else { "sender" });
     vec![
-        name("host", "`sender` or `receiver`: the host that counted", |row| match row.of {
-            RowOf::Slice(Role::Receiver, _) => "receiver",
-            _ => "sender",
-        }),
-        of_slice("round", "round of the trial, from 0; every arm has one slice in each", |slice| {
+        field("host", "`sender` or `receiver`: the host that counted", host),
+        of("round", "round of the trial, from 0; every arm has one slice in each", |slice| {
             Some(slice.round.into())
         }),
-        of_slice("messages", "messages that the host sent or received", |slice| Some(slice.messages as f64)),
-        of_slice(
+        of("messages", "messages that the host sent or received", |slice| Some(slice.messages as f64)),
+        of(
             "at_first",
             "number of these that the first receive returned; a rate counts from it on",
             |slice| Some(slice.at_first as f64),
         ),
-        of_slice("first_ns", "the host's clock at the first message, nanoseconds", |slice| {
+        of("first_ns", "the host's clock at the first message, nanoseconds", |slice| {
             Some(slice.first_ns as f64)
         }),
-        of_slice("last_ns", "the host's clock at the last one, nanoseconds", |slice| {
-            Some(slice.last_ns as f64)
-        }),
-        of_slice(
+        of("last_ns", "the host's clock at the last one, nanoseconds", |slice| Some(slice.last_ns as f64)),
+        of(
             "delay_ns",
             "median delay, nanoseconds: round trips at the sender of an echo, one-way delays at the receiver of a stream",
             |slice| slice.delay_ns.map(|ns| ns as f64),
         ),
-        of_slice("jitter_ns", "mean absolute difference of consecutive delays, nanoseconds", |slice| {
+        of("jitter_ns", "mean absolute difference of consecutive delays, nanoseconds", |slice| {
             slice.jitter_ns
         }),
-        of_slice("cpu_ns", "CPU time of the arm's threads on the host, nanoseconds", |slice| {
+        of("cpu_ns", "CPU time of the arm's threads on the host, nanoseconds", |slice| {
             slice.cpu_ns.map(|ns| ns as f64)
         }),
-        of_slice(
+        of(
             "waited_ns",
             "how long the arm's threads on the host were ready to run and waited for a processor, nanoseconds",
             |slice| slice.waited_ns.map(|ns| ns as f64),
@@ -150,63 +147,11 @@ fn slice_columns() -> Vec<TidyColumn> {
     ]
 }
 
-fn of_slice(name: &'static str, doc: &'static str, value: fn(&Slice) -> Option<f64>) -> TidyColumn {
-    let value = move |row: &TidyRow<'_>| {
-        Field::Figure(if let RowOf::Slice(_, slice) = row.of { value(slice) } else { None })
-    };
-    TidyColumn { name, kind: Kind::Figure, doc, value: Box::new(value) }
-}
-
-/// All columns: the run's, its row's, and its settings (`io` and so on), which are texts and absent if they keep their
-/// defaults.
-fn columns(of_row: Vec<TidyColumn>) -> Vec<TidyColumn> {
-    let settings = Factor::ALL.iter().copied().filter(|factor| factor.is_setting());
-    let settings = settings.map(|factor| TidyColumn {
-        name: factor.name(),
-        kind: Kind::Text,
-        doc: "the level of the setting; absent if the default applies",
-        value: Box::new(move |row| {
-            let level = row.run.trial.cell.level(factor);
-            Field::Text(Some(level).filter(|level| !level.is_empty()))
-        }),
-    });
-    run_columns().into_iter().chain(of_row).chain(settings).collect()
-}
-
-fn number(name: &'static str, doc: &'static str, value: fn(&TidyRow<'_>) -> u64) -> TidyColumn {
-    known_number(name, doc, move |row| Some(value(row)))
-}
-
-/// A time; files of other tools may not have it, and it is 0 then.
-fn known(ns: u64) -> Option<u64> {
-    (ns > 0).then_some(ns)
-}
-
-/// A number that may not be known.
-fn known_number(
-    name: &'static str,
-    doc: &'static str,
-    value: impl Fn(&TidyRow<'_>) -> Option<u64> + 'static,
-) -> TidyColumn {
-    let value = move |row: &TidyRow<'_>| {
-        Field::Number(value(row).map(|value| i64::try_from(value).unwrap_or(i64::MAX)))
-    };
-    TidyColumn { name, kind: Kind::Number, doc, value: Box::new(value) }
-}
-
-fn text(name: &'static str, doc: &'static str, value: fn(&TidyRow<'_>) -> Option<String>) -> TidyColumn {
-    TidyColumn { name, kind: Kind::Text, doc, value: Box::new(move |row| Field::Text(value(row))) }
-}
-
-fn name(name: &'static str, doc: &'static str, value: fn(&TidyRow<'_>) -> &'static str) -> TidyColumn {
-    let value = move |row: &TidyRow<'_>| Field::Text(Some(value(row).to_owned()));
-    TidyColumn { name, kind: Kind::Text, doc, value: Box::new(value) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::page::tests::run;
+    use crate::rendering::csv::FieldValue;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field as ParquetField;
 
@@ -231,7 +176,8 @@ mod tests {
         let text = tidy(&runs, OutputFormat::Csv);
         let mut reader = ::csv::Reader::from_reader(&text[..]);
         let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
-        assert_eq!(header, columns(metric_columns()).iter().map(|column| column.name).collect::<Vec<_>>());
+        let columns = whole_row(None, metric_fields(None, None));
+        assert_eq!(header, columns.iter().map(|column| column.name.to_string()).collect::<Vec<_>>());
         let lines: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         assert_eq!(lines.len(), runs.iter().map(|run| run.values.len()).sum::<usize>());
 
@@ -262,13 +208,13 @@ mod tests {
     #[test]
     fn every_column_is_documented() {
         let page = include_str!("../../../../docs/export.md");
-        for TidyColumn { name, kind, doc, .. } in
-            run_columns().into_iter().chain(metric_columns()).chain(slice_columns())
+        for Field { name, doc, value } in
+            run_fields(None).into_iter().chain(metric_fields(None, None)).chain(slice_fields(None))
         {
-            let kind = match kind {
-                Kind::Number => "INT64",
-                Kind::Figure => "DOUBLE",
-                Kind::Text => "STRING",
+            let kind = match value {
+                FieldValue::Number(_) => "INT64",
+                FieldValue::Figure(_) => "DOUBLE",
+                FieldValue::Text(_) => "STRING",
             };
             assert!(page.contains(&format!("| `{name}` | {kind} | {doc} |")), "{name}");
         }

@@ -1,71 +1,58 @@
 //! Rows as Parquet.
 
-use crate::tidy::column::{Field, Kind, TidyColumn};
+use crate::rendering::csv::{Field, FieldValue};
 use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use std::sync::Arc;
 
 /// Rows of a row group, which is held in memory.
 const GROUP: usize = 100_000;
 
-pub(super) fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
+pub(super) fn render(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
     written(columns, rows).expect("the columns are of one schema, and memory can be written to")
 }
 
-fn written(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Result<Vec<u8>, ParquetError> {
-    let fields: String = columns
-        .iter()
-        .map(|TidyColumn { name, kind, .. }| match kind {
-            Kind::Number => format!("OPTIONAL INT64 {name};\n"),
-            Kind::Figure => format!("OPTIONAL DOUBLE {name};\n"),
-            Kind::Text => format!("OPTIONAL BYTE_ARRAY {name} (STRING);\n"),
-        })
-        .collect();
-    let schema = Arc::new(parse_message_type(&format!("message runs {{\n{fields}}}"))?);
+fn written(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>) -> Result<Vec<u8>, ParquetError> {
+    let fields = columns.iter().map(|Field { name, value, .. }| match value {
+        FieldValue::Number(_) => format!("OPTIONAL INT64 {name};\n"),
+        FieldValue::Figure(_) => format!("OPTIONAL DOUBLE {name};\n"),
+        FieldValue::Text(_) => format!("OPTIONAL BYTE_ARRAY {name} (STRING);\n"),
+    });
+    let schema = format!("message runs {{\n{}}}", fields.collect::<String>());
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut bytes = Vec::new();
-    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties))?;
+    let mut writer =
+        SerializedFileWriter::new(&mut bytes, Arc::new(parse_message_type(&schema)?), Arc::new(properties))?;
     let mut rows = rows.peekable();
     while rows.peek().is_some() {
-        let mut values: Vec<Vec<Field>> = columns.iter().map(|_| Vec::new()).collect();
+        let mut values: Vec<Vec<FieldValue>> = columns.iter().map(|_| Vec::new()).collect();
         for row in rows.by_ref().take(GROUP) {
             for (column, field) in values.iter_mut().zip(row) {
-                column.push(field);
+                column.push(field.value);
             }
         }
         let mut group = writer.next_row_group()?;
-        for column in values {
+        for (column, Field { value: kind, .. }) in values.iter().zip(columns) {
             let mut target = group
                 .next_column()?
                 .ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
-            match column.first() {
-                Some(Field::Number(_)) => {
-                    let number =
-                        |field: &Field| if let Field::Number(number) = field { *number } else { None };
-                    let numbers: Vec<i64> = column.iter().filter_map(number).collect();
-                    let present = present(column.iter().map(|field| number(field).is_some()));
-                    target.typed::<Int64Type>().write_batch(&numbers, Some(&present), None)?;
-                }
-                Some(Field::Figure(_)) => {
-                    let figure =
-                        |field: &Field| if let Field::Figure(figure) = field { *figure } else { None };
-                    let figures: Vec<f64> = column.iter().filter_map(figure).collect();
-                    let present = present(column.iter().map(|field| figure(field).is_some()));
-                    target.typed::<DoubleType>().write_batch(&figures, Some(&present), None)?;
-                }
-                _ => {
-                    let text = |field: &Field| match field {
-                        Field::Text(Some(text)) => Some(ByteArray::from(text.as_str())),
-                        _ => None,
-                    };
-                    let texts: Vec<ByteArray> = column.iter().filter_map(text).collect();
-                    let present = present(column.iter().map(|field| matches!(field, Field::Text(Some(_)))));
-                    target.typed::<ByteArrayType>().write_batch(&texts, Some(&present), None)?;
-                }
+            match kind {
+                FieldValue::Number(_) => write::<Int64Type>(&mut target, column, |value| match value {
+                    FieldValue::Number(number) => *number,
+                    _ => None,
+                })?,
+                FieldValue::Figure(_) => write::<DoubleType>(&mut target, column, |value| match value {
+                    FieldValue::Figure(figure) => *figure,
+                    _ => None,
+                })?,
+                FieldValue::Text(_) => write::<ByteArrayType>(&mut target, column, |value| match value {
+                    FieldValue::Text(text) => text.as_deref().map(ByteArray::from),
+                    _ => None,
+                })?,
             }
             target.close()?;
         }
@@ -75,7 +62,15 @@ fn written(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Re
     Ok(bytes)
 }
 
-/// Parquet's definition levels: 1 where there is something.
-fn present(fields: impl Iterator<Item = bool>) -> Vec<i16> {
-    fields.map(i16::from).collect()
+/// Writes the values that there are, with Parquet's definition levels: 1 where there is one.
+fn write<T: DataType>(
+    target: &mut SerializedColumnWriter,
+    column: &[FieldValue],
+    value: impl Fn(&FieldValue) -> Option<T::T>,
+) -> Result<(), ParquetError> {
+    let values: Vec<Option<T::T>> = column.iter().map(value).collect();
+    let present: Vec<i16> = values.iter().map(|value| value.is_some().into()).collect();
+    let values: Vec<T::T> = values.into_iter().flatten().collect();
+    target.typed::<T>().write_batch(&values, Some(&present), None)?;
+    Ok(())
 }

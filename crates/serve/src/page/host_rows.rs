@@ -33,7 +33,6 @@ pub(super) fn of(study: &Study) -> Vec<TestbedDrawing> {
     hosts.into_iter().map(row).collect()
 }
 
-/// Station, access point, and station or wired host.
 fn on_wifi(network: &WifiConfig) -> TestbedDrawing {
     let [sender, receiver] = names(&Systems::NAMESPACES, &Services::default());
     let names = vec![sender, ACCESS_POINT.to_owned(), receiver];

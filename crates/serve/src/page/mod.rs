@@ -21,9 +21,6 @@ const MISSES: usize = 20;
 
 /// The document of a record, at most this many bytes of JSON. Includes the details of as many runs as fit, possibly
 /// none.
-///
-/// # Errors
-/// When the record cannot be read, or this version does not understand its study.
 pub fn document(record: &Record, room: usize) -> Result<Page, ServeError> {
     let recorded = Recorded::read(record)?;
     let campaign = recorded.campaign();
@@ -54,9 +51,6 @@ pub fn document(record: &Record, room: usize) -> Result<Page, ServeError> {
 }
 
 /// The host reports of one run; `None` if the record has no such run.
-///
-/// # Errors
-/// When the record cannot be read.
 pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<RunDetail>, ServeError> {
     let runs = record.runs()?;
     let is_meant = |trial: &Trial| (trial.block, trial.position) == (block, position);
@@ -123,7 +117,6 @@ fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDe
     Ok(details)
 }
 
-/// Length of a value's JSON.
 fn bytes(value: &impl Serialize) -> usize {
     serde_json::to_string(value).map_or(usize::MAX, |json| json.len())
 }

@@ -12,9 +12,6 @@ use std::path::Path;
 type Key = (Metric, Option<String>, String);
 
 /// Published figures by size, one series for each place and system; empty if the study is not a published one.
-///
-/// # Errors
-/// When a table of published figures is invalid, which does not occur in an installed program.
 pub(super) fn of(study_name: &str) -> Result<Vec<Published>, ServeError> {
     let study = Path::new(study_name).file_stem().unwrap_or_default().to_string_lossy();
     // Of no study of this name there are no tables to read.

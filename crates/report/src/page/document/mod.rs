@@ -4,19 +4,11 @@
 //! Figures are in the unit that the page prints (shares in per cent) and unrounded, but for those of single runs, which
 //! have six digits, and of the forest plot, which have four. Indices point into the lists of the document.
 
-mod facts;
-mod figures;
 mod runs;
 mod server;
-mod testbed;
-mod why;
 
-pub use facts::Fact;
-pub use figures::*;
 pub use runs::*;
 pub use server::*;
-pub use testbed::*;
-pub use why::*;
 
 use serde::Serialize;
 
@@ -28,131 +20,223 @@ pub const PAGE_FORMAT_VERSION: u32 = 1;
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Page {
     /// [`PAGE_FORMAT_VERSION`].
-    pub format: u32,
-    /// Title of the study.
-    pub title: String,
+    pub(crate) format: u32,
+    pub(crate) title: String,
     /// The answer in a few sentences; `None` where nothing is compared.
-    pub answer: Option<String>,
-    /// What was measured, when, where and how often.
-    pub facts: Vec<Fact>,
-    /// What intervals and verdicts mean.
-    pub legend: String,
-    /// Whether every comparison was measured until the stopping rule was content.
-    pub finished: bool,
-    /// How many comparisons have an answer.
-    pub answered: String,
+    pub(crate) answer: Option<String>,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) legend: String,
+    pub(crate) finished: bool,
+    pub(crate) answered: String,
     /// What is compared: `IPv6 vs IPv4`.
-    pub pairs: Vec<String>,
-    /// Each difference over all cells, as a forest plot.
-    pub forest: Vec<ForestRow>,
-    /// Why arms differ, where that was asked.
-    pub why: Vec<WhyView>,
-    /// A sentence for each group of comparisons.
-    pub sentences: Vec<Sentence>,
-    /// All verdicts at a glance.
-    pub matrix: Matrix,
-    /// What a reader should know besides.
-    pub notes: Vec<String>,
-    /// The metrics that the study takes.
-    pub metrics: Vec<MetricView>,
+    pub(crate) pairs: Vec<String>,
+    pub(crate) forest: Vec<ForestRow>,
+    pub(crate) why: Vec<WhyView>,
+    pub(crate) sentences: Vec<Sentence>,
+    pub(crate) matrix: Matrix,
+    pub(crate) notes: Vec<String>,
+    pub(crate) metrics: Vec<MetricView>,
     /// The factors that tell cells apart, transport first.
-    pub factors: Vec<FactorView>,
-    /// The cells of the study.
-    pub cells: Vec<CellView>,
-    /// Every cell and metric.
-    pub estimates: Vec<EstimateView>,
-    /// Every comparison.
-    pub comparisons: Vec<ComparisonView>,
-    /// What the testbed carries at most, by the model of headers or airtime.
-    pub limits: Vec<LimitView>,
+    pub(crate) factors: Vec<FactorView>,
+    pub(crate) cells: Vec<CellView>,
+    pub(crate) estimates: Vec<EstimateView>,
+    pub(crate) comparisons: Vec<ComparisonView>,
+    pub(crate) limits: Vec<LimitView>,
     /// Which of them: `headers`, or `airtime`.
-    pub limited_by: String,
-    /// Figures of the published study that this one repeats.
-    pub published: Vec<PublishedSeries>,
-    /// Every run.
-    pub runs: RunsView,
+    pub(crate) limited_by: String,
+    pub(crate) published: Vec<PublishedSeries>,
+    pub(crate) runs: RunsView,
     /// What the hosts saw of runs: of all, or of those that there is room for.
     pub details: Vec<RunDetail>,
-    /// The testbed.
-    pub testbed: TestbedView,
+    pub(crate) testbed: TestbedView,
 }
 
 /// A metric's difference over all cells in which it was asked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct ForestRow {
-    /// The pair that is compared.
+pub(crate) struct ForestRow {
     pub pair: usize,
-    /// The metric.
     pub metric: String,
-    /// The transport if it is not what differs.
     pub transport: Option<String>,
-    /// Unit of all figures of the row.
     pub unit: String,
     /// Whether figures are ratios, as per cent more or less: as far down as up on a logarithmic axis.
     pub is_ratio: bool,
-    /// Whether the metric is better where it is higher.
     pub higher_is_better: bool,
-    /// The answer over all cells.
     pub outcome: Outcome,
     /// How large the difference is beside the margin, as in [`ComparisonView`].
     pub strength: u8,
-    /// The answer in words.
     pub words: String,
     /// The difference over all cells, with its 95 % interval, where each cell has one.
     pub whole: Option<Span>,
     /// The same, rounded, with its unit; above 100 % as a factor.
     pub shown: String,
-    /// The difference in each cell.
     pub parts: Vec<Span>,
     /// The margin: ends of the differences that count as none.
     pub margin: [f64; 2],
 }
 
-/// An estimate with its interval.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Span {
-    /// The estimate.
+pub(crate) struct Span {
     pub middle: f64,
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
 /// The verdict over a group of comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Sentence {
-    /// The sentence.
+pub(crate) struct Sentence {
     pub text: String,
-    /// Whether any comparison of it has a better arm.
     pub differs: bool,
-    /// The comparison that stands for the group.
     pub comparison: usize,
-    /// The pair that is compared.
     pub pair: usize,
 }
 
-/// Verdicts by size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Matrix {
+pub(crate) struct Matrix {
     /// Sizes, bytes.
     pub columns: Vec<u32>,
-    /// Everything else.
     pub rows: Vec<MatrixRow>,
 }
 
-/// One row of verdicts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct MatrixRow {
-    /// The pair that is compared.
+pub(crate) struct MatrixRow {
     pub pair: usize,
-    /// By what, and where.
     pub label: String,
-    /// The comparison at each size.
     pub cells: Vec<Option<usize>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct MetricView {
+    pub name: String,
+    /// What people call it: `sender CPU per message`.
+    pub label: String,
+    pub unit: String,
+    pub difference_unit: String,
+    pub higher_is_better: bool,
+    pub can_be_negative: bool,
+    pub definition: String,
+    pub probe: String,
+}
+
+impl MetricView {
+    /// The end of an interval, as far as the metric reaches.
+    pub(crate) fn physical(&self, end: f64) -> f64 {
+        if self.can_be_negative { end } else { end.max(0.0) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct FactorView {
+    pub name: String,
+    /// What people call it: `receive buffer`.
+    pub label: String,
+    /// Its levels, as written in study files, in order.
+    pub levels: Vec<String>,
+    /// The levels as printed below the factor's label: `IPv6`, `1280`.
+    pub labels: Vec<String>,
+    /// The levels as printed alone: `IPv6`, `MTU 1280`.
+    pub alone: Vec<String>,
+    pub numbers: Option<Vec<f64>>,
+}
+
+/// A cell: one level of every factor.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct CellView {
+    pub label: String,
+    pub levels: Vec<usize>,
+}
+
+/// One cell's runs of one metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct EstimateView {
+    pub cell: usize,
+    pub metric: usize,
+    pub n: usize,
+    pub mean: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of its 95 % interval.
+    pub high: Option<f64>,
+    pub sd: Option<f64>,
+    pub median: Option<f64>,
+    /// Why runs have no figure, where any has none.
+    pub missing: Option<String>,
+    pub shown: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) enum Outcome {
+    Baseline,
+    Candidate,
+    Equivalent,
+    Unseen,
+    Inconclusive,
+    Nothing,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct ComparisonView {
+    pub metric: usize,
+    pub factor: usize,
+    pub baseline: usize,
+    pub candidate: usize,
+    /// `IPv6 vs IPv4`.
+    pub arms: String,
+    pub outcome: Outcome,
+    /// How large a difference is beside the margin: 1 up to twice, 2 up to five times, 3 more; 0 without a better arm.
+    pub strength: u8,
+    /// The answer in a few characters: `IPv4 9.8%`, `=`, `?`.
+    pub sign: String,
+    pub words: String,
+    pub reason: Option<String>,
+    pub difference: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of its 95 % interval.
+    pub high: Option<f64>,
+    /// The same three, rounded; above 100 % as factors.
+    pub shown: String,
+    /// The margin in the same unit: ends of the differences that count as none.
+    pub margin: [f64; 2],
+    pub pairs: usize,
+    pub adjusted_p: Option<String>,
+    pub headers: Option<String>,
+}
+
+/// The most that the link carries of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct LimitView {
+    pub cell: usize,
+    pub metric: usize,
+    pub value: f64,
+}
+
+/// Published figures that belong together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct PublishedSeries {
+    pub label: String,
+    pub metric: usize,
+    pub transport: Option<String>,
+    /// Sizes, bytes, and figures.
+    pub points: Vec<(f64, f64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct Fact {
+    pub name: String,
+    pub text: String,
 }

@@ -1,6 +1,7 @@
 //! The document's types as the front end has them. A test compares; `make types` writes them.
 
-use super::document::*;
+use crate::page::*;
+use crate::rendering::document::{Block, Footnotes, Table};
 use ts_rs::{Config, TS};
 
 /// Where they are.
@@ -51,7 +52,9 @@ fn types() -> String {
         declared::<CampaignRow>(),
         declared::<Headline>(),
         declared::<Compared>(),
-        declared::<BlockView>(),
+        declared::<Block>(),
+        declared::<Table>(),
+        declared::<Footnotes>(),
         declared::<Changed>(),
         declared::<Refused>(),
     ];

@@ -1,0 +1,137 @@
+//! CSV (RFC 4180) that spreadsheets show as it is. They take a field that begins with `=`, `+`, `-` or `@` for a
+//! formula, which may call other programs; such texts are written behind an apostrophe. Control characters, which
+//! change terminals, become spaces. Figures, and everything in [`OutputFormat::RawCsv`], are as they are.
+
+use crate::rendering::document::{Block, plain};
+use crate::rendering::format::OutputFormat;
+use std::borrow::Cow;
+
+pub(crate) struct Field {
+    pub name: Cow<'static, str>,
+    /// What the column holds, for the documentation.
+    pub doc: Cow<'static, str>,
+    pub value: FieldValue,
+}
+
+/// A value, if there is one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FieldValue {
+    Number(Option<i64>),
+    Figure(Option<f64>),
+    Text(Option<String>),
+}
+
+impl From<Option<u64>> for FieldValue {
+    fn from(number: Option<u64>) -> Self {
+        FieldValue::Number(number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+}
+
+impl From<Option<f64>> for FieldValue {
+    fn from(figure: Option<f64>) -> Self {
+        FieldValue::Figure(figure)
+    }
+}
+
+impl From<Option<String>> for FieldValue {
+    fn from(text: Option<String>) -> Self {
+        FieldValue::Text(text)
+    }
+}
+
+impl From<Option<&str>> for FieldValue {
+    fn from(text: Option<&str>) -> Self {
+        FieldValue::Text(text.map(str::to_owned))
+    }
+}
+
+impl FieldValue {
+    fn text(self) -> String {
+        match self {
+            FieldValue::Number(number) => number.map(|number| number.to_string()),
+            FieldValue::Figure(figure) => {
+                figure.filter(|figure| figure.is_finite()).map(|figure| figure.to_string())
+            }
+            FieldValue::Text(text) => text,
+        }
+        .unwrap_or_default()
+    }
+}
+
+pub(crate) fn field(
+    name: impl Into<Cow<'static, str>>,
+    doc: impl Into<Cow<'static, str>>,
+    value: impl Into<FieldValue>,
+) -> Field {
+    Field { name: name.into(), doc: doc.into(), value: value.into() }
+}
+
+pub(crate) fn render(
+    columns: &[Field],
+    rows: impl Iterator<Item = Vec<Field>>,
+    format: OutputFormat,
+) -> String {
+    let header = columns.iter().map(|column| column.name.to_string()).collect();
+    let rows = rows.map(|row| row.into_iter().map(|field| field.value.text()).collect());
+    lines(std::iter::once::<Vec<String>>(header).chain(rows), format)
+}
+
+/// Each table of a document below a line `# heading`, a blank line between them, without prose.
+pub(crate) fn tables(blocks: &[Block], format: OutputFormat) -> String {
+    let mut text = String::new();
+    for block in blocks {
+        match block {
+            Block::Heading(heading) => {
+                let gap = if text.is_empty() { "" } else { "\n" };
+                text += &format!("{gap}# {}\n", plain(heading));
+            }
+            Block::Table(table) => {
+                let head = table.columns.iter().map(|(title, _)| title.clone()).collect();
+                text += &lines(std::iter::once(head).chain(table.rows.iter().cloned()), format);
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+fn lines(lines: impl Iterator<Item = Vec<String>>, format: OutputFormat) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for line in lines {
+        let is_raw = format == OutputFormat::RawCsv;
+        let line = line.into_iter().map(|field| if is_raw { field } else { guarded(field) });
+        writer.write_record(line).expect("every row has the header's columns, and memory can be written to");
+    }
+    let bytes = writer.into_inner().expect("memory can be written to");
+    String::from_utf8(bytes).expect("CSV of strings is a string")
+}
+
+fn guarded(field: String) -> String {
+    let begins_a_formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let field = plain(&field);
+    let is_figure = field.chars().all(|c| c.is_ascii_digit() || ".,+-±%[]() e".contains(c));
+    if begins_a_formula && !is_figure { format!("'{field}") } else { field }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_is_a_formula_and_figures_are_figures() {
+        for hidden in ["\t=1", "\r=1"] {
+            assert_eq!(guarded(hidden.to_owned()), "' =1");
+        }
+        for formula in ["=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "@SUM(A1)"] {
+            assert_eq!(guarded(formula.to_owned()), format!("'{formula}"));
+        }
+        for plain in ["", "-1.5", "-1.5e-7", "+0.3 [-0.1, +0.7]", "-5.9 ± 0.3", "-4 %", "ipv4", "a=b", "a-b"]
+        {
+            assert_eq!(guarded(plain.to_owned()), plain);
+        }
+        assert_eq!(guarded("a\u{1b}[31m\nb".to_owned()), "a [31m b");
+        let all = || [vec!["name".to_owned()], vec!["=x".to_owned()]].into_iter();
+        assert_eq!(lines(all(), OutputFormat::Csv), "name\n'=x\n");
+        assert_eq!(lines(all(), OutputFormat::RawCsv), "name\n=x\n");
+    }
+}
