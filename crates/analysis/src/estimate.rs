@@ -1,8 +1,7 @@
 //! The summary of one cell's runs of one metric.
 
 use crate::runs::figure;
-use crate::statistics::moments::{Moments, mean};
-use crate::statistics::{median, median_interval};
+use crate::statistics::{Moments, mean, median, median_interval};
 use stacklab_model::{Estimate, Metric, RunRecord, RunStatus, Value};
 
 /// Summarises the runs of one cell, in the metric's unit. Only valid runs with a figure count. `missing` is the first

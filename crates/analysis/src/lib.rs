@@ -9,17 +9,15 @@
 //! * [`Paired`]: two cells, one metric
 //! * [`Evidence`]: the tests of one comparison
 //! * [`settle`] and [`findings`]: the one rule for every verdict, while a campaign runs and when it has ended
-//! * [`explain`] and [`limit`]: what header bytes alone explain
-//! * [`explain_by_airtime`]: what airtime alone explains on Wi-Fi
+//! * [`limit`]: the most that a testbed carries, by header bytes or airtime
 //! * [`statistics`]: the tests and intervals that these are made of
 //! * [`findings`]: all of these, for a campaign
 //! * [`between`]: two campaigns, not paired
 
-mod airtime;
 mod comparison;
 mod estimate;
 mod findings;
-mod headers;
+mod rate_limit;
 mod records;
 mod runs;
 pub mod statistics;
@@ -27,14 +25,13 @@ pub mod statistics;
 #[cfg(test)]
 mod fixtures;
 
-pub use airtime::{FULL_CHANNEL, explain as explain_by_airtime};
 pub use comparison::evidence::Evidence;
 pub use comparison::family::{Claim, Conclusion, ENDED, RUNNING, claims, conclude, settle};
 pub use comparison::paired::Paired;
 pub use estimate::{estimate, estimate_of};
 pub use findings::campaign::Campaign;
-pub use findings::{findings, limit};
-pub use headers::{FULL_LINK, explain};
+pub use findings::findings;
+pub use rate_limit::limit;
 pub use records::between::{NothingInCommon, between};
 pub use runs::Runs;
-pub use statistics::half_width::half_width_of;
+pub use statistics::half_width_of;

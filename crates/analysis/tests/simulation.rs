@@ -1,8 +1,10 @@
 //! The intervals and the stopping rule meet their promises: seeded simulations, of which `bench/coverage` prints
 //! more.
 
+#[allow(dead_code, reason = "bench/coverage prints")]
 #[path = "../examples/coverage/campaign.rs"]
 mod campaign;
+#[allow(dead_code, reason = "bench/coverage prints")]
 #[path = "../examples/coverage/families.rs"]
 mod families;
 #[path = "../examples/coverage/recorded.rs"]

@@ -2,12 +2,14 @@
 
 use crate::rows::{ReferenceError, rows};
 use crate::scope::Scope;
+use serde::Deserialize;
 use stacklab_model::{Family, Mechanism, Metric, Transport};
 use std::mem::discriminant;
 
 /// One arm of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arm {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum FindingArm {
     /// An address family.
     Family(Family),
     /// A transport protocol.
@@ -33,18 +35,32 @@ pub enum Arm {
 }
 
 /// The direction of arm a against arm b.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum FindingDirection {
     /// It is higher.
+    #[serde(rename = "a_higher")]
     Higher,
     /// It is lower.
+    #[serde(rename = "a_lower")]
     Lower,
     /// They are the same.
+    #[serde(rename = "equal")]
     Equal,
 }
 
+impl FindingDirection {
+    /// The direction of arm b against arm a.
+    pub(crate) fn mirrored(self) -> Self {
+        match self {
+            FindingDirection::Higher => FindingDirection::Lower,
+            FindingDirection::Lower => FindingDirection::Higher,
+            FindingDirection::Equal => FindingDirection::Equal,
+        }
+    }
+}
+
 /// A direction that a study found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Finding {
     /// Its name in this project, such as `S1`.
     pub id: String,
@@ -55,77 +71,57 @@ pub struct Finding {
     /// The metric.
     pub metric: Metric,
     /// The arm compared.
-    pub a: Arm,
+    #[serde(rename = "arm_a")]
+    pub a: FindingArm,
     /// The arm that it is compared with.
-    pub b: Arm,
+    #[serde(rename = "arm_b")]
+    pub b: FindingArm,
     /// The direction of a against b.
     pub direction: FindingDirection,
     /// The conditions.
     pub scope: Scope,
-    /// The conditions as written.
-    pub scope_text: String,
     /// The finding in words.
     pub statement: String,
 }
 
-const COLUMNS: &[&str] =
-    &["id", "source", "location", "metric", "arm_a", "arm_b", "direction", "scope", "statement"];
-
 /// Reads `findings.csv`.
 pub(crate) fn read(text: &str) -> Result<Vec<Finding>, ReferenceError> {
-    rows("findings.csv", text, COLUMNS, |row| {
-        let (a, b) = (row.read("arm_a", arm)?, row.read("arm_b", arm)?);
-        if discriminant(&a) != discriminant(&b) {
-            return Err(row.wrong("`arm_a` and `arm_b` are not of one kind"));
+    rows("findings.csv", text, &["scope"], |finding: &Finding| {
+        match discriminant(&finding.a) == discriminant(&finding.b) {
+            true => Ok(()),
+            false => Err("`arm_a` and `arm_b` are not of one kind".to_owned()),
         }
-        Ok(Finding {
-            id: row.filled("id")?,
-            source: row.source()?,
-            location: row.filled("location")?,
-            metric: row.read("metric", str::parse)?,
-            a,
-            b,
-            direction: row.read("direction", direction)?,
-            scope: row.read("scope", Scope::read)?,
-            scope_text: row.text("scope").to_owned(),
-            statement: row.filled("statement")?,
+    })
+}
+
+impl TryFrom<String> for FindingArm {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if let Ok(family) = text.parse() {
+            return Ok(FindingArm::Family(family));
+        }
+        if let Ok(transport) = text.parse() {
+            return Ok(FindingArm::Transport(transport));
+        }
+        if let Some(size) = text.strip_prefix("size ").and_then(|size| size.parse().ok()) {
+            return Ok(FindingArm::Size(size));
+        }
+        Ok(match text.as_str() {
+            "tunnel" => FindingArm::Tunnel(None),
+            "configured-tunnel" => FindingArm::Tunnel(Some(Mechanism::SixInFour)),
+            "6to4" => FindingArm::Tunnel(Some(Mechanism::SixToFour)),
+            "larger socket buffers" => FindingArm::Buffers { larger: true },
+            "default socket buffers" => FindingArm::Buffers { larger: false },
+            "smaller MTU" => FindingArm::Mtu { smaller: true },
+            "MTU 1500" => FindingArm::Mtu { smaller: false },
+            "WPA2" => FindingArm::Wpa2(true),
+            "no WPA2" => FindingArm::Wpa2(false),
+            "client-server" => FindingArm::ClientServer(true),
+            "peer-to-peer" => FindingArm::ClientServer(false),
+            _ => return Err(format!("`{text}` cannot be compared")),
         })
-    })
-}
-
-fn arm(text: &str) -> Result<Arm, String> {
-    if let Ok(family) = text.parse() {
-        return Ok(Arm::Family(family));
     }
-    if let Ok(transport) = text.parse() {
-        return Ok(Arm::Transport(transport));
-    }
-    if let Some(size) = text.strip_prefix("size ").and_then(|size| size.parse().ok()) {
-        return Ok(Arm::Size(size));
-    }
-    Ok(match text {
-        "tunnel" => Arm::Tunnel(None),
-        "configured-tunnel" => Arm::Tunnel(Some(Mechanism::SixInFour)),
-        "6to4" => Arm::Tunnel(Some(Mechanism::SixToFour)),
-        "larger socket buffers" => Arm::Buffers { larger: true },
-        "default socket buffers" => Arm::Buffers { larger: false },
-        "smaller MTU" => Arm::Mtu { smaller: true },
-        "MTU 1500" => Arm::Mtu { smaller: false },
-        "WPA2" => Arm::Wpa2(true),
-        "no WPA2" => Arm::Wpa2(false),
-        "client-server" => Arm::ClientServer(true),
-        "peer-to-peer" => Arm::ClientServer(false),
-        _ => return Err(format!("`{text}` cannot be compared")),
-    })
-}
-
-fn direction(text: &str) -> Result<FindingDirection, String> {
-    Ok(match text {
-        "a_higher" => FindingDirection::Higher,
-        "a_lower" => FindingDirection::Lower,
-        "equal" => FindingDirection::Equal,
-        _ => return Err(format!("`{text}` is none of a_higher, a_lower and equal")),
-    })
 }
 
 #[cfg(test)]
@@ -133,27 +129,24 @@ mod tests {
     use super::*;
 
     fn error(row: &str) -> String {
-        read(&format!("{}\n{row}\n", COLUMNS.join(","))).unwrap_err().to_string()
+        let header = "id,source,location,metric,arm_a,arm_b,direction,scope,statement";
+        read(&format!("{header}\nX1,kolahi2009lan,IV,{row},same\n")).unwrap_err().to_string()
     }
 
     #[test]
-    fn what_is_not_understood_is_said_with_its_line_and_column() {
-        let place = "reference/findings.csv:2: ";
-        let wrong = error("X1,kolahi2009lan,IV,speed,ipv4,ipv6,equal,tcp,same");
-        assert!(wrong.starts_with(&format!("{place}`metric`: there is no metric `speed`")), "{wrong}");
+    fn what_is_not_understood_is_said_with_its_line() {
         for (row, what) in [
+            ("rtt,ipv4,size 64,equal,tcp", "`arm_a` and `arm_b` are not of one kind"),
+            ("rtt,ipv4,ipv9,equal,tcp", "`ipv9` cannot be compared"),
             (
-                "X1,kolahi2009lan,IV,rtt,ipv4,size 64,equal,tcp,same",
-                "`arm_a` and `arm_b` are not of one kind",
+                "rtt,ipv4,ipv6,same,tcp",
+                "unknown variant `same`, expected one of `a_higher`, `a_lower`, `equal`",
             ),
-            ("X1,kolahi2009lan,IV,rtt,ipv4,ipv9,equal,tcp,same", "`arm_b`: `ipv9` cannot be compared"),
-            (
-                "X1,kolahi2009lan,IV,rtt,ipv4,ipv6,same,tcp,same",
-                "`direction`: `same` is none of a_higher, a_lower and equal",
-            ),
-            ("X1,kolahi2009lan,IV,rtt,ipv4,ipv6,equal,icmp,same", "`scope`: unknown condition `icmp`"),
+            ("rtt,ipv4,ipv6,equal,icmp", "unknown condition `icmp`"),
         ] {
-            assert_eq!(error(row), format!("{place}{what}"));
+            assert_eq!(error(row), format!("reference/findings.csv:2: {what}"));
         }
+        let wrong = error("speed,ipv4,ipv6,equal,tcp");
+        assert!(wrong.starts_with("reference/findings.csv:2: unknown variant `speed`"), "{wrong}");
     }
 }

@@ -13,25 +13,22 @@ mod audit;
 mod claim;
 mod figure;
 mod finding;
-mod limit;
+mod printed;
 pub mod replication;
 mod rows;
 mod scope;
 mod studies;
-mod tables;
 mod text;
 
 pub use airtime::airtime;
 pub use audit::{Audited, Recomputed, audit, audit_json};
 pub use claim::Claim;
-pub use figure::PublishedFigure;
-pub use finding::{Arm, Finding, FindingDirection};
-pub use limit::{Limit, LimitKind};
+pub use figure::{PublishedFigure, PublishedTable, published_tables};
+pub use finding::{Finding, FindingArm, FindingDirection};
+pub use printed::Printed;
 pub use rows::ReferenceError;
-pub use rows::printed::Printed;
 pub use scope::{LARGE_FROM, SMALL_BELOW, Scope, Sizes, Systems};
-pub use studies::{STUDIES, StudyName, study};
-pub use tables::{PublishedTable, published_tables};
+pub use studies::{Limit, LimitKind, STUDIES, StudyName, study};
 pub use text::{audit_blocks, list, show};
 
 /// All published data, read and checked.
@@ -57,7 +54,7 @@ impl Reference {
             figures: figure::read(include_str!("../../../reference/published.csv"))?,
             claims: claim::read(include_str!("../../../reference/claims.csv"))?,
             findings: finding::read(include_str!("../../../reference/findings.csv"))?,
-            limits: limit::read(include_str!("../../../reference/limits.csv"))?,
+            limits: rows::rows("limits.csv", include_str!("../../../reference/limits.csv"), &[], |_| Ok(()))?,
         })
     }
 

@@ -1,5 +1,6 @@
 //! The conditions of a finding.
 
+use serde::Deserialize;
 use stacklab_model::{Family, Mechanism, Transport};
 
 /// The sizes of a finding.
@@ -66,8 +67,11 @@ pub enum Systems {
 }
 
 /// The conditions of a finding.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Scope {
+    /// The conditions as written.
+    pub text: String,
     /// The transports, each judged alone; empty if none is named.
     pub transports: Vec<Transport>,
     /// The family, if one is named.
@@ -84,13 +88,13 @@ pub struct Scope {
     pub within_points: Option<f64>,
 }
 
-impl Scope {
+impl TryFrom<String> for Scope {
+    type Error = String;
+
     /// Reads the conditions, separated by `;`.
-    ///
-    /// # Errors
-    /// The condition that was not recognised.
-    pub fn read(text: &str) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, String> {
         let mut scope = Scope {
+            text: text.clone(),
             transports: Vec::new(),
             family: None,
             each_family: false,
@@ -104,7 +108,9 @@ impl Scope {
         }
         Ok(scope)
     }
+}
 
+impl Scope {
     fn add(&mut self, condition: &str) -> Result<(), String> {
         let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<u32>().ok());
         let behind = |words: &str| number(condition.strip_prefix(words));
@@ -152,13 +158,14 @@ mod tests {
 
     #[test]
     fn conditions_are_read_one_by_one() {
-        let scope = Scope::read("tcp; sizes below 896; mean of systems").unwrap();
+        let read = |text: &str| Scope::try_from(text.to_owned());
+        let scope = read("tcp; sizes below 896; mean of systems").unwrap();
         assert_eq!(scope.transports, [Transport::Tcp]);
         assert_eq!((scope.sizes, scope.systems), (Sizes::Below(896), Systems::Mean));
-        let scope = Scope::read("udp; all sizes but 384").unwrap();
+        let scope = read("udp; all sizes but 384").unwrap();
         assert_eq!(scope.sizes, Sizes::EveryBut(384));
         assert!(scope.sizes.alone() && !scope.sizes.contains(384) && scope.sizes.contains(128));
-        assert_eq!(Scope::read("within 5 points").unwrap().within_points, Some(5.0));
-        assert_eq!(Scope::read("tcp; tea").unwrap_err(), "unknown condition `tea`");
+        assert_eq!(read("within 5 points").unwrap().within_points, Some(5.0));
+        assert_eq!(read("tcp; tea").unwrap_err(), "unknown condition `tea`");
     }
 }

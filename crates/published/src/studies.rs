@@ -1,4 +1,6 @@
-//! The published studies by name.
+//! The published studies by name, and their conditions that a testbed of namespaces cannot reproduce.
+
+use serde::{Deserialize, Serialize};
 
 use stacklab_model::nearest;
 
@@ -52,4 +54,41 @@ pub fn study(name: &str) -> Result<&'static StudyName, String> {
         let meant = nearest(name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         format!("there is no published study `{name}`: expected one of {}{meant}", names.join(", "))
     })
+}
+
+/// The kind of condition. A finding about it cannot be judged without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LimitKind {
+    /// An operating system.
+    System,
+    /// The link and its cable.
+    Link,
+    /// Routers between the hosts.
+    Router,
+    /// Wi-Fi.
+    Wifi,
+    /// The roles of the two hosts.
+    Topology,
+    /// Services running on the hosts.
+    Services,
+    /// The traffic generator.
+    Tool,
+}
+
+/// A condition that a preset does not reproduce.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Limit {
+    /// The study.
+    #[serde(skip_serializing)]
+    pub source: String,
+    /// Its kind.
+    #[serde(skip_serializing)]
+    pub kind: LimitKind,
+    /// The study's condition.
+    pub original: String,
+    /// The preset's replacement.
+    pub stand_in: String,
+    /// The requirement for reproducing it.
+    pub needs: String,
 }

@@ -21,12 +21,9 @@ impl Record {
     /// # Errors
     /// If the disk is full; none of them is then in the record.
     pub fn put_explanations(&mut self, all: &[Explanation]) -> Result<(), StoreError> {
-        let put = |connection: &mut Connection| -> rusqlite::Result<()> {
-            let transaction = connection.transaction()?;
-            all.iter().try_for_each(|explanation| insert(&transaction, explanation))?;
-            transaction.commit()
-        };
-        put(&mut self.connection).map_err(|e| StoreError::from_sqlite(&self.path, "store an explanation", e))
+        self.commit("store an explanation", |transaction| {
+            all.iter().try_for_each(|explanation| insert(transaction, explanation))
+        })
     }
 
     /// Every explanation, in the order they were added.

@@ -31,6 +31,6 @@ fn opened(bytes: &[u8], work: Work) -> Result<Record, StoreError> {
     };
     match connection() {
         Ok(connection) => Record::of(connection, path, None).limited(bytes.len() as u64, work),
-        Err(error) => Err(StoreError::from_sqlite(path, "open the record", error)),
+        Err(error) => Err(StoreError::from_sqlite(path, crate::error::OPEN, error)),
     }
 }

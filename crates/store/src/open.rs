@@ -1,11 +1,12 @@
 //! Creating and opening records.
 
+use crate::error::OPEN;
 use crate::limits::{self, Work};
 use crate::{Campaign, HostRow, StoreError};
-use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, params};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, Transaction, params};
 use stacklab_model::{CpuScope, LARGEST_NUMBER, too_large};
 use std::fs::{File, TryLockError};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,18 +38,9 @@ impl Record {
     /// # Errors
     /// If the file exists, the folder does not exist, or the disk is full; nothing is left behind then.
     pub fn create(path: &Path, campaign: &Campaign) -> Result<Self, StoreError> {
-        let failed = |reason: std::io::Error| match reason.kind() {
-            std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: path.to_owned() },
-            std::io::ErrorKind::StorageFull => {
-                StoreError::Full { attempted: "make a record", path: path.to_owned() }
-            }
-            _ => StoreError::Failed {
-                attempted: "make a record",
-                path: path.to_owned(),
-                reason: reason.to_string(),
-            },
-        };
-        let image = image(campaign).map_err(|e| StoreError::from_sqlite(path, "make a record", e))?;
+        const MAKE: &str = "make a record";
+        let failed = |reason: io::Error| StoreError::from_io(path, MAKE, &reason);
+        let image = image(campaign).map_err(|e| StoreError::from_sqlite(path, MAKE, e))?;
         let file = File::create_new(path).map_err(failed)?;
         let made = lock_file(path, file).and_then(|mut lock| {
             // The journal of a killed and removed record with the same name: it would be rolled back into this
@@ -67,8 +59,7 @@ impl Record {
 
     /// Opens a record exclusively to append to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let file =
-            File::options().read(true).write(true).open(path).map_err(|reason| absent(path, &reason))?;
+        let file = File::options().read(true).write(true).open(path).map_err(absent(path))?;
         let lock = lock_file(path, file)?;
         let record = Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))?;
         record.verify_format()?.check_integrity()
@@ -77,8 +68,8 @@ impl Record {
     /// Opens a record to read it, even while a campaign writes it. Reads are limited to the work that its length
     /// allows, which is enough for reading it many times.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
-        let file = File::open(path).map_err(|reason| absent(path, &reason))?;
-        let bytes = file.metadata().map_err(|reason| absent(path, &reason))?.len();
+        let file = File::open(path).map_err(absent(path))?;
+        let bytes = file.metadata().map_err(absent(path))?.len();
         drop(file);
         let opened = |flags| {
             let record = Record::connect(path, flags, READER_WAITS, None)?;
@@ -86,7 +77,7 @@ impl Record {
         };
         match opened(OpenFlags::SQLITE_OPEN_READ_ONLY) {
             // A commit interrupted by a kill must be rolled back first, which a read-only opening may not do.
-            Err(StoreError::CutShort { .. }) => opened(OpenFlags::SQLITE_OPEN_READ_WRITE),
+            Err(StoreError::CutShort(_)) => opened(OpenFlags::SQLITE_OPEN_READ_WRITE),
             other => other,
         }
     }
@@ -100,9 +91,9 @@ impl Record {
     /// The errors of [`Record::read`], and an interrupted commit.
     pub fn open_unchecked(path: &Path) -> Result<Self, StoreError> {
         // Not opened: closing it would drop the locks of another thread of this program that reads the record.
-        let bytes = std::fs::metadata(path).map_err(|reason| absent(path, &reason))?.len();
+        let bytes = std::fs::metadata(path).map_err(absent(path))?.len();
         let opened = Record::connection(path, OpenFlags::SQLITE_OPEN_READ_ONLY, UNCHECKED_WAITS);
-        let connection = opened.map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
+        let connection = opened.map_err(|e| StoreError::from_sqlite(path, OPEN, e))?;
         Record::of(connection, path, None).limited(bytes, Work::Unchecked)?.verify_format()
     }
 
@@ -166,6 +157,17 @@ impl Record {
         StoreError::from_sqlite(&self.path, attempted, error)
     }
 
+    /// Adds rows in one commit: all or none.
+    pub(crate) fn commit(
+        &mut self,
+        attempted: &'static str,
+        add: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction();
+        let added = transaction.and_then(|transaction| add(&transaction).and_then(|()| transaction.commit()));
+        added.map_err(|e| StoreError::from_sqlite(&self.path, attempted, e))
+    }
+
     fn connect(
         path: &Path,
         flags: OpenFlags,
@@ -180,7 +182,7 @@ impl Record {
             connection.pragma_update(None, "foreign_keys", true)?;
             Ok(connection)
         };
-        let connection = opened().map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
+        let connection = opened().map_err(|e| StoreError::from_sqlite(path, OPEN, e))?;
         Ok(Record::of(connection, path, lock))
     }
 
@@ -200,27 +202,27 @@ impl Record {
     /// Limits the work of all reads to what a record of this length allows.
     pub(crate) fn limited(mut self, bytes: u64, work: Work) -> Result<Self, StoreError> {
         let limited = limits::limit_work(&mut self.connection, bytes, work);
-        limited.map_err(|e| self.error("open the record", e))?;
+        limited.map_err(|e| self.error(OPEN, e))?;
         Ok(self)
     }
 
     /// Refuses a file that is not a record, has another format, or contains objects that would run while it is read.
     pub(crate) fn verify_format(self) -> Result<Self, StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        let opening = |e| self.error("open the record", e);
+        let opening = |e| self.error(OPEN, e);
         let (application, found) =
             (pragma("application_id").map_err(opening)?, pragma("user_version").map_err(opening)?);
         if application != APPLICATION {
-            return Err(StoreError::Foreign { path: self.path });
+            return Err(StoreError::Foreign(self.path));
         }
         if found > FORMAT {
-            return Err(StoreError::Newer { path: self.path, found, known: FORMAT });
+            return Err(StoreError::Newer(self.path, found));
         }
         if found < FORMAT {
-            return Err(StoreError::Older { path: self.path, found, known: FORMAT });
+            return Err(StoreError::Older(self.path, found));
         }
         if let Some(what) = limits::more_than_tables(&self.connection).map_err(opening)? {
-            return Err(StoreError::MoreThanTables { path: self.path, what });
+            return Err(StoreError::MoreThanTables(self.path, what));
         }
         Ok(self)
     }
@@ -230,7 +232,7 @@ impl Record {
         let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         match sound {
             Ok(word) if word == "ok" => Ok(self),
-            Ok(reason) => Err(StoreError::Damaged { path: self.path, reason }),
+            Ok(reason) => Err(StoreError::Damaged(self.path, reason)),
             Err(e) => Err(self.error("check the record", e)),
         }
     }
@@ -268,21 +270,14 @@ fn journal(path: &Path) -> PathBuf {
     name.into()
 }
 
-fn absent(path: &Path, reason: &std::io::Error) -> StoreError {
-    match reason.kind() {
-        std::io::ErrorKind::NotFound => StoreError::Absent { path: path.to_owned() },
-        _ => StoreError::Failed {
-            attempted: "open the record",
-            path: path.to_owned(),
-            reason: reason.to_string(),
-        },
-    }
+fn absent(path: &Path) -> impl Fn(io::Error) -> StoreError {
+    move |reason| StoreError::from_io(path, OPEN, &reason)
 }
 
 fn lock_file(path: &Path, file: File) -> Result<File, StoreError> {
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Busy { path: path.to_owned() }),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Busy(path.to_owned())),
         // A file system without locks: the record's unique keys still stop two campaigns that write at once.
         Err(TryLockError::Error(_)) => Ok(file),
     }

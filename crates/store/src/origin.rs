@@ -1,7 +1,7 @@
 //! Where the runs of an imported record come from.
 
 use crate::open::parsed;
-use crate::runs::{Key, insert, insert_series, select_series};
+use crate::runs::{ReportId, insert, insert_series, select_series};
 use crate::{Campaign, Record, StoreError};
 use rusqlite::{Connection, params};
 use stacklab_model::{Direction, RunRecord, ToolSeries, Trial};
@@ -40,28 +40,23 @@ impl Record {
     /// As for [`Record::create`]; no file is then left.
     pub fn import(path: &Path, campaign: &Campaign, runs: &[Imported]) -> Result<(), StoreError> {
         let mut record = Record::create(path, campaign)?;
-        let put = |connection: &mut Connection| -> rusqlite::Result<()> {
-            let transaction = connection.transaction()?;
+        let put = record.commit("store the runs", |transaction| {
             for Imported { origin, run, series } in runs {
-                let id = insert(&transaction, run)?;
+                let id = insert(transaction, run)?;
                 if let Some(ToolSeries { role, rows }) = series {
-                    let direction = Direction::of(&run.trial.cell);
-                    insert_series(&transaction, id, direction, *role, rows)?;
+                    insert_series(transaction, id, Direction::of(&run.trial.cell), *role, rows)?;
                 }
                 transaction.execute(
                     "INSERT INTO origin (run, tool, version, file, sha256, overrides) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                     params![id, origin.tool, origin.version, origin.file, origin.sha256, origin.overrides],
                 )?;
             }
-            transaction.commit()
-        };
-        let put = put(&mut record.connection);
-        put.map_err(|error| {
-            let failed = record.error("store the runs", error);
-            drop(record);
+            Ok(())
+        });
+        drop(record);
+        put.inspect_err(|_| {
             // It was made here, and has no run.
             let _ = std::fs::remove_file(path);
-            failed
         })
     }
 
@@ -72,23 +67,24 @@ impl Record {
 
     /// The origins of imported runs, each once. Empty of a record that was measured.
     pub fn origins(&self) -> Result<Vec<Origin>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<Origin>> {
-            let mut query = self.connection.prepare(
-                "SELECT tool, version, file, sha256, overrides FROM origin GROUP BY file, sha256 ORDER BY min(run)",
-            )?;
-            let rows = query.query_map([], |row| {
-                Ok(Origin {
-                    tool: row.get(0)?,
-                    version: row.get(1)?,
-                    file: row.get(2)?,
-                    sha256: row.get(3)?,
-                    overrides: row.get(4)?,
-                })
-            })?;
-            rows.collect()
-        };
-        read().map_err(|e| self.error("read the origins", e))
+        select_origins(&self.connection).map_err(|e| self.error("read the origins", e))
     }
+}
+
+fn select_origins(connection: &Connection) -> rusqlite::Result<Vec<Origin>> {
+    let mut query = connection.prepare(
+        "SELECT tool, version, file, sha256, overrides FROM origin GROUP BY file, sha256 ORDER BY min(run)",
+    )?;
+    let rows = query.query_map([], |row| {
+        Ok(Origin {
+            tool: row.get(0)?,
+            version: row.get(1)?,
+            file: row.get(2)?,
+            sha256: row.get(3)?,
+            overrides: row.get(4)?,
+        })
+    })?;
+    rows.collect()
 }
 
 fn select_tool_series(connection: &Connection, trial: &Trial) -> rusqlite::Result<Option<ToolSeries>> {
@@ -98,6 +94,6 @@ fn select_tool_series(connection: &Connection, trial: &Trial) -> rusqlite::Resul
     )?;
     let mut rows = query.query(params![trial.block, trial.position])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let key = Key { run: row.get(0)?, role: row.get(1)?, direction: row.get(2)? };
-    Ok(Some(ToolSeries { role: parsed(&key.role)?, rows: select_series(connection, &key)? }))
+    let id = ReportId { run: row.get(0)?, role: row.get(1)?, direction: row.get(2)? };
+    Ok(Some(ToolSeries { role: parsed(&id.role)?, rows: select_series(connection, &id)? }))
 }

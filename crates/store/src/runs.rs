@@ -27,12 +27,9 @@ impl Record {
     /// # Errors
     /// As for [`Record::put_run`]; none of them is then in the record.
     pub fn put_runs(&mut self, runs: &[RunRecord]) -> Result<(), StoreError> {
-        let put = |connection: &mut Connection| -> rusqlite::Result<()> {
-            let transaction = connection.transaction()?;
-            runs.iter().try_for_each(|run| insert(&transaction, run).map(drop))?;
-            transaction.commit()
-        };
-        put(&mut self.connection).map_err(|e| StoreError::from_sqlite(&self.path, "store a run", e))
+        self.commit("store a run", |transaction| {
+            runs.iter().try_for_each(|run| insert(transaction, run).map(drop))
+        })
     }
 
     /// Every run in the order of measuring, with its figures and warnings but without its host reports.
@@ -272,24 +269,24 @@ fn select_host_reports(connection: &Connection, trial: &Trial) -> rusqlite::Resu
     let mut rows = query.query(params![trial.block, trial.position])?;
     let mut host_reports = Vec::new();
     while let Some(row) = rows.next()? {
-        let key = Key { run: row.get(0)?, role: row.get(1)?, direction: row.get(3)? };
+        let id = ReportId { run: row.get(0)?, role: row.get(1)?, direction: row.get(3)? };
         let mut report: HostReport = from_json(&row.get::<_, String>(2)?)?;
-        report.delays = select_delays(connection, &key)?;
-        report.series = select_series(connection, &key)?;
-        report.slices = select_slices(connection, &key)?;
+        report.delays = select_delays(connection, &id)?;
+        report.series = select_series(connection, &id)?;
+        report.slices = select_slices(connection, &id)?;
         host_reports.push(report);
     }
     Ok(host_reports)
 }
 
 /// The run and host report of the delays and series.
-pub(crate) struct Key {
+pub(crate) struct ReportId {
     pub run: i64,
     pub role: String,
     pub direction: String,
 }
 
-impl Key {
+impl ReportId {
     fn rows<T>(
         &self,
         connection: &Connection,
@@ -303,9 +300,9 @@ impl Key {
     }
 }
 
-fn select_delays(connection: &Connection, key: &Key) -> rusqlite::Result<Option<Delays>> {
+fn select_delays(connection: &Connection, id: &ReportId) -> rusqlite::Result<Option<Delays>> {
     let select = "SELECT mean_ns, jitter_ns, jitter_rfc3550_ns, buckets FROM delays";
-    let delays = key.rows(connection, select, |row| {
+    let delays = id.rows(connection, select, |row| {
         Ok(Delays {
             mean_ns: row.get(0)?,
             jitter_ns: row.get(1)?,
@@ -316,8 +313,8 @@ fn select_delays(connection: &Connection, key: &Key) -> rusqlite::Result<Option<
     Ok(delays.into_iter().next())
 }
 
-pub(crate) fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<IntervalRow>> {
-    key.rows(connection, "SELECT start_ns, messages, bytes, delay_mean_ns FROM series", |row| {
+pub(crate) fn select_series(connection: &Connection, id: &ReportId) -> rusqlite::Result<Vec<IntervalRow>> {
+    id.rows(connection, "SELECT start_ns, messages, bytes, delay_mean_ns FROM series", |row| {
         let count = |place: usize| count(row, place);
         Ok(IntervalRow {
             start_ns: count(0)?,
@@ -355,9 +352,9 @@ fn select_all_series(connection: &Connection) -> rusqlite::Result<BTreeMap<(u32,
     Ok(all)
 }
 
-fn select_slices(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Slice>> {
+fn select_slices(connection: &Connection, id: &ReportId) -> rusqlite::Result<Vec<Slice>> {
     let select = "SELECT round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns, waited_ns FROM slice";
-    key.rows(connection, select, |row| {
+    id.rows(connection, select, |row| {
         let count = |place: usize| count(row, place);
         let known = |place: usize| known(row, place);
         Ok(Slice {

@@ -19,7 +19,6 @@ pub(crate) struct Ended {
     /// Its verdict.
     pub verdict: Verdict,
     /// The range of a claim.
-    #[allow(dead_code, reason = "families have ranges")]
     pub claimed_interval: Option<Interval>,
     /// Its pairs.
     pub paired: Result<Paired, String>,

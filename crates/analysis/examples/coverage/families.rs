@@ -176,7 +176,6 @@ impl Ranges {
 }
 
 /// Prints all families.
-#[allow(dead_code, reason = "tests simulate and do not print")]
 pub(crate) fn print(count: usize) {
     println!("\nFamilies of comparisons, {} to {} blocks, margin {} %.", RULE.min, RULE.max, 100.0 * MARGIN);
     println!(
@@ -202,13 +201,11 @@ pub(crate) fn print(count: usize) {
 }
 
 /// How many campaigns are simulated: fewer of large families.
-#[allow(dead_code, reason = "tests simulate and do not print")]
 fn campaigns(count: usize, family: &Comparisons) -> usize {
     (count * 20 / family.effects.len()).clamp(50, count)
 }
 
 /// Prints how often the ranges of claims miss.
-#[allow(dead_code, reason = "tests simulate and do not print")]
 pub(crate) fn print_ranges(count: usize) {
     println!(
         "\nRanges of claims: per cent of a report's ranges that miss the true difference, on average (at most 5)."

@@ -1,7 +1,6 @@
 //! Prints how often intervals of interleaved trials cover, by campaigns of recorded trials.
 
 use crate::campaign::{Outcome, Rule};
-use crate::mean_blocks;
 use crate::recorded::{RECORDINGS, Recorded};
 use stacklab_analysis::Paired;
 use stacklab_model::Scale;
@@ -106,6 +105,12 @@ fn line(count: usize, recorded: &Recorded, place: u128, study: (&str, Rule, f64)
         mean_blocks(&apart)
     );
     std::iter::once(same).chain(apart).collect()
+}
+
+/// Mean number of blocks of these campaigns.
+fn mean_blocks(outcomes: &[Outcome]) -> f64 {
+    let sum = |of: fn(&Outcome) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
+    sum(|outcome| outcome.blocks) / sum(|outcome| outcome.campaigns)
 }
 
 /// Prints mean, least and most of all lines.

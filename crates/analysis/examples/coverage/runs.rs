@@ -91,7 +91,6 @@ impl Simulation {
     }
 
     /// A figure between 0 and 1.
-    #[allow(dead_code, reason = "for tests")]
     pub(crate) fn uniform(&mut self) -> f64 {
         self.generator.random()
     }

@@ -2,7 +2,8 @@
 //!
 //! On the ratio scale a distance is a logarithm: swapping the arms changes only its sign.
 
-use stacklab_model::{Interval, Scale};
+use crate::statistics::Student;
+use stacklab_model::{Effect, Interval, Scale};
 
 /// Converts a distance to the printed scale; the result stays finite, because extreme figures can overflow.
 pub(crate) fn back(scale: Scale, distance: f64) -> f64 {
@@ -27,9 +28,19 @@ pub(crate) fn interval_back(scale: Scale, interval: Interval) -> Interval {
 
 /// The distances that count as none.
 pub(crate) fn margin_distance(scale: Scale, of: f64) -> Interval {
-    let margin = Interval::of_margin(scale, of);
-    match scale {
-        Scale::Ratio => Interval { low: margin.low.ln(), high: margin.high.ln() },
-        Scale::Difference => margin,
+    let Interval { low, high } = Interval::of_margin(scale, of);
+    Interval { low: to_distance(scale, low), high: to_distance(scale, high) }
+}
+
+/// The effect of a distance.
+pub(crate) fn effect_of(scale: Scale, pairs: usize, distance: &Student) -> Effect {
+    Effect {
+        scale,
+        pairs,
+        estimate: back(scale, distance.estimate),
+        error: distance.error,
+        degrees_of_freedom: distance.degrees_of_freedom,
+        interval90: interval_back(scale, distance.interval(0.90)),
+        interval95: interval_back(scale, distance.interval(0.95)),
     }
 }

@@ -3,7 +3,7 @@
 use crate::comparison::distance::margin_distance;
 use crate::comparison::paired::Paired;
 use crate::runs::Runs;
-use crate::statistics::{e_value, e_value_inside, equivalence_of, two_sided};
+use crate::statistics::{e_value, e_value_inside};
 use stacklab_model::{Better, Effect, Length, Metric, Question, RunRecord, Scale, Tests, Verdict};
 
 /// With fewer pairs, figures that are all alike prove nothing.
@@ -66,8 +66,8 @@ pub(crate) fn tests(paired: &Paired, margin: f64) -> Tests {
     let rare = paired.scale() == Scale::Difference
         && (2 * paired.nonzero() < paired.pairs() || paired.nonzero() < LEAST_ALIKE);
     Tests {
-        p: if alike { 1.0 } else { two_sided(moments.mean, moments.error(), (moments.n - 1) as f64) },
-        equivalence_p: if alike || rare { 1.0 } else { equivalence_of(moments, &margin).p },
+        p: if alike { 1.0 } else { moments.student().p() },
+        equivalence_p: if alike || rare { 1.0 } else { moments.student().equivalence_p(&margin) },
         e: e_value(moments, 0.0),
         equivalence_e: if rare { 0.0 } else { e_value_inside(moments, margin.low, margin.high) },
         adjusted_p: None,

@@ -30,31 +30,22 @@ pub(crate) fn range_level(claims: usize, family: usize) -> f64 {
 
 /// Settles comparisons for good whose e-values are claimed now. Gives the numbers of those that are newly settled.
 pub fn settle(settled: &mut [Option<Verdict>], questions: &[Question], evidence: &[Evidence]) -> Vec<usize> {
-    let e = |number: usize, is_own: fn(&Verdict) -> bool, own: fn(&Evidence) -> Option<f64>| match &settled
-        [number]
-    {
-        Some(verdict) if is_own(verdict) => f64::INFINITY,
-        Some(_) => 0.0,
-        None => own(&evidence[number]).unwrap_or(0.0),
+    let e = |claim: Claim, own: fn(&Tests) -> f64| {
+        let of = |(found, settled): (&Evidence, &Option<Verdict>)| match settled {
+            Some(verdict) if claim_of(verdict) == Some(claim) => f64::INFINITY,
+            Some(_) => 0.0,
+            None => found.tests.as_ref().map_or(0.0, own),
+        };
+        let all: Vec<f64> = evidence.iter().zip(settled.iter()).map(of).collect();
+        e_benjamini_hochberg(&all, RUNNING)
     };
-    let all = 0..questions.len();
-    let different: Vec<f64> =
-        all.clone().map(|number| e(number, is_better, |found| Some(found.tests.as_ref()?.e))).collect();
-    let equivalent: Vec<f64> = all
-        .clone()
-        .map(|number| e(number, is_equivalent, |found| Some(found.tests.as_ref()?.equivalence_e)))
-        .collect();
-    let different = e_benjamini_hochberg(&different, RUNNING);
-    let equivalent = e_benjamini_hochberg(&equivalent, RUNNING);
+    let different = e(Claim::Different, |tests| tests.e);
+    let equivalent = e(Claim::Equivalent, |tests| tests.equivalence_e);
     let mut newly = Vec::new();
-    for number in all {
-        if settled[number].is_some() {
-            continue;
-        }
-        settled[number] = claim(&questions[number], &evidence[number], different[number], equivalent[number]);
-        if settled[number].is_some() {
-            newly.push(number);
-        }
+    for (number, settled) in settled.iter_mut().enumerate().filter(|(_, settled)| settled.is_none()) {
+        let claim = claimed(different[number], equivalent[number]);
+        *settled = claim.and_then(|claim| verdict(&questions[number], &evidence[number], claim));
+        newly.extend(settled.is_some().then_some(number));
     }
     newly
 }
@@ -76,37 +67,29 @@ pub fn conclude(
     evidence: &mut [Evidence],
     has_ended: bool,
 ) -> Vec<Conclusion> {
-    let open = |number: usize| settled.get(number).is_none_or(Option::is_none);
-    let p = |number: usize, is_own: fn(&Verdict) -> bool, own: f64| match settled
-        .get(number)
-        .and_then(Option::as_ref)
-    {
-        Some(verdict) if is_own(verdict) => 0.0,
-        Some(_) => 1.0,
-        None => own,
+    let known = |number: usize| settled.get(number).and_then(Option::as_ref);
+    let adjusted = |claim: Claim, own: fn(&Tests) -> f64| {
+        let of = |(number, found): (usize, &Evidence)| match known(number) {
+            Some(verdict) if claim_of(verdict) == Some(claim) => 0.0,
+            Some(_) => 1.0,
+            None => found.tests.as_ref().map_or(1.0, own),
+        };
+        benjamini_hochberg(&evidence.iter().enumerate().map(of).collect::<Vec<f64>>())
     };
-    let plain: Vec<[f64; 2]> = evidence
-        .iter()
-        .enumerate()
-        .map(|(number, found)| {
-            let own = found.tests.as_ref().map_or([1.0; 2], |tests| [tests.p, tests.equivalence_p]);
-            [p(number, is_better, own[0]), p(number, is_equivalent, own[1])]
-        })
-        .collect();
-    let [different, equivalent] =
-        [0, 1].map(|which| benjamini_hochberg(&plain.iter().map(|p| p[which]).collect::<Vec<f64>>()));
+    let different = adjusted(Claim::Different, |tests| tests.p);
+    let equivalent = adjusted(Claim::Equivalent, |tests| tests.equivalence_p);
     let mut verdicts = Vec::new();
     for (number, found) in evidence.iter_mut().enumerate() {
-        let adjusted = [different[number], equivalent[number]];
+        let [different, equivalent] = [different[number], equivalent[number]];
         if let Some(tests) = found.tests.as_mut().filter(|_| has_ended) {
-            (tests.adjusted_p, tests.adjusted_equivalence_p) = (Some(adjusted[0]), Some(adjusted[1]));
+            (tests.adjusted_p, tests.adjusted_equivalence_p) = (Some(different), Some(equivalent));
         }
-        let known = settled.get(number).cloned().flatten();
         let at_the_end = || {
-            let [different, equivalent] = adjusted.map(|p| has_ended && open(number) && p <= ENDED);
-            claim(&questions[number], found, different, equivalent)
+            let claim = claimed(different <= ENDED, equivalent <= ENDED).filter(|_| has_ended)?;
+            verdict(&questions[number], found, claim)
         };
-        verdicts.push(known.or_else(at_the_end).unwrap_or_else(|| found.verdict.clone()));
+        let verdict = known(number).cloned().or_else(at_the_end);
+        verdicts.push(verdict.unwrap_or_else(|| found.verdict.clone()));
     }
     let claimed_intervals = claimed_intervals(&verdicts, settled, evidence);
     let all = verdicts.into_iter().zip(claimed_intervals);
@@ -122,14 +105,9 @@ fn claimed_intervals(
     settled: &[Option<Verdict>],
     evidence: &[Evidence],
 ) -> Vec<Option<Interval>> {
-    let count = |is_of: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is_of(verdict)).count();
-    let (different, equivalent) = (count(is_better), count(is_equivalent));
     let of = |(number, found): (usize, &Evidence)| {
-        let claims = match &verdicts[number] {
-            Verdict::Better(_) => different,
-            Verdict::Equivalent => equivalent,
-            _ => return None,
-        };
+        let claim = claim_of(&verdicts[number])?;
+        let claims = verdicts.iter().filter(|verdict| claim_of(verdict) == Some(claim)).count();
         let level = range_level(claims, verdicts.len());
         let paired = found.paired.as_ref().ok()?;
         let interval = match settled.get(number).and_then(Option::as_ref) {
@@ -164,30 +142,38 @@ pub fn claims(pairs: &[Option<&Paired>], margin: f64, is_planned: bool) -> Vec<O
         false => [of(0.0, |tests| tests.e), of(0.0, |tests| tests.equivalence_e)]
             .map(|e| e_benjamini_hochberg(&e, RUNNING)),
     };
-    let claim = |(different, equivalent)| match (different, equivalent) {
-        (true, _) => Some(Claim::Different),
-        (false, true) => Some(Claim::Equivalent),
-        (false, false) => None,
-    };
-    different.into_iter().zip(equivalent).map(claim).collect()
+    different
+        .into_iter()
+        .zip(equivalent)
+        .map(|(different, equivalent)| claimed(different, equivalent))
+        .collect()
 }
 
-/// What is claimed of a comparison. A difference that is sure is said, also where it is inside the margin.
-fn claim(question: &Question, found: &Evidence, different: bool, equivalent: bool) -> Option<Verdict> {
-    let paired = found.paired.as_ref().ok().filter(|_| found.tests.is_some())?;
+/// What is claimed. A difference that is sure is said, also where it is inside the margin.
+fn claimed(different: bool, equivalent: bool) -> Option<Claim> {
     match (different, equivalent) {
-        (true, _) => Some(better(question, &paired.effect())),
-        (false, true) => Some(Verdict::Equivalent),
+        (true, _) => Some(Claim::Different),
+        (false, true) => Some(Claim::Equivalent),
         (false, false) => None,
     }
 }
 
-fn is_better(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Better(_))
+/// The verdict of a claim; `None` without tests.
+fn verdict(question: &Question, found: &Evidence, claim: Claim) -> Option<Verdict> {
+    let paired = found.paired.as_ref().ok().filter(|_| found.tests.is_some())?;
+    Some(match claim {
+        Claim::Different => better(question, &paired.effect()),
+        Claim::Equivalent => Verdict::Equivalent,
+    })
 }
 
-fn is_equivalent(verdict: &Verdict) -> bool {
-    *verdict == Verdict::Equivalent
+/// The claim of a verdict.
+fn claim_of(verdict: &Verdict) -> Option<Claim> {
+    match verdict {
+        Verdict::Better(_) => Some(Claim::Different),
+        Verdict::Equivalent => Some(Claim::Equivalent),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

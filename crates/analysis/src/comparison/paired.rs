@@ -1,9 +1,8 @@
 //! Two arms compared within blocks.
 
-use crate::comparison::distance::{back, interval_back};
+use crate::comparison::distance::{back, effect_of, interval_back};
 use crate::runs::{Runs, figure};
-use crate::statistics::confidence_sequence;
-use crate::statistics::moments::{Moments, mean};
+use crate::statistics::{Moments, confidence_sequence, mean};
 use stacklab_model::{Effect, Interval, Metric, Question, RunRecord, Scale};
 use std::collections::BTreeMap;
 
@@ -142,15 +141,7 @@ impl Paired {
 
     /// The estimate with its interval.
     pub fn effect(&self) -> Effect {
-        Effect {
-            scale: self.scale,
-            pairs: self.distances.len(),
-            estimate: self.estimate(),
-            error: self.moments.error(),
-            degrees_of_freedom: (self.moments.n - 1) as f64,
-            interval90: self.interval(0.90),
-            interval95: self.interval(0.95),
-        }
+        effect_of(self.scale, self.distances.len(), &self.moments.student())
     }
 }
 

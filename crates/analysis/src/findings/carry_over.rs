@@ -1,8 +1,7 @@
 //! Carry-over: whether a slice behind a slice of the same arm differs from one behind the other arm's.
 
-use crate::comparison::paired::Paired;
-use crate::findings::same_arm::p;
-use crate::statistics::moments::Moments;
+use crate::findings::same_arm::check;
+use crate::statistics::Moments;
 use stacklab_model::{Metric, Probe, Role, RunRecord, SELF_ARMS, SameArm, Scale, Slice, Transport, Trial};
 use std::collections::BTreeMap;
 
@@ -27,11 +26,8 @@ pub(super) fn carry_over(runs: &[RunRecord]) -> Vec<SameArm> {
             }
         }
     }
-    let found = |((metric, transport), pairs): ((Metric, Transport), Vec<(f64, f64)>)| {
-        let paired = Paired::of(Scale::Ratio, &pairs).ok()?;
-        Some(SameArm { metric, transport, effect: paired.effect(), p: p(&paired) })
-    };
-    pairs.into_iter().filter_map(found).collect()
+    let checks = pairs.into_iter();
+    checks.filter_map(|((metric, transport), pairs)| check(metric, transport, Scale::Ratio, &pairs)).collect()
 }
 
 /// The ratio of own to other over the rounds of a trial, by their trimmed mean.

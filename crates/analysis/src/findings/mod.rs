@@ -13,12 +13,12 @@ use crate::findings::campaign::Campaign;
 use crate::findings::carry_over::carry_over;
 use crate::findings::overall::overall;
 use crate::findings::same_arm::{arm_order, same_arm};
+use crate::rate_limit::RateLimit;
 use crate::records::unpaired::unpaired_sentence;
 use crate::runs::Runs;
-use crate::{airtime, headers};
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, Effect, Explained, Findings, HostFacts, LinkConfig, Metric, Question,
-    RunRecord, RunStatus, StopReason, Topology, Verdict, Warning,
+    CellEstimate, Comparison, Findings, HostFacts, Question, RunRecord, RunStatus, StopReason, Verdict,
+    Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -133,7 +133,11 @@ fn compare(
         question: question.clone(),
         more_blocks: open.and_then(|effect| blocks_to_decide(question, effect, campaign.questions.len())),
         tests: evidence.tests,
-        explained: explained(question, effect.as_ref(), means, campaign),
+        explained: RateLimit::of(campaign.topology, campaign.link_config).explain(
+            question,
+            effect.as_ref(),
+            means,
+        ),
         verdict,
         claimed_interval,
         effect,
@@ -141,28 +145,6 @@ fn compare(
         baseline_estimate,
         candidate_estimate,
         stop_reason,
-    }
-}
-
-/// What headers explain of a difference, or airtime on Wi-Fi.
-fn explained(
-    question: &Question,
-    effect: Option<&Effect>,
-    means: [Option<f64>; 2],
-    campaign: &Campaign,
-) -> Option<Explained> {
-    match campaign.topology {
-        Topology::Wifi(network) => airtime::explain(question, effect, means, network),
-        _ => headers::explain(question, effect, means, campaign.link_config),
-    }
-}
-
-/// The most that a testbed carries of a cell by the model of headers, or of airtime on Wi-Fi, in the metric's unit.
-/// `None` for metrics that it does not limit, on a link without a rate, or for messages that it has not.
-pub fn limit(cell: &Cell, metric: Metric, topology: &Topology, link_config: &LinkConfig) -> Option<f64> {
-    match topology {
-        Topology::Wifi(network) => airtime::limit(cell, metric, network),
-        _ => headers::limit(cell, metric, link_config),
     }
 }
 

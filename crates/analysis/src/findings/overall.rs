@@ -1,7 +1,7 @@
 //! Each difference over all cells in which it was asked: what the first sentence of a report says.
 
-use crate::comparison::distance::{back, interval_back, to_distance};
-use crate::statistics::t_quantile;
+use crate::comparison::distance::{effect_of, to_distance};
+use crate::statistics::Student;
 use stacklab_model::{Comparison, Effect, Factor, Headline, Interval, Verdict};
 use std::collections::BTreeMap;
 
@@ -93,19 +93,8 @@ fn mean(effects: &[&Effect]) -> Effect {
     let shares: f64 = variances().map(|(variance, degrees)| variance.powi(2) / degrees).sum();
     let error = sum.sqrt() / k;
     let degrees_of_freedom = if shares > 0.0 { sum.powi(2) / shares } else { 1.0 };
-    let interval = |share: f64| {
-        let half = if error > 0.0 { t_quantile(share, degrees_of_freedom) * error } else { 0.0 };
-        interval_back(scale, Interval { low: middle - half, high: middle + half })
-    };
-    Effect {
-        scale,
-        pairs: effects.iter().map(|effect| effect.pairs).sum(),
-        estimate: back(scale, middle),
-        error,
-        degrees_of_freedom,
-        interval90: interval(0.95),
-        interval95: interval(0.975),
-    }
+    let distance = Student { estimate: middle, error, degrees_of_freedom };
+    effect_of(scale, effects.iter().map(|effect| effect.pairs).sum(), &distance)
 }
 
 #[cfg(test)]

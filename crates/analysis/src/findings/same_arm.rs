@@ -1,8 +1,9 @@
 //! The A/A check: two arms of one cell, each with its own sockets. They differ by chance alone if the method is sound.
 
+use crate::comparison::distance::{back, to_distance};
 use crate::comparison::paired::Paired;
 use crate::runs::{Runs, figure};
-use crate::statistics::two_sided;
+use crate::statistics::mean;
 use stacklab_model::{
     ArmOrder, Cell, Factor, Metric, Question, RunRecord, SELF_ARMS, SameArm, Scale, Transport,
 };
@@ -31,16 +32,20 @@ pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<SameArm> {
     let of = |((metric, transport), blocks): ((Metric, Transport), Blocks)| {
         let pairs: Vec<(f64, f64)> =
             blocks.values().filter_map(|[one, other]| Some(((*one)?, (*other)?))).collect();
-        let paired = Paired::of(metric.scale(), &pairs).ok()?;
-        Some(SameArm { metric, transport, effect: paired.effect(), p: p(&paired) })
+        check(metric, transport, metric.scale(), &pairs)
     };
     by_block.into_iter().filter_map(of).collect()
 }
 
-/// The two-sided p of no difference.
-pub(super) fn p(paired: &Paired) -> f64 {
-    let moments = paired.moments();
-    two_sided(moments.mean, moments.error(), (moments.n - 1) as f64)
+/// The check of a metric's pairs.
+pub(super) fn check(
+    metric: Metric,
+    transport: Transport,
+    scale: Scale,
+    pairs: &[(f64, f64)],
+) -> Option<SameArm> {
+    let paired = Paired::of(scale, pairs).ok()?;
+    Some(SameArm { metric, transport, effect: paired.effect(), p: paired.moments().student().p() })
 }
 
 /// What the order of two arms of one cell makes, by metric and transport: of the arms of the A/A check, and of replicas
@@ -65,9 +70,8 @@ pub(super) fn arm_order(runs: &[RunRecord], questions: &[Question]) -> Vec<ArmOr
     let of = |((metric, transport), blocks): ((Metric, Transport), Ordered)| {
         let means: Vec<(f64, f64)> =
             blocks.values().filter_map(|pairs| mean_pair(metric.scale(), pairs)).collect();
-        let paired = Paired::of(metric.scale(), &means).ok()?;
-        let pairs = blocks.values().map(Vec::len).sum();
-        Some(ArmOrder { metric, transport, pairs, effect: paired.effect(), p: p(&paired) })
+        let SameArm { effect, p, .. } = check(metric, transport, metric.scale(), &means)?;
+        Some(ArmOrder { metric, transport, pairs: blocks.values().map(Vec::len).sum(), effect, p })
     };
     in_order.into_iter().filter_map(of).collect()
 }
@@ -105,16 +109,12 @@ fn pairs_of_one_cell(runs: &[RunRecord], questions: &[Question]) -> Vec<OneCell>
 /// The mean of pairs, of their logarithms on the ratio scale. Pairs that have no ratio are left out, which favours
 /// neither of two like arms.
 fn mean_pair(scale: Scale, pairs: &[[f64; 2]]) -> Option<(f64, f64)> {
-    let mean = |arm: usize, of: fn(f64) -> f64| {
-        let have_ratio =
-            |pair: &&[f64; 2]| scale == Scale::Difference || pair.iter().all(|figure| *figure > 0.0);
-        let figures: Vec<f64> = pairs.iter().filter(have_ratio).map(|pair| of(pair[arm])).collect();
-        crate::statistics::moments::mean(&figures)
+    let has_ratio = |pair: &&[f64; 2]| scale == Scale::Difference || pair.iter().all(|figure| *figure > 0.0);
+    let of = |arm: usize| {
+        let distances = pairs.iter().filter(has_ratio).map(|pair| to_distance(scale, pair[arm]));
+        Some(back(scale, mean(&distances.collect::<Vec<f64>>())?))
     };
-    match scale {
-        Scale::Ratio => Some((mean(0, f64::ln)?.exp(), mean(1, f64::ln)?.exp())),
-        Scale::Difference => Some((mean(0, |figure| figure)?, mean(1, |figure| figure)?)),
-    }
+    Some((of(0)?, of(1)?))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::comparison::distance::{back, interval_back, margin_distance, to_dista
 use crate::comparison::family::{ENDED, range_level};
 use crate::estimate::estimate;
 use crate::runs::figure;
-use crate::statistics::{Welch, benjamini_hochberg, welch};
+use crate::statistics::{Student, benjamini_hochberg, welch};
 use stacklab_model::{
     Better, Cell, Change, Estimate, Interval, Metric, MetricDiff, Question, RunRecord, Scale, Unit, Unpaired,
 };
@@ -101,21 +101,16 @@ fn fitness(scale: Scale, figures: &[f64], estimate: &Estimate) -> Result<(), Str
 /// The distance of two samples with its interval and tests; the adjusted p are the plain ones until [`judge`] has seen
 /// all.
 fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<Unpaired> {
-    let on_scale = |figures: &[f64]| -> Vec<f64> {
-        match scale {
-            Scale::Ratio => figures.iter().map(|figure| figure.ln()).collect(),
-            Scale::Difference => figures.to_vec(),
-        }
-    };
-    let (a, b) = (on_scale(first), on_scale(second));
-    let found = welch(&a, &b)?;
+    let on_scale =
+        |figures: &[f64]| -> Vec<f64> { figures.iter().map(|figure| to_distance(scale, *figure)).collect() };
+    let found = welch(&on_scale(first), &on_scale(second))?;
     // Events of which neither record has one: there is nothing to be sure of.
     let none = scale == Scale::Difference && first.iter().chain(second).all(|figure| *figure == 0.0);
     let (p, equivalence_p) =
-        (found.p, if none { 1.0 } else { found.equivalence_p(&margin_distance(scale, margin)) });
+        (found.p(), if none { 1.0 } else { found.equivalence_p(&margin_distance(scale, margin)) });
     Some(Unpaired {
         scale,
-        estimate: back(scale, found.difference),
+        estimate: back(scale, found.estimate),
         error: found.error,
         degrees_of_freedom: found.degrees_of_freedom,
         claimed_interval: None,
@@ -198,14 +193,13 @@ fn claim_ranges(figures: &mut [MetricDiff]) {
             _ => continue,
         };
         if let Some(effect) = figure.effect.as_mut() {
-            let welch = Welch {
-                difference: to_distance(effect.scale, effect.estimate),
+            let distance = Student {
+                estimate: to_distance(effect.scale, effect.estimate),
                 error: effect.error,
                 degrees_of_freedom: effect.degrees_of_freedom,
-                p: effect.p,
             };
             let confidence = 1.0 - range_level(claims, family);
-            effect.claimed_interval = Some(interval_back(effect.scale, welch.interval(confidence)));
+            effect.claimed_interval = Some(interval_back(effect.scale, distance.interval(confidence)));
         }
     }
 }

@@ -4,7 +4,7 @@
 //! exceeds 1/a is at most a (Ville's inequality). So it may be computed after each trial, and measuring may stop
 //! because of it.
 
-use crate::statistics::moments::Moments;
+use crate::statistics::Moments;
 use stacklab_model::Interval;
 
 /// Variance of the effect that the alternative expects, in variances of a figure.

@@ -47,7 +47,7 @@ pub fn median_interval(figures: &[f64], confidence: f64) -> Option<MedianInterva
 }
 
 /// The figures in ascending order.
-pub(crate) fn sorted(figures: &[f64]) -> Vec<f64> {
+fn sorted(figures: &[f64]) -> Vec<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted

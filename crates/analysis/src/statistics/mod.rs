@@ -4,23 +4,16 @@
 //! insufficient, and is compared with SciPy (`tests/scipy.rs`, `scripts/scipy-vectors`).
 
 mod cusum;
-mod equivalence;
 mod evidence;
-pub(crate) mod half_width;
-mod mean;
 mod median;
-pub(crate) mod moments;
+mod moments;
 mod multiple;
-mod percentile;
-mod welch;
+mod student;
 
 pub use cusum::{Cusum, Drift};
-pub(crate) use equivalence::equivalence_of;
-pub use equivalence::{Equivalence, equivalence};
 pub use evidence::{confidence_sequence, e_value, e_value_inside};
-pub use mean::{mean_interval, mean_p, quantile as t_quantile, two_sided};
 pub use median::{MedianInterval, median, median_interval};
 pub use moments::Moments;
+pub(crate) use moments::mean;
 pub use multiple::{benjamini_hochberg, e_benjamini_hochberg, holm};
-pub use percentile::{fewest_for, nearest_rank, percentile};
-pub use welch::{Welch, welch};
+pub use student::{Student, half_width_of, t_quantile, welch};

@@ -1,6 +1,6 @@
-//! Mean, spread and Student's t.
+//! Mean and spread.
 
-use crate::statistics::t_quantile;
+use crate::statistics::Student;
 use stacklab_model::Interval;
 
 /// Mean and spread of at least two figures.
@@ -53,10 +53,14 @@ impl Moments {
         self.sd / (self.n as f64).sqrt()
     }
 
-    /// The interval that covers the mean with the given confidence (0.95 is 95 %), for approximately normal figures.
+    /// The mean as an estimate, for approximately normal figures.
+    pub fn student(&self) -> Student {
+        Student { estimate: self.mean, error: self.error(), degrees_of_freedom: (self.n - 1) as f64 }
+    }
+
+    /// The interval that covers the mean with the given confidence (0.95 is 95 %).
     pub(crate) fn interval(&self, confidence: f64) -> Interval {
-        let half = t_quantile(0.5 + confidence / 2.0, (self.n - 1) as f64) * self.error();
-        Interval { low: self.mean - half, high: self.mean + half }
+        self.student().interval(confidence)
     }
 }
 
@@ -71,6 +75,7 @@ pub(crate) fn mean(figures: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::t_quantile;
 
     #[test]
     fn trimmed_mean_has_yuens_interval() {

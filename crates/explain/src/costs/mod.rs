@@ -14,7 +14,7 @@ mod twins;
 
 use crate::costs::lock::Lock;
 use crate::costs::stacks::{Sampled, folded};
-use stacklab_analysis::statistics::{Moments, holm, t_quantile, two_sided};
+use stacklab_analysis::statistics::{Moments, Student, holm, t_quantile};
 use stacklab_model::{Family, Health, Profile, StageCost, StageCosts, StageKind};
 use std::collections::BTreeMap;
 
@@ -312,7 +312,10 @@ impl Arm {
 
 /// Holm's adjustment of each row's p for the number of rows.
 fn adjust(rows: &mut [StageCost], degrees: f64) {
-    let p: Vec<f64> = rows.iter().map(|row| two_sided(row.difference_ns, row.error_ns, degrees)).collect();
+    let p = |row: &StageCost| {
+        Student { estimate: row.difference_ns, error: row.error_ns, degrees_of_freedom: degrees }.p()
+    };
+    let p: Vec<f64> = rows.iter().map(p).collect();
     for (row, p) in rows.iter_mut().zip(holm(&p)) {
         row.adjusted_p = Some(p);
     }

@@ -1,6 +1,6 @@
 //! Selects the cells of a study that represent the two arms of a finding.
 
-use crate::{Arm, Finding, Limit, LimitKind, Systems};
+use crate::{Finding, FindingArm, Limit, LimitKind, Systems};
 use stacklab_model::wifi::Security;
 use stacklab_model::{Cell, Factor, Mechanism, Services, Topology};
 use stacklab_study::Study;
@@ -38,7 +38,7 @@ pub(super) fn parts(
         if needs.is_empty() { what.to_owned() } else { format!("{what}; it needs {}", needs.join("; and ")) }
     };
     let scope = &finding.scope;
-    if matches!(finding.a, Arm::Wpa2(_)) && study.topology == Topology::Link {
+    if matches!(finding.a, FindingArm::Wpa2(_)) && study.topology == Topology::Link {
         return Err("there is no WPA2 on a wire".to_owned());
     }
     if scope.systems == Systems::Compared {
@@ -46,7 +46,7 @@ pub(super) fn parts(
     }
     let built = study.mechanisms();
     let absent = |tunnel: &Option<Mechanism>| tunnel.is_some_and(|tunnel| !built.contains(&tunnel));
-    if let (Arm::Tunnel(a), Arm::Tunnel(b)) = (finding.a, finding.b)
+    if let (FindingArm::Tunnel(a), FindingArm::Tunnel(b)) = (finding.a, finding.b)
         && (absent(&a) || absent(&b))
     {
         return Err(absent_tunnel(if absent(&a) { a } else { b }));
@@ -76,15 +76,19 @@ pub(super) fn parts(
 /// The factor that distinguishes a finding's arms, and its levels.
 fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), String> {
     Ok(match (finding.a, finding.b) {
-        (Arm::Family(a), Arm::Family(b)) => (Factor::Family, [a.to_string(), b.to_string()]),
-        (Arm::Transport(a), Arm::Transport(b)) => (Factor::Transport, [a.to_string(), b.to_string()]),
-        (Arm::Tunnel(Some(a)), Arm::Tunnel(Some(b))) => (Factor::Mechanism, [a.to_string(), b.to_string()]),
-        (Arm::Size(a), Arm::Size(b)) => (Factor::Size, [a.to_string(), b.to_string()]),
-        (Arm::Wpa2(a), Arm::Wpa2(b)) => {
+        (FindingArm::Family(a), FindingArm::Family(b)) => (Factor::Family, [a.to_string(), b.to_string()]),
+        (FindingArm::Transport(a), FindingArm::Transport(b)) => {
+            (Factor::Transport, [a.to_string(), b.to_string()])
+        }
+        (FindingArm::Tunnel(Some(a)), FindingArm::Tunnel(Some(b))) => {
+            (Factor::Mechanism, [a.to_string(), b.to_string()])
+        }
+        (FindingArm::Size(a), FindingArm::Size(b)) => (Factor::Size, [a.to_string(), b.to_string()]),
+        (FindingArm::Wpa2(a), FindingArm::Wpa2(b)) => {
             let level = |secure| if secure { Security::Wpa2 } else { Security::Open };
             (Factor::WifiSecurity, [a, b].map(|secure| level(secure).to_string()))
         }
-        (Arm::Buffers { larger }, _) => {
+        (FindingArm::Buffers { larger }, _) => {
             let (factor, [low, high]) =
                 extremes(&[Factor::ReceiveBuffer, Factor::SendBuffer], study).ok_or_else(|| {
                     "the preset leaves the socket buffers to the kernel, which adapts their sizes; to vary them: --set \
@@ -93,7 +97,7 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
                 })?;
             (factor, if larger { [high, low] } else { [low, high] })
         }
-        (Arm::Mtu { smaller }, _) => {
+        (FindingArm::Mtu { smaller }, _) => {
             let (factor, [low, high]) = extremes(&[Factor::Mtu], study).ok_or_else(|| {
                 "the preset has one MTU: each message has a separate packet, so that a smaller MTU would \
                  change nothing but those that no longer fit; to vary it: --set 'factors.mtu=[1280, 1500]' --set \
@@ -102,7 +106,7 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
             })?;
             (factor, if smaller { [low, high] } else { [high, low] })
         }
-        (Arm::ClientServer(server), _) => {
+        (FindingArm::ClientServer(server), _) => {
             let level = |has: bool| {
                 let cell = study.cells.iter().find(|cell| Services::of(cell).is_empty() != has)?;
                 Some(cell.level(Factor::Services))

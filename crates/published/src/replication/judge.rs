@@ -2,7 +2,7 @@
 
 use crate::replication::arms::{ComparedCells, parts};
 use crate::replication::published::{PublishedPair, published_pairs};
-use crate::replication::verdict::{Claim, Outcome, PartData, judge_parts};
+use crate::replication::verdict::{FindingOutcome, PartData, Stated, judge_parts};
 use crate::{Finding, Reference, Scope, Sizes, Systems};
 use serde::Serialize;
 use stacklab_analysis::{Paired, Runs};
@@ -16,7 +16,7 @@ pub(crate) struct JudgedPart {
     /// Label of the part; empty if there is only one part.
     pub part: String,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: FindingOutcome,
     /// Arm a against arm b: `None` with fewer than two blocks.
     pub effect: Option<Effect>,
     /// The equivalence margin: a ratio's distance from 1, or a difference in the metric's unit.
@@ -39,7 +39,7 @@ pub(crate) struct Judged {
     /// The metric.
     pub metric: Metric,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: FindingOutcome,
     /// Why there is no answer, or how several parts were combined into one answer.
     pub because: String,
     /// What was judged instead of the study's subject; empty if nothing was replaced.
@@ -57,11 +57,11 @@ pub(super) fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Ru
         None => parts(finding, &own.limits, study),
     };
     let (outcome, because, judged, instead) = match cells {
-        Err(reason) => (Outcome::CannotTell, reason, Vec::new(), String::new()),
+        Err(reason) => (FindingOutcome::CannotTell, reason, Vec::new(), String::new()),
         Ok(parts) => {
             let data: Vec<_> = parts.iter().map(|part| part_data(finding, part, study, runs)).collect();
-            let claim = Claim { direction: finding.direction, most: finding.scope.sizes == Sizes::Most };
-            let verdict = judge_parts(claim, &data);
+            let stated = Stated { direction: finding.direction, most: finding.scope.sizes == Sizes::Most };
+            let verdict = judge_parts(stated, &data);
             let judged =
                 parts.iter().zip(data.iter().zip(verdict.parts)).map(|(part, (data, (outcome, because)))| {
                     JudgedPart {
@@ -79,7 +79,7 @@ pub(super) fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Ru
         id: finding.id.clone(),
         location: finding.location.clone(),
         statement: finding.statement.clone(),
-        scope: finding.scope_text.clone(),
+        scope: finding.scope.text.clone(),
         metric: finding.metric,
         outcome,
         because,
@@ -95,7 +95,8 @@ fn contradicting<'a>(finding: &Finding, all: &'a [Finding]) -> Option<&'a Findin
     let Systems::Named(system) = &finding.scope.systems else { return None };
     all.iter().find(|other| {
         let Systems::Named(another) = &other.scope.systems else { return false };
-        let scope = Scope { systems: finding.scope.systems.clone(), ..other.scope.clone() };
+        let Scope { text, systems, .. } = finding.scope.clone();
+        let scope = Scope { text, systems, ..other.scope.clone() };
         another != system
             && other.source == finding.source
             && other.metric == finding.metric
@@ -106,15 +107,9 @@ fn contradicting<'a>(finding: &Finding, all: &'a [Finding]) -> Option<&'a Findin
 
 /// Whether two findings state different directions of the same arms.
 fn states_otherwise(finding: &Finding, other: &Finding) -> bool {
-    use crate::FindingDirection::{Equal, Higher, Lower};
-    let mirrored = match other.direction {
-        Higher => Lower,
-        Lower => Higher,
-        Equal => Equal,
-    };
     match ((other.a, other.b) == (finding.a, finding.b), (other.b, other.a) == (finding.a, finding.b)) {
         (true, _) => other.direction != finding.direction,
-        (_, true) => mirrored != finding.direction,
+        (_, true) => other.direction.mirrored() != finding.direction,
         _ => false,
     }
 }

@@ -6,11 +6,10 @@
 //! * `fragments`: messages that do not fit a packet
 //! * `published`: the published figures for the same arms
 //! * `precision`: how many runs the study's precision took
-//! * `text`, `json`: the output formats
+//! * `text`: the output as text
 
 mod arms;
 mod fragments;
-pub mod json;
 mod judge;
 mod precision;
 mod published;
@@ -28,6 +27,7 @@ use stacklab_analysis::Runs;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::imported::ImportedStudy;
 use stacklab_campaign::sources::StudySource;
+use stacklab_report::versioned_json;
 use stacklab_store::Record;
 
 /// The results of a record for a published study.
@@ -55,8 +55,17 @@ pub struct Replication {
     /// Number of runs that the study's precision took, if it states one.
     pub(crate) precision: Option<Precision>,
     /// Parts of the study that are not replicated here.
-    #[serde(skip)]
     pub(crate) limits: Vec<Limit>,
+}
+
+/// Format version (the field `format`): raised when a field is removed or changes its meaning.
+const FORMAT_VERSION: u32 = 2;
+
+impl Replication {
+    /// Pretty-printed JSON, with one newline at the end.
+    pub fn json(&self) -> String {
+        versioned_json(FORMAT_VERSION, self)
+    }
 }
 
 /// Tests every finding of a study on a record.

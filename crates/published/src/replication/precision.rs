@@ -5,8 +5,7 @@ use crate::{PublishedFigure, StudyName};
 use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
 use stacklab_campaign::schedule::Schedule;
-use stacklab_model::StopReason;
-use stacklab_model::{Cell, Family, Metric, RunRecord, Services, SizeOf, Transport};
+use stacklab_model::{Cell, Family, Metric, RunRecord, Services, SizeOf, StopReason, Transport};
 use stacklab_study::{Plan, Study};
 use std::collections::BTreeMap;
 
@@ -65,7 +64,7 @@ pub(super) fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[Run
 const PACKETS: f64 = 1e6;
 
 /// How many runs the study's precision took.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Precision {
     /// Runs of each cell in the study.
     pub published_runs: u32,
@@ -119,18 +118,7 @@ pub(super) fn precision(
     let published_runs = study.runs?;
     let metric = Metric::Throughput;
     let runs = Runs::new(records);
-    let mut found = Precision {
-        published_runs,
-        cells: 0,
-        reached: 0,
-        runs: 0,
-        minutes: 0.0,
-        most_runs: 0,
-        fixed_runs: 0,
-        fixed_minutes: 0.0,
-        fixed_minutes_of_a_million_packets: 0.0,
-        each: Vec::new(),
-    };
+    let mut found = Precision { published_runs, ..Precision::default() };
     let spread =
         |figure: &&PublishedFigure| figure.metric == "throughput-sd" && figure.topology == "peer-to-peer";
     for figure in figures.iter().filter(spread) {

@@ -1,6 +1,6 @@
 //! Published figures for the arms of a finding.
 
-use crate::{Arm, Finding, PublishedFigure, Sizes, Systems};
+use crate::{Finding, FindingArm, PublishedFigure, Sizes, Systems};
 use serde::Serialize;
 use stacklab_model::{Mechanism, Metric};
 
@@ -48,15 +48,18 @@ pub fn name(metric: Metric) -> &'static str {
 }
 
 /// Whether a figure belongs to an arm.
-fn is(figure: &PublishedFigure, arm: Arm) -> bool {
+fn is(figure: &PublishedFigure, arm: FindingArm) -> bool {
     match arm {
-        Arm::Family(family) => figure.ip == family.name(),
-        Arm::Transport(transport) => figure.transport == transport.name(),
-        Arm::Size(size) => figure.size == size.to_string(),
-        Arm::Tunnel(Some(tunnel)) => figure.mechanism == mechanism(tunnel),
-        Arm::ClientServer(true) => figure.topology == "client-server",
-        Arm::ClientServer(false) => figure.topology == "peer-to-peer",
-        Arm::Tunnel(None) | Arm::Buffers { .. } | Arm::Mtu { .. } | Arm::Wpa2(_) => false,
+        FindingArm::Family(family) => figure.ip == family.name(),
+        FindingArm::Transport(transport) => figure.transport == transport.name(),
+        FindingArm::Size(size) => figure.size == size.to_string(),
+        FindingArm::Tunnel(Some(tunnel)) => figure.mechanism == mechanism(tunnel),
+        FindingArm::ClientServer(true) => figure.topology == "client-server",
+        FindingArm::ClientServer(false) => figure.topology == "peer-to-peer",
+        FindingArm::Tunnel(None)
+        | FindingArm::Buffers { .. }
+        | FindingArm::Mtu { .. }
+        | FindingArm::Wpa2(_) => false,
     }
 }
 
@@ -65,25 +68,25 @@ fn mechanism(tunnel: Mechanism) -> &'static str {
 }
 
 /// Whether two figures share everything except the arms' factor. Systems differ with the topology.
-fn alike(a: &PublishedFigure, b: &PublishedFigure, arm: Arm) -> bool {
+fn alike(a: &PublishedFigure, b: &PublishedFigure, arm: FindingArm) -> bool {
     let free = |is_free: bool, same: bool| is_free || same;
-    let topology = matches!(arm, Arm::ClientServer(_));
+    let topology = matches!(arm, FindingArm::ClientServer(_));
     free(topology, a.os == b.os && a.topology == b.topology)
-        && free(matches!(arm, Arm::Family(_)), a.ip == b.ip)
-        && free(matches!(arm, Arm::Transport(_)), a.transport == b.transport)
-        && free(matches!(arm, Arm::Size(_)), a.size == b.size)
-        && free(matches!(arm, Arm::Tunnel(_)), a.mechanism == b.mechanism)
+        && free(matches!(arm, FindingArm::Family(_)), a.ip == b.ip)
+        && free(matches!(arm, FindingArm::Transport(_)), a.transport == b.transport)
+        && free(matches!(arm, FindingArm::Size(_)), a.size == b.size)
+        && free(matches!(arm, FindingArm::Tunnel(_)), a.mechanism == b.mechanism)
         // Both figures are from one location, except for arms with separate locations.
-        && free(matches!(arm, Arm::Size(_) | Arm::Transport(_) | Arm::Tunnel(_)), a.location == b.location)
+        && free(matches!(arm, FindingArm::Size(_) | FindingArm::Transport(_) | FindingArm::Tunnel(_)), a.location == b.location)
 }
 
 /// Whether a figure meets the finding's conditions, as far as the figure states them.
 fn meant(figure: &PublishedFigure, finding: &Finding) -> bool {
     let scope = &finding.scope;
-    let transport = matches!(finding.a, Arm::Transport(_))
+    let transport = matches!(finding.a, FindingArm::Transport(_))
         || scope.transports.is_empty()
         || scope.transports.iter().any(|transport| transport.name() == figure.transport);
-    let size = matches!(finding.a, Arm::Size(_))
+    let size = matches!(finding.a, FindingArm::Size(_))
         || match figure.size.parse() {
             Ok(size) => scope.sizes.contains(size),
             Err(_) => !matches!(scope.sizes, Sizes::Only(_)),
@@ -99,15 +102,15 @@ fn meant(figure: &PublishedFigure, finding: &Finding) -> bool {
     transport && size && tunnel && system
 }
 
-fn what(figure: &PublishedFigure, arm: Arm) -> String {
+fn what(figure: &PublishedFigure, arm: FindingArm) -> String {
     let mut words = vec![figure.location.clone(), figure.os.clone()];
-    if !matches!(arm, Arm::Transport(_)) {
+    if !matches!(arm, FindingArm::Transport(_)) {
         words.push(figure.transport.clone());
     }
-    if !matches!(arm, Arm::Family(_)) {
+    if !matches!(arm, FindingArm::Family(_)) {
         words.push(figure.ip.clone());
     }
-    if !matches!(arm, Arm::Size(_)) {
+    if !matches!(arm, FindingArm::Size(_)) {
         words.push(match figure.size.as_str() {
             "all" => "mean over sizes".to_owned(),
             size if size.parse::<u32>().is_ok() => format!("{size} B"),

@@ -12,71 +12,62 @@
 mod tests;
 
 use crate::FindingDirection;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use stacklab_analysis::Paired;
 use stacklab_model::{Effect, Interval, Scale};
 
 /// Level of each one-sided test.
 const LEVEL: f64 = 0.05;
 
-/// The outcome of a finding or of a part of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) enum Outcome {
+/// The verdict on a finding or on a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FindingOutcome {
     /// The direction is that of the study; or the arms are the same within the margin, if the study states that.
-    #[serde(rename = "holds")]
     Holds,
     /// The direction is that of the study, and the difference is inside the margin.
-    #[serde(rename = "holds, negligible")]
     HoldsNegligible,
     /// The direction is the opposite one.
-    #[serde(rename = "the other way")]
     OtherWay,
     /// The difference is larger than the margin where the study states none, or larger than the study's limit.
-    #[serde(rename = "larger than stated")]
     TooLarge,
     /// The difference is inside the margin, and may have either direction.
-    #[serde(rename = "no larger than the margin, direction open")]
     DirectionOpen,
     /// The intervals are too wide, or there are no runs.
-    #[serde(rename = "cannot tell")]
     CannotTell,
 }
 
-impl Outcome {
-    /// Every outcome.
-    const ALL: [Outcome; 6] = [
-        Outcome::Holds,
-        Outcome::HoldsNegligible,
-        Outcome::OtherWay,
-        Outcome::TooLarge,
-        Outcome::DirectionOpen,
-        Outcome::CannotTell,
-    ];
+use FindingOutcome::{CannotTell, DirectionOpen, Holds, HoldsNegligible, OtherWay, TooLarge};
+
+impl FindingOutcome {
+    const ALL: [Self; 6] = [Holds, HoldsNegligible, OtherWay, TooLarge, DirectionOpen, CannotTell];
 
     /// The printed name.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Outcome::Holds => "holds",
-            Outcome::HoldsNegligible => "holds, negligible",
-            Outcome::OtherWay => "the other way",
-            Outcome::TooLarge => "larger than stated",
-            Outcome::DirectionOpen => "no larger than the margin, direction open",
-            Outcome::CannotTell => "cannot tell",
+            Holds => "holds",
+            HoldsNegligible => "holds, negligible",
+            OtherWay => "the other way",
+            TooLarge => "larger than stated",
+            DirectionOpen => "no larger than the margin, direction open",
+            CannotTell => "cannot tell",
         }
     }
 
     /// The name in a column of a table.
     pub(crate) fn short_name(self) -> &'static str {
-        match self {
-            Outcome::DirectionOpen => "direction open",
-            other => other.name(),
-        }
+        if self == DirectionOpen { "direction open" } else { self.name() }
+    }
+}
+
+impl Serialize for FindingOutcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
 /// What a finding claims of each part, and of how many of them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Claim {
+pub(super) struct Stated {
     /// Arm a against arm b.
     pub direction: FindingDirection,
     /// Whether more than half of the parts must hold instead of all.
@@ -129,16 +120,10 @@ impl PartData {
         is_beyond(&Self::interval(&self.paired, level), &Interval::of_margin(self.scale, self.margin))
     }
 
-    fn is_within_limit(&self, level: f64) -> bool {
-        self.limit.as_ref().is_none_or(|(paired, most)| {
-            Self::interval(paired, level).is_within(&Interval { low: -most, high: *most })
-        })
-    }
-
-    fn is_beyond_limit(&self, level: f64) -> bool {
-        self.limit.as_ref().is_some_and(|(paired, most)| {
-            is_beyond(&Self::interval(paired, level), &Interval { low: -most, high: *most })
-        })
+    /// The interval of the differences in the metric's unit, and the study's limits.
+    fn limited(&self, level: f64) -> Option<[Interval; 2]> {
+        let (paired, most) = self.limit.as_ref()?;
+        Some([Self::interval(paired, level), Interval { low: -most, high: *most }])
     }
 
     fn is_confirmed(&self, direction: FindingDirection, level: f64) -> bool {
@@ -146,59 +131,47 @@ impl PartData {
             FindingDirection::Equal => self.is_negligible(level),
             _ => self.has_direction(direction, level),
         };
-        confirmed && self.is_within_limit(level)
-    }
-
-    fn goes_the_other_way(&self, direction: FindingDirection, level: f64) -> bool {
-        self.has_direction(opposite(direction), level)
+        confirmed && self.limited(level).is_none_or(|[found, limits]| found.is_within(&limits))
     }
 
     fn is_refuted(&self, direction: FindingDirection, level: f64) -> bool {
-        self.goes_the_other_way(direction, level)
+        self.has_direction(direction.mirrored(), level)
             || (direction == FindingDirection::Equal && self.is_beyond_margin(level))
-            || self.is_beyond_limit(level)
+            || self.limited(level).is_some_and(|[found, limits]| is_beyond(&found, &limits))
     }
 
     /// The outcome of the part, and why, in a few words.
-    fn outcome(&self, direction: FindingDirection, is_refuted: bool) -> (Outcome, &'static str) {
+    fn outcome(&self, direction: FindingDirection, is_refuted: bool) -> (FindingOutcome, &'static str) {
         let is_direction = direction != FindingDirection::Equal;
         let is_negligible = self.is_negligible(LEVEL);
         if is_refuted {
-            return if self.goes_the_other_way(direction, LEVEL) {
-                (Outcome::OtherWay, "the 90 % interval is on the other side of no difference")
+            return if self.has_direction(direction.mirrored(), LEVEL) {
+                (OtherWay, "the 90 % interval is on the other side of no difference")
             } else if is_direction {
-                (Outcome::TooLarge, "the 90 % interval is beyond the study's limit")
+                (TooLarge, "the 90 % interval is beyond the study's limit")
             } else {
-                (Outcome::TooLarge, "the 90 % interval is beyond the margin")
+                (TooLarge, "the 90 % interval is beyond the margin")
             };
         }
         if self.is_confirmed(direction, LEVEL) {
             return match (is_direction, is_negligible) {
-                (false, _) => (Outcome::Holds, "the 90 % interval is inside the margin"),
-                (true, false) => (Outcome::Holds, "the 90 % interval is on this side of no difference"),
+                (false, _) => (Holds, "the 90 % interval is inside the margin"),
+                (true, false) => (Holds, "the 90 % interval is on this side of no difference"),
                 (true, true) => (
-                    Outcome::HoldsNegligible,
+                    HoldsNegligible,
                     "the 90 % interval is on this side of no difference, and inside the margin",
                 ),
             };
         }
         if self.has_direction(direction, LEVEL) {
-            (Outcome::CannotTell, "the direction is the study's, but the difference may be beyond its limit")
+            (CannotTell, "the direction is the study's, but the difference may be beyond its limit")
         } else if is_direction && is_negligible {
-            (Outcome::DirectionOpen, "the 90 % interval is inside the margin")
+            (DirectionOpen, "the 90 % interval is inside the margin")
         } else if self.is_refuted(direction, LEVEL) {
-            (Outcome::CannotTell, "refuted alone, but not with Holm's adjustment over the parts")
+            (CannotTell, "refuted alone, but not with Holm's adjustment over the parts")
         } else {
-            (Outcome::CannotTell, "the interval is too wide")
+            (CannotTell, "the interval is too wide")
         }
-    }
-}
-
-fn opposite(direction: FindingDirection) -> FindingDirection {
-    match direction {
-        FindingDirection::Higher => FindingDirection::Lower,
-        FindingDirection::Lower => FindingDirection::Higher,
-        FindingDirection::Equal => FindingDirection::Equal,
     }
 }
 
@@ -210,60 +183,57 @@ fn is_beyond(interval: &Interval, limits: &Interval) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
     /// The outcome of each part, with the reason.
-    pub parts: Vec<(Outcome, String)>,
+    pub parts: Vec<(FindingOutcome, String)>,
     /// The outcome of the finding.
-    pub outcome: Outcome,
+    pub outcome: FindingOutcome,
     /// The reason.
     pub because: String,
 }
 
 /// Judges a finding by its parts; those without data say why.
-pub(super) fn judge_parts(claim: Claim, parts: &[Result<PartData, String>]) -> Verdict {
+pub(super) fn judge_parts(stated: Stated, parts: &[Result<PartData, String>]) -> Verdict {
     let all = parts.len();
-    let needed = if claim.most { all / 2 + 1 } else { all };
+    let needed = if stated.most { all / 2 + 1 } else { all };
     let data: Vec<&PartData> = parts.iter().flatten().collect();
-    let refuted_at = holm_level(&data, claim.direction, all);
-    let judged: Vec<(Outcome, String)> = parts
+    let refuted_at = holm_level(&data, stated.direction, all);
+    let judged: Vec<(FindingOutcome, String)> = parts
         .iter()
         .map(|part| match part {
-            Err(reason) => (Outcome::CannotTell, reason.clone()),
+            Err(reason) => (CannotTell, reason.clone()),
             Ok(part) => {
-                let is_refuted = refuted_at.is_some_and(|level| part.is_refuted(claim.direction, level));
-                let (outcome, because) = part.outcome(claim.direction, is_refuted);
+                let is_refuted = refuted_at.is_some_and(|level| part.is_refuted(stated.direction, level));
+                let (outcome, because) = part.outcome(stated.direction, is_refuted);
                 (outcome, because.to_owned())
             }
         })
         .collect();
-    let count = |is: &dyn Fn(Outcome) -> bool| judged.iter().filter(|(outcome, _)| is(*outcome)).count();
-    let refuted = count(&|outcome| matches!(outcome, Outcome::OtherWay | Outcome::TooLarge));
+    let count =
+        |is: &dyn Fn(FindingOutcome) -> bool| judged.iter().filter(|(outcome, _)| is(*outcome)).count();
+    let refuted = count(&|outcome| matches!(outcome, OtherWay | TooLarge));
     // 5 % if all parts must hold.
     let level = LEVEL / (all - needed + 1) as f64;
-    let confirmed = data.iter().filter(|part| part.is_confirmed(claim.direction, level)).count();
-    let inside = count(&|outcome| matches!(outcome, Outcome::HoldsNegligible | Outcome::DirectionOpen));
+    let confirmed = data.iter().filter(|part| part.is_confirmed(stated.direction, level)).count();
+    let inside = count(&|outcome| matches!(outcome, HoldsNegligible | DirectionOpen));
     let outcome = if confirmed >= needed {
-        if count(&|outcome| outcome == Outcome::Holds) == 0 {
-            Outcome::HoldsNegligible
-        } else {
-            Outcome::Holds
-        }
+        if count(&|outcome| outcome == Holds) == 0 { HoldsNegligible } else { Holds }
     } else if refuted > all - needed {
-        if count(&|outcome| outcome == Outcome::OtherWay) > 0 { Outcome::OtherWay } else { Outcome::TooLarge }
+        if count(&|outcome| outcome == OtherWay) > 0 { OtherWay } else { TooLarge }
     } else if inside == all {
-        Outcome::DirectionOpen
+        DirectionOpen
     } else {
-        Outcome::CannotTell
+        CannotTell
     };
     let because = match &judged[..] {
         [(_, because)] => because.clone(),
         _ => {
-            let counts: Vec<String> = Outcome::ALL
+            let counts: Vec<String> = FindingOutcome::ALL
                 .into_iter()
                 .map(|outcome| (outcome, count(&|other| other == outcome)))
                 .filter(|(_, parts)| *parts > 0)
                 .map(|(outcome, parts)| format!("{}: {parts}", outcome.name()))
                 .collect();
-            let asked = if claim.most { "more than half of" } else { "all" };
-            let level = if claim.most { format!(", at {:.1} % each", 100.0 * level) } else { String::new() };
+            let asked = if stated.most { "more than half of" } else { "all" };
+            let level = if stated.most { format!(", at {:.1} % each", 100.0 * level) } else { String::new() };
             format!("{asked} {all} parts must hold{level} ({})", counts.join("; "))
         }
     };

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::{print_text, width};
 use crate::quantities::format;
 use clap::Args;
-use stacklab_published::replication::{json, replicate as judged, text};
+use stacklab_published::replication::{replicate as judged, text};
 use stacklab_published::{Reference, study as published};
 use stacklab_report::OutputFormat;
 use stacklab_store::Record;
@@ -67,7 +67,7 @@ pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
     let (record, measured) = ended;
     let replication = judged(study, &all, &record)?;
     print_text(&match options.format {
-        OutputFormat::Json => json::render(&replication),
+        OutputFormat::Json => replication.json(),
         _ => text::render(&replication, width()),
     })?;
     eprintln!("The record: {} (stacklab report prints its comparisons)", record.path().display());

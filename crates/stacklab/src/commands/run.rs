@@ -271,7 +271,7 @@ impl Request {
         let (source, study) = options.study.check()?;
         let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
         if path.exists() {
-            return Err(stacklab_store::StoreError::Exists { path }.into());
+            return Err(stacklab_store::StoreError::Exists(path).into());
         }
         let campaign = Campaign {
             scale: options.study.scale.clone(),

@@ -1,6 +1,5 @@
 use super::*;
 use FindingDirection::{Equal, Higher, Lower};
-use Outcome::{CannotTell, DirectionOpen, Holds, HoldsNegligible, OtherWay, TooLarge};
 use stacklab_model::SplitMix64;
 
 const MARGIN: f64 = 0.02;
@@ -10,8 +9,8 @@ fn data(pairs: &[(f64, f64)]) -> Result<PartData, String> {
     Ok(PartData { scale: Scale::Ratio, paired, margin: MARGIN, limit: None })
 }
 
-fn outcome(direction: FindingDirection, pairs: &[(f64, f64)]) -> Outcome {
-    judge_parts(Claim { direction, most: false }, &[data(pairs)]).outcome
+fn outcome(direction: FindingDirection, pairs: &[(f64, f64)]) -> FindingOutcome {
+    judge_parts(Stated { direction, most: false }, &[data(pairs)]).outcome
 }
 
 /// Blocks of normal differences with a mean and a standard deviation.
@@ -28,22 +27,22 @@ impl Drawn {
     }
 
     /// How often a finding of parts with these true differences has an outcome, of so many draws of ten blocks.
-    fn share(&mut self, claim: Claim, means: &[f64], is: fn(Outcome) -> bool) -> f64 {
+    fn share(&mut self, stated: Stated, means: &[f64], is: fn(FindingOutcome) -> bool) -> f64 {
         const DRAWS: u32 = 2000;
         let mut found = 0;
         for _ in 0..DRAWS {
             let parts: Vec<_> = means.iter().map(|mean| data(&self.blocks(10, *mean, 0.01))).collect();
-            found += u32::from(is(judge_parts(claim, &parts).outcome));
+            found += u32::from(is(judge_parts(stated, &parts).outcome));
         }
         f64::from(found) / f64::from(DRAWS)
     }
 }
 
-fn holds(outcome: Outcome) -> bool {
+fn holds(outcome: FindingOutcome) -> bool {
     matches!(outcome, Holds | HoldsNegligible)
 }
 
-fn is_refuted(outcome: Outcome) -> bool {
+fn is_refuted(outcome: FindingOutcome) -> bool {
     matches!(outcome, OtherWay | TooLarge)
 }
 
@@ -69,7 +68,7 @@ fn a_limit_is_part_of_the_claim() {
     let of = |most: f64, direction| {
         let limit = Some((Paired::of(Scale::Difference, &pairs).unwrap(), most));
         let part = PartData { limit, ..data(&pairs).unwrap() };
-        judge_parts(Claim { direction, most: false }, &[Ok(part)]).outcome
+        judge_parts(Stated { direction, most: false }, &[Ok(part)]).outcome
     };
     assert_eq!(of(15.0, Higher), Holds);
     assert_eq!(of(5.0, Higher), TooLarge);
@@ -84,7 +83,7 @@ fn all_parts_or_most_must_hold() {
     let wide = [(100.0, 130.0), (100.0, 80.0), (100.0, 115.0), (100.0, 90.0)];
     let of = |most, parts: &[&[(f64, f64)]]| {
         let parts: Vec<_> = parts.iter().map(|pairs| data(pairs)).collect();
-        judge_parts(Claim { direction: Higher, most }, &parts)
+        judge_parts(Stated { direction: Higher, most }, &parts)
     };
     assert_eq!(of(false, &[&more, &more]).outcome, Holds);
     assert_eq!(of(false, &[&more, &wide]).outcome, CannotTell);
@@ -105,7 +104,7 @@ fn one_part_in_doubt_does_not_refute_many() {
     let more = [(100.0, 110.0), (100.0, 111.0), (100.0, 109.0), (100.0, 110.0)];
     assert_eq!(outcome(Higher, &doubtful), OtherWay);
     let parts: Vec<_> = [&doubtful[..], &more, &more, &more, &more].map(data).into();
-    let verdict = judge_parts(Claim { direction: Higher, most: false }, &parts);
+    let verdict = judge_parts(Stated { direction: Higher, most: false }, &parts);
     assert_eq!((verdict.outcome, verdict.parts[0].0), (CannotTell, DirectionOpen));
 }
 
@@ -117,7 +116,8 @@ fn a_small_true_direction_is_not_refuted() {
         let (mut ever, mut held) = (0, 0);
         for _ in 0..500 {
             let blocks = drawn.blocks(40, 0.01_f64.ln_1p(), sd);
-            let outcomes: Vec<Outcome> = (6..=40).map(|count| outcome(Higher, &blocks[..count])).collect();
+            let outcomes: Vec<FindingOutcome> =
+                (6..=40).map(|count| outcome(Higher, &blocks[..count])).collect();
             ever += u32::from(outcomes.iter().any(|outcome| is_refuted(*outcome)));
             held += u32::from(holds(outcomes[34]));
         }
@@ -134,7 +134,8 @@ fn no_replay_goes_from_refuted_to_held() {
         let mut turned = 0;
         for _ in 0..500 {
             let blocks = drawn.blocks(40, 0.01_f64.ln_1p(), sd);
-            let outcomes: Vec<Outcome> = (5..=40).map(|count| outcome(Higher, &blocks[..count])).collect();
+            let outcomes: Vec<FindingOutcome> =
+                (5..=40).map(|count| outcome(Higher, &blocks[..count])).collect();
             let refuted = outcomes.iter().position(|outcome| is_refuted(*outcome));
             turned += u32::from(refuted.is_some_and(|at| outcomes[at..].iter().any(|after| holds(*after))));
         }
@@ -149,13 +150,14 @@ fn wrong_verdicts_are_at_most_5_percent() {
     let one = 0.01_f64.ln_1p();
     let margin = MARGIN.ln_1p();
     let mut drawn = Drawn(SplitMix64(9));
-    let all = |direction| Claim { direction, most: false };
-    let most = Claim { direction: Higher, most: true };
-    let mut check = |what: &str, claim: Claim, means: &[f64], is: fn(Outcome) -> bool, at_most: f64| {
-        let share = drawn.share(claim, means, is);
-        println!("{what}: {share:.4}");
-        assert!(share <= at_most, "{what}: {share}");
-    };
+    let all = |direction| Stated { direction, most: false };
+    let most = Stated { direction: Higher, most: true };
+    let mut check =
+        |what: &str, stated: Stated, means: &[f64], is: fn(FindingOutcome) -> bool, at_most: f64| {
+            let share = drawn.share(stated, means, is);
+            println!("{what}: {share:.4}");
+            assert!(share <= at_most, "{what}: {share}");
+        };
     check("five parts of +1 % refuted", all(Higher), &[one; 5], is_refuted, 0.01);
     // Three standard deviations of 2000 draws above the 6 % that a trimmed mean of few blocks reaches.
     const FIVE: f64 = 0.076;

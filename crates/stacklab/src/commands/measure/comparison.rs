@@ -53,7 +53,7 @@ impl Comparison {
         let source = StudySource { name: "measure.toml".to_owned(), text: study_text };
         let study = source.check(None, &[])?;
         if let Some(path) = common.out.as_ref().filter(|path| path.exists()) {
-            return Err(StoreError::Exists { path: path.clone() }.into());
+            return Err(StoreError::Exists(path.clone()).into());
         }
         // Without a name, the record is only for this verdict. With one nothing else is made, which a kill would leave
         // behind.

@@ -1,10 +1,12 @@
 //! A figure as printed.
 
+use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 
 /// A decimal figure with its printed digits.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Printed {
     text: String,
     /// Its value.
@@ -52,6 +54,14 @@ impl FromStr for Printed {
         }
         let value = text.parse().map_err(|_| wrong())?;
         Ok(Printed { text: text.to_owned(), value, decimals: fraction.len() as u32 })
+    }
+}
+
+impl TryFrom<String> for Printed {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 
