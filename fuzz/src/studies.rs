@@ -26,10 +26,10 @@ pub fn study(data: &[u8]) {
             }
         }
         Err(errors) => {
-            let told = errors.to_string();
-            assert!(errors.count() > 0 && !told.is_empty());
-            assert!(told.len() <= LONGEST, "{} bytes are told", told.len());
-            assert!(is_plain(&told), "{told:?}");
+            let message = errors.to_string();
+            assert!(errors.count() > 0 && !message.is_empty());
+            assert!(message.len() <= LONGEST, "{} bytes of errors", message.len());
+            assert!(is_plain(&message), "{message:?}");
         }
     }
 }

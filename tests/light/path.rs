@@ -192,8 +192,8 @@ fn a_smaller_mtu_is_found_though_nobody_tells_it() {
     assert_eq!((median(mtu, "ipv4"), median(mtu, "ipv6")), (1500.0, 1340.0), "{mtu:#}");
     assert_eq!((&mtu["verdict"], &mtu["better"]), (&"better".into(), &"ipv4".into()), "{mtu:#}");
     // A page of more than a packet never arrives.
-    let told = scene.path("http://narrow.test/long --pps 100 -n 1 --format json").expect(9);
-    let run = first(&told);
+    let outcome = scene.path("http://narrow.test/long --pps 100 -n 1 --format json").expect(9);
+    let run = first(&outcome);
     assert_eq!(run["families"]["ipv6"]["state"], "broken", "{run:#}");
     assert_eq!(run["families"]["ipv4"]["state"], "works", "{run:#}");
 }
@@ -236,8 +236,8 @@ fn a_family_that_is_broken_after_connect_and_one_that_is_not_there_are_told_apar
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
-    let told = scene.path("http://mute.test:8080 --pps 100 -n 1 --format json").expect(9);
-    let run = first(&told.says(&["mute.test:8080 over ipv6: broken"]));
+    let outcome = scene.path("http://mute.test:8080 --pps 100 -n 1 --format json").expect(9);
+    let run = first(&outcome.says(&["mute.test:8080 over ipv6: broken"]));
     let six = &run["families"]["ipv6"];
     assert!(
         six["state"] == "broken" && six["reason"].as_str().unwrap().contains("connected, then no answer"),
@@ -245,18 +245,18 @@ fn a_family_that_is_broken_after_connect_and_one_that_is_not_there_are_told_apar
     );
     assert_eq!(metric(&run, "tcp_connect")["ipv6"]["count"], 1, "{run:#}");
     assert_eq!(run["families"]["ipv4"]["state"], "works", "{run:#}");
-    let told = scene.path("https://four.test --pps 100 -n 3 --format json").expect(9);
-    let six = &first(&told)["families"]["ipv6"];
+    let outcome = scene.path("https://four.test --pps 100 -n 3 --format json").expect(9);
+    let six = &first(&outcome)["families"]["ipv6"];
     assert!(
         six["state"] == "absent" && six["reason"].as_str().unwrap().contains("no AAAA record"),
         "{six:#}"
     );
     // Nothing listens; a certificate of nobody known; a name that is none.
-    let told = scene.path("http://both.test:81 --pps 100 -n 1 --format json").expect(9);
-    assert_eq!(first(&told)["families"]["ipv4"]["state"], "unreachable");
+    let outcome = scene.path("http://both.test:81 --pps 100 -n 1 --format json").expect(9);
+    assert_eq!(first(&outcome)["families"]["ipv4"]["state"], "unreachable");
     let foreign = "https://both.test --pps 100 -n 1 --format json";
-    let told = scene.path(&foreign.replace("both.test", "both.test:80")).expect(9);
-    assert!(told.stdout.contains("TLS handshake failed"), "{told}");
+    let outcome = scene.path(&foreign.replace("both.test", "both.test:80")).expect(9);
+    assert!(outcome.stdout.contains("TLS handshake failed"), "{outcome}");
     scene.path("https://none.test --pps 100 -n 1").expect(code::HOST).says(&["no address"]);
     scene.path("http://both.test --pps 100 -n 5").expect(code::DONE);
     // Pairs need no names.
@@ -322,9 +322,9 @@ fn a_drift_between_the_families_is_told_while_it_watches() {
     }
     assert!(scrape(&scene, "/other").starts_with("HTTP/1.1 404"));
     scene.impair(Faults { delay: Duration::from_millis(4), ..Faults::default() });
-    let told = running.end(Duration::from_secs(60));
+    let outcome = running.end(Duration::from_secs(60));
     // Requests that failed while the path was replaced count too.
-    assert!([Some(9), Some(10)].contains(&told.status.code()), "{told}");
-    let told = told.says(&["drift: tcp_connect over IPv6 was"]);
-    assert!(told.stdout.contains("round 80"), "{told}");
+    assert!([Some(9), Some(10)].contains(&outcome.status.code()), "{outcome}");
+    let outcome = outcome.says(&["drift: tcp_connect over IPv6 was"]);
+    assert!(outcome.stdout.contains("round 80"), "{outcome}");
 }

@@ -172,9 +172,12 @@ fn another_implementation_is_answered_in_both_modes() {
             let words = format!(
                 "{suite} --remote-addr {there} --local-addr {here} -c 50 -d 10 -L 1 {mode} --output-format json 2>/dev/null"
             );
-            let told = Outcome::of(scene.command(0, &words)).expect(code::DONE);
-            let line =
-                told.stdout.lines().rfind(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{told}"));
+            let outcome = Outcome::of(scene.command(0, &words)).expect(code::DONE);
+            let line = outcome
+                .stdout
+                .lines()
+                .rfind(|line| line.starts_with('{'))
+                .unwrap_or_else(|| panic!("{outcome}"));
             let run: Value = serde_json::from_str(line).unwrap();
             assert_eq!((&run["packets_sent"], &run["packets_received"]), (&50.into(), &50.into()), "{run:#}");
         }
@@ -247,8 +250,8 @@ fn the_offset_of_another_clock_is_found_and_a_wrong_promise_is_told() {
     let run = json(&measure_liar(place, "-n 50 --stamp-format ptp").expect(code::DONE));
     let offset = number(&run["clock"]["offset_ms"]);
     assert!((offset - 37_000.0).abs() <= number(&run["clock"]["bound_ms"]), "{run:#}");
-    let told = measure_liar(place, "-n 50 --clock-error 1ms").expect(code::INVALID);
-    assert_eq!(json(&told)["clock"]["contradicted"], true);
+    let outcome = measure_liar(place, "-n 50 --clock-error 1ms").expect(code::INVALID);
+    assert_eq!(json(&outcome)["clock"]["contradicted"], true);
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn answers_that_lie_are_told_apart_and_not_counted() {
     let changes: [fn(u32, &mut Vec<u8>); 2] =
         [|_, message| message.truncate(43), |_, message| message[15] ^= 1];
     for change in changes {
-        let told = measure_liar(liar(Duration::ZERO, change), "-n 10").expect(code::HOST);
-        assert_eq!(json(&told)["answered"], 0);
+        let outcome = measure_liar(liar(Duration::ZERO, change), "-n 10").expect(code::HOST);
+        assert_eq!(json(&outcome)["answered"], 0);
     }
 }

@@ -64,12 +64,12 @@ impl Found {
 
     /// Fails unless the truth is recovered, which is known but for `unknown`. Returns whether it is told from none, or
     /// smaller than `told`, which need not be.
-    fn recovers(&self, truth: f64, unknown: f64, told: f64, of: &str) -> bool {
+    fn recovers(&self, truth: f64, unknown: f64, largest_noise: f64, of: &str) -> bool {
         let Found { ratio, half95, pairs } = *self;
         println!("note: {of}: the truth is {truth:.4}, found {ratio:.4} +- {half95:.5} in {pairs} blocks");
         let allowed_error = HALVES * half95 + unknown;
         assert!((ratio - truth).abs() <= allowed_error, "{of}: {ratio} +- {half95}, not {truth}");
-        (ratio - 1.0).abs() > half95 || (truth - 1.0).abs() < allowed(told)
+        (ratio - 1.0).abs() > half95 || (truth - 1.0).abs() < allowed(largest_noise)
     }
 }
 
@@ -106,8 +106,8 @@ fn a_sender_that_spends_a_known_share_more_for_each_call_is_recovered() {
         for (metric, truth) in [("sender_cpu_per_message", 1.0 + share), ("throughput", 1.0 / (1.0 + share))]
         {
             let of = format!("{metric}, {:.1} % spent more", 100.0 * share);
-            let is_told = Found::of(&report, metric, Some(dscp)).recovers(truth, 0.0, 0.009, &of);
-            assert!(is_told, "{of}: what was found may be none");
+            let is_recovered = Found::of(&report, metric, Some(dscp)).recovers(truth, 0.0, 0.009, &of);
+            assert!(is_recovered, "{of}: what was found may be none");
         }
     }
 }
@@ -160,10 +160,10 @@ fn a_link_that_is_slower_for_a_family_by_a_known_share_is_recovered() {
         );
         let truth = (1.0 - share) * FRAME[0].1 / FRAME[1].1;
         let of = format!("throughput, a link with {:.1} % less", 100.0 * share);
-        let is_told = (0..TRIES).any(|_| {
+        let is_recovered = (0..TRIES).any(|_| {
             let outcome = Outcome::of(listening.program.script(&shell, &measure)).expect(code::DONE);
             Found::of(&json(&outcome), "throughput", None).recovers(truth, BUCKETS, 0.004, &of)
         });
-        assert!(is_told, "{of}: what was found may be none, {TRIES} times");
+        assert!(is_recovered, "{of}: what was found may be none, {TRIES} times");
     }
 }

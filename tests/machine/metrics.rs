@@ -118,7 +118,7 @@ fn cpu(run: &RunRecord) {
         ),
     ] {
         let found = |metric| figure(run, metric);
-        let told = format!(
+        let text = format!(
             "{} {role}: {} = {} + {} (softirq {}, generator {})",
             run.trial,
             found(whole),
@@ -127,26 +127,26 @@ fn cpu(run: &RunRecord) {
             found(softirq),
             found(generator)
         );
-        println!("{told}");
+        println!("{text}");
         let time = side(run, role).cpu.clone().unwrap();
         let window = time.window_ns as f64;
         let tick = 1e7 * 100.0 / window;
-        assert!((found(whole) - found(user) - found(kernel)).abs() <= tick, "{told}");
-        assert!(found(softirq) <= found(kernel) + tick, "{told}");
-        assert!(found(whole) > 0.0, "{told}");
+        assert!((found(whole) - found(user) - found(kernel)).abs() <= tick, "{text}");
+        assert!(found(softirq) <= found(kernel) + tick, "{text}");
+        assert!(found(whole) > 0.0, "{text}");
         // The kernel divides a process's time into user and system time by sampled ticks, and may count so little
         // user time as zero; the sum is exact.
         let own = (time.own_user_ns + time.own_system_ns) as f64 * 100.0 / window;
-        assert!(own > 0.0 && found(generator) <= own, "{told}: the process had {own} in all");
-        assert!((found(generator) - time.own_user_ns as f64 * 100.0 / window).abs() < 1e-9, "{told}");
+        assert!(own > 0.0 && found(generator) <= own, "{text}: the process had {own} in all");
+        assert!((found(generator) - time.own_user_ns as f64 * 100.0 / window).abs() < 1e-9, "{text}");
         // Nanoseconds per packet divided by bits per packet are cores per Gbit/s.
         let expected = found(per_packet) / (bytes * 8.0) * 100.0;
-        assert!((found(per_gbit) / expected - 1.0).abs() < 1e-6, "{told}: {} {expected}", found(per_gbit));
+        assert!((found(per_gbit) / expected - 1.0).abs() < 1e-6, "{text}: {} {expected}", found(per_gbit));
         // The windows of the CPU time and of the rate are nearly equal: a second of nearly 94 Mbit/s.
         let by_rate = found(whole) / (found(Throughput) / 1000.0);
         assert!(
             (found(per_gbit) / by_rate - 1.0).abs() < allowed(0.05),
-            "{told}: {} {by_rate}",
+            "{text}: {} {by_rate}",
             found(per_gbit)
         );
     }

@@ -79,14 +79,16 @@ fn a_worse_record_is_told_from_an_equal_one() {
     assert_eq!(named["figures"].as_array().unwrap().len(), 2);
 
     // The report lists the differences between the two environments, and the items that only one record measured.
-    let told: Vec<(&str, &str, &str)> = slow["differences"]
+    let differences: Vec<(&str, &str, &str)> = slow["differences"]
         .as_array()
         .unwrap()
         .iter()
         .map(|d| (d["what"].as_str().unwrap(), d["a"].as_str().unwrap(), d["b"].as_str().unwrap()))
         .collect();
-    assert!(told.contains(&("testbed.rate", "100 Mbit/s", "50 Mbit/s")), "{told:?}");
-    assert!(told.iter().any(|(what, a, b)| *what == "testbed" && a.contains("100") && b.contains("50")));
+    assert!(differences.contains(&("testbed.rate", "100 Mbit/s", "50 Mbit/s")), "{differences:?}");
+    assert!(
+        differences.iter().any(|(what, a, b)| *what == "testbed" && a.contains("100") && b.contains("50"))
+    );
     let outcome = compare("slow.stacklab", &["--fail-on", "worse=5%"]).expect(code::WORSE);
     let outcome = outcome.says(&["B is worse than A by more than 5 %", "throughput ipv4 udp 512 B payload"]);
     for part in ["testbed.rate", "B worse (not allowed)", "only B has 2 cells", "1024 B"] {

@@ -75,10 +75,10 @@ fn bytes_are_those_of_the_interface() {
             let outcome = hosts.measure(what, family, &format!("-b 60M -t 2 -l 1200 --json {options}"));
             let counted = before.payload_until(hosts.arrived(receiver), header_bytes(family, what == "udp"));
             let run = json_of(&outcome.expect(code::DONE));
-            let told = run["sides"][1]["received"]["bytes"].as_f64().unwrap();
+            let reported = run["sides"][1]["received"]["bytes"].as_f64().unwrap();
             assert!(
-                (told / counted as f64 - 1.0).abs() < 0.001,
-                "{family} {what} {options}: {told}, {counted}"
+                (reported / counted as f64 - 1.0).abs() < 0.001,
+                "{family} {what} {options}: {reported}, {counted}"
             );
         }
     }

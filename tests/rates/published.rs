@@ -169,8 +169,8 @@ fn a_replication_judges_every_finding_by_its_record() {
         ])
         .expect(code::DONE)
         .says(&["a pair of Windows Vista SP1", "DNS and directory and DHCP services", "To have it:"]);
-    let told = json(&outcome);
-    let findings = told["findings"].as_array().unwrap();
+    let report = json(&outcome);
+    let findings = report["findings"].as_array().unwrap();
     let ids: Vec<&str> = findings.iter().map(|finding| finding["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["L1", "L2", "L3", "L4", "L5"]);
     for finding in findings {
@@ -197,8 +197,8 @@ fn a_replication_judges_every_finding_by_its_record() {
         }
     }
     // Two sizes, two families, two transports have a published standard deviation.
-    assert_eq!(told["precision"]["cells"], 8);
-    assert_eq!(told["precision"]["published_runs"], 40);
+    assert_eq!(report["precision"]["cells"], 8);
+    assert_eq!(report["precision"]["published_runs"], 40);
 
     let again = program
         .run(&["replicate", "kolahi2009lan", "--from", "lan.stacklab", "--format", "json"])

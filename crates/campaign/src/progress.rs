@@ -90,9 +90,9 @@ impl Progress {
             return;
         }
         let (questions, settled) = schedule.answered();
-        let told: Vec<String> =
+        let counts: Vec<String> =
             schedule.verdicts().into_iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
-        self.verdicts = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+        self.verdicts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
         if let (None, Some(first)) = (&self.chart, study.comparisons.first()) {
             self.chart = first.metrics.first().map(|metric| LiveChart::new(&study.cells, *metric));
         }

@@ -36,7 +36,7 @@ fn another_user_reaches_no_guest_though_the_socket_is_open() {
     guest.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut lines = BufReader::new(&guest);
     let mut line = String::new();
-    assert!(lines.read_line(&mut line).is_err(), "the guest was told {line}");
+    assert!(lines.read_line(&mut line).is_err(), "the guest received {line}");
     guest.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let own = client("--reuid=0");
     assert!(lines.read_line(&mut line).is_ok() && !line.is_empty());
@@ -48,7 +48,7 @@ fn another_user_reaches_no_guest_though_the_socket_is_open() {
 /// Listens at a path, says so, and then whether a client told it something.
 const HOLDER: &str = r#"use Socket; $| = 1; alarm 10; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die $!;
     bind($s, pack_sockaddr_un($ARGV[0])) or die $!; listen($s, 1); print "up\n"; accept(my $c, $s);
-    print sysread($c, my $told, 100) ? "told\n" : "nothing\n";"#;
+    print sysread($c, my $line, 100) ? "line\n" : "nothing\n";"#;
 
 #[test]
 fn no_command_is_told_to_a_socket_that_another_user_holds() {

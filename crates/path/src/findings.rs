@@ -331,18 +331,21 @@ mod tests {
     #[test]
     fn a_drift_of_the_ratio_is_told_once_and_one_of_both_families_is_none() {
         let mut rounds = Rounds::new(target(Ok("2001:db8::1")), Figures::new(), false);
-        let mut told = Vec::new();
+        let mut drifts = Vec::new();
         for place in 0..60 {
             let noise = 1.0 + f64::from(place % 5) * 0.01;
             // Both become slower at 30, and IPv6 alone at 45.
             let both = if place >= 30 { 3.0 } else { 1.0 };
             let six = if place >= 45 { 1.5 } else { 1.0 };
             let figures = round(PathMetric::IcmpRtt, Ok(2.0 * both), Ok(2.0 * both * six * noise));
-            told.extend(
+            drifts.extend(
                 rounds.add(figures).into_iter().map(|(metric, drift)| (place, metric, drift.by > 0.0)),
             );
         }
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!((45..50).contains(&told[0].0) && told[0].1 == PathMetric::IcmpRtt && told[0].2, "{told:?}");
+        assert_eq!(drifts.len(), 1, "{drifts:?}");
+        assert!(
+            (45..50).contains(&drifts[0].0) && drifts[0].1 == PathMetric::IcmpRtt && drifts[0].2,
+            "{drifts:?}"
+        );
     }
 }

@@ -101,11 +101,11 @@ mod tests {
     #[test]
     fn a_change_that_could_not_be_told_is_told_as_soon_as_it_can_be() {
         let (_folder, path, library) = folder();
-        let look = |told| look(&library, Some("a.stacklab"), told);
+        let look = |last| look(&library, Some("a.stacklab"), last);
         let writer = held(&path);
         assert!(matches!(look(None), Change::NothingNew));
         drop(writer);
-        let Change::Changed(seen, 0) = look(None) else { panic!("it was not told yet") };
+        let Change::Changed(seen, 0) = look(None) else { panic!("the change is new") };
         assert!(matches!(look(Some(seen.clone())), Change::NothingNew));
         std::fs::remove_file(path).unwrap();
         assert!(matches!(look(Some(seen)), Change::Gone));

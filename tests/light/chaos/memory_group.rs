@@ -61,9 +61,9 @@ impl MemoryGroup {
     pub(super) fn killed(&self) -> u64 {
         let name = if self.version == Version::One { "memory.oom_control" } else { "memory.events" };
         let path = self.folder.join(name);
-        let told = fs::read_to_string(&path).unwrap();
-        let count = told.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
-        count.unwrap_or_else(|| panic!("{} has no oom_kill: {told}", path.display()))
+        let text = fs::read_to_string(&path).unwrap();
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
+        count.unwrap_or_else(|| panic!("{} has no oom_kill: {text}", path.display()))
     }
 
     fn write(&self, name: &str, value: u64) -> io::Result<()> {

@@ -78,11 +78,11 @@ fn what_a_broken_resolver_does_not_say_is_not_an_absent_family() {
         ("cut", "unresolved", "sent a truncated response, and over TCP"),
         ("mapped", "absent", "is an IPv4 address (::ffff:192.0.2.1)"),
     ] {
-        let told = path(name, "-n 1 --format json").expect(9);
-        let families = &first(&told)["families"];
-        assert_eq!(families["ipv4"]["state"], "works", "{name}: {told}");
-        assert_eq!(families["ipv6"]["state"], state, "{name}: {told}");
-        assert!(families["ipv6"]["reason"].as_str().unwrap().contains(reason), "{name}: {told}");
+        let outcome = path(name, "-n 1 --format json").expect(9);
+        let families = &first(&outcome)["families"];
+        assert_eq!(families["ipv4"]["state"], "works", "{name}: {outcome}");
+        assert_eq!(families["ipv6"]["state"], state, "{name}: {outcome}");
+        assert!(families["ipv6"]["reason"].as_str().unwrap().contains(reason), "{name}: {outcome}");
     }
     // For people, a family's reason is there once, not for each of its metrics.
     let text = path("mapped", "-n 1").expect(9);
@@ -91,9 +91,9 @@ fn what_a_broken_resolver_does_not_say_is_not_an_absent_family() {
     assert_eq!(whole["families"]["ipv6"]["state"], "works", "{whole:#}");
     // An address needs no resolver.
     let six = scene.link(Family::Ipv6);
-    let told = Outcome::of(
+    let outcome = Outcome::of(
         scene.command(0, &format!("\"$STACKLAB\" path 'http://[{six}]/' --pps 100 -n 1 --format json")),
     );
-    let families = &first(&told.expect(9))["families"];
+    let families = &first(&outcome.expect(9))["families"];
     assert_eq!((&families["ipv6"]["state"], &families["ipv4"]["state"]), (&"works".into(), &"absent".into()));
 }

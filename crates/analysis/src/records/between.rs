@@ -348,10 +348,10 @@ mod tests {
         b.scope = CpuScope::Processors;
         b.probes[0].length = Length::Time(2_000_000);
         let found = compared(&a, &b, None);
-        let told: Vec<[&str; 3]> =
+        let differences: Vec<[&str; 3]> =
             found.differences.iter().map(|d| [d.what.as_str(), d.a.as_str(), d.b.as_str()]).collect();
         assert_eq!(
-            told,
+            differences,
             [
                 ["testbed.rate", "no limit", "100 Mbit/s"],
                 ["testbed.offloads", "off", "on"],

@@ -17,7 +17,7 @@ pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Fig
         (false, _) => Some(messages * u64::from(spec.message_bytes)),
     };
     let (sent, received) = (&sender.sent, &receiver.received);
-    let told = [
+    let reported = [
         bytes(sender.tool.is_some(), sent.bytes, sent.warmup + sent.measured + sent.markers),
         bytes(receiver.tool.is_some(), received.bytes, received.warmup + received.measured),
     ];
@@ -29,12 +29,13 @@ pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Fig
         counted_payload(&sender.counters, "tx", spec, here, mtu),
         counted_payload(&receiver.counters, "rx", spec, there, mtu) - dropped,
     ];
-    for (metric, (told, counted)) in
-        [Metric::GeneratorTxError, Metric::GeneratorRxError].into_iter().zip(told.into_iter().zip(counted))
+    for (metric, (reported, counted)) in [Metric::GeneratorTxError, Metric::GeneratorRxError]
+        .into_iter()
+        .zip(reported.into_iter().zip(counted))
     {
-        let value = match told {
-            Some(told) => {
-                Value::finite(100.0 * (told as f64 / counted - 1.0), "the interface counted no payload")
+        let value = match reported {
+            Some(reported) => {
+                Value::finite(100.0 * (reported as f64 / counted - 1.0), "the interface counted no payload")
             }
             None => Value::Missing("the generator does not report its bytes".to_owned()),
         };

@@ -6,7 +6,7 @@ use stacklab_model::{
     Counters, Drops, Endpoint, Ends, Factor, Family, Generator, HostReport, Metric, Role, RunStatus,
     TrialSpec, Value,
 };
-use stacklab_protocols::generators::{Figures as Told, Tool};
+use stacklab_protocols::generators::{Figures as ToolFigures, Tool};
 use stacklab_trial::{Figures, Path, validate};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ pub(crate) struct GeneratorEvidence {
     /// The generator.
     pub generator: Generator,
     /// Its figures, or why there are none.
-    pub figures: Result<Told, String>,
+    pub figures: Result<ToolFigures, String>,
 }
 
 /// The reports of both hosts: counts by the programs' word, counters by the kernels'.
@@ -29,7 +29,7 @@ pub(super) fn reports(
     counters: [Counters; 2],
     [first_ns, last_ns]: [u64; 2],
 ) -> Ends<HostReport> {
-    let told = driven.figures.as_ref().ok().cloned().unwrap_or_default();
+    let own = driven.figures.as_ref().ok().cloned().unwrap_or_default();
     let [own_mtu, other_mtu] = path.own_mtus();
     let endpoint = |local: SocketAddr, peer: SocketAddr, interface_mtu| Endpoint {
         family: Family::of(local.ip()),
@@ -48,12 +48,12 @@ pub(super) fn reports(
     let receiver = endpoint((there, tool.data_port).into(), (path.source(), 0).into(), other_mtu);
     let messages = |bytes: Option<u64>| bytes.unwrap_or(0) / u64::from(spec.message_bytes.max(1));
     let mut sent = HostReport::new(Role::Sender, sender);
-    sent.sent.bytes = told.sent_bytes.unwrap_or(0);
-    sent.sent.measured = told.sent_messages.unwrap_or_else(|| messages(told.sent_bytes));
+    sent.sent.bytes = own.sent_bytes.unwrap_or(0);
+    sent.sent.measured = own.sent_messages.unwrap_or_else(|| messages(own.sent_bytes));
     (sent.sent.first_ns, sent.sent.last_ns) = (first_ns, last_ns);
     let mut received = HostReport::new(Role::Receiver, receiver);
-    received.received.bytes = told.received_bytes.unwrap_or(0);
-    received.received.measured = told.received_messages.unwrap_or_else(|| messages(told.received_bytes));
+    received.received.bytes = own.received_bytes.unwrap_or(0);
+    received.received.measured = own.received_messages.unwrap_or_else(|| messages(own.received_bytes));
     (received.received.first_ns, received.received.last_ns) = (first_ns, last_ns);
     let [by_sender, by_receiver] = counters;
     (sent.counters, received.counters) = (by_sender, by_receiver);
@@ -62,7 +62,7 @@ pub(super) fn reports(
 }
 
 /// The figures of a trial that a generator drove, from its word and from both hosts' counters.
-pub(crate) fn told(
+pub(crate) fn from_generator(
     spec: &TrialSpec,
     path: &Path,
     evidence: GeneratorEvidence,
@@ -70,7 +70,7 @@ pub(crate) fn told(
 ) -> Figures {
     let GeneratorEvidence { generator, figures } = evidence;
     let (values, reasons) = match figures {
-        Ok(told) => (values(generator, spec, &told, &reports), validate::generator(spec, path, &reports)),
+        Ok(own) => (values(generator, spec, &own, &reports), validate::generator(spec, path, &reports)),
         Err(reason) => (BTreeMap::new(), vec![reason]),
     };
     let drops = Drops { socket_buffer: drops_of(&reports.receiver.counters), ..Drops::default() };
@@ -86,31 +86,31 @@ pub(crate) fn told(
 fn values(
     generator: Generator,
     spec: &TrialSpec,
-    told: &Told,
+    own: &ToolFigures,
     Ends { sender: sent, receiver: received }: &Ends<HostReport>,
 ) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
     let figure = |metric: Metric| {
         use Metric::*;
         let seconds =
-            told.received_bytes.zip(told.bits_per_second).map(|(bytes, rate)| bytes as f64 * 8.0 / rate);
+            own.received_bytes.zip(own.bits_per_second).map(|(bytes, rate)| bytes as f64 * 8.0 / rate);
         let each = |count: u64| count as f64 / sent.sent.of_trial() as f64;
         let both = |counters: &Counters, name: &str| {
             each(counters.get(&format!("ip.{name}")) + counters.get(&format!("ip6.{name}")))
         };
         match metric {
-            Throughput => told.bits_per_second.map(|bits| bits / 1e6),
-            MessageRate => Some(told.received_messages? as f64 / seconds?),
-            Loss => told.loss,
-            Jitter => told.jitter_ms,
-            JitterRfc3550 => told.jitter_rfc3550_ms,
-            OneWayDelayMean => told.delay_mean_ms,
-            Retransmits => told.retransmits.map(each),
+            Throughput => own.bits_per_second.map(|bits| bits / 1e6),
+            MessageRate => Some(own.received_messages? as f64 / seconds?),
+            Loss => own.loss,
+            Jitter => own.jitter_ms,
+            JitterRfc3550 => own.jitter_rfc3550_ms,
+            OneWayDelayMean => own.delay_mean_ms,
+            Retransmits => own.retransmits.map(each),
             IpFragCreates => Some(both(&sent.counters, "FragCreates")),
             IpReasmOks => Some(both(&received.counters, "ReasmOKs")),
-            Rtt => told.round_trip_ms.map(|[median, ..]| median),
-            RttMean => told.round_trip_ms.map(|[_, mean, _]| mean),
-            RttP99 => told.round_trip_ms.map(|[.., high]| high),
+            Rtt => own.round_trip_ms.map(|[median, ..]| median),
+            RttMean => own.round_trip_ms.map(|[_, mean, _]| mean),
+            RttP99 => own.round_trip_ms.map(|[.., high]| high),
             _ => None,
         }
     };

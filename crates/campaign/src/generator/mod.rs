@@ -7,6 +7,6 @@ mod programs;
 mod trial;
 
 pub(crate) use bias::with_bias;
-pub(crate) use figures::{GeneratorEvidence, told};
+pub(crate) use figures::{GeneratorEvidence, from_generator};
 pub use programs::Programs;
 pub(crate) use trial::run;

@@ -35,9 +35,9 @@ impl Adapter {
         let script = format!(
             "{PATHS}; iw dev {interface} info 2>/dev/null || test ! -e /sys/class/net/{interface}/phy80211"
         );
-        let told = run(system, &script, &format!("read the state of {interface} (is iw installed?)"))?;
+        let output = run(system, &script, &format!("read the state of {interface} (is iw installed?)"))?;
         let adapter = Adapter { system: system.clone(), interface };
-        Ok((!told.trim().is_empty()).then_some(adapter))
+        Ok((!output.trim().is_empty()).then_some(adapter))
     }
 
     /// Checks that no machine is controlled over the adapter: requests and answers would contend with the trials.
@@ -51,9 +51,9 @@ impl Adapter {
         if !matches!(reached, System::Ssh(_)) {
             return Ok(());
         }
-        let told = ask(reached, &["printenv", "SSH_CONNECTION"], "read how it is reached")?;
-        let Some(Control { client, server }) = control(&told) else {
-            let said = printable_text(told.trim());
+        let output = ask(reached, &["printenv", "SSH_CONNECTION"], "read how it is reached")?;
+        let Some(Control { client, server }) = control(&output) else {
+            let said = printable_text(output.trim());
             return Err(CampaignError::Unreachable(format!(
                 "{reached} does not report its ssh connection: {said:?}"
             )));
@@ -80,9 +80,9 @@ impl Adapter {
             "{PATHS}; iw dev {interface} info && iw dev {interface} link && iw dev {interface} get power_save; \
              wpa_cli -i {interface} status 2>/dev/null || true"
         );
-        let told = run(&self.system, &script, &format!("read the state of {interface}"));
-        let told = told.map_err(|error| error.to_string())?;
-        read(&told).ok_or_else(|| format!("{interface} of {} is not associated", self.system))
+        let output = run(&self.system, &script, &format!("read the state of {interface}"));
+        let output = output.map_err(|error| error.to_string())?;
+        read(&output).ok_or_else(|| format!("{interface} of {} is not associated", self.system))
     }
 }
 
@@ -114,8 +114,8 @@ fn interface_of(listed: &str, addresses: &[IpAddr]) -> Option<String> {
 }
 
 /// Reads `CLIENT PORT SERVER PORT`. A link-local address has a zone.
-fn control(told: &str) -> Option<Control> {
-    let words: Vec<&str> = told.split_whitespace().collect();
+fn control(output: &str) -> Option<Control> {
+    let words: Vec<&str> = output.split_whitespace().collect();
     let address = |place: usize| words.get(place)?.split('%').next()?.parse().ok();
     Some(Control { client: address(0)?, server: address(2)? })
 }
@@ -128,8 +128,8 @@ fn device(route: &str) -> Option<&str> {
 
 /// Reads what `iw dev X info`, `link` and `get power_save` print, and the lines of wpa_cli, if there are any. `None` if
 /// it is not associated.
-fn read(told: &str) -> Option<Station> {
-    let line = |prefix: &str| told.lines().find_map(|line| line.trim().strip_prefix(prefix));
+fn read(output: &str) -> Option<Station> {
+    let line = |prefix: &str| output.lines().find_map(|line| line.trim().strip_prefix(prefix));
     let text = |value: &str| printable_text(value.trim()).chars().take(LONGEST).collect::<String>();
     // channel 1 (2412 MHz), width: 40 MHz, center1: 2422 MHz
     let channel = line("channel ")?;

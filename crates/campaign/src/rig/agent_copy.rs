@@ -66,12 +66,12 @@ pub(crate) fn agent_on(host: &str, copying: Copying) -> Result<String, CampaignE
 }
 
 /// Reads what the machine found: the version of a program, and `copy` with its digest.
-fn found(told: &str, own: &str) -> Found {
-    if told.lines().any(|line| line.trim() == OWN_VERSION) {
+fn found(output: &str, own: &str) -> Found {
+    if output.lines().any(|line| line.trim() == OWN_VERSION) {
         return Found::Installed;
     }
-    let digest = told.lines().find_map(|line| line.strip_prefix("copy "));
-    let other = told.lines().find(|line| !line.starts_with("copy "));
+    let digest = output.lines().find_map(|line| line.strip_prefix("copy "));
+    let other = output.lines().find(|line| !line.starts_with("copy "));
     match (other, digest) {
         (_, Some(digest)) if digest.split_whitespace().next() == Some(own) => Found::Copied,
         (_, Some(_)) => Found::Nothing("the copy of stacklab there is not this program".to_owned()),
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(found(&format!("{OWN_VERSION}\ncopy ffff  -\n"), "abcd"), Found::Installed);
         assert_eq!(found("copy abcd  -\n", "abcd"), Found::Copied);
         assert_eq!(found("stacklab 0.0.1\ncopy abcd  -\n", "abcd"), Found::Copied);
-        for (told, reason) in [
+        for (output, reason) in [
             ("", "stacklab is not there"),
             ("stacklab 0.0.1\n", "another version of stacklab is there (stacklab 0.0.1)"),
             ("copy ffff  -\n", "not this program"),
@@ -139,7 +139,7 @@ mod tests {
             ("copy abcdef\n", "not this program"),
             ("\u{1b}]0;x\u{7}\n", "(\u{fffd}]0;x\u{fffd})"),
         ] {
-            let Found::Nothing(missing) = found(told, "abcd") else { panic!("{told}") };
+            let Found::Nothing(missing) = found(output, "abcd") else { panic!("{output}") };
             assert!(missing.contains(reason), "{missing}");
         }
     }

@@ -15,8 +15,8 @@ pub(crate) fn describe(source: &RoutedSource, link_config: &LinkConfig) -> Strin
     let own = links.all().into_iter().filter(|(_, link)| *link != OwnLink::default()).map(|(name, link)| {
         let rate = link.rate.map(|rate| rate.to_string());
         let mtu = link.mtu.map(|mtu| format!("MTU {mtu}"));
-        let told: Vec<String> = rate.into_iter().chain(mtu).chain(link.impairments()).collect();
-        format!("; {name} link: {}", told.join(", "))
+        let parts: Vec<String> = rate.into_iter().chain(mtu).chain(link.impairments()).collect();
+        format!("; {name} link: {}", parts.join(", "))
     });
     let seen = carried.iter().map(|carried| {
         format!("{} as {}, path MTU {}", carried.family, carried.headers.join(" / "), carried.path_mtus[0])

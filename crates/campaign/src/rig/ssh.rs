@@ -118,14 +118,14 @@ pub(crate) fn relay(system: &System, errors: impl Read + Send + 'static) {
     thread::spawn(move || {
         let mut errors = BufReader::new(errors);
         let mut line = Vec::new();
-        let mut told = 0;
+        let mut printed = 0;
         while errors.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
             let text = printable_text(String::from_utf8_lossy(&line).trim());
             line.clear();
             // What is not shown is read all the same: the machine need not wait.
-            if !text.is_empty() && told <= MOST_LINES {
-                told += 1;
-                eprintln!("{name}: {}", if told > MOST_LINES { "(more, not shown)" } else { &text });
+            if !text.is_empty() && printed <= MOST_LINES {
+                printed += 1;
+                eprintln!("{name}: {}", if printed > MOST_LINES { "(more, not shown)" } else { &text });
             }
         }
     });

@@ -1,6 +1,6 @@
 //! Makes a run from a trial's evidence.
 
-use crate::generator::{told, with_bias};
+use crate::generator::{from_generator, with_bias};
 use crate::trial::evidence::{Evidence, report_sources};
 use crate::trial::{adapter, channel, clock_correction, guest_cpu, other_load, routers, services, wifi};
 use stacklab_model::{Direction, Probe, RunRecord, Trial, TrialSpec};
@@ -21,7 +21,7 @@ pub fn figures(
     let held_up = joint.held_up;
     let mut made = match (generator, collected.reports) {
         (Some(generator), Ok(reports)) if reports.len() == 1 => {
-            told(&spec, path, generator, reports.into_iter().next().expect("there is one"))
+            from_generator(&spec, path, generator, reports.into_iter().next().expect("there is one"))
         }
         (_, reports) => reported(path, &spec, direction, reports, joint),
     };

@@ -44,9 +44,9 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     let mut stream = channel::open(channel)?;
     write_message(&mut stream, &Greeting::Waiting)?;
     let found = is_first().then(outside::role).flatten();
-    let told = found.unwrap_or_else(|| read_role(&mut stream)).map_err(|error| error.to_string());
-    let batches = matches!(&told, Ok(GuestRole::Wifi(role)) if role.takes_batches());
-    let built = told.and_then(|role| match &role {
+    let requested = found.unwrap_or_else(|| read_role(&mut stream)).map_err(|error| error.to_string());
+    let batches = matches!(&requested, Ok(GuestRole::Wifi(role)) if role.takes_batches());
+    let built = requested.and_then(|role| match &role {
         GuestRole::Hosted(role) => hosted::build(role).map(Some).map_err(|error| error.to_string()),
         GuestRole::Wifi(role) => wifi::build(role).map(Some).map_err(|error| error.to_string()),
         GuestRole::Path { role, offloads } => {

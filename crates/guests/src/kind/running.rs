@@ -80,8 +80,8 @@ impl Running {
             GuestRole::Path { .. } => (patience, "have it join the link"),
             GuestRole::Wifi(_) => (BUILDING, "build a Wi-Fi network in it"),
         };
-        let told = self.tell(&stream, &role, Instant::now() + patience);
-        told.map_err(said).attempt(attempted).map(Some)
+        let greeted = self.tell(&stream, &role, Instant::now() + patience);
+        greeted.map_err(said).attempt(attempted).map(Some)
     }
 
     /// Sends the guest its role, unless it has it, and waits until the guest has taken it.

@@ -75,7 +75,7 @@ fn pass_on(client: &UnixStream, stream: &mut CommandStream) -> io::Result<()> {
             write_message(to, &ClientFrame::HangUp)
         });
         let mut line = String::new();
-        let told = loop {
+        let ended = loop {
             line.clear();
             match from.read_line(&mut line) {
                 Ok(0) => break Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
@@ -96,7 +96,7 @@ fn pass_on(client: &UnixStream, stream: &mut CommandStream) -> io::Result<()> {
         drop(taken);
         let _ = client.shutdown(Shutdown::Both);
         let asked = asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        told.and(asked)
+        ended.and(asked)
     })
 }
 

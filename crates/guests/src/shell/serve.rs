@@ -263,8 +263,8 @@ mod tests {
     /// A command stream of no host, and what it tells.
     fn stream() -> (Box<dyn Write + Send>, impl FnMut() -> GuestFrame) {
         let [(from, to)] = <[Streams; 1]>::try_from(serve(1, &[0; 4]).unwrap()).ok().unwrap();
-        let mut told = BufReader::new(from).lines();
-        (to, move || serde_json::from_str(&told.next().unwrap().unwrap()).unwrap())
+        let mut frame = BufReader::new(from).lines();
+        (to, move || serde_json::from_str(&frame.next().unwrap().unwrap()).unwrap())
     }
 
     #[test]
@@ -316,10 +316,10 @@ mod tests {
         };
         refuse(&out(&its), b"?\n", Some(running)).unwrap();
         assert!(!child.wait().unwrap().success());
-        let told = BufReader::new(own).lines().next().unwrap().unwrap();
+        let frame = BufReader::new(own).lines().next().unwrap().unwrap();
         let text = "stacklab: this guest does not understand `?`\n";
-        let told: GuestFrame = serde_json::from_str(&told).unwrap();
-        assert_eq!(told, GuestFrame::Errors(Bytes(text.into())));
-        assert!(!told.is_last(), "the command's end is told last");
+        let frame: GuestFrame = serde_json::from_str(&frame).unwrap();
+        assert_eq!(frame, GuestFrame::Errors(Bytes(text.into())));
+        assert!(!frame.is_last(), "the command's end comes last");
     }
 }

@@ -99,8 +99,8 @@ mod tests {
                 echo(Transport::Udp, Family::Ipv6, 6_480),
             ],
         };
-        let told = "clock read 24 ns, timer late 58.3 us, loopback echo 6.1 us (udp ipv4), 6.5 us (udp ipv6)";
-        assert_eq!(floor.to_string(), told);
+        let text = "clock read 24 ns, timer late 58.3 us, loopback echo 6.1 us (udp ipv4), 6.5 us (udp ipv6)";
+        assert_eq!(floor.to_string(), text);
         (floor.timer_late, floor.echoes) = (None, Vec::new());
         assert_eq!(floor.to_string(), "clock read 24 ns");
     }

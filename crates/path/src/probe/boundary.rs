@@ -13,7 +13,7 @@ const MOST_ASKED: u32 = 120;
 
 /// What a probe says of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Reply {
     Yes,
     No,
     /// Nothing: it was lost, or nobody says that it does not get through.
@@ -26,22 +26,22 @@ pub(crate) fn boundary<E>(
     yes: u32,
     proven_no: u32,
     next: impl Fn(u32, u32) -> u32,
-    mut ask: impl FnMut(u32) -> Result<Told, E>,
+    mut ask: impl FnMut(u32) -> Result<Reply, E>,
 ) -> Result<Option<u32>, E> {
     let (mut yes, mut no, mut proven) = (yes, proven_no, proven_no);
     let (mut asked, mut answered, mut lost) = (0, 0, 0);
     loop {
         while yes.abs_diff(no) > 1 {
             let value = next(yes, no);
-            let told = (0..TRIES).try_fold(Told::Nothing, |_, tried| {
+            let reply = (0..TRIES).try_fold(Reply::Nothing, |_, tried| {
                 asked += 1;
                 match ask(value) {
-                    Ok(Told::Nothing) => ControlFlow::Continue(Told::Nothing),
-                    told => ControlFlow::Break(told.map(|told| (told, tried))),
+                    Ok(Reply::Nothing) => ControlFlow::Continue(Reply::Nothing),
+                    reply => ControlFlow::Break(reply.map(|reply| (reply, tried))),
                 }
             });
-            match told {
-                ControlFlow::Break(Ok((Told::Yes, tried))) => {
+            match reply {
+                ControlFlow::Break(Ok((Reply::Yes, tried))) => {
                     (yes, answered, lost) = (value, answered + 1, lost + tried);
                 }
                 ControlFlow::Break(Ok(_)) => (no, proven) = (value, value),
@@ -61,16 +61,16 @@ pub(crate) fn boundary<E>(
             }
             asked += 2;
             match ask(no)? {
-                Told::No => proven = no,
+                Reply::No => proven = no,
                 // How much is lost at present, by a value that gets through.
-                Told::Nothing => {
+                Reply::Nothing => {
                     silent += 1;
                     match ask(yes)? {
-                        Told::Yes => answered += 1,
+                        Reply::Yes => answered += 1,
                         _ => lost += 1,
                     }
                 }
-                Told::Yes => {
+                Reply::Yes => {
                     (yes, no, answered, lost) = (no, proven, answered + 1, lost + silent);
                     break;
                 }
@@ -98,17 +98,17 @@ mod tests {
         speaks: bool,
         loss: f64,
         seed: u64,
-    ) -> impl FnMut(u32) -> Result<Told, Infallible> {
+    ) -> impl FnMut(u32) -> Result<Reply, Infallible> {
         let mut state = seed;
         move |value| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let lost = ((state >> 33) as f64) / f64::from(1_u32 << 31) < loss;
             let through = if up { value <= last } else { value >= last };
             Ok(match (lost, through) {
-                (true, _) => Told::Nothing,
-                (false, true) => Told::Yes,
-                (false, false) if speaks => Told::No,
-                (false, false) => Told::Nothing,
+                (true, _) => Reply::Nothing,
+                (false, true) => Reply::Yes,
+                (false, false) if speaks => Reply::No,
+                (false, false) => Reply::Nothing,
             })
         }
     }

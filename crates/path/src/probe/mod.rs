@@ -7,7 +7,7 @@ pub(crate) mod http;
 pub(crate) mod pace;
 
 use crate::metric::PathMetric;
-use crate::probe::boundary::{Told, boundary};
+use crate::probe::boundary::{Reply, boundary};
 use crate::probe::http::Request;
 use crate::probe::pace::{Interrupted, Pace};
 use crate::target::Target;
@@ -154,12 +154,12 @@ impl Prober<'_> {
         packet_bytes: u32,
         ttl: u8,
         refusal: Echo,
-    ) -> Result<Told, Unanswered> {
+    ) -> Result<Reply, Unanswered> {
         self.pace.probe()?;
         match ping.echo(&PingOptions { packet_bytes, ttl, wait: WAIT }) {
-            Ok(Echo::Answered(_)) => Ok(Told::Yes),
-            Ok(echo) if echo == refusal => Ok(Told::No),
-            Ok(_) => Ok(Told::Nothing),
+            Ok(Echo::Answered(_)) => Ok(Reply::Yes),
+            Ok(echo) if echo == refusal => Ok(Reply::No),
+            Ok(_) => Ok(Reply::Nothing),
             Err(error) => Err(Unanswered::Because(error.to_string())),
         }
     }
@@ -167,7 +167,7 @@ impl Prober<'_> {
     /// Makes sure that ordinary echoes are answered.
     fn answers(&mut self, ping: &mut Ping) -> Result<(), Unanswered> {
         for _ in 0..FIRST_TRIES {
-            if self.tell(ping, ECHO_BYTES, TTL, Echo::Expired)? == Told::Yes {
+            if self.tell(ping, ECHO_BYTES, TTL, Echo::Expired)? == Reply::Yes {
                 return Ok(());
             }
         }
@@ -177,7 +177,7 @@ impl Prober<'_> {
     fn path_mtu(&mut self, ping: &mut Ping, to: &ScopedAddr) -> Result<u32, Unanswered> {
         let own = route_to(to, None).map_err(|error| Unanswered::Because(error.to_string()))?.mtu.min(65_535);
         self.answers(ping)?;
-        if self.tell(ping, own, TTL, Echo::TooLong)? == Told::Yes {
+        if self.tell(ping, own, TTL, Echo::TooLong)? == Reply::Yes {
             return Ok(own);
         }
         let next = |low: u32, high: u32| {

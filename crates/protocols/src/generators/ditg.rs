@@ -42,13 +42,15 @@ fn sender(traffic: &Traffic) -> CommandLine {
 
 fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     let (_, total) = output.decoded.split_once("TOTAL RESULTS").ok_or("ITGDec prints no figures")?;
-    let told = |key: &str| {
+    let field = |key: &str| {
         let line = total.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
         line.and_then(|line| line.split_whitespace().next()).ok_or_else(|| format!("ITGDec prints no {key}"))
     };
-    let of = |key: &str| number(key, told(key)?);
-    let (messages, bytes) =
-        (count("Total packets", told("Total packets")?)?, count("Bytes received", told("Bytes received")?)?);
+    let of = |key: &str| number(key, field(key)?);
+    let (messages, bytes) = (
+        count("Total packets", field("Total packets")?)?,
+        count("Bytes received", field("Bytes received")?)?,
+    );
     if messages == 0 {
         return Err("its log has no packet".to_owned());
     }
@@ -56,7 +58,7 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     if (each - f64::from(traffic.message_bytes)).abs() > 0.5 {
         return Err(format!("it sent {each} bytes per message, planned are {}", traffic.message_bytes));
     }
-    let lost = count("Packets dropped", told("Packets dropped")?)?;
+    let lost = count("Packets dropped", field("Packets dropped")?)?;
     Ok(Figures {
         received_bytes: Some(bytes),
         received_messages: Some(messages),

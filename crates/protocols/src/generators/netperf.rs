@@ -49,31 +49,31 @@ fn sender(traffic: &Traffic) -> CommandLine {
 
 fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     let said = |key: &str| output.sender.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
-    let told = |key: &str| said(key).ok_or_else(|| format!("it prints no {key}"));
+    let required = |key: &str| said(key).ok_or_else(|| format!("it prints no {key}"));
     let size = if traffic.round_trips { "REQUEST_SIZE" } else { "LOCAL_SEND_SIZE" };
-    let bytes = count(size, told(size)?)?;
+    let bytes = count(size, required(size)?)?;
     if bytes != u64::from(traffic.message_bytes) {
         return Err(format!("it sent {bytes} bytes per message, planned are {}", traffic.message_bytes));
     }
     let mut figures = Figures {
-        sent_bytes: Some(count("LOCAL_BYTES_SENT", told("LOCAL_BYTES_SENT")?)?),
-        received_bytes: Some(count("REMOTE_BYTES_RECVD", told("REMOTE_BYTES_RECVD")?)?),
+        sent_bytes: Some(count("LOCAL_BYTES_SENT", required("LOCAL_BYTES_SENT")?)?),
+        received_bytes: Some(count("REMOTE_BYTES_RECVD", required("REMOTE_BYTES_RECVD")?)?),
         ..Figures::default()
     };
     if traffic.transport == Transport::Udp || traffic.round_trips {
-        let [sent, received] =
-            ["LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"].map(|key| told(key).and_then(|text| count(key, text)));
+        let [sent, received] = ["LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"]
+            .map(|key| required(key).and_then(|text| count(key, text)));
         (figures.sent_messages, figures.received_messages) = (Some(sent?), Some(received?));
     }
     if traffic.round_trips {
-        let ms = |key: &str| told(key).and_then(|text| number(key, text)).map(|us| us / 1e3);
+        let ms = |key: &str| required(key).and_then(|text| number(key, text)).map(|us| us / 1e3);
         figures.round_trip_ms = Some([ms("P50_LATENCY")?, ms("MEAN_LATENCY")?, ms("P99_LATENCY")?]);
         return Ok(figures);
     }
     if said("THROUGHPUT_UNITS") != Some("10^6bits/s") {
         return Err("its throughput is not in 10^6bits/s".to_owned());
     }
-    figures.bits_per_second = Some(number("THROUGHPUT", told("THROUGHPUT")?)? * 1e6);
+    figures.bits_per_second = Some(number("THROUGHPUT", required("THROUGHPUT")?)? * 1e6);
     match (traffic.transport, figures.sent_messages, figures.received_messages) {
         (Transport::Udp, Some(sent @ 1..), Some(received)) => {
             figures.loss = Some(sent.saturating_sub(received) as f64 / sent as f64);

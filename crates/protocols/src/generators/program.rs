@@ -148,11 +148,11 @@ impl Tool {
     /// # Errors
     /// Why there are none, in a short text without control characters.
     pub fn figures(&self, traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
-        let told = (self.read)(traffic, output).and_then(|figures| match figures.loss {
+        let checked = (self.read)(traffic, output).and_then(|figures| match figures.loss {
             Some(loss) if loss > 1.0 => Err(format!("it says that it lost {loss} of its messages")),
             _ => Ok(figures),
         });
-        told.map_err(|reason| {
+        checked.map_err(|reason| {
             let start: String = reason.chars().take(MOST_REASON_CHARS).collect();
             printable_text(&start)
         })

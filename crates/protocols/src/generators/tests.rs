@@ -68,34 +68,34 @@ fn figures_are_those_that_the_programs_print() {
     let udp = |generator| read(generator, Transport::Udp, false);
     let tcp = |generator| read(generator, Transport::Tcp, false);
 
-    let told = tcp(Generator::Iperf3);
-    assert_eq!((told.sent_bytes, told.received_bytes), (Some(247_416_000), Some(246_302_992)));
-    assert_eq!((told.retransmits, told.loss), (Some(15), None));
+    let figures = tcp(Generator::Iperf3);
+    assert_eq!((figures.sent_bytes, figures.received_bytes), (Some(247_416_000), Some(246_302_992)));
+    assert_eq!((figures.retransmits, figures.loss), (Some(15), None));
 
-    let told = tcp(Generator::Iperf);
-    assert_eq!((told.sent_bytes, told.received_bytes), (Some(497_844_060), Some(497_844_060)));
-    assert_eq!((told.bits_per_second, told.retransmits), (Some(3_982_087_471.0), Some(1)));
-    let told = udp(Generator::Iperf);
-    assert_eq!((told.received_bytes, told.received_messages), (Some(70_446_000), Some(58_705)));
-    assert_eq!((told.sent_messages, told.loss), (Some(107_677), Some(48_972.0 / 107_677.0)));
+    let figures = tcp(Generator::Iperf);
+    assert_eq!((figures.sent_bytes, figures.received_bytes), (Some(497_844_060), Some(497_844_060)));
+    assert_eq!((figures.bits_per_second, figures.retransmits), (Some(3_982_087_471.0), Some(1)));
+    let figures = udp(Generator::Iperf);
+    assert_eq!((figures.received_bytes, figures.received_messages), (Some(70_446_000), Some(58_705)));
+    assert_eq!((figures.sent_messages, figures.loss), (Some(107_677), Some(48_972.0 / 107_677.0)));
     assert_eq!(
-        (told.jitter_rfc3550_ms, told.delay_mean_ms, told.jitter_ms),
+        (figures.jitter_rfc3550_ms, figures.delay_mean_ms, figures.jitter_ms),
         (Some(0.995), Some(0.002), None)
     );
 
-    let told = udp(Generator::Ditg);
-    assert_eq!((told.received_bytes, told.sent_bytes), (Some(64_393_200), None));
-    assert_eq!((told.bits_per_second, told.jitter_ms), (Some(513_226_134.258), Some(0.016)));
-    assert_eq!((told.delay_mean_ms, told.jitter_rfc3550_ms), (Some(0.53), None));
-    assert_eq!(told.loss, Some(56_093.0 / 109_754.0));
+    let figures = udp(Generator::Ditg);
+    assert_eq!((figures.received_bytes, figures.sent_bytes), (Some(64_393_200), None));
+    assert_eq!((figures.bits_per_second, figures.jitter_ms), (Some(513_226_134.258), Some(0.016)));
+    assert_eq!((figures.delay_mean_ms, figures.jitter_rfc3550_ms), (Some(0.53), None));
+    assert_eq!(figures.loss, Some(56_093.0 / 109_754.0));
     assert_eq!(tcp(Generator::Ditg).loss, None);
 
     for transport in Transport::ALL {
-        let told = read(Generator::Netperf, *transport, true);
-        let [median, mean, high] = told.round_trip_ms.unwrap();
+        let figures = read(Generator::Netperf, *transport, true);
+        let [median, mean, high] = figures.round_trip_ms.unwrap();
         assert!(
-            0.0 < median && median <= mean && median <= high && told.bits_per_second.is_none(),
-            "{told:?}"
+            0.0 < median && median <= mean && median <= high && figures.bits_per_second.is_none(),
+            "{figures:?}"
         );
     }
 }
@@ -104,13 +104,13 @@ fn figures_are_those_that_the_programs_print() {
 fn what_a_program_says_it_received_goes_with_its_rate_and_its_losses() {
     for (generator, _) in tools() {
         for transport in Transport::ALL {
-            let told = read(generator, *transport, false);
-            let (bytes, rate) = (told.received_bytes.unwrap() as f64, told.bits_per_second.unwrap());
+            let figures = read(generator, *transport, false);
+            let (bytes, rate) = (figures.received_bytes.unwrap() as f64, figures.bits_per_second.unwrap());
             let seconds = bytes * 8.0 / rate;
             assert!((0.9..1.15).contains(&seconds), "{generator} {transport}: {seconds} s");
-            assert_eq!(told.loss.is_some(), *transport == Transport::Udp, "{generator}");
+            assert_eq!(figures.loss.is_some(), *transport == Transport::Udp, "{generator}");
             if let (Some(sent), Some(received), Some(loss)) =
-                (told.sent_messages, told.received_messages, told.loss)
+                (figures.sent_messages, figures.received_messages, figures.loss)
             {
                 let lost = 1.0 - received as f64 / sent as f64;
                 assert!((lost - loss).abs() < 1e-3, "{generator}: {loss} of {sent}, {received}");
@@ -213,8 +213,8 @@ fn nonsense_is_refused_with_what_is_wrong_with_it() {
     assert_eq!(refused(Generator::Ditg, "", &none), "its log has no packet");
     // What it quotes is short, and does nothing to a terminal.
     let long = format!("{{\"error\": \"\\u001b[2J{}\"}}", "x".repeat(10_000));
-    let told = refused(Generator::Iperf3, &long, "");
-    assert!(told.len() < 400 && told.starts_with("it says: \u{fffd}[2Jx"), "{told}");
+    let figures = refused(Generator::Iperf3, &long, "");
+    assert!(figures.len() < 400 && figures.starts_with("it says: \u{fffd}[2Jx"), "{figures}");
     let more = output!("iperf3-udp-sender").replace("\"lost_percent\":\t", "\"lost_percent\":\t9");
     assert!(refused(Generator::Iperf3, &more, "").starts_with("it says that it lost "));
 }

@@ -198,7 +198,7 @@ mod tests {
             "len":1000,"bandwidth":10000000,"pacing_timer":1000,"TOS":16,"udp_counters_64bit":1,
             "client_version":"3.12"}"#;
         let read = Parameters::parse(text).unwrap();
-        let told = Parameters {
+        let sent = Parameters {
             time_s: 2,
             parallel: 2,
             bidirectional: true,
@@ -207,7 +207,7 @@ mod tests {
             client_version: Some("3.12".to_owned()),
             ..Parameters::new(Transport::Udp, 1000)
         };
-        assert_eq!(read, told);
+        assert_eq!(read, sent);
         assert_eq!(Parameters::parse(&read.to_json()), Ok(read));
     }
 

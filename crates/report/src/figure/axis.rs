@@ -29,7 +29,7 @@ impl Axis {
     }
 
     /// An axis with a tick at each figure; logarithmic if they are far apart.
-    pub(super) fn told(figures: &[f64], from: f64, to: f64) -> Self {
+    pub(super) fn labelled(figures: &[f64], from: f64, to: f64) -> Self {
         let (low, high) = spread(extent(figures.iter().copied()));
         let log = low > 0.0 && high / low > 4.0;
         let ticks = figures.iter().map(|figure| (*figure, figure.to_string())).collect();
@@ -97,9 +97,9 @@ mod tests {
             for wanted in [3, 4, 5, 6] {
                 let axis = Axis::round(figures.into_iter(), 0.0, 100.0, wanted);
                 for (figure, label) in &axis.ticks {
-                    let told: f64 = label.parse().unwrap();
+                    let labelled: f64 = label.parse().unwrap();
                     assert!(
-                        (axis.at(told) - axis.at(*figure)).abs() < 1e-3,
+                        (axis.at(labelled) - axis.at(*figure)).abs() < 1e-3,
                         "{label} for {figure}: {axis:?}"
                     );
                 }
@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn sizes_far_apart_stand_on_a_logarithmic_axis() {
-        let axis = Axis::told(&[64.0, 256.0, 1024.0], 0.0, 10.0);
+        let axis = Axis::labelled(&[64.0, 256.0, 1024.0], 0.0, 10.0);
         assert!((axis.at(256.0) - 5.0).abs() < 1e-9);
-        let near = Axis::told(&[64.0, 128.0, 192.0], 0.0, 10.0);
+        let near = Axis::labelled(&[64.0, 128.0, 192.0], 0.0, 10.0);
         assert!((near.at(128.0) - 5.0).abs() < 1e-9);
     }
 }

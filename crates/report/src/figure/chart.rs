@@ -100,7 +100,7 @@ struct XAxis {
 fn x_axis(plot: &Plot, from: f64, to: f64) -> XAxis {
     match &plot.levels {
         Levels::Numbers(numbers) => {
-            let axis = Axis::told(numbers, from, to);
+            let axis = Axis::labelled(numbers, from, to);
             let ticks = axis.ticks.iter().map(|(figure, label)| (axis.at(*figure), label.clone()));
             XAxis { ticks: ticks.collect(), log: axis.log }
         }

@@ -225,11 +225,11 @@ fn key(page: &Page, levels: &[usize], without: &[usize]) -> Vec<usize> {
 
 /// The same in words: of factors that have several levels and are not in the figure's name, those that the cell sets.
 fn label(page: &Page, levels: &[usize], without: &[usize]) -> String {
-    let told = page.factors.iter().enumerate().filter(|(place, factor)| {
+    let named = page.factors.iter().enumerate().filter(|(place, factor)| {
         !without.contains(place)
             && factor.levels.len() > 1
             && !factor.levels[levels[*place]].is_empty()
             && !["transport", "size_of"].contains(&factor.name.as_str())
     });
-    told.map(|(place, factor)| &factor.alone[levels[place]][..]).collect::<Vec<_>>().join(", ")
+    named.map(|(place, factor)| &factor.alone[levels[place]][..]).collect::<Vec<_>>().join(", ")
 }

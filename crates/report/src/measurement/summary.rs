@@ -114,8 +114,8 @@ fn flows(receiver: &HostReport) -> Option<(&'static str, String)> {
     let seconds = receiver.received.last_ns.saturating_sub(receiver.received.first_ns) as f64 / 1e9;
     let rate = |bytes: u64| scaled(bytes as f64 * 8.0 / seconds, "bit/s");
     let count = receiver.flow_bytes.len();
-    let told = format!("{count}, the slowest {}, the fastest {}", rate(*least), rate(*most));
-    (seconds > 0.0).then_some(("flows", told))
+    let text = format!("{count}, the slowest {}, the fastest {}", rate(*least), rate(*most));
+    (seconds > 0.0).then_some(("flows", text))
 }
 
 /// Where messages were lost, in words, warm-up included.
@@ -127,9 +127,9 @@ fn places(drops: &Drops) -> String {
         (socket_buffer, "in the receiver's full socket buffer"),
         (network, "on the way"),
     ];
-    let told: Vec<String> =
+    let text: Vec<String> =
         places.iter().filter(|place| place.0 > 0).map(|(count, place)| format!("{count} {place}")).collect();
-    if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) }
+    if text.is_empty() { String::new() } else { format!(": {}", text.join(", ")) }
 }
 
 fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
@@ -263,7 +263,7 @@ fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<(&'static str, Stri
         let cpu = side.cpu.as_ref()?;
         Some(100.0 * cpu.busy_ns() as f64 / cpu.window_ns as f64).filter(|share| share.is_finite())
     };
-    let told = |name: &str, side: &HostReport| match of(side) {
+    let text = |name: &str, side: &HostReport| match of(side) {
         Some(share) => format!("{name} {share:.1} % of a core"),
         None => format!("{name} missing"),
     };
@@ -272,5 +272,5 @@ fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<(&'static str, Stri
         .iter()
         .any(|side| side.cpu.as_ref().is_some_and(|cpu| cpu.scope == CpuScope::Shared));
     let whose = if shared { " (both ends share one machine, whose load it is)" } else { "" };
-    Some(("CPU", format!("{}, {}{whose}", told("sender", sender), told("receiver", receiver))))
+    Some(("CPU", format!("{}, {}{whose}", text("sender", sender), text("receiver", receiver))))
 }

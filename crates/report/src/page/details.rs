@@ -88,16 +88,16 @@ fn lost(run: &RunRecord) -> String {
         ("socket buffer", drops.socket_buffer),
         ("network", drops.network),
     ];
-    let told: Vec<String> =
+    let rows: Vec<String> =
         parts.iter().filter(|(_, n)| *n > 0).map(|(place, n)| format!("{n} ({place})")).collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    if rows.is_empty() { "none".to_owned() } else { rows.join(", ") }
 }
 
 fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView {
     let endpoint = &side.endpoint;
     let family = Factor::Family.level_label(endpoint.family.name());
     let transport = Factor::Transport.level_label(endpoint.transport.name());
-    let mut told = vec![
+    let mut rows = vec![
         ("socket", format!("{family} {transport} {}", endpoint.local)),
         ("peer", endpoint.peer.to_string()),
         ("interface", format!("{}, MTU {}", endpoint.interface, endpoint.interface_mtu)),
@@ -106,16 +106,16 @@ fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView
     ];
     if detailed == Detailed::Fully {
         let offloads = endpoint.offloads.on();
-        told.push(("offloads", if offloads.is_empty() { "off".to_owned() } else { offloads.join(", ") }));
+        rows.push(("offloads", if offloads.is_empty() { "off".to_owned() } else { offloads.join(", ") }));
         if let Some(mtu) = endpoint.path_mtu {
-            told.push(("path MTU", mtu.to_string()));
+            rows.push(("path MTU", mtu.to_string()));
         }
         if let Some(name) = &endpoint.congestion_control {
-            told.push(("congestion control", name.clone()));
+            rows.push(("congestion control", name.clone()));
         }
         if let Some(tcp) = &side.tcp {
             let of = |figure: Option<u64>| figure.map_or("-".to_owned(), |figure| figure.to_string());
-            told.push((
+            rows.push((
                 "TCP",
                 format!(
                     "MSS {}, {} segments out, {} in, {} sent again",
@@ -133,7 +133,7 @@ fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView
     };
     SideView {
         role: side.role.to_string(),
-        facts: facts(told),
+        facts: facts(rows),
         series: series(&side.series, run.spec.probe.interval_ns),
         delays: side.delays.as_ref().and_then(|delays| histogram(delays, what(run.trial.probe, side.role))),
         cpu: side.cpu.as_ref().and_then(cpu),

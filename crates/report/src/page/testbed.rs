@@ -52,7 +52,7 @@ fn row(row: &TestbedDrawing, link_config: &LinkConfig, hosts: &[HostView]) -> Dr
 
 fn host(name: &str, kind: &str, host: &HostFacts) -> HostView {
     let unknown = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
-    let mut told = vec![
+    let mut rows = vec![
         ("system", format!("{} {}", host.os, host.kernel)),
         ("machine", host.machine.clone()),
         ("processor", format!("{}, {} online", host.cpu_model, host.cores)),
@@ -63,13 +63,13 @@ fn host(name: &str, kind: &str, host: &HostFacts) -> HostView {
         ("agent", format!("stacklab {}", host.agent_version)),
     ];
     if let Some(noise) = &host.noise {
-        told.push(("noise floor", noise.to_string()));
+        rows.push(("noise floor", noise.to_string()));
     }
     HostView {
         name: name.to_owned(),
         kind: kind.to_owned(),
         system: format!("{} {}", host.os, host.kernel),
-        facts: facts(told),
+        facts: facts(rows),
         abilities: facts(host.abilities.iter().map(|(name, text)| (name.clone(), text.clone()))),
     }
 }

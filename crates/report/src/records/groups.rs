@@ -72,7 +72,7 @@ impl Group<'_> {
     /// How often which verdict, and by how much: `throughput, udp segment: B worse at 2 of 4 (by 3.1 to 4.0 %)`.
     pub(super) fn summary(&self) -> String {
         let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
-        let told = verdicts.into_iter().filter_map(|name| {
+        let sentences = verdicts.into_iter().filter_map(|name| {
             let rows: Vec<&&MetricDiff> = self.rows.iter().filter(|row| row.change.name() == name).collect();
             let by = rows.iter().filter_map(|row| of_figure(row)).reduce(Claimed::with);
             let by = by.map_or_else(String::new, |by| format!(" (by {by})"));
@@ -83,7 +83,7 @@ impl Group<'_> {
             };
             (!rows.is_empty()).then(|| format!("{name} at {} of {}{by}", rows.len(), self.rows.len()))
         });
-        format!("{}, {}: {}", self.metric.label(), self.place, told.collect::<Vec<_>>().join(", "))
+        format!("{}, {}: {}", self.metric.label(), self.place, sentences.collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -164,10 +164,10 @@ mod tests {
     #[test]
     fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
         let runs = [run(0, RunStatus::Invalid(vec!["=1+x".to_owned()]))];
-        let told = |format| String::from_utf8(tidy(&runs, format)).unwrap();
-        let text = told(OutputFormat::Csv);
+        let written = |format| String::from_utf8(tidy(&runs, format)).unwrap();
+        let text = written(OutputFormat::Csv);
         assert!(text.contains("'=1+x") && !text.contains(",=1+x"), "{text}");
-        assert!(told(OutputFormat::RawCsv).contains(",=1+x"));
+        assert!(written(OutputFormat::RawCsv).contains(",=1+x"));
     }
 
     #[test]
@@ -187,14 +187,14 @@ mod tests {
         for (row, line) in rows.iter().zip(&lines) {
             for (place, (name, field)) in row.get_column_iter().enumerate() {
                 assert_eq!(*name, header[place]);
-                let told = match field {
+                let written = match field {
                     ParquetField::Null => String::new(),
                     ParquetField::Long(number) => number.to_string(),
                     ParquetField::Double(figure) => figure.to_string(),
                     ParquetField::Str(text) => text.clone(),
                     other => panic!("{name} is {other}"),
                 };
-                assert_eq!(told, line[place], "{name}");
+                assert_eq!(written, line[place], "{name}");
             }
         }
         let at =

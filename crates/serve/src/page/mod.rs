@@ -99,12 +99,12 @@ fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDe
             stacklab_model::RunStatus::Invalid(reasons) => reasons.first().map(String::as_str),
             stacklab_model::RunStatus::Valid => None,
         };
-        let told = reason.map(|reason| {
+        let rank = reason.map(|reason| {
             let seen = shown.entry(reason).or_default();
             *seen += 1;
             *seen
         });
-        (told.is_none_or(|told| told > 3), run.trial.block, run.trial.position)
+        (rank.is_none_or(|rank| rank > 3), run.trial.block, run.trial.position)
     });
     let mut details = fill(wanted, room, |run, shown| {
         let whole = with_reports(record, run)?;

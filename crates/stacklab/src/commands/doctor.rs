@@ -182,7 +182,7 @@ mod tests {
             arrival_stamp: Some(Spread { median_ns: 950, p99_ns: 1_800 }),
             echoes: vec![EchoFloor { transport: Transport::Udp, family: Family::Ipv6, round_trip }],
         };
-        let told = noise(&floor);
+        let text = noise(&floor);
         let expected = "\
 Measurement noise floor                median        p99
   reading the clock                     24 ns          -
@@ -191,7 +191,7 @@ Measurement noise floor                median        p99
   kernel's arrival time to receive     950 ns     1.8 us
   loopback echo, udp ipv6, 64 B        6.1 us     9.9 us
 Single delays and";
-        assert!(told.starts_with(expected), "{told}");
-        assert!(told.lines().all(|line| line.len() <= 110), "{told}");
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 110), "{text}");
     }
 }

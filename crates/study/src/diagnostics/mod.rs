@@ -131,9 +131,9 @@ impl fmt::Display for StudyErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.list.iter().take(MOST_SHOWN).enumerate() {
             let gap = if index == 0 { "" } else { "\n\n" };
-            let told = render::plain(problem, &self.sources);
+            let text = render::plain(problem, &self.sources);
             // It goes to terminals, which some characters of a stranger's file would change.
-            write!(f, "{gap}{}", stacklab_model::printable_lines(&told))?;
+            write!(f, "{gap}{}", stacklab_model::printable_lines(&text))?;
         }
         match self.count().saturating_sub(MOST_SHOWN) {
             0 => Ok(()),

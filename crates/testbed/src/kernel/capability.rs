@@ -176,14 +176,15 @@ fn is_only_loadable(module: &str, root: &Path) -> bool {
 /// 6rd reports it.
 fn has_sixrd_prefix(name: &str, prefix: Ipv6Addr) -> Result<(), Fault> {
     let link = with_netlink(async |netlink| interface(&netlink, name).await)?;
-    let told = link.attributes.iter().any(|attribute| match attribute {
+    let has_prefix = link.attributes.iter().any(|attribute| match attribute {
         LinkAttribute::LinkInfo(infos) => infos.iter().any(|info| match info {
             LinkInfo::Data(InfoData::IpTunnel(data)) => data.contains(&InfoIpTunnel::Ipv6RdPrefix(prefix)),
             _ => false,
         }),
         _ => false,
     });
-    told.then_some(())
+    has_prefix
+        .then_some(())
         .ok_or("the kernel ignores the 6rd prefix")
         .attempt("create a sit device with a 6rd prefix")
 }

@@ -117,7 +117,7 @@ mod tests {
     use rtnetlink::packet_route::link::{LinkAttribute, LinkInfo};
 
     /// The type of the near router's device, and its attributes as `number:bytes`.
-    fn told(mechanism: Mechanism) -> String {
+    fn described(mechanism: Mechanism) -> String {
         let tunnel = mechanism.tunnel().unwrap();
         let ends = [Site::Near, Site::Far].map(|site| site.outer(tunnel.outer()));
         let message = device(TUNNEL, mechanism, tunnel, ends);
@@ -145,16 +145,16 @@ mod tests {
 
     #[test]
     fn devices_are_told_what_their_definitions_say() {
-        assert_eq!(told(Mechanism::SixInFour), "sit 2:c6120001 4:40 9:29 3:c6120002");
-        assert_eq!(told(Mechanism::SixToFour), "sit 2:c6120001 4:40 9:29");
+        assert_eq!(described(Mechanism::SixInFour), "sit 2:c6120001 4:40 9:29 3:c6120002");
+        assert_eq!(described(Mechanism::SixToFour), "sit 2:c6120001 4:40 9:29");
         let prefix = "20010002000000000000000000000000";
         let sixrd = format!("sit 2:c6120001 4:40 9:29 11:{prefix} 13:3000 12:c6120000 14:1000");
-        assert_eq!(told(Mechanism::SixRd), sixrd);
-        assert_eq!(told(Mechanism::Gre4), "gre 6:c6120001 8:40 7:c6120002");
+        assert_eq!(described(Mechanism::SixRd), sixrd);
+        assert_eq!(described(Mechanism::Gre4), "gre 6:c6120001 8:40 7:c6120002");
         let (near, far) = ("200100020000ffff0000000000000001", "200100020000ffff0000000000000002");
-        assert_eq!(told(Mechanism::Gre6), format!("ip6gre 6:{near} 8:40 7:{far} 13:01000000"));
-        assert_eq!(told(Mechanism::FourInSix), format!("ip6tnl 2:{near} 4:40 9:04 3:{far} 8:01000000"));
-        assert_eq!(told(Mechanism::Ipip), "ipip 2:c6120001 4:40 9:04 3:c6120002");
-        assert_eq!(told(Mechanism::WireGuard6), "wireguard");
+        assert_eq!(described(Mechanism::Gre6), format!("ip6gre 6:{near} 8:40 7:{far} 13:01000000"));
+        assert_eq!(described(Mechanism::FourInSix), format!("ip6tnl 2:{near} 4:40 9:04 3:{far} 8:01000000"));
+        assert_eq!(described(Mechanism::Ipip), "ipip 2:c6120001 4:40 9:04 3:c6120002");
+        assert_eq!(described(Mechanism::WireGuard6), "wireguard");
     }
 }

@@ -54,14 +54,14 @@ impl Keys {
 /// Configures the device with the other router as its peer at this address.
 pub(super) fn set_up(router: &Router, other: IpAddr) -> Result<(), Fault> {
     let keys = router.keys.ok_or("it has none").attempt("find the router's keys for WireGuard")?;
-    let told = [
+    let lines = [
         text(DEVICE_NAME, TUNNEL),
         attribute(DEVICE_PRIVATE_KEY, &keys.own),
         attribute(DEVICE_LISTEN_PORT, &PORT.to_ne_bytes()),
         attribute(DEVICE_PEERS | NESTED, &attribute(NESTED, &peer(other, &keys.other))),
     ];
-    let told = Socket::open("wireguard").and_then(|mut socket| socket.ask(SET_DEVICE, &told.concat()));
-    told.map(drop).attempt("give the WireGuard device its key and its peer")
+    let set = Socket::open("wireguard").and_then(|mut socket| socket.ask(SET_DEVICE, &lines.concat()));
+    set.map(drop).attempt("give the WireGuard device its key and its peer")
 }
 
 /// The configuration of the other router as the device's peer.
@@ -78,12 +78,12 @@ fn peer(other: IpAddr, key: &[u8; 32]) -> Vec<u8> {
         ];
         attribute(NESTED, &one.concat())
     });
-    let told = [
+    let lines = [
         attribute(PEER_PUBLIC_KEY, key),
         attribute(PEER_ENDPOINT, &socket_address(other)),
         attribute(PEER_ALLOWED | NESTED, &all.collect::<Vec<u8>>()),
     ];
-    told.concat()
+    lines.concat()
 }
 
 /// `struct sockaddr_in` or `sockaddr_in6` with the port.

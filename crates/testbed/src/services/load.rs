@@ -49,11 +49,11 @@ impl Load {
         let mut load = Load { state: Arc::default(), threads: Vec::new() };
         for service in services.iter() {
             let (state, processors) = (Arc::clone(&load.state), processors.to_vec());
-            let (told, heard) = channel();
+            let (sender, heard) = channel();
             let work = move || {
                 let ready = enter_namespace(namespace).and_then(|()| cpus::stay_on(&processors));
                 let is_ready = ready.is_ok();
-                if told.send(ready).is_ok() && is_ready {
+                if sender.send(ready).is_ok() && is_ready {
                     state.work(service, interface);
                 }
             };

@@ -153,12 +153,12 @@ mod tests {
     }
 
     /// Pairs transmit timestamps with the receive timestamps of their answers.
-    fn paired(told: &[(u32, TxTimestamp)], answers: &[RecvMeta]) -> (Delays, Point) {
+    fn paired(stamps: &[(u32, TxTimestamp)], answers: &[RecvMeta]) -> (Delays, Point) {
         let socket: Socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().into();
         let mut watched = InterfaceRtt::new(&socket);
-        let mut told = told.iter().copied();
+        let mut stamps = stamps.iter().copied();
         for answer in answers {
-            let next = || told.next().ok_or_else(|| io::Error::from(io::ErrorKind::WouldBlock));
+            let next = || stamps.next().ok_or_else(|| io::Error::from(io::ErrorKind::WouldBlock));
             watched.pair(Phase::Measured, *answer, next).unwrap();
         }
         watched.finish().unwrap()

@@ -96,12 +96,12 @@ pub fn exchange(
         sent_before: 0,
         stop: Some(interrupted),
     };
-    let told = thread::scope(|scope| {
+    let sending = thread::scope(|scope| {
         let answers = scope.spawn(|| {
             let mut rx = RxBatch::new(&channels, StampClock::new())?;
             receive_headers(&mut rx, read, &mut counter).map(|()| rx.recv_meta().ttl)
         });
-        let told = TxBatch::new(&channels, 0).and_then(|tx| {
+        let sending = TxBatch::new(&channels, 0).and_then(|tx| {
             send(&phase, &mut tx.with_header(&write), |sequence| {
                 sent.store(sequence + 1, Ordering::Release);
                 Ok(())
@@ -109,18 +109,18 @@ pub fn exchange(
         });
         ended.store(sys::now_ns(), Ordering::Release);
         let received = answers.join().expect("the receive loop does not panic");
-        told.and_then(|told| Ok((told, received?)))
+        sending.and_then(|sending| Ok((sending, received?)))
     });
     // What was exchanged until an interruption is reported, if there is something.
     if interrupted.load(Ordering::Relaxed) && counter.numbers.answers == 0 {
         return Err(PeerError::Interrupted);
     }
-    let (told, answer_ttl) = match told {
+    let (sending, answer_ttl) = match sending {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(PeerError::Refused(to)),
-        told => told.attempt(attempt)?,
+        sending => sending.attempt(attempt)?,
     };
     if counter.numbers.answers > 0 {
-        close(&channels, &write, read, told.messages as u32, &mut counter).attempt(attempt)?;
+        close(&channels, &write, read, sending.messages as u32, &mut counter).attempt(attempt)?;
     }
     let closing = counter.closed.map(|answer| (answer.sequence, answer.peer_sequence));
     let AnswerCounter { numbers, samples, .. } = counter;
@@ -128,13 +128,13 @@ pub fn exchange(
     let clock = Clock::of(&samples, spec.clock_error_ns.or(both));
     let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
     Ok(ExchangeReport {
-        sent: told.messages,
+        sent: sending.messages,
         answer_ttl,
-        losses: numbers.losses(told.messages, closing),
+        losses: numbers.losses(sending.messages, closing),
         numbers,
         ways: clock.and_then(|clock| ways(&samples, &clock)),
         clock,
-        late_ns: told.pacing_error.as_ref().map_or(0, PacingError::most_ns),
+        late_ns: sending.pacing_error.as_ref().map_or(0, PacingError::most_ns),
         clock_was_set: moved > SET_NS + realtime.bound_ns,
     })
 }

@@ -275,8 +275,8 @@ mod tests {
             // Fewer than were received.
             (&[(0, 0), (1, 0), (2, 0)], Some((4, 1))),
         ] {
-            let told = numbers(answers).losses(3, closing);
-            assert!(matches!(told, LossByDirection::Unknown { .. }), "{answers:?}: {told:?}");
+            let losses = numbers(answers).losses(3, closing);
+            assert!(matches!(losses, LossByDirection::Unknown { .. }), "{answers:?}: {losses:?}");
         }
     }
 

@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn no_control_character_is_left_in_a_text() {
-        let told = |json: &str| serde_json::from_str::<String>(&printable(json)).unwrap();
-        assert_eq!(told(r#""a\u001b]0;title\u0007\n\tb""#), "a\u{fffd}]0;title\u{fffd}\u{fffd}\u{fffd}b");
-        assert_eq!(told("\"a\u{9b}31mb\u{7f}\""), "a\u{fffd}31mb\u{fffd}");
-        assert_eq!(told(r#""C:\\new \"x\" \u00e4 \ud83d\ude00""#), "C:\\new \"x\" \u{e4} \u{1f600}");
+        let parsed = |json: &str| serde_json::from_str::<String>(&printable(json)).unwrap();
+        assert_eq!(parsed(r#""a\u001b]0;title\u0007\n\tb""#), "a\u{fffd}]0;title\u{fffd}\u{fffd}\u{fffd}b");
+        assert_eq!(parsed("\"a\u{9b}31mb\u{7f}\""), "a\u{fffd}31mb\u{fffd}");
+        assert_eq!(parsed(r#""C:\\new \"x\" \u00e4 \ud83d\ude00""#), "C:\\new \"x\" \u{e4} \u{1f600}");
         assert!(matches!(printable("{\"id\":1}"), Cow::Borrowed(_)));
         assert_eq!(printable("\\"), "\\");
     }

@@ -221,14 +221,14 @@ fn a_stream_whose_messages_are_cut_has_the_rate_of_its_bytes() {
 
 #[test]
 fn efficiency_and_buffer_delay_come_from_tcp_info() {
-    let told = |sender: &mut HostReport, _: &mut HostReport| {
+    let with_tcp_info = |sender: &mut HostReport, _: &mut HostReport| {
         let tcp = sender.tcp.as_mut().unwrap();
         (tcp.bytes_sent, tcp.bytes_retrans) = (Some(102_000), Some(2_000));
         (tcp.srtt_mean_us, tcp.min_rtt_us) = (Some(32_000.0), Some(25_000));
     };
-    let efficiency = of(&tcp(), None, Metric::TcpEfficiency, told).measured().unwrap();
+    let efficiency = of(&tcp(), None, Metric::TcpEfficiency, with_tcp_info).measured().unwrap();
     assert!((efficiency - 98.03).abs() < 0.01, "{efficiency}");
-    assert_eq!(of(&tcp(), None, Metric::BufferDelay, told), Value::Measured(28.0));
+    assert_eq!(of(&tcp(), None, Metric::BufferDelay, with_tcp_info), Value::Measured(28.0));
     for metric in [Metric::TcpEfficiency, Metric::BufferDelay] {
         assert!(matches!(of(&tcp(), None, metric, |_, _| {}), Value::Missing(_)), "{metric}");
     }

@@ -179,17 +179,17 @@ fn a_hostile_file_is_refused_soon_and_in_few_words() {
     let text = with("size = [128, 1408]", &format!("size = [{}]", sizes.join(", ")));
     let start = std::time::Instant::now();
     let errors = errors(&text);
-    let told = errors.to_string();
+    let message = errors.to_string();
     assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
-    assert!(errors.count() >= 60_000 && told.ends_with(" more problems"), "{}", errors.count());
-    assert_eq!(told.matches("error:").count(), 20);
-    let first = told.split("\n\n").next().unwrap();
+    assert!(errors.count() >= 60_000 && message.ends_with(" more problems"), "{}", errors.count());
+    assert_eq!(message.matches("error:").count(), 20);
+    let first = message.split("\n\n").next().unwrap();
     insta::assert_snapshot!(first, @r"
     error: cannot use this value for `factors.size`
     --> study.toml:8:437202
      = note: expected a whole number from 1 to 1048576
     ");
     let long = format!("{STUDY}# {}", "x".repeat(1 << 20));
-    let told = self::errors(&long).to_string();
-    assert!(told.contains("expected at most 1048576") && told.len() < 1000, "{told}");
+    let message = self::errors(&long).to_string();
+    assert!(message.contains("expected at most 1048576") && message.len() < 1000, "{message}");
 }

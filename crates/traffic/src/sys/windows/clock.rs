@@ -82,7 +82,8 @@ fn timer() -> Option<OwnedHandle> {
 pub(crate) fn tick_ns() -> u64 {
     let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
     // SAFETY: the call writes three integers, which outlive it.
-    let told = unsafe { GetSystemTimeAdjustment(&raw mut adjustment, &raw mut increment, &raw mut disabled) };
+    let succeeded =
+        unsafe { GetSystemTimeAdjustment(&raw mut adjustment, &raw mut increment, &raw mut disabled) };
     // In units of 100 ns; the usual tick is 1/64 s.
-    if told != 0 && increment > 0 { u64::from(increment) * 100 } else { 15_625_000 }
+    if succeeded != 0 && increment > 0 { u64::from(increment) * 100 } else { 15_625_000 }
 }

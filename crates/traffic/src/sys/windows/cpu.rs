@@ -32,9 +32,9 @@ impl CpuReader {
         }
         let [mut idle, mut kernel, mut user] = [FILETIME::default(); 3];
         // SAFETY: the call writes three structures, which outlive it.
-        let told = unsafe { GetSystemTimes(&raw mut idle, &raw mut kernel, &raw mut user) };
+        let succeeded = unsafe { GetSystemTimes(&raw mut idle, &raw mut kernel, &raw mut user) };
         let [idle_ns, kernel_ns, user_ns] = [idle, kernel, user].map(ns);
-        if told == 0 || kernel_ns + user_ns == 0 {
+        if succeeded == 0 || kernel_ns + user_ns == 0 {
             return None;
         }
         // Kernel time includes idle time.
@@ -47,10 +47,10 @@ pub(crate) fn own_cpu_ns() -> (u64, u64) {
     let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     // SAFETY: the handle stands for this process and needs no closing; the call writes four structures, which outlive
     // it.
-    let told = unsafe {
+    let succeeded = unsafe {
         GetProcessTimes(GetCurrentProcess(), &raw mut created, &raw mut ended, &raw mut kernel, &raw mut user)
     };
-    if told == 0 { (0, 0) } else { (ns(user), ns(kernel)) }
+    if succeeded == 0 { (0, 0) } else { (ns(user), ns(kernel)) }
 }
 
 /// This thread's CPU time so far: Windows counts it in ticks, too coarse for a slice.
@@ -68,8 +68,8 @@ pub(crate) fn peak_rss_kib() -> Option<u64> {
     let mut counters = PROCESS_MEMORY_COUNTERS { cb: size, ..PROCESS_MEMORY_COUNTERS::default() };
     // SAFETY: the handle stands for this process and needs no closing; the call writes `size` bytes to a structure of
     // that size, which outlives it.
-    let told = unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &raw mut counters, size) };
-    (told != 0 && counters.PeakWorkingSetSize > 0).then_some(counters.PeakWorkingSetSize as u64 / 1024)
+    let succeeded = unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &raw mut counters, size) };
+    (succeeded != 0 && counters.PeakWorkingSetSize > 0).then_some(counters.PeakWorkingSetSize as u64 / 1024)
 }
 
 pub(crate) fn allowed_processors() -> impl Iterator<Item = usize> {

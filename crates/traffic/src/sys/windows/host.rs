@@ -72,8 +72,8 @@ fn memory_kib() -> u64 {
     let size = size_of::<MEMORYSTATUSEX>() as u32;
     let mut memory = MEMORYSTATUSEX { dwLength: size, ..MEMORYSTATUSEX::default() };
     // SAFETY: the call fills the structure, which states its size.
-    let told = unsafe { GlobalMemoryStatusEx(&raw mut memory) };
-    if told == 0 { 0 } else { memory.ullTotalPhys / 1024 }
+    let succeeded = unsafe { GlobalMemoryStatusEx(&raw mut memory) };
+    if succeeded == 0 { 0 } else { memory.ullTotalPhys / 1024 }
 }
 
 /// Whether the processor reports a hypervisor. This includes Windows' own, if Windows itself runs on it.
