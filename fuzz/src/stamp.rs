@@ -1,7 +1,7 @@
 //! Packets of STAMP.
 
 use crate::Bytes;
-use stacklab_protocols::stamp::{Arrived, Codec, ErrorEstimate, Key, Reflector, TimeFormat};
+use stacklab_protocols::stamp::{Arrived, Codec, ErrorEstimate, Reflector, StampKey, TimeFormat};
 use std::net::{Ipv6Addr, SocketAddr};
 
 /// A time of 2026, nanoseconds since 1970.
@@ -11,7 +11,7 @@ const NOW: u64 = 1_795_536_000_000_000_000;
 pub fn stamp(data: &[u8]) {
     let mut data = Bytes(data);
     let (chosen, ttl, traffic_class) = (data.number(1), data.number(1) as u8, data.number(1) as u8);
-    let key = Key::from_hex(&"5a".repeat(16)).expect("it is a key");
+    let key = StampKey::from_hex(&"5a".repeat(16)).expect("it is a key");
     let codec = Codec::new((chosen & 1 != 0).then_some(key));
     let format = if chosen & 2 == 0 { TimeFormat::Ntp } else { TimeFormat::Ptp };
     let mut reflector =

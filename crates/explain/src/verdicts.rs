@@ -113,8 +113,8 @@ fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec
         .collect();
     let effect = |one: &Comparison| one.effect.as_ref().map_or(0.0, |effect| effect.estimate.ln().abs());
     better.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
-    type Group = (Factor, String, String, Probe, Transport);
-    let mut groups: Vec<(Group, Vec<Pair>)> = Vec::new();
+    type PairGroup = (Factor, String, String, Probe, Transport);
+    let mut groups: Vec<(PairGroup, Vec<Pair>)> = Vec::new();
     for Comparison { question, .. } in better {
         // A paced stream may have taken what a stream takes, too.
         let took = probes.iter().find(|probe| probe.metrics.contains(&question.metric));

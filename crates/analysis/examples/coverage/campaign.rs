@@ -82,7 +82,7 @@ pub(crate) fn campaign_of(
 
 /// The results of campaigns of one comparison, each a count.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct Tally {
     /// Campaigns.
     pub campaigns: usize,
     /// The verdict was `better`.
@@ -95,7 +95,7 @@ pub(crate) struct Outcome {
     pub blocks: usize,
 }
 
-impl Outcome {
+impl Tally {
     /// Adds a campaign whose arms differ by `ratio`.
     pub(crate) fn add(&mut self, ended: &Ended, ratio: f64) {
         match ended.verdict {
@@ -131,17 +131,10 @@ pub(crate) fn question(metric: Metric, margin: f64) -> Question {
 }
 
 /// Runs this many campaigns with arms that differ by `ratio`.
-pub(crate) fn campaigns(
-    count: usize,
-    seed: u128,
-    spread: Spread,
-    sd: f64,
-    ratio: f64,
-    rule: Rule,
-) -> Outcome {
+pub(crate) fn campaigns(count: usize, seed: u128, spread: Spread, sd: f64, ratio: f64, rule: Rule) -> Tally {
     let mut simulation = Simulation::new(seed, spread, sd);
     let questions = [question(Metric::Throughput, MARGIN)];
-    let mut outcome = Outcome::default();
+    let mut outcome = Tally::default();
     for _ in 0..count {
         simulation.restart();
         outcome.add(&campaign(&questions, rule, |_| simulation.pair(ratio))[0], ratio);

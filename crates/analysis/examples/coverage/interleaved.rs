@@ -1,6 +1,6 @@
 //! Prints how often intervals of interleaved trials cover, by campaigns of recorded trials.
 
-use crate::campaign::{Outcome, Rule};
+use crate::campaign::{Rule, Tally};
 use crate::recorded::{RECORDINGS, Recorded};
 use stacklab_analysis::Paired;
 use stacklab_model::Scale;
@@ -85,11 +85,11 @@ fn as_recorded(recorded: &Recorded) {
 }
 
 /// Prints a line, and gives its outcomes: without an effect, then those of [`EFFECTS`].
-fn line(count: usize, recorded: &Recorded, place: u128, study: (&str, Rule, f64)) -> Vec<Outcome> {
+fn line(count: usize, recorded: &Recorded, place: u128, study: (&str, Rule, f64)) -> Vec<Tally> {
     let (name, rule, margin) = study;
     let of = |seed: u128, ratio| recorded.campaigns(count, (place * 10 + seed) << 32, margin, rule, ratio);
     let same = of(1, 1.0);
-    let apart: Vec<Outcome> = EFFECTS.iter().zip(2..).map(|(ratio, seed)| of(seed, *ratio)).collect();
+    let apart: Vec<Tally> = EFFECTS.iter().zip(2..).map(|(ratio, seed)| of(seed, *ratio)).collect();
     let covered: Vec<String> =
         apart.iter().map(|outcome| format!("{:>6.1}", outcome.percent(outcome.covered))).collect();
     println!(
@@ -108,13 +108,13 @@ fn line(count: usize, recorded: &Recorded, place: u128, study: (&str, Rule, f64)
 }
 
 /// Mean number of blocks of these campaigns.
-fn mean_blocks(outcomes: &[Outcome]) -> f64 {
-    let sum = |of: fn(&Outcome) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
+fn mean_blocks(outcomes: &[Tally]) -> f64 {
+    let sum = |of: fn(&Tally) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
     sum(|outcome| outcome.blocks) / sum(|outcome| outcome.campaigns)
 }
 
 /// Prints mean, least and most of all lines.
-fn summary(lines: &[Vec<Outcome>]) {
+fn summary(lines: &[Vec<Tally>]) {
     let of = |name: &str, shares: Vec<f64>| {
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         let (least, most) = shares
@@ -122,7 +122,7 @@ fn summary(lines: &[Vec<Outcome>]) {
             .fold((f64::MAX, f64::MIN), |(least, most), share| (least.min(*share), most.max(*share)));
         println!("{name}: mean {mean:.2}, {least:.1} to {most:.1}");
     };
-    let covered = |outcome: &Outcome| outcome.percent(outcome.covered);
+    let covered = |outcome: &Tally| outcome.percent(outcome.covered);
     println!();
     of(
         "better without an effect, per cent",

@@ -3,7 +3,7 @@
 //! A campaign draws whole trials, with replacement. Which of a trial's arms is the candidate is drawn too, so that the
 //! arms are alike on average whatever they were when recorded; then the candidate's slices get a known effect.
 
-use crate::campaign::{Outcome, Rule, campaign};
+use crate::campaign::{Rule, Tally, campaign};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use stacklab_model::{
@@ -63,12 +63,12 @@ impl Recorded {
     }
 
     /// Simulates campaigns with arms that differ by `ratio`.
-    pub(crate) fn campaigns(&self, count: usize, seed: u128, margin: f64, rule: Rule, ratio: f64) -> Outcome {
+    pub(crate) fn campaigns(&self, count: usize, seed: u128, margin: f64, rule: Rule, ratio: f64) -> Tally {
         // A trial gives the same figures whenever it is drawn.
         let figures = self.figures(ratio);
         let questions = [self.question(margin)];
         let mut generator = Pcg64Mcg::new(seed);
-        let mut outcome = Outcome::default();
+        let mut outcome = Tally::default();
         for _ in 0..count {
             let ended = campaign(&questions, rule, |_| {
                 let trial = generator.random_range(0..figures.len());

@@ -29,8 +29,8 @@ const LEAST_TRIALS: usize = 2;
 /// What an arm did in a block of a trial: a window with samples and the one without after it.
 #[derive(Debug, Clone, Default)]
 struct Block {
-    sampled: Clock,
-    free: Clock,
+    sampled: CpuTime,
+    free: CpuTime,
     /// Nanoseconds of the processors, by place: stages, then functions.
     ns: Vec<f64>,
     /// Nanoseconds of the stack that were not in threads of the study.
@@ -42,13 +42,13 @@ struct Block {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Clock {
+struct CpuTime {
     ns: f64,
     messages: f64,
 }
 
-impl Clock {
-    fn add(&mut self, other: Clock) {
+impl CpuTime {
+    fn add(&mut self, other: CpuTime) {
         self.ns += other.ns;
         self.messages += other.messages;
     }
@@ -116,14 +116,14 @@ pub fn stage_costs(
     };
     let parts = [numbers(StageKind::Stack), numbers(StageKind::Unmapped)].concat();
     let is_whole = slices.iter().all(|arm| arm.iter().all(|slice| slice.is_whole));
-    let of_trial = |blocks: &Vec<&[Block; 2]>| -> [Arm; 2] {
-        [0, 1].map(|arm| Arm::of(blocks.iter().map(|block| &block[arm]), &parts, is_whole))
+    let of_trial = |blocks: &Vec<&[Block; 2]>| -> [ArmCosts; 2] {
+        [0, 1].map(|arm| ArmCosts::of(blocks.iter().map(|block| &block[arm]), &parts, is_whole))
     };
-    let trials: Vec<[Arm; 2]> = by_trial.values().map(of_trial).collect();
+    let trials: Vec<[ArmCosts; 2]> = by_trial.values().map(of_trial).collect();
     let degrees = (trials.len() - 1) as f64;
-    let cost = |name: &str, figure: &dyn Fn(&Arm) -> f64| by_trials(name, &trials, figure);
+    let cost = |name: &str, figure: &dyn Fn(&ArmCosts) -> f64| by_trials(name, &trials, figure);
     let sum = |name: &str, stages: Vec<usize>| {
-        cost(name, &|arm: &Arm| stages.iter().map(|stage| arm.ns[*stage]).sum())
+        cost(name, &|arm: &ArmCosts| stages.iter().map(|stage| arm.ns[*stage]).sum())
     };
     let listed = |all: Vec<(String, Vec<usize>)>| {
         let mut rows: Vec<StageCost> = all
@@ -151,7 +151,7 @@ pub fn stage_costs(
     });
     functions.truncate(FUNCTIONS);
     let unmapped = sum("unmapped", numbers(StageKind::Unmapped));
-    let busy = cost("busy", &|arm: &Arm| arm.clock + arm.outside);
+    let busy = cost("busy", &|arm: &ArmCosts| arm.clock + arm.outside);
     let mut stacks = [Sampled::default(), Sampled::default()];
     for (blocks, costs) in by_trial.values().zip(&trials) {
         for (arm, all) in stacks.iter_mut().enumerate() {
@@ -160,7 +160,7 @@ pub fn stage_costs(
             all.add_all(&own.scaled(costs[arm].factor / trials.len() as f64));
         }
     }
-    let of_both = |figure: &dyn Fn(&Arm) -> f64| cost("", figure).ns.iter().sum::<f64>();
+    let of_both = |figure: &dyn Fn(&ArmCosts) -> f64| cost("", figure).ns.iter().sum::<f64>();
     let all_ns = of_both(&|arm| arm.clock + arm.outside);
     let other_ns = of_both(&|arm| arm.other);
     let health = Health {
@@ -183,9 +183,9 @@ pub fn stage_costs(
         arms,
         stages,
         unmapped,
-        not_sampled: cost("not sampled", &|arm: &Arm| arm.clock + arm.outside - arm.sampled),
-        threads: cost("threads", &|arm: &Arm| arm.clock),
-        outside: cost("outside them", &|arm: &Arm| arm.outside),
+        not_sampled: cost("not sampled", &|arm: &ArmCosts| arm.clock + arm.outside - arm.sampled),
+        threads: cost("threads", &|arm: &ArmCosts| arm.clock),
+        outside: cost("outside them", &|arm: &ArmCosts| arm.outside),
         busy,
         functions,
         stacks: folded(profile, &stacks),
@@ -194,7 +194,7 @@ pub fn stage_costs(
 }
 
 /// The mean of a figure over trials in each arm, with the standard error of the difference.
-fn by_trials(name: &str, trials: &[[Arm; 2]], figure: &dyn Fn(&Arm) -> f64) -> StageCost {
+fn by_trials(name: &str, trials: &[[ArmCosts; 2]], figure: &dyn Fn(&ArmCosts) -> f64) -> StageCost {
     let figures = |arm: usize| trials.iter().map(|trial| figure(&trial[arm])).collect::<Vec<f64>>();
     let [a, b] = [figures(0), figures(1)];
     let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
@@ -228,7 +228,7 @@ fn place(
     let places = profile.stages.len() + functions.len();
     let block = &mut blocks.entry((slice.trial, number / 2)).or_default()[arm];
     block.ns.resize(places, 0.0);
-    let clock = Clock { ns: slice.cpu_ns as f64, messages: slice.messages as f64 };
+    let clock = CpuTime { ns: slice.cpu_ns as f64, messages: slice.messages as f64 };
     if !window.is_sampled {
         block.free.add(clock);
         return 0;
@@ -259,7 +259,7 @@ fn place(
 }
 
 /// An arm's costs in a trial, nanoseconds per message.
-struct Arm {
+struct ArmCosts {
     /// The clock without sampling.
     clock: f64,
     /// The clock without sampling over the clock with it.
@@ -276,11 +276,11 @@ struct Arm {
     sampled: f64,
 }
 
-impl Arm {
+impl ArmCosts {
     /// `parts` are the stages of the stack; `is_whole` tells whether both hosts count their CPU time.
     fn of<'a>(blocks: impl Iterator<Item = &'a Block>, parts: &[usize], is_whole: bool) -> Self {
-        let (mut sampled, mut free) = (Clock::default(), Clock::default());
-        let mut arm = Arm {
+        let (mut sampled, mut free) = (CpuTime::default(), CpuTime::default());
+        let mut arm = ArmCosts {
             clock: 0.0,
             scale: 0.0,
             factor: 0.0,

@@ -101,12 +101,12 @@ impl Sampler {
 }
 
 /// A clock of each processor, of one period.
-struct Clock {
+struct SampleClock {
     processors: Vec<Processor>,
     period_ns: u64,
 }
 
-impl Clock {
+impl SampleClock {
     /// A clock whose counters are not running yet.
     fn open(rate: Rate, period_ns: u64) -> Result<Self, ExplainError> {
         let open = |cpu: usize| {
@@ -116,7 +116,7 @@ impl Clock {
         };
         let cpus = sys::cpus().into_iter();
         let processors = cpus.map(|cpu| attempt(format!("sample processor {cpu}"), open(cpu)));
-        Ok(Clock { processors: processors.collect::<Result<_, _>>()?, period_ns })
+        Ok(SampleClock { processors: processors.collect::<Result<_, _>>()?, period_ns })
     }
 }
 
@@ -168,7 +168,7 @@ impl Processor {
 }
 
 struct Sampling {
-    clocks: Vec<Clock>,
+    clocks: Vec<SampleClock>,
     timing: Timing,
     random: SplitMix64,
     classes: Classes,
@@ -178,7 +178,7 @@ struct Sampling {
 impl Sampling {
     fn new(timing: Timing) -> Result<Self, ExplainError> {
         let symbols = symbols()?;
-        let open = |rate| PERIODS.iter().map(|_| Clock::open(rate, timing.period_ns)).collect();
+        let open = |rate| PERIODS.iter().map(|_| SampleClock::open(rate, timing.period_ns)).collect();
         let (rate, clocks) = first_that_opens(&Rate::all(), open)?;
         let profile = Profile { event: rate.event, ..Profile::default() };
         let classes = Classes::new(symbols, PERIODS.len() as u64);
@@ -201,7 +201,7 @@ impl Sampling {
             }
         }
         let to_ns = sys::now_ns();
-        let ended = self.clocks.iter_mut().try_for_each(|Clock { processors, period_ns }| {
+        let ended = self.clocks.iter_mut().try_for_each(|SampleClock { processors, period_ns }| {
             processors.iter_mut().try_for_each(|processor| processor.end_period(*period_ns, to_ns))
         });
         attempt("read what was counted", ended)?;

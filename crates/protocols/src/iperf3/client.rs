@@ -47,7 +47,7 @@ pub struct Test<'a> {
 
 /// What came of a test.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ClientRun {
     /// This host, for each direction that the test had: as sender, as receiver.
     pub own: Vec<HostReport>,
     /// What each stream counted, in the order of their numbers.
@@ -95,9 +95,9 @@ pub enum ClientError {
 ///
 /// # Errors
 /// When the server is busy, refuses, or goes away.
-pub fn run(test: &Test<'_>) -> Result<Outcome, ClientError> {
+pub fn run(test: &Test<'_>) -> Result<ClientRun, ClientError> {
     let (started_unix_ns, start) = (now_unix_ns(), Instant::now());
-    let mut session = Session::open(test)?;
+    let mut session = ClientSession::open(test)?;
     let streams = session.streams()?;
     let mut outcome = session.traffic(streams)?;
     (outcome.started_unix_ns, outcome.wall_ns) = (started_unix_ns, start.elapsed().as_nanos() as u64);
@@ -105,7 +105,7 @@ pub fn run(test: &Test<'_>) -> Result<Outcome, ClientError> {
 }
 
 /// A test under way.
-struct Session<'a> {
+struct ClientSession<'a> {
     test: &'a Test<'a>,
     control: Control,
     cookie: Cookie,
@@ -123,14 +123,14 @@ impl<T> Step<T> for io::Result<T> {
     }
 }
 
-impl<'a> Session<'a> {
+impl<'a> ClientSession<'a> {
     /// Connects, and agrees on the parameters.
     fn open(test: &'a Test<'a>) -> Result<Self, ClientError> {
         let own_host = [OwnHost::begin(&test.from)?, OwnHost::begin(&test.from)?];
         let control = Control::connect(&test.from, test.to).step(test, "connect")?;
         let mut random = [0; COOKIE_BYTES - 1];
         getrandom::fill(&mut random).map_err(io::Error::other).step(test, "draw a cookie")?;
-        let mut session = Session { test, control, cookie: Cookie::of(random), own_host };
+        let mut session = ClientSession { test, control, cookie: Cookie::of(random), own_host };
         let cookie = session.cookie;
         session.control.send(cookie.bytes()).step(test, "begin a test")?;
         session.expect(State::ParamExchange, "begin a test")?;
@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
     }
 
     /// Sends and receives, and exchanges results.
-    fn traffic(mut self, streams: Vec<(Arc<Stream>, Way)>) -> Result<Outcome, ClientError> {
+    fn traffic(mut self, streams: Vec<(Arc<Stream>, Way)>) -> Result<ClientRun, ClientError> {
         let test = self.test;
         let omit = Duration::from_secs(test.parameters.omit_s.into());
         let block = test.parameters.block_bytes;
@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
         }
         let peer = exchange(test, &mut self.control, &results)?;
         let counted = all.iter().map(|(_, way)| *way).zip(counted).collect();
-        Ok(Outcome { own, counted, peer, window_ns, started_unix_ns: 0, wall_ns: 0 })
+        Ok(ClientRun { own, counted, peer, window_ns, started_unix_ns: 0, wall_ns: 0 })
     }
 
     /// Waits for the end of the measured part.

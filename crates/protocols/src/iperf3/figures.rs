@@ -1,7 +1,7 @@
 //! Makes a run from a test with iperf3: its server's figures are its word, and are compared with what was counted here.
 
 use crate::iperf3::StreamResult;
-use crate::iperf3::client::Outcome;
+use crate::iperf3::client::ClientRun;
 use stacklab_model::{
     Drops, Endpoint, HostReport, Metric, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec, Value,
     Warning,
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const THEIR_INTERFACE: &str = "iperf3";
 
 /// The run of a test. The peer's streams are in the order of their numbers.
-pub fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &Outcome) -> RunRecord {
+pub fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &ClientRun) -> RunRecord {
     let mut transfers = Vec::new();
     let mut found = Vec::new();
     for own in &outcome.own {
@@ -53,7 +53,7 @@ fn unknown(what: &str) -> Value {
 /// The streams of one direction.
 struct Transfer<'a> {
     spec: &'a TrialSpec,
-    outcome: &'a Outcome,
+    outcome: &'a ClientRun,
     /// This host's report.
     own: &'a HostReport,
     way: Way,

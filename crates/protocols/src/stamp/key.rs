@@ -10,14 +10,14 @@ const LEAST_BYTES: usize = 16;
 
 /// A key that both ends share. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(Vec<u8>);
+pub struct StampKey(Vec<u8>);
 
 /// A text that is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a STAMP key is at least 32 hexadecimal digits (16 bytes)")]
 pub struct KeyError;
 
-impl Key {
+impl StampKey {
     /// Reads a key from hexadecimal digits; space around them is ignored.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Key {
         let (pairs, []) = text.trim().as_bytes().as_chunks::<2>() else { return Err(KeyError) };
         let bytes = pairs.iter().map(|[high, low]| Ok(digit(*high)? << 4 | digit(*low)?));
         let key: Vec<u8> = bytes.collect::<Result<_, KeyError>>()?;
-        if key.len() < LEAST_BYTES { Err(KeyError) } else { Ok(Key(key)) }
+        if key.len() < LEAST_BYTES { Err(KeyError) } else { Ok(StampKey(key)) }
     }
 
     fn mac(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
@@ -48,7 +48,7 @@ impl Key {
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for StampKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Key")
     }
@@ -60,18 +60,18 @@ mod tests {
 
     #[test]
     fn a_key_is_hexadecimal_and_not_short() {
-        let key = Key::from_hex(" 000102030405060708090A0b0c0d0e0f\n").unwrap();
-        assert_eq!(key, Key((0..16).collect()));
+        let key = StampKey::from_hex(" 000102030405060708090A0b0c0d0e0f\n").unwrap();
+        assert_eq!(key, StampKey((0..16).collect()));
         assert_eq!(format!("{key:?}"), "Key");
         for wrong in ["", "00", "000102030405060708090a0b0c0d0e", "0001020304050607-8090a0b0c0d0e0f", "000"] {
-            assert_eq!(Key::from_hex(wrong), Err(KeyError), "{wrong}");
+            assert_eq!(StampKey::from_hex(wrong), Err(KeyError), "{wrong}");
         }
     }
 
     /// Test case 1 of RFC 4231, cut to 16 bytes.
     #[test]
     fn the_code_is_hmac_sha_256_cut_to_16_bytes() {
-        let key = Key(vec![0x0b; 20]);
+        let key = StampKey(vec![0x0b; 20]);
         let expected =
             [0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53, 0x5c, 0xa8, 0xaf, 0xce, 0xaf, 0x0b, 0xf1, 0x2b];
         assert_eq!(key.code(&[b"Hi ", b"There"]), expected);

@@ -19,10 +19,10 @@ mod sessions;
 mod time;
 mod tlv;
 
-pub use key::{Key, KeyError};
+pub use key::{KeyError, StampKey};
 pub use packet::{AUTHENTICATED_BYTES, Answer, Codec, OPEN_BYTES, Probe, SENDER_TTL, base_bytes};
 pub use reflector::{Arrived, PendingAnswer, Reflector};
-pub use sender::{Session, SessionError};
+pub use sender::{SessionError, StampSession};
 pub use service::{Reflectors, StampError, key, place};
 pub use time::{ErrorEstimate, TimeFormat};
 pub use tlv::{ClassOfService, Extensions, TimestampInfo};

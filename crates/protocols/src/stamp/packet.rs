@@ -1,6 +1,6 @@
 //! Test packets: those of the session-sender, and its answers.
 
-use crate::stamp::key::{CODE_BYTES, Key};
+use crate::stamp::key::{CODE_BYTES, StampKey};
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, Extensions};
 
@@ -100,12 +100,12 @@ pub struct Answer {
 /// Writes and reads packets of one session: unauthenticated, or authenticated with a key.
 #[derive(Debug, Clone)]
 pub struct Codec {
-    key: Option<Key>,
+    key: Option<StampKey>,
 }
 
 impl Codec {
     /// Without a key, packets are unauthenticated.
-    pub fn new(key: Option<Key>) -> Self {
+    pub fn new(key: Option<StampKey>) -> Self {
         Codec { key }
     }
 
@@ -185,7 +185,7 @@ impl Codec {
         tlv::read(self.key.as_ref(), base, rest)
     }
 
-    pub(super) fn key(&self) -> Option<&Key> {
+    pub(super) fn key(&self) -> Option<&StampKey> {
         self.key.as_ref()
     }
 
@@ -260,7 +260,7 @@ pub(super) mod tests {
     use crate::stamp::time::TimeFormat;
 
     pub(crate) fn codecs() -> [Codec; 2] {
-        let key = Key::from_hex(&"5a".repeat(16)).unwrap();
+        let key = StampKey::from_hex(&"5a".repeat(16)).unwrap();
         [Codec::new(None), Codec::new(Some(key))]
     }
 
@@ -316,7 +316,7 @@ pub(super) mod tests {
     #[test]
     fn a_key_does_not_read_what_another_one_wrote() {
         let [open, closed] = codecs();
-        let other = Codec::new(Some(Key::from_hex(&"5b".repeat(16)).unwrap()));
+        let other = Codec::new(Some(StampKey::from_hex(&"5b".repeat(16)).unwrap()));
         let mut message = [0; AUTHENTICATED_BYTES];
         other.write_probe(&probe(), &Extensions::default(), &mut message);
         assert_eq!(closed.read_probe(&message), None);

@@ -3,7 +3,7 @@
 use crate::stamp::{Extensions, SENDER_TTL};
 use serde_json::{Value, json};
 use stacklab_model::{Delays, printable_lines};
-use stacklab_traffic::peer::{Clock, ExchangeReport, LossByDirection, Ways};
+use stacklab_traffic::peer::{ExchangeReport, LossByDirection, PeerClock, Ways};
 use std::fmt::Write;
 
 /// A session and what it gave.
@@ -115,8 +115,8 @@ pub fn text(measured: &Measured) -> String {
     printable_lines(&text)
 }
 
-fn clock_text(clock: &Clock) -> String {
-    let Clock { offset_ns, bound_ns, estimated, contradicted } = *clock;
+fn clock_text(clock: &PeerClock) -> String {
+    let PeerClock { offset_ns, bound_ns, estimated, contradicted } = *clock;
     let (offset, bound) = (ms(offset_ns as f64), ms(bound_ns as f64));
     let contradiction = if contradicted {
         "; the delays contradict the error bounds of the clocks: one of them is wrong"

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 /// The packets of one session.
-pub struct Session {
+pub struct StampSession {
     codec: Codec,
     extensions: Extensions,
     number: u16,
@@ -35,7 +35,7 @@ pub enum SessionError {
     Random(io::Error),
 }
 
-impl Session {
+impl StampSession {
     /// A session with these extensions, in packets of this many octets if a size is given. Without a number it has a
     /// random one.
     ///
@@ -56,7 +56,7 @@ impl Session {
             least_padded: codec.least_padded(&extensions),
         })?;
         let number = number.map_or_else(random_session, Ok)?;
-        Ok(Session { codec, extensions, number, error, said: Mutex::new(None) })
+        Ok(StampSession { codec, extensions, number, error, said: Mutex::new(None) })
     }
 
     /// Its number.
@@ -77,7 +77,7 @@ fn random_session() -> Result<u16, SessionError> {
     Ok(u16::from_be_bytes(bytes).max(1))
 }
 
-impl PacketFormat for Session {
+impl PacketFormat for StampSession {
     fn bytes(&self) -> usize {
         self.codec.probe_bytes(&self.extensions)
     }

@@ -1,6 +1,6 @@
 //! A STAMP session-reflector on sockets: `agent --stamp`.
 
-use crate::stamp::{Key, KeyError, PORT};
+use crate::stamp::{KeyError, PORT, StampKey};
 use stacklab_traffic::host::listen_address::ListenAddress;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,16 +46,16 @@ pub fn place(text: &str) -> Result<ListenAddress, String> {
 ///
 /// # Errors
 /// When the file cannot be read, or has none.
-pub fn key(path: &Path) -> Result<Key, StampError> {
+pub fn key(path: &Path) -> Result<StampKey, StampError> {
     let text = std::fs::read_to_string(path)
         .map_err(|reason| StampError::KeyFile { path: path.to_owned(), reason })?;
-    Key::from_hex(&text).map_err(|reason| StampError::Key { path: path.to_owned(), reason })
+    StampKey::from_hex(&text).map_err(|reason| StampError::Key { path: path.to_owned(), reason })
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
     use super::StampError;
-    use crate::stamp::{Arrived, Codec, ErrorEstimate, Key, PORT, Reflector, SENDER_TTL, TimeFormat};
+    use crate::stamp::{Arrived, Codec, ErrorEstimate, PORT, Reflector, SENDER_TTL, StampKey, TimeFormat};
     use stacklab_traffic::host::listen_address::ListenAddress;
     use stacklab_traffic::host::unix_time::now_unix_ns;
     use stacklab_traffic::peer::{Service, clock_error_ns};
@@ -72,7 +72,7 @@ mod linux {
         /// When no socket can be bound there.
         pub fn start(
             place: &ListenAddress,
-            key: Option<Key>,
+            key: Option<StampKey>,
             stateful: bool,
             per_second: u32,
             interrupted: &'static AtomicBool,
@@ -140,7 +140,7 @@ mod linux {
 #[cfg(not(target_os = "linux"))]
 mod other {
     use super::StampError;
-    use crate::stamp::Key;
+    use crate::stamp::StampKey;
     use stacklab_traffic::host::listen_address::ListenAddress;
     use std::sync::atomic::AtomicBool;
 
@@ -154,7 +154,7 @@ mod other {
         /// Always.
         pub fn start(
             _: &ListenAddress,
-            _: Option<Key>,
+            _: Option<StampKey>,
             _: bool,
             _: u32,
             _: &'static AtomicBool,

@@ -14,14 +14,14 @@ pub(super) const SESSION_IDLE_NS: u64 = 900_000_000_000;
 const SWEEP_NS: u64 = 1_000_000_000;
 
 /// An address and port, and the number of a session of it.
-type Key = (SocketAddr, u16);
+type SenderId = (SocketAddr, u16);
 
-struct Session {
+struct ReflectedSession {
     answered: u32,
     last_ns: u64,
 }
 
-impl Session {
+impl ReflectedSession {
     fn is_idle(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.last_ns) > SESSION_IDLE_NS
     }
@@ -30,7 +30,7 @@ impl Session {
 /// How many packets of each session were answered.
 #[derive(Default)]
 pub(super) struct Sessions {
-    all: HashMap<Key, Session>,
+    all: HashMap<SenderId, ReflectedSession>,
     of_client: HashMap<IpAddr, usize>,
     /// When idle ones were last forgotten, nanoseconds since 1970.
     swept_ns: u64,
@@ -44,7 +44,7 @@ impl Sessions {
 
     /// The number of the answer to a packet that arrived now, nanoseconds since 1970: how many packets of the session
     /// were answered before. `None` if it is a session too many.
-    pub(super) fn count(&mut self, key: Key, now_ns: u64) -> Option<u32> {
+    pub(super) fn count(&mut self, key: SenderId, now_ns: u64) -> Option<u32> {
         if !self.all.contains_key(&key) {
             let client = client_of(key.0.ip());
             if !self.has_room(client) {
@@ -55,7 +55,7 @@ impl Sessions {
             }
             *self.of_client.entry(client).or_insert(0) += 1;
         }
-        let session = self.all.entry(key).or_insert(Session { answered: 0, last_ns: now_ns });
+        let session = self.all.entry(key).or_insert(ReflectedSession { answered: 0, last_ns: now_ns });
         if session.is_idle(now_ns) {
             session.answered = 0;
         }

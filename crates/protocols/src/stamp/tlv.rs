@@ -1,6 +1,6 @@
 //! TLVs behind a test packet (RFC 8972, section 4): flags, type, length and value each.
 
-use crate::stamp::key::{CODE_BYTES, Key};
+use crate::stamp::key::{CODE_BYTES, StampKey};
 
 /// Octets of flags, type and length.
 const HEAD: usize = 4;
@@ -101,7 +101,7 @@ impl Extensions {
     }
 
     /// Writes what a session-sender sends into exactly as many octets.
-    pub(super) fn write(&self, key: Option<&Key>, base: &[u8], all: &mut [u8]) {
+    pub(super) fn write(&self, key: Option<&StampKey>, base: &[u8], all: &mut [u8]) {
         let mut rest = &mut *all;
         if let Some(class) = self.class {
             rest = put(rest, CLASS_OF_SERVICE, &class.bytes());
@@ -135,7 +135,7 @@ fn put<'a>(rest: &'a mut [u8], kind: u8, value: &[u8; VALUE]) -> &'a mut [u8] {
 }
 
 /// Seals the code's TLV, if there is one: its code is of the sequence number, and of all TLVs before it.
-pub(super) fn seal(key: Option<&Key>, base: &[u8], rest: &mut [u8]) {
+pub(super) fn seal(key: Option<&StampKey>, base: &[u8], rest: &mut [u8]) {
     if let Some(key) = key
         && let Some(at) =
             Places::of(rest).find(|place| place.kind == CODE && place.len == CODE_BYTES).map(|place| place.at)
@@ -178,7 +178,7 @@ impl Iterator for Places<'_> {
 }
 
 /// What an answer says: TLVs that the reflector has understood. `None` if the code is wrong or missing.
-pub(super) fn read(key: Option<&Key>, base: &[u8], rest: &[u8]) -> Option<Extensions> {
+pub(super) fn read(key: Option<&StampKey>, base: &[u8], rest: &[u8]) -> Option<Extensions> {
     let mut found = Extensions::default();
     let mut proved = key.is_none() || rest.is_empty();
     for Place { at, kind, len } in Places::of(rest) {
@@ -205,7 +205,7 @@ pub(super) fn read(key: Option<&Key>, base: &[u8], rest: &[u8]) -> Option<Extens
 /// code point
 /// to answer with.
 pub(super) fn reflect(
-    key: Option<&Key>,
+    key: Option<&StampKey>,
     base: &[u8],
     rest: &mut [u8],
     traffic_class: u8,

@@ -22,7 +22,7 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
         let candidate = (!is_many(one)).then(|| one.candidate.clone());
         (one.factor, one.baseline.clone(), candidate, one.transport)
     };
-    let mut groups: Vec<(Key, Vec<&Headline>)> = Vec::new();
+    let mut groups: Vec<(HeadlineKey, Vec<&Headline>)> = Vec::new();
     for one in all {
         let key = key(one);
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -52,7 +52,7 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
 
 /// What a sentence is about: factor, baseline, candidate unless they are many, transport. Two factors may have the same
 /// levels.
-type Key = (Factor, String, Option<String>, Option<Transport>);
+type HeadlineKey = (Factor, String, Option<String>, Option<Transport>);
 
 /// The transport, if it is not what differs: `over UDP`.
 fn over(one: &Headline) -> Option<String> {

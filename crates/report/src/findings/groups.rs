@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const ROWS: [Factor; 3] = [Factor::Family, Factor::Size, Factor::Replica];
 
 /// The key of a group, in the order of groups: the pair of levels compared, by its first mention.
-type Key = (usize, Metric, Option<Transport>, Option<SizeOf>);
+type TableKey = (usize, Metric, Option<Transport>, Option<SizeOf>);
 
 /// The same two levels compared by the same metric over one transport and meaning of size.
 pub(crate) struct Group<'a> {
@@ -68,7 +68,7 @@ pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
     let varied = varied(cells(findings));
     let sizes_of = sizes_of(findings);
     let mut arms: Vec<(Factor, String, String)> = Vec::new();
-    let mut sorted: BTreeMap<Key, Vec<&Comparison>> = BTreeMap::new();
+    let mut sorted: BTreeMap<TableKey, Vec<&Comparison>> = BTreeMap::new();
     for comparison in &findings.comparisons {
         let question = &comparison.question;
         let (factor, cell) = (question.factor, &question.baseline);

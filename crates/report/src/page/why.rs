@@ -72,13 +72,13 @@ fn waterfall(costs: &StageCosts, arms: &[String; 2]) -> Vec<WaterfallRow> {
 }
 
 #[derive(Default)]
-struct Node<'a> {
+struct FlameNode<'a> {
     ns: [f64; 2],
-    calls: BTreeMap<&'a str, Node<'a>>,
+    calls: BTreeMap<&'a str, FlameNode<'a>>,
 }
 
 fn flame(stacks: &[StackCost]) -> FlameView {
-    let mut root = Node::default();
+    let mut root = FlameNode::default();
     for stack in stacks {
         let mut node = &mut root;
         for function in &stack.functions {
@@ -89,7 +89,7 @@ fn flame(stacks: &[StackCost]) -> FlameView {
     let mut flame = FlameView::default();
     let mut known = HashMap::new();
     // Not by recursion: the record decides the depth of chains. The last one is the next.
-    let mut open: Vec<(usize, &str, &Node)> = in_turn(&root, 0);
+    let mut open: Vec<(usize, &str, &FlameNode)> = in_turn(&root, 0);
     while let Some((depth, name, node)) = open.pop() {
         let number = *known.entry(name).or_insert_with(|| {
             flame.names.push(name.to_owned());
@@ -114,7 +114,7 @@ fn flame(stacks: &[StackCost]) -> FlameView {
 }
 
 /// What a function calls, the last one first.
-fn in_turn<'a, 'b>(node: &'b Node<'a>, depth: usize) -> Vec<(usize, &'a str, &'b Node<'a>)> {
+fn in_turn<'a, 'b>(node: &'b FlameNode<'a>, depth: usize) -> Vec<(usize, &'a str, &'b FlameNode<'a>)> {
     node.calls.iter().rev().map(|(name, called)| (depth, *name, called)).collect()
 }
 

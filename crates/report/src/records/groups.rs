@@ -9,14 +9,14 @@ use stacklab_model::{Cell, Change, Estimate, Factor, Metric, MetricDiff, RecordD
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The figures of one table.
-pub(super) struct Group<'a> {
+pub(super) struct DiffTable<'a> {
     metric: Metric,
     place: String,
     rows: Vec<&'a MetricDiff>,
     factors: Vec<Factor>,
 }
 
-pub(super) fn groups(found: &RecordDiff) -> Vec<Group<'_>> {
+pub(super) fn groups(found: &RecordDiff) -> Vec<DiffTable<'_>> {
     let varied = varied(found.figures.iter().map(|row| &row.cell));
     let mut sorted: BTreeMap<(Metric, Transport, SizeOf), Vec<&MetricDiff>> = BTreeMap::new();
     for row in &found.figures {
@@ -27,7 +27,7 @@ pub(super) fn groups(found: &RecordDiff) -> Vec<Group<'_>> {
     for ((metric, transport, size_of), mut rows) in sorted {
         rows.sort_by_key(|row| sort_key(&row.cell));
         let factors = row_factors(rows.iter().map(|row| &row.cell), &varied, None);
-        groups.push(Group {
+        groups.push(DiffTable {
             metric,
             place: place(Some(transport), Some(size_of).filter(|_| sizes_of > 1)),
             rows,
@@ -37,7 +37,7 @@ pub(super) fn groups(found: &RecordDiff) -> Vec<Group<'_>> {
     groups
 }
 
-impl Group<'_> {
+impl DiffTable<'_> {
     pub(super) fn blocks(&self, found: &RecordDiff) -> [Block; 3] {
         let figures = self.rows.iter().flat_map(|row| [row.a.mean, row.b.mean]).flatten();
         let shown = DisplayUnit::fitting(self.metric, figures);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The key of a series: metric, transport if there is one, and label.
-type Key = (Metric, Option<String>, String);
+type FigureKey = (Metric, Option<String>, String);
 
 /// Published figures by size, one series for each place and system; empty if the study is not a published one.
 pub(super) fn of(study_name: &str) -> Result<Vec<Published>, ServeError> {
@@ -19,7 +19,7 @@ pub(super) fn of(study_name: &str) -> Result<Vec<Published>, ServeError> {
         return Ok(Vec::new());
     }
     let own = Reference::built_in()?.of(&study);
-    let mut series: BTreeMap<Key, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut series: BTreeMap<FigureKey, Vec<(f64, f64)>> = BTreeMap::new();
     for figure in &own.figures {
         let (Some(metric), Ok(size)) = (metric(figure), figure.size.parse::<u32>()) else { continue };
         let transport = (figure.transport != "both").then(|| figure.transport.clone());

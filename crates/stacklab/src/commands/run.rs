@@ -100,7 +100,8 @@ fn campaign_until(
     interrupted: &'static AtomicBool,
 ) -> Result<(Record, Result<(), CampaignError>), Failure> {
     // All errors of the request are detected before anything is built.
-    let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };
+    let mut request =
+        if options.resume { CampaignRequest::resumed(options)? } else { CampaignRequest::new(options)? };
     request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
     images_are_here(&request.study)?;
     let load_before = LoadSample::now();
@@ -246,7 +247,7 @@ fn busy(load: &OtherLoad) -> Option<String> {
 }
 
 /// What the CPU time of hosts is of, in the trials that it is asked of.
-fn cpu_scope(request: &Request, rigs: &Rigs) -> CpuScope {
+fn cpu_scope(request: &CampaignRequest, rigs: &Rigs) -> CpuScope {
     let study = &request.study;
     let asked = study.probes.iter().filter(|probe| probe.metrics.iter().copied().any(Metric::is_host_cpu));
     let asked: Vec<Probe> = asked.map(|probe| probe.probe).collect();
@@ -259,14 +260,14 @@ fn cpu_scope(request: &Request, rigs: &Rigs) -> CpuScope {
 }
 
 /// What to run, and where to record it.
-struct Request {
+struct CampaignRequest {
     study: Study,
     campaign: Campaign,
     record: Option<Record>,
     path: PathBuf,
 }
 
-impl Request {
+impl CampaignRequest {
     fn new(options: &RunOptions) -> Result<Self, Failure> {
         let (source, study) = options.study.check()?;
         let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
@@ -280,7 +281,7 @@ impl Request {
             sample_period_ns: options.sample_period_ns,
             ..new_campaign(source)
         };
-        Ok(Request { study, campaign, record: None, path })
+        Ok(CampaignRequest { study, campaign, record: None, path })
     }
 
     /// The original request of a record.
@@ -302,13 +303,13 @@ impl Request {
         }
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
         let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
-        Ok(Request { study, campaign, record: Some(record), path })
+        Ok(CampaignRequest { study, campaign, record: Some(record), path })
     }
 }
 
 /// Routed testbeds may be on this kernel or in a guest, which may have another kernel than before. A resumed campaign
 /// must use the same place, and programs of the same versions.
-fn refuse_another_place(request: &Request, testbed_description: &str) -> Result<(), Failure> {
+fn refuse_another_place(request: &CampaignRequest, testbed_description: &str) -> Result<(), Failure> {
     let may_differ = request.study.topology != Topology::Link || request.study.has_other_generators();
     if !may_differ || request.campaign.testbed_description == testbed_description {
         return Ok(());

@@ -30,7 +30,7 @@ pub(super) fn check(factors: &Factors, problems: &mut Problems) {
             for size in &factors.size {
                 for family in &factors.family {
                     let arm =
-                        Arm { family: family.value, transport: transport.value, size_of: size_of.value };
+                        SizeArm { family: family.value, transport: transport.value, size_of: size_of.value };
                     // A packet must fit what each mechanism that carries it leaves of the link.
                     let mtus =
                         mechanisms.iter().filter_map(|of| of.leaves(family.value, mtu.unwrap_or(u32::MAX)));
@@ -44,16 +44,16 @@ pub(super) fn check(factors: &Factors, problems: &mut Problems) {
     }
 }
 
-struct Arm {
+struct SizeArm {
     family: Family,
     transport: Transport,
     size_of: SizeOf,
 }
 
-impl Arm {
+impl SizeArm {
     /// Why a size cannot be sent, and what was expected.
     fn misfit(&self, size: u32, mtu: Option<u32>) -> Option<(String, String)> {
-        let Arm { family, transport, size_of } = *self;
+        let SizeArm { family, transport, size_of } = *self;
         let headers = family.header_bytes() + transport.header_bytes();
         let payload = Cell::new(family, transport, size_of, size).payload_bytes();
         if payload < HEADER_BYTES {
@@ -83,7 +83,7 @@ impl Arm {
     }
 
     fn too_small(&self, size: u32, payload: u32) -> (String, String) {
-        let Arm { family, transport, size_of } = *self;
+        let SizeArm { family, transport, size_of } = *self;
         if size_of != SizeOf::Frame {
             return (
                 format!("a message of {size} bytes is smaller than the probe's header"),

@@ -26,12 +26,12 @@ pub struct Asked {
 /// Threads in the sender's namespace, one for each service. Dropping it ends the threads.
 #[derive(Debug)]
 pub(crate) struct Load {
-    state: Arc<State>,
+    state: Arc<LoadState>,
     threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LoadState {
     /// Whether to ask. Each query holds it, so that changing it waits for the queries under way.
     asking: RwLock<bool>,
     asked: Mutex<BTreeMap<Service, Asked>>,
@@ -96,7 +96,7 @@ impl Drop for Load {
     }
 }
 
-impl State {
+impl LoadState {
     fn work(&self, service: Service, interface: u32) {
         let mut number = 0_u32;
         while !self.ended.load(Ordering::Acquire) {

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Clone)]
-pub(super) struct Activity(Arc<Mutex<State>>);
+pub(super) struct Activity(Arc<Mutex<WatchState>>);
 
 #[derive(Debug)]
-struct State {
+struct WatchState {
     /// When a request last came or was answered.
     last: Instant,
     /// Each request that is under way, and each receiver that has not been collected.
@@ -32,7 +32,7 @@ struct Lasting {
 
 impl Activity {
     pub(super) fn new() -> Self {
-        Activity(Arc::new(Mutex::new(State { last: Instant::now(), under_way: BTreeMap::new() })))
+        Activity(Arc::new(Mutex::new(WatchState { last: Instant::now(), under_way: BTreeMap::new() })))
     }
 
     pub(super) fn asked(&self) {

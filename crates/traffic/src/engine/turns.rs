@@ -28,12 +28,12 @@ impl OtherArmFailed {
 pub(crate) struct Turns {
     arms: usize,
     seed: u64,
-    state: Mutex<State>,
+    state: Mutex<TurnState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct TurnState {
     ended: u64,
     slice_ns: Nanos,
     /// The lowest rate at which an arm flooded, messages per second.
@@ -69,7 +69,7 @@ impl Turns {
         Turn::new(Order::Passed { turns: self, arm })
     }
 
-    fn locked(&self) -> MutexGuard<'_, State> {
+    fn locked(&self) -> MutexGuard<'_, TurnState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{Attempt, EngineError};
 use crate::host::unix_time::now_unix_ns;
 use crate::host::zone;
 use crate::peer::count::{AnswerCounter, SendTimes};
-use crate::peer::figures::{Clock, ExchangeReport, ways};
+use crate::peer::figures::{ExchangeReport, PeerClock, ways};
 use crate::peer::{PacketFormat, PeerAnswer};
 use crate::sys;
 use stacklab_model::{
@@ -125,7 +125,7 @@ pub fn exchange(
     let closing = counter.closed.map(|answer| (answer.sequence, answer.peer_sequence));
     let AnswerCounter { numbers, samples, .. } = counter;
     let both = spec.own_error_ns.zip(numbers.peer_error_ns).map(|(own, peer)| own.saturating_add(peer));
-    let clock = Clock::of(&samples, spec.clock_error_ns.or(both));
+    let clock = PeerClock::of(&samples, spec.clock_error_ns.or(both));
     let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
     Ok(ExchangeReport {
         sent: sending.messages,

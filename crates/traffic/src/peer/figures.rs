@@ -116,7 +116,7 @@ pub enum LossByDirection {
 
 /// The peer's clock beside the own one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clock {
+pub struct PeerClock {
     /// How far the peer's clock is ahead, nanoseconds.
     pub offset_ns: i64,
     /// The largest error of the offset, and so of each one-way delay, nanoseconds.
@@ -127,7 +127,7 @@ pub struct Clock {
     pub contradicted: bool,
 }
 
-impl Clock {
+impl PeerClock {
     /// No delay is negative: the offset is between the negative least backward difference and the least forward one,
     /// and at most
     /// `promised_ns` if the clocks are known to be so near to each other. `None` without samples.
@@ -139,7 +139,7 @@ impl Clock {
         let kept = promised.filter(|_| !contradicted);
         let (least, most) = kept.unwrap_or((least, most));
         let offset_ns = least + (most - least) / 2;
-        Some(Clock {
+        Some(PeerClock {
             offset_ns: offset_ns as i64,
             bound_ns: (most - offset_ns).max(offset_ns - least).max(0) as u64,
             estimated: kept.is_none(),
@@ -173,7 +173,7 @@ pub struct ExchangeReport {
     /// Losses.
     pub losses: LossByDirection,
     /// The clocks; `None` without a plausible answer.
-    pub clock: Option<Clock>,
+    pub clock: Option<PeerClock>,
     /// The delays; `None` without a plausible answer.
     pub ways: Option<Ways>,
     /// By how much a packet left after its time at most, nanoseconds.
@@ -183,7 +183,7 @@ pub struct ExchangeReport {
 }
 
 /// The delays, free of the clocks' offset.
-pub(super) fn ways(samples: &[Sample], clock: &Clock) -> Option<Ways> {
+pub(super) fn ways(samples: &[Sample], clock: &PeerClock) -> Option<Ways> {
     let delays = |delay: &dyn Fn(&Sample) -> i64| {
         let mut delays = FlowDelays::new();
         samples.iter().for_each(|sample| delays.record(u64::try_from(delay(sample)).unwrap_or(0)));
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn the_offset_is_within_its_bound_and_the_round_trip_free_of_it() {
         for offset_ns in [0, -SECOND, 37 * SECOND, 30 * 365 * 86_400 * SECOND] {
-            let clock = Clock::of(&samples(offset_ns), None).unwrap();
+            let clock = PeerClock::of(&samples(offset_ns), None).unwrap();
             assert!(clock.estimated && !clock.contradicted);
             assert_eq!((clock.offset_ns, clock.bound_ns), (offset_ns - 2_500_000, 5_500_000));
             let ways = ways(&samples(offset_ns), &clock).unwrap();
@@ -228,21 +228,21 @@ mod tests {
 
     #[test]
     fn clocks_that_are_known_to_agree_tell_the_direction() {
-        let clock = Clock::of(&samples(0), Some(0)).unwrap();
-        assert_eq!(clock, Clock { offset_ns: 0, bound_ns: 0, estimated: false, contradicted: false });
+        let clock = PeerClock::of(&samples(0), Some(0)).unwrap();
+        assert_eq!(clock, PeerClock { offset_ns: 0, bound_ns: 0, estimated: false, contradicted: false });
         let ways = ways(&samples(0), &clock).unwrap();
         assert_eq!((ways.forward.mean_ns, ways.backward.mean_ns), (4_000_000.0, 9_000_000.0));
         // Delays bound the offset further than the promise does.
-        let clock = Clock::of(&samples(0), Some(5_000_000)).unwrap();
+        let clock = PeerClock::of(&samples(0), Some(5_000_000)).unwrap();
         assert_eq!((clock.offset_ns, clock.bound_ns), (-1_000_000, 4_000_000));
     }
 
     #[test]
     fn a_promise_that_the_delays_contradict_is_not_kept() {
-        let clock = Clock::of(&samples(SECOND), Some(1_000_000)).unwrap();
+        let clock = PeerClock::of(&samples(SECOND), Some(1_000_000)).unwrap();
         assert!(clock.contradicted && clock.estimated);
         assert_eq!(clock.offset_ns, SECOND - 2_500_000);
-        assert_eq!(Clock::of(&[], Some(0)), None);
+        assert_eq!(PeerClock::of(&[], Some(0)), None);
     }
 
     fn numbers(answers: &[(u32, u32)]) -> Numbers {

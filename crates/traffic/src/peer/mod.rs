@@ -8,7 +8,7 @@ mod figures;
 mod service;
 
 pub use exchange::{ExchangeSpec, PeerError, exchange};
-pub use figures::{Clock, ExchangeReport, LossByDirection, Ways};
+pub use figures::{ExchangeReport, LossByDirection, PeerClock, Ways};
 #[cfg(target_os = "linux")]
 pub use service::{Datagram, Service, clock_error_ns};
 

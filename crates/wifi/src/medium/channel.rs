@@ -1,7 +1,7 @@
 //! Who sends when, and what becomes of it.
 
 use crate::medium::contender::Contender;
-use crate::medium::event::{Event, Exchange, Outcome, SentFrame, Transmission};
+use crate::medium::event::{Event, Exchange, Reception, SentFrame, Transmission};
 use crate::medium::frame::{Frame, NodeId, Receiver};
 use crate::medium::log::AirtimeLog;
 use crate::medium::loss::frame_error;
@@ -233,14 +233,14 @@ impl Medium {
         for (waiting, lost) in frames.into_iter().zip(lost) {
             let attempt = waiting.attempts + 1;
             let outcome = match lost {
-                false => Outcome::Received,
-                true if group || attempt >= attempts => Outcome::GivenUp,
-                true => Outcome::Retried,
+                false => Reception::Received,
+                true if group || attempt >= attempts => Reception::GivenUp,
+                true => Reception::Retried,
             };
             match outcome {
-                Outcome::Received => node.frames_received += 1,
-                Outcome::GivenUp => node.given_up += 1,
-                Outcome::Retried => {
+                Reception::Received => node.frames_received += 1,
+                Reception::GivenUp => node.given_up += 1,
+                Reception::Retried => {
                     node.retries += 1;
                     again.push(waiting.sent());
                 }
@@ -281,14 +281,14 @@ impl Medium {
         for Transmission { transmitter, receiver, ppdu, frames, .. } in &exchange.transmissions {
             let at_ns = exchange.begin_ns + ppdu.total_ns();
             for SentFrame { id, attempt, outcome, .. } in frames {
-                let received = *outcome == Outcome::Received;
+                let received = *outcome == Reception::Received;
                 let to = (0..self.nodes.len()).map(NodeId).filter(|to| match receiver {
                     Receiver::Node(node) => to == node,
                     Receiver::Group => to != transmitter,
                 });
                 let event = |to| Event::Delivered { at_ns, frame: *id, from: *transmitter, to };
                 delivered.extend(to.filter(|_| received).map(event));
-                if *outcome != Outcome::Retried {
+                if *outcome != Reception::Retried {
                     statuses.push(Event::Status {
                         at_ns: exchange.end_ns,
                         frame: *id,

@@ -89,12 +89,12 @@ pub struct SentFrame {
     /// How often it has been sent, this time included.
     pub attempt: u32,
     /// What becomes of it.
-    pub outcome: Outcome,
+    pub outcome: Reception,
 }
 
 /// What becomes of a frame that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum Reception {
     /// It is received, and acknowledged unless it was to a group.
     Received,
     /// It is lost, and will be sent again.

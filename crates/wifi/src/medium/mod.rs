@@ -28,7 +28,7 @@ mod queue;
 mod settings;
 
 pub use channel::Medium;
-pub use event::{Event, Exchange, Outcome, SentFrame, Transmission};
+pub use event::{Event, Exchange, Reception, SentFrame, Transmission};
 pub use frame::{Frame, FrameId, FrameKind, NodeId, Receiver};
 pub use queue::QueueFull;
 pub use settings::MediumSettings;

@@ -1,6 +1,6 @@
 //! A capture of what is on air: pcapng with radiotap headers. Responses are not in it. Pure but for the file.
 
-use crate::medium::{Exchange, FrameId, Outcome, SentFrame};
+use crate::medium::{Exchange, FrameId, Reception, SentFrame};
 use crate::radios::header::has_data_rate;
 use crate::radios::hwsim::Frame;
 use stacklab_model::wifi::{Guard, LegacyRate, Radio, Width};
@@ -88,7 +88,7 @@ impl<W: Write> Capture<W> {
         aggregate: Option<(u64, bool)>,
     ) -> Vec<u8> {
         let settings = self.radio.settings();
-        let lost = sent.outcome != Outcome::Received;
+        let lost = sent.outcome != Reception::Received;
         let flags = HAS_FCS | if lost { BAD_FCS } else { 0 };
         let (mut present, mut fields) = (TSFT | FLAGS | CHANNEL, Vec::new());
         fields.extend((begin_ns / 1000).to_le_bytes());
@@ -197,8 +197,8 @@ mod tests {
             response_ns: 0,
             frames,
         };
-        let data = vec![sent(0, 1, Outcome::Received), sent(0, 2, Outcome::Retried)];
-        let transmissions = vec![of(data), of(vec![sent(1, 1, Outcome::Received)])];
+        let data = vec![sent(0, 1, Reception::Received), sent(0, 2, Reception::Retried)];
+        let transmissions = vec![of(data), of(vec![sent(1, 1, Reception::Received)])];
         let exchange = Exchange { number: 7, begin_ns: 5_000_000, end_ns: 5_100_000, transmissions };
         let radio = WifiSettings::default().radio().unwrap();
         let mut capture = Capture::begin(Vec::new(), radio, 2412, 1 << 60).unwrap();

@@ -4,7 +4,7 @@ use crate::senders::{data, frame_bytes, saturate, settings};
 use stacklab_model::wifi::{AccessCategory, Edca, Radio, RadioSettings, Role, Security, WifiError};
 use stacklab_model::{Family, SplitMix64};
 use stacklab_wifi::medium::{
-    Event, Exchange, Frame, FrameId, FrameKind, Medium, MediumSettings, NodeId, Outcome, Receiver,
+    Event, Exchange, Frame, FrameId, FrameKind, Medium, MediumSettings, NodeId, Receiver, Reception,
 };
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ fn frames_that_begin_together_collide_and_are_sent_again() {
     // The PPDU takes 90 us, and the response does not come for 39 us.
     assert_eq!((exchanges[0].begin_ns, exchanges[0].end_ns), (37_000, 37_000 + 90_000 + 39_000));
     let outcomes = exchanges[0].transmissions.iter().map(|sent| sent.frames[0].outcome);
-    assert!(outcomes.eq([Outcome::Retried; 2]));
+    assert!(outcomes.eq([Reception::Retried; 2]));
     let acknowledged =
         |event: &&Event| matches!(event, Event::Status { acknowledged: true, attempts: 2.., .. });
     assert_eq!(events.iter().filter(acknowledged).count(), 2);
@@ -156,7 +156,7 @@ fn noise_loses_single_frames_of_an_aggregate() {
         saturate(&mut medium, &[(STATION_1, AP)], bytes, 300_000_000, |_, event| {
             if let Event::Exchange(exchange) = event {
                 let frames = &exchange.transmissions[0].frames;
-                let received = frames.iter().filter(|frame| frame.outcome == Outcome::Received).count();
+                let received = frames.iter().filter(|frame| frame.outcome == Reception::Received).count();
                 partial += u32::from(received > 0 && received < frames.len());
             }
         });

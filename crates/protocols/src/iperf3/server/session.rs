@@ -42,20 +42,20 @@ pub(super) fn serve(
     interrupted: &AtomicBool,
 ) -> Result<(), SessionError> {
     let client = stream.peer_addr().map_or_else(|_| "a client".to_owned(), |peer| peer.to_string());
-    let served =
-        Control::over(stream).and_then(|control| Session { control, cookie, registry, interrupted }.serve());
+    let served = Control::over(stream)
+        .and_then(|control| ServerSession { control, cookie, registry, interrupted }.serve());
     registry.count_served();
     served.map_err(|error| SessionError { client, reason: error.to_string() })
 }
 
-struct Session<'a> {
+struct ServerSession<'a> {
     control: Control,
     cookie: Cookie,
     registry: &'a Registry,
     interrupted: &'a AtomicBool,
 }
 
-impl Session<'_> {
+impl ServerSession<'_> {
     fn serve(mut self) -> io::Result<()> {
         self.control.tell(State::ParamExchange)?;
         let text = self.control.text(MOST_PARAMETER_BYTES, Instant::now() + STEP_LIMIT)?;

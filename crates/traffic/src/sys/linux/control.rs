@@ -185,7 +185,7 @@ mod tests {
             stamps: Stamps,
         }
         let at = |seconds, nanoseconds| libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
-        let told = |stamps: Stamps| {
+        let meta = |stamps: Stamps| {
             let length = size_of::<Control>();
             let header = libc::cmsghdr {
                 cmsg_len: length as _,
@@ -199,8 +199,8 @@ mod tests {
             // SAFETY: the header points to one control message of the stated length.
             unsafe { parse_cmsg(&message) }
         };
-        let both = told([at(5, 6), at(0, 0), at(7, 8)]);
+        let both = meta([at(5, 6), at(0, 0), at(7, 8)]);
         assert_eq!(both.hardware_rx_ns, Some(7_000_000_008));
-        assert_eq!(told([at(5, 6), at(0, 0), at(0, 0)]).hardware_rx_ns, None);
+        assert_eq!(meta([at(5, 6), at(0, 0), at(0, 0)]).hardware_rx_ns, None);
     }
 }
