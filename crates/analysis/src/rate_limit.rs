@@ -9,7 +9,6 @@ const FULL_LINK: f64 = 0.9;
 /// The same of airtime. Collisions, and what an access point's queue drops, take up to a seventh.
 const FULL_CHANNEL: f64 = 0.8;
 
-/// What limits the rates of a testbed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RateLimit<'a> {
     /// The link's rate, by the header model ([`WireCost`]).

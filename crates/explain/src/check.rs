@@ -16,9 +16,6 @@ pub(crate) const SEPARATE: &str = "its arms are not interleaved, and machines dr
 const APART: &str = "its arms are not interleaved, and machine drift exceeds the difference between stages: settings of a path (mtu, queue_length) and probes other than streams and echoes are measured one after the other";
 
 /// Refuses what cannot be sampled, before anything is built.
-///
-/// # Errors
-/// Why this kernel cannot explain the study of that name.
 pub fn check_study(study: &Study, name: &str, inside: &Placement) -> Result<(), ExplainError> {
     let refuse = |why: String| Err(ExplainError::Study(format!("{name} cannot be explained: {why}")));
     if let Some(systems) = study.systems().iter().find(|systems| **systems != Systems::NAMESPACES) {
@@ -38,9 +35,6 @@ pub fn check_study(study: &Study, name: &str, inside: &Placement) -> Result<(), 
 }
 
 /// What is sampled here.
-///
-/// # Errors
-/// Without the right to sample, or on a kernel that sampling can hang.
 pub fn check_sampling() -> Result<SampleEvent, ExplainError> {
     let event = available()?;
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();

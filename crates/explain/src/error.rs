@@ -40,7 +40,6 @@ impl From<StoreError> for ExplainError {
     }
 }
 
-/// Adds the step to an error of the kernel.
 pub(crate) fn attempt<T>(attempted: impl Into<String>, result: io::Result<T>) -> Result<T, ExplainError> {
     result.map_err(|reason| ExplainError::Sampling { attempted: attempted.into(), reason })
 }

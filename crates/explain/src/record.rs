@@ -12,9 +12,6 @@ const NO_CLOCK: &str = "its slices have no CPU time, which the cost per message 
 const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds; of a study, longer probes, and blocks.min of 8 or more)";
 
 /// Why each pair of cells differs, by each probe that interleaves: from a record of runs during which was sampled.
-///
-/// # Errors
-/// When the record cannot be read.
 pub fn explanations(
     record: &Record,
     profile: &Profile,

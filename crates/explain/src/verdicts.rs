@@ -15,8 +15,8 @@ use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{
-    ArmSchedule, Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric,
-    Probe, ProbeSpec, StoppingRule, Transport, Verdict, Why,
+    ArmSchedule, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
+    ProbeSpec, Question, StoppingRule, Transport, Verdict, Why,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -37,14 +37,10 @@ const METRICS: [Metric; 7] = [
 const PAIR: Duration = Duration::from_secs(8);
 /// What a pair takes beside it: its testbed and the warm-up of its trials.
 const AROUND: Duration = Duration::from_secs(4);
-/// Mean time between samples, nanoseconds.
 const PERIOD_NS: u64 = 200_000;
 
 /// Explains each `better` verdict on cost or rate that is not explained yet, as long as the time lasts, and keeps each
 /// explanation in the record; or the reason why there is none.
-///
-/// # Errors
-/// When the record cannot be written, or the user interrupts.
 pub fn explain_verdicts(
     record: &mut Record,
     inside: &Placement,
@@ -57,13 +53,7 @@ pub fn explain_verdicts(
     let wanted = wanted(&comparisons, &explanations, &study.probes);
     let end = Instant::now() + budget;
     for (number, pair) in wanted.iter().enumerate() {
-        eprintln!(
-            "stacklab: why: {} of {}, {} {}",
-            number + 1,
-            wanted.len(),
-            pair.probe,
-            pair.baseline.context(pair.factor)
-        );
+        eprintln!("stacklab: why: {} of {}, {}", number + 1, wanted.len(), pair.context());
         let is_over = end.saturating_duration_since(Instant::now()) < PAIR + AROUND;
         let all_s = (wanted.len() as u32 * (PAIR + AROUND)).as_secs();
         let why = part_of(study, pair)
@@ -77,35 +67,23 @@ pub fn explain_verdicts(
             Err(reason) => Why::Unknown(reason.to_string()),
             Ok(why) => why,
         };
-        record.put_explanations(&[Explanation { why, ..pair.explanation() }])?;
+        record.put_explanations(&[Explanation { why, ..pair.clone() }])?;
     }
     Ok(())
 }
 
 /// Two cells whose difference is to be explained.
-#[derive(Debug, Clone, PartialEq)]
-struct Pair {
-    probe: Probe,
-    factor: Factor,
-    baseline: Cell,
-    candidate: Cell,
-}
-
-impl Pair {
-    fn explanation(&self) -> Explanation {
-        let Pair { probe, factor, baseline, candidate } = self.clone();
-        Explanation { probe, factor, baseline, candidate, why: Why::Unknown(String::new()) }
-    }
+fn pair(probe: Probe, Question { factor, baseline, candidate, .. }: &Question) -> Explanation {
+    let (baseline, candidate) = (baseline.clone(), candidate.clone());
+    Explanation { probe, factor: *factor, baseline, candidate, why: Why::Unknown(String::new()) }
 }
 
 /// The pairs that differ by a `better` verdict and are not explained: one of each factor, levels, probe and transport,
 /// then another one of each, those that differ most first.
-fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec]) -> Vec<Pair> {
-    let is_known = |pair: &Pair| {
-        known.iter().any(|known| {
-            known.costs().is_some()
-                && Explanation { why: Why::Unknown(String::new()), ..known.clone() } == pair.explanation()
-        })
+fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec]) -> Vec<Explanation> {
+    let is_known = |pair: &Explanation| {
+        let mut explained = known.iter().filter(|known| known.costs().is_some());
+        explained.any(|known| Explanation { why: pair.why.clone(), ..known.clone() } == *pair)
     };
     let mut better: Vec<&Comparison> = comparisons
         .iter()
@@ -114,14 +92,13 @@ fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec
     let effect = |one: &Comparison| one.effect.as_ref().map_or(0.0, |effect| effect.estimate.ln().abs());
     better.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
     type PairGroup = (Factor, String, String, Probe, Transport);
-    let mut groups: Vec<(PairGroup, Vec<Pair>)> = Vec::new();
+    let mut groups: Vec<(PairGroup, Vec<Explanation>)> = Vec::new();
     for Comparison { question, .. } in better {
         // A paced stream may have taken what a stream takes, too.
         let took = probes.iter().find(|probe| probe.metrics.contains(&question.metric));
-        let (probe, factor) = (took.map_or(question.metric.probe(), |probe| probe.probe), question.factor);
-        let (baseline, candidate) = (question.baseline.clone(), question.candidate.clone());
-        let group = (factor, baseline.level(factor), candidate.level(factor), probe, baseline.transport);
-        let pair = Pair { probe, factor, baseline, candidate };
+        let pair = pair(took.map_or(question.metric.probe(), |probe| probe.probe), question);
+        let [baseline, candidate] = pair.arms();
+        let group = (pair.factor, baseline, candidate, pair.probe, pair.baseline.transport);
         if is_known(&pair) {
             continue;
         }
@@ -138,7 +115,7 @@ fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec
 }
 
 /// The part of a study that measures a pair, in slices.
-fn part_of(study: &Study, pair: &Pair) -> Result<Study, ExplainError> {
+fn part_of(study: &Study, pair: &Explanation) -> Result<Study, ExplainError> {
     if study.schedule.is_alone() {
         return Err(ExplainError::Study(SEPARATE.to_owned()));
     }
@@ -164,7 +141,7 @@ fn part_of(study: &Study, pair: &Pair) -> Result<Study, ExplainError> {
 /// Measures the part while the processors are sampled.
 fn sampled(
     part: &Study,
-    pair: &Pair,
+    pair: &Explanation,
     inside: &Placement,
     interrupted: &'static AtomicBool,
 ) -> Result<Why, ExplainError> {
@@ -201,7 +178,7 @@ fn sampled(
 mod tests {
     use super::*;
     use stacklab_campaign::sources::StudySource;
-    use stacklab_model::{Effect, Estimate, Family, Interval, Question, Scale, SizeOf, StopReason};
+    use stacklab_model::{Cell, Effect, Estimate, Family, Interval, Scale, SizeOf, StopReason};
     use std::path::Path;
 
     fn quickstart() -> Study {
@@ -263,7 +240,7 @@ mod tests {
         };
         assert_eq!(of(&[]), ["stream udp 512", "stream tcp 128", "echo udp 128", "stream udp 128"]);
         // One that had no time is wanted again.
-        let known = wanted(&comparisons, &[], &quickstart().probes)[0].explanation();
+        let known = wanted(&comparisons, &[], &quickstart().probes).remove(0);
         assert_eq!(of(&[known]).len(), 4);
     }
 
@@ -274,14 +251,15 @@ mod tests {
             let of = |cell: &&Cell| cell.family == family && cell.transport == Transport::Tcp;
             study.cells.iter().find(of).unwrap().clone()
         });
-        let pair = Pair { probe: Probe::Stream, factor: Factor::Family, baseline, candidate };
+        let why = Why::Unknown(String::new());
+        let pair = Explanation { probe: Probe::Stream, factor: Factor::Family, baseline, candidate, why };
         let part = part_of(&study, &pair).unwrap();
         let plan = Plan::new(&part, 1);
         assert!(plan.interleaves(|_| true) == Some(true), "{:?}", plan.block(0));
         assert!(plan.block(0).iter().all(|trial| trial.probe == Probe::Stream));
         let separate = Study { schedule: ArmSchedule::Alone, ..study.clone() };
         assert!(part_of(&separate, &pair).unwrap_err().to_string().contains("blocks.schedule"));
-        let none = Pair { probe: Probe::Paced, ..pair };
+        let none = Explanation { probe: Probe::Paced, ..pair };
         assert!(
             part_of(&Study { probes: vec![], ..study }, &none).unwrap_err().to_string().contains("no probe")
         );

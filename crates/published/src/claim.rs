@@ -44,7 +44,6 @@ impl Claim {
     }
 }
 
-/// Reads `claims.csv`.
 pub(crate) fn read(text: &str) -> Result<Vec<Claim>, ReferenceError> {
     rows("claims.csv", text, &["published_difference", "published_percent"], |claim: &Claim| {
         match (&claim.difference, &claim.percent) {

@@ -35,7 +35,6 @@ pub struct PublishedFigure {
     pub value: Printed,
 }
 
-/// Reads `published.csv`.
 pub(crate) fn read(text: &str) -> Result<Vec<PublishedFigure>, ReferenceError> {
     rows("published.csv", text, &[], |figure: &PublishedFigure| {
         let size = &figure.size;

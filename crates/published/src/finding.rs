@@ -84,7 +84,6 @@ pub struct Finding {
     pub statement: String,
 }
 
-/// Reads `findings.csv`.
 pub(crate) fn read(text: &str) -> Result<Vec<Finding>, ReferenceError> {
     rows("findings.csv", text, &["scope"], |finding: &Finding| {
         match discriminant(&finding.a) == discriminant(&finding.b) {

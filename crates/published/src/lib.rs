@@ -27,7 +27,7 @@ pub use figure::{PublishedFigure, PublishedTable, published_tables};
 pub use finding::{Finding, FindingArm, FindingDirection};
 pub use printed::Printed;
 pub use rows::ReferenceError;
-pub use scope::{LARGE_FROM, SMALL_BELOW, Scope, Sizes, Systems};
+pub use scope::{Scope, Sizes, Systems};
 pub use studies::{Limit, LimitKind, STUDIES, StudyName, study};
 pub use text::{audit_blocks, list, show};
 
@@ -46,9 +46,6 @@ pub struct Reference {
 
 impl Reference {
     /// Reads the tables that are part of the program.
-    ///
-    /// # Errors
-    /// The first invalid row, with file and line.
     pub fn built_in() -> Result<Self, ReferenceError> {
         Ok(Reference {
             figures: figure::read(include_str!("../../../reference/published.csv"))?,

@@ -20,16 +20,12 @@ pub enum Sizes {
     Below(u32),
     /// Sizes from this one on, together.
     From(u32),
-    /// "Small sizes", together: below [`SMALL_BELOW`].
-    Small,
-    /// "Large sizes", together: from [`LARGE_FROM`] on.
-    Large,
 }
 
-/// The default limit for small sizes if a study states none: less than this, in bytes.
-pub const SMALL_BELOW: u32 = 512;
-/// The default limit for large sizes if a study states none: this or more, in bytes.
-pub const LARGE_FROM: u32 = 1024;
+/// "Small sizes", if a study states no limit: less than this, in bytes.
+const SMALL_BELOW: u32 = 512;
+/// "Large sizes", if a study states no limit: this or more, in bytes.
+const LARGE_FROM: u32 = 1024;
 
 impl Sizes {
     /// Whether a size is in the scope.
@@ -40,8 +36,6 @@ impl Sizes {
             Sizes::Only(only) => size == only,
             Sizes::Below(least) => size < least,
             Sizes::From(least) => size >= least,
-            Sizes::Small => size < SMALL_BELOW,
-            Sizes::Large => size >= LARGE_FROM,
         }
     }
 
@@ -122,8 +116,8 @@ impl Scope {
             "mean over sizes" => self.sizes = Sizes::Together,
             "all sizes" => self.sizes = Sizes::Every,
             "most sizes" => self.sizes = Sizes::Most,
-            "small sizes" => self.sizes = Sizes::Small,
-            "large sizes" => self.sizes = Sizes::Large,
+            "small sizes" => self.sizes = Sizes::Below(SMALL_BELOW),
+            "large sizes" => self.sizes = Sizes::From(LARGE_FROM),
             "both systems" | "all systems" => self.systems = Systems::All,
             "mean of systems" => self.systems = Systems::Mean,
             "between systems" => self.systems = Systems::Compared,
@@ -133,18 +127,14 @@ impl Scope {
             "sender" => {}
             _ => {
                 let points = condition.strip_prefix("within ").and_then(|rest| rest.strip_suffix(" points"));
-                if let Some(but) = behind("all sizes but") {
-                    self.sizes = Sizes::EveryBut(but);
-                } else if let Some(below) = behind("sizes below") {
-                    self.sizes = Sizes::Below(below);
-                } else if let Some(from) = behind("sizes from") {
-                    self.sizes = Sizes::From(from);
-                } else if let Some(only) = number(Some(condition)) {
-                    self.sizes = Sizes::Only(only);
-                } else if let Some(points) = number(points) {
+                if let Some(points) = number(points) {
                     self.within_points = Some(f64::from(points));
                 } else {
-                    return Err(format!("unknown condition `{condition}`"));
+                    let sizes = behind("all sizes but").map(Sizes::EveryBut);
+                    let sizes = sizes.or_else(|| behind("sizes below").map(Sizes::Below));
+                    let sizes = sizes.or_else(|| behind("sizes from").map(Sizes::From));
+                    let sizes = sizes.or_else(|| number(Some(condition)).map(Sizes::Only));
+                    self.sizes = sizes.ok_or_else(|| format!("unknown condition `{condition}`"))?;
                 }
             }
         }

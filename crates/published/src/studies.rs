@@ -1,7 +1,6 @@
 //! The published studies by name, and their conditions that a testbed of namespaces cannot reproduce.
 
 use serde::{Deserialize, Serialize};
-
 use stacklab_model::nearest;
 
 /// A study with a name.

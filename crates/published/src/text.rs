@@ -37,7 +37,7 @@ pub fn show(study: &StudyName, all: &Reference) -> Vec<Block> {
     blocks.push(Block::Table(audit_table(&audit(&own.claims), false)));
     blocks.push(Block::Heading("Directions that it finds".to_owned()));
     let finding = |finding: &crate::Finding| {
-        format!("{} ({}; {}): {}", finding.id, finding.location, finding.scope_text, finding.statement)
+        format!("{} ({}; {}): {}", finding.id, finding.location, finding.scope.text, finding.statement)
     };
     blocks.push(Block::List(own.findings.iter().map(finding).collect()));
     blocks

@@ -175,7 +175,6 @@ fn costs(
     })
 }
 
-/// A figure that is a number.
 fn finite(row: &Row<'_>, place: usize) -> rusqlite::Result<f64> {
     let figure: f64 = row.get(place)?;
     if figure.is_finite() {

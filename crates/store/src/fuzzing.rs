@@ -6,17 +6,11 @@ use rusqlite::{Connection, MAIN_DB};
 use std::path::Path;
 
 /// A record as [`Record::read`] opens it.
-///
-/// # Errors
-/// As there.
 pub fn read(bytes: &[u8]) -> Result<Record, StoreError> {
     opened(bytes, Work::Checked)?.verify_format()?.check_integrity()
 }
 
 /// A record as [`Record::open_unchecked`] opens it.
-///
-/// # Errors
-/// As there.
 pub fn open_unchecked(bytes: &[u8]) -> Result<Record, StoreError> {
     opened(bytes, Work::Unchecked)?.verify_format()
 }

@@ -86,9 +86,6 @@ impl Record {
     /// roll back an interrupted commit. It is not checked for damage first, because the check takes time in
     /// proportion to its length and makes its writer wait. Reads are therefore limited to the work that its length
     /// allows.
-    ///
-    /// # Errors
-    /// The errors of [`Record::read`], and an interrupted commit.
     pub fn open_unchecked(path: &Path) -> Result<Self, StoreError> {
         // Not opened: closing it would drop the locks of another thread of this program that reads the record.
         let bytes = std::fs::metadata(path).map_err(absent(path))?.len();
@@ -263,7 +260,6 @@ fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
     Ok(memory.serialize(MAIN_DB)?.to_vec())
 }
 
-/// The path of SQLite's rollback journal.
 fn journal(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-journal");

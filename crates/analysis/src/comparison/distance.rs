@@ -21,7 +21,6 @@ pub(crate) fn to_distance(scale: Scale, printed: f64) -> f64 {
     }
 }
 
-/// Converts both ends of an interval.
 pub(crate) fn interval_back(scale: Scale, interval: Interval) -> Interval {
     Interval { low: back(scale, interval.low), high: back(scale, interval.high) }
 }
@@ -32,7 +31,6 @@ pub(crate) fn margin_distance(scale: Scale, of: f64) -> Interval {
     Interval { low: to_distance(scale, low), high: to_distance(scale, high) }
 }
 
-/// The effect of a distance.
 pub(crate) fn effect_of(scale: Scale, pairs: usize, distance: &Student) -> Effect {
     Effect {
         scale,

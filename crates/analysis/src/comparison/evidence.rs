@@ -57,7 +57,6 @@ impl Evidence {
     }
 }
 
-/// The tests of pairs.
 pub(crate) fn tests(paired: &Paired, margin: f64) -> Tests {
     let moments = paired.moments();
     let margin = margin_distance(paired.scale(), margin);
@@ -110,7 +109,6 @@ fn none_seen(question: &Question, paired: &Paired, runs: &Runs) -> String {
     )
 }
 
-/// Two significant digits.
 fn significant(figure: f64) -> String {
     let places = (1.0 - figure.abs().log10().floor()).clamp(0.0, 9.0) as usize;
     format!("{figure:.places$}")

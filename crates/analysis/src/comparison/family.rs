@@ -167,7 +167,6 @@ fn verdict(question: &Question, found: &Evidence, claim: Claim) -> Option<Verdic
     })
 }
 
-/// The claim of a verdict.
 fn claim_of(verdict: &Verdict) -> Option<Claim> {
     match verdict {
         Verdict::Better(_) => Some(Claim::Different),

@@ -63,9 +63,6 @@ impl Paired {
     }
 
     /// Pairs given as (baseline, candidate), finite figures.
-    ///
-    /// # Errors
-    /// Fewer than two pairs, or a ratio with a figure that is not positive.
     pub fn of(scale: Scale, pairs: &[(f64, f64)]) -> Result<Self, String> {
         let unfit = pairs.iter().filter(|(a, b)| *a <= 0.0 || *b <= 0.0).count();
         if unfit > 0 && scale == Scale::Ratio {
@@ -113,7 +110,6 @@ impl Paired {
         self.lost
     }
 
-    /// The scale of the estimate.
     pub(crate) fn scale(&self) -> Scale {
         self.scale
     }

@@ -5,7 +5,6 @@ use crate::statistics::Moments;
 use stacklab_model::{Metric, Probe, Role, RunRecord, SELF_ARMS, SameArm, Scale, Slice, Transport, Trial};
 use std::collections::BTreeMap;
 
-/// The metrics of slices that are compared.
 const METRICS: [Metric; 3] = [Metric::Throughput, Metric::SenderCpuPerMessage, Metric::Rtt];
 
 /// By metric and transport, of the A/A check's trials: the figure of slices that follow their own arm's, against the

@@ -65,7 +65,6 @@ fn at_each(group: &[&Comparison]) -> Verdict {
     }
 }
 
-/// The smallest and the largest estimate.
 fn range(group: &[&Comparison]) -> Option<[f64; 2]> {
     let estimates = || group.iter().filter_map(|comparison| Some(comparison.effect.as_ref()?.estimate));
     let low = estimates().min_by(f64::total_cmp)?;

@@ -37,7 +37,6 @@ pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<SameArm> {
     by_block.into_iter().filter_map(of).collect()
 }
 
-/// The check of a metric's pairs.
 pub(super) fn check(
     metric: Metric,
     transport: Transport,

@@ -23,9 +23,6 @@ pub enum NothingInCommon {
 
 /// Compares every metric of every cell that both campaigns contain; if `metrics` names any, only those. `names` are
 /// the records' names, as printed. `allowed` is by how much the second campaign may be worse (0.05 is 5 %).
-///
-/// # Errors
-/// If they have nothing in common.
 pub fn between(
     [a, b]: [&Campaign; 2],
     names: [&str; 2],

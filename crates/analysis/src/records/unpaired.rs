@@ -1,7 +1,7 @@
 //! Two unpaired samples of runs.
 
 use crate::comparison::distance::{back, interval_back, margin_distance, to_distance};
-use crate::comparison::family::{ENDED, range_level};
+use crate::comparison::family::{Claim, ENDED, range_level};
 use crate::estimate::estimate;
 use crate::runs::figure;
 use crate::statistics::{Student, benjamini_hochberg, welch};
@@ -181,25 +181,22 @@ pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
 
 /// The ranges of what is claimed, with differences and equality counted separately.
 fn claim_ranges(figures: &mut [MetricDiff]) {
-    let is_different = |figure: &MetricDiff| matches!(figure.change, Change::Better | Change::Worse);
-    let is_equivalent = |figure: &MetricDiff| figure.change == Change::Equivalent;
-    let count = |is_of: &dyn Fn(&MetricDiff) -> bool| figures.iter().filter(|figure| is_of(figure)).count();
-    let family = count(&|figure| figure.effect.is_some());
-    let claims = [count(&is_different), count(&is_equivalent)];
-    for figure in figures {
-        let claims = match (is_different(figure), is_equivalent(figure)) {
-            (true, _) => claims[0],
-            (_, true) => claims[1],
-            _ => continue,
+    let claim = |figure: &MetricDiff| match figure.change {
+        Change::Better | Change::Worse => Some(Claim::Different),
+        Change::Equivalent => Some(Claim::Equivalent),
+        _ => None,
+    };
+    let claims: Vec<Option<Claim>> = figures.iter().map(claim).collect();
+    let family = figures.iter().filter(|figure| figure.effect.is_some()).count();
+    for (figure, claim) in figures.iter_mut().zip(&claims).filter(|(_, claim)| claim.is_some()) {
+        let Some(effect) = figure.effect.as_mut() else { continue };
+        let distance = Student {
+            estimate: to_distance(effect.scale, effect.estimate),
+            error: effect.error,
+            degrees_of_freedom: effect.degrees_of_freedom,
         };
-        if let Some(effect) = figure.effect.as_mut() {
-            let distance = Student {
-                estimate: to_distance(effect.scale, effect.estimate),
-                error: effect.error,
-                degrees_of_freedom: effect.degrees_of_freedom,
-            };
-            let confidence = 1.0 - range_level(claims, family);
-            effect.claimed_interval = Some(interval_back(effect.scale, distance.interval(confidence)));
-        }
+        let claims = claims.iter().filter(|other| *other == claim).count();
+        let interval = distance.interval(1.0 - range_level(claims, family));
+        effect.claimed_interval = Some(interval_back(effect.scale, interval));
     }
 }

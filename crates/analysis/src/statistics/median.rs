@@ -46,7 +46,6 @@ pub fn median_interval(figures: &[f64], confidence: f64) -> Option<MedianInterva
     })
 }
 
-/// The figures in ascending order.
 fn sorted(figures: &[f64]) -> Vec<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -19,7 +19,6 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Nothing yet.
     pub(super) fn new(profile: &Profile) -> Self {
         let cpus = profile.samples.iter().map(|sample| sample.cpu as usize + 1).max().unwrap_or(0);
         Lock {

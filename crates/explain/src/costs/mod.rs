@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 
 /// How far a slice is from the ends of its window, nanoseconds: clocks start and stop one after the other.
 const MARGIN_NS: u64 = 100_000;
-/// The functions that are listed.
 const FUNCTIONS: usize = 20;
 /// Fewest blocks, and fewest trials, that give costs.
 const LEAST_BLOCKS: usize = 8;
@@ -35,9 +34,7 @@ struct Block {
     ns: Vec<f64>,
     /// Nanoseconds of the stack that were not in threads of the study.
     outside: f64,
-    /// Nanoseconds of other programs.
     other: f64,
-    /// Samples by call chain.
     stacks: Sampled,
 }
 
@@ -259,6 +256,7 @@ fn place(
 }
 
 /// An arm's costs in a trial, nanoseconds per message.
+#[derive(Default)]
 struct ArmCosts {
     /// The clock without sampling.
     clock: f64,
@@ -266,7 +264,6 @@ struct ArmCosts {
     scale: f64,
     /// Nanoseconds a message over nanoseconds of all samples.
     factor: f64,
-    /// By place.
     ns: Vec<f64>,
     /// What samples of the stack show that were not in threads of the study.
     outside: f64,
@@ -280,15 +277,7 @@ impl ArmCosts {
     /// `parts` are the stages of the stack; `is_whole` tells whether both hosts count their CPU time.
     fn of<'a>(blocks: impl Iterator<Item = &'a Block>, parts: &[usize], is_whole: bool) -> Self {
         let (mut sampled, mut free) = (CpuTime::default(), CpuTime::default());
-        let mut arm = ArmCosts {
-            clock: 0.0,
-            scale: 0.0,
-            factor: 0.0,
-            ns: Vec::new(),
-            outside: 0.0,
-            other: 0.0,
-            sampled: 0.0,
-        };
+        let mut arm = ArmCosts::default();
         for block in blocks {
             sampled.add(block.sampled);
             free.add(block.free);
@@ -310,7 +299,6 @@ impl ArmCosts {
     }
 }
 
-/// Holm's adjustment of each row's p for the number of rows.
 fn adjust(rows: &mut [StageCost], degrees: f64) {
     let p = |row: &StageCost| {
         Student { estimate: row.difference_ns, error: row.error_ns, degrees_of_freedom: degrees }.p()

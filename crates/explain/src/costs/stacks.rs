@@ -13,25 +13,21 @@ const MOST_STACKS: usize = 1000;
 pub(super) struct Sampled(BTreeMap<u32, (u64, f64)>);
 
 impl Sampled {
-    /// Adds samples of a chain.
     pub(super) fn add(&mut self, stack: u32, samples: u64, ns: f64) {
         let sum = self.0.entry(stack).or_default();
         (sum.0, sum.1) = (sum.0 + samples, sum.1 + ns);
     }
 
-    /// Adds all of others.
     pub(super) fn add_all(&mut self, others: &Sampled) {
         others.0.iter().for_each(|(stack, (samples, ns))| self.add(*stack, *samples, *ns));
     }
 
-    /// With nanoseconds times a factor.
     pub(super) fn scaled(mut self, factor: f64) -> Self {
         self.0.values_mut().for_each(|(_, ns)| *ns *= factor);
         self
     }
 }
 
-/// Samples of two arms.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
     samples: [u64; 2],
@@ -47,7 +43,6 @@ impl Cost {
     }
 }
 
-/// The call chains of both arms, by name.
 pub(super) fn folded(profile: &Profile, arms: &[Sampled; 2]) -> Vec<StackCost> {
     let mut all: BTreeMap<Vec<&str>, Cost> = BTreeMap::new();
     for (arm, sampled) in arms.iter().enumerate() {

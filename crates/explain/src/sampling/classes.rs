@@ -2,7 +2,7 @@
 
 use crate::sampling::shares::Shares;
 use crate::sampling::stacks::{Stacks, called};
-use crate::sampling::stages::{Kind, StageMap};
+use crate::sampling::stages::StageMap;
 use crate::sampling::symbols::Symbols;
 use crate::sampling::sys::Record;
 use stacklab_model::{Profile, Sample, StageKind, StageName};
@@ -12,7 +12,6 @@ use std::fs;
 /// No function, and no call chain.
 const NONE: u32 = u32::MAX;
 
-/// A process of the study.
 #[derive(Clone, Copy)]
 struct Process {
     /// The stage of the code itself.
@@ -21,14 +20,12 @@ struct Process {
     is_agent: bool,
 }
 
-/// Puts samples into stages.
 pub(crate) struct Classes {
     map: StageMap,
     symbols: Symbols,
     stacks: Stacks,
     /// The map's, then those of processes.
     stages: Vec<StageName>,
-    /// The stage and function of an address.
     known: HashMap<u64, Option<(u32, u32)>>,
     /// The study's processes; `None` for others.
     processes: HashMap<u32, Option<Process>>,
@@ -43,12 +40,7 @@ impl Classes {
     /// For samples of this many clocks of each processor.
     pub(crate) fn new(symbols: Symbols, clocks: u64) -> Self {
         let map = StageMap::new();
-        let kind = |kind: Kind| match kind {
-            Kind::Idle => StageKind::Idle,
-            _ => StageKind::Stack,
-        };
-        let mut stages: Vec<StageName> =
-            map.stages.iter().map(|(name, of)| StageName { name: name.clone(), kind: kind(*of) }).collect();
+        let mut stages: Vec<StageName> = map.stages.iter().map(|(stage, _)| stage.clone()).collect();
         let mut add = |name: &str, kind| {
             stages.push(StageName { name: name.to_owned(), kind });
             stages.len() as u32 - 1
@@ -69,7 +61,6 @@ impl Classes {
         }
     }
 
-    /// Adds a record to the profile.
     pub(crate) fn take(&mut self, record: Record, shares: &Shares, profile: &mut Profile) {
         match record {
             Record::Lost(count) => profile.lost += count,
@@ -122,8 +113,8 @@ impl Classes {
                 1;
             return (self.without, leaf.unwrap_or(NONE));
         };
-        let (_, kind) = self.map.stages[stage as usize];
-        let is_foreign = kind == Kind::Shared && pid != 0 && self.process(pid).is_none();
+        let (_, is_shared) = self.map.stages[stage as usize];
+        let is_foreign = is_shared && pid != 0 && self.process(pid).is_none();
         (if is_foreign { self.other } else { stage }, function)
     }
 
@@ -158,7 +149,6 @@ impl Classes {
     }
 }
 
-/// Whether a process descends from another one.
 fn descends(mut pid: u32, from: u32) -> bool {
     for _ in 0..32 {
         let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };

@@ -37,9 +37,6 @@ pub struct Timing {
 }
 
 /// Whether processors can be sampled here, and what is counted until a sample.
-///
-/// # Errors
-/// Without the right to sample the kernel or to see its symbols.
 pub(crate) fn available() -> Result<SampleEvent, ExplainError> {
     symbols()?;
     let cpu = sys::cpus().first().copied().unwrap_or(0);
@@ -74,9 +71,6 @@ pub struct Sampler {
 
 impl Sampler {
     /// Begins.
-    ///
-    /// # Errors
-    /// Without the right to sample the kernel or to see its symbols.
     pub fn start(timing: Timing) -> Result<Self, ExplainError> {
         let mut sampling = Sampling::new(timing)?;
         let finish = Arc::new(AtomicBool::new(false));
@@ -91,9 +85,6 @@ impl Sampler {
     }
 
     /// Ends, and gives what was sampled.
-    ///
-    /// # Errors
-    /// When the kernel stopped sampling.
     pub fn finish(self) -> Result<Profile, ExplainError> {
         self.finish.store(true, Ordering::Relaxed);
         self.thread.join().expect("the sampling thread does not panic")
@@ -120,7 +111,6 @@ impl SampleClock {
     }
 }
 
-/// A clock of one processor.
 struct Processor {
     counter: Counter,
     ring: Ring,
@@ -132,7 +122,6 @@ struct Processor {
 }
 
 impl Processor {
-    /// Starts or stops it.
     fn run(&mut self, on: bool) -> io::Result<()> {
         let began_ns = sys::now_ns();
         self.counter.run(on)?;
@@ -158,7 +147,6 @@ impl Processor {
         Ok(())
     }
 
-    /// What it has counted at this time.
     fn count_ns(&self, now_ns: u64) -> io::Result<u64> {
         match self.event {
             SampleEvent::CpuClock => Ok(now_ns),

@@ -3,12 +3,10 @@
 use crate::sampling::symbols::Symbols;
 use std::collections::HashMap;
 
-/// The call chains of samples.
 #[derive(Default)]
 pub(crate) struct Stacks {
     /// The functions of each, the outermost one first, as numbers of `frames`.
     pub all: Vec<Vec<u32>>,
-    /// Names of functions.
     pub frames: Vec<String>,
     by_addresses: HashMap<Vec<u64>, u32>,
     by_functions: HashMap<Vec<u32>, u32>,
@@ -29,7 +27,6 @@ impl Stacks {
         number
     }
 
-    /// The number of a chain of one function.
     pub(crate) fn of_name(&mut self, name: &str) -> u32 {
         let frame = self.frame(name);
         self.number(vec![frame])

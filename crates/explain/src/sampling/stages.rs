@@ -3,33 +3,21 @@
 //! The map is a table, `stages.csv`, one for both families: stage, kind, functions. A function that ends with `*`
 //! stands for all whose names begin so; a whole name comes before the longest beginning.
 
+use stacklab_model::{StageKind, StageName};
 use std::collections::HashMap;
 
-/// The table of this version.
 const TABLE: &str = include_str!("stages.csv");
 
-/// What a stage is part of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The network stack: whichever process it runs in, the packets are meant.
-    Network,
-    /// What all programs have in common; of a study only in its own processes.
-    Shared,
-    /// Nothing to do.
-    Idle,
-}
-
-/// Which stage a function is of.
 pub(crate) struct StageMap {
-    /// Names and kinds, in the table's order, which is a packet's way.
-    pub stages: Vec<(String, Kind)>,
+    /// In the table's order, which is a packet's way. Shared: all programs have it, and only that of the study's
+    /// processes counts.
+    pub stages: Vec<(StageName, bool)>,
     whole: HashMap<String, u32>,
     /// Beginnings, the longest first.
     beginnings: Vec<(String, u32)>,
 }
 
 impl StageMap {
-    /// The map of this version.
     pub(crate) fn new() -> Self {
         StageMap::parse(TABLE)
     }
@@ -40,14 +28,14 @@ impl StageMap {
             let mut fields = line.split(',');
             let mut field = || fields.next().expect("each line of the table has three fields");
             let (stage, kind, functions) = (field(), field(), field());
-            let kind = match kind {
-                "network" => Kind::Network,
-                "idle" => Kind::Idle,
-                "shared" => Kind::Shared,
+            let (kind, is_shared) = match kind {
+                "network" => (StageKind::Stack, false),
+                "idle" => (StageKind::Idle, false),
+                "shared" => (StageKind::Stack, true),
                 other => panic!("{stage}: no kind of stage is called {other}"),
             };
             let number = stages.len() as u32;
-            stages.push((stage.to_owned(), kind));
+            stages.push((StageName { name: stage.to_owned(), kind }, is_shared));
             for function in functions.split(' ').filter(|function| !function.is_empty()) {
                 match function.strip_suffix('*') {
                     Some(beginning) => beginnings.push((beginning.to_owned(), number)),
@@ -74,7 +62,7 @@ mod tests {
     #[test]
     fn a_function_is_of_one_stage_and_both_families_have_the_same_ones() {
         let map = StageMap::new();
-        let of = |function| map.stage(function).map(|stage| map.stages[stage as usize].0.as_str());
+        let of = |function| map.stage(function).map(|stage| map.stages[stage as usize].0.name.as_str());
         for (v4, v6, stage) in [
             ("udp_sendmsg", "udpv6_sendmsg", "transport transmit"),
             ("ip_route_output_flow", "ip6_route_output_flags", "route lookup"),
@@ -87,7 +75,7 @@ mod tests {
             assert_eq!((of(v4), of(v6)), (Some(stage), Some(stage)));
         }
         assert_eq!(of("memcpy"), None);
-        let names: BTreeSet<&str> = map.stages.iter().map(|(name, _)| name.as_str()).collect();
+        let names: BTreeSet<&str> = map.stages.iter().map(|(stage, _)| stage.name.as_str()).collect();
         assert_eq!(names.len(), map.stages.len());
         let functions: Vec<&str> =
             TABLE.lines().skip(1).flat_map(|line| line.rsplit(',').next().unwrap().split(' ')).collect();

@@ -8,7 +8,6 @@ use stacklab_study::Study;
 /// A cell whose messages do not fit a packet, and the largest size of the same cell that fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct FragmentedCell {
-    /// The fragmented cell.
     pub cell: String,
     /// The largest size of the same cell that fits.
     pub fits: u32,
@@ -16,7 +15,6 @@ pub(crate) struct FragmentedCell {
     pub messages: u64,
     /// Fragments that the sender made from them.
     pub fragments: u64,
-    /// Messages that arrived.
     pub arrived: u64,
     /// Messages that the receiver's kernel reassembled from fragments.
     pub reassembled: u64,
@@ -24,12 +22,10 @@ pub(crate) struct FragmentedCell {
     pub model_packets: u32,
     /// Throughput of the fragmented size relative to the size that fits, by the header model.
     pub model_ratio: f64,
-    /// The measured ratio.
     pub ratio: f64,
 }
 
 impl FragmentedCell {
-    /// The result in a sentence.
     pub(crate) fn text(&self) -> String {
         let FragmentedCell { cell, fits, messages, fragments, arrived, reassembled, model_packets, .. } =
             self;
@@ -45,9 +41,6 @@ impl FragmentedCell {
 }
 
 /// Every UDP cell whose messages are fragmented, if a smaller size of the same cell is not.
-///
-/// # Errors
-/// When the record cannot be read.
 pub(super) fn cuts(
     study: &Study,
     runs: &[RunRecord],

@@ -10,43 +10,32 @@ use stacklab_model::{Cell, Effect, Factor, Metric, Scale, Value};
 use stacklab_study::Study;
 use std::collections::BTreeMap;
 
-/// A judged part of a finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct JudgedPart {
     /// Label of the part; empty if there is only one part.
     pub part: String,
-    /// The outcome.
     pub outcome: FindingOutcome,
     /// Arm a against arm b: `None` with fewer than two blocks.
     pub effect: Option<Effect>,
     /// The equivalence margin: a ratio's distance from 1, or a difference in the metric's unit.
     pub margin: f64,
-    /// The reason in a few words.
     pub because: String,
 }
 
-/// A judged finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Judged {
     /// Its name, such as `S1`.
     pub id: String,
-    /// Location in the publication.
     pub location: String,
-    /// The finding in words.
     pub statement: String,
-    /// Its conditions.
     pub scope: String,
-    /// The metric.
     pub metric: Metric,
-    /// The outcome.
     pub outcome: FindingOutcome,
     /// Why there is no answer, or how several parts were combined into one answer.
     pub because: String,
     /// What was judged instead of the study's subject; empty if nothing was replaced.
     pub instead: String,
-    /// The parts that were judged separately.
     pub parts: Vec<JudgedPart>,
-    /// The published figures.
     pub published: Vec<PublishedPair>,
 }
 
@@ -147,10 +136,6 @@ fn instead(finding: &Finding, own: &Reference) -> String {
     words.join(", ")
 }
 
-/// The pairs of a part.
-///
-/// # Errors
-/// Why there are none.
 fn part_data(
     finding: &Finding,
     part: &ComparedCells,

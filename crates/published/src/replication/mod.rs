@@ -33,11 +33,8 @@ use stacklab_store::Record;
 /// The results of a record for a published study.
 #[derive(Debug, Serialize)]
 pub struct Replication {
-    /// The study.
     pub(crate) study: &'static str,
-    /// Title of the measured study.
     pub(crate) measured: String,
-    /// The testbed in a sentence.
     pub(crate) testbed: String,
     /// The kernel that replaces the study's systems.
     pub(crate) stand_in: String,
@@ -45,7 +42,6 @@ pub struct Replication {
     pub runs: usize,
     /// Total duration of all runs, minutes.
     pub(crate) minutes: f64,
-    /// Every finding of the study.
     pub(crate) findings: Vec<Judged>,
     /// Results for messages that do not fit a packet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,9 +65,6 @@ impl Replication {
 }
 
 /// Tests every finding of a study on a record.
-///
-/// # Errors
-/// When the record cannot be read.
 pub fn replicate(
     study: &'static StudyName,
     all: &Reference,

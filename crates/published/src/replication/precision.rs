@@ -18,7 +18,6 @@ pub(crate) struct Answers {
     pub answered: usize,
     /// Blocks that were measured, including a partial one.
     pub blocks: u32,
-    /// Valid runs.
     pub runs: usize,
     /// Duration of these runs, minutes.
     pub minutes: f64,
@@ -84,16 +83,13 @@ pub(crate) struct Precision {
     pub fixed_minutes: f64,
     /// Duration of the fixed runs, minutes, with a million packets each at the measured rates.
     pub fixed_minutes_of_a_million_packets: f64,
-    /// Every cell.
     pub each: Vec<CellPrecision>,
 }
 
 /// The precision of one cell's mean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct CellPrecision {
-    /// The cell.
     pub cell: String,
-    /// The metric.
     pub metric: Metric,
     /// Half-width of the 95 % interval of the published mean, from its standard deviation, in the metric's unit.
     pub published_half_width: f64,

@@ -9,11 +9,8 @@ use stacklab_model::{Mechanism, Metric};
 pub(crate) struct PublishedPair {
     /// Location, systems and other settings that both share.
     pub what: String,
-    /// Arm a's figure.
     pub a: String,
-    /// Arm b's figure.
     pub b: String,
-    /// Their unit.
     pub unit: String,
 }
 
@@ -47,7 +44,6 @@ pub fn name(metric: Metric) -> &'static str {
     }
 }
 
-/// Whether a figure belongs to an arm.
 fn is(figure: &PublishedFigure, arm: FindingArm) -> bool {
     match arm {
         FindingArm::Family(family) => figure.ip == family.name(),

@@ -156,7 +156,6 @@ fn answer_lines(answers: &Answers, precision: Option<&Precision>) -> Vec<String>
     lines
 }
 
-/// The precision of every cell, published and here.
 fn precision_table(precision: &Precision) -> Table {
     let column =
         |cell: &dyn Fn(&CellPrecision) -> String| precision.each.iter().map(cell).collect::<Vec<_>>();

@@ -41,7 +41,6 @@ use FindingOutcome::{CannotTell, DirectionOpen, Holds, HoldsNegligible, OtherWay
 impl FindingOutcome {
     const ALL: [Self; 6] = [Holds, HoldsNegligible, OtherWay, TooLarge, DirectionOpen, CannotTell];
 
-    /// The printed name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Holds => "holds",
@@ -77,11 +76,9 @@ pub(super) struct Stated {
 /// The data of a part.
 #[derive(Debug, Clone)]
 pub(super) struct PartData {
-    /// The metric's scale.
     pub scale: Scale,
     /// Arm a against arm b, on the metric's scale.
     pub paired: Paired,
-    /// The equivalence margin.
     pub margin: f64,
     /// The differences in the metric's unit, and the largest one that the study states.
     pub limit: Option<(Paired, f64)>,
@@ -93,7 +90,6 @@ impl PartData {
         paired.interval(1.0 - 2.0 * level)
     }
 
-    /// The estimate and its intervals.
     pub(super) fn effect(&self) -> Effect {
         self.paired.effect()
     }
@@ -179,14 +175,11 @@ fn is_beyond(interval: &Interval, limits: &Interval) -> bool {
     interval.low > limits.high || interval.high < limits.low
 }
 
-/// The verdict on a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
     /// The outcome of each part, with the reason.
     pub parts: Vec<(FindingOutcome, String)>,
-    /// The outcome of the finding.
     pub outcome: FindingOutcome,
-    /// The reason.
     pub because: String,
 }
 

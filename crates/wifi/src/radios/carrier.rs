@@ -11,7 +11,7 @@ use crate::radios::hwsim::{
 use nix::sys::prctl::set_timerslack;
 use nix::time::{ClockId, clock_gettime};
 use stacklab_model::wifi::{ChannelUse, FCS_BYTES, Role, WifiError, WifiSettings};
-use stacklab_testbed::kernel::genl::message::{Message, Request, write};
+use stacklab_testbed::kernel::genl::message::{GenlRequest, Message, write};
 use stacklab_testbed::kernel::genl::socket::{Socket, wait};
 use stacklab_testbed::kernel::sys::run_first;
 use stacklab_testbed::{Attempt, Fault};
@@ -343,6 +343,6 @@ impl Carry {
     }
 }
 
-fn request(family: u16, command: u8) -> Request {
-    Request { family, command, sequence: 0, acknowledge: false }
+fn request(family: u16, command: u8) -> GenlRequest {
+    GenlRequest { family, command, sequence: 0, acknowledge: false }
 }

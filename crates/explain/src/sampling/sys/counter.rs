@@ -1,6 +1,6 @@
 //! A counter of one processor that samples what it does.
 
-use super::processors::{now_ns, thread_ns};
+use super::{now_ns, thread_ns};
 use perf_event_open_sys::{bindings, ioctls, perf_event_open};
 use stacklab_model::SampleEvent;
 use std::io;
@@ -14,9 +14,7 @@ const CYCLES: [f64; 2] = [0.1, 10.0];
 /// An event, and how often it is counted in a nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {
-    /// The event.
     pub event: SampleEvent,
-    /// Events a nanosecond.
     pub per_ns: f64,
 }
 
@@ -98,15 +96,11 @@ impl Counter {
         Ok(Counter { file: opened(attr, -1, cpu as i32)?, rate })
     }
 
-    /// The descriptor, for its ring.
     pub(super) fn file(&self) -> &OwnedFd {
         &self.file
     }
 
     /// Sets the period of the samples to come, nanoseconds.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub(crate) fn set_period(&self, period_ns: u64) -> io::Result<()> {
         let period = events(self.rate, period_ns);
         let place = &raw const period;
@@ -115,19 +109,12 @@ impl Counter {
     }
 
     /// What it has counted, nanoseconds.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub(crate) fn counted_ns(&self) -> io::Result<u64> {
         let mut count = [0; 8];
         nix::unistd::read(&self.file, &mut count)?;
         Ok((u64::from_ne_bytes(count) as f64 / self.rate.per_ns) as u64)
     }
 
-    /// Lets it run, or stops it.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub(crate) fn run(&self, on: bool) -> io::Result<()> {
         let file = self.file.as_raw_fd();
         // SAFETY: the descriptor is open.
@@ -139,7 +126,6 @@ fn done(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Events of this many nanoseconds.
 fn events(rate: Rate, ns: u64) -> u64 {
     (ns as f64 * rate.per_ns) as u64
 }

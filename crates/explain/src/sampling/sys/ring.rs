@@ -12,7 +12,6 @@ const PAGE: usize = 4096;
 /// Bytes of a record's header: type, flags, length.
 const HEADER: usize = 8;
 
-/// The ring of one clock.
 pub(crate) struct Ring {
     base: *mut u8,
 }
@@ -20,16 +19,13 @@ pub(crate) struct Ring {
 // SAFETY: the memory is this value's alone, and the kernel's, which orders its accesses by the head.
 unsafe impl Send for Ring {}
 
-/// One record of a ring.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// What a processor did.
     Sample {
         /// Process; 0 if the processor is idle.
         pid: u32,
         /// Nanoseconds of the monotonic clock.
         time_ns: u64,
-        /// Processor.
         cpu: u32,
         /// Whether it was a program's own code.
         is_user: bool,
@@ -43,10 +39,6 @@ pub(crate) enum Record {
 }
 
 impl Ring {
-    /// The ring of a clock.
-    ///
-    /// # Errors
-    /// When the memory may not be locked (ulimit -l), or there is none.
     pub(crate) fn of(counter: &Counter) -> io::Result<Self> {
         // SAFETY: the kernel chooses the place, and nothing else is there.
         let base = unsafe {

@@ -26,7 +26,7 @@ pub(crate) const FAMILY_NAME: u16 = 2;
 
 /// A request to a family.
 #[derive(Debug, Clone, Copy)]
-pub struct Request {
+pub struct GenlRequest {
     /// The family's number.
     pub family: u16,
     /// The family's command.
@@ -38,7 +38,7 @@ pub struct Request {
 }
 
 /// Appends a request with these attributes to a buffer. A buffer with several requests is sent in one call.
-pub fn write(out: &mut Vec<u8>, request: Request, attributes: &[u8]) {
+pub fn write(out: &mut Vec<u8>, request: GenlRequest, attributes: &[u8]) {
     let length = (HEADER + COMMAND + attributes.len()) as u32;
     let flags = NLM_F_REQUEST | if request.acknowledge { NLM_F_ACK } else { 0 };
     out.extend(length.to_ne_bytes());
@@ -164,14 +164,14 @@ pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    const REQUEST: Request = Request { family: 30, command: 2, sequence: 7, acknowledge: true };
+    const REQUEST: GenlRequest = GenlRequest { family: 30, command: 2, sequence: 7, acknowledge: true };
 
     #[test]
     fn what_is_written_is_read_again() {
         let mut out = Vec::new();
         let all = [attribute(3, &[1, 2, 3, 4, 5]), attribute(9, &[]), number(6, 0xffff_ffce)].concat();
         write(&mut out, REQUEST, &all);
-        write(&mut out, Request { command: 3, ..REQUEST }, &text(17, "ap"));
+        write(&mut out, GenlRequest { command: 3, ..REQUEST }, &text(17, "ap"));
         assert_eq!((out.len() % 4, find(&all, 6), find(&all, 5)), (0, Some(&all[20..]), None));
         let all: Vec<_> = messages(&out).collect::<Option<_>>().unwrap();
         let [Message::Command { family: 30, sequence: 7, command: 2, attributes: first }, second] = all[..]
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_request_is_what_the_kernel_reads() {
         let mut out = Vec::new();
-        let get = Request { family: CONTROLLER, command: GET_FAMILY, sequence: 1, acknowledge: false };
+        let get = GenlRequest { family: CONTROLLER, command: GET_FAMILY, sequence: 1, acknowledge: false };
         write(&mut out, get, &text(FAMILY_NAME, "nl80211"));
         // As strace shows it: {len=32, type=nlctrl, flags=NLM_F_REQUEST, seq=1, pid=0}, {cmd=3, version=1}, {len=12,
         // type=2}.

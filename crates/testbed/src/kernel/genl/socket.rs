@@ -1,8 +1,8 @@
 //! A socket of generic netlink.
 
 use crate::kernel::genl::message::{
-    CONTROLLER, FAMILY_ID, FAMILY_NAME, GET_FAMILY, Message, Request, find, messages, text, u16_at, u32_at,
-    write,
+    CONTROLLER, FAMILY_ID, FAMILY_NAME, GET_FAMILY, GenlRequest, Message, find, messages, text, u16_at,
+    u32_at, write,
 };
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -68,7 +68,7 @@ impl Socket {
         let mut out = Vec::new();
         write(
             &mut out,
-            Request { family: self.family, command, sequence: own, acknowledge: true },
+            GenlRequest { family: self.family, command, sequence: own, acknowledge: true },
             attributes,
         );
         self.send(&out)?;
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn many_requests_are_sent_in_calls_of_whole_messages() {
         let mut out = Vec::new();
-        let request = Request { family: 30, command: 2, sequence: 0, acknowledge: false };
+        let request = GenlRequest { family: 30, command: 2, sequence: 0, acknowledge: false };
         for _ in 0..100 {
             write(&mut out, request, &attribute(3, &[0; 1501]));
         }
