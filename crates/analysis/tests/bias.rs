@@ -90,11 +90,11 @@ fn campaigns_count_by_their_pairs() {
     let (small, large) = (effect(10, 0.004, 0.003, 9.0), effect(30, -0.002, 0.001, 29.0));
     let pooled = Pooled::of(&[&small, &large]).unwrap();
     assert_eq!(pooled.pairs, 40);
-    close(pooled.bias, 0.25 * 0.004 - 0.75 * 0.002);
+    close(pooled.bias.estimate, 0.25 * 0.004 - 0.75 * 0.002);
     // Both have a standard error of 0.00075 by their weights; 2^2 / (1/9 + 1/29) degrees of freedom.
-    close(pooled.error, 0.00075 * 2.0_f64.sqrt());
+    close(pooled.bias.error, 0.00075 * 2.0_f64.sqrt());
     // t of 95 % with 27.47 degrees is 1.702291.
-    close(pooled.bound(), 0.0005 + 1.702291 * pooled.error);
+    close(pooled.bound(), 0.0005 + 1.702291 * pooled.bias.error);
     assert_eq!(Pooled::of(&[]), None);
 }
 
@@ -107,8 +107,8 @@ fn bound_is_the_larger_one_of_both_contrasts() {
     let found = biases(&reports);
     assert_eq!(found.keys().collect::<Vec<_>>(), [&KEY]);
     let (labels, order) = (found[&KEY].labels.unwrap(), found[&KEY].order.unwrap());
-    close(labels.bias, 0.0);
-    close(order.bias, -0.001);
+    close(labels.bias.estimate, 0.0);
+    close(order.bias.estimate, -0.001);
     assert_eq!(found[&KEY].bound(), Some(order.bound()));
     let said = lines(&reports).remove(0);
     let expected = "stream udp throughput: bias of the method: below 0.12 % (one arm against itself ";

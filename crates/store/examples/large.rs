@@ -1,12 +1,15 @@
 //! Writes a record of many simulated runs, to test reports of large campaigns: `large FILE RUNS`. Each run is
 //! committed like a real one; in /dev/shm thousands of runs take seconds.
 
+#[allow(dead_code, reason = "tests make more")]
+#[path = "../tests/record/made.rs"]
+mod made;
+
 use stacklab_model::{
-    Buckets, Cell, CpuScope, Delays, Endpoint, Family, HostReport, IntervalRow, Length, Metric, Offloads,
-    Pacing, Probe, ProbeSpec, Role, RunRecord, RunStatus, SizeOf, Transport, Trial, TrialSpec, Value,
+    Buckets, Cell, Family, IntervalRow, Length, Metric, Probe, ProbeSpec, RunRecord, RunStatus, SizeOf,
+    Transport, Trial, TrialSpec, Value,
 };
 use stacklab_store::{Campaign, Record};
-use std::net::SocketAddr;
 use std::path::Path;
 
 const SIZES: [u32; 6] = [128, 384, 640, 896, 1152, 1408];
@@ -20,20 +23,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut record = Record::create(
         Path::new(&path),
         &Campaign {
-            program_version: env!("CARGO_PKG_VERSION").to_owned(),
             created_unix_ns: started,
             study_name: "quickstart.toml".to_owned(),
             study_text: include_str!("../../../studies/quickstart.toml").to_owned(),
             scale: None,
-            settings: vec![
-                "blocks.min=1000".to_owned(),
-                "blocks.max=1000".to_owned(),
-                "blocks.budget=700h".to_owned(),
-            ],
+            settings: ["blocks.min=1000", "blocks.max=1000", "blocks.budget=700h"]
+                .map(str::to_owned)
+                .to_vec(),
             seed: 1,
-            testbed_description: "made up".to_owned(),
-            cpu_scope: CpuScope::Shared,
-            sample_period_ns: None,
+            ..made::campaign()
         },
     )?;
     let (mut block, mut position) = (0, 0);
@@ -44,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let cell = Cell::new(family, transport, SizeOf::Payload, SIZES[place / 8]);
         let probe = if (place / 4).is_multiple_of(2) { Probe::Stream } else { Probe::Echo };
         let trial = Trial { block, position, cell, probe };
-        record.put_run(&run(trial, started + number * SECOND, number))?;
+        record.put_run(&RunRecord { started_unix_ns: started + number * SECOND, ..run(trial, number) })?;
         position += 1;
         if position == trials {
             (block, position) = (block + 1, 0);
@@ -59,7 +57,7 @@ fn noise(seed: u64) -> f64 {
     (mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn run(trial: Trial, started_unix_ns: u64, number: u64) -> RunRecord {
+fn run(trial: Trial, number: u64) -> RunRecord {
     let Cell { family, transport, size, .. } = trial.cell;
     let metrics = if trial.probe == Probe::Stream { STREAM.to_vec() } else { vec![Metric::Rtt] };
     let figure = |metric: Metric| {
@@ -69,51 +67,22 @@ fn run(trial: Trial, started_unix_ns: u64, number: u64) -> RunRecord {
     };
     let applies = metrics.iter().filter(|metric| metric.applies_to(transport));
     let values = applies.map(|metric| (*metric, figure(*metric))).collect();
+    let made = made::run(trial.block, trial.position, RunStatus::Valid);
     let probe = ProbeSpec {
         probe: trial.probe,
-        pacing: Pacing::Flood,
         length: Length::Time(SECOND),
-        warmup_ns: SECOND / 10,
         interval_ns: SECOND / 10,
         metrics,
+        ..made.spec.probe.clone()
     };
     let spec = TrialSpec::new(number as u32, &trial.cell, probe);
-    RunRecord {
-        trial,
-        spec,
-        started_unix_ns,
-        wall_ns: SECOND,
-        status: RunStatus::Valid,
-        values,
-        drops: Default::default(),
-        host_reports: Role::ALL.iter().map(|role| host_report(*role, family, transport, number)).collect(),
-        warnings: vec![],
-    }
-}
-
-fn host_report(role: Role, family: Family, transport: Transport, number: u64) -> HostReport {
-    let address = SocketAddr::new(family.loopback(), 1000);
-    let endpoint = Endpoint {
-        family,
-        transport,
-        local: address,
-        peer: address,
-        interface: "lo".to_owned(),
-        interface_mtu: 1500,
-        path_mtu: Some(1500),
-        offloads: Offloads::default(),
-        congestion_control: None,
-        options: Default::default(),
-    };
-    let mut report = HostReport::new(role, endpoint);
-    if role == Role::Receiver {
+    let mut run = RunRecord { trial, spec, wall_ns: SECOND, values, warnings: vec![], ..made };
+    for report in &mut run.host_reports {
+        report.slices.clear();
         let bucket = |i: u64| (10_000 + 137 * i, 1 + (100.0 * noise(number + i)) as u64);
-        report.delays = Some(Delays {
-            buckets: Buckets((0..200).map(bucket).collect()),
-            mean_ns: 20_000.0,
-            jitter_ns: None,
-            jitter_rfc3550_ns: None,
-        });
+        if let Some(delays) = &mut report.delays {
+            delays.buckets = Buckets((0..200).map(bucket).collect());
+        }
         let row = |i: u64| IntervalRow {
             start_ns: i * SECOND / 10,
             messages: 100,
@@ -122,5 +91,5 @@ fn host_report(role: Role, family: Family, transport: Transport, number: u64) ->
         };
         report.series = (0..10).map(row).collect();
     }
-    report
+    run
 }

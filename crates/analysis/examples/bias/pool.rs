@@ -1,7 +1,7 @@
 //! The bias of the method: what like arms differ by, over several campaigns.
 
+use stacklab_analysis::statistics::Student;
 use stacklab_model::{Effect, Factor, Findings, Metric, Scale, Transport};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -14,10 +14,7 @@ pub(crate) struct Pooled {
     /// Number of pairs.
     pub pairs: usize,
     /// The bias, as a logarithm.
-    pub bias: f64,
-    /// Its standard error.
-    pub error: f64,
-    degrees: f64,
+    pub bias: Student,
 }
 
 impl Pooled {
@@ -32,28 +29,23 @@ impl Pooled {
         let variance: f64 = variances().sum();
         let parts = variances().zip(effects).map(|(part, effect)| part.powi(2) / effect.degrees_of_freedom);
         let parts: f64 = parts.sum();
-        Some(Pooled {
-            pairs,
-            bias: effects.iter().map(|effect| share(effect) * effect.estimate.ln()).sum(),
+        let bias = Student {
+            estimate: effects.iter().map(|effect| share(effect) * effect.estimate.ln()).sum(),
             error: variance.sqrt(),
-            degrees: if parts > 0.0 { variance.powi(2) / parts } else { 1.0 },
-        })
+            degrees_of_freedom: if parts > 0.0 { variance.powi(2) / parts } else { 1.0 },
+        };
+        Some(Pooled { pairs, bias })
     }
 
     /// The bias is below this either way, with 95 % confidence.
     pub(crate) fn bound(&self) -> f64 {
-        self.bias.abs() + self.half_width(0.95)
-    }
-
-    fn half_width(&self, quantile: f64) -> f64 {
-        let student = StudentsT::new(0.0, 1.0, self.degrees).expect("degrees of freedom are positive");
-        student.inverse_cdf(quantile) * self.error
+        self.bias.estimate.abs() + self.bias.interval(0.90).half_width()
     }
 }
 
 impl fmt::Display for Pooled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [bias, half] = [self.bias, self.half_width(0.975)].map(|log| 100.0 * log);
+        let [bias, half] = [self.bias.estimate, self.bias.interval(0.95).half_width()].map(|log| 100.0 * log);
         write!(f, "{bias:+.2} ± {half:.2} % of {} pairs", self.pairs)
     }
 }

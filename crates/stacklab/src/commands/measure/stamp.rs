@@ -8,7 +8,8 @@ use crate::output::print_text;
 use stacklab_model::{Length, Pacing, Transport};
 use stacklab_protocols::stamp::report::{Measured, json, text};
 use stacklab_protocols::stamp::{
-    self, ClassOfService, Codec, ErrorEstimate, Extensions, SENDER_TTL, Session, SessionError, TimestampInfo,
+    self, ClassOfService, Codec, ErrorEstimate, Extensions, SENDER_TTL, SessionError, StampSession,
+    TimestampInfo,
 };
 use stacklab_traffic::host::route::route_to;
 use stacklab_traffic::peer::{ExchangeSpec, PacketFormat, PeerError, clock_error_ns, exchange};
@@ -109,13 +110,13 @@ fn fits<'a>(
 }
 
 /// The session that is asked for.
-fn session(request: &MeasureRequest, peer: &StampOptions, codec: Codec) -> Result<Session, Failure> {
+fn session(request: &MeasureRequest, peer: &StampOptions, codec: Codec) -> Result<StampSession, Failure> {
     let class = request.tuning.dscp.map(|asked| ClassOfService { asked, ..ClassOfService::default() });
     let timestamps = peer.stamp_times.then(TimestampInfo::default);
     let extensions = Extensions { class, timestamps, padding: None };
     let octets = request.size.map(|size| size as usize);
     let error = ErrorEstimate::new(peer.stamp_format, clock_error_ns());
-    Session::new(codec, extensions, octets, peer.stamp_session, error).map_err(|error| match error {
+    StampSession::new(codec, extensions, octets, peer.stamp_session, error).map_err(|error| match error {
         SessionError::Size { .. } => Failure::usage(format!("-l {error}")),
         SessionError::Random(reason) => Failure::step("get a random number")(reason),
     })
