@@ -1,8 +1,8 @@
 //! Why two cells differ: where in the network stack the CPU time goes.
 //!
 //! * [`Sampler`]: samples the CPUs while a campaign runs
-//! * [`stage_costs`]: nanoseconds per message of each stage, from samples and the slices of two interleaved arms
-//! * [`explanations`]: the costs of each pair of cells in a record
+//! * [`explanations`]: nanoseconds per message of each stage, for each pair of cells in a record, from samples and the
+//!   slices of two interleaved arms
 //! * [`explain_verdicts`]: samples pairs of cells after a campaign, for `run --explain`
 //! * [`check_study`] and [`check_sampling`]: refusals before anything is built
 
@@ -15,7 +15,6 @@ mod study;
 mod verdicts;
 
 pub use check::{check_sampling, check_study};
-pub use costs::{ArmSlice, stage_costs};
 pub use error::ExplainError;
 pub use record::explanations;
 pub use sampling::{Sampler, Timing};

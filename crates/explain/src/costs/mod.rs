@@ -62,7 +62,7 @@ impl CpuTime {
 
 /// A slice of an arm on both hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ArmSlice {
+pub(crate) struct ArmSlice {
     /// Which trial it is of: the same number for both arms.
     pub trial: u32,
     /// From the first message sent, nanoseconds of the monotonic clock.
@@ -81,7 +81,7 @@ pub struct ArmSlice {
 type Blocks = BTreeMap<(u32, usize), [Block; 2]>;
 
 /// The costs of two arms with these slices. `None` if too little was sampled.
-pub fn stage_costs(
+pub(crate) fn stage_costs(
     profile: &Profile,
     slices: [&[ArmSlice]; 2],
     cell: String,
