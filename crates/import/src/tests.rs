@@ -369,7 +369,7 @@ fn tests_of_a_cell_are_told_apart_by_tool_and_rate_only_where_they_differ() {
 
 #[test]
 fn rows_of_an_export_are_runs_in_their_blocks() {
-    let head = "block,position,started_unix_ns,wall_ns,status,reasons,probe,transport,size_of,family,size,replica,metric,unit,figure,missing,flows\n";
+    let head = "block,position,started_unix_ns,wall_ns,status,reasons,probe,transport,size_of,family,size,replica,metric,unit,number,missing,flows\n";
     let rows = "0,0,5,60,valid,,stream,udp,payload,ipv4,64,,throughput,Mbit/s,57.3,,2\n\
                 0,1,5,60,valid,,stream,udp,payload,ipv6,64,,throughput,Mbit/s,,no arrivals,2\n\
                 7,0,9,60,invalid,'=a; b,stream,udp,payload,ipv4,64,x,loss,ratio,0.5,,\n";

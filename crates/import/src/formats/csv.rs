@@ -22,7 +22,7 @@ const NEEDED: [&str; 12] = [
     "family",
     "size",
     "metric",
-    "figure",
+    "number",
 ];
 /// The largest block and position of a record.
 const LAST_TRIAL: u32 = 1 << 30;
@@ -49,11 +49,11 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         }
         let run = run(&field).map_err(failed)?;
         let metric: Metric = parsed("metric", field("metric")).map_err(failed)?;
-        let value = match (field("figure"), unguarded(field("missing"))) {
+        let value = match (field("number"), unguarded(field("missing"))) {
             ("", reason) => Value::Missing(if reason.is_empty() { "not stated" } else { reason }.to_owned()),
             (figure, _) => {
                 let figure = crate::value::number(figure);
-                Value::Measured(figure.ok_or_else(|| failed("`figure` is not a number".to_owned()))?)
+                Value::Measured(figure.ok_or_else(|| failed("`number` is not a number".to_owned()))?)
             }
         };
         let known = runs.entry((run.trial.block, run.trial.position)).or_insert_with(|| run.clone());

@@ -176,7 +176,7 @@ fn formats_that_are_not_read_are_named() {
 
 #[test]
 fn rows_outside_the_study_are_not_compared() {
-    let head = "block,position,started_unix_ns,wall_ns,status,reasons,probe,transport,size_of,family,size,replica,metric,unit,figure,in_study,missing\n";
+    let head = "block,position,started_unix_ns,wall_ns,status,reasons,probe,transport,size_of,family,size,replica,metric,unit,number,in_study,missing\n";
     let run = "0,0,5,60,valid,,stream,udp,payload,ipv4,64,,";
     let text = format!("{head}{run}throughput,Mbit/s,57.3,yes,\n{run}jitter,ms,1,no,\n");
     let one = &super::runs(&[file(text.as_bytes())]).unwrap()[0].1;

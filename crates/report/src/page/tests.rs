@@ -264,10 +264,10 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
     assert_eq!(two.rows[0].links[0].facts, ["100 Mbit/s", "MTU 1500", "offloads off"]);
 
     let (found, link_config) = (findings(), LinkConfig { rate: None, mtu: 1500, offloads: true });
-    let found = |name: &str, kernel: &str| (name.to_owned(), host(kernel));
+    let named = |name: &str, kernel: &str| (name.to_owned(), host(kernel));
     // As a record has them: the ends first, then the routers; after a reboot with another kernel all again.
     let hosts = ["6.1.0", "6.12.0"]
-        .map(|kernel| ["sender", "receiver", "router1", "router2"].map(|name| found(name, kernel)));
+        .map(|kernel| ["sender", "receiver", "router1", "router2"].map(|name| named(name, kernel)));
     let row = TestbedDrawing {
         names: ["sender", "router1", "router2", "receiver"].map(str::to_owned).to_vec(),
         mechanisms: vec!["native".to_owned(), "6in4".to_owned()],

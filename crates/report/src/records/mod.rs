@@ -4,7 +4,7 @@ pub(crate) mod csv;
 mod groups;
 
 use crate::findings::heading::{count, time};
-use crate::records::groups::{Group, groups};
+use crate::records::groups::{DiffTable, groups};
 use crate::rendering::document::{Block, Width};
 use crate::rendering::format::{OutputFormat, render, versioned_json};
 use stacklab_model::{Apart, Cell, OnlyInOne, RecordDiff, Recorded};
@@ -45,7 +45,7 @@ pub(crate) fn document(found: &RecordDiff) -> Vec<Block> {
         blocks.push(Block::List(alone));
     }
     blocks.push(Block::Heading("Summary".to_owned()));
-    blocks.push(Block::List(groups.iter().map(Group::summary).chain(failing(found)).collect()));
+    blocks.push(Block::List(groups.iter().map(DiffTable::summary).chain(failing(found)).collect()));
     blocks
 }
 
