@@ -58,7 +58,7 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 /// Makes a record of all files, or none.
 pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     if options.out.exists() {
-        return Err(StoreError::Exists { path: options.out.clone() }.into());
+        return Err(StoreError::Exists(options.out.clone()).into());
     }
     let (mut files, mut origins) = (Vec::new(), Vec::new());
     let mut bad = Vec::new();
