@@ -46,8 +46,8 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     generators::check(tree.get("probe"), topology.as_ref(), &all, &probes, problems);
     let rule = rule::read(tree.get("blocks"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &all, &probes, problems);
-    let delayed = topology.as_ref().is_some_and(|topology| topology.value.round_trip_ns() > 0);
-    let schedule = slicing::read(tree.get("blocks"), &probes, &comparisons, &cells, delayed, problems);
+    let round_trip_ns = topology.as_ref().map_or(0, |topology| topology.value.round_trip_ns());
+    let schedule = slicing::read(tree.get("blocks"), &probes, &comparisons, &cells, round_trip_ns, problems);
     let hosts = hosts::read(tree.get("host"), topology.as_ref(), &all, problems);
     let topology = topology?.value;
     let rebuild = tree.get("testbed").and_then(|testbed| testbed.get("rebuild"));

@@ -17,7 +17,7 @@ pub(super) fn read(
     probes: &[ProbeSpec],
     comparisons: &[ComparisonSpec],
     cells: &[Cell],
-    delayed: bool,
+    round_trip_ns: u64,
     problems: &mut Problems,
 ) -> ArmSchedule {
     let Some(node) = node else { return ArmSchedule::Alone };
@@ -25,7 +25,8 @@ pub(super) fn read(
     let Some(arms) = node.get("schedule") else {
         let slice_ns = slice.as_ref().map(|slice| slice.value);
         let reason = reason_for_separate(slice_ns, probes, comparisons, cells)
-            .or_else(|| history(comparisons, cells, delayed));
+            .or_else(|| history(comparisons, cells, round_trip_ns > 0))
+            .or_else(|| slow(probes, round_trip_ns));
         if let (Some(slice), Some(reason)) = (slice, &reason) {
             problems.add(Problem::at(
                 slice.place,
@@ -131,6 +132,16 @@ fn history(comparisons: &[ComparisonSpec], cells: &[Cell], delayed: bool) -> Opt
     };
     let factor = comparisons.iter().map(|comparison| comparison.factor).find(acts).filter(|_| is_tcp)?;
     Some(format!("{factor} acts through a connection's history, which turns interrupt"))
+}
+
+/// Why arms are separate unless the study says that they are interleaved: each slice waits for its last message to
+/// arrive, for longer than the probe lasts.
+fn slow(probes: &[ProbeSpec], round_trip_ns: u64) -> Option<String> {
+    let short = |spec: &&ProbeSpec| {
+        spec.probe.interleaves() && matches!(spec.length, Length::Time(ns) if ns <= round_trip_ns)
+    };
+    let probe = probes.iter().find(short)?.probe;
+    Some(format!("probe.{probe} lasts no longer than a round trip"))
 }
 
 /// Why arms cannot take turns: those of other generators, and some with separate testbeds.

@@ -28,6 +28,8 @@ fn arms_are_interleaved_where_nothing_speaks_against_it() {
         with("{ time = \"200ms\" }", "{ packets = 1000 }"),
         STUDY[..STUDY.find("[[comparison]]").unwrap()].to_owned(),
         with("[\"throughput\"]", "[\"throughput\", \"memory_sockets\"]"),
+        // Each slice would wait for its last message for as long as the probe lasts.
+        routed("").replace("\"routed\"", "\"routed\"\ndelay = \"100ms\""),
         // A window that waits for its turn is restarted.
         with("\"tcp\", \"udp\"]", "\"tcp\"]\ncongestion_control = [\"cubic\", \"reno\"]").replace(
             "\"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
