@@ -38,8 +38,7 @@ pub struct AgentOptions {
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
     pub listen: Option<ListenAddress>,
     /// Be a STAMP session-reflector (RFC 8762, RFC 8972; TWAMP-Light): on any address of either family and port 862,
-    /// or on
-    /// this address, as with --listen. It answers everyone, with as many bytes as the request has
+    /// or on this address, as with --listen. It answers everyone, with as many bytes as the request has
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio", value_parser = stamp::place)]
     pub stamp: Option<ListenAddress>,
     /// Answer only authenticated STAMP packets, by the key in this file: 32 hexadecimal digits or more

@@ -64,7 +64,7 @@ pub(crate) struct ExplainOptions {
 
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
-    let folder = tempfile::tempdir().map_err(Failure::step("write a folder for the record"))?;
+    let folder = tempfile::tempdir().map_err(Failure::step("create a folder for the record"))?;
     let ExplainOptions { study, factor, levels, size, seconds, .. } = options;
     let own = PROBES.into_iter().find(|probe| Path::new(probe) == study && !study.is_file());
     let text = own.map(|name| sampled_study(name, *factor, levels, *size, *seconds)).transpose()?;

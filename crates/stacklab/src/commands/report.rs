@@ -35,8 +35,8 @@ pub(crate) struct ReportOptions {
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Print tables as papers do: both arms with their difference by this formula, and the standard
-    /// deviations, as text, markdown, latex or csv; symmetric, lower, higher or points
+    /// Print tables as papers do: both arms with their difference by this formula (symmetric, lower, higher or points),
+    /// and the standard deviations; as text, markdown, latex or csv
     #[arg(long, value_name = "FORMULA")]
     pub difference: Option<Difference>,
     /// Print only the explanation, with the functions that differ most

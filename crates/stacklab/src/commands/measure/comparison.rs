@@ -58,7 +58,7 @@ impl Comparison {
         // Without a name, the record is only for this verdict. With one nothing else is made, which a kill would leave
         // behind.
         let folder = if common.out.is_none() { Some(tempfile::tempdir()) } else { None };
-        let folder = folder.transpose().map_err(Failure::step("write a folder for the record"))?;
+        let folder = folder.transpose().map_err(Failure::step("create a folder for the record"))?;
         let unnamed = folder.as_ref().map(|folder| folder.path().join("measure.stacklab"));
         let path = common.out.clone().or(unnamed).expect("one of both is there");
         Ok(Comparison { study, source, path, json: common.json, _folder: folder })
