@@ -83,10 +83,10 @@ pub fn iperf3(data: &[u8]) {
     if let Some(state) = data.first().and_then(|byte| State::of(*byte)) {
         assert_eq!(state.byte(), data[0]);
     }
-    for header in [Header::read_long(data), Header::read_short(data)].into_iter().flatten() {
+    for header in [Header::read(8, data), Header::read(4, data)].into_iter().flatten() {
         let mut message = [0; 16];
-        header.write_long(&mut message);
-        assert_eq!(Header::read_long(&message).map(|read| read.number), Some(header.number));
+        header.write(8, &mut message);
+        assert_eq!(Header::read(8, &message).map(|read| read.number), Some(header.number));
     }
     if let Some(answer) = answer_to(data) {
         assert!(is_answer(&answer));

@@ -13,16 +13,6 @@ pub enum CampaignError {
     /// A study file is invalid, with the location of the error.
     #[error("the study cannot be run\n\n{0}")]
     Study(#[from] StudyErrors),
-    /// A study file cannot be read.
-    #[error("could not read the study {}: {reason}{advice}", path.display())]
-    StudyFile {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-        /// Advice after a semicolon; empty if there is none.
-        advice: String,
-    },
     /// Settings that contradict each other, or names that do not exist.
     #[error("{0}")]
     Usage(String),
@@ -56,4 +46,9 @@ impl CampaignError {
     pub fn is_interruption(&self) -> bool {
         matches!(self, CampaignError::Interrupted(_) | CampaignError::Agent(AgentError::Interrupted))
     }
+}
+
+pub(crate) fn own_program() -> Result<PathBuf, CampaignError> {
+    let failed = |reason| CampaignError::System { attempted: "find this program's executable", reason };
+    std::env::current_exe().map_err(failed)
 }

@@ -46,9 +46,6 @@ impl ImportedStudy {
     }
 
     /// Refuses to resume an imported campaign.
-    ///
-    /// # Errors
-    /// Always, if it was imported.
     pub fn refuse(campaign: &Campaign, what: &str) -> Result<(), CampaignError> {
         match ImportedStudy::of(campaign) {
             Some(_) => Err(CampaignError::Usage(format!(
@@ -58,7 +55,6 @@ impl ImportedStudy {
         }
     }
 
-    /// The title.
     pub(crate) fn title(&self) -> &str {
         &self.imported.title
     }

@@ -10,7 +10,6 @@ use stacklab_study::Study;
 use std::io::IsTerminal;
 use std::time::Instant;
 
-/// Parts of the bar.
 const PARTS: f64 = 1000.0;
 
 /// How much of a campaign is over, 0 to 1: by trials or by the budget, whichever ends it sooner.
@@ -32,9 +31,7 @@ pub struct Progress {
     /// Nanoseconds left in the study's budget, if it has one.
     budget_ns: Option<u64>,
     block: String,
-    /// Result of the last run.
     latest: String,
-    /// Verdicts that are already settled.
     verdicts: String,
     chart: Option<LiveChart>,
     /// Whether only the time is shown: runs that are sampled give no verdicts.
@@ -77,7 +74,6 @@ impl Progress {
         Progress { is_by_time: true, ..Progress::new() }
     }
 
-    /// Called when a block begins.
     pub(crate) fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
         let blocks_left = u64::from(study.rule.max - schedule.block());
         self.at_most = self.passed + blocks_left * trials.len() as u64;
@@ -118,7 +114,6 @@ impl Progress {
         }
     }
 
-    /// Called when a trial begins.
     pub(crate) fn trial(&mut self, trial: &Trial) {
         let Some(bar) = &self.bar else { return };
         let left = self.left();
@@ -133,7 +128,6 @@ impl Progress {
         }
     }
 
-    /// Called when a run has ended.
     pub(crate) fn done(&mut self, run: &RunRecord) {
         self.runs += 1;
         self.spent_ns += run.wall_ns;
@@ -153,13 +147,11 @@ impl Progress {
         }
     }
 
-    /// The lines below the bar.
     fn draw(&self, bar: &ProgressBar) {
         let chart = self.chart.as_ref().map(LiveChart::draw).unwrap_or_default();
         bar.set_prefix(format!("{}\n{chart}", self.verdicts).trim_end().to_owned());
     }
 
-    /// Prints a line without disturbing the bar.
     pub(crate) fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{line}")),

@@ -5,27 +5,26 @@ use crate::imported::ImportedStudy;
 use crate::schedule::{Replayed, Schedule};
 use crate::sources::StudySource;
 use stacklab_analysis::{Campaign, findings};
-use stacklab_model::{Explanation, Findings, HostFacts, Question, RunRecord, SELF_ARMS, StopReason, Verdict};
+use stacklab_model::{Explanation, Findings, HostFacts, RunRecord, SELF_ARMS};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 
 /// The findings of a record. A report uses nothing else.
-///
-/// # Errors
-/// When the record cannot be read, or this version does not understand its study.
 pub fn conclude(record: &Record) -> Result<Findings, CampaignError> {
     Ok(findings(&Recorded::read(record)?.campaign()))
 }
 
 /// Whether a record has a whole block: with less there is nothing to compare.
-///
-/// # Errors
-/// When the record cannot be read, or this version does not understand its study.
 pub fn has_a_block(record: &Record) -> Result<bool, CampaignError> {
     let campaign = record.campaign()?;
-    let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
-    let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+    let study = study_of(&campaign)?;
     Ok(record.run_count()? >= Plan::new(&study, campaign.seed).trials_per_block())
+}
+
+/// The study of a campaign.
+pub fn study_of(campaign: &stacklab_store::Campaign) -> Result<Study, CampaignError> {
+    let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
+    source.check(campaign.scale.as_deref(), &campaign.settings)
 }
 
 /// Of several explanations of the same cells, the last one: a resumed campaign may explain what it could not before.
@@ -47,20 +46,14 @@ pub struct Recorded {
     campaign: stacklab_store::Campaign,
     study: Study,
     hosts: Vec<(String, HostFacts)>,
-    /// The kind of each host.
     kinds: Vec<String>,
-    questions: Vec<Question>,
-    stop_reasons: Vec<StopReason>,
-    settled: Vec<Option<Verdict>>,
+    replayed: Replayed,
     runs: Vec<RunRecord>,
     explanations: Vec<Explanation>,
 }
 
 impl Recorded {
     /// Reads a record, with host reports of the runs of the A/A check only.
-    ///
-    /// # Errors
-    /// When the record cannot be read, or this version does not understand its study.
     pub fn read(record: &Record) -> Result<Self, CampaignError> {
         let campaign = record.campaign()?;
         let mut runs = record.runs()?;
@@ -74,8 +67,7 @@ impl Recorded {
             let stop_reasons = stop_reasons(questions.len());
             (study, Replayed { settled: Vec::new(), questions, stop_reasons })
         } else {
-            let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
-            let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+            let study = study_of(&campaign)?;
             let plan = Plan::new(&study, campaign.seed);
             let replayed = Schedule::new(&study, &plan).walk(&runs);
             (study, replayed)
@@ -90,8 +82,7 @@ impl Recorded {
             }
         }
         let explanations = latest(record.explanations()?);
-        let Replayed { questions, stop_reasons, settled } = replayed;
-        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, settled, runs, explanations })
+        Ok(Recorded { campaign, study, hosts, kinds, replayed, runs, explanations })
     }
 
     /// Title of a campaign's study, if this version understands it.
@@ -99,8 +90,7 @@ impl Recorded {
         if let Some(imported) = ImportedStudy::of(campaign) {
             return Some(imported.title().to_owned());
         }
-        let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
-        Some(source.check(campaign.scale.as_deref(), &campaign.settings).ok()?.title)
+        Some(study_of(campaign).ok()?.title)
     }
 
     /// Name of the study's file.
@@ -132,9 +122,9 @@ impl Recorded {
             cpu_scope: self.campaign.cpu_scope,
             cells: &self.study.cells,
             probes: &self.study.probes,
-            questions: &self.questions,
-            stop_reasons: &self.stop_reasons,
-            settled: &self.settled,
+            questions: &self.replayed.questions,
+            stop_reasons: &self.replayed.stop_reasons,
+            settled: &self.replayed.settled,
             runs: &self.runs,
             is_sampled: self.campaign.sample_period_ns.is_some(),
             explanations: &self.explanations,

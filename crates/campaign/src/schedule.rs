@@ -88,7 +88,6 @@ impl<'a> Schedule<'a> {
         index
     }
 
-    /// Settles what is claimed now.
     fn settle(&mut self, index: &Runs) {
         let evidence: Vec<Evidence> = self
             .questions
@@ -193,7 +192,6 @@ pub struct Replayed {
     pub settled: Vec<Option<Verdict>>,
 }
 
-/// A verdict in one or two words.
 fn answer(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Better(level) => format!("{level} better"),

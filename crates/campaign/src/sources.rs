@@ -21,9 +21,7 @@ pub const PRESETS: [(&str, &str); 10] = [
     ("kolahi2011wlan", include_str!("../../../studies/kolahi2011wlan.toml")),
     ("kolahi2009lan", include_str!("../../../studies/kolahi2009lan.toml")),
 ];
-/// The default study.
 const QUICKSTART: &str = "quickstart";
-/// The file extension of records.
 const ENDING: &str = "stacklab";
 
 /// A study's text with its name.
@@ -37,9 +35,6 @@ pub struct StudySource {
 
 impl StudySource {
     /// Reads the file, or takes the preset of that name; without a name, the quickstart.
-    ///
-    /// # Errors
-    /// When neither exists; lists similar names.
     pub fn read(asked: Option<&Path>) -> Result<Self, CampaignError> {
         let path = asked.unwrap_or(Path::new(QUICKSTART));
         let preset = PRESETS.iter().find(|(name, _)| Path::new(name) == path);
@@ -48,7 +43,7 @@ impl StudySource {
         }
         let unreadable = |reason: std::io::Error| {
             let advice = if reason.kind() == ErrorKind::NotFound { near(path) } else { String::new() };
-            CampaignError::StudyFile { path: path.to_owned(), reason, advice }
+            CampaignError::Usage(format!("could not read the study {}: {reason}{advice}", path.display()))
         };
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         Ok(StudySource { name: path.display().to_string(), text })

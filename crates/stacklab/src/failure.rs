@@ -99,7 +99,7 @@ impl From<CampaignError> for Failure {
         let code = match error {
             // Before the first trial nothing was kept, but the exit code is the same: the user has interrupted.
             _ if error.is_interruption() => INTERRUPTED,
-            CampaignError::Study(_) | CampaignError::StudyFile { .. } | CampaignError::Usage(_) => USAGE,
+            CampaignError::Study(_) | CampaignError::Usage(_) => USAGE,
             CampaignError::Testbed(_) => TESTBED,
             CampaignError::Store(_) => RECORD,
             CampaignError::Unreachable(_) | CampaignError::Agent(_) => UNREACHABLE,

@@ -1,6 +1,6 @@
 //! Measures the clock offset between two agents' hosts.
 
-use crate::execute::execute;
+use crate::execute::{Sending, execute};
 use crate::path::Path;
 use crate::transfers;
 use stacklab_model::{Direction, Io, Length, Pacing, Probe, SizeOf, TrialSpec, Tuning};
@@ -15,9 +15,6 @@ const POLL_NS: u64 = 1_000_000;
 
 /// Clock offset of the second agent's host from the first one's, measured with an echo over the path and the
 /// transport of the trial. The inner result is the reason if it failed.
-///
-/// # Errors
-/// When an agent is gone or silent, or the user interrupts.
 pub fn measure_offset(
     first: &mut AgentClient,
     second: &mut AgentClient,
@@ -42,7 +39,7 @@ pub fn measure_offset(
     spec.probe.warmup_ns = 0;
     spec.probe.metrics = Vec::new();
     let transfers = transfers::of(path, &spec, Direction::Forward);
-    match execute([first, second], &transfers) {
+    match execute(&mut [[first, second]], &transfers, Sending::AtOnce) {
         Ok(host_reports) => {
             let least = host_reports.first().and_then(|ends| ends.sender.received.least_round_trip);
             Ok(clock::offset(least).ok_or_else(|| "no message came back, or the agent is older".to_owned()))

@@ -1,82 +1,109 @@
 //! Executes the transfers of a trial on two agents.
 
+use crate::slots::{LEAD_NS, SlotLengths, Slots};
 use crate::transfers::{Transfer, TransferRole};
 use stacklab_model::{Ends, Family, HostReport, Probe, Role, ScopedAddr, TrialSpec};
-use stacklab_traffic::protocol::AgentError;
-use stacklab_traffic::protocol::{AgentClient, Pending};
-use stacklab_traffic::protocol::{Answer, Request, SendArm};
+use stacklab_traffic::foreign::now_ns;
+use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Pending, Request, SendArm};
 use stacklab_traffic::timing::{SLACK, longest};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Runs the transfers concurrently and returns both reports of each, sender first.
+/// The agents of the first and the second host.
+pub(crate) type Pair<'a> = [&'a mut AgentClient; 2];
+
+/// How the senders of a trial share the time.
+#[derive(Clone, Copy)]
+pub(crate) enum Sending {
+    /// All send at once.
+    AtOnce,
+    /// One agent has them send slices in turn, in orders drawn from a seed.
+    InTurns(u64),
+    /// Each has its time slots, in orders drawn from a seed.
+    InSlots(u64, SlotLengths),
+}
+
+/// Runs transfers, all on one pair of agents or each on its own, and returns both reports of each, sender first.
 ///
 /// # Errors
 /// The error of the first agent that failed, after all others have ended; at once when an agent is gone.
 pub(crate) fn execute(
-    mut agents: [&mut AgentClient; 2],
+    pairs: &mut [Pair<'_>],
     transfers: &[Transfer],
+    sending: Sending,
 ) -> Result<Vec<Ends<HostReport>>, AgentError> {
-    let mut progress = Progress::new(length(transfers), agents[0].patience());
+    let (length, slots) = match sending {
+        Sending::AtOnce => (length(transfers), None),
+        Sending::InTurns(_) => (length_in_turns(transfers), None),
+        Sending::InSlots(seed, lengths) => {
+            let slots = Slots::plan(pairs, transfers, seed, lengths)?;
+            (slots.length, Some(slots))
+        }
+    };
+    let patience = pairs.iter().map(|pair| pair[0].patience()).max().unwrap_or(1);
+    let mut progress = Progress::new(length, patience);
     let time = progress.time;
-    for transfer in transfers {
-        progress.listen(&mut agents, transfer)?;
+    for (number, transfer) in transfers.iter().enumerate() {
+        progress.listen(of_transfer(pairs, number), transfer)?;
     }
     if let Some(listening) = progress.all_listen() {
-        for (number, pending) in start_all(&mut agents, transfers, listening)? {
-            progress.sent(number, finish(agents[transfers[number].from], pending, "send", time))?;
+        let arms = transfers.iter().zip(listening).map(|(transfer, listening)| send_arm(transfer, listening));
+        let mut arms: Vec<(usize, SendArm)> = arms.enumerate().collect();
+        // Load is the first.
+        arms.sort_by_key(|(number, _)| transfers[*number].role != TransferRole::Load);
+        if let Sending::InTurns(seed) = sending {
+            let agent = &mut *pairs[0][transfers[0].from];
+            let arms = arms.into_iter().map(|(_, arm)| arm).collect();
+            let pending = agent.start(Request::SendInTurns { arms, seed }, "send in turns")?;
+            match agent.finish(pending, time.left()) {
+                Ok(Answer::ArmsDone(reports)) if reports.len() == transfers.len() => {
+                    progress.sent.extend(reports.into_iter().enumerate());
+                }
+                Ok(_) => return Err(agent.confused("send in turns")),
+                Err(error) => progress.failed(error)?,
+            }
+        } else {
+            let asked = if slots.is_some() { "send in slots" } else { "send" };
+            let starts_ns = now_ns() + LEAD_NS;
+            let mut sends = Vec::new();
+            for (number, arm) in arms {
+                let request = match &slots {
+                    Some(slots) => {
+                        Request::SendInSlots { timetable: slots.timetable(number, starts_ns), arm }
+                    }
+                    None => Request::Send(arm),
+                };
+                let agent = &mut *of_transfer(pairs, number)[transfers[number].from];
+                sends.push((number, agent.start(request, asked)?));
+            }
+            pairs.iter_mut().flatten().try_for_each(|agent| agent.flush(asked))?;
+            for (number, pending) in sends {
+                let agent = &mut *of_transfer(pairs, number)[transfers[number].from];
+                match finish(agent, pending, asked, time) {
+                    Ok(report) => drop(progress.sent.insert(number, report)),
+                    Err(error) => progress.failed(error)?,
+                }
+            }
         }
     }
     for (number, transfer) in transfers.iter().enumerate() {
-        progress.collect(&mut agents, transfer, number)?;
+        progress.collect(of_transfer(pairs, number), transfer, number)?;
     }
-    progress.host_reports()
+    progress.first_failure.map_or(Ok(progress.host_reports), Err)
 }
 
-/// Runs the arms of an interleaved trial, one transfer each, all in one direction. Returns both reports of each,
-/// sender first.
-///
-/// # Errors
-/// As [`execute`].
-pub(crate) fn execute_in_turns(
-    mut agents: [&mut AgentClient; 2],
-    arms: &[Transfer],
-    seed: u64,
-) -> Result<Vec<Ends<HostReport>>, AgentError> {
-    let from = arms.first().map_or(0, |arm| arm.from);
-    let mut progress = Progress::new(length_in_turns(arms), agents[from].patience());
-    let time = progress.time;
-    for arm in arms {
-        progress.listen(&mut agents, arm)?;
-    }
-    if let Some(listening) = progress.all_listen() {
-        let sends = arms.iter().zip(listening).map(|(arm, listening)| send_arm(arm, listening));
-        let request = Request::SendInTurns { arms: sends.collect(), seed };
-        let pending = agents[from].start(request, "send in turns")?;
-        match agents[from].finish(pending, time.left()) {
-            Ok(Answer::ArmsDone(reports)) if reports.len() == arms.len() => {
-                reports
-                    .into_iter()
-                    .enumerate()
-                    .try_for_each(|(number, report)| progress.sent(number, Ok(report)))?;
-            }
-            Ok(_) => return Err(agents[from].confused("send in turns")),
-            Err(error) => progress.failed(error)?,
-        }
-    }
-    for (number, arm) in arms.iter().enumerate() {
-        progress.collect(&mut agents, arm, number)?;
-    }
-    progress.host_reports()
+/// The agents of a transfer: those of all, or its own.
+fn of_transfer<'p, 'a>(pairs: &'p mut [Pair<'a>], number: usize) -> &'p mut Pair<'a> {
+    let last = pairs.len() - 1;
+    &mut pairs[number.min(last)]
 }
 
 /// The time of a trial, which all of its steps share: a host that is frozen keeps it waiting once.
 #[derive(Clone, Copy)]
-pub(super) struct Time {
+struct Time {
     began: Instant,
     limit: Duration,
-    /// That of the agents.
     patience: u32,
 }
 
@@ -86,7 +113,6 @@ impl Time {
         Time { began: Instant::now(), limit: length + SLACK, patience }
     }
 
-    /// What is left of it.
     fn left(self) -> Duration {
         self.limit.saturating_sub(self.began.elapsed() / self.patience)
     }
@@ -94,9 +120,8 @@ impl Time {
 
 /// State of the transfers of a trial. An agent's failure ends the trial, but only after all others have ended; when an
 /// agent is gone or silent, every step returns that error, the campaign ends, and the agents with it.
-pub(super) struct Progress {
-    /// The time for all of its steps.
-    pub(super) time: Time,
+struct Progress {
+    time: Time,
     listening: Vec<Listening>,
     /// Whether senders were asked to send, which then wait no longer.
     begun: bool,
@@ -107,7 +132,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Of a trial of this length that begins now, on agents of this patience.
-    pub(super) fn new(length: Duration, patience: u32) -> Self {
+    fn new(length: Duration, patience: u32) -> Self {
         Progress {
             time: Time::new(length, patience),
             listening: Vec::new(),
@@ -119,11 +144,7 @@ impl Progress {
     }
 
     /// Lets the next transfer's receiver listen, or open its flows to the sender, if nothing has failed.
-    pub(super) fn listen(
-        &mut self,
-        agents: &mut [&mut AgentClient; 2],
-        transfer: &Transfer,
-    ) -> Result<(), AgentError> {
+    fn listen(&mut self, agents: &mut Pair<'_>, transfer: &Transfer) -> Result<(), AgentError> {
         if self.first_failure.is_none() {
             match listen(agents, transfer, self.time) {
                 Ok(place) => self.listening.push(place),
@@ -134,28 +155,15 @@ impl Progress {
     }
 
     /// Every receiver, if all of them listen. Their senders are then asked to send.
-    pub(super) fn all_listen(&mut self) -> Option<&[Listening]> {
+    fn all_listen(&mut self) -> Option<&[Listening]> {
         self.begun = self.first_failure.is_none();
         self.begun.then_some(&self.listening)
     }
 
-    /// Keeps what came of a sender.
-    pub(super) fn sent(
-        &mut self,
-        number: usize,
-        report: Result<HostReport, AgentError>,
-    ) -> Result<(), AgentError> {
-        match report {
-            Ok(report) => drop(self.sent.insert(number, report)),
-            Err(error) => self.failed(error)?,
-        }
-        Ok(())
-    }
-
     /// Collects the report of a transfer's receiver, also when its sender failed: no receiver is left waiting.
-    pub(super) fn collect(
+    fn collect(
         &mut self,
-        agents: &mut [&mut AgentClient; 2],
+        agents: &mut Pair<'_>,
         transfer: &Transfer,
         number: usize,
     ) -> Result<(), AgentError> {
@@ -182,24 +190,17 @@ impl Progress {
         self.first_failure.get_or_insert(error);
         Ok(())
     }
-
-    /// Both reports of each transfer, sender first, or the first failure.
-    pub(super) fn host_reports(self) -> Result<Vec<Ends<HostReport>>, AgentError> {
-        self.first_failure.map_or(Ok(self.host_reports), Err)
-    }
 }
 
 /// A receiver that listens, or has opened its flows.
-pub(super) struct Listening {
-    /// Id of the request.
+struct Listening {
     id: u64,
-    /// Its address.
     address: SocketAddr,
     /// Id of the request by which its sender waits for its flows.
     waiting: Option<u64>,
 }
 
-pub(super) fn send_arm(transfer: &Transfer, listening: &Listening) -> SendArm {
+fn send_arm(transfer: &Transfer, listening: &Listening) -> SendArm {
     let Transfer { path, .. } = transfer;
     let to = SocketAddr::new(path.destination(), listening.address.port());
     let waiting = listening.waiting;
@@ -210,11 +211,7 @@ fn sender_spec(Transfer { path, spec, .. }: &Transfer) -> Box<TrialSpec> {
     Box::new(TrialSpec { family: Family::of(path.sender.ip()), ..spec.clone() })
 }
 
-fn listen(
-    agents: &mut [&mut AgentClient; 2],
-    transfer: &Transfer,
-    time: Time,
-) -> Result<Listening, AgentError> {
+fn listen(agents: &mut Pair<'_>, transfer: &Transfer, time: Time) -> Result<Listening, AgentError> {
     let Transfer { path, spec, from, .. } = transfer;
     let mut ask = |agent: usize, request, asked: &str| match agents[agent].ask(request, asked, time.left())? {
         (id, Answer::Listening { address }) => Ok((id, address)),
@@ -261,26 +258,7 @@ fn end_wait(agent: &mut AgentClient, waiting: u64, time: Time) -> Result<(), Age
     }
 }
 
-/// Starts every sender, all at once. Returns the pending sends with their transfer numbers.
-fn start_all(
-    agents: &mut [&mut AgentClient; 2],
-    transfers: &[Transfer],
-    listening: &[Listening],
-) -> Result<Vec<(usize, Pending)>, AgentError> {
-    let mut order: Vec<usize> = (0..transfers.len()).collect();
-    // Load is the first.
-    order.sort_by_key(|number| transfers[*number].role != TransferRole::Load);
-    let mut sends = Vec::new();
-    for number in order {
-        let transfer = &transfers[number];
-        let request = Request::Send(send_arm(transfer, &listening[number]));
-        sends.push((number, agents[transfer.from].start(request, "send")?));
-    }
-    agents.iter_mut().try_for_each(|agent| agent.flush("send"))?;
-    Ok(sends)
-}
-
-pub(super) fn finish(
+fn finish(
     agent: &mut AgentClient,
     pending: Pending,
     asked: &str,
@@ -292,7 +270,6 @@ pub(super) fn finish(
     }
 }
 
-/// How long concurrent transfers take.
 fn length(transfers: &[Transfer]) -> Duration {
     transfers.iter().map(|transfer| longest(&transfer.spec)).max().unwrap_or_default()
 }

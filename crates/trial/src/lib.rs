@@ -20,5 +20,5 @@ pub mod validate;
 
 pub use clock_sync::measure_offset;
 pub use path::{NatPath, Path};
-pub use run::{Collected, Figures, collect, collect_in_turns, figures, run_trial};
-pub use slots::{PathLimits, SlotArm, SlotLengths, collect_in_slots};
+pub use run::{Collected, Figures, collect, collect_arms, figures, run_trial};
+pub use slots::{PathLimits, SlotLengths};

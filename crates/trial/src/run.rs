@@ -1,17 +1,17 @@
 //! Runs one trial on two agents, and computes figures from their reports.
 
-use crate::execute::{execute, execute_in_turns};
+use crate::execute::{Sending, execute};
 use crate::path::Path;
 use crate::results;
 use crate::results::interleaved::JointFigures;
+use crate::slots::SlotLengths;
 use crate::transfers::{self, Transfer, TransferRole};
 use crate::validate;
 use stacklab_model::{
     Direction, Drops, Ends, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
 };
 use stacklab_traffic::host::unix_time::now_unix_ns;
-use stacklab_traffic::protocol::AgentClient;
-use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -63,9 +63,45 @@ pub fn collect(
     spec: &TrialSpec,
     direction: Direction,
 ) -> Result<Collected, AgentError> {
-    let started_unix_ns = now_unix_ns();
-    let clock = Instant::now();
-    let seen = execute([sender, receiver], &transfers::of(path, spec, direction));
+    collected(&mut [[sender, receiver]], &transfers::of(path, spec, direction), Sending::AtOnce)
+}
+
+/// Runs an interleaved trial, whose arms have paths and specifications. With `slots` each arm has its own pair of
+/// agents and its time slots; else all have the same pair, and take turns. Returns what was collected of each arm.
+///
+/// # Errors
+/// As [`collect`]. An agent's failure is every arm's.
+///
+/// # Panics
+/// For arms in both directions: each arm is one transfer.
+pub fn collect_arms(
+    pairs: &mut [[&mut AgentClient; 2]],
+    arms: &[(&Path, &TrialSpec)],
+    direction: Direction,
+    seed: u64,
+    slots: Option<SlotLengths>,
+) -> Result<Vec<Collected>, AgentError> {
+    assert_ne!(direction, Direction::Both, "an arm is one transfer");
+    let transfers: Vec<Transfer> =
+        arms.iter().flat_map(|(path, spec)| transfers::of(path, spec, direction)).collect();
+    let sending = slots.map_or(Sending::InTurns(seed), |lengths| Sending::InSlots(seed, lengths));
+    let Collected { started_unix_ns, wall_ns, reports } = collected(pairs, &transfers, sending)?;
+    // The arms share the time.
+    let wall_ns = wall_ns / arms.len().max(1) as u64;
+    let of_arm = |reports| Collected { started_unix_ns, wall_ns, reports };
+    Ok(match reports {
+        Ok(reports) => reports.into_iter().map(|pair| of_arm(Ok(vec![pair]))).collect(),
+        Err(reason) => arms.iter().map(|_| of_arm(Err(reason.clone()))).collect(),
+    })
+}
+
+fn collected(
+    pairs: &mut [[&mut AgentClient; 2]],
+    transfers: &[Transfer],
+    sending: Sending,
+) -> Result<Collected, AgentError> {
+    let (started_unix_ns, clock) = (now_unix_ns(), Instant::now());
+    let seen = execute(pairs, transfers, sending);
     let wall_ns = clock.elapsed().as_nanos() as u64;
     let reports = match seen {
         Ok(host_reports) => Ok(host_reports),
@@ -73,46 +109,6 @@ pub fn collect(
         Err(error) => return Err(error),
     };
     Ok(Collected { started_unix_ns, wall_ns, reports })
-}
-
-/// Runs an interleaved trial: its arms take turns on the same two agents. Returns what was collected of each arm.
-///
-/// # Errors
-/// As [`collect`]. An agent's failure is every arm's.
-///
-/// # Panics
-/// For arms in both directions: each arm is one transfer.
-pub fn collect_in_turns(
-    sender: &mut AgentClient,
-    receiver: &mut AgentClient,
-    arms: &[(&Path, &TrialSpec)],
-    direction: Direction,
-    seed: u64,
-) -> Result<Vec<Collected>, AgentError> {
-    assert_ne!(direction, Direction::Both, "an arm is one transfer");
-    let transfers: Vec<Transfer> =
-        arms.iter().flat_map(|(path, spec)| transfers::of(path, spec, direction)).collect();
-    collect_arms(arms.len(), || execute_in_turns([sender, receiver], &transfers, seed))
-}
-
-/// What was collected of each arm of an interleaved trial that `execute` runs: both reports, sender first. The arms
-/// share the time. An agent's failure is every arm's.
-pub(super) fn collect_arms(
-    count: usize,
-    execute: impl FnOnce() -> Result<Vec<Ends<HostReport>>, AgentError>,
-) -> Result<Vec<Collected>, AgentError> {
-    let started_unix_ns = now_unix_ns();
-    let clock = Instant::now();
-    let seen = execute();
-    let wall_ns = clock.elapsed().as_nanos() as u64 / count.max(1) as u64;
-    let of_arm = |reports| Collected { started_unix_ns, wall_ns, reports };
-    match seen {
-        Ok(reports) => Ok(reports.into_iter().map(|pair| of_arm(Ok(vec![pair]))).collect()),
-        Err(AgentError::Failed { host, reason }) => {
-            Ok((0..count).map(|_| of_arm(Err(format!("{host} {reason}")))).collect())
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// The figures of a trial, from its reports alone. With streams both ways, they are those of the stream from the

@@ -1,21 +1,15 @@
 //! Interleaved trials whose arms are on separate testbeds: each arm's sender has its time slots.
 
-use crate::execute::{Progress, finish, send_arm};
+use crate::execute::Pair;
 use crate::path::Path;
-use crate::run::{Collected, collect_arms};
-use crate::transfers::{self, Transfer};
-use stacklab_model::{
-    Direction, Ends, HostReport, Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size,
-};
-use stacklab_traffic::foreign::now_ns;
-use stacklab_traffic::protocol::AgentClient;
-use stacklab_traffic::protocol::AgentError;
-use stacklab_traffic::protocol::{Request, Timetable};
+use crate::transfers::Transfer;
+use stacklab_model::{Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size};
+use stacklab_traffic::protocol::{AgentError, Timetable};
 use stacklab_traffic::timing::{LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
 use std::time::Duration;
 
 /// Time for all senders to open their sockets before the first slot.
-const LEAD_NS: u64 = 200_000_000;
+pub(crate) const LEAD_NS: u64 = 200_000_000;
 /// The shortest slice: clocks and sleeps differ by less than a millisecond.
 const LEAST_SLICE_NS: u64 = 10_000_000;
 /// A round trip, without what the links add.
@@ -38,16 +32,6 @@ pub struct PathLimits {
     pub round_trip_ns: u64,
     /// How late sleeping senders wake up, nanoseconds.
     pub wake_up_ns: u64,
-}
-
-/// An arm of an interleaved trial with separate hosts.
-pub struct SlotArm<'a> {
-    /// The testbed's sender and receiver.
-    pub agents: [&'a mut AgentClient; 2],
-    /// Its path.
-    pub path: &'a Path,
-    /// Its specification.
-    pub spec: &'a TrialSpec,
 }
 
 /// Lengths of the slots of an interleaved trial, nanoseconds.
@@ -104,73 +88,53 @@ fn gap(spec: &TrialSpec, limits: PathLimits) -> u64 {
     (empties_ns + limits.wake_up_ns).clamp(LEAST_GAP_NS, MOST_GAP_NS)
 }
 
-/// Runs an interleaved trial whose arms are on separate testbeds. Returns the reports of each arm.
-///
-/// # Errors
-/// When an agent is gone or silent, or the user interrupts. An agent's failure is every arm's.
-///
-/// # Panics
-/// For arms in both directions: each arm is one transfer.
-pub fn collect_in_slots(
-    mut arms: Vec<SlotArm<'_>>,
-    direction: Direction,
-    seed: u64,
+/// The slots of an interleaved trial.
+pub(crate) struct Slots {
     lengths: SlotLengths,
-) -> Result<Vec<Collected>, AgentError> {
-    assert_ne!(direction, Direction::Both, "an arm is one transfer");
-    let transfers: Vec<Transfer> =
-        arms.iter().flat_map(|arm| transfers::of(arm.path, arm.spec, direction)).collect();
-    collect_arms(arms.len(), || execute_in_slots(&mut arms, &transfers, seed, lengths))
+    seed: u64,
+    /// How far the clock of each sender is ahead, nanoseconds.
+    offsets_ns: Vec<i64>,
+    /// Nanoseconds of the first slot, and of all others.
+    slots_ns: [u64; 2],
+    /// How long they take.
+    pub length: Duration,
 }
 
-fn execute_in_slots(
-    arms: &mut [SlotArm<'_>],
-    transfers: &[Transfer],
-    seed: u64,
-    lengths: SlotLengths,
-) -> Result<Vec<Ends<HostReport>>, AgentError> {
-    let SlotLengths { slice_ns, gap_ns, warmup_ns } = lengths;
-    let offsets =
-        arms.iter_mut().zip(transfers).map(|(arm, transfer)| arm.agents[transfer.from].clock_offset());
-    let offsets = offsets.collect::<Result<Vec<_>, _>>()?;
-    let error_ns = offsets.iter().map(|offset| offset.bound_ns).max().unwrap_or(0);
-    let shortest_ns = slice_ns + gap_ns + 2 * error_ns;
-    let drift_ns = all_slots_ns(transfers, lengths, shortest_ns) / DRIFT;
-    let slot_ns = shortest_ns + drift_ns;
-    let patience = arms.iter().map(|arm| arm.agents[0].patience()).max().unwrap_or(1);
-    let length = Duration::from_nanos(all_slots_ns(transfers, lengths, slot_ns));
-    let mut progress = Progress::new(length, patience);
-    let time = progress.time;
-    for (arm, transfer) in arms.iter_mut().zip(transfers) {
-        progress.listen(&mut arm.agents, transfer)?;
+impl Slots {
+    /// Compares the clocks of all senders. A slot has as much to spare as they may be apart at the end.
+    pub(crate) fn plan(
+        pairs: &mut [Pair<'_>],
+        transfers: &[Transfer],
+        seed: u64,
+        lengths: SlotLengths,
+    ) -> Result<Self, AgentError> {
+        let senders = pairs.iter_mut().zip(transfers).map(|(pair, transfer)| &mut *pair[transfer.from]);
+        let offsets = senders.map(|sender| sender.clock_offset()).collect::<Result<Vec<_>, _>>()?;
+        let error_ns = offsets.iter().map(|offset| offset.bound_ns).max().unwrap_or(0);
+        let gap_ns = lengths.gap_ns + 2 * error_ns;
+        let shortest_ns = lengths.slice_ns + gap_ns;
+        let slot_ns = shortest_ns + all_slots_ns(transfers, lengths, shortest_ns) / DRIFT;
+        Ok(Slots {
+            lengths,
+            seed,
+            offsets_ns: offsets.iter().map(|offset| offset.offset_ns).collect(),
+            slots_ns: [lengths.warmup_ns + gap_ns, slot_ns],
+            length: Duration::from_nanos(all_slots_ns(transfers, lengths, slot_ns)),
+        })
     }
-    if let Some(listening) = progress.all_listen() {
-        let starts_ns = now_ns() + LEAD_NS;
-        let mut pending = Vec::new();
-        for (number, (arm, transfer)) in arms.iter_mut().zip(transfers).enumerate() {
-            let timetable = Timetable {
-                arms: transfers.len() as u16,
-                arm: number as u16,
-                seed,
-                starts_ns: starts_ns.wrapping_add_signed(offsets[number].offset_ns),
-                warmup_slot_ns: warmup_ns + gap_ns + 2 * error_ns,
-                slot_ns,
-                slice_ns,
-            };
-            let request = Request::SendInSlots { arm: send_arm(transfer, &listening[number]), timetable };
-            let agent = &mut *arm.agents[transfer.from];
-            pending.push(agent.start(request, "send in slots")?);
-            agent.flush("send in slots")?;
-        }
-        for (number, pending) in pending.into_iter().enumerate() {
-            let agent = &mut *arms[number].agents[transfers[number].from];
-            progress.sent(number, finish(agent, pending, "send in slots", time))?;
+
+    /// The timetable of an arm's sender. The first slot starts at this time of this machine.
+    pub(crate) fn timetable(&self, arm: usize, starts_ns: u64) -> Timetable {
+        Timetable {
+            arms: self.offsets_ns.len() as u16,
+            arm: arm as u16,
+            seed: self.seed,
+            starts_ns: starts_ns.wrapping_add_signed(self.offsets_ns[arm]),
+            warmup_slot_ns: self.slots_ns[0],
+            slot_ns: self.slots_ns[1],
+            slice_ns: self.lengths.slice_ns,
         }
     }
-    for (number, (arm, transfer)) in arms.iter_mut().zip(transfers).enumerate() {
-        progress.collect(&mut arm.agents, transfer, number)?;
-    }
-    progress.host_reports()
 }
 
 /// How long the slots of all arms take, nanoseconds.
@@ -194,7 +158,8 @@ fn all_slots_ns(
 mod tests {
     use super::*;
     use crate::fixtures;
-    use stacklab_model::{Family, Transport};
+    use crate::transfers;
+    use stacklab_model::{Direction, Family, Transport};
 
     fn spec(probe: Probe, pacing: Pacing, transport: Transport) -> TrialSpec {
         let mut spec = fixtures::spec(Family::Ipv4, transport);

@@ -17,34 +17,26 @@ const TAIL: Duration = Duration::from_millis(300);
 /// One direction of a trial: one sender, one receiver, one or more flows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Transfer {
-    /// Its role in the trial.
     pub role: TransferRole,
-    /// Which of the two agents sends.
     pub from: usize,
     /// The path, sender first.
     pub path: Path,
-    /// The spec sent to both agents.
     pub spec: TrialSpec,
 }
 
 /// The role of a transfer in its trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransferRole {
-    /// The measured transfer.
     Main,
-    /// The same transfer in the other direction.
     Reverse,
-    /// The load stream of a loaded echo.
     Load,
 }
 
 impl Transfer {
-    /// Which of the two agents receives.
     pub(crate) fn to(&self) -> usize {
         1 - self.from
     }
 
-    /// Prefix of the transfer's reasons and warnings.
     pub(crate) fn prefix(&self) -> &'static str {
         match self.role {
             TransferRole::Main => "",
@@ -54,40 +46,28 @@ impl Transfer {
     }
 }
 
-/// The transfers of a trial, the measured one first.
+/// The transfers of a trial, the measured one first. The load streams of an echo flow from the echo's sender or from
+/// both hosts. All start at once; the echo's warm-up is longer by the load's own, and the load ends after the echo.
 pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Transfer> {
-    let transfer = |role, from, token| {
-        let path = if from == 0 { path.clone() } else { path.reversed() };
-        let spec = TrialSpec { token, clock_offset_ns: offset(spec, from), ..spec.clone() };
+    let transfer = |role, from: usize, spec: TrialSpec| {
+        // The clock offset is that of the second agent from the first.
+        let (path, sign) = if from == 0 { (path.clone(), 1) } else { (path.reversed(), -1) };
+        let spec = TrialSpec { clock_offset_ns: sign * spec.clock_offset_ns, ..spec };
         Transfer { role, from, path, spec }
     };
-    let token = spec.token;
-    if spec.probe.probe == Probe::EchoUnderLoad {
-        return beside_a_stream(path, spec, direction);
+    let (senders, token) = (direction.senders(), spec.token);
+    if spec.probe.probe != Probe::EchoUnderLoad {
+        let roles = [(TransferRole::Main, token), (TransferRole::Reverse, !token)];
+        let transfers = roles
+            .into_iter()
+            .zip(senders)
+            .map(|((role, token), from)| transfer(role, *from, TrialSpec { token, ..spec.clone() }));
+        return transfers.collect();
     }
-    let roles = [(TransferRole::Main, token), (TransferRole::Reverse, !token)];
-    let senders = direction.senders();
-    roles.iter().zip(senders).map(|((role, token), from)| transfer(*role, *from, *token)).collect()
-}
-
-/// Clock offset of the receiver from the sender, given the offset of the second agent from the first.
-fn offset(spec: &TrialSpec, from: usize) -> i64 {
-    if from == 0 { spec.clock_offset_ns } else { -spec.clock_offset_ns }
-}
-
-/// An echo and its load stream, from the echo's sender or from both hosts. All start at once; the echo's warm-up is
-/// longer by the load's own, and the load ends after the echo.
-fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Transfer> {
-    let senders = direction.senders();
-    let lasts = spec.probe.warmup_ns
-        + match spec.probe.length {
-            Length::Time(ns) => ns,
-            // Studies give a time. With a message count, the load stream ends too early, and a warning says so.
-            Length::Packets(_) => 0,
-        };
-    let transfer = |role, from, spec| {
-        let path = if from == 0 { path.clone() } else { path.reversed() };
-        Transfer { role, from, path, spec }
+    let length_ns = match spec.probe.length {
+        Length::Time(ns) => ns,
+        // Studies give a time. With a message count, the load stream ends too early, and a warning says so.
+        Length::Packets(_) => 0,
     };
     let mut echo = TrialSpec { io: Io::Send, flows: 1, ..spec.clone() };
     echo.probe.pacing = Pacing::Lockstep;
@@ -95,19 +75,14 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<T
     let load = |token| {
         let mut load = TrialSpec { token, poll_ns: 0, ..spec.clone() };
         load.probe.probe = Probe::Stream;
-        load.probe.length = Length::Time((LEAD + TAIL).as_nanos() as u64 + lasts);
+        load.probe.length = Length::Time((LEAD + TAIL).as_nanos() as u64 + spec.probe.warmup_ns + length_ns);
         load.probe.metrics = vec![Metric::Throughput];
         load
     };
-    let mut transfers = vec![
-        transfer(TransferRole::Main, senders[0], echo),
-        transfer(TransferRole::Load, senders[0], load(!spec.token)),
-    ];
-    if let Some(other) = senders.get(1) {
-        let token = spec.token.rotate_left(16) ^ 0x5555_5555;
-        transfers.push(transfer(TransferRole::Load, *other, load(token)));
-    }
-    transfers
+    let tokens = [!token, token.rotate_left(16) ^ 0x5555_5555];
+    let loads =
+        senders.iter().zip(tokens).map(|(from, token)| transfer(TransferRole::Load, *from, load(token)));
+    std::iter::once(transfer(TransferRole::Main, senders[0], echo)).chain(loads).collect()
 }
 
 /// A warning if a load stream did not flow during the whole measured window of the echo. `offset_ns` is as for
@@ -140,22 +115,17 @@ pub(crate) fn secondary_values(
     transfers: &[Transfer],
     host_reports: &[Ends<HostReport>],
 ) -> Vec<(Metric, Value)> {
-    let beside =
-        transfers.iter().zip(host_reports).filter_map(|(transfer, Ends { sender, receiver })| match transfer
-            .role
-        {
-            TransferRole::Main => None,
-            TransferRole::Reverse | TransferRole::Load => {
-                let mut values = results::values(&transfer.spec, &transfer.path, sender, receiver);
-                let name = match transfer.role {
-                    TransferRole::Load => Metric::LoadThroughput,
-                    _ => Metric::ThroughputReverse,
-                };
-                // With load streams both ways, the stream in the direction of the echo's requests.
-                let said = transfer.role == TransferRole::Reverse || transfer.from == transfers[0].from;
-                values.remove(&Metric::Throughput).filter(|_| said).map(|value| (name, value))
-            }
-        });
+    let beside = transfers.iter().zip(host_reports).filter_map(|(transfer, Ends { sender, receiver })| {
+        let metric = match transfer.role {
+            TransferRole::Main => return None,
+            // With load streams both ways, the stream in the direction of the echo's requests.
+            TransferRole::Load if transfer.from != transfers[0].from => return None,
+            TransferRole::Load => Metric::LoadThroughput,
+            TransferRole::Reverse => Metric::ThroughputReverse,
+        };
+        let mut values = results::values(&transfer.spec, &transfer.path, sender, receiver);
+        Some((metric, values.remove(&Metric::Throughput)?))
+    });
     beside.collect()
 }
 

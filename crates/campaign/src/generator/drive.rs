@@ -26,7 +26,6 @@ const MOST_OUTPUT_BYTES: usize = 4 << 20;
 /// How much of what a program printed last an error quotes, characters.
 const QUOTED_CHARS: usize = 200;
 
-/// What became of a trial's programs.
 pub(super) struct Driven {
     /// What each end printed, the sender's first; `None` if it was not started.
     pub reports: [Option<ToolReport>; 2],
@@ -34,7 +33,6 @@ pub(super) struct Driven {
     pub figures: Result<Figures, String>,
 }
 
-/// A program of a trial.
 type Running = stacklab_testbed::Tool;
 
 /// Drives a generator's programs. `stop` says whether the user has interrupted.
@@ -53,7 +51,7 @@ pub(super) fn drive(
     let remedy = generator.definition().remedy;
     let start = |host: &Host, line: &CommandLine| folder.start(host, line.program, &line.arguments, remedy);
     let lines = [(tool.sender)(traffic), (tool.receiver)(traffic)];
-    let mut ends = Ends { tool, traffic, stop, decoded: None };
+    let ends = Ends { tool, traffic, stop };
     let mut receiver = start(hosts[1], &lines[1])?;
     let listening = ends.await_listening(&mut receiver);
     let mut sender = None;
@@ -61,17 +59,19 @@ pub(super) fn drive(
         let sender = sender.insert(start(hosts[0], &lines[0])?);
         ends.run(sender, &mut receiver)
     });
+    let mut decoded = String::new();
     let driven = driven.and_then(|()| {
         let Some(decoder) = tool.decoder else { return Ok(()) };
         let mut decoder = start(hosts[1], &decoder())?;
-        ends.decode(&mut decoder)
+        ends.end(&mut decoder, DECODE_LIMIT, "did not end, and was killed", false)?;
+        decoded = decoder.printed(MOST_OUTPUT_BYTES);
+        Ok(())
     });
     if stop() {
         return Err(CampaignError::Agent(stacklab_traffic::protocol::AgentError::Interrupted));
     }
     let printed = |end: &Running| end.printed(MOST_OUTPUT_BYTES);
     let [sent, received] = [sender.as_ref().map(printed).unwrap_or_default(), printed(&receiver)];
-    let decoded = ends.decoded.unwrap_or_default();
     let figures = match driven {
         Ok(()) => tool
             .figures(traffic, &Output { sender: &sent, receiver: &received, decoded: &decoded })
@@ -90,7 +90,6 @@ pub(super) fn drive(
     Ok(Driven { reports, figures })
 }
 
-/// Why a trial's programs gave no figures.
 enum Ended {
     /// They did not do what they should.
     Badly(String),
@@ -104,12 +103,10 @@ impl<E: Into<CampaignError>> From<E> for Ended {
     }
 }
 
-/// The ends of a trial.
 struct Ends<'a, S> {
     tool: &'a Tool,
     traffic: &'a Traffic,
     stop: S,
-    decoded: Option<String>,
 }
 
 impl<S: Fn() -> bool + Copy> Ends<'_, S> {
@@ -132,47 +129,25 @@ impl<S: Fn() -> bool + Copy> Ends<'_, S> {
     /// Waits for the sender's end, then for the receiver's.
     fn run(&self, sender: &mut Running, receiver: &mut Running) -> Result<(), Ended> {
         let limit = self.traffic_time() + SENDER_EXTRA;
-        match wait(sender, Instant::now() + limit, self.stop)? {
-            Some(status) if status.success() => {}
-            Some(status) => return Err(badly(sender, &format!("ended with an error ({status})"))),
-            None if (self.stop)() => return Ok(()),
-            None => {
-                return Err(badly(
-                    sender,
-                    &format!("did not end within {} s and was killed", limit.as_secs()),
-                ));
-            }
+        self.end(sender, limit, &format!("did not end within {} s and was killed", limit.as_secs()), false)?;
+        if !self.tool.ends_itself && wait(receiver, Instant::now() + LAST_WORDS, self.stop)?.is_none() {
+            receiver.interrupt().map_err(failed)?;
         }
-        if !self.tool.ends_itself {
-            let early = wait(receiver, Instant::now() + LAST_WORDS, self.stop)?;
-            if early.is_none() {
-                receiver.interrupt().map_err(failed)?;
-            }
-        }
-        let ended = wait(receiver, Instant::now() + END_LIMIT, self.stop)?;
-        match ended {
-            // Some end with an error when they are interrupted.
-            Some(status) if status.success() || !self.tool.ends_itself => Ok(()),
-            Some(status) => Err(badly(receiver, &format!("ended with an error ({status})"))),
+        // Some end with an error when they are interrupted.
+        let late = "did not end after the sender's end, and was killed";
+        self.end(receiver, END_LIMIT, late, !self.tool.ends_itself)
+    }
+
+    /// Waits until a program has ended well, or until the user interrupts.
+    fn end(&self, program: &mut Running, limit: Duration, late: &str, in_any_way: bool) -> Result<(), Ended> {
+        match wait(program, Instant::now() + limit, self.stop)? {
+            Some(status) if status.success() || in_any_way => Ok(()),
+            Some(status) => Err(badly(program, &format!("ended with an error ({status})"))),
             None if (self.stop)() => Ok(()),
-            None => Err(badly(receiver, "did not end after the sender's end, and was killed")),
+            None => Err(badly(program, late)),
         }
     }
 
-    /// Reads the receiver's log.
-    fn decode(&mut self, decoder: &mut Running) -> Result<(), Ended> {
-        match wait(decoder, Instant::now() + DECODE_LIMIT, self.stop)? {
-            Some(status) if status.success() => {
-                self.decoded = Some(decoder.printed(MOST_OUTPUT_BYTES));
-                Ok(())
-            }
-            Some(status) => Err(badly(decoder, &format!("ended with an error ({status})"))),
-            None if (self.stop)() => Ok(()),
-            None => Err(badly(decoder, "did not end, and was killed")),
-        }
-    }
-
-    /// How long the traffic may take.
     fn traffic_time(&self) -> Duration {
         match self.traffic.length {
             Length::Time(ns) => Duration::from_nanos(ns),
@@ -204,7 +179,6 @@ fn badly(end: &mut Running, what: &str) -> Ended {
     Ended::Badly(printable_text(&format!("{} {what}; {said}", end.name())))
 }
 
-/// What the record keeps of an output.
 fn kept(output: &str) -> String {
     let text = printable_lines(output);
     let mut most = text.len().min(ToolReport::MOST_OUTPUT_BYTES);

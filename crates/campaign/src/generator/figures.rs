@@ -14,7 +14,6 @@ use std::net::SocketAddr;
 /// The output of another program in a trial.
 #[derive(Debug)]
 pub(crate) struct GeneratorEvidence {
-    /// The generator.
     pub generator: Generator,
     /// Its figures, or why there are none.
     pub figures: Result<ToolFigures, String>,

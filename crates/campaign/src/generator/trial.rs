@@ -20,37 +20,35 @@ use std::time::{Duration, Instant};
 const UNDER_WAY: Duration = Duration::from_millis(20);
 
 /// Runs the programs of a cell's generator on a rig that is prepared, and gives what was observed.
-///
-/// # Errors
-/// When a program cannot be started, a host is gone, or the user interrupts.
 pub(crate) fn run(
-    rig: &mut dyn Rig,
+    rig: &mut Rig,
     cell: &Cell,
     path: &Path,
     spec: &TrialSpec,
     seed: u64,
 ) -> Result<Evidence, CampaignError> {
     let generator = Generator::of(cell);
-    let (Some(tool), Some(_)) = (tool(generator), rig.tool_hosts()) else { return Err(not_here(generator)) };
+    let (Some(tool), Some(_)) = (tool(generator), rig.network.tool_hosts()) else {
+        return Err(not_here(generator));
+    };
     let version = version(generator)?;
     let traffic = traffic(path, spec);
-    rig.begin(seed)?;
-    let before = rig.ends_mut().counters()?;
+    rig.network.begin(&mut rig.ends, seed)?;
+    let before = rig.ends.counters()?;
     let (started_unix_ns, clock, load, first_ns) =
         (now_unix_ns(), Instant::now(), LoadSample::now(), now_ns());
-    let ends = rig.ends();
-    let hosts = rig.tool_hosts().ok_or_else(|| not_here(generator))?;
-    let driven = drive(hosts, generator, (tool, &version), &traffic, || ends.is_interrupted())?;
+    let hosts = rig.network.tool_hosts().ok_or_else(|| not_here(generator))?;
+    let driven = drive(hosts, generator, (tool, &version), &traffic, || rig.ends.is_interrupted())?;
     thread::sleep(UNDER_WAY);
     let last_ns = now_ns();
     let wall_ns = clock.elapsed().as_nanos() as u64;
     let other_load = load.until(&LoadSample::now());
-    let after = rig.ends_mut().counters()?;
+    let after = rig.ends.counters()?;
     let counted = [0, 1].map(|host| increase(&before[host], &after[host]));
     let reports = reports(path, spec, tool, &driven, counted, [first_ns, last_ns]);
     let collected = Collected { started_unix_ns, wall_ns, reports: Ok(vec![reports]) };
-    let mut evidence = rig.end(Ok(vec![collected]))?;
-    let mut evidence = evidence.pop().expect("each trial has its evidence");
+    let mut evidence = Evidence::of(collected);
+    rig.network.end(&mut rig.ends, std::slice::from_mut(&mut evidence))?;
     evidence.other_load = Some(other_load);
     evidence.generator = Some(GeneratorEvidence { generator, figures: driven.figures });
     Ok(evidence)

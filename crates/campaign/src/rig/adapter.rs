@@ -41,9 +41,6 @@ impl Adapter {
     }
 
     /// Checks that no machine is controlled over the adapter: requests and answers would contend with the trials.
-    ///
-    /// # Errors
-    /// One is, or a machine does not say how it is reached.
     pub(crate) fn check_control_path(&self, other: &System) -> Result<(), CampaignError> {
         // Where the adapter is on this machine, its way to the other one counts.
         let is_here = !matches!(self.system, System::Ssh(_));
@@ -86,7 +83,6 @@ impl Adapter {
     }
 }
 
-/// Its interface and its machine.
 impl fmt::Display for Adapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {}", self.interface, self.system)

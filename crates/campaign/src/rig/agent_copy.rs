@@ -23,7 +23,6 @@ pub enum Copying {
     Asked,
 }
 
-/// What of stacklab is on a machine.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     /// The program that the shell finds is of this version.
@@ -35,9 +34,6 @@ enum Found {
 }
 
 /// The command of this version of the program on another machine, for a shell there; copies it there if it is missing.
-///
-/// # Errors
-/// The machine cannot be reached, may not be changed, or does not run the program.
 pub(crate) fn agent_on(host: &str, copying: Copying) -> Result<String, CampaignError> {
     let system = System::Ssh(host.to_owned());
     let own = own_digest()?;
@@ -110,9 +106,6 @@ fn copy(system: &System) -> Result<(), CampaignError> {
 }
 
 /// Removes every copy of this program that was put on a machine, of any version. Returns their names.
-///
-/// # Errors
-/// The machine cannot be reached, or a file cannot be removed.
 pub fn remove(system: &System) -> Result<Vec<String>, CampaignError> {
     let remove = format!(
         "cd \"$HOME/{FOLDER}\" 2>/dev/null || exit 0; for copy in stacklab-*; do if [ -f \"$copy\" ]; then rm -f -- \"$copy\" && echo \"$copy\" || exit 1; fi; done; \

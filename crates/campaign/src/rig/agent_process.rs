@@ -13,9 +13,6 @@ pub struct AgentProcess(Child);
 
 impl AgentProcess {
     /// Starts an agent that speaks on its standard input and output. Returns these too.
-    ///
-    /// # Errors
-    /// When the program cannot be executed.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<(Self, Streams)> {
         // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input does.
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()?;
@@ -24,9 +21,6 @@ impl AgentProcess {
     }
 
     /// Starts an agent on this host, separate from this process so that its CPU time and memory are counted separately.
-    ///
-    /// # Errors
-    /// When no process can be started here.
     pub fn here(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), CampaignError> {
         let started = std::env::current_exe()
             .and_then(|program| AgentProcess::spawn(Command::new(program).args(AGENT)))

@@ -1,25 +1,24 @@
 //! This host and a listening agent, over both families.
 
 use crate::CampaignError;
-use crate::rig::Rig;
-use crate::rig::host_pair::HostPair;
-use crate::rig::kernels::Kernels;
+use crate::rig::host_pair::{HostPair, Kernels, names};
+use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
 use crate::trial::evidence::Evidence;
-use stacklab_model::{Cell, CpuScope, Family, LinkConfig, Role, ScopedAddr, Services, System, Systems};
+use crate::trial::settings::{CpuAffinity, Steers};
+use stacklab_model::{Cell, Family, LinkConfig, Role, ScopedAddr, Services, System, Systems};
 use stacklab_store::HostRow;
+use stacklab_testbed::{Host, TestbedError};
 use stacklab_traffic::host::route::Route;
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_trial::{Collected, Path};
+use stacklab_trial::Path;
 use std::collections::BTreeMap;
 
 /// This host and another one, over both families.
 pub struct BothFamilies {
-    ends: HostPair,
     /// The other host, as the user names it.
     name: String,
     ways: BTreeMap<Family, Way>,
-    /// Whether the other host is the sender.
     reverse: bool,
 }
 
@@ -33,32 +32,39 @@ pub struct Way {
 
 impl BothFamilies {
     /// Sends hello to the agents, this host's first. There is a way in each family.
-    ///
-    /// # Errors
-    /// When an agent does not answer.
-    pub fn new(
+    pub(crate) fn rig(
         name: String,
         ways: BTreeMap<Family, Way>,
         reverse: bool,
         [here, there]: [AgentClient; 2],
-    ) -> Result<Self, AgentError> {
-        let agents = if reverse { [there, here] } else { [here, there] };
-        let systems = Systems([System::Namespace, System::Namespace]);
-        let ends = HostPair::handshake(&systems, &Services::default(), agents)?;
-        Ok(BothFamilies { ends, name, ways, reverse })
+    ) -> Result<Rig, AgentError> {
+        let (mut agents, mut systems) = ([here, there], [System::Localhost, System::Ssh(name.clone())]);
+        if reverse {
+            agents.reverse();
+            systems.reverse();
+        }
+        let names = names(&Systems::NAMESPACES, &Services::default());
+        let ends = HostPair::handshake(Systems(systems), names, agents)?;
+        let is = RigKind {
+            cells: Cells::All,
+            here: true,
+            cubic: true,
+            divides: false,
+            steers: Steers::None,
+            cpu: CpuCover::Machines,
+            buckets: Vec::new(),
+            in_guest: false,
+        };
+        Ok(Rig { ends, is, network: Box::new(BothFamilies { name, ways, reverse }) })
     }
 }
 
-impl Rig for BothFamilies {
-    fn ends(&self) -> &HostPair {
-        &self.ends
+impl Network for BothFamilies {
+    fn tool_hosts(&self) -> Option<[&Host; 2]> {
+        None
     }
 
-    fn ends_mut(&mut self) -> &mut HostPair {
-        &mut self.ends
-    }
-
-    fn describe(&self, _link_config: &LinkConfig) -> String {
+    fn describe(&self, _: &LinkConfig) -> String {
         let from = if self.reverse { "from" } else { "to" };
         let ways = self.ways.values().map(|way| {
             let Way { here, there } = way;
@@ -67,20 +73,16 @@ impl Rig for BothFamilies {
         format!("{from} {}: {}", self.name, ways.collect::<Vec<_>>().join(", "))
     }
 
-    fn hosts(&mut self, _kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
+    fn hosts(&mut self, ends: &mut HostPair, _: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
         let mut kinds = ["this host".to_owned(), self.name.clone()];
         if self.reverse {
             kinds.reverse();
         }
         // Without noise floors: they take longer than an answer.
-        Ok(self.ends.hosts(now_unix_ns(), kinds, AgentClient::facts)?)
+        Ok(ends.hosts(now_unix_ns(), kinds, AgentClient::facts)?)
     }
 
-    fn cpu_scope(&self, _cell: &Cell) -> CpuScope {
-        if self.ends.one_machine() { CpuScope::Shared } else { CpuScope::Host }
-    }
-
-    fn path(&self, _link_config: &LinkConfig, cell: &Cell) -> Path {
+    fn path(&self, _: &LinkConfig, cell: &Cell) -> Path {
         let Way { here, there } = &self.ways[&cell.family];
         // Its zone is called so here only.
         let (here_address, there) = (here.address.clone(), there.elsewhere());
@@ -100,7 +102,15 @@ impl Rig for BothFamilies {
         }
     }
 
-    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, CampaignError> {
-        Ok(Evidence::of_each(collected?))
+    fn configure(&mut self, _: &Cell, _: CpuAffinity) -> Result<(), TestbedError> {
+        Ok(())
+    }
+
+    fn begin(&mut self, _: &mut HostPair, _: u64) -> Result<(), CampaignError> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut HostPair, _: &mut [Evidence]) -> Result<(), CampaignError> {
+        Ok(())
     }
 }

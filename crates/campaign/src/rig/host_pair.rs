@@ -1,19 +1,16 @@
-//! The two hosts at the ends of a rig: their agents, facts and clocks.
+//! The two hosts at the ends of a rig: their agents, names, facts and clocks.
 
-use crate::rig::names::names;
-use crate::trial::clock_offset::{ClockOffset, one_machine};
-use crate::trial::evidence::ClockSync;
-use crate::trial::settings::{self, Steers};
+use crate::trial::clock_offset::{ClockSync, one_machine};
 use stacklab_model::{
-    Cell, Counters, CpuScope, Direction, Family, HostFacts, LinkConfig, ScopedAddr, Services, System,
-    Systems, TrialSpec,
+    Cell, Counters, Family, HostFacts, LinkConfig, NoiseFloor, Role, ScopedAddr, Services, System, Systems,
+    TrialSpec,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::{INTERFACE, Streams, Ticks};
+use stacklab_testbed::{INTERFACE, Node, Streams, Ticks};
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_traffic::stats::clock::Offset;
-use stacklab_trial::measure_offset;
-use stacklab_trial::{Collected, Path, collect, collect_in_turns};
+use stacklab_trial::{Path, measure_offset};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -24,10 +21,8 @@ pub(super) const COUNT_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) struct HostPair {
     /// The system of each host, sender first.
     pub systems: Systems,
-    /// The receiver's services.
-    pub services: Services,
-    sender: AgentClient,
-    receiver: AgentClient,
+    names: [String; 2],
+    agents: [AgentClient; 2],
     /// Each host's facts, sender first; empty until they are first requested.
     facts: Vec<HostFacts>,
     /// The last clock offset of the hosts in a family, if they have two clocks.
@@ -36,53 +31,33 @@ pub(crate) struct HostPair {
 
 impl HostPair {
     /// Sends hello to the agents on these streams, the sender's first.
-    ///
-    /// # Errors
-    /// When an agent does not answer.
     pub(crate) fn connect(
         systems: &Systems,
-        services: &Services,
+        names: [String; 2],
         [sender, receiver]: [Streams; 2],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, AgentError> {
-        let [of_sender, of_receiver] = names(systems, services);
-        let client = |name, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
-        HostPair::handshake(systems, services, [client(of_sender, sender), client(of_receiver, receiver)])
+        let client =
+            |name: &String, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
+        let agents = [client(&names[0], sender), client(&names[1], receiver)];
+        HostPair::handshake(systems.clone(), names, agents)
     }
 
-    /// Sends hello to both agents.
-    ///
-    /// # Errors
-    /// When an agent does not answer.
     pub(crate) fn handshake(
-        systems: &Systems,
-        services: &Services,
-        [sender, receiver]: [AgentClient; 2],
+        systems: Systems,
+        names: [String; 2],
+        agents: [AgentClient; 2],
     ) -> Result<Self, AgentError> {
-        let (systems, services) = (systems.clone(), services.clone());
-        let mut pair = HostPair { systems, services, sender, receiver, facts: Vec::new(), compared: None };
+        let mut pair = HostPair { systems, names, agents, facts: Vec::new(), compared: None };
         pair.ensure_alive()?;
         Ok(pair)
     }
 
-    /// Checks that both hosts are still there.
-    ///
-    /// # Errors
-    /// When one is not.
     pub(crate) fn ensure_alive(&mut self) -> Result<(), AgentError> {
-        self.sender.hello()?;
-        self.receiver.hello()
-    }
-
-    /// Whether a cell belongs to hosts with these systems and services.
-    pub(crate) fn is_for(&self, cell: &Cell) -> bool {
-        Systems::of(cell) == self.systems && Services::of(cell) == self.services
+        self.agents.iter_mut().try_for_each(AgentClient::hello)
     }
 
     /// Each host's facts, as `facts` asks for them, and its kind, for the record.
-    ///
-    /// # Errors
-    /// When one is gone.
     pub(crate) fn hosts(
         &mut self,
         since_unix_ns: u64,
@@ -90,8 +65,7 @@ impl HostPair {
         mut facts: impl FnMut(&mut AgentClient) -> Result<HostFacts, AgentError>,
     ) -> Result<Vec<HostRow>, AgentError> {
         let mut rows = Vec::new();
-        let agents = [&mut self.sender, &mut self.receiver];
-        for ((agent, name), kind) in agents.into_iter().zip(names(&self.systems, &self.services)).zip(kinds) {
+        for ((agent, name), kind) in self.agents.iter_mut().zip(self.names.clone()).zip(kinds) {
             let facts = facts(agent)?;
             self.facts.push(facts.clone());
             rows.push(HostRow { name, kind, since_unix_ns, facts });
@@ -99,42 +73,9 @@ impl HostPair {
         Ok(rows)
     }
 
-    /// The path of a cell's trials on the planned link between these addresses, the sender's first.
-    pub(crate) fn path(
-        &self,
-        [sender, receiver]: [ScopedAddr; 2],
-        link_config: &LinkConfig,
-        cell: &Cell,
-    ) -> Path {
-        Path {
-            sender,
-            receiver,
-            mtu: link_config.mtu_of(cell),
-            planned_mtu: true,
-            offloads: link_config.offloads,
-            rate: link_config.rate,
-            shared: !self.services.is_empty(),
-            nat: None,
-            opener: None,
-        }
-    }
-
     /// Whether both hosts are one machine, by their facts; false until these are requested.
     pub(crate) fn one_machine(&self) -> bool {
         matches!(&self.facts[..], [sender, receiver, ..] if one_machine(sender, receiver))
-    }
-
-    /// Whose CPU time the CPU figures of a cell's runs cover. `steers` is whose receive work streams have on
-    /// its own processors by default.
-    pub(crate) fn cpu_scope(&self, cell: &Cell, steers: Steers) -> CpuScope {
-        if self.systems.0.iter().all(|system| !system.counts_cpu()) {
-            return CpuScope::Outside;
-        }
-        let own_kernel = |system: &System| *system != System::Namespace && system.counts_cpu();
-        if self.systems.0.iter().all(own_kernel) {
-            return CpuScope::Host;
-        }
-        settings::cpu_scope(cell, steers)
     }
 
     /// Keeps the CPU time of those guests that do not count all of their CPU time themselves.
@@ -148,12 +89,9 @@ impl HostPair {
 
     /// The clock offset before a trial. The measurement after the previous trial is reused if it was over the same
     /// family.
-    ///
-    /// # Errors
-    /// When a host is gone.
-    pub(crate) fn clock_offset(&mut self, path: &Path, spec: &TrialSpec) -> Result<ClockOffset, AgentError> {
-        let [sender, receiver] = &self.facts[..] else { return Ok(ClockOffset::Same) };
-        if let Some(known) = ClockOffset::unmeasured(sender, receiver, spec) {
+    pub(crate) fn clock_offset(&mut self, path: &Path, spec: &TrialSpec) -> Result<ClockSync, AgentError> {
+        let [sender, receiver] = &self.facts[..] else { return Ok(ClockSync::Same) };
+        if let Some(known) = ClockSync::unmeasured(sender, receiver, spec) {
             return Ok(known);
         }
         let one = one_machine(sender, receiver);
@@ -161,16 +99,12 @@ impl HostPair {
             Some((family, offset)) if family == spec.family => Ok(offset),
             _ => self.measure_offset(path, spec)?,
         };
-        Ok(ClockOffset::of(one, before))
+        Ok(ClockSync::of(one, before))
     }
 
-    /// The clock synchronisation after a trial.
-    ///
-    /// # Errors
-    /// When a host is gone.
     pub(crate) fn clock_sync(
         &mut self,
-        before: ClockOffset,
+        before: ClockSync,
         path: &Path,
         spec: &TrialSpec,
     ) -> Result<ClockSync, AgentError> {
@@ -182,7 +116,8 @@ impl HostPair {
         path: &Path,
         spec: &TrialSpec,
     ) -> Result<Result<Offset, String>, AgentError> {
-        let compared = measure_offset(&mut self.sender, &mut self.receiver, path, spec)?;
+        let [sender, receiver] = &mut self.agents;
+        let compared = measure_offset(sender, receiver, path, spec)?;
         self.compared = compared.as_ref().ok().map(|offset| (spec.family, *offset));
         Ok(compared)
     }
@@ -196,47 +131,17 @@ impl HostPair {
 
     /// Both agents, the sender's first.
     pub(crate) fn agents(&mut self) -> [&mut AgentClient; 2] {
-        [&mut self.sender, &mut self.receiver]
+        self.agents.each_mut()
     }
 
     /// What both hosts have counted so far, the sender first.
-    ///
-    /// # Errors
-    /// When a host is gone.
     pub(crate) fn counters(&mut self) -> Result<[Counters; 2], AgentError> {
-        let [sender, receiver] = self.agents();
+        let [sender, receiver] = &mut self.agents;
         Ok([counters(sender, INTERFACE)?, counters(receiver, INTERFACE)?])
     }
 
-    /// Whether the user has interrupted.
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.sender.is_interrupted()
-    }
-
-    /// Runs one trial on both hosts and collects their reports.
-    ///
-    /// # Errors
-    /// When a host is gone, or the user interrupts.
-    pub(crate) fn collect(
-        &mut self,
-        path: &Path,
-        spec: &TrialSpec,
-        direction: Direction,
-    ) -> Result<Collected, AgentError> {
-        collect(&mut self.sender, &mut self.receiver, path, spec, direction)
-    }
-
-    /// Runs the arms of an interleaved trial on both hosts and collects the reports of each.
-    ///
-    /// # Errors
-    /// When a host is gone, or the user interrupts.
-    pub(crate) fn collect_in_turns(
-        &mut self,
-        arms: &[(&Path, &TrialSpec)],
-        direction: Direction,
-        seed: u64,
-    ) -> Result<Vec<Collected>, AgentError> {
-        collect_in_turns(&mut self.sender, &mut self.receiver, arms, direction, seed)
+        self.agents[0].is_interrupted()
     }
 }
 
@@ -251,5 +156,61 @@ pub(super) fn counters(agent: &mut AgentClient, interface: &str) -> Result<Count
     match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
         (_, Answer::Counted { counters }) => Ok(counters),
         _ => Err(agent.confused("tell its counters")),
+    }
+}
+
+/// The path of a cell's trials on the planned link between these addresses, the sender's first.
+pub(super) fn planned_path(
+    [sender, receiver]: [ScopedAddr; 2],
+    link_config: &LinkConfig,
+    cell: &Cell,
+) -> Path {
+    Path {
+        sender,
+        receiver,
+        mtu: link_config.mtu_of(cell),
+        planned_mtu: true,
+        offloads: link_config.offloads,
+        rate: link_config.rate,
+        shared: !Services::of(cell).is_empty(),
+        nat: None,
+        opener: None,
+    }
+}
+
+/// Names of the two end hosts in the record, sender first.
+pub fn names(systems: &Systems, services: &Services) -> [String; 2] {
+    let [sender, receiver] = &systems.0;
+    let name = |role: Role, system: &System, part: &str| match (system, services.is_empty()) {
+        (System::Namespace, true) => role.name().to_owned(),
+        (System::Namespace, false) => format!("{role} ({part} of {services})"),
+        (system, _) => format!("{role} ({system})"),
+    };
+    [name(Role::Sender, sender, "client"), name(Role::Receiver, receiver, "server")]
+}
+
+/// Name of a router.
+pub fn router_name(router: Node, routers: &Systems) -> String {
+    match &routers.0[usize::from(router == Node::Router2)] {
+        System::Namespace => router.name().to_owned(),
+        system => format!("{router} ({system})"),
+    }
+}
+
+/// The kernels of a campaign's hosts, by boot ID, with their noise floors. Each is measured once: it is that of a
+/// kernel's clock, timers and sockets, which all of its network namespaces share, and takes a guest more than a second.
+#[derive(Debug, Default)]
+pub(crate) struct Kernels(BTreeMap<String, NoiseFloor>);
+
+impl Kernels {
+    /// The facts of an agent's host with its noise floor.
+    pub(crate) fn facts(&mut self, agent: &mut AgentClient) -> Result<HostFacts, AgentError> {
+        let facts = agent.facts()?;
+        let known = facts.boot_id.as_ref().and_then(|kernel| self.0.get(kernel)).cloned();
+        let floor = known.map_or_else(|| agent.noise_floor(), Ok)?;
+        if let Some(kernel) = &facts.boot_id {
+            self.0.insert(kernel.clone(), floor.clone());
+        }
+        Ok(HostFacts { noise: Some(floor), ..facts })
     }
 }

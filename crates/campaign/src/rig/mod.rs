@@ -1,4 +1,4 @@
-//! Rigs: two hosts with agents, and the path between them.
+//! Rigs: two hosts with agents, and the network between them.
 
 pub(crate) mod adapter;
 pub mod agent_copy;
@@ -6,112 +6,139 @@ pub mod agent_process;
 pub mod both_families;
 pub(crate) mod direct;
 pub(crate) mod host_pair;
-pub(crate) mod kernels;
-pub mod names;
 pub mod placement;
 pub(crate) mod remote;
 pub mod remote_host;
 pub mod rigs;
 pub(crate) mod routed;
-pub(crate) mod routed_source;
 pub mod routed_text;
 mod router_counts;
 pub(crate) mod ssh;
 pub mod wifi;
 
+pub use host_pair::{names, router_name};
+
 use crate::CampaignError;
-use crate::rig::host_pair::HostPair;
-use crate::rig::kernels::Kernels;
+use crate::rig::host_pair::{HostPair, Kernels};
 use crate::trial::evidence::Evidence;
-use crate::trial::settings::{CpuAffinity, Steers};
-use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe};
+use crate::trial::settings::{self, CpuAffinity, Steers};
+use stacklab_model::wifi::WifiConfig;
+use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe, RoutedKind, Services, System, Systems};
 use stacklab_store::HostRow;
 use stacklab_testbed::{Host, TestbedError, burst_bytes};
-use stacklab_traffic::protocol::AgentError;
-use stacklab_trial::{Collected, Path};
+use stacklab_trial::Path;
 
 /// Two hosts with agents: on a virtual link, as real machines, with two routers or an access point between them.
-pub(crate) trait Rig {
-    /// The hosts at the ends.
-    fn ends(&self) -> &HostPair;
+pub(crate) struct Rig {
+    pub ends: HostPair,
+    pub is: RigKind,
+    pub network: Box<dyn Network>,
+}
 
-    /// The hosts at the ends, mutable.
-    fn ends_mut(&mut self) -> &mut HostPair;
-
-    /// Whether a cell is measured here.
-    fn is_for(&self, cell: &Cell) -> bool {
-        self.ends().is_for(cell)
-    }
-
+/// What a rig is for, and what it can do.
+#[derive(Debug)]
+pub(crate) struct RigKind {
+    pub cells: Cells,
     /// Whether a host is on this machine, where other load may disturb it.
-    fn is_here(&self) -> bool {
-        true
-    }
+    pub here: bool,
+    /// Whether TCP has the congestion control that Linux comes with, unless the study says otherwise.
+    pub cubic: bool,
+    /// Whether each host can have its own half of the processors.
+    pub divides: bool,
+    /// Whose receive work streams have on their own processors by default.
+    pub steers: Steers,
+    /// Whose CPU time the hosts' CPU figures cover.
+    pub cpu: CpuCover,
+    /// The links with a token bucket, if they have a rate, and whether the packets of the cell's mechanism cross them.
+    pub buckets: Vec<(LinkConfig, bool)>,
+    /// Whether these links are in a guest.
+    pub in_guest: bool,
+}
 
-    /// The hosts in which other programs can run, sender first: namespaces of this kernel. `None` elsewhere.
-    fn tool_hosts(&self) -> Option<[&Host; 2]> {
-        None
-    }
+/// The cells that a rig measures.
+#[derive(Debug)]
+pub(crate) enum Cells {
+    All,
+    /// Those of hosts with these systems and services.
+    OfHosts(Systems, Services),
+    OfRouters(RoutedKind),
+    /// Those whose settings turn the first network, the study's, into the second.
+    OfWifi(Box<[WifiConfig; 2]>),
+}
 
-    /// A description in a sentence.
-    fn describe(&self, link_config: &LinkConfig) -> String;
+/// Whose CPU time the CPU figures of a rig's hosts cover.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum CpuCover {
+    /// That of the processes of guests, counted on this machine.
+    Outside,
+    /// As the hosts' systems and the processors of a cell determine.
+    BySystem,
+    /// That of a whole machine each, or of the one that both are.
+    Machines,
+}
 
-    /// Each host's facts, for the record.
-    ///
-    /// # Errors
-    /// When a host is gone.
-    fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError>;
-
-    /// Whose CPU time the hosts' CPU figures cover in a cell's runs.
-    fn cpu_scope(&self, cell: &Cell) -> CpuScope;
-
-    /// The path of a cell's trials.
-    fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path;
-
-    /// The token bucket of the path's bottleneck, in messages of a cell; `None` if no link has one.
-    fn bucket(&self, _link_config: &LinkConfig, _cell: &Cell) -> Option<LinkBucket> {
-        None
+impl Rig {
+    pub(crate) fn is_for(&self, cell: &Cell) -> bool {
+        match &self.is.cells {
+            Cells::All => true,
+            Cells::OfHosts(systems, services) => {
+                Systems::of(cell) == *systems && Services::of(cell) == *services
+            }
+            Cells::OfRouters(kind) => RoutedKind::of(cell) == *kind,
+            Cells::OfWifi(networks) => networks[0].of(cell) == networks[1],
+        }
     }
 
     /// The processors that the hosts of a trial run on.
-    fn pinning(&self, cell: &Cell, probe: Probe) -> CpuAffinity {
-        CpuAffinity::of(cell, probe, false, Steers::None)
+    pub(crate) fn affinity(&self, cell: &Cell, probe: Probe) -> CpuAffinity {
+        CpuAffinity::of(cell, probe, self.is.divides, self.is.steers)
     }
 
-    /// Pins the hosts and their receive work to processors, if the hosts are on this machine.
-    ///
-    /// # Errors
-    /// When this machine cannot do it.
-    fn pin(&mut self, _pinning: CpuAffinity) -> Result<(), TestbedError> {
-        Ok(())
+    /// Whose CPU time the hosts' CPU figures cover in a cell's runs.
+    pub(crate) fn cpu_scope(&self, cell: &Cell) -> CpuScope {
+        let systems = &self.ends.systems.0;
+        let own_kernel = |system: &System| *system != System::Namespace && system.counts_cpu();
+        match self.is.cpu {
+            CpuCover::Outside => CpuScope::Outside,
+            CpuCover::Machines if self.ends.one_machine() => CpuScope::Shared,
+            CpuCover::Machines => CpuScope::Host,
+            CpuCover::BySystem if !systems.iter().any(System::counts_cpu) => CpuScope::Outside,
+            CpuCover::BySystem if systems.iter().all(own_kernel) => CpuScope::Host,
+            CpuCover::BySystem => settings::cpu_scope(cell, self.is.steers),
+        }
     }
 
-    /// Applies a cell's path settings.
-    ///
-    /// # Errors
-    /// When the path cannot be configured.
-    fn prepare(&mut self, _cell: &Cell) -> Result<(), TestbedError> {
-        Ok(())
+    /// The token bucket of the path's bottleneck, in messages of a cell; `None` if no link has one.
+    pub(crate) fn bucket(&self, cell: &Cell) -> Option<LinkBucket> {
+        let mut plain = cell.clone();
+        plain.settings.mechanism = None;
+        let buckets = self.is.buckets.iter().filter_map(|(link, has_mechanism)| {
+            let cell = if *has_mechanism { cell } else { &plain };
+            let burst = burst_bytes(link.rate?, link.mtu_of(cell), self.is.in_guest).ok()?;
+            LinkBucket::of(cell, link, burst)
+        });
+        buckets.min_by(|one, other| one.messages_per_second.total_cmp(&other.messages_per_second))
     }
-
-    /// Begins to observe: called right before a trial. A path that draws random numbers draws them from the seed.
-    ///
-    /// # Errors
-    /// When a host is gone or its path has changed.
-    fn begin(&mut self, _seed: u64) -> Result<(), CampaignError> {
-        Ok(())
-    }
-
-    /// Ends observing. Returns the observations of the trial, or of each arm of an interleaved trial, with the reports
-    /// of both agents. Counts of a whole host belong to no arm. The clocks are compared afterwards.
-    ///
-    /// # Errors
-    /// Errors of the agents, the routers and the services.
-    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, CampaignError>;
 }
 
-/// The token bucket of a link of a testbed on this machine's kernel, or in a guest; `None` without a rate.
-fn bucket_of(cell: &Cell, link_config: &LinkConfig, in_guest: bool) -> Option<LinkBucket> {
-    let burst = burst_bytes(link_config.rate?, link_config.mtu_of(cell), in_guest).ok()?;
-    LinkBucket::of(cell, link_config, burst)
+/// The network between the two hosts of a rig.
+pub(crate) trait Network {
+    /// The hosts in which other programs can run, sender first: namespaces of this kernel. `None` elsewhere.
+    fn tool_hosts(&self) -> Option<[&Host; 2]>;
+
+    fn describe(&self, link_config: &LinkConfig) -> String;
+
+    fn hosts(&mut self, ends: &mut HostPair, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError>;
+
+    fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path;
+
+    /// Applies a cell's path settings, and pins the hosts and their receive work to processors.
+    fn configure(&mut self, cell: &Cell, affinity: CpuAffinity) -> Result<(), TestbedError>;
+
+    /// Begins to observe: called right before a trial. A path that draws random numbers draws them from the seed.
+    fn begin(&mut self, ends: &mut HostPair, seed: u64) -> Result<(), CampaignError>;
+
+    /// Ends observing, and adds the observations to the evidence of the trial, or of each arm of an interleaved trial.
+    /// Counts of a whole host belong to no arm. The clocks are compared afterwards.
+    fn end(&mut self, ends: &mut HostPair, evidence: &mut [Evidence]) -> Result<(), CampaignError>;
 }

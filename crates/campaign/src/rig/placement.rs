@@ -1,13 +1,13 @@
 //! Places and builds the testbeds of a study with routers.
 
 use crate::CampaignError;
-use crate::rig::routed::RoutedRig;
-use crate::rig::routed_source::RoutedSource;
+use crate::error::own_program;
+use crate::rig::Rig;
+use crate::rig::routed::{RoutedNetwork, RoutedSource};
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{Generator, System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::{AGENT, Routed};
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// The testbeds of a study, before they are built.
@@ -15,16 +15,12 @@ pub struct RoutedPlacement {
     needs: Requirements,
     /// The guest that holds them, if they are not on this kernel.
     system: Option<System>,
-    /// Why they are in a guest.
     why: Option<String>,
 }
 
 impl RoutedPlacement {
     /// Finds where a study's testbeds can run; `None` if it has no routers. Starts nothing, but tests this kernel's
     /// capabilities.
-    ///
-    /// # Errors
-    /// Names the mechanism that is not possible here, the reason and what to do.
     pub fn of(study: &Study, inside: &Placement) -> Result<Option<Self>, CampaignError> {
         let asked = *inside != Placement::WhereNeeded;
         let Topology::Routed(links) = study.topology else {
@@ -75,17 +71,11 @@ impl RoutedPlacement {
     }
 
     /// Builds all testbeds, and the guest that holds them if there is one. Call it from the main thread.
-    ///
-    /// # Errors
-    /// Those of the first testbed that cannot be built.
     pub(crate) fn build(
         &self,
         interrupted: &'static AtomicBool,
-    ) -> Result<(Vec<RoutedRig>, Option<GuestHosted>), CampaignError> {
-        let program: PathBuf = std::env::current_exe().map_err(|reason| CampaignError::System {
-            attempted: "find this program's executable",
-            reason,
-        })?;
+    ) -> Result<(Vec<Rig>, Option<GuestHosted>), CampaignError> {
+        let (program, link_config) = (own_program()?, &self.needs.link_config);
         let mut rigs = Vec::new();
         let Some(system) = &self.system else {
             for plan in self.needs.specs(None) {
@@ -94,7 +84,7 @@ impl RoutedPlacement {
                 let carried = own.path_checks().to_vec();
                 let own = Some(Box::new(own));
                 let source = RoutedSource { plan, carried, guest: None, process: None, own };
-                rigs.push(RoutedRig::new(source, streams, interrupted)?);
+                rigs.push(RoutedNetwork::rig(source, link_config, streams, interrupted)?);
             }
             return Ok((rigs, None));
         };
@@ -104,7 +94,7 @@ impl RoutedPlacement {
         let process = (!system.counts_cpu()).then(|| booted.process());
         for (plan, carried, streams) in testbeds {
             let source = RoutedSource { plan, carried, guest: Some(version.clone()), process, own: None };
-            rigs.push(RoutedRig::new(source, streams, interrupted)?);
+            rigs.push(RoutedNetwork::rig(source, link_config, streams, interrupted)?);
         }
         Ok((rigs, Some(booted)))
     }

@@ -9,17 +9,17 @@ use stacklab_model::{Family, ScopedAddr, System, Systems};
 use stacklab_study::{RealHost, Study};
 use stacklab_testbed::{AGENT, Streams};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::process::Stdio;
 
 /// A machine with an agent on it.
 pub struct RemoteHost {
-    system: System,
+    pub(crate) system: System,
     _agent: AgentProcess,
     addresses: BTreeMap<Family, ScopedAddr>,
-    adapter: Option<Adapter>,
+    /// Its Wi-Fi adapter on the network under test, if it is Wi-Fi there.
+    pub(crate) adapter: Option<Adapter>,
 }
 
 /// A machine, with the streams of its agent.
@@ -27,9 +27,6 @@ pub type Reached = (RemoteHost, Streams);
 
 /// Connects to the real machines of each pair. Call it before anything else: ssh finds the user's keys by user id,
 /// which changes when namespaces are created without root.
-///
-/// # Errors
-/// Those of the first machine that cannot be reached, or that is reached over the Wi-Fi that is to be measured.
 pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [Reached; 2])>, CampaignError> {
     let pairs = study.systems().into_iter().filter(|systems| !systems.are_built());
     let reached = pairs.map(|systems| {
@@ -66,11 +63,6 @@ impl RemoteHost {
         Ok((RemoteHost { system: system.clone(), _agent: agent, addresses, adapter }, streams))
     }
 
-    /// Its Wi-Fi adapter on the network under test, if it is Wi-Fi there.
-    pub(crate) fn adapter(&self) -> Option<&Adapter> {
-        self.adapter.as_ref()
-    }
-
     /// Its address on the network under test, as this machine names it.
     ///
     /// # Panics
@@ -80,12 +72,6 @@ impl RemoteHost {
             .get(&family)
             .cloned()
             .expect("a checked study's machines have addresses of its families")
-    }
-}
-
-impl fmt::Display for RemoteHost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.system.fmt(f)
     }
 }
 

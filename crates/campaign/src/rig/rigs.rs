@@ -2,18 +2,20 @@
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use crate::rig::both_families::BothFamilies;
-use crate::rig::direct::DirectRig;
-use crate::rig::kernels::Kernels;
+use crate::rig::both_families::{BothFamilies, Way};
+use crate::rig::direct::Direct;
+use crate::rig::host_pair::Kernels;
 use crate::rig::placement::RoutedPlacement;
-use crate::rig::remote::RemoteRig;
+use crate::rig::remote::Remote;
 use crate::rig::remote_host::Reached;
-use crate::rig::wifi::WifiRig;
+use crate::rig::wifi::Wifi;
 use crate::trial::run::run;
 use stacklab_guests::GuestHosted;
-use stacklab_model::{Cell, CpuScope, Probe, RunRecord, System, Systems, Topology, Trial, once_each};
+use stacklab_model::{Cell, CpuScope, Family, Probe, RunRecord, System, Systems, Topology, Trial, once_each};
 use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 /// The rigs of a study: one for each pair of systems and set of services, for each mechanism between routers and pair
@@ -22,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 /// Testbeds of namespaces are built anew for each block: what one is like, such as where its memory lies, changes round
 /// trips of a size by some per cent for as long as it stands, differently for each arm. Guests take too long to boot.
 pub struct Rigs {
-    rigs: Vec<Box<dyn Rig>>,
+    rigs: Vec<Rig>,
     /// The guest that holds routed testbeds, if they are not on this kernel. It ends after them.
     _guest: Option<GuestHosted>,
     kernels: Kernels,
@@ -74,14 +76,22 @@ impl Rigs {
         Ok(Rigs { rigs, _guest, kernels: Kernels::default(), anew })
     }
 
-    /// A rig for all cells.
-    pub fn of_one(rig: BothFamilies) -> Self {
-        Rigs { rigs: vec![Box::new(rig)], _guest: None, kernels: Kernels::default(), anew: None }
+    /// One rig for all cells: this host and another one, with the agents of both, this host's first. There is a way in
+    /// each family. With `reverse` the other host is the sender.
+    pub fn both_families(
+        name: String,
+        ways: BTreeMap<Family, Way>,
+        reverse: bool,
+        agents: [AgentClient; 2],
+    ) -> Result<Self, AgentError> {
+        let rigs = vec![BothFamilies::rig(name, ways, reverse, agents)?];
+        Ok(Rigs { rigs, _guest: None, kernels: Kernels::default(), anew: None })
     }
 
     /// A description of each rig in a sentence.
     pub fn describe(&self, study: &Study) -> String {
-        let said: Vec<String> = self.rigs.iter().map(|rig| rig.describe(&study.link_config)).collect();
+        let said: Vec<String> =
+            self.rigs.iter().map(|rig| rig.network.describe(&study.link_config)).collect();
         // Where the MTU is a factor, the testbed's own is not that of all runs.
         let mtu = format!("MTU {}", study.link_config.mtu);
         let is_factor =
@@ -98,13 +108,10 @@ impl Rigs {
     }
 
     /// Each host's facts.
-    ///
-    /// # Errors
-    /// When a host is gone.
     pub fn hosts(&mut self) -> Result<Vec<HostRow>, CampaignError> {
         let mut rows = Vec::new();
         for rig in &mut self.rigs {
-            rows.extend(rig.hosts(&mut self.kernels)?);
+            rows.extend(rig.network.hosts(&mut rig.ends, &mut self.kernels)?);
         }
         Ok(rows)
     }
@@ -125,15 +132,12 @@ impl Rigs {
 
     /// Whose CPU time the hosts' CPU figures cover in all of a study's runs.
     pub fn cpu_scope(&self, study: &Study) -> CpuScope {
-        let mut scopes = self.rigs.iter().map(|rig| cpu_scope(rig.as_ref(), study));
+        let mut scopes = self.rigs.iter().map(|rig| cpu_scope(rig, study));
         let first = scopes.next().unwrap_or(CpuScope::Shared);
         if scopes.all(|scope| scope == first) { first } else { CpuScope::Various }
     }
 
     /// Runs one trial, or the arms of an interleaved trial together.
-    ///
-    /// # Errors
-    /// When a host is gone, or the user interrupts.
     pub fn run(
         &mut self,
         study: &Study,
@@ -151,68 +155,57 @@ impl Rigs {
     ///
     /// # Panics
     /// For a cell of another study, and if only some of the cells share a rig.
-    fn of(&mut self, cells: &[&Cell]) -> Vec<&mut dyn Rig> {
+    fn of(&mut self, cells: &[&Cell]) -> Vec<&mut Rig> {
         let place = |cell: &&Cell| self.rigs.iter().position(|rig| rig.is_for(cell));
         let places: Option<Vec<usize>> = cells.iter().map(place).collect();
         let mut places = places.expect("a rig was built for each of the study's cells");
         if places.iter().all(|place| *place == places[0]) {
             places.truncate(1);
         }
-        let mut rigs: Vec<Option<&mut dyn Rig>> =
-            self.rigs.iter_mut().map(|rig| Some(rig.as_mut() as &mut dyn Rig)).collect();
+        let mut rigs: Vec<Option<&mut Rig>> = self.rigs.iter_mut().map(Some).collect();
         let taken = places.into_iter().map(|place| rigs[place].take());
         taken.map(|rig| rig.expect("arms share one rig or none")).collect()
     }
 }
 
-/// Rigs, and the guest that holds routed testbeds.
-type Built = (Vec<Box<dyn Rig>>, Option<GuestHosted>);
-
-/// Builds the rigs of a study.
+/// Builds the rigs of a study, and the guest that holds routed testbeds.
 fn build(
     study: &Study,
     seed: u64,
     mut reached: Vec<(Systems, [Reached; 2])>,
     routed: Option<&RoutedPlacement>,
     interrupted: &'static AtomicBool,
-) -> Result<Built, CampaignError> {
+) -> Result<(Vec<Rig>, Option<GuestHosted>), CampaignError> {
     if let Some(routed) = routed {
-        let (rigs, guest) = routed.build(interrupted)?;
-        return Ok((rigs.into_iter().map(|rig| -> Box<dyn Rig> { Box::new(rig) }).collect(), guest));
+        return routed.build(interrupted);
     }
-    let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
     let networks = study.networks();
     if !networks.is_empty() {
-        for network in networks {
-            rigs.push(Box::new(WifiRig::build(study, network, seed, interrupted)?));
-        }
-        return Ok((rigs, None));
+        let rigs = networks.into_iter().map(|network| Wifi::build(study, network, seed, interrupted));
+        return Ok((rigs.collect::<Result<_, _>>()?, None));
     }
+    let mut rigs = Vec::new();
     for (systems, services) in study.labs() {
         let machines = reached.iter().position(|(known, _)| *known == systems);
         rigs.push(match machines.map(|place| reached.swap_remove(place).1) {
-            Some(machines) => Box::new(RemoteRig::new(&systems, &services, machines, interrupted)?),
-            None => Box::new(DirectRig::build(study, &systems, &services, interrupted)?),
+            Some(machines) => Remote::rig(&systems, &services, machines, interrupted)?,
+            None => Direct::build(study, &systems, &services, interrupted)?,
         });
     }
-    rigs.iter_mut().try_for_each(|rig| try_processors(rig.as_mut(), study))?;
+    // So that no trial fails because of a study's processor pinning.
+    for rig in &mut rigs {
+        for cell in study.cells.iter().filter(|cell| cell.settings.pinning.is_some()) {
+            if rig.is_for(cell) {
+                rig.network.configure(cell, rig.affinity(cell, Probe::Stream))?;
+            }
+        }
+    }
     Ok((rigs, None))
 }
 
-/// Tests a study's processor pinning in advance, so that no trial fails because of it.
-fn try_processors(rig: &mut dyn Rig, study: &Study) -> Result<(), CampaignError> {
-    for cell in study.cells.iter().filter(|cell| cell.settings.pinning.is_some()) {
-        if rig.is_for(cell) {
-            let pinning = rig.pinning(cell, Probe::Stream);
-            rig.pin(pinning)?;
-        }
-    }
-    Ok(())
-}
-
 /// Whose CPU time the hosts' CPU figures cover in all of a study's runs on a rig.
-fn cpu_scope(rig: &dyn Rig, study: &Study) -> CpuScope {
-    let [sender, receiver] = &rig.ends().systems.0;
+fn cpu_scope(rig: &Rig, study: &Study) -> CpuScope {
+    let [sender, receiver] = &rig.ends.systems.0;
     if sender.counts_cpu() != receiver.counts_cpu() {
         return CpuScope::Various;
     }

@@ -1,43 +1,85 @@
 //! A routed testbed: two clients with two routers between them. The routers count before and after a trial.
 
 use crate::CampaignError;
-use crate::rig::host_pair::{HostPair, spans};
-use crate::rig::kernels::Kernels;
-use crate::rig::names::router_name;
-use crate::rig::routed_source::RoutedSource;
+use crate::rig::host_pair::{HostPair, Kernels, names, router_name, spans};
 use crate::rig::routed_text::{describe, kinds};
 use crate::rig::router_counts::RouterCounts;
-use crate::rig::{Rig, bucket_of};
+use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
 use crate::trial::evidence::Evidence;
-use crate::trial::settings::Steers;
-use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Links, RoutedKind, Services, System};
+use crate::trial::settings::{CpuAffinity, Steers};
+use stacklab_model::{Cell, LinkConfig, Links, RoutedKind, Services, System, Systems};
 use stacklab_store::HostRow;
-use stacklab_testbed::{Host, Node, Streams, Ticks, ends};
+use stacklab_testbed::{Host, Node, PathCheck, Routed, RoutedSpec, Streams, TestbedError, Ticks, ends};
 use stacklab_traffic::host::unix_time::now_unix_ns;
-use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_trial::{Collected, NatPath, Path};
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_trial::{NatPath, Path};
 use std::sync::atomic::AtomicBool;
 
-/// Two hosts with two routers between them.
-pub(crate) struct RoutedRig {
+/// A running testbed of four hosts, on this kernel or inside a guest.
+pub(crate) struct RoutedSource {
+    pub plan: RoutedSpec,
+    pub carried: Vec<PathCheck>,
+    /// The guest that holds the testbed, if it is not on this kernel.
+    pub guest: Option<String>,
+    /// The process of that guest, if its kernel does not count its own CPU time.
+    pub process: Option<u32>,
+    /// The testbed, if it is on this kernel; it is removed when this is dropped.
+    pub own: Option<Box<Routed>>,
+}
+
+impl RoutedSource {
+    /// Guest systems of the clients, if they are guests, and of the routers; the sender's first.
+    pub(crate) fn guests(&self) -> [[Option<String>; 2]; 2] {
+        let own = self.own.as_ref();
+        own.map_or_else(Default::default, |own| own.guests())
+    }
+
+    /// Whether the whole testbed is in a guest whose kernel does not count its own CPU time.
+    fn is_counted_outside(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// CPU time so far of that guest's process.
+    fn guest_ticks(&self) -> Option<Ticks> {
+        self.process.map(Ticks::of)
+    }
+
+    /// CPU time so far of the processes of clients that are guests; the sender's first.
+    fn client_ticks(&self) -> [Option<Ticks>; 2] {
+        self.own.as_ref().map_or([None, None], |own| own.ticks()[0])
+    }
+
+    /// CPU time so far of the routers' processes, if their kernels do not count it themselves.
+    pub(crate) fn router_ticks(&self) -> [Option<Ticks>; 2] {
+        let routers = &self.plan.kind.routers;
+        match (self.guest_ticks(), &self.own) {
+            (Some(ticks), _) => [Some(ticks), Some(ticks)],
+            (None, Some(own)) if !routers.0.iter().all(System::counts_cpu) => {
+                let all = own.ticks()[1];
+                [0, 1].map(|number| all[number].filter(|_| !routers.0[number].counts_cpu()))
+            }
+            _ => [None, None],
+        }
+    }
+}
+
+pub(crate) struct RoutedNetwork {
     source: RoutedSource,
     routers: [AgentClient; 2],
-    ends: HostPair,
     /// What the routers had counted, and the guests' CPU times, when the trial began.
     before: Option<(RouterCounts, [Option<Ticks>; 2])>,
 }
 
-impl RoutedRig {
+impl RoutedNetwork {
     /// Sends hello to the agents on these streams: the sender's, both routers' and the receiver's.
-    ///
-    /// # Errors
-    /// When an agent does not answer.
-    pub(crate) fn new(
+    pub(crate) fn rig(
         source: RoutedSource,
+        link_config: &LinkConfig,
         streams: [Streams; 4],
         interrupted: &'static AtomicBool,
-    ) -> Result<Self, CampaignError> {
-        let RoutedKind { mechanism, clients, routers, .. } = source.plan.kind.clone();
+    ) -> Result<Rig, CampaignError> {
+        let kind = source.plan.kind.clone();
+        let RoutedKind { mechanism, clients, routers, .. } = &kind;
         let client = |node: Node, system: &System, (output, input): Streams| {
             let system = if *system == System::Namespace { String::new() } else { format!("{system}, ") };
             AgentClient::new(format!("{node} ({system}{mechanism})"), output, input, interrupted)
@@ -48,33 +90,34 @@ impl RoutedRig {
         routers.iter_mut().try_for_each(AgentClient::hello)?;
         let agents =
             [client(Node::Sender, &clients.0[0], sender), client(Node::Receiver, &clients.0[1], receiver)];
-        let ends = HostPair::handshake(&clients, &Services::default(), agents)?;
-        Ok(RoutedRig { source, routers, ends, before: None })
+        let ends = HostPair::handshake(clients.clone(), names(clients, &Services::default()), agents)?;
+        let Links { near, middle, far } = source.plan.links;
+        let is = RigKind {
+            here: true,
+            cubic: *clients == Systems::NAMESPACES,
+            divides: false,
+            steers: Steers::None,
+            cpu: if source.is_counted_outside() { CpuCover::Outside } else { CpuCover::BySystem },
+            buckets: [(near, false), (middle, true), (far, false)]
+                .map(|(link, has_mechanism)| (link.of(link_config), has_mechanism))
+                .into(),
+            in_guest: source.own.is_none(),
+            cells: Cells::OfRouters(kind),
+        };
+        Ok(Rig { ends, is, network: Box::new(RoutedNetwork { source, routers, before: None }) })
     }
 
     /// CPU time so far of the processes of guests that do not count all of their CPU time themselves. This includes a
     /// guest that holds the whole testbed.
-    fn ticks(&self) -> [Option<Ticks>; 2] {
+    fn ticks(&self, ends: &HostPair) -> [Option<Ticks>; 2] {
         if self.source.is_counted_outside() {
             return [self.source.guest_ticks(); 2];
         }
-        self.ends.uncounted(|| self.source.client_ticks())
+        ends.uncounted(|| self.source.client_ticks())
     }
 }
 
-impl Rig for RoutedRig {
-    fn ends(&self) -> &HostPair {
-        &self.ends
-    }
-
-    fn ends_mut(&mut self) -> &mut HostPair {
-        &mut self.ends
-    }
-
-    fn is_for(&self, cell: &Cell) -> bool {
-        self.source.plan.kind == RoutedKind::of(cell)
-    }
-
+impl Network for RoutedNetwork {
     fn tool_hosts(&self) -> Option<[&Host; 2]> {
         self.source.own.as_ref()?.client_namespaces()
     }
@@ -83,24 +126,16 @@ impl Rig for RoutedRig {
         describe(&self.source, link_config)
     }
 
-    fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
+    fn hosts(&mut self, ends: &mut HostPair, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
         let since_unix_ns = now_unix_ns();
         let [sender, near, far, receiver] = kinds(&self.source);
-        let mut rows = self.ends.hosts(since_unix_ns, [sender, receiver], |agent| kernels.facts(agent))?;
+        let mut rows = ends.hosts(since_unix_ns, [sender, receiver], |agent| kernels.facts(agent))?;
         let routers = [(Node::Router1, near), (Node::Router2, far)];
         for (agent, (node, kind)) in self.routers.iter_mut().zip(routers) {
             let (name, facts) = (router_name(node, &self.source.plan.kind.routers), kernels.facts(agent)?);
             rows.push(HostRow { name, kind, since_unix_ns, facts });
         }
         Ok(rows)
-    }
-
-    fn cpu_scope(&self, cell: &Cell) -> CpuScope {
-        if self.source.is_counted_outside() {
-            CpuScope::Outside
-        } else {
-            self.ends.cpu_scope(cell, Steers::None)
-        }
     }
 
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
@@ -129,38 +164,28 @@ impl Rig for RoutedRig {
         }
     }
 
-    fn bucket(&self, link_config: &LinkConfig, cell: &Cell) -> Option<LinkBucket> {
-        let mut plain = cell.clone();
-        plain.settings.mechanism = None;
-        let Links { near, middle, far } = self.source.plan.links;
-        let in_guest = self.source.own.is_none();
-        let links = [(near, &plain), (middle, cell), (far, &plain)];
-        let buckets = links.map(|(link, cell)| bucket_of(cell, &link.of(link_config), in_guest));
-        buckets
-            .into_iter()
-            .flatten()
-            .min_by(|one, other| one.messages_per_second.total_cmp(&other.messages_per_second))
+    fn configure(&mut self, _: &Cell, _: CpuAffinity) -> Result<(), TestbedError> {
+        Ok(())
     }
 
-    fn begin(&mut self, _seed: u64) -> Result<(), CampaignError> {
+    fn begin(&mut self, ends: &mut HostPair, _: u64) -> Result<(), CampaignError> {
         // Both ends must know the path MTU during the trial.
         if let Some(own) = &mut self.source.own {
             own.keep_path_mtus()?;
         }
-        let counts = RouterCounts::begin(&self.source, &mut self.routers, &mut self.ends)?;
-        self.before = Some((counts, self.ticks()));
+        let counts = RouterCounts::begin(&self.source, &mut self.routers, ends)?;
+        self.before = Some((counts, self.ticks(ends)));
         Ok(())
     }
 
-    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, CampaignError> {
-        let mut evidence = Evidence::of_each(collected?);
+    fn end(&mut self, ends: &mut HostPair, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
         let (counts, ticks) = self.before.take().expect("a trial is begun before it is ended");
-        let guest_cpu = spans(ticks, self.ticks());
+        let guest_cpu = spans(ticks, self.ticks(ends));
         let reports = evidence.iter().flat_map(|arm| arm.collected.reports.iter().flatten().flatten());
         let routers = counts.end(&self.source, &mut self.routers, reports)?;
-        if let [only] = &mut evidence[..] {
+        if let [only] = evidence {
             (only.guest_cpu, only.routers) = (guest_cpu, Some(routers));
         }
-        Ok(evidence)
+        Ok(())
     }
 }

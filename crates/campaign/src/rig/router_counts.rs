@@ -2,7 +2,7 @@
 //! window.
 
 use crate::rig::host_pair::{COUNT_LIMIT, HostPair, counters};
-use crate::rig::routed_source::RoutedSource;
+use crate::rig::routed::RoutedSource;
 use crate::trial::evidence::{Busy, RouterEvidence};
 use crate::trial::guest_cpu::busy_ns;
 use stacklab_model::{Counters, HostReport, Role, System};
@@ -22,9 +22,6 @@ pub(super) struct RouterCounts {
 
 impl RouterCounts {
     /// Counts before a trial, and has the routers read their processor times from now on.
-    ///
-    /// # Errors
-    /// When an agent does not answer.
     pub(super) fn begin(
         source: &RoutedSource,
         routers: &mut [AgentClient; 2],
@@ -49,9 +46,6 @@ impl RouterCounts {
     }
 
     /// Counts after a trial whose hosts reported this.
-    ///
-    /// # Errors
-    /// When an agent does not answer.
     pub(super) fn end<'a>(
         self,
         source: &RoutedSource,
@@ -86,7 +80,6 @@ impl RouterCounts {
     }
 }
 
-/// Whether all four hosts have one kernel.
 fn has_one_clock(source: &RoutedSource) -> bool {
     let kind = &source.plan.kind;
     source.guest.is_some()

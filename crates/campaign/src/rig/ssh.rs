@@ -48,17 +48,10 @@ pub(crate) fn on(system: &System, words: &[&str]) -> Command {
 }
 
 /// The output of a command on a machine, as that machine wrote it: it is to be parsed, or to be shown by [`shown`].
-///
-/// # Errors
-/// What was attempted and what the machine says.
 pub(crate) fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, CampaignError> {
     ask_with(system, words, Stdio::null(), attempted)
 }
 
-/// The same, with an input.
-///
-/// # Errors
-/// As [`ask`].
 pub(crate) fn ask_with(
     system: &System,
     words: &[&str],

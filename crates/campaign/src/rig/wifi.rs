@@ -1,19 +1,20 @@
 //! A Wi-Fi network: station, access point, and station or wired host.
 
 use crate::CampaignError;
-use crate::rig::Rig;
-use crate::rig::host_pair::{HostPair, spans};
-use crate::rig::kernels::Kernels;
+use crate::error::own_program;
+use crate::rig::host_pair::{HostPair, Kernels, names, planned_path, spans};
+use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
 use crate::trial::evidence::{Evidence, WifiEvidence};
+use crate::trial::settings::{CpuAffinity, Steers};
 use stacklab_guests::{WifiHosted, WifiSeen};
 use stacklab_model::wifi::{Attachment, Security, WifiConfig};
-use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Systems, Topology};
+use stacklab_model::{Cell, LinkConfig, Services, Systems, Topology};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
-use stacklab_testbed::Ticks;
+use stacklab_testbed::{Host, TestbedError, Ticks};
 use stacklab_traffic::host::unix_time::now_unix_ns;
-use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_trial::{Collected, Path};
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_trial::Path;
 use stacklab_wifi::{self as network, Passphrase, WifiSpec};
 use std::sync::atomic::AtomicBool;
 
@@ -26,49 +27,49 @@ const PATIENCE: u32 = 20;
 /// The name of the access point, in the record and on the page.
 pub const ACCESS_POINT: &str = "access point";
 
-/// A Wi-Fi network in a guest.
-pub(crate) struct WifiRig {
-    /// The study's network, which cells may change.
-    study: WifiConfig,
+pub(crate) struct Wifi {
     network: WifiConfig,
     hosted: WifiHosted,
     access_point: AgentClient,
-    ends: HostPair,
     /// The seed, the state and the CPU time of the guest's process when the trial began.
     before: Option<(u64, WifiSeen, Ticks)>,
 }
 
-impl WifiRig {
+impl Wifi {
     /// Builds a network of a study. Call it from the main thread.
-    ///
-    /// # Errors
-    /// When this machine cannot build it, or an agent does not answer.
     pub(crate) fn build(
         study: &Study,
         network: WifiConfig,
         seed: u64,
         interrupted: &'static AtomicBool,
-    ) -> Result<Self, CampaignError> {
+    ) -> Result<Rig, CampaignError> {
         let Topology::Wifi(of_study) = &study.topology else {
             return Err(CampaignError::Usage("the study has no Wi-Fi network".to_owned()));
         };
-        let program = std::env::current_exe().map_err(|reason| CampaignError::System {
-            attempted: "find this program's executable",
-            reason,
-        })?;
         let guest = GUEST.parse().expect("it is the name of a system");
         let (hosted, [sender, (read, write), receiver], _) =
-            WifiHosted::boot(&guest, &spec(&network, seed)?, &program, 0)?;
+            WifiHosted::boot(&guest, &spec(&network, seed)?, &own_program()?, 0)?;
         let mut access_point = AgentClient::new(ACCESS_POINT, read, write, interrupted);
         access_point.hello()?;
-        let (systems, services) = (Systems::NAMESPACES, Services::default());
-        let mut ends = HostPair::connect(&systems, &services, [sender, receiver], interrupted)?;
+        let names = names(&Systems::NAMESPACES, &Services::default());
+        let mut ends = HostPair::connect(&Systems::NAMESPACES, names, [sender, receiver], interrupted)?;
         if network.is_virtual() {
             access_point.be_patient(PATIENCE);
             ends.agents().into_iter().for_each(|agent| agent.be_patient(PATIENCE));
         }
-        let study = of_study.clone();
-        Ok(WifiRig { study, network, hosted, access_point, ends, before: None })
+        let is = RigKind {
+            cells: Cells::OfWifi(Box::new([of_study.clone(), network.clone()])),
+            // What takes this machine's time takes none of a virtual clock's.
+            here: !network.is_virtual(),
+            cubic: true,
+            divides: false,
+            steers: Steers::None,
+            cpu: CpuCover::Outside,
+            buckets: Vec::new(),
+            in_guest: true,
+        };
+        let network = Wifi { network, hosted, access_point, before: None };
+        Ok(Rig { ends, is, network: Box::new(network) })
     }
 
     /// Notes the use of the channel in the windows of each host that received something.
@@ -83,7 +84,6 @@ impl WifiRig {
         Ok(())
     }
 
-    /// What the receiver is.
     fn receiver(&self) -> &'static str {
         match self.network.settings.receiver {
             Attachment::Station => "station",
@@ -96,7 +96,6 @@ impl WifiRig {
     }
 }
 
-/// What the guest builds.
 fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, CampaignError> {
     let passphrase = || Passphrase::try_from(PASSPHRASE.to_owned()).expect("it has 17 characters");
     let security = match network.security {
@@ -110,22 +109,9 @@ fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, CampaignError> {
     WifiSpec::new(settings, security, stations).map_err(|error| CampaignError::Usage(error.to_string()))
 }
 
-impl Rig for WifiRig {
-    fn ends(&self) -> &HostPair {
-        &self.ends
-    }
-
-    fn ends_mut(&mut self) -> &mut HostPair {
-        &mut self.ends
-    }
-
-    fn is_for(&self, cell: &Cell) -> bool {
-        self.study.of(cell) == self.network
-    }
-
-    fn is_here(&self) -> bool {
-        // What takes this machine's time takes none of a virtual clock's.
-        !self.network.is_virtual()
+impl Network for Wifi {
+    fn tool_hosts(&self) -> Option<[&Host; 2]> {
+        None
     }
 
     fn describe(&self, link_config: &LinkConfig) -> String {
@@ -144,49 +130,44 @@ impl Rig for WifiRig {
         )
     }
 
-    fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
+    fn hosts(&mut self, ends: &mut HostPair, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
         let since_unix_ns = now_unix_ns();
         let kind = |what: &str| format!("{what} in {}", self.hosted.version());
         let kinds = [kind("station"), kind(self.receiver())];
         let access_point = kind("access point");
-        let mut rows = self.ends.hosts(since_unix_ns, kinds, |agent| kernels.facts(agent))?;
+        let mut rows = ends.hosts(since_unix_ns, kinds, |agent| kernels.facts(agent))?;
         let (name, facts) = (ACCESS_POINT.to_owned(), kernels.facts(&mut self.access_point)?);
         rows.insert(1, HostRow { name, kind: access_point, since_unix_ns, facts });
         Ok(rows)
     }
 
-    fn cpu_scope(&self, _cell: &Cell) -> CpuScope {
-        CpuScope::Outside
-    }
-
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let addresses = WifiHosted::addresses(cell.family).map(Into::into);
-        let path = self.ends.path(addresses, link_config, cell);
         // The interfaces count what hosts ask for addresses too.
-        Path { shared: self.network.settings.neighbour_lifetime_ns.is_some(), ..path }
+        let shared = self.network.settings.neighbour_lifetime_ns.is_some();
+        Path { shared, ..planned_path(addresses, link_config, cell) }
     }
 
-    fn begin(&mut self, seed: u64) -> Result<(), CampaignError> {
+    fn configure(&mut self, _: &Cell, _: CpuAffinity) -> Result<(), TestbedError> {
+        Ok(())
+    }
+
+    fn begin(&mut self, _: &mut HostPair, seed: u64) -> Result<(), CampaignError> {
         self.before = Some((seed, self.hosted.look(Some(seed))?, self.ticks()));
         Ok(())
     }
 
-    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, CampaignError> {
-        let mut evidence = Evidence::of_each(collected?);
-        self.note_channel(&mut evidence)?;
+    fn end(&mut self, _: &mut HostPair, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
+        self.note_channel(evidence)?;
         let (seed, before, ticks) = self.before.take().expect("a trial is begun before it is ended");
         let ticks = [ticks, self.ticks()];
-        let seen = WifiEvidence {
-            is_virtual: self.network.is_virtual(),
-            seed,
-            before,
-            after: self.hosted.look(None)?,
-        };
-        if let ([only], false) = (&mut evidence[..], seen.is_virtual) {
+        let is_virtual = self.network.is_virtual();
+        let seen = WifiEvidence { is_virtual, seed, before, after: self.hosted.look(None)? };
+        if let ([only], false) = (&mut *evidence, is_virtual) {
             // The medium's work, and that of all three hosts.
             only.guest_cpu = spans([Some(ticks[0]); 2], [Some(ticks[1]); 2]);
         }
         evidence.iter_mut().for_each(|arm| arm.wifi = Some(seen.clone()));
-        Ok(evidence)
+        Ok(())
     }
 }

@@ -28,7 +28,6 @@ pub(super) fn checked(
     invalid(made, reasons)
 }
 
-/// An association, without what may change.
 fn describe(station: &Station) -> String {
     let Station { ssid, bssid, cipher, key_management, frequency, width, center, power_save, .. } = station;
     let power_save = power_save.map_or("unknown", |is_on| if is_on { "on" } else { "off" });

@@ -1,6 +1,7 @@
 //! Figures that depend on both clocks: computed with an offset, corrected for drift, or missing with the reason.
 
-use crate::trial::evidence::{ClockSync, ReportSource};
+use crate::trial::clock_offset::ClockSync;
+use crate::trial::evidence::ReportSource;
 use stacklab_model::{Buckets, Compared, HostReport, LARGEST_NUMBER, Metric, Value};
 use stacklab_traffic::stats::clock::{Clocks, Offset};
 use stacklab_trial::Figures;
@@ -71,11 +72,9 @@ struct Uncertainty {
     median_ns: f64,
     /// For the difference of two delays at both ends of the window.
     spread_ns: f64,
-    /// For the difference of two successive messages.
     step_ns: f64,
 }
 
-/// Removes the drift from a receiver's delays.
 fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, String> {
     let minima = std::mem::take(&mut report.received.least_delays);
     let Some(delays) = &mut report.delays else { return Err("no delay was measured".to_owned()) };

@@ -62,7 +62,7 @@ pub fn figures(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::evidence::ClockSync;
+    use crate::trial::clock_offset::ClockSync;
     use crate::trial::fixtures::{path, received, trial_and_spec};
     use stacklab_model::{Ends, HostReport, LARGEST_NUMBER, RunStatus, Service, too_large};
     use stacklab_report::{MeasurementText, measurement};

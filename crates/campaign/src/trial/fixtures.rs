@@ -27,7 +27,6 @@ pub(crate) fn trial_and_spec() -> (Trial, TrialSpec) {
     (Trial { block: 0, position: 0, cell, probe }, spec)
 }
 
-/// A path without routers.
 pub(crate) fn path() -> Path {
     let [sender, receiver] = [Ipv4Addr::new(198, 18, 0, 1); 2].map(|address| IpAddr::from(address).into());
     let (mtu, planned_mtu, offloads, rate, shared, nat) = (1500, true, false, None, false, None);

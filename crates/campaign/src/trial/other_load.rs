@@ -7,7 +7,6 @@ use stacklab_traffic::host::other_load::OtherLoad;
 const MOST_STOLEN: f64 = 0.05;
 /// What other processes may have together, as a share of one processor.
 const MOST_OF_OTHERS: f64 = 0.1;
-/// Maximum number of named processes.
 const NAMED: usize = 3;
 
 /// The warning of a trial during which other load used much of the CPUs, with its parts. `held_up` are slices of an

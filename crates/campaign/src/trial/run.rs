@@ -3,45 +3,50 @@
 use crate::CampaignError;
 use crate::generator;
 use crate::rig::Rig;
-use crate::rig::host_pair::HostPair;
-use crate::trial::clock_offset::ClockOffset;
+use crate::trial::clock_offset::ClockSync;
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use crate::trial::spec::{spec, trial_seed};
 use stacklab_model::{ArmSchedule, CpuScope, Direction, Generator, RunRecord, Trial, TrialSpec};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::TestbedError;
 use stacklab_traffic::host::other_load::LoadSample;
-use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_trial::results::interleaved::{self, Arm};
-use stacklab_trial::{Collected, Path, PathLimits, SlotArm, SlotLengths, collect_in_slots};
+use stacklab_trial::{Collected, Path, PathLimits, SlotLengths, collect, collect_arms};
 
 /// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a
 /// run for each.
-///
-/// # Errors
-/// When a host is gone, or the user interrupts.
 pub(crate) fn run(
-    rigs: &mut [&mut dyn Rig],
+    rigs: &mut [&mut Rig],
     study: &Study,
     plan: &Plan,
     trials: &[Trial],
 ) -> Result<Vec<RunRecord>, CampaignError> {
-    let seed = plan.seed();
-    let runs = match plan.schedule(trials) {
-        ArmSchedule::Alone => {
-            let runs = trials.iter().map(|trial| alone(&mut *rigs[0], study, seed, trial));
-            runs.collect::<Result<_, _>>()?
-        }
-        schedule @ ArmSchedule::TokenPassing(_) => in_turns(&mut *rigs[0], study, seed, schedule, trials)?,
-        schedule @ ArmSchedule::TimeSlots(_) => in_slots(rigs, study, seed, schedule, trials)?,
+    let schedule = plan.schedule(trials);
+    let mut arms = Vec::new();
+    for (place, trial) in trials.iter().enumerate() {
+        arms.push(Prepared::new(of_arm(rigs, place), study, plan.seed(), schedule, trial)?);
+    }
+    let evidence = match schedule {
+        ArmSchedule::Alone => vec![alone(rigs[0], plan.seed(), &arms[0])?],
+        _ => interleaved(rigs, study, plan.seed(), schedule, &mut arms)?,
     };
+    let mut runs = Vec::new();
+    for (place, (arm, evidence)) in arms.into_iter().zip(evidence).enumerate() {
+        runs.push(arm.run(of_arm(rigs, place), evidence)?);
+    }
     if !runs.iter().all(RunRecord::is_valid) {
         // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
         // and can be repeated.
-        rigs.iter_mut().try_for_each(|rig| rig.ends_mut().ensure_alive())?;
+        rigs.iter_mut().try_for_each(|rig| rig.ends.ensure_alive())?;
     }
     Ok(runs)
+}
+
+/// The rig of an arm: that of all of them, or its own.
+fn of_arm<'r>(rigs: &'r mut [&mut Rig], place: usize) -> &'r mut Rig {
+    let last = rigs.len() - 1;
+    rigs[place.min(last)]
 }
 
 /// A trial and what it needs before it begins.
@@ -49,157 +54,111 @@ struct Prepared<'a> {
     trial: &'a Trial,
     path: Path,
     spec: TrialSpec,
-    offset: ClockOffset,
+    offset: ClockSync,
 }
 
 impl<'a> Prepared<'a> {
-    /// Configures the path, and compares the clocks.
     fn new(
-        rig: &mut dyn Rig,
+        rig: &mut Rig,
         study: &Study,
         seed: u64,
         schedule: ArmSchedule,
         trial: &'a Trial,
     ) -> Result<Self, CampaignError> {
         let cell = &trial.cell;
-        let path = rig.path(&study.link_config, cell);
-        let pinning = rig.pinning(cell, trial.probe);
-        let mut spec = spec(study, seed, trial, &rig.ends().systems, rig.cpu_scope(cell), pinning);
-        configured(rig, |rig| rig.prepare(cell).and_then(|()| rig.pin(pinning)))?;
-        let offset = rig.ends_mut().clock_offset(&path, &spec)?;
+        let path = rig.network.path(&study.link_config, cell);
+        let affinity = rig.affinity(cell, trial.probe);
+        let mut spec = spec(study, seed, trial, rig, affinity);
+        if let Err(error) = rig.network.configure(cell, affinity) {
+            // If a host has died, that is the error: its namespace is gone with it.
+            rig.ends.ensure_alive()?;
+            return Err(error.into());
+        }
+        let offset = rig.ends.clock_offset(&path, &spec)?;
         spec.clock_offset_ns = offset.offset_ns();
         if !schedule.is_alone() {
-            (spec.schedule, spec.bucket) = (schedule, rig.bucket(&study.link_config, cell));
+            (spec.schedule, spec.bucket) = (schedule, rig.bucket(cell));
         }
         Ok(Prepared { trial, path, spec, offset })
     }
 
-    /// The run of the trial.
-    fn run(self, rig: &mut dyn Rig, evidence: Evidence) -> Result<RunRecord, CampaignError> {
+    fn run(self, rig: &mut Rig, evidence: Evidence) -> Result<RunRecord, CampaignError> {
         let Prepared { trial, path, spec, offset } = self;
-        let clocks = rig.ends_mut().clock_sync(offset, &path, &spec)?;
+        let clocks = rig.ends.clock_sync(offset, &path, &spec)?;
         let direction = Direction::of(&trial.cell);
         Ok(figures(trial, spec, &path, direction, Evidence { clocks, ..evidence }))
     }
 }
 
-/// Configures a rig. Where that fails because a host has died, the dead host is the error: its namespace is gone with
-/// it.
-fn configured(
-    rig: &mut dyn Rig,
-    configure: impl FnOnce(&mut dyn Rig) -> Result<(), TestbedError>,
-) -> Result<(), CampaignError> {
-    if let Err(error) = configure(rig) {
-        rig.ends_mut().ensure_alive()?;
-        return Err(error.into());
+fn alone(rig: &mut Rig, seed: u64, arm: &Prepared<'_>) -> Result<Evidence, CampaignError> {
+    let (cell, seed) = (&arm.trial.cell, trial_seed(seed, arm.trial));
+    if Generator::of(cell).is_other() {
+        return generator::run(rig, cell, &arm.path, &arm.spec, seed);
     }
-    Ok(())
-}
-
-/// One trial by itself.
-fn alone(rig: &mut dyn Rig, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, CampaignError> {
-    let prepared = Prepared::new(rig, study, seed, ArmSchedule::Alone, trial)?;
-    if Generator::of(&trial.cell).is_other() {
-        let seed = trial_seed(seed, trial);
-        let evidence = generator::run(rig, &trial.cell, &prepared.path, &prepared.spec, seed)?;
-        return prepared.run(rig, evidence);
-    }
-    let evidence = observed(rig, trial_seed(seed, trial), |ends| {
-        let collected = ends.collect(&prepared.path, &prepared.spec, Direction::of(&trial.cell));
-        collected.map(|collected| vec![collected])
+    let mut evidence = observed(&mut [rig], seed, |pairs| {
+        let [sender, receiver] = &mut pairs[0];
+        Ok(vec![collect(sender, receiver, &arm.path, &arm.spec, Direction::of(cell))?])
     })?;
-    let evidence = evidence.into_iter().next().expect("each trial has its evidence");
-    prepared.run(rig, evidence)
+    Ok(evidence.remove(0))
 }
 
-/// The arms of an interleaved trial on one rig.
-fn in_turns(
-    rig: &mut dyn Rig,
+/// The evidence of the arms of an interleaved trial.
+fn interleaved(
+    rigs: &mut [&mut Rig],
     study: &Study,
     seed: u64,
     schedule: ArmSchedule,
-    trials: &[Trial],
-) -> Result<Vec<RunRecord>, CampaignError> {
-    let arms = trials.iter().map(|trial| Prepared::new(rig, study, seed, schedule, trial));
-    let arms = arms.collect::<Result<Vec<_>, CampaignError>>()?;
-    let Some(first) = arms.first() else { return Ok(Vec::new()) };
-    let order = seed ^ u64::from(first.spec.token);
-    let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
-    let direction = Direction::of(&first.trial.cell);
-    let mut evidence =
-        observed(rig, trial_seed(seed, first.trial), |ends| ends.collect_in_turns(&asked, direction, order))?;
-    if rig.cpu_scope(&first.trial.cell) == CpuScope::Outside {
-        evidence.iter_mut().for_each(without_cpu);
-    }
-    let joint = interleaved::joint_figures(&reported(&arms, &evidence));
-    for (arm, joint) in evidence.iter_mut().zip(joint) {
-        arm.joint = joint;
-    }
-    arms.into_iter().zip(evidence).map(|(arm, evidence)| arm.run(rig, evidence)).collect()
-}
-
-/// Leaves out what a guest that does not count all of its CPU time says of it. Its processes worked for all arms.
-fn without_cpu(evidence: &mut Evidence) {
-    for report in evidence.collected.reports.iter_mut().flatten().flatten() {
-        report.cpu = None;
-        report.slices.iter_mut().for_each(|slice| slice.cpu_ns = None);
-    }
-}
-
-/// The arms of an interleaved trial, each on a separate rig.
-fn in_slots(
-    rigs: &mut [&mut dyn Rig],
-    study: &Study,
-    seed: u64,
-    schedule: ArmSchedule,
-    trials: &[Trial],
-) -> Result<Vec<RunRecord>, CampaignError> {
-    let arms =
-        rigs.iter_mut().zip(trials).map(|(rig, trial)| Prepared::new(*rig, study, seed, schedule, trial));
-    let mut arms = arms.collect::<Result<Vec<_>, CampaignError>>()?;
-    let order = seed ^ u64::from(arms[0].spec.token);
-    let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
-    let rate = study.topology.slowest(&study.link_config);
-    let wake_up_ns = rigs.iter().map(|rig| rig.ends().wake_up_ns()).max().unwrap_or(0);
-    let limits = PathLimits { rate, round_trip_ns: study.topology.round_trip_ns(), wake_up_ns };
-    let lengths = SlotLengths::of(&asked, limits, schedule.slice_ns());
-    let schedule = ArmSchedule::TimeSlots(Some(lengths.slice_ns));
-    arms.iter_mut().for_each(|arm| arm.spec.schedule = schedule);
-    let direction = Direction::of(&trials[0].cell);
-    rigs.iter_mut().try_for_each(|rig| rig.begin(trial_seed(seed, &trials[0])))?;
-    let before = rigs.iter().any(|rig| rig.is_here()).then(LoadSample::now);
-    let asked = rigs.iter_mut().zip(&arms).map(|(rig, arm)| SlotArm {
-        agents: rig.ends_mut().agents(),
-        path: &arm.path,
-        spec: &arm.spec,
-    });
-    let collected = collect_in_slots(asked.collect(), direction, order, lengths);
-    let other_load = before.map(|before| before.until(&LoadSample::now()));
-    let mut evidence = Vec::new();
-    for (rig, collected) in rigs.iter_mut().zip(collected?) {
-        evidence.extend(rig.end(Ok(vec![collected]))?);
-    }
-    let joint = interleaved::joint_figures(&reported(&arms, &evidence));
-    for (arm, joint) in evidence.iter_mut().zip(joint) {
-        // The processes of a guest that holds all testbeds worked for all arms.
-        arm.guest_cpu = [None, None];
-        (arm.joint, arm.other_load) = (joint, other_load.clone());
-    }
-    let runs = arms.into_iter().zip(evidence).zip(rigs.iter_mut());
-    runs.map(|((arm, evidence), rig)| arm.run(*rig, evidence)).collect()
-}
-
-/// The evidence of the trials that `collect` runs.
-fn observed(
-    rig: &mut dyn Rig,
-    seed: u64,
-    collect: impl FnOnce(&mut HostPair) -> Result<Vec<Collected>, AgentError>,
+    arms: &mut [Prepared<'_>],
 ) -> Result<Vec<Evidence>, CampaignError> {
-    rig.begin(seed)?;
-    let before = rig.is_here().then(LoadSample::now);
-    let collected = collect(rig.ends_mut());
+    let (first, order) = (arms[0].trial, seed ^ u64::from(arms[0].spec.token));
+    let (direction, seed) = (Direction::of(&first.cell), trial_seed(seed, first));
+    let mut slots = None;
+    if let ArmSchedule::TimeSlots(slice_ns) = schedule {
+        let rate = study.topology.slowest(&study.link_config);
+        let wake_up_ns = rigs.iter().map(|rig| rig.ends.wake_up_ns()).max().unwrap_or(0);
+        let limits = PathLimits { rate, round_trip_ns: study.topology.round_trip_ns(), wake_up_ns };
+        let lengths = SlotLengths::of(&asked(arms), limits, slice_ns);
+        arms.iter_mut().for_each(|arm| arm.spec.schedule = ArmSchedule::TimeSlots(Some(lengths.slice_ns)));
+        slots = Some(lengths);
+    }
+    let mut evidence =
+        observed(rigs, seed, |pairs| collect_arms(pairs, &asked(arms), direction, order, slots))?;
+    let is_shared = matches!(schedule, ArmSchedule::TokenPassing(_));
+    let without_cpu = is_shared && rigs[0].cpu_scope(&first.cell) == CpuScope::Outside;
+    for arm in &mut evidence {
+        // The processes of guests worked for all arms.
+        arm.guest_cpu = [None, None];
+        for report in arm.collected.reports.iter_mut().flatten().flatten().filter(|_| without_cpu) {
+            report.cpu = None;
+            report.slices.iter_mut().for_each(|slice| slice.cpu_ns = None);
+        }
+    }
+    let joint = interleaved::joint_figures(&reported(arms, &evidence));
+    evidence.iter_mut().zip(joint).for_each(|(arm, joint)| arm.joint = joint);
+    Ok(evidence)
+}
+
+/// Path and specification of each arm.
+fn asked<'a>(arms: &'a [Prepared<'_>]) -> Vec<(&'a Path, &'a TrialSpec)> {
+    arms.iter().map(|arm| (&arm.path, &arm.spec)).collect()
+}
+
+/// The evidence of the trials that `collect` runs: all on one rig, or one on each.
+fn observed(
+    rigs: &mut [&mut Rig],
+    seed: u64,
+    collect: impl FnOnce(&mut [[&mut AgentClient; 2]]) -> Result<Vec<Collected>, AgentError>,
+) -> Result<Vec<Evidence>, CampaignError> {
+    rigs.iter_mut().try_for_each(|rig| rig.network.begin(&mut rig.ends, seed))?;
+    let before = rigs.iter().any(|rig| rig.is.here).then(LoadSample::now);
+    let mut pairs: Vec<_> = rigs.iter_mut().map(|rig| rig.ends.agents()).collect();
+    let collected = collect(&mut pairs)?;
     let other_load = before.map(|before| before.until(&LoadSample::now()));
-    let mut evidence = rig.end(collected)?;
+    let mut evidence: Vec<Evidence> = collected.into_iter().map(Evidence::of).collect();
+    let of_rig = evidence.len() / rigs.len();
+    for (rig, arms) in rigs.iter_mut().zip(evidence.chunks_mut(of_rig)) {
+        rig.network.end(&mut rig.ends, arms)?;
+    }
     evidence.iter_mut().for_each(|arm| arm.other_load.clone_from(&other_load));
     Ok(evidence)
 }

@@ -10,9 +10,7 @@ use stacklab_model::{
 pub(crate) enum Steers {
     /// None: it cannot.
     None,
-    /// That of a TCP stream's sender.
     Senders,
-    /// That of both hosts.
     Both,
 }
 

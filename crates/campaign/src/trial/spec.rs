@@ -1,9 +1,10 @@
 //! The specification of a cell's trial, as sent to both agents.
 
+use crate::rig::Rig;
 use crate::trial::settings::{self, CpuAffinity};
 use stacklab_model::{
-    Cell, CpuScope, Generator, Io, IoChoice, LinkConfig, Probe, ProbeSpec, SplitMix64, System, Systems,
-    Topology, Transport, Trial, TrialSpec,
+    Cell, Generator, Io, IoChoice, LinkConfig, Probe, ProbeSpec, SplitMix64, System, Systems, Topology,
+    Transport, Trial, TrialSpec,
 };
 use stacklab_study::Study;
 
@@ -15,18 +16,11 @@ const POLL_NS: u64 = 1_000_000;
 /// has places, and loses the rest there.
 const WIFI_SEND_BUFFER: u32 = 32_768;
 
-/// The specification of a study's trial between hosts of these systems, with a clock offset of zero.
-pub(super) fn spec(
-    study: &Study,
-    seed: u64,
-    trial: &Trial,
-    systems: &Systems,
-    cpu_scope: CpuScope,
-    affinity: CpuAffinity,
-) -> TrialSpec {
+/// The specification of a study's trial on a rig, with a clock offset of zero.
+pub(super) fn spec(study: &Study, seed: u64, trial: &Trial, rig: &Rig, affinity: CpuAffinity) -> TrialSpec {
     let cell = &trial.cell;
     let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
-    let io = io(systems, &study.link_config, cell, &probe);
+    let io = io(&rig.ends.systems, &study.link_config, cell, &probe);
     probe.pacing = settings::pacing(&study.link_config, cell, &probe);
     if Generator::of(cell).is_other() {
         // What it counts, and what the interfaces count, is the whole test.
@@ -34,24 +28,18 @@ pub(super) fn spec(
     }
     let mut spec = TrialSpec::new(token(seed, trial), cell, probe);
     spec.io = io;
-    spec.cpu_scope = cpu_scope;
-    spec.tuning.congestion_control =
-        congestion_control(study, cell, systems).or(spec.tuning.congestion_control);
+    spec.cpu_scope = rig.cpu_scope(cell);
+    // A machine may have another congestion control than the one that Linux comes with, and some pace by what they
+    // learn in the first moments of a connection.
+    let is_open = !study.schedule.is_alone() && cell.transport == Transport::Tcp && rig.is.cubic;
+    if is_open && spec.tuning.congestion_control.is_none() {
+        spec.tuning.congestion_control = Some("cubic".to_owned());
+    }
     if matches!(study.topology, Topology::Wifi(_)) && cell.transport == Transport::Udp {
         spec.tuning.send_buffer = spec.tuning.send_buffer.or(Some(WIFI_SEND_BUFFER));
     }
     spec.poll_ns = if trial.probe == Probe::Echo && affinity.divided { POLL_NS } else { 0 };
     spec
-}
-
-/// The congestion control of interleaved TCP trials between namespaces, where the study leaves it open: the one that
-/// Linux comes with. A machine may have another as its own, and some pace by what they learn in the first moments of a
-/// connection.
-fn congestion_control(study: &Study, cell: &Cell, systems: &Systems) -> Option<String> {
-    let namespaces = systems.0.iter().all(|system| *system == System::Namespace);
-    let open = cell.settings.tuning.congestion_control.is_none();
-    let ours = !study.schedule.is_alone() && cell.transport == Transport::Tcp && namespaces && open;
-    ours.then(|| "cubic".to_owned())
 }
 
 /// Default I/O mode: a guest may report GSO but not support it.

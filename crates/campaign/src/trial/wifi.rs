@@ -91,7 +91,6 @@ fn takes_time(metric: Metric, transport: Transport) -> bool {
         || (transport == Transport::Tcp && of_tcp)
 }
 
-/// A network, without what may change.
 fn describe(state: &WifiState) -> String {
     let stations = state.stations.iter().flatten().chain(&state.others).collect::<Vec<_>>();
     format!("{stations:?} with frames {:?}", state.checks)

@@ -68,7 +68,6 @@ fn words<'a>(said: &'a str, whose: &str) -> Result<Vec<&'a str>, String> {
     Ok(line.ok_or_else(|| format!("the {whose}'s end prints no figures"))?.split_whitespace().collect())
 }
 
-/// The word before one.
 fn before<'a>(words: &[&'a str], unit: &str) -> Result<&'a str, String> {
     let place = words.iter().position(|word| *word == unit).filter(|place| *place > 0);
     place.map(|place| words[place - 1]).ok_or_else(|| format!("it prints no {unit}"))

@@ -68,7 +68,6 @@ impl CommandLine {
         CommandLine { program, arguments: Vec::new() }
     }
 
-    /// With further arguments, separated by spaces.
     pub(super) fn with(mut self, arguments: impl AsRef<str>) -> Self {
         self.arguments.extend(arguments.as_ref().split_whitespace().map(str::to_owned));
         self
@@ -144,9 +143,6 @@ pub struct Tool {
 
 impl Tool {
     /// The figures of programs that have ended well: finite, and none negative.
-    ///
-    /// # Errors
-    /// Why there are none, in a short text without control characters.
     pub fn figures(&self, traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
         let checked = (self.read)(traffic, output).and_then(|figures| match figures.loss {
             Some(loss) if loss > 1.0 => Err(format!("it says that it lost {loss} of its messages")),

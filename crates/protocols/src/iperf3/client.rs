@@ -1,8 +1,7 @@
 //! A client of iperf3's server, of any version from 3.9 on.
 
 use crate::iperf3::control::Control;
-use crate::iperf3::cookie::COOKIE_BYTES;
-use crate::iperf3::streams::{format, result_of, stream_spec};
+use crate::iperf3::streams::{format, results_of, stream_spec, ways};
 use crate::iperf3::{Cookie, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, datagram};
 use stacklab_model::{Family, HostReport, Io, Length, ScopedAddr, Transport};
 use stacklab_traffic::EngineError;
@@ -43,6 +42,23 @@ pub struct Test<'a> {
     pub interrupted: &'a AtomicBool,
     /// Whether an interrupt ends the measured part early instead of giving the test up.
     pub keeps_figures: bool,
+}
+
+impl Test<'_> {
+    /// The error of a step with the server.
+    fn failed(&self, attempted: &'static str) -> impl FnOnce(io::Error) -> ClientError {
+        let at = self.to.to_string();
+        move |reason| ClientError::Io { attempted, at, reason }
+    }
+}
+
+/// A cookie of random bytes, as iperf3 writes them in base 32.
+fn cookie_of(random: [u8; 36]) -> Cookie {
+    let mut cookie = [0; 37];
+    for (letter, random) in cookie.iter_mut().zip(random) {
+        *letter = b"abcdefghijklmnopqrstuvwxyz234567"[usize::from(random) % 32];
+    }
+    cookie
 }
 
 /// What came of a test.
@@ -92,9 +108,6 @@ pub enum ClientError {
 }
 
 /// Runs a test.
-///
-/// # Errors
-/// When the server is busy, refuses, or goes away.
 pub fn run(test: &Test<'_>) -> Result<ClientRun, ClientError> {
     let (started_unix_ns, start) = (now_unix_ns(), Instant::now());
     let mut session = ClientSession::open(test)?;
@@ -104,7 +117,6 @@ pub fn run(test: &Test<'_>) -> Result<ClientRun, ClientError> {
     Ok(outcome)
 }
 
-/// A test under way.
 struct ClientSession<'a> {
     test: &'a Test<'a>,
     control: Control,
@@ -112,48 +124,26 @@ struct ClientSession<'a> {
     own_host: [OwnHost; 2],
 }
 
-/// Names the step that failed.
-trait Step<T> {
-    fn step(self, test: &Test<'_>, attempted: &'static str) -> Result<T, ClientError>;
-}
-
-impl<T> Step<T> for io::Result<T> {
-    fn step(self, test: &Test<'_>, attempted: &'static str) -> Result<T, ClientError> {
-        self.map_err(|reason| ClientError::Io { attempted, at: test.to.to_string(), reason })
-    }
-}
-
 impl<'a> ClientSession<'a> {
-    /// Connects, and agrees on the parameters.
     fn open(test: &'a Test<'a>) -> Result<Self, ClientError> {
         let own_host = [OwnHost::begin(&test.from)?, OwnHost::begin(&test.from)?];
-        let control = Control::connect(&test.from, test.to).step(test, "connect")?;
-        let mut random = [0; COOKIE_BYTES - 1];
-        getrandom::fill(&mut random).map_err(io::Error::other).step(test, "draw a cookie")?;
-        let mut session = ClientSession { test, control, cookie: Cookie::of(random), own_host };
-        let cookie = session.cookie;
-        session.control.send(cookie.bytes()).step(test, "begin a test")?;
+        let control = Control::connect(&test.from, test.to).map_err(test.failed("connect"))?;
+        let mut random = [0; 36];
+        getrandom::fill(&mut random).map_err(io::Error::other).map_err(test.failed("draw a cookie"))?;
+        let mut session = ClientSession { test, control, cookie: cookie_of(random), own_host };
+        session.control.send(&session.cookie).map_err(test.failed("begin a test"))?;
         session.expect(State::ParamExchange, "begin a test")?;
-        session.control.send_text(&test.parameters.to_json()).step(test, "send the parameters")?;
+        session.control.send_text(&test.parameters.to_json()).map_err(test.failed("send the parameters"))?;
         session.expect(State::CreateStreams, "agree on the parameters")?;
         Ok(session)
     }
 
     /// Opens the streams: those to the server first.
     fn streams(&mut self) -> Result<Vec<(Arc<Stream>, Way)>, ClientError> {
-        let Parameters { parallel, reverse, bidirectional, .. } = self.test.parameters;
-        let mut ways = Vec::new();
-        if bidirectional || !reverse {
-            ways.push(Way::Send);
-        }
-        if bidirectional || reverse {
-            ways.push(Way::Receive);
-        }
+        let Parameters { parallel, .. } = self.test.parameters;
         let mut streams = Vec::new();
-        for way in ways {
-            for place in 0..u64::from(parallel) {
-                streams.push((Arc::new(self.stream(way, place)?), way));
-            }
+        for (way, place) in ways(&self.test.parameters).into_iter().zip((0..parallel).cycle()) {
+            streams.push((Arc::new(self.stream(way, place.into())?), way));
         }
         self.expect(State::TestStart, "open the streams")?;
         self.expect(State::TestRunning, "begin the traffic")?;
@@ -178,14 +168,13 @@ impl<'a> ClientSession<'a> {
         let stream = Stream::connect(&spec, format(parameters), from, *to)?;
         match parameters.transport {
             Transport::Tcp => {
-                (&mut stream.socket()).write_all(self.cookie.bytes()).step(self.test, "open a stream")?;
+                (&mut stream.socket()).write_all(&self.cookie).map_err(self.test.failed("open a stream"))?;
             }
-            Transport::Udp => greet(&stream).step(self.test, "open a stream")?,
+            Transport::Udp => greet(&stream).map_err(self.test.failed("open a stream"))?,
         }
         Ok(stream)
     }
 
-    /// Sends and receives, and exchanges results.
     fn traffic(mut self, streams: Vec<(Arc<Stream>, Way)>) -> Result<ClientRun, ClientError> {
         let test = self.test;
         let omit = Duration::from_secs(test.parameters.omit_s.into());
@@ -194,7 +183,7 @@ impl<'a> ClientSession<'a> {
             streams.into_iter().partition(|(_, way)| *way == Way::Send);
         let both = Traffic::start(outgoing, omit.as_nanos() as u64)
             .and_then(|outgoing| Ok([outgoing, Traffic::start(incoming, omit.as_nanos() as u64)?]));
-        let both = both.step(test, "begin the traffic")?;
+        let both = both.map_err(test.failed("begin the traffic"))?;
         let begin_ns = both[0].omit_until_ns();
         self.watch(&both, begin_ns)?;
         let [outgoing, incoming] = both;
@@ -203,7 +192,7 @@ impl<'a> ClientSession<'a> {
         for ((stream, _), counted) in sending.iter().zip(&counted) {
             // Of a stream that has failed nothing leaves any more.
             if matches!(counted, Counted::Sent(SentCounts { failed: None, .. })) {
-                stream.drain().step(test, "empty a stream")?;
+                stream.drain().map_err(test.failed("empty a stream"))?;
             }
         }
         let mut window_ns = now_ns().saturating_sub(begin_ns);
@@ -219,20 +208,12 @@ impl<'a> ClientSession<'a> {
         if !sending.is_empty() {
             thread::sleep(READ_PAUSE);
         }
-        self.control.tell(State::TestEnd).step(test, "end the test")?;
+        self.control.tell(State::TestEnd).map_err(test.failed("end the test"))?;
         // What the server sent until now is taken.
         self.expect(State::ExchangeResults, "end the test")?;
         counted.extend(incoming.finish());
         let all: Vec<(Arc<Stream>, Way)> = sending.into_iter().chain(receiving).collect();
-        let results = Results {
-            streams: all
-                .iter()
-                .zip(&counted)
-                .enumerate()
-                .map(|(place, ((stream, _), counted))| result_of(place, stream, counted, block, begin_ns))
-                .collect(),
-            ..Results::default()
-        };
+        let results = Results { streams: results_of(&all, &counted, block, begin_ns), ..Results::default() };
         let mut own = Vec::new();
         let [as_sender, as_receiver] = self.own_host;
         for (host, way) in [(as_sender, Way::Send), (as_receiver, Way::Receive)] {
@@ -281,7 +262,7 @@ impl<'a> ClientSession<'a> {
                 let _ = self.control.tell(State::ClientTerminate);
                 return Err(ClientError::Interrupted);
             }
-            match self.control.look().step(test, "continue")? {
+            match self.control.look().map_err(test.failed("continue"))? {
                 None => {}
                 Some(State::ServerTerminate) => {
                     return Err(ClientError::Refused(test.to.to_string(), "it ended the test".to_owned()));
@@ -292,7 +273,7 @@ impl<'a> ClientSession<'a> {
     }
 
     fn expect(&mut self, expected: State, attempted: &'static str) -> Result<(), ClientError> {
-        match self.control.state(Instant::now() + STEP_LIMIT).step(self.test, attempted)? {
+        match self.control.state(Instant::now() + STEP_LIMIT).map_err(self.test.failed(attempted))? {
             state if state == expected => Ok(()),
             state => Err(self.unexpected(state)),
         }
@@ -314,7 +295,6 @@ impl<'a> ClientSession<'a> {
     }
 }
 
-/// Opens a UDP stream at the server.
 fn greet(stream: &Stream) -> io::Result<()> {
     let socket = stream.socket();
     socket.send(&datagram::greeting())?;
@@ -338,12 +318,25 @@ fn greet(stream: &Stream) -> io::Result<()> {
 fn exchange(test: &Test<'_>, control: &mut Control, own: &Results) -> Result<Results, ClientError> {
     const ATTEMPTED: &str = "exchange results";
     let by = Instant::now() + STEP_LIMIT;
-    control.send_text(&own.to_json()).step(test, ATTEMPTED)?;
-    let text = control.text(MOST_RESULT_BYTES, by).step(test, ATTEMPTED)?;
-    let results = Results::parse(&text).map_err(io::Error::other).step(test, ATTEMPTED)?;
+    control.send_text(&own.to_json()).map_err(test.failed(ATTEMPTED))?;
+    let text = control.text(MOST_RESULT_BYTES, by).map_err(test.failed(ATTEMPTED))?;
+    let results = Results::parse(&text).map_err(io::Error::other).map_err(test.failed(ATTEMPTED))?;
     // What follows changes no figure.
     if control.state(by).is_ok() {
         let _ = control.tell(State::IperfDone);
     }
     Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_is_of_base_32_letters_and_ends_with_a_zero() {
+        let cookie = cookie_of(std::array::from_fn(|place| (place * 7) as u8));
+        let is_letter = |byte: &u8| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(byte);
+        assert!(cookie[..36].iter().all(is_letter));
+        assert_eq!(cookie[36], 0);
+    }
 }

@@ -11,21 +11,14 @@ use std::time::{Duration, Instant};
 
 /// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long a read waits at once.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a write may block.
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
-/// A control connection.
 pub(super) struct Control {
     stream: TcpStream,
 }
 
 impl Control {
-    /// Opens a connection from an own address.
-    ///
-    /// # Errors
-    /// The system's.
     pub(super) fn connect(from: &ScopedAddr, to: SocketAddr) -> io::Result<Self> {
         let (from, to) = zone::ends(from, to)?;
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
@@ -35,9 +28,6 @@ impl Control {
     }
 
     /// Takes a connection that was opened. One whose peer is gone is noticed.
-    ///
-    /// # Errors
-    /// The system's.
     pub(super) fn over(stream: TcpStream) -> io::Result<Self> {
         let socket = Socket::from(stream);
         notice_a_dead_peer(&socket)?;
@@ -47,42 +37,24 @@ impl Control {
         Ok(Control { stream: socket.into() })
     }
 
-    /// The own address and the peer's.
-    ///
-    /// # Errors
-    /// When the connection is gone.
     pub(super) fn ends(&self) -> io::Result<[SocketAddr; 2]> {
         Ok([self.stream.local_addr()?, self.stream.peer_addr()?])
     }
 
     /// Sends bytes.
-    ///
-    /// # Errors
-    /// The system's.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// Sends a state.
-    ///
-    /// # Errors
-    /// The system's.
     pub(super) fn tell(&mut self, state: State) -> io::Result<()> {
         self.send(&[state.byte()])
     }
 
-    /// Sends a JSON text.
-    ///
-    /// # Errors
-    /// The system's.
     pub(super) fn send_text(&mut self, text: &str) -> io::Result<()> {
         self.send(&framed(text))
     }
 
     /// Receives exactly as many bytes as there is room, until a deadline.
-    ///
-    /// # Errors
-    /// When the peer has closed, or the deadline has passed.
     pub(super) fn fill(&mut self, room: &mut [u8], deadline: Instant) -> io::Result<()> {
         let mut at = 0;
         while at < room.len() {
@@ -97,10 +69,6 @@ impl Control {
         Ok(())
     }
 
-    /// The next state, if one comes soon.
-    ///
-    /// # Errors
-    /// When the peer has closed, or sends an unknown state.
     pub(super) fn look(&mut self) -> io::Result<Option<State>> {
         let mut byte = [0];
         match self.stream.read(&mut byte) {
@@ -125,10 +93,6 @@ impl Control {
         }
     }
 
-    /// The next state, until a deadline.
-    ///
-    /// # Errors
-    /// When the peer has closed, sends an unknown state, or sends nothing.
     pub(super) fn state(&mut self, deadline: Instant) -> io::Result<State> {
         let mut byte = [0];
         self.fill(&mut byte, deadline)?;
@@ -136,9 +100,6 @@ impl Control {
     }
 
     /// A JSON text of at most this many bytes, until a deadline.
-    ///
-    /// # Errors
-    /// When it is longer, is not text, or does not arrive.
     pub(super) fn text(&mut self, most: usize, deadline: Instant) -> io::Result<String> {
         let mut prefix = [0; 4];
         self.fill(&mut prefix, deadline)?;

@@ -50,11 +50,9 @@ fn unknown(what: &str) -> Value {
     Value::Missing(format!("iperf3 does not report {what}"))
 }
 
-/// The streams of one direction.
 struct Transfer<'a> {
     spec: &'a TrialSpec,
     outcome: &'a ClientRun,
-    /// This host's report.
     own: &'a HostReport,
     way: Way,
 }
@@ -82,7 +80,6 @@ impl Transfer<'_> {
         })
     }
 
-    /// What the counts of both ends contradict.
     fn contradictions(&self) -> Vec<String> {
         let streams = self.pairs().map(|(theirs, counted)| {
             (counted, theirs.map(|StreamResult { bytes, packets, .. }| [*bytes, *packets]))
@@ -148,47 +145,35 @@ impl Transfer<'_> {
 
     fn values(&self, path: &Path) -> BTreeMap<Metric, Value> {
         let [sender, receiver] = self.reports();
+        let (sent, received) = (&sender.sent, &receiver.received);
         let mut made = values(self.spec, path, &sender, &receiver);
-        let mut set = |metric: Metric, value: Value| {
-            if metric.applies_to(self.spec.transport) {
-                made.insert(metric, value);
-            }
+        let mut set = |metrics: &[Metric], value: Value| {
+            let metrics = metrics.iter().filter(|metric| metric.applies_to(self.spec.transport));
+            made.extend(metrics.map(|metric| (*metric, value.clone())));
         };
-        let per_second =
-            |amount: f64, ns: u64| Value::finite(amount / (ns as f64 / 1e9), "all arrived at one time");
-        let window_ns = receiver.received.last_ns.saturating_sub(receiver.received.first_ns);
-        set(Metric::Throughput, per_second(receiver.received.bytes as f64 * 8.0 / 1e6, window_ns));
-        set(
-            Metric::MessageRate,
-            match self.spec.transport {
-                Transport::Udp => per_second(receiver.received.measured as f64, window_ns),
-                Transport::Tcp => unknown("message boundaries: TCP has none"),
-            },
-        );
+        let seconds = received.last_ns.saturating_sub(received.first_ns) as f64 / 1e9;
+        let rate = |amount: f64| Value::finite(amount / seconds, "all arrived at one time");
+        set(&[Metric::Throughput], rate(received.bytes as f64 * 8.0 / 1e6));
+        let messages = match self.spec.transport {
+            Transport::Udp => rate(received.measured as f64),
+            Transport::Tcp => unknown("message boundaries: TCP has none"),
+        };
+        set(&[Metric::MessageRate], messages);
         let jitters: Vec<f64> = match self.way {
             Way::Send => self.theirs().map(|stream| stream.jitter_s * 1e3).collect(),
             Way::Receive => self.received().map(|counts| counts.jitter_ns / 1e6).collect(),
         };
         let jitter = jitters.iter().sum::<f64>() / jitters.len() as f64;
         let smoothed = format!("iperf3 reports only the smoothed jitter (RFC 3550): {jitter:.4} ms");
-        set(Metric::Jitter, Value::Missing(smoothed));
-        for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv] {
-            set(metric, unknown("delays"));
-        }
-        set(Metric::JitterRfc3550, Value::finite(jitter, "there was no stream"));
+        set(&[Metric::Jitter], Value::Missing(smoothed));
+        set(&[Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv], unknown("delays"));
+        set(&[Metric::JitterRfc3550], Value::finite(jitter, "there was no stream"));
         match self.way {
             Way::Send => {
-                for metric in [Metric::Duplicate, Metric::Reorder] {
-                    set(metric, unknown("copies and reordered datagrams apart"));
-                }
-                for metric in [Metric::Fairness, Metric::IpReasmOks] {
-                    set(metric, unknown("it"));
-                }
-                let lost = sender.sent.measured.saturating_sub(receiver.received.measured);
-                set(
-                    Metric::Loss,
-                    Value::finite(lost as f64 / sender.sent.measured as f64, "nothing was sent"),
-                );
+                set(&[Metric::Duplicate, Metric::Reorder], unknown("copies and reordered datagrams apart"));
+                set(&[Metric::Fairness, Metric::IpReasmOks], unknown("it"));
+                let lost = sent.measured.saturating_sub(received.measured) as f64;
+                set(&[Metric::Loss], Value::finite(lost / sent.measured as f64, "nothing was sent"));
             }
             Way::Receive => {
                 let sum = |of: fn(&ReceivedCounts) -> u64| {
@@ -196,20 +181,11 @@ impl Transfer<'_> {
                 };
                 let seen = sum(|counts| counts.next.saturating_sub(counts.omitted_next));
                 let lost = sum(|counts| counts.lost.saturating_sub(counts.omitted_lost));
-                set(Metric::Loss, Value::finite(lost / seen, "nothing arrived"));
-                for metric in [Metric::IpFragCreates, Metric::PathMtu] {
-                    set(metric, unknown("it"));
-                }
-                let retransmits: Option<u64> = self.theirs().map(|stream| stream.retransmits).sum();
-                set(
-                    Metric::Retransmits,
-                    match retransmits {
-                        Some(count) => {
-                            Value::finite(count as f64 / sender.sent.of_trial() as f64, "nothing was sent")
-                        }
-                        None => unknown("retransmissions"),
-                    },
-                );
+                set(&[Metric::Loss], Value::finite(lost / seen, "nothing arrived"));
+                set(&[Metric::IpFragCreates, Metric::PathMtu], unknown("it"));
+                let again: Option<u64> = self.theirs().map(|stream| stream.retransmits).sum();
+                let each = |count| Value::finite(count as f64 / sent.of_trial() as f64, "nothing was sent");
+                set(&[Metric::Retransmits], again.map_or_else(|| unknown("retransmissions"), each));
             }
         }
         made
@@ -217,26 +193,24 @@ impl Transfer<'_> {
 
     /// The peer's word beside what was counted here.
     fn word(&self) -> Warning {
-        let (theirs, counters) = (self.their_bytes(), &self.own.counters);
-        let (did, own, counted) = match self.way {
+        let [sent, received] = [self.own.sent.bytes, self.own.received.bytes];
+        let (did, own_did, own, counter, advice) = match self.way {
             Way::Send => {
-                let own = format!("this host sent {} bytes", self.own.sent.bytes);
-                ("received", own, counters.get("interface.tx_bytes"))
+                let advice = "the figures of the receiver are the server's word";
+                ("received", "sent", sent, "interface.tx_bytes", advice)
             }
             Way::Receive => {
-                let own = format!("this host received {} bytes", self.own.received.bytes);
-                ("sent", own, counters.get("interface.rx_bytes"))
+                let advice = "the figures are those of this host";
+                ("sent", "received", received, "interface.rx_bytes", advice)
             }
         };
+        let (theirs, counted) = (self.their_bytes(), self.own.counters.get(counter));
         Warning {
             code: "peer_word".to_owned(),
             text: format!(
-                "the iperf3 server reports that it {did} {theirs} bytes; {own}, and its interface counted {counted} bytes with headers and other traffic"
+                "the iperf3 server reports that it {did} {theirs} bytes; this host {own_did} {own} bytes, and its interface counted {counted} bytes with headers and other traffic"
             ),
-            advice: match self.way {
-                Way::Send => "the figures of the receiver are the server's word".to_owned(),
-                Way::Receive => "the figures are those of this host".to_owned(),
-            },
+            advice: advice.to_owned(),
         }
     }
 }

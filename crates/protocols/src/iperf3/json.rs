@@ -30,7 +30,6 @@ pub(super) fn small(fields: &Map<String, Value>, name: &str) -> Result<Option<u3
     u32::try_from(count).map(Some).map_err(|_| format!("{name} is {count}, which is too large"))
 }
 
-/// A number.
 pub(super) fn number(fields: &Map<String, Value>, name: &str) -> Result<Option<f64>, String> {
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -48,7 +47,6 @@ pub(super) fn is_set(fields: &Map<String, Value>, name: &str) -> Result<bool, St
     Ok(number(fields, name)?.is_some_and(|number| number != 0.0))
 }
 
-/// A text.
 pub(super) fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
     fields.get(name).and_then(Value::as_str).map(str::to_owned)
 }

@@ -2,10 +2,8 @@
 
 use crate::iperf3::datagram;
 use crate::iperf3::json::{count, is_set, object, small, text};
-use crate::iperf3::limits::{
-    MOST_BLOCK_BYTES, MOST_DATAGRAM_BYTES, MOST_OMIT_SECONDS, MOST_SECONDS, MOST_STREAMS,
-};
 use crate::iperf3::state::Refusal;
+use crate::iperf3::{MOST_BLOCK_BYTES, MOST_DATAGRAM_BYTES, MOST_OMIT_SECONDS, MOST_SECONDS, MOST_STREAMS};
 use serde_json::json;
 use stacklab_model::Transport;
 
@@ -46,8 +44,6 @@ pub struct Parameters {
     pub bandwidth: u64,
     /// IP's type of service, or traffic class.
     pub tos: u8,
-    /// IPv6 flow label.
-    pub flow_label: Option<u32>,
     /// Congestion control.
     pub congestion: Option<String>,
     /// Whether numbers of datagrams have 64 bits.
@@ -76,7 +72,6 @@ impl Parameters {
             block_bytes,
             bandwidth: 0,
             tos: 0,
-            flow_label: None,
             congestion: None,
             long_counters: transport == Transport::Udp,
             get_server_output: false,
@@ -85,9 +80,6 @@ impl Parameters {
     }
 
     /// Reads parameters.
-    ///
-    /// # Errors
-    /// The error code for the client, and the reason in words.
     pub fn parse(json: &str) -> Result<Self, (Refusal, String)> {
         let unreadable = |reason: String| (Refusal::Parameters, reason);
         let fields = object(json).map_err(unreadable)?;
@@ -116,7 +108,6 @@ impl Parameters {
             window: more("window")?,
             bandwidth: whole("bandwidth")?.unwrap_or(0),
             tos: (word("TOS")?.unwrap_or(0) & 0xff) as u8,
-            flow_label: more("flowlabel")?.map(|label| label & 0xf_ffff),
             congestion: text(&fields, "congestion").filter(|name| !name.is_empty()),
             long_counters: set("udp_counters_64bit")?,
             get_server_output: set("get_server_output")?,
@@ -178,7 +169,6 @@ impl Parameters {
         add("reverse", on(self.reverse));
         add("bidirectional", on(self.bidirectional));
         add("window", self.window.map(Into::into));
-        add("flowlabel", self.flow_label.map(Into::into));
         add("congestion", self.congestion.clone().map(Into::into));
         add("udp_counters_64bit", self.long_counters.then_some(1.into()));
         add("get_server_output", self.get_server_output.then_some(1.into()));
@@ -221,7 +211,6 @@ mod tests {
             nodelay: true,
             reverse: true,
             window: Some(1 << 20),
-            flow_label: Some(9),
             congestion: Some("reno".to_owned()),
             get_server_output: true,
             ..Parameters::new(Transport::Tcp, 1 << 20)

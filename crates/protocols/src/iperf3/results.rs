@@ -1,14 +1,12 @@
 //! The results of one side, as both send them when a test has ended.
 
 use crate::iperf3::json::{count, number, object, text};
-use crate::iperf3::limits::{MOST_STREAMS, stream_id};
+use crate::iperf3::{MOST_STREAMS, stream_id};
 use serde_json::{Value, json};
 
 /// What one side counted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Results {
-    /// CPU time, per cent of one processor: all, user, system.
-    pub cpu_percent: [f64; 3],
     /// Congestion control of its streams.
     pub congestion_used: Option<String>,
     /// Its output, if it was asked for.
@@ -42,9 +40,6 @@ pub struct StreamResult {
 
 impl Results {
     /// Reads results.
-    ///
-    /// # Errors
-    /// The reason in words.
     pub fn parse(json: &str) -> Result<Self, String> {
         let fields = object(json)?;
         let Some(Value::Array(items)) = fields.get("streams") else {
@@ -73,13 +68,7 @@ impl Results {
                     .max(0.0),
             });
         }
-        let per_cent = |name| Ok::<_, String>(number(&fields, name)?.unwrap_or(0.0));
         Ok(Results {
-            cpu_percent: [
-                per_cent("cpu_util_total")?,
-                per_cent("cpu_util_user")?,
-                per_cent("cpu_util_system")?,
-            ],
             congestion_used: text(&fields, "congestion_used"),
             server_output: text(&fields, "server_output_text"),
             streams,
@@ -113,11 +102,11 @@ impl Results {
             })
             .collect();
         let retransmits = self.streams.iter().any(|stream| stream.retransmits.is_some());
-        let [total, user, system] = self.cpu_percent;
         let mut fields = json!({
-            "cpu_util_total": total,
-            "cpu_util_user": user,
-            "cpu_util_system": system,
+            // Clients want these.
+            "cpu_util_total": 0,
+            "cpu_util_user": 0,
+            "cpu_util_system": 0,
             "sender_has_retransmits": if retransmits { 1 } else { -1 },
             "streams": streams,
         });
@@ -144,7 +133,6 @@ mod tests {
             {"id":3,"bytes":1250000,"retransmits":18446744073709551615,"jitter":1e-06,"errors":0,"packets":1250,
             "start_time":0,"end_time":1.000235}]}"#;
         let read = Results::parse(text).unwrap();
-        assert_eq!(read.cpu_percent, [1.5, 0.5, 1.0]);
         let first = read.of_place(0).unwrap();
         assert_eq!((first.bytes, first.retransmits, first.errors, first.packets), (1_249_000, None, 1, 1250));
         assert_eq!((first.jitter_s, first.seconds), (3.4e-6, 1.000_235));

@@ -61,46 +61,31 @@ impl State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The test is too long (IEDURATION).
-    Duration,
+    Duration = 5,
     /// Too many streams (IENUMSTREAMS).
-    Streams,
+    Streams = 6,
     /// The block is too long (IEBLOCKSIZE).
-    Block,
+    Block = 7,
     /// The socket buffer is too large (IEBUFSIZE).
-    Buffer,
+    Buffer = 8,
     /// A segment size that TCP cannot have (IEMSS).
-    Mss,
+    Mss = 10,
     /// A transport that this server does not speak (IEUNIMP).
-    Unsupported,
+    Unsupported = 13,
     /// All streams together are faster than the server allows (IETOTALRATE).
-    Rate,
+    Rate = 27,
     /// The parameters cannot be read (IERECVPARAMS).
-    Parameters,
+    Parameters = 114,
     /// A stream cannot be made (IECREATESTREAM).
-    Stream,
+    Stream = 200,
 }
 
 impl Refusal {
-    /// The number, as sent behind [`State::ServerError`].
-    pub fn number(self) -> u32 {
-        match self {
-            Refusal::Duration => 5,
-            Refusal::Streams => 6,
-            Refusal::Block => 7,
-            Refusal::Buffer => 8,
-            Refusal::Mss => 10,
-            Refusal::Unsupported => 13,
-            Refusal::Rate => 27,
-            Refusal::Parameters => 114,
-            Refusal::Stream => 200,
-        }
-    }
-
     /// The state, the number and no reason of the system's, as sent.
     pub fn bytes(self) -> [u8; 9] {
         let mut bytes = [0; 9];
         bytes[0] = State::ServerError.byte();
-        bytes[1..5].copy_from_slice(&self.number().to_be_bytes());
+        bytes[1..5].copy_from_slice(&(self as u32).to_be_bytes());
         bytes
     }
 

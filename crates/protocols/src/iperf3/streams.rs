@@ -3,32 +3,26 @@
 use crate::iperf3::datagram::Header;
 use crate::iperf3::{Parameters, StreamResult, stream_id};
 use stacklab_model::{Cell, Family, Length, Pacing, Probe, ProbeSpec, SizeOf, Transport, TrialSpec, Tuning};
-use stacklab_traffic::foreign::{Counted, ForeignFormat, Numbered, Stream};
+use stacklab_traffic::foreign::{Counted, ForeignFormat, Numbered, Stream, Way};
+use std::sync::Arc;
 
-/// The format of a test's messages.
 pub(super) fn format(parameters: &Parameters) -> ForeignFormat {
     match (parameters.transport, parameters.long_counters) {
         (Transport::Tcp, _) => ForeignFormat::Bytes,
-        (Transport::Udp, true) => {
-            ForeignFormat::Datagrams { write: |own, room| header(own).write_long(room), read: read_long }
-        }
-        (Transport::Udp, false) => {
-            ForeignFormat::Datagrams { write: |own, room| header(own).write_short(room), read: read_short }
-        }
+        (Transport::Udp, true) => ForeignFormat::Datagrams {
+            write: |own, room| header(own).write(8, room),
+            read: |message| Header::read(8, message).map(numbered),
+        },
+        (Transport::Udp, false) => ForeignFormat::Datagrams {
+            write: |own, room| header(own).write(4, room),
+            read: |message| Header::read(4, message).map(numbered),
+        },
     }
 }
 
 /// iperf3 counts from 1.
 fn header(own: Numbered) -> Header {
     Header { sent_ns: own.sent_ns, number: own.sequence + 1 }
-}
-
-fn read_long(message: &[u8]) -> Option<Numbered> {
-    Header::read_long(message).map(numbered)
-}
-
-fn read_short(message: &[u8]) -> Option<Numbered> {
-    Header::read_short(message).map(numbered)
 }
 
 fn numbered(header: Header) -> Numbered {
@@ -65,19 +59,24 @@ pub(super) fn stream_spec(parameters: &Parameters, family: Family, length: Lengt
     spec
 }
 
-/// The counts of a stream for the peer. The measured part begins at `begin_ns`.
-pub(super) fn result_of(
-    place: usize,
-    stream: &Stream,
-    counted: &Counted,
+/// Which way each stream of a test goes, seen from the client, in the order in which it opens them.
+pub(super) fn ways(parameters: &Parameters) -> Vec<Way> {
+    let Parameters { parallel, reverse, bidirectional, .. } = *parameters;
+    let of = |way, is_there: bool| vec![way; if is_there { parallel as usize } else { 0 }];
+    [of(Way::Send, bidirectional || !reverse), of(Way::Receive, bidirectional || reverse)].concat()
+}
+
+/// The counts of streams for the peer. The measured part begins at `begin_ns`.
+pub(super) fn results_of(
+    streams: &[(Arc<Stream>, Way)],
+    counted: &[Counted],
     block_bytes: u32,
     begin_ns: u64,
-) -> StreamResult {
+) -> Vec<StreamResult> {
     let seconds = |last_ns: u64| last_ns.saturating_sub(begin_ns) as f64 / 1e9;
-    let id = stream_id(place);
-    match counted {
+    let result = |(place, ((stream, _), counted)): (usize, (&(Arc<Stream>, Way), &Counted))| match counted {
         Counted::Sent(counts) => StreamResult {
-            id,
+            id: stream_id(place),
             bytes: counts.measured * u64::from(block_bytes),
             retransmits: stream.retransmits(),
             packets: counts.omitted + counts.measured,
@@ -86,7 +85,7 @@ pub(super) fn result_of(
             ..StreamResult::default()
         },
         Counted::Received(counts) => StreamResult {
-            id,
+            id: stream_id(place),
             bytes: counts.bytes,
             jitter_s: counts.jitter_ns / 1e9,
             errors: counts.lost,
@@ -96,7 +95,8 @@ pub(super) fn result_of(
             seconds: seconds(counts.last_ns),
             ..StreamResult::default()
         },
-    }
+    };
+    streams.iter().zip(counted).enumerate().map(result).collect()
 }
 
 #[cfg(test)]

@@ -19,9 +19,6 @@ pub struct KeyError;
 
 impl StampKey {
     /// Reads a key from hexadecimal digits; space around them is ignored.
-    ///
-    /// # Errors
-    /// When the text is something else, or too short.
     pub fn from_hex(text: &str) -> Result<Self, KeyError> {
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8).ok_or(KeyError);
         let (pairs, []) = text.trim().as_bytes().as_chunks::<2>() else { return Err(KeyError) };

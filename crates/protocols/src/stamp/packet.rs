@@ -11,48 +11,25 @@ pub const AUTHENTICATED_BYTES: usize = 112;
 /// The TTL, or hop limit, with which test packets are sent.
 pub const SENDER_TTL: u8 = 255;
 
-/// Where a packet has its fields (RFC 8762, sections 4.2 and 4.3; RFC 8972, section 3). A packet of the session-sender
-/// has those up to the session identifier, and zeros after it.
+/// Where a packet has its fields (RFC 8762, sections 4.2 and 4.3; RFC 8972, section 3).
 struct Layout {
     bytes: usize,
-    sequence: usize,
-    timestamp: usize,
-    error: usize,
-    session: usize,
-    received: usize,
-    sender_sequence: usize,
-    sender_timestamp: usize,
-    sender_error: usize,
-    sender_ttl: usize,
+    /// Sequence number, timestamp, error estimate and session identifier; of a packet of the session-sender, zeros
+    /// follow.
+    front: [usize; 4],
+    /// The time of arrival, and the sender's sequence number, timestamp, error estimate and TTL.
+    answer: [usize; 5],
     /// The authentication code, which is of all before it.
     code: Option<usize>,
 }
 
-const OPEN: Layout = Layout {
-    bytes: OPEN_BYTES,
-    sequence: 0,
-    timestamp: 4,
-    error: 12,
-    session: 14,
-    received: 16,
-    sender_sequence: 24,
-    sender_timestamp: 28,
-    sender_error: 36,
-    sender_ttl: 40,
-    code: None,
-};
+const OPEN: Layout =
+    Layout { bytes: OPEN_BYTES, front: [0, 4, 12, 14], answer: [16, 24, 28, 36, 40], code: None };
 
 const AUTHENTICATED: Layout = Layout {
     bytes: AUTHENTICATED_BYTES,
-    sequence: 0,
-    timestamp: 16,
-    error: 24,
-    session: 26,
-    received: 32,
-    sender_sequence: 48,
-    sender_timestamp: 64,
-    sender_error: 72,
-    sender_ttl: 80,
+    front: [0, 16, 24, 26],
+    answer: [32, 48, 64, 72, 80],
     code: Some(96),
 };
 
@@ -83,7 +60,7 @@ pub struct Answer {
     pub timestamp: u64,
     /// Of the reflector's clock.
     pub error: ErrorEstimate,
-    /// The session identifier.
+    /// The session identifier; 0 without one.
     pub session: u16,
     /// T2, in the same format as T3.
     pub received: u64,
@@ -143,7 +120,20 @@ impl Codec {
 
     /// Reads a packet of the session-sender. `None` if it is too short, or its code is wrong.
     pub fn read_probe(&self, message: &[u8]) -> Option<Probe> {
-        self.fields(message).map(|fields| self.front(&fields))
+        let layout = self.layout();
+        let base = message.get(..layout.bytes)?;
+        if let (Some(key), Some(at)) = (&self.key, layout.code)
+            && !key.proves(&[&base[..at]], &base[at..at + CODE_BYTES])
+        {
+            return None;
+        }
+        let [sequence, timestamp, error, session] = layout.front;
+        Some(Probe {
+            sequence: u32::from_be_bytes(take(base, sequence)),
+            timestamp: u64::from_be_bytes(take(base, timestamp)),
+            error: ErrorEstimate::from_bytes(take(base, error)),
+            session: u16::from_be_bytes(take(base, session)),
+        })
     }
 
     /// Writes an answer to the front of a message that has room for it. TLVs are not touched.
@@ -152,29 +142,29 @@ impl Codec {
         let base = &mut message[..layout.bytes];
         let Answer { sequence, timestamp, error, session, .. } = *answer;
         self.write_front(&Probe { sequence, timestamp, error, session }, base);
-        base[layout.received..][..8].copy_from_slice(&answer.received.to_be_bytes());
-        base[layout.sender_sequence..][..4].copy_from_slice(&answer.sender_sequence.to_be_bytes());
-        base[layout.sender_timestamp..][..8].copy_from_slice(&answer.sender_timestamp.to_be_bytes());
-        base[layout.sender_error..][..2].copy_from_slice(&answer.sender_error.to_bytes());
-        base[layout.sender_ttl] = answer.sender_ttl;
+        let [received, sequence, timestamp, error, ttl] = layout.answer;
+        put(base, received, answer.received.to_be_bytes());
+        put(base, sequence, answer.sender_sequence.to_be_bytes());
+        put(base, timestamp, answer.sender_timestamp.to_be_bytes());
+        put(base, error, answer.sender_error.to_bytes());
+        base[ttl] = answer.sender_ttl;
         self.seal(base);
     }
 
     /// Reads an answer. `None` if it is too short, or its code is wrong.
     pub fn read_answer(&self, message: &[u8]) -> Option<Answer> {
-        let fields = self.fields(message)?;
-        let layout = self.layout();
-        let Probe { sequence, timestamp, error, session } = self.front(&fields);
+        let Probe { sequence, timestamp, error, session } = self.read_probe(message)?;
+        let [received, sender_sequence, sender_timestamp, sender_error, ttl] = self.layout().answer;
         Some(Answer {
             sequence,
             timestamp,
             error,
             session,
-            received: fields.time(layout.received),
-            sender_sequence: fields.long(layout.sender_sequence),
-            sender_timestamp: fields.time(layout.sender_timestamp),
-            sender_error: fields.error(layout.sender_error),
-            sender_ttl: fields.0[layout.sender_ttl],
+            received: u64::from_be_bytes(take(message, received)),
+            sender_sequence: u32::from_be_bytes(take(message, sender_sequence)),
+            sender_timestamp: u64::from_be_bytes(take(message, sender_timestamp)),
+            sender_error: ErrorEstimate::from_bytes(take(message, sender_error)),
+            sender_ttl: message[ttl],
         })
     }
 
@@ -191,23 +181,12 @@ impl Codec {
 
     /// Writes the fields that both kinds of packets have, and zeros after them.
     fn write_front(&self, front: &Probe, base: &mut [u8]) {
-        let layout = self.layout();
+        let [sequence, timestamp, error, session] = self.layout().front;
         base.fill(0);
-        base[layout.sequence..][..4].copy_from_slice(&front.sequence.to_be_bytes());
-        base[layout.timestamp..][..8].copy_from_slice(&front.timestamp.to_be_bytes());
-        base[layout.error..][..2].copy_from_slice(&front.error.to_bytes());
-        base[layout.session..][..2].copy_from_slice(&front.session.to_be_bytes());
-    }
-
-    /// Reads them.
-    fn front(&self, fields: &Fields<'_>) -> Probe {
-        let layout = self.layout();
-        Probe {
-            sequence: fields.long(layout.sequence),
-            timestamp: fields.time(layout.timestamp),
-            error: fields.error(layout.error),
-            session: fields.short(layout.session),
-        }
+        put(base, sequence, front.sequence.to_be_bytes());
+        put(base, timestamp, front.timestamp.to_be_bytes());
+        put(base, error, front.error.to_bytes());
+        put(base, session, front.session.to_be_bytes());
     }
 
     fn seal(&self, base: &mut [u8]) {
@@ -216,42 +195,15 @@ impl Codec {
             code[..CODE_BYTES].copy_from_slice(&key.code(&[covered]));
         }
     }
-
-    fn fields<'a>(&self, message: &'a [u8]) -> Option<Fields<'a>> {
-        let layout = self.layout();
-        let base = message.get(..layout.bytes)?;
-        if let (Some(key), Some(at)) = (&self.key, layout.code)
-            && !key.proves(&[&base[..at]], &base[at..at + CODE_BYTES])
-        {
-            return None;
-        }
-        Some(Fields(base))
-    }
 }
 
-/// A packet that is long enough for its layout.
-struct Fields<'a>(&'a [u8]);
+fn put<const N: usize>(base: &mut [u8], at: usize, bytes: [u8; N]) {
+    base[at..at + N].copy_from_slice(&bytes);
+}
 
-impl Fields<'_> {
-    fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
-        std::array::from_fn(|place| self.0[at + place])
-    }
-
-    fn short(&self, at: usize) -> u16 {
-        u16::from_be_bytes(self.bytes(at))
-    }
-
-    fn long(&self, at: usize) -> u32 {
-        u32::from_be_bytes(self.bytes(at))
-    }
-
-    fn time(&self, at: usize) -> u64 {
-        u64::from_be_bytes(self.bytes(at))
-    }
-
-    fn error(&self, at: usize) -> ErrorEstimate {
-        ErrorEstimate::from_bytes(self.bytes(at))
-    }
+/// Bytes of a packet that is long enough for its layout.
+fn take<const N: usize>(base: &[u8], at: usize) -> [u8; N] {
+    std::array::from_fn(|place| base[at + place])
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ pub struct StampSession {
     extensions: Extensions,
     number: u16,
     error: ErrorEstimate,
-    /// What the last answer's TLVs say.
     said: Mutex<Option<Extensions>>,
 }
 
@@ -21,15 +20,8 @@ pub struct StampSession {
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// Packets cannot have this size.
-    #[error("{octets} is not a size of these packets: use {least}, or at least {least_padded}")]
-    Size {
-        /// What was asked for.
-        octets: usize,
-        /// The size without padding.
-        least: usize,
-        /// The least size with padding.
-        least_padded: usize,
-    },
+    #[error("{0}")]
+    Size(String),
     /// There is no random number.
     #[error("could not get a random number: {0}")]
     Random(io::Error),
@@ -38,9 +30,6 @@ pub enum SessionError {
 impl StampSession {
     /// A session with these extensions, in packets of this many octets if a size is given. Without a number it has a
     /// random one.
-    ///
-    /// # Errors
-    /// When packets cannot have this size.
     pub fn new(
         codec: Codec,
         extensions: Extensions,
@@ -50,10 +39,10 @@ impl StampSession {
     ) -> Result<Self, SessionError> {
         let least = codec.probe_bytes(&extensions);
         let octets = octets.unwrap_or(least);
-        let extensions = codec.padded(extensions, octets).ok_or_else(|| SessionError::Size {
-            octets,
-            least,
-            least_padded: codec.least_padded(&extensions),
+        let extensions = codec.padded(extensions, octets).ok_or_else(|| {
+            let padded = codec.least_padded(&extensions);
+            let text = format!("{octets} is not a size of these packets: use {least}, or at least {padded}");
+            SessionError::Size(text)
         })?;
         let number = number.map_or_else(random_session, Ok)?;
         Ok(StampSession { codec, extensions, number, error, said: Mutex::new(None) })

@@ -37,7 +37,6 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Number of sessions that are remembered.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }

@@ -3,7 +3,6 @@
 /// Seconds from NTP's epoch (1900) to that of Unix (1970).
 const NTP_TO_UNIX: u64 = 2_208_988_800;
 const BILLION: u64 = 1_000_000_000;
-/// Seconds after which a timestamp begins again.
 const ERA: u64 = 1 << 32;
 
 /// How 64 bits hold a time.

@@ -2,7 +2,6 @@
 
 use crate::stamp::key::{CODE_BYTES, StampKey};
 
-/// Octets of flags, type and length.
 const HEAD: usize = 4;
 const PADDING: u8 = 1;
 const TIMESTAMP_INFO: u8 = 3;
@@ -12,7 +11,6 @@ const CODE: u8 = 8;
 const UNRECOGNISED: u8 = 0x80;
 /// The reflector could not read the TLV.
 const MALFORMED: u8 = 0x40;
-/// The reflector found another authentication code.
 const INTEGRITY: u8 = 0x20;
 /// Octets of the values of both TLVs that have fields.
 const VALUE: usize = 4;
@@ -137,15 +135,13 @@ fn put<'a>(rest: &'a mut [u8], kind: u8, value: &[u8; VALUE]) -> &'a mut [u8] {
 /// Seals the code's TLV, if there is one: its code is of the sequence number, and of all TLVs before it.
 pub(super) fn seal(key: Option<&StampKey>, base: &[u8], rest: &mut [u8]) {
     if let Some(key) = key
-        && let Some(at) =
-            Places::of(rest).find(|place| place.kind == CODE && place.len == CODE_BYTES).map(|place| place.at)
+        && let Some(place) = places(rest).iter().find(|place| place.kind == CODE && place.len == CODE_BYTES)
     {
-        let (covered, code) = rest.split_at_mut(at);
+        let (covered, code) = rest.split_at_mut(place.at);
         code[HEAD..HEAD + CODE_BYTES].copy_from_slice(&key.code(&[&base[..4], covered]));
     }
 }
 
-/// Where a TLV is.
 struct Place {
     at: usize,
     kind: u8,
@@ -153,35 +149,25 @@ struct Place {
 }
 
 /// The TLVs that are whole, in order.
-struct Places<'a> {
-    rest: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Places<'a> {
-    fn of(rest: &'a [u8]) -> Self {
-        Places { rest, at: 0 }
+fn places(rest: &[u8]) -> Vec<Place> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some([_, kind, high, low]) = rest.get(at..).and_then(|rest| rest.first_chunk::<HEAD>()) {
+        let len = usize::from(u16::from_be_bytes([*high, *low]));
+        if at + HEAD + len > rest.len() {
+            break;
+        }
+        found.push(Place { at, kind: *kind, len });
+        at += HEAD + len;
     }
-}
-
-impl Iterator for Places<'_> {
-    type Item = Place;
-
-    fn next(&mut self) -> Option<Place> {
-        let [_, kind, high, low] = *self.rest.get(self.at..)?.first_chunk::<HEAD>()?;
-        let len = usize::from(u16::from_be_bytes([high, low]));
-        let at = self.at;
-        self.rest.get(at + HEAD..at + HEAD + len)?;
-        self.at = at + HEAD + len;
-        Some(Place { at, kind, len })
-    }
+    found
 }
 
 /// What an answer says: TLVs that the reflector has understood. `None` if the code is wrong or missing.
 pub(super) fn read(key: Option<&StampKey>, base: &[u8], rest: &[u8]) -> Option<Extensions> {
     let mut found = Extensions::default();
     let mut proved = key.is_none() || rest.is_empty();
-    for Place { at, kind, len } in Places::of(rest) {
+    for Place { at, kind, len } in places(rest) {
         let value = &rest[at + HEAD..at + HEAD + len];
         if let (CODE, Some(key)) = (kind, key) {
             proved = key.proves(&[&base[..4], &rest[..at]], value);
@@ -213,7 +199,7 @@ pub(super) fn reflect(
 ) -> u8 {
     let arrived = traffic_class >> 2;
     let mut answered = arrived;
-    let places: Vec<Place> = Places::of(rest).collect();
+    let places = places(rest);
     let proved = key.is_none_or(|key| {
         let code = places.iter().find(|place| place.kind == CODE);
         code.map_or(rest.is_empty(), |code| {

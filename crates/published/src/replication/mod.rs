@@ -26,7 +26,7 @@ use serde::Serialize;
 use stacklab_analysis::Runs;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::imported::ImportedStudy;
-use stacklab_campaign::sources::StudySource;
+use stacklab_campaign::record::study_of;
 use stacklab_report::versioned_json;
 use stacklab_store::Record;
 
@@ -73,9 +73,8 @@ pub fn replicate(
     let own = all.of(study.name);
     let campaign = record.campaign()?;
     ImportedStudy::refuse(&campaign, "this record")?;
-    let source = StudySource { name: campaign.study_name, text: campaign.study_text };
     let records = record.runs()?;
-    let plan = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+    let plan = study_of(&campaign)?;
     let runs = Runs::new(&records);
     let host = record.hosts()?.into_iter().next();
     Ok(Replication {

@@ -8,7 +8,7 @@ use clap::Args;
 use stacklab_campaign::generator::Programs;
 use stacklab_campaign::imported::ImportedStudy;
 use stacklab_campaign::progress::Progress;
-use stacklab_campaign::record::{conclude, has_a_block};
+use stacklab_campaign::record::{conclude, has_a_block, study_of};
 use stacklab_campaign::rig::agent_copy::Copying;
 use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::rig::remote_host::reach;
@@ -301,8 +301,7 @@ impl CampaignRequest {
                 path.display()
             )));
         }
-        let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
-        let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+        let study = study_of(&campaign)?;
         Ok(CampaignRequest { study, campaign, record: Some(record), path })
     }
 }

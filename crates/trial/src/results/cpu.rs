@@ -27,7 +27,6 @@ fn of_measured(time: &CpuTime, measured: u64, warmup: u64) -> f64 {
     time.busy_ns() as f64 * share
 }
 
-/// Busy time per unit of an amount.
 pub(super) fn busy_over(busy_ns: Option<f64>, amount: f64, otherwise: &str) -> Value {
     match busy_ns {
         Some(busy_ns) => Value::finite(busy_ns / amount, otherwise),
@@ -72,7 +71,6 @@ pub(super) fn softirq(time: Option<&CpuTime>) -> Value {
     }
 }
 
-/// The agent's own user time.
 pub(super) fn own_user(time: Option<&CpuTime>) -> Value {
     match time {
         Some(time) if time.scope == CpuScope::Threads => divided(Some(time), |time| time.own_user_ns),

@@ -66,7 +66,6 @@ fn locations(columns: &[Vec<Option<f64>>]) -> Option<Vec<f64>> {
     Some(effects.iter().map(|effect| (level + effect).exp()).collect())
 }
 
-/// The median of at least one figure.
 fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     let upper = figures.len() / 2;
@@ -86,7 +85,6 @@ mod tests {
     use super::*;
     use stacklab_model::SplitMix64;
 
-    /// A draw from the standard normal distribution.
     fn normal(random: &mut u64) -> f64 {
         let mut uniform = || {
             *random = SplitMix64::mix(*random);

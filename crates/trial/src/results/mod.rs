@@ -2,11 +2,8 @@
 
 mod cpu;
 mod delay;
-mod found_path;
 pub mod interleaved;
 mod locations;
-mod missing;
-mod rfc6349;
 mod standstill;
 mod tcp;
 mod throughput;

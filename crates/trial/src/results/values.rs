@@ -1,7 +1,6 @@
 //! The figures of a trial, one arm for each metric.
 
 use crate::path::Path;
-use crate::results::missing::not_sampled;
 use crate::results::{cpu, delay, interleaved, tcp, throughput};
 use stacklab_model::{ArmSchedule, CpuTime, Factor, HostReport, Metric, TrialSpec, Value};
 use stacklab_traffic::timing::knows_arrival_times;
@@ -152,3 +151,8 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+/// The value of a metric that is sampled only on request.
+pub(super) fn not_sampled(metric: Metric) -> Value {
+    Value::Missing(format!("not sampled: name {metric} among the probe's metrics"))
+}

@@ -1,136 +1,188 @@
 //! Warnings about a run's figures.
 
 use crate::path::Path;
-use crate::results::{found_path, interleaved, standstill};
+use crate::results::{interleaved, standstill};
 use stacklab_model::{
-    ArmSchedule, CpuScope, CpuSource, HostReport, Pacing, Probe, Transport, TrialSpec, Warning, wire_size,
+    ArmSchedule, CpuScope, CpuSource, HostReport, Pacing, Probe, Role, SizeOf, TcpInfo, Transport, TrialSpec,
+    Warning, wire_size,
 };
+use stacklab_traffic::timing::tick_ns;
+use std::net::SocketAddr;
 
 /// Pacing error against a schedule beyond which a run is flagged, nanoseconds.
 const LATE_NS: u64 = 5_000_000;
 /// Ticks of CPU time below which a run's CPU figure is flagged as coarse.
 const FEW_TICKS: u64 = 100;
+/// Packets of this size pass any path of IPv6, bytes.
+const LEAST_MTU: u32 = 1280;
 
 /// Warnings about a run's figures.
 pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Vec<Warning> {
-    let mut warnings: Vec<Warning> = resized(spec, [sender, receiver]).into_iter().collect();
-    // Where nothing arrived, nothing moved.
-    if receiver.received.measured > 0 {
-        warnings.extend(standstill::standstill(spec, sender, receiver));
-    }
-    warnings.extend(found_path::warnings(spec, path, sender, receiver));
-    let mut warn = |code: &str, text: String, advice: &str| {
-        warnings.push(Warning { code: code.to_owned(), text, advice: advice.to_owned() });
-    };
-    let received = if spec.probe.probe.echoes() { &sender.received } else { &receiver.received };
-    if received.beyond_window > 0 {
-        warn(
+    let (probe, tcp) = (spec.probe.probe, spec.transport == Transport::Tcp);
+    let (sent, arrived) = (&sender.sent, receiver.received.measured);
+    let received = if probe.echoes() { &sender.received } else { &receiver.received };
+    let unanswered = sent.measured.saturating_sub(received.measured);
+    let is_coarse = sender.cpu.as_ref().is_some_and(|cpu| {
+        cpu.scope != CpuScope::Threads
+            && cpu.source != Some(CpuSource::IdleResidency)
+            && cpu.window_ns < FEW_TICKS * tick_ns()
+    });
+    let segments = spec.size_of == SizeOf::Payload;
+    let counts_segments = sender.tcp.as_ref().and_then(TcpInfo::sent_segments).is_some();
+    let counts_packets = receiver.counters.get("interface.rx_packets") > 0;
+    // Only a flood of datagrams fills a link.
+    let rate = path.rate.filter(|_| !tcp && spec.probe.pacing == Pacing::Flood && probe == Probe::Stream);
+    let is_below = rate.is_some_and(|rate| {
+        let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
+        let fills = rate.bits_per_second() as f64 / 8.0 / f64::from(wire);
+        let seconds = match spec.schedule {
+            ArmSchedule::Alone => sent.last_ns.saturating_sub(sent.first_ns) as f64 / 1e9,
+            _ => interleaved::arrivals(spec, &sender.slices).1,
+        };
+        (sent.measured as f64) < 0.99 * fills * seconds
+    });
+    let rate = rate.map_or_else(String::new, |rate| rate.to_string());
+    let (slots, left_out) =
+        (sender.slices.len(), sender.slices.iter().filter(|slice| slice.messages == 0).count());
+    let rows = [
+        (
+            received.beyond_window > 0,
             "beyond_window",
             "messages arrived more than a million sequence numbers late: they are neither lost nor counted"
                 .to_owned(),
             "check the path for delayed packets",
-        );
-    }
-    let unanswered = sender.sent.measured.saturating_sub(received.measured);
-    if spec.probe.probe.echoes() && unanswered > 0 {
-        warn(
+        ),
+        (
+            probe.echoes() && unanswered > 0,
             "unanswered",
-            format!(
-                "{unanswered} of {} messages had no answer: they count as infinite",
-                sender.sent.measured
-            ),
+            format!("{unanswered} of {} messages had no answer: they count as infinite", sent.measured),
             "check the path for loss, or lower the load",
-        );
-    }
-    if sender.sent.discarded > 0 {
-        warn(
+        ),
+        (
+            sent.discarded > 0,
             "discarded",
             format!(
                 "{} messages were still in the sender's buffer when the time to end was over: they are not counted",
-                sender.sent.discarded
+                sent.discarded
             ),
             "the path is slow, or has a deep queue: measure for longer, with fewer flows, or a smaller send buffer",
-        );
-    }
-    if received.strays > 0 {
-        warn(
+        ),
+        (
+            received.strays > 0,
             "strays",
             "packets of another sender arrived at a trial's socket".to_owned(),
             "keep the testbed to itself",
-        );
-    }
-    if sender.sent.max_late_ns.is_some_and(|late| late > LATE_NS) {
-        warn(
+        ),
+        (
+            sent.max_late_ns.is_some_and(|late| late > LATE_NS),
             "late",
             format!("messages left more than {} ms after their schedule", LATE_NS / 1_000_000),
             "lower message_rate, or give the sender a separate processor",
-        );
-    }
-    if let Some(cpu) = &sender.cpu
-        && cpu.scope != CpuScope::Threads
-        && cpu.source != Some(CpuSource::IdleResidency)
-        && cpu.window_ns < FEW_TICKS * stacklab_traffic::timing::tick_ns()
-    {
-        warn(
+        ),
+        (
+            is_coarse,
             "tick",
             format!(
                 "CPU time counts in ticks of {} ms: over the measured window one run's CPU figure is coarse",
-                stacklab_traffic::timing::tick_ns() / 1_000_000
+                tick_ns() / 1_000_000
             ),
             "lengthen the runs (--scale standard) if CPU figures matter",
-        );
-    }
-    let tcp_segments = spec.transport == Transport::Tcp && spec.size_of == stacklab_model::SizeOf::Payload;
-    if tcp_segments
-        && spec.probe.probe != Probe::Connect
-        && sender.tcp.as_ref().and_then(|tcp| tcp.sent_segments()).is_none()
-    {
-        warn(
+        ),
+        (
+            tcp && segments && probe != Probe::Connect && !counts_segments,
             "unproved",
             "this stack's TCP_INFO does not count segments: one segment per message could not be validated"
                 .to_owned(),
             "read the sizes as those of writes (`size_of = write`)",
-        );
-    }
-    let datagrams = spec.transport == Transport::Udp && spec.size_of == stacklab_model::SizeOf::Payload;
-    if datagrams && receiver.received.measured > 0 && receiver.counters.get("interface.rx_packets") == 0 {
-        warn(
+        ),
+        (
+            !tcp && segments && arrived > 0 && !counts_packets,
             "unproved",
             "the receiver's interface does not count packets: one packet per message could not be validated"
                 .to_owned(),
             "measure between two machines whose interfaces count",
-        );
-    }
-    if let Some(rate) = path.rate
-        && spec.transport == Transport::Udp
-        && spec.probe.pacing == Pacing::Flood
-        && spec.probe.probe == Probe::Stream
-    {
-        let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
-        let fills = rate.bits_per_second() as f64 / 8.0 / f64::from(wire);
-        let seconds = match spec.schedule {
-            ArmSchedule::Alone => sender.sent.last_ns.saturating_sub(sender.sent.first_ns) as f64 / 1e9,
-            _ => interleaved::arrivals(spec, &sender.slices).1,
-        };
-        if (sender.sent.measured as f64) < 0.99 * fills * seconds {
-            warn(
-                "below_link",
-                format!(
-                    "the sender did not fill the link of {rate}: throughput is the sender's limit, not the link's"
-                ),
-                "compare larger sizes, or set a lower rate",
-            );
-        }
-    }
-    let late = sender.slices.iter().filter(|slice| slice.messages == 0).count();
-    if matches!(spec.schedule, ArmSchedule::TimeSlots(_)) && 10 * late > sender.slices.len() {
-        warn(
+        ),
+        (
+            is_below,
+            "below_link",
+            format!(
+                "the sender did not fill the link of {rate}: throughput is the sender's limit, not the link's"
+            ),
+            "compare larger sizes, or set a lower rate",
+        ),
+        (
+            matches!(spec.schedule, ArmSchedule::TimeSlots(_)) && 10 * left_out > slots,
             "late_slots",
-            format!("{late} of {} slots came too late for a slice and were left out", sender.slices.len()),
+            format!("{left_out} of {slots} slots came too late for a slice and were left out"),
             "end other load, or set a longer blocks.slice",
-        );
-    }
+        ),
+    ];
+    let mut warnings: Vec<Warning> = resized(spec, [sender, receiver]).into_iter().collect();
+    // Where nothing arrived, nothing moved.
+    warnings.extend(standstill::standstill(spec, sender, receiver).filter(|_| arrived > 0));
+    warnings.extend(of_found_path(spec, path, sender, receiver));
+    warnings.extend(
+        rows.into_iter().filter(|(applies, ..)| *applies).map(|(_, code, text, advice)| Warning {
+            code: code.to_owned(),
+            text,
+            advice: advice.to_owned(),
+        }),
+    );
     warnings
+}
+
+fn of_found_path(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Vec<Warning> {
+    if !path.is_as_found() {
+        return Vec::new();
+    }
+    let translated = translations(sender, receiver).into_iter().map(|(end, [from, to])| Warning {
+        code: "translated".to_owned(),
+        text: format!("the {end}'s address is translated on the way: {} -> {}", from.ip(), to.ip()),
+        advice: "figures include the translator; measure from a host behind it to leave it out".to_owned(),
+    });
+    translated.chain(nothing_arrived(spec, path, sender, receiver)).collect()
+}
+
+/// The ends whose address the other one sees differently, each with the address before and behind the translator.
+fn translations(sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, [SocketAddr; 2])> {
+    let ends = [("sender", sender, receiver), ("receiver", receiver, sender)];
+    let seen = ends.map(|(end, own, other)| (end, [own.endpoint.local, other.endpoint.peer]));
+    // A host may not know its peer.
+    seen.into_iter().filter(|(_, [from, to])| to.port() != 0 && from.ip() != to.ip()).collect()
+}
+
+/// Where all datagrams were lost: what may have dropped them.
+fn nothing_arrived(
+    spec: &TrialSpec,
+    path: &Path,
+    sender: &HostReport,
+    receiver: &HostReport,
+) -> Option<Warning> {
+    if spec.transport != Transport::Udp || sender.sent.measured == 0 || receiver.received.measured > 0 {
+        return None;
+    }
+    let packet = spec.family.header_bytes() + spec.transport.header_bytes() + spec.message_bytes;
+    // The end that waits is the one that a firewall has to let something in to.
+    let ends = [receiver.endpoint.local, sender.endpoint.local];
+    let to = ends[usize::from(path.opener == Some(Role::Receiver))];
+    let black_hole = if packet > LEAST_MTU {
+        format!(
+            " Or a path MTU black hole, if packets smaller than these of {packet} bytes arrive (-l 1000)?"
+        )
+    } else {
+        String::new()
+    };
+    Some(Warning {
+        code: "nothing_arrived".to_owned(),
+        text: format!(
+            "no {} datagram arrived: all were dropped on the way; a firewall?{black_hole}",
+            spec.family
+        ),
+        advice: format!(
+            "let UDP through to {}, at any port, or at the one of `stacklab agent --listen --data-port PORT` there",
+            to.ip()
+        ),
+    })
 }
 
 /// Buffers that differ from the requested size. Linux doubles the requested size for its own bookkeeping, limited to

@@ -42,7 +42,6 @@ fn broken(rules: impl IntoIterator<Item = Rule>) -> Vec<String> {
 /// Whether the interfaces of a transfer also count other traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OtherTraffic {
-    /// No other traffic.
     None,
     /// A stream in the other direction, or background traffic.
     Present,
@@ -52,7 +51,6 @@ pub(crate) enum OtherTraffic {
     Arms,
 }
 
-/// What all transfers of a trial break.
 pub(crate) fn transfers(transfers: &[Transfer], host_reports: &[Ends<HostReport>]) -> Vec<String> {
     let is_load = |transfer: &Transfer| transfer.role == TransferRole::Load;
     let of_each = transfers.iter().zip(host_reports).flat_map(|(transfer, reports)| {

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 /// Largest socket buffer, bytes.
 const MOST_BUFFER: u32 = 16 << 20;
-/// Segment sizes that TCP can have.
 const SEGMENTS: std::ops::RangeInclusive<u32> = 88..=32_767;
 
 /// The limits.
@@ -23,9 +22,6 @@ pub struct ServerLimits {
 
 impl ServerLimits {
     /// Whether a test is within the limits.
-    ///
-    /// # Errors
-    /// The error for the client, and the reason in words.
     pub fn check(&self, parameters: &Parameters) -> Result<(), (Refusal, String)> {
         let Parameters { omit_s, time_s, parallel, bandwidth, window, mss, .. } = *parameters;
         let asked = Duration::from_secs(u64::from(omit_s) + u64::from(time_s));

@@ -16,11 +16,8 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Connections that may wait to be accepted: those of 20 clients with 8 streams each.
 const BACKLOG: i32 = 256;
 
-/// The sockets.
 pub(super) struct Listeners {
-    /// Of TCP.
     pub tcp: Vec<Socket>,
-    /// Of UDP.
     pub udp: Vec<UdpSocket>,
     bound: Vec<SocketAddr>,
 }
@@ -28,9 +25,6 @@ pub(super) struct Listeners {
 impl Listeners {
     /// Opens them: on the place's address, or on any address of both families. A family that the host lacks is left
     /// out.
-    ///
-    /// # Errors
-    /// The address, and the system's reason.
     pub(super) fn open(place: &ListenAddress) -> Result<Self, (String, io::Error)> {
         let port = place.port_or(PORT);
         let addresses: Vec<SocketAddr> = match place.address() {
@@ -67,7 +61,6 @@ impl Listeners {
         Ok(all)
     }
 
-    /// Where it listens, in a sentence.
     pub(super) fn announcement(&self) -> String {
         let at: Vec<String> = self.bound.iter().map(SocketAddr::to_string).collect();
         let port = self.bound[0].port();
@@ -111,9 +104,6 @@ pub(super) fn datagrams(socket: &UdpSocket, registry: &Registry, interrupted: &A
 
 /// A socket for a stream that greeted: on the same address and port, connected to the client. Whatever reached it
 /// before it was connected is another stream's greeting.
-///
-/// # Errors
-/// The system's.
 pub(super) fn stream_socket(own: SocketAddr, peer: SocketAddr, registry: &Registry) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(own), Type::DGRAM, Some(Protocol::UDP))?;
     if own.is_ipv6() {

@@ -13,7 +13,6 @@ mod session;
 
 pub use limits::ServerLimits;
 
-use crate::iperf3::cookie::COOKIE_BYTES;
 use crate::iperf3::server::listeners::{Listeners, datagrams};
 use crate::iperf3::server::registry::{Arrived, Registry};
 use crate::iperf3::server::session::serve;
@@ -40,9 +39,6 @@ pub struct ServerError {
 }
 
 /// Serves until interrupted, or with `once` until the first test is over.
-///
-/// # Errors
-/// When it cannot listen there.
 pub fn listen(
     place: &ListenAddress,
     limits: ServerLimits,
@@ -62,7 +58,8 @@ pub fn listen(
     for listener in listeners.tcp {
         let registry = Arc::clone(&registry);
         accepting.push(thread::spawn(move || {
-            let is_over = || interrupted.load(Ordering::Relaxed) || once && registry.served() > 0;
+            let is_over =
+                || interrupted.load(Ordering::Relaxed) || once && registry.served.load(Ordering::Relaxed) > 0;
             while !is_over() {
                 match listener.accept() {
                     Ok((stream, _)) => meet(&registry, stream.into(), interrupted),
@@ -84,7 +81,7 @@ pub fn listen(
 /// Handles each connection on a separate thread, so that a silent one delays no others.
 fn meet(registry: &Arc<Registry>, stream: TcpStream, interrupted: &'static AtomicBool) {
     let Some(place) = registry.connection() else { return };
-    let order = registry.next_order();
+    let order = registry.order.fetch_add(1, Ordering::Relaxed);
     let registry = Arc::clone(registry);
     // Without a thread the connection is closed, and its place is free again.
     let _ = thread::Builder::new().name("iperf3 client".to_owned()).spawn(move || {
@@ -110,7 +107,7 @@ fn meet(registry: &Arc<Registry>, stream: TcpStream, interrupted: &'static Atomi
 
 fn cookie(stream: &TcpStream) -> io::Result<Cookie> {
     let deadline = Instant::now() + COOKIE_LIMIT;
-    let (mut bytes, mut at) = ([0; COOKIE_BYTES], 0);
+    let (mut bytes, mut at): (Cookie, usize) = ([0; 37], 0);
     while at < bytes.len() {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -122,5 +119,5 @@ fn cookie(stream: &TcpStream) -> io::Result<Cookie> {
             count => at += count,
         }
     }
-    Ok(Cookie::received(bytes))
+    Ok(bytes)
 }

@@ -12,15 +12,12 @@ use std::time::{Duration, Instant};
 
 /// Connections that have not said their cookie, or are of a test, at once.
 const MOST_CONNECTIONS: usize = 512;
-/// Streams of all tests at once.
 const MOST_STREAMS: usize = 256;
 /// How long the tests have to end after the last one.
 const END_LIMIT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A stream of TCP.
 pub(super) struct Arrived {
-    /// Its connection, behind the cookie.
     pub stream: TcpStream,
     /// Streams of a test come in this order.
     pub order: u64,
@@ -28,21 +25,20 @@ pub(super) struct Arrived {
 
 /// A stream of UDP: where it is from, and the answer to its greeting.
 pub(super) struct Greeted {
-    /// The client's address.
     pub from: SocketAddr,
-    /// What it waits for.
     pub answer: [u8; 4],
 }
 
-/// All tests.
 pub(super) struct Registry {
     /// The limits.
     pub limits: ServerLimits,
     connections: Arc<AtomicUsize>,
     tests: Arc<AtomicUsize>,
     streams: Arc<AtomicUsize>,
-    served: AtomicU64,
-    order: AtomicU64,
+    /// Tests that are over.
+    pub served: AtomicU64,
+    /// Connections so far: streams of a test come in the order in which they were accepted.
+    pub order: AtomicU64,
     waiting: Mutex<HashMap<Cookie, Sender<Arrived>>>,
     /// A greeting over UDP names no test: of each client's address, one test at a time waits for some.
     greeting: Mutex<HashMap<IpAddr, Sender<Greeted>>>,
@@ -69,7 +65,6 @@ impl Drop for Slot {
 }
 
 impl Registry {
-    /// Without tests.
     pub(super) fn new(limits: ServerLimits) -> Self {
         Registry {
             limits,
@@ -83,34 +78,16 @@ impl Registry {
         }
     }
 
-    /// A place for a connection.
     pub(super) fn connection(&self) -> Option<Slot> {
         Slot::take(&self.connections, 1, MOST_CONNECTIONS)
     }
 
-    /// A place for a test.
     pub(super) fn begin(&self) -> Option<Slot> {
         Slot::take(&self.tests, 1, self.limits.clients)
     }
 
-    /// Places for a test's streams.
     pub(super) fn streams(&self, count: usize) -> Option<Slot> {
         Slot::take(&self.streams, count, MOST_STREAMS)
-    }
-
-    /// Tests that are over.
-    pub(super) fn served(&self) -> u64 {
-        self.served.load(Ordering::Relaxed)
-    }
-
-    /// A test is over.
-    pub(super) fn count_served(&self) {
-        self.served.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A number for each connection, in the order in which they were accepted.
-    pub(super) fn next_order(&self) -> u64 {
-        self.order.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The test of a cookie, if it waits for streams.
@@ -164,7 +141,6 @@ impl<'a, K: std::hash::Hash + Eq + Copy, T> Awaited<'a, K, T> {
         Some(Awaited { place, key, arrivals })
     }
 
-    /// The next arrival, if one comes soon.
     pub(super) fn next(&self) -> Option<T> {
         self.arrivals.recv_timeout(LOOK).ok()
     }

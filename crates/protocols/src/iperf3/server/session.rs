@@ -3,7 +3,7 @@
 use crate::iperf3::control::Control;
 use crate::iperf3::server::listeners::stream_socket;
 use crate::iperf3::server::registry::Registry;
-use crate::iperf3::streams::{format, result_of, stream_spec};
+use crate::iperf3::streams::{format, results_of, stream_spec, ways};
 use crate::iperf3::{
     Cookie, MOST_PARAMETER_BYTES, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, StreamResult,
 };
@@ -31,10 +31,6 @@ pub(super) struct SessionError {
     reason: String,
 }
 
-/// Serves a test on its control connection.
-///
-/// # Errors
-/// When the client asks for what it may not have, or goes away.
 pub(super) fn serve(
     stream: TcpStream,
     cookie: Cookie,
@@ -44,7 +40,7 @@ pub(super) fn serve(
     let client = stream.peer_addr().map_or_else(|_| "a client".to_owned(), |peer| peer.to_string());
     let served = Control::over(stream)
         .and_then(|control| ServerSession { control, cookie, registry, interrupted }.serve());
-    registry.count_served();
+    registry.served.fetch_add(1, Ordering::Relaxed);
     served.map_err(|error| SessionError { client, reason: error.to_string() })
 }
 
@@ -65,7 +61,9 @@ impl ServerSession<'_> {
             Ok(parameters) => parameters,
             Err((refusal, reason)) => return self.refuse(refusal, &reason),
         };
-        let ways = ways(&parameters);
+        // Those that the client sends are received here.
+        let opposite = |way: Way| if way == Way::Send { Way::Receive } else { Way::Send };
+        let ways: Vec<Way> = ways(&parameters).into_iter().map(opposite).collect();
         let Some(_places) = self.registry.streams(ways.len()) else {
             return self.refuse(Refusal::Streams, "there is no room for further streams");
         };
@@ -94,14 +92,7 @@ impl ServerSession<'_> {
         let begin_ns = traffic.omit_until_ns();
         let streams = traffic.streams().to_vec();
         let counted = traffic.finish();
-        let results: Vec<StreamResult> = streams
-            .iter()
-            .zip(&counted)
-            .enumerate()
-            .map(|(place, ((stream, _), counted))| {
-                result_of(place, stream, counted, parameters.block_bytes, begin_ns)
-            })
-            .collect();
+        let results = results_of(&streams, &counted, parameters.block_bytes, begin_ns);
         let congestion_used = streams
             .first()
             .filter(|_| parameters.transport == Transport::Tcp)
@@ -109,10 +100,9 @@ impl ServerSession<'_> {
         // A client that receives reads whole blocks, and waits for the rest of one as long as the connection is open.
         streams.iter().for_each(|(stream, _)| stream.end());
         let server_output = parameters.get_server_output.then(|| output(&streams, &results));
-        self.exchange(&Results { congestion_used, server_output, streams: results, ..Results::default() })
+        self.exchange(&Results { congestion_used, server_output, streams: results })
     }
 
-    /// Tells the client why not.
     fn refuse(&mut self, refusal: Refusal, reason: &str) -> io::Result<()> {
         self.control.send(&refusal.bytes())?;
         Err(io::Error::other(format!("refused: {reason}")))
@@ -179,7 +169,6 @@ impl ServerSession<'_> {
         if self.control.is_closed() { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
-    /// Waits until the client ends the test.
     fn watch(&mut self, parameters: &Parameters) -> io::Result<()> {
         let deadline = Instant::now() + self.registry.limits.lasts(parameters) + GRACE;
         loop {
@@ -210,17 +199,6 @@ impl ServerSession<'_> {
         // What the client says now changes nothing: it may also close.
         let _ = self.control.state(by);
         Ok(())
-    }
-}
-
-/// Which way each stream of a test goes, seen from the server, in the order in which the client opens them.
-fn ways(parameters: &Parameters) -> Vec<Way> {
-    let Parameters { parallel, reverse, bidirectional, .. } = *parameters;
-    let of = |way| vec![way; parallel as usize];
-    match (bidirectional, reverse) {
-        (true, _) => [of(Way::Receive), of(Way::Send)].concat(),
-        (false, true) => of(Way::Send),
-        (false, false) => of(Way::Receive),
     }
 }
 

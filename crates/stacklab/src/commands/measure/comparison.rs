@@ -10,7 +10,7 @@ use crate::output::{print_text, width};
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
 use stacklab_campaign::rig::agent_process::AgentProcess;
-use stacklab_campaign::rig::both_families::{BothFamilies, Way};
+use stacklab_campaign::rig::both_families::Way;
 use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::sources::StudySource;
 use stacklab_campaign::{CampaignError, measure};
@@ -137,8 +137,7 @@ pub(super) fn against(
 ) -> Result<(), Failure> {
     // Wrong options are found before a host is asked.
     study_text(common, request, baseline, Arms::Interleaved)?;
-    let (rig, _local) = connect(common, interrupted)?;
-    let mut rigs = Rigs::of_one(rig);
+    let (mut rigs, _local) = connect(common, interrupted)?;
     let arms = slow::arms(common, request, baseline, &mut rigs)?;
     let comparison = Comparison::new(common, study_text(common, request, baseline, arms)?)?;
     let (description, hosts) = (rigs.describe(&comparison.study), rigs.hosts()?);
@@ -153,7 +152,7 @@ pub(super) fn against(
 fn connect(
     common: &CommonOptions,
     interrupted: &'static AtomicBool,
-) -> Result<(BothFamilies, AgentProcess), Failure> {
+) -> Result<(Rigs, AgentProcess), Failure> {
     let (mut ways, mut others) = (BTreeMap::new(), Vec::new());
     for (family, address) in both_families(common)? {
         let there = address.address.clone();
@@ -164,7 +163,7 @@ fn connect(
     let (there, _) = reach(common, &others, interrupted)?;
     let (local, here) = AgentProcess::here(interrupted)?;
     let (name, reverse) = (common.host.clone(), common.reverse);
-    Ok((BothFamilies::new(name, ways, reverse, [here, there])?, local))
+    Ok((Rigs::both_families(name, ways, reverse, [here, there])?, local))
 }
 
 #[cfg(test)]

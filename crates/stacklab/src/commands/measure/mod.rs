@@ -17,7 +17,7 @@ use crate::commands::measure::options::{CommonOptions, MeasureOptions, MeasureRe
 use crate::commands::measure::plan::{check, direction, plan};
 use crate::failure::{Failure, interrupt_flag};
 use crate::output::print_text;
-use stacklab_campaign::trial::clock_offset::{ClockOffset, one_machine};
+use stacklab_campaign::trial::clock_offset::{ClockSync, one_machine};
 use stacklab_campaign::trial::evidence::Evidence;
 use stacklab_campaign::trial::figures::figures;
 use stacklab_model::{Direction, HostFacts, Length, Role, RunRecord, TrialSpec, print_duration};
@@ -74,11 +74,9 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     // The ends are already ordered as sender and receiver.
     let ways = if request.both { Direction::Both } else { Direction::Forward };
     let waiting = WaitingLine::show(&spec);
-    let offset = match ClockOffset::unmeasured(&sender.facts, &receiver.facts, &spec) {
+    let offset = match ClockSync::unmeasured(&sender.facts, &receiver.facts, &spec) {
         Some(known) => known,
-        None => {
-            ClockOffset::of(shared, measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec)?)
-        }
+        None => ClockSync::of(shared, measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec)?),
     };
     spec.clock_offset_ns = offset.offset_ns();
     let collected = collect(&mut sender.agent, &mut receiver.agent, &path, &spec, ways)?;

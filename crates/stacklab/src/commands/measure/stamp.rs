@@ -117,7 +117,7 @@ fn session(request: &MeasureRequest, peer: &StampOptions, codec: Codec) -> Resul
     let octets = request.size.map(|size| size as usize);
     let error = ErrorEstimate::new(peer.stamp_format, clock_error_ns());
     StampSession::new(codec, extensions, octets, peer.stamp_session, error).map_err(|error| match error {
-        SessionError::Size { .. } => Failure::usage(format!("-l {error}")),
+        SessionError::Size(_) => Failure::usage(format!("-l {error}")),
         SessionError::Random(reason) => Failure::step("get a random number")(reason),
     })
 }
