@@ -37,7 +37,7 @@ pub use tidy::{tidy, tidy_slices};
 
 use crate::findings::groups::Group;
 use crate::findings::{
-    bias, comparisons, csv, estimates, groups, heading, levels, matrix, notes, properties, summary,
+    comparisons, csv, estimates, groups, heading, levels, matrix, notes, properties, summary,
 };
 use crate::rendering::format;
 use crate::rendering::numbers::DisplayUnit;
@@ -98,7 +98,7 @@ fn document(findings: &Findings, width: Width) -> Vec<Block> {
         estimates::blocks(findings),
         summary::blocks(&groups),
         stage_costs::blocks(&findings.explanations, false),
-        bias::blocks(findings),
+        estimates::bias_of_generators(findings),
         notes::blocks(findings),
         heading::technical(findings),
     ]

@@ -91,7 +91,7 @@ fn disturbed(findings: &Findings) -> Option<String> {
     let of_others = findings.warnings.iter().filter(|(_, warning)| warning.code == OTHER_LOAD);
     let runs: usize = of_others.map(|(runs, _)| runs).sum();
     (runs as f64 > MOST_DISTURBED * findings.valid_runs as f64)
-        .then(|| format!("other load disturbed {}: intervals are wider for it (Notes)", count(runs, "run")))
+        .then(|| format!("disturbed {}, which widens intervals (Notes)", count(runs, "run")))
 }
 
 /// `1 block`, `2 blocks`.

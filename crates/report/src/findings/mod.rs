@@ -1,7 +1,6 @@
 //! A campaign's findings: the parts of the document, and CSV and JSON.
 
 pub(crate) mod answer;
-pub(crate) mod bias;
 pub(crate) mod claims;
 pub(crate) mod comparisons;
 pub(crate) mod csv;
