@@ -4,7 +4,7 @@
 use crate::support;
 
 use stacklab_model::{Family, Generator, LinkConfig, Metric, Role, RunRecord, Transport};
-use stacklab_testbed::{Testbed, ToolFolder, enter};
+use stacklab_testbed::{Testbed, Workdir, enter};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -159,7 +159,7 @@ fn a_program_that_is_stopped_is_killed_when_its_time_is_over_with_all_that_it_st
     enter().unwrap_or_else(|error| panic!("{error}"));
     let link_config = LinkConfig { rate: None, mtu: 1500, offloads: true };
     let testbed = Testbed::build(&link_config, Path::new("sleep"), &["600"]).unwrap();
-    let folder = ToolFolder::create().unwrap();
+    let folder = Workdir::create().unwrap();
     let script = ["-c", "sleep 600 & echo $!; kill -STOP $$"].map(str::to_owned);
     let mut tool = folder.start(&testbed.hosts()[0], "sh", &script, "").unwrap();
     assert_eq!(tool.wait(Instant::now() + Duration::from_millis(500), || false).unwrap(), None);

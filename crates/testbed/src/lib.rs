@@ -39,7 +39,7 @@ pub use host::path_role::{Interface, PathRole};
 pub use host::program::{AGENT, LOADER, bundled, find, program_in_path};
 pub use host::streams::{Streams, write_message};
 pub use host::ticks::Ticks;
-pub use host::tool::{Tool, ToolFolder, first_line};
+pub use host::tool::{Tool, first_line};
 pub use host::workdir::Workdir;
 pub use kernel::capability::{Ability, abilities};
 pub use kernel::namespace::{Process, clear, end, in_namespace, join, spawn_in_namespace, unshare_mounts};

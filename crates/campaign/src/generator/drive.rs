@@ -4,7 +4,7 @@
 use crate::CampaignError;
 use stacklab_model::{Generator, Length, ToolReport, printable_lines, printable_text};
 use stacklab_protocols::generators::{CommandLine, Figures, Output, Tool, Traffic};
-use stacklab_testbed::{Host, ToolFolder};
+use stacklab_testbed::{Host, Workdir};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ pub(super) fn drive(
     traffic: &Traffic,
     stop: impl Fn() -> bool + Copy,
 ) -> Result<Driven, CampaignError> {
-    let folder = ToolFolder::create()?;
+    let folder = Workdir::create()?;
     let remedy = generator.definition().remedy;
     let start = |host: &Host, line: &CommandLine| folder.start(host, line.program, &line.arguments, remedy);
     let lines = [(tool.sender)(traffic), (tool.receiver)(traffic)];

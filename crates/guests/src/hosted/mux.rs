@@ -14,8 +14,7 @@ const LONGEST_LINE: usize = 17 << 20;
 /// Lines of one stream that wait for their reader. An agent has at most eight requests under way.
 const MOST_WAITING: usize = 16;
 
-/// The coordinator's end. It has the same number of streams as the other end, in the same order. They end when the
-/// channel ends.
+/// The coordinator's end, with as many streams as the other end, in the same order. They end with the channel.
 pub(crate) fn open(
     channel: impl Read + Send + 'static,
     out: impl Write + Send + 'static,

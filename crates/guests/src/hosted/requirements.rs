@@ -146,8 +146,7 @@ impl Requirements {
         format!("; or use guests that support it as routers: factors.router_os = [\"{router}\"]")
     }
 
-    /// Checks that testbeds with guests as hosts can be built on this kernel, and that the guests have images and
-    /// support what they need as routers.
+    /// Checks that this kernel can have testbeds with guests, and that the guests can be hosts and routers.
     pub(crate) fn check_guests(&self, missing: &[Ability]) -> Result<(), TestbedError> {
         for row in &self.rows {
             for system in row.routers.guests() {

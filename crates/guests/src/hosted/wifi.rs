@@ -68,8 +68,7 @@ impl WifiHosted {
         Ok((hosted, hosts, streams.collect()))
     }
 
-    /// Looks at the network: its state, or a sentence that says how it is not as planned. From then on the medium
-    /// draws from the seed, if one is given.
+    /// The network's state, or how it is not as planned. From then on the medium draws from the seed, if one is given.
     pub fn look(&mut self, seed: Option<u64>) -> Result<WifiSeen, TestbedError> {
         self.look.ask(&WifiLook { seed }, "look at its network", &self.version)
     }
@@ -89,14 +88,12 @@ impl WifiHosted {
         self.medium.ask(&MediumQuestion::Report, "ask for the medium's report", &self.version)
     }
 
-    /// The use of the channel in each set of windows, nanoseconds of the hosts' clock. Windows are not before the last
-    /// look with a seed.
+    /// The use of the channel in each set of windows, nanoseconds of the hosts' clock, after the last look with a seed.
     pub fn channel_use(&mut self, sets: Vec<Vec<[u64; 2]>>) -> Result<Vec<ChannelUse>, TestbedError> {
         self.medium.ask(&MediumQuestion::Used(sets), "ask for the use of the channel", &self.version)
     }
 
-    /// The capture of what is on air, if the network has one: pcapng with radiotap headers. It grows as long as the
-    /// network exists, and goes with it.
+    /// The capture of what is on air, if there is one: pcapng with radiotap headers. It goes with the network.
     pub fn capture(&self) -> Option<&Path> {
         self.capture.as_deref()
     }

@@ -11,11 +11,7 @@ use stacklab_testbed::TestbedError;
 use std::fs;
 use std::path::Path;
 
-/// Fetches the newest image of a system, and replaces the existing one.
-///
-/// # Errors
-/// The failed step, with the error of the program that did it. Downloads are kept for the next attempt. An existing
-/// image stays.
+/// Fetches the newest image of a system. If that fails, an existing image and the downloads so far stay.
 pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> {
     put(system, |into| match system {
         System::Gvisor => gvisor::make(into, step),

@@ -80,8 +80,7 @@ pub(crate) struct Label {
 const LABEL: &str = "image.json";
 
 impl Image {
-    /// The image of a system. Checks that all of its files exist with the right size.
-    /// The error says how to get it.
+    /// The image of a system, with all of its files. The error says how to get it.
     pub fn find(system: &System) -> Result<Self, TestbedError> {
         let folder = folder_of(system);
         let missing = |reason: String| no_image(system, reason);

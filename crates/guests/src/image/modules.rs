@@ -9,8 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The modules that guests need: for an interface, a channel, and the mechanisms. Modules that a kernel has built in
-/// or does not have are left out.
+/// The modules that guests need, unless a kernel has them built in or does not have them.
 pub(super) fn wanted() -> Vec<&'static str> {
     let devices = Mechanism::devices();
     OF_LINKS.iter().copied().chain(devices.iter().map(|(_, device)| device.module)).collect()

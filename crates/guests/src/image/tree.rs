@@ -85,8 +85,7 @@ pub(super) fn make(
     Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool) })
 }
 
-/// Unpacks Debian's newest kernel source of these suites, through a temporary folder. Returns its package and
-/// version.
+/// Unpacks Debian's newest kernel source, through a temporary folder. Returns its package and version.
 fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
     let package = apt.newest(PACKAGE, "")?;
     let version = apt.unpack(&package, by_way_of, step)?;

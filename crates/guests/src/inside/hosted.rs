@@ -13,8 +13,7 @@ use std::path::PathBuf;
 /// The path of this program in a guest where it is the init process.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// The greeting of a guest that has built what it hosts, the streams that it carries, and what was built, which ends
-/// when dropped.
+/// The greeting of a guest that has built what it hosts, its streams, and what was built, which ends when dropped.
 pub(super) type Built = (Greeting, Vec<Streams>, Box<dyn Any>);
 
 pub(super) fn build(role: &HostedRole) -> Result<Built, TestbedError> {

@@ -31,8 +31,7 @@ pub(crate) fn prepare() -> io::Result<()> {
     Ok(())
 }
 
-/// Loads the modules. A module that fails to load is reported on the console; whatever needs it then reports its own
-/// error.
+/// Loads the modules. One that fails is reported on the console; whatever needs it reports its own error.
 fn load_modules() {
     let mut files: Vec<_> =
         fs::read_dir(MODULES).into_iter().flatten().flatten().map(|file| file.path()).collect();

@@ -30,8 +30,7 @@ pub(super) fn file(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
-/// The next part of the requests that are there: all of them, or some thousand bytes. Waits for them, and this system
-/// stands still until then.
+/// Waits for requests, while this system stands still. All that are there, or some thousand bytes.
 pub(super) fn next_requests() -> io::Result<Vec<u8>> {
     Ok(readlink(&file(REQUESTS))?.into_vec())
 }

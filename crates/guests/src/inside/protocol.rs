@@ -56,8 +56,7 @@ pub(crate) enum GuestRole {
 }
 
 impl GuestRole {
-    /// The role of a Wi-Fi network's guest. Such a guest finds it in its folder when it boots: a message would come at
-    /// a different time in each run.
+    /// The role of a Wi-Fi network's guest, which finds it in its folder: a message's time would differ in each run.
     pub(crate) fn wifi(&self) -> Option<&WifiRole> {
         match self {
             GuestRole::Wifi(role) => Some(role),
@@ -137,8 +136,7 @@ pub(crate) enum Greeting {
     Waiting,
     /// It has taken its role and is an agent from now on.
     Ready,
-    /// Its testbeds are built. From now on it carries their agents' streams: four for each testbed, then one for each
-    /// command.
+    /// Its testbeds are built. It carries four agents' streams for each testbed, then one for each command.
     Built {
         carried: Vec<Vec<PathCheck>>,
     },

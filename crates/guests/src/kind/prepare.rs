@@ -58,8 +58,7 @@ pub(crate) fn prepared(
     }))
 }
 
-/// The guest for a Wi-Fi testbed: user-mode Linux with simulated radios, and the programs of a Wi-Fi network beside
-/// this one.
+/// The guest for a Wi-Fi testbed: user-mode Linux with simulated radios, and the programs of a network.
 pub(crate) fn prepare_wifi(
     system: &System,
     program: &Path,

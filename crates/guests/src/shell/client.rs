@@ -64,8 +64,7 @@ pub struct Ended {
     pub errors: Vec<u8>,
 }
 
-/// Runs a command without input on a host of the testbed, over the socket of the testbed's holder, and waits for its
-/// end. It gets this process's folder and environment.
+/// Runs a command without input on a host, with this process's folder and environment, and waits for its end.
 pub fn run_in_guest(socket: &Path, host: usize, command: &[&str]) -> io::Result<Ended> {
     let holder = Arc::new(Mutex::new(UnixStream::connect(socket)?));
     let command = command.iter().map(|word| (*word).to_owned()).collect();

@@ -21,16 +21,12 @@ use std::time::Duration;
 /// The time that a command has to end by itself after its client is gone.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The limit of unread input for a command, bytes.
-const UNREAD: usize = 64 << 10;
-
 /// Maximum length of a malformed line in an error, characters.
 const SHOWN: usize = 80;
 
 type Out = Arc<Mutex<UnixStream>>;
 
-/// Creates command streams. Each runs one command at a time on one of these hosts. A host is given by the ID of a
-/// process in it.
+/// Creates command streams. Each runs one command at a time on one of the hosts, which are process IDs.
 pub(crate) fn serve(count: usize, hosts: &[u32]) -> io::Result<Vec<Streams>> {
     let open = |_| -> io::Result<Streams> {
         let (own, its) = UnixStream::pair()?;
@@ -83,16 +79,16 @@ fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
                 (Ask::Resized(window), Some(running)) => running.resize(window),
             }
         }
-        // If a command reads too slowly, its input is not acknowledged and the client waits.
-        if running.as_ref().is_none_or(|running| !running.unread.is_full()) {
+        // Behind input that the command has not read yet: a client waits for a slow reader.
+        let behind = running.as_ref().and_then(|running| running.input.as_ref());
+        if behind.is_none_or(|input| input.send(None).is_err()) {
             tell(&out, &GuestFrame::Taken);
         }
     }
     Ok(())
 }
 
-/// Answers a line that is not a message of this version, and ends the command. The client gets only the line's
-/// beginning.
+/// Answers a line that is not a message of this version with its beginning, and ends the command.
 fn refuse(out: &Out, line: &[u8], running: Option<Running>) -> io::Result<()> {
     let line = String::from_utf8_lossy(line);
     let beginning: String = printable_text(line.trim_end()).chars().take(SHOWN).collect();
@@ -116,35 +112,10 @@ fn tell(out: &Out, what: &GuestFrame) {
 struct Running {
     pid: u32,
     ended: Arc<AtomicBool>,
-    /// Its input. A separate thread writes it, because the command may not read for a long time.
-    input: Option<Sender<Vec<u8>>>,
-    unread: Arc<Unread>,
+    /// Its input, and `None` for an acknowledgement once it has what came before. A separate thread writes it, because
+    /// the command may not read for a long time.
+    input: Option<Sender<Option<Vec<u8>>>>,
     terminal: Option<File>,
-}
-
-/// The input that a command was given and has not read.
-#[derive(Default)]
-struct Unread(Mutex<(usize, bool)>);
-
-impl Unread {
-    fn gave(&self, bytes: usize) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 += bytes;
-    }
-
-    /// Whether there is so much unread input that the client must wait. [`Unread::took`] then reports when it may
-    /// continue.
-    fn is_full(&self) -> bool {
-        let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        unread.1 = unread.0 > UNREAD;
-        unread.1
-    }
-
-    /// Whether so little unread input is left that a waiting client may continue.
-    fn took(&self, bytes: usize) -> bool {
-        let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        unread.0 -= bytes;
-        unread.0 <= UNREAD && std::mem::take(&mut unread.1)
-    }
 }
 
 impl Running {
@@ -168,7 +139,7 @@ impl Running {
         // Close this process's copies of the terminal's other end.
         drop(command);
         let mut readers = Vec::new();
-        let (input, given) = mpsc::channel::<Vec<u8>>();
+        let (input, given) = mpsc::channel::<Option<Vec<u8>>>();
         let mut sink: Box<dyn Write + Send> = match &terminal {
             Some(terminal) => {
                 readers.push(forward(terminal.try_clone()?, out, GuestFrame::Output));
@@ -182,15 +153,14 @@ impl Running {
                 Box::new(sink)
             }
         };
-        let unread = Arc::new(Unread::default());
-        let (fed, taker) = (Arc::clone(&unread), Arc::clone(out));
+        let taker = Arc::clone(out);
         thread::spawn(move || {
             let mut open = true;
             for bytes in given {
-                // A command that does not read any more has ended or ignores its input. Drop the input.
-                open = open && sink.write_all(&bytes).is_ok();
-                if fed.took(bytes.len()) {
-                    tell(&taker, &GuestFrame::Taken);
+                match bytes {
+                    // A command that does not read any more has ended or ignores its input. Drop the input.
+                    Some(bytes) => open = open && sink.write_all(&bytes).is_ok(),
+                    None => tell(&taker, &GuestFrame::Taken),
                 }
             }
         });
@@ -204,14 +174,12 @@ impl Running {
             }
             tell(&out, &code.map_or_else(|error| GuestFrame::Failed(error.to_string()), GuestFrame::Ended));
         });
-        Ok(Running { pid, ended, input: Some(input), unread, terminal })
+        Ok(Running { pid, ended, input: Some(input), terminal })
     }
 
     fn feed(&mut self, bytes: Vec<u8>) {
-        let Some(input) = &self.input else { return };
-        self.unread.gave(bytes.len());
         // The receiving thread lives as long as this one.
-        let _ = input.send(bytes);
+        let _ = self.input.as_ref().map(|input| input.send(Some(bytes)));
     }
 
     fn resize(&self, window: Window) {
@@ -307,13 +275,7 @@ mod tests {
         let out = |stream: &UnixStream| Arc::new(Mutex::new(stream.try_clone().unwrap()));
         let (own, its) = UnixStream::pair().unwrap();
         let mut child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
-        let running = Running {
-            pid: child.id(),
-            ended: Arc::default(),
-            input: None,
-            unread: Arc::default(),
-            terminal: None,
-        };
+        let running = Running { pid: child.id(), ended: Arc::default(), input: None, terminal: None };
         refuse(&out(&its), b"?\n", Some(running)).unwrap();
         assert!(!child.wait().unwrap().success());
         let frame = BufReader::new(own).lines().next().unwrap().unwrap();

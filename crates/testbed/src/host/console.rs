@@ -6,8 +6,7 @@ use std::path::Path;
 
 const LINES: usize = 8;
 
-/// The last lines of the guest's console, to append to an error message, behind a word about its disk if that is full.
-/// Empty if the console is empty, and the disk is not full.
+/// What to append to an error message: whether the guest's disk is full, and the last lines of its console.
 pub fn last_words(console: &Path) -> String {
     full_disk(console.parent().unwrap_or(console)) + &last_lines(&fs::read(console).unwrap_or_default())
 }

@@ -9,8 +9,7 @@ use std::process::Command;
 
 /// A kind of guest. Its network stack replaces its namespace's end of the link.
 pub trait Guest: fmt::Debug {
-    /// Whether the link's end is bridged to a tap device for the guest. If not, the guest takes over the namespace's
-    /// tree interface.
+    /// Whether it uses a tap device that is bridged to the link's end. If not, it takes over the namespace's interface.
     fn wants_a_tap(&self) -> bool;
 
     /// Starts the guest in a role. Does not wait until it accepts messages.

@@ -13,8 +13,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A process in its own network namespace, with its companion processes. Dropping it kills all of them and waits for
-/// them. The namespace then vanishes.
+/// A process in a network namespace, which vanishes with it. Dropping it kills its guest and companions too.
 #[derive(Debug)]
 pub struct Host {
     node: Node,
@@ -74,8 +73,7 @@ impl Host {
         self.process.streams()
     }
 
-    /// The byte streams of the agent that uses the link: the guest's agent, if there is a guest. Waits until the
-    /// guest has booted. Call it once.
+    /// The byte streams of the agent that uses the link, once a guest has booted. Call it once.
     pub fn meet(&mut self) -> Result<Streams, TestbedError> {
         match &mut self.guest {
             Some((guest, _)) => guest.meet().at(self.node),
@@ -83,8 +81,7 @@ impl Host {
         }
     }
 
-    /// Starts a guest in the host's namespace. The guest's network stack replaces the namespace's. Does not wait
-    /// until the guest has booted.
+    /// Starts a guest, whose network stack replaces the namespace's. Does not wait until it has booted.
     pub(crate) fn start_guest(
         &mut self,
         guest: &dyn Guest,
@@ -107,8 +104,7 @@ impl Host {
         Some(self.guest.as_ref()?.1.clone())
     }
 
-    /// The CPU time that the guest's processes have used, counted by this machine's kernel. `None` if there is no
-    /// guest.
+    /// The CPU time of the guest's processes, counted by this machine's kernel. `None` if there is no guest.
     pub fn guest_ticks(&self) -> Option<Ticks> {
         Some(self.guest.as_ref()?.0.ticks())
     }

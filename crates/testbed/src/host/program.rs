@@ -12,8 +12,7 @@ pub const AGENT: [&str; 2] = ["agent", "--stdio"];
 /// The loader of programs that an image brings along, in the folder with their libraries.
 pub const LOADER: &str = "ld-linux-x86-64.so.2";
 
-/// The command of a program that a guest's image brings along in this folder below the root. Its own loader runs it,
-/// and finds its libraries there.
+/// The command of a program that a guest's image has in this folder, with its own loader and libraries.
 pub fn bundled(folder: &str, program: &str) -> io::Result<Command> {
     let own = Path::new("/").join(folder);
     let file = own.join(program);

@@ -21,8 +21,7 @@ pub(crate) struct Process {
 }
 
 impl Ticks {
-    /// The CPU time that a process and all its descendants have used. Processes that have ended and been waited for
-    /// are not counted.
+    /// The CPU time of a process and its descendants, without those that have been waited for.
     pub fn of(root: u32) -> Self {
         let mut processes = HashMap::new();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -17,16 +17,7 @@ use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The folder of the programs of one trial, in which they run. It is removed with it.
-#[derive(Debug)]
-pub struct ToolFolder(Workdir);
-
-impl ToolFolder {
-    /// Creates it.
-    pub fn create() -> Result<Self, TestbedError> {
-        Workdir::create().map(ToolFolder)
-    }
-
+impl Workdir {
     /// Starts a program in a host's namespace, on the host's processors, in its own process group. The kernel kills it
     /// with the calling thread. A program that writes a file of more than a gigabyte is killed.
     pub fn start(
@@ -38,7 +29,7 @@ impl ToolFolder {
     ) -> Result<Tool, TestbedError> {
         let file = find(program, remedy)?;
         let node = host.node();
-        let own = self.0.for_host(&node.to_string())?;
+        let own = self.for_host(&node.to_string())?;
         let start = || -> Result<Tool, Fault> {
             let printed = own.join(program);
             let output = File::create(&printed).attempt(format!("write {}", printed.display()))?;

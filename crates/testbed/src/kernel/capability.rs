@@ -172,8 +172,7 @@ fn is_only_loadable(module: &str, root: &Path) -> bool {
     fs::read_to_string(list).is_ok_and(|list| list.contains(&format!("/{module}.ko")))
 }
 
-/// Checks the 6rd prefix of a device. A kernel without 6rd creates the device but ignores the prefix; a kernel with
-/// 6rd reports it.
+/// Checks the 6rd prefix of a device: a kernel without 6rd creates the device but ignores the prefix.
 fn has_sixrd_prefix(name: &str, prefix: Ipv6Addr) -> Result<(), Fault> {
     let link = with_netlink(async |netlink| interface(&netlink, name).await)?;
     let has_prefix = link.attributes.iter().any(|attribute| match attribute {

@@ -16,11 +16,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs `work` on a new thread in the network namespace of a living process, and waits for it. Sockets that are
-/// created there stay in that namespace wherever they are used.
-///
-/// # Errors
-/// The process has ended, or its namespace cannot be entered (it needs root or [`crate::enter`]).
+/// Runs `work` on a new thread in the network namespace of a living process. Sockets created there stay there.
 pub fn in_namespace<T: Send>(pid: u32, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     on_a_thread(work, || enter_namespace(pid))
 }
@@ -144,8 +140,7 @@ pub fn end(pid: u32) -> io::Result<()> {
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Ends all other processes in the network namespaces of these processes, because they would keep the namespaces
-/// alive. Asks each to end, and kills it if it does not. Leaves the machine's own namespace alone.
+/// Ends all other processes in the network namespaces of these processes, but not in the machine's own.
 pub fn clear(processes: &[u32]) {
     let own = namespace_of("self");
     let spaces: Vec<PathBuf> = processes

@@ -27,8 +27,7 @@ const PER_INTERFACE: [(&str, &str); 7] = [
     ("mldv2_unsolicited_report_interval", "1"),
 ];
 
-/// Silences the calling thread's namespace, so that only the traffic under test is sent, and sets its loopback
-/// interface up. Call it before the link exists.
+/// Silences the calling thread's namespace, and sets its loopback interface up. Call it before the link exists.
 pub fn silence() -> Result<(), Fault> {
     for scope in ["all", "default"] {
         for (setting, value) in PER_INTERFACE {

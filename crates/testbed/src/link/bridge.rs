@@ -42,8 +42,7 @@ pub fn create(bridge: &str, hardware: [u8; 6], port: &str) -> Result<(), Fault> 
     change(port, "put into the bridge", |link| link.controller(controller).up())
 }
 
-/// Creates the tap device in the calling thread's namespace, bridges it to the link's end, and sets all three
-/// interfaces up.
+/// Creates the tap device, bridges it to the link's end in the calling thread's namespace, and sets all three up.
 pub(crate) fn hand_over(link: &str, mtu: u32, offloads: bool) -> Result<(), Fault> {
     let (tap, bridge) = (&*tap_of(link), &*format!("br-{link}"));
     create_lasting(tap, libc::IFF_TAP).attempt(format!("create the tap device {tap}"))?;

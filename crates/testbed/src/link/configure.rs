@@ -18,14 +18,12 @@ pub fn configure_end(role: Role) -> Result<(), Fault> {
     })
 }
 
-/// Configures the addresses of an access point, which is not on the path of its stations, on its radio's interface or
-/// its bridge. That must be up.
+/// Configures the addresses of an access point, on its radio's interface or its bridge, which must be up.
 pub fn configure_access_point(interface: &str) -> Result<(), Fault> {
     access_point_addresses().into_iter().try_for_each(|(own, prefix)| add_address(interface, own, prefix))
 }
 
-/// Configures the addresses of a Wi-Fi network's other station, whose neighbour is the access point. Its interface must
-/// be up.
+/// Configures another station of a Wi-Fi network, whose neighbour is the access point. Its interface must be up.
 pub fn configure_station(station: u8) -> Result<(), Fault> {
     for (own, prefix) in station_addresses(station) {
         add_address(INTERFACE, own, prefix)?;
@@ -33,8 +31,7 @@ pub fn configure_station(station: u8) -> Result<(), Fault> {
     access_point_addresses().into_iter().try_for_each(|(address, _)| add_neighbour(INTERFACE, address, BSSID))
 }
 
-/// Configures a router: its addresses and neighbours on both links, and the mechanism. Call it in its namespace or
-/// its guest. Its interfaces must be up.
+/// Configures a router, in its namespace or its guest: addresses, neighbours and mechanism. Its interfaces must be up.
 pub fn configure_router(router: &Router) -> Result<(), Fault> {
     let Router { site, mechanism, .. } = *router;
     sysctl::forward()?;
@@ -47,8 +44,7 @@ pub fn configure_router(router: &Router) -> Result<(), Fault> {
     mechanism::build(router)
 }
 
-/// Configures a host on a client's network. The host is the client or its router. Sets its addresses, its neighbour
-/// and, for a client, its routes. Call it in its namespace or its guest. Its interface must be up.
+/// Configures a client or its router on the client's network, in its namespace or its guest. Its interface must be up.
 pub fn configure_on_client_network(node: Node, site: Site, mechanism: Mechanism) -> Result<(), Fault> {
     let is_router = node == site.router();
     for family in Family::ALL {
@@ -68,8 +64,7 @@ pub fn configure_on_client_network(node: Node, site: Site, mechanism: Mechanism)
     Ok(())
 }
 
-/// Sets a client's path MTU to the other client with routes. Unlike discovered path MTUs, routes never expire. Call
-/// it in its namespace or its guest.
+/// Sets a client's path MTU to the other client with routes, which never expire, in its namespace or its guest.
 pub fn fix_path_mtus(site: Site, mechanism: Mechanism, middle_mtu: u32) -> Result<(), Fault> {
     for (to, mtu) in site.paths(mechanism, middle_mtu) {
         let bits = if to.is_ipv4() { 32 } else { 128 };

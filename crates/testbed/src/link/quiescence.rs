@@ -17,8 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// to 10 ms) apart.
 const SILENCE: Duration = Duration::from_millis(50);
 
-/// Waits until the interface in the calling thread's namespace is up, these addresses are usable, and it sends
-/// nothing by itself any more.
+/// Waits until the interface is up, these addresses are usable, and it sends nothing by itself any more.
 pub fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let start = Instant::now();

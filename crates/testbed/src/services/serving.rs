@@ -11,8 +11,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Timeout from a daemon's start to its first answers. Normally they take a tenth of a second; on a loaded machine,
-/// longer.
+/// Timeout from a daemon's start to its first answers, which normally take a tenth of a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(50);
 

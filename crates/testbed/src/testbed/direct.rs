@@ -18,8 +18,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-/// Two hosts connected by a link. The hosts are namespaces, or guests in them. Dropping it kills both processes and
-/// removes everything.
+/// Two hosts (namespaces, or guests in them) and a link. Dropping it kills both and removes everything.
 #[derive(Debug)]
 pub struct Testbed {
     link_config: LinkConfig,
@@ -225,8 +224,7 @@ impl Testbed {
         Ok(())
     }
 
-    /// A short description: `two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender on CPU
-    /// 0, receiver on CPU 1`.
+    /// A short description: `two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off`.
     pub fn describe(&self) -> String {
         let served = self
             .serving

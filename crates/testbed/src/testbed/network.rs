@@ -130,8 +130,7 @@ impl<const N: usize> Network<N> {
         self.processors.as_ref().map_or(&[], |halves| &halves[half_of::<N>(place)])
     }
 
-    /// Hands a host's link ends over to a guest that uses tap devices: the ends are bridged to the tap devices and
-    /// lose their addresses. Does nothing for a guest without tap devices.
+    /// Bridges a host's link ends to tap devices, if the guest uses them. The ends lose their addresses.
     pub(crate) fn hand_over(
         &mut self,
         place: usize,
@@ -151,8 +150,7 @@ impl<const N: usize> Network<N> {
         Ok(())
     }
 
-    /// Starts a guest in place of a host whose link ends were handed over. Does not wait until it has booted.
-    /// `program` is the agent in it.
+    /// Starts a guest, with `program` as its agent, on link ends that were handed over. Does not wait for its boot.
     pub(crate) fn start_guest(
         &mut self,
         place: usize,
@@ -175,8 +173,7 @@ impl<const N: usize> Network<N> {
         host.start_guest(guest, &spec, role)
     }
 
-    /// Waits until every host's interface is up and sends nothing by itself any more. IPv6 sends multicast listener
-    /// reports when links come up.
+    /// Waits until every host's interface is up and sends no multicast listener reports by itself any more.
     pub(crate) fn wait_until_quiet(&self) -> Result<(), TestbedError> {
         for (host, bridged) in self.hosts.iter().zip(self.bridged) {
             let addresses = host.addresses();

@@ -37,8 +37,7 @@ pub(crate) fn not_carried(mechanism: Mechanism, family: Family, reason: String) 
     TestbedError(format!("{mechanism} does not carry {family}: {reason}"))
 }
 
-/// Sends datagrams until one has arrived and examines its capture from the middle link. Then discovers the path MTU
-/// at both ends.
+/// Sends datagrams until one has arrived, examines its capture from the middle link, and discovers both path MTUs.
 pub(crate) fn check_path(
     hosts: &[Host; 4],
     mechanism: Mechanism,
@@ -176,8 +175,7 @@ fn seen(capture: &Capture, mechanism: Mechanism, family: Family) -> Result<(Vec<
     Err(format!("packets on the middle link are of another kind: {}", others.join("; ")))
 }
 
-/// Sends packets of the currently known path MTU until one has arrived and the known path MTU equals the expected
-/// one.
+/// Sends packets as large as the known path MTU until one has arrived and the path MTU is the expected one.
 fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), String> {
     never_fragment(socket).map_err(|error| format!("cannot set don't-fragment: {error}"))?;
     let start = Instant::now();

@@ -213,23 +213,18 @@ impl Routed {
         &self.path_checks
     }
 
-    /// The process ID of a host.
-    ///
-    /// # Panics
-    /// For a node that a routed testbed does not have.
+    /// The process ID of a host, which is one of the four.
     pub fn pid(&self, node: Node) -> u32 {
         let host = self.network.hosts.iter().find(|host| host.node() == node);
         host.expect("it is one of the four hosts").pid()
     }
 
-    /// The guests in place of the clients, and of the routers, with their versions; the sender's first. `None` for a
-    /// namespace.
+    /// The guests in place of clients and of routers, with versions; the sender's first. `None` for a namespace.
     pub fn guests(&self) -> [[Option<String>; 2]; 2] {
         [CLIENTS, ROUTERS].map(|hosts| hosts.map(|(_, place)| self.network.hosts[place].guest_version()))
     }
 
-    /// The CPU time that the processes of guest clients, and of guest routers, have used, counted by this machine's
-    /// kernel; the sender's first.
+    /// The CPU time of guest clients and of guest routers, counted by this machine's kernel; the sender's first.
     pub fn ticks(&self) -> [[Option<Ticks>; 2]; 2] {
         [CLIENTS, ROUTERS].map(|hosts| hosts.map(|(_, place)| self.network.hosts[place].guest_ticks()))
     }

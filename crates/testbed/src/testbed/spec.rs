@@ -32,8 +32,7 @@ impl RoutedSpec {
         translating.map(|(_, translates)| translates).collect()
     }
 
-    /// Whether the far router keeps connection state. Connections can then start at the sender only, and their source
-    /// ports are translated.
+    /// Whether the far router keeps connection state: connections start at the sender only, with translated ports.
     pub fn keeps_state(&self) -> bool {
         self.translates[1].by.keeps_state(self.kind.mechanism)
     }

@@ -11,13 +11,11 @@ pub struct MediumSettings {
     pub access_point: [Edca; 4],
     /// EDCA parameters of stations.
     pub station: [Edca; 4],
-    /// Most frames in a queue. There is one for each node and access category. What does not fit is
-    /// dropped (tail drop).
+    /// Most frames in a queue, of which each node and access category has one (tail drop).
     pub queue_frames: usize,
     /// How often a frame is sent before it is given up (dot11ShortRetryLimit).
     pub attempts: u32,
-    /// Signal to noise ratio of all links, dB: frames are then lost at random. None: frames are lost by collisions
-    /// only.
+    /// Signal to noise ratio of all links, dB, by which frames are lost at random. None: by collisions only.
     pub snr_db: Option<f64>,
 }
 

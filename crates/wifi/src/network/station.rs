@@ -23,8 +23,7 @@ pub(super) struct Station {
 }
 
 impl Station {
-    /// Starts a station in the network namespace of a process, whose interface is prepared. It begins to look for its
-    /// network.
+    /// Starts a station in a process's network namespace, with a prepared interface. It begins to look for its network.
     pub(super) fn start(
         pid: u32,
         spec: &WifiSpec,

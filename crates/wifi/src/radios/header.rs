@@ -164,8 +164,7 @@ impl Sessions {
         pairs.iter().for_each(|pair| drop(self.hidden.remove(pair)));
     }
 
-    /// Notes an encrypted request or response: the answer to a request, if there is one; else a request, if one is to
-    /// come.
+    /// Notes an encrypted response to a request, if there is one; else a request, if one is to come.
     fn note_hidden(&mut self, from: Address, to: Address) {
         let asked = self.hidden.entry((to, from)).or_default();
         if asked.requests > 0 && !asked.without.is_empty() {

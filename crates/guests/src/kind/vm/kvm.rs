@@ -21,8 +21,7 @@ pub(crate) enum Accelerator {
 }
 
 impl Accelerator {
-    /// The arguments for QEMU. The emulated processor is an old model: emulating newer instructions costs more time
-    /// than they save.
+    /// The arguments for QEMU. It emulates an old model: newer instructions cost more than they save.
     pub(crate) fn arguments(self) -> [&'static str; 4] {
         match self {
             Accelerator::Kvm => ["-accel", "kvm", "-cpu", "host"],

@@ -51,10 +51,7 @@ pub fn write(out: &mut Vec<u8>, request: GenlRequest, attributes: &[u8]) {
     out.extend(attributes);
 }
 
-/// An attribute, padded to a multiple of four bytes.
-///
-/// # Panics
-/// The value is longer than an attribute can be (65,531 bytes).
+/// An attribute, padded to a multiple of four bytes. Panics if the value has more than 65,531 bytes.
 pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(ATTRIBUTE + value.len()).expect("an attribute's length has 16 bits");
     let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();

@@ -160,8 +160,7 @@ fn whole_messages(bytes: &[u8]) -> usize {
     end.max(1)
 }
 
-/// Waits until one of these can be read or has ended, at most so long. Which of them has something to read or has
-/// ended.
+/// Waits, at most so long, until one of these can be read or has ended. Returns which of them.
 pub fn wait<const N: usize>(files: &[BorrowedFd<'_>; N], at_most: Option<Duration>) -> io::Result<[bool; N]> {
     let mut polled = files.map(|file| PollFd::new(file, PollFlags::POLLIN));
     match ppoll(&mut polled, at_most.map(TimeSpec::from_duration), None) {

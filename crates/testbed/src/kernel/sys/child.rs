@@ -19,8 +19,7 @@ pub(crate) enum Network {
     Of(File),
 }
 
-/// Makes the command keep a file open that is open in this process. The caller closes its own copy after starting the
-/// command.
+/// Makes the command keep this process's file open. The caller closes its own copy after starting the command.
 pub fn keep_open(command: &mut Command, file: RawFd) {
     // SAFETY: fcntl is async-signal-safe, and the closure owns nothing but a number.
     unsafe {
@@ -31,8 +30,7 @@ pub fn keep_open(command: &mut Command, file: RawFd) {
     };
 }
 
-/// Gives the command a private mount namespace. Its mounts are visible to no other process, and vanish with the last
-/// of its processes.
+/// Gives the command a private mount namespace, whose mounts vanish with the last of its processes.
 pub fn mount_unseen(command: &mut Command) {
     // SAFETY: it makes system calls only; nix copies the short path to its own stack.
     unsafe { command.pre_exec(|| Ok(unshare_mounts()?)) };

@@ -10,8 +10,7 @@ use std::path::Path;
 const DEBUGFS: &str = "/sys/kernel/debug";
 const FAIR_SERVERS: &str = "sched/fair_server";
 
-/// Has the calling thread run as soon as it can, before all that have no such priority (SCHED_FIFO, the least of its
-/// priorities).
+/// Runs the calling thread before all without a priority (SCHED_FIFO, the least of its priorities).
 pub fn run_first() -> io::Result<()> {
     let least = libc::sched_param { sched_priority: 1 };
     // SAFETY: the call reads the parameter, which lives until it returns.

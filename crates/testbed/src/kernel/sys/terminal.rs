@@ -27,8 +27,7 @@ pub fn lead_terminal(command: &mut Command) {
     unsafe { command.pre_exec(lead) };
 }
 
-/// Puts a terminal into raw mode: no echo, and no conversion of line ends. Returns the previous mode for
-/// [`put_back`].
+/// Puts a terminal into raw mode. Returns the previous mode for [`put_back`].
 pub fn make_raw(terminal: &impl AsFd) -> io::Result<Termios> {
     let before = tcgetattr(terminal)?;
     let mut raw = before.clone();

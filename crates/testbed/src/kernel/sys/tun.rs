@@ -13,8 +13,7 @@ pub(crate) fn create_tun() -> io::Result<File> {
     create("", libc::IFF_TUN)
 }
 
-/// Creates a device of this kind (`IFF_TUN`, `IFF_TAP`) and name in the calling thread's namespace. It exists until
-/// the namespace is gone.
+/// Creates a device of this kind (`IFF_TUN`, `IFF_TAP`) and name, which exists as long as the thread's namespace.
 pub(crate) fn create_lasting(name: &str, kind: libc::c_int) -> io::Result<()> {
     let file = create(name, kind)?;
     // SAFETY: TUNSETPERSIST takes a number.

@@ -35,8 +35,7 @@ const BURST_NS: u64 = 655_360;
 /// At this rate and above, small packets need too many timers, bytes per second: 50 Mbit/s.
 const DEAR: u64 = 6_250_000;
 
-/// Turns on hysteresis in this kernel's `htb`: it then waits for whole bursts. Only for guests, which have their own
-/// kernels.
+/// Turns on hysteresis in this kernel's `htb`, which then waits for whole bursts. Only for guests.
 pub fn ask_for_bursts() -> io::Result<()> {
     fs::write(HYSTERESIS, "1")
 }

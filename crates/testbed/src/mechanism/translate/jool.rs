@@ -18,8 +18,7 @@ const INSTANCE: &str = "stacklab";
 const STATEFUL: &str = "jool";
 const STATELESS: &str = "jool_siit";
 
-/// The version of Jool in this kernel, after a test in a temporary namespace.
-/// No module is loaded for it.
+/// The version of Jool in this kernel, after a test in a temporary namespace that loads no module.
 pub fn here() -> Result<String, Fault> {
     let path = format!("/sys/module/{STATEFUL}/version");
     let loaded = fs::metadata(format!("/sys/module/{STATELESS}")).and_then(|_| fs::read_to_string(&path));

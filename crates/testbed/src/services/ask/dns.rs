@@ -45,8 +45,7 @@ fn kind(family: Family) -> u16 {
     }
 }
 
-/// Checks that the answer repeats the query's question and that its only record, which is last, is the receiver's
-/// address.
+/// Checks that the answer repeats the question, and that its only record is the receiver's address.
 pub(crate) fn check(answer: &[u8], id: u16, wanted: Family) -> io::Result<()> {
     let word = |place: usize| Some(u16::from_be_bytes([*answer.get(place)?, *answer.get(place + 1)?]));
     expect(word(0) == Some(id), "an answer to another query")?;
