@@ -10,6 +10,7 @@ pub mod progress;
 pub mod record;
 pub mod rig;
 pub mod schedule;
+pub mod slow_path;
 pub mod sources;
 pub mod trial;
 

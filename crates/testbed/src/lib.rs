@@ -44,6 +44,7 @@ pub use host::workdir::Workdir;
 pub use kernel::capability::{Ability, abilities};
 pub use kernel::namespace::{Process, clear, end, in_namespace, join, spawn_in_namespace, unshare_mounts};
 pub use kernel::privilege::{Privilege, enter, owns};
+pub use kernel::running_process::RunningProcess;
 pub use kernel::tc::htb::burst_bytes;
 pub use link::addressing::{
     BRIDGE, BSSID, INTERFACE, MIDDLE, PathEnds, Site, addresses, ends, hardware_address,

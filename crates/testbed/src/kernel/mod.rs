@@ -7,6 +7,7 @@ pub mod namespace;
 pub mod netlink;
 pub(crate) mod privilege;
 pub(crate) mod rps;
+pub(crate) mod running_process;
 pub mod sys;
 pub mod sysctl;
 pub mod tc;

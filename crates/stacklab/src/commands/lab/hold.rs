@@ -1,9 +1,7 @@
 //! The process that holds a manual testbed.
 
 use crate::commands::lab::LabUpOptions;
-use crate::commands::lab::state::{
-    HostLocation, LOOK, RunningHost, RunningProcess, RunningTestbed, failed, socket,
-};
+use crate::commands::lab::state::{HostLocation, LOOK, RunningHost, RunningTestbed, failed, socket};
 use crate::failure::Failure;
 use stacklab_agent::interrupt;
 use stacklab_campaign::rig::placement::without_routers;
@@ -11,6 +9,7 @@ use stacklab_campaign::rig::routed_text::translators;
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare, shell};
 use stacklab_model::{Family, Mechanism, RoutedKind, System, Systems, Topology};
 use stacklab_study::Study;
+use stacklab_testbed::RunningProcess;
 use stacklab_testbed::{AGENT, Node, Routed, RoutedSpec, Testbed, clear, ends, enter};
 use std::any::Any;
 use std::io::{self, Write};

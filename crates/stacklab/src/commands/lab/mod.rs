@@ -8,9 +8,8 @@ use crate::failure::Failure;
 use clap::{Args, Subcommand};
 use stacklab_guests::shell;
 use stacklab_model::Mechanism;
-use state::{
-    Claim, HostLocation, LOOK, RunningProcess, RunningTestbed, failed, known, remove_folder, socket, state,
-};
+use stacklab_testbed::RunningProcess;
+use state::{Claim, HostLocation, LOOK, RunningTestbed, failed, known, remove_folder, socket, state};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;

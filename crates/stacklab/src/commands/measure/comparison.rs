@@ -2,8 +2,7 @@
 
 use crate::commands::measure::ends::{both_families, reach};
 use crate::commands::measure::options::{CommonOptions, MeasureRequest};
-use crate::commands::measure::slow;
-use crate::commands::measure::study::{Arms, study_text};
+use crate::commands::measure::study::{Arms, study_text, trial_ns};
 use crate::commands::run::new_campaign;
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
@@ -12,10 +11,12 @@ use stacklab_campaign::record::{conclude, has_a_block};
 use stacklab_campaign::rig::agent_process::AgentProcess;
 use stacklab_campaign::rig::both_families::Way;
 use stacklab_campaign::rig::rigs::Rigs;
-use stacklab_campaign::sources::StudySource;
+use stacklab_campaign::slow_path::{PathSample, SlowTrials, trials_in_turns};
+use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_model::{
-    Comparison as Compared, CpuScope, Family, Findings, Metric, Question, RunRecord, Trial, Verdict,
+    Comparison as Compared, CpuScope, Family, Findings, Length, Metric, Probe, Question, RunRecord, Trial,
+    Verdict,
 };
 use stacklab_report::{OutputFormat, WIDTH, compact, render, seconds_needed};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
@@ -24,7 +25,9 @@ use stacklab_traffic::host::route::route_to;
 use stacklab_traffic::protocol::AgentError;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::slice::from_ref;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 use tempfile::TempDir;
 
 /// How to get the answers that are missing.
@@ -138,7 +141,7 @@ pub(super) fn against(
     // Wrong options are found before a host is asked.
     study_text(common, request, baseline, Arms::Interleaved)?;
     let (mut rigs, _local) = connect(common, interrupted)?;
-    let arms = slow::arms(common, request, baseline, &mut rigs)?;
+    let arms = arms(common, request, baseline, &mut rigs)?;
     let comparison = Comparison::new(common, study_text(common, request, baseline, arms)?)?;
     let (description, hosts) = (rigs.describe(&comparison.study), rigs.hosts()?);
     let cpu_scope = match arms {
@@ -164,6 +167,40 @@ fn connect(
     let (local, here) = AgentProcess::here(interrupted)?;
     let (name, reverse) = (common.host.clone(), common.reverse);
     Ok((Rigs::both_families(name, ways, reverse, [here, there])?, local))
+}
+
+/// Looks at the path of each family, and decides how they are compared: interleaved, or on a slow path by trials in
+/// turns.
+fn arms(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    baseline: Family,
+    rigs: &mut Rigs,
+) -> Result<Arms, Failure> {
+    let Length::Time(time_ns) = request.length else { return Ok(Arms::Interleaved) };
+    if request.probe != Probe::Stream {
+        return Ok(Arms::Interleaved);
+    }
+    let began = Instant::now();
+    let text = study_text(common, request, baseline, Arms::Look)?;
+    let study = StudySource { name: "measure.toml".to_owned(), text }.check(None, &[])?;
+    let plan = Plan::new(&study, new_seed());
+    let mut shown = Vec::new();
+    for (position, cell) in (0..).zip(&study.cells) {
+        let trial = Trial { block: 0, position, cell: cell.clone(), probe: request.probe };
+        let runs = rigs.run(&study, &plan, from_ref(&trial))?;
+        shown.extend(runs.iter().filter_map(PathSample::of));
+    }
+    if shown.iter().all(|path| path.suits_slices(trial_ns(time_ns))) {
+        return Ok(Arms::Interleaved);
+    }
+    let looked_ns = began.elapsed().as_nanos() as u64;
+    let SlowTrials { trial_ns, send_buffer, slowest } =
+        trials_in_turns(request.transport, time_ns, looked_ns, &shown).map_err(Failure::usage)?;
+    eprintln!(
+        "stacklab: the path is slow ({slowest}): the families are not interleaved in slices, but have trials in turns"
+    );
+    Ok(Arms::Slow { trial_ns, send_buffer })
 }
 
 #[cfg(test)]

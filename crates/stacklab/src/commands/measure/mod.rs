@@ -5,7 +5,6 @@ mod ends;
 mod iperf3;
 pub(crate) mod options;
 pub(crate) mod plan;
-mod slow;
 mod stamp;
 mod study;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::commands::measure::options::{CommonOptions, MeasureRequest, Pace};
 use crate::commands::measure::plan::{best_io, default_size, refuse};
 use crate::failure::Failure;
+use stacklab_campaign::slow_path::{LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS};
 use stacklab_model::{Family, Length, Pacing, Probe, Transport};
 use std::fmt::Write;
 
@@ -15,12 +16,7 @@ const SHORTEST_ALONE_NS: u64 = 250_000_000;
 const LONGEST_NS: u64 = 2_000_000_000;
 /// Warm-up without -O, as a share of a trial.
 const WARMUP: u64 = 10;
-/// The fewest blocks before a verdict.
-pub(super) const LEAST_BLOCKS: u32 = 6;
-/// Length of the trial that shows whether a path is slow, and its send buffer and message over TCP: a slow path soon
-/// empties.
-pub(super) const LOOK_NS: u64 = 200_000_000;
-pub(super) const LOOK_BUFFER: u32 = 64 << 10;
+/// Bytes per message of TCP on a slow path, which soon empties.
 const SLOW_MESSAGE: u32 = 1400;
 
 /// How the families take turns.

@@ -1,16 +1,13 @@
-//! Paths that are too slow for slices of milliseconds: what they show in a short trial decides how their families are
-//! compared.
+//! Paths that are too slow for slices of milliseconds: how their families are compared by trials in turns.
 
-use crate::commands::measure::options::{CommonOptions, MeasureRequest};
-use crate::commands::measure::study::{Arms, LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS, study_text, trial_ns};
-use crate::failure::Failure;
-use stacklab_campaign::rig::rigs::Rigs;
-use stacklab_campaign::sources::{StudySource, new_seed};
-use stacklab_model::{Family, Length, Probe, RunRecord, Transport, Trial};
-use stacklab_study::Plan;
-use std::slice::from_ref;
-use std::time::Instant;
+use stacklab_model::{Family, RunRecord, Transport};
 
+/// Length of the trial that samples a path, nanoseconds: a slow one soon empties.
+pub const LOOK_NS: u64 = 200_000_000;
+/// The send buffer of that trial, bytes.
+pub const LOOK_BUFFER: u32 = 64 << 10;
+/// Blocks without which nothing is claimed.
+pub const LEAST_BLOCKS: u32 = 6;
 /// Slices are for paths that empty within this share of a trial.
 const EMPTYING_SHARE: u64 = 4;
 /// The shortest and the longest trial of a slow path, nanoseconds, and the fewest messages of one.
@@ -23,8 +20,19 @@ const MORE_NS: u64 = 10_000_000_000;
 const LEAST_BUFFER: f64 = 8192.0;
 const BUFFER_NS: f64 = 250_000_000.0;
 
+/// Trials in turns on a slow path.
+#[derive(Debug)]
+pub struct SlowTrials {
+    /// Their length, nanoseconds.
+    pub trial_ns: u64,
+    /// The send buffer of TCP, bytes.
+    pub send_buffer: Option<u32>,
+    /// The slowest path, to print.
+    pub slowest: String,
+}
+
 /// What a family's path showed in a short trial.
-struct Shown {
+pub struct PathSample {
     family: Family,
     bits_per_second: f64,
     message_bits: f64,
@@ -34,16 +42,16 @@ struct Shown {
     least_round_trip_ns: u64,
 }
 
-impl Shown {
+impl PathSample {
     /// What a run showed; `None` where nothing got through, whose reason a comparison gives.
-    fn of(run: &RunRecord) -> Option<Self> {
+    pub fn of(run: &RunRecord) -> Option<Self> {
         let [sender, receiver, ..] = run.host_reports.as_slice() else { return None };
         let received = &receiver.received;
         let window_ns = received.last_ns.saturating_sub(received.first_ns);
         let bytes = (received.bytes + received.cut_bytes).saturating_sub(received.bytes_at_first);
         let emptying_ns = window_ns.saturating_sub(LOOK_NS);
         let least_us = sender.tcp.as_ref().and_then(|tcp| tcp.min_rtt_us).unwrap_or(0);
-        (window_ns > 0 && bytes > 0).then(|| Shown {
+        (window_ns > 0 && bytes > 0).then(|| PathSample {
             family: run.spec.family,
             bits_per_second: bytes as f64 * 8e9 / window_ns as f64,
             message_bits: f64::from(run.spec.message_bytes) * 8.0,
@@ -53,6 +61,11 @@ impl Shown {
         })
     }
 
+    /// Whether slices of a trial of this length fit the path.
+    pub fn suits_slices(&self, trial_ns: u64) -> bool {
+        self.emptying_ns <= trial_ns / EMPTYING_SHARE
+    }
+
     /// The send buffer with which the path is always busy, and soon empty.
     fn send_buffer(&self) -> f64 {
         let ns = BUFFER_NS.max(2.0 * self.least_round_trip_ns as f64);
@@ -60,44 +73,23 @@ impl Shown {
     }
 }
 
-/// Looks at the path of each family, and decides how they are compared: interleaved, or on a slow path by trials in
-/// turns.
-pub(super) fn arms(
-    common: &CommonOptions,
-    request: &MeasureRequest,
-    baseline: Family,
-    rigs: &mut Rigs,
-) -> Result<Arms, Failure> {
-    let Length::Time(time_ns) = request.length else { return Ok(Arms::Interleaved) };
-    if request.probe != Probe::Stream {
-        return Ok(Arms::Interleaved);
-    }
-    let began = Instant::now();
-    let text = study_text(common, request, baseline, Arms::Look)?;
-    let study = StudySource { name: "measure.toml".to_owned(), text }.check(None, &[])?;
-    let plan = Plan::new(&study, new_seed());
-    let mut shown = Vec::new();
-    for (position, cell) in (0..).zip(&study.cells) {
-        let trial = Trial { block: 0, position, cell: cell.clone(), probe: request.probe };
-        let runs = rigs.run(&study, &plan, from_ref(&trial))?;
-        shown.extend(runs.iter().filter_map(Shown::of));
-    }
-    if shown.iter().all(|path| path.emptying_ns <= trial_ns(time_ns) / EMPTYING_SHARE) {
-        return Ok(Arms::Interleaved);
-    }
-    let looked_ns = began.elapsed().as_nanos() as u64;
-    by_turns(request.transport, time_ns, looked_ns, &shown)
-}
-
-/// Trials in turns, as long as the time allows.
-fn by_turns(transport: Transport, time_ns: u64, looked_ns: u64, shown: &[Shown]) -> Result<Arms, Failure> {
+/// Trials in turns, as long as the time allows after the samples have taken `looked_ns`. At least one sample.
+///
+/// # Errors
+/// When the paths are too slow for the time, with the time that is enough.
+pub fn trials_in_turns(
+    transport: Transport,
+    time_ns: u64,
+    looked_ns: u64,
+    shown: &[PathSample],
+) -> Result<SlowTrials, String> {
     let buffer = (transport == Transport::Tcp)
-        .then(|| shown.iter().map(Shown::send_buffer).fold(LEAST_BUFFER, f64::max));
+        .then(|| shown.iter().map(PathSample::send_buffer).fold(LEAST_BUFFER, f64::max));
     let smaller = buffer.map_or(1.0, |buffer| buffer / f64::from(LOOK_BUFFER));
     let blocks = u64::from(LEAST_BLOCKS);
-    let besides = |path: &Shown| (path.emptying_ns as f64 * smaller) as u64 + path.steps_ns;
+    let besides = |path: &PathSample| (path.emptying_ns as f64 * smaller) as u64 + path.steps_ns;
     let besides_ns = blocks * shown.iter().map(besides).sum::<u64>() + looked_ns;
-    let messages_ns = |path: &Shown| LEAST_MESSAGES * path.message_bits / path.bits_per_second * 1e9;
+    let messages_ns = |path: &PathSample| LEAST_MESSAGES * path.message_bits / path.bits_per_second * 1e9;
     let least_ns = shown.iter().map(messages_ns).fold(SHORTEST_NS as f64, f64::max) as u64;
     let trials = blocks * 2;
     let trial_ns = (time_ns.saturating_sub(besides_ns) / trials).max(least_ns);
@@ -107,19 +99,16 @@ fn by_turns(transport: Transport, time_ns: u64, looked_ns: u64, shown: &[Shown])
     let needed_ns = besides_ns + trials * least_ns;
     if needed_ns > time_ns + MORE_NS {
         let seconds = needed_ns.div_ceil(1_000_000_000);
-        return Err(Failure::usage(format!(
+        return Err(format!(
             "the path is too slow to compare both families in this time: over {family} it carries {rate:.0} kbit/s, \
              and takes {:.1} s to empty after each trial; use -t {seconds} or more, or measure each family alone",
             slowest.emptying_ns as f64 / 1e9
-        )));
+        ));
     }
-    eprintln!(
-        "stacklab: the path is slow ({rate:.0} kbit/s over {family}): the families are not interleaved in slices, but \
-         have trials in turns"
-    );
-    Ok(Arms::Slow {
+    Ok(SlowTrials {
         trial_ns: trial_ns.min(LONGEST_NS.max(least_ns)),
         send_buffer: buffer.map(|bytes| bytes as u32),
+        slowest: format!("{rate:.0} kbit/s over {family}"),
     })
 }
 
@@ -127,9 +116,9 @@ fn by_turns(transport: Transport, time_ns: u64, looked_ns: u64, shown: &[Shown])
 mod tests {
     use super::*;
 
-    fn path(bits_per_second: f64, emptying_ns: u64) -> Shown {
+    fn path(bits_per_second: f64, emptying_ns: u64) -> PathSample {
         let (family, message_bits) = (Family::Ipv4, 11_200.0);
-        Shown {
+        PathSample {
             family,
             bits_per_second,
             message_bits,
@@ -143,19 +132,19 @@ mod tests {
     fn trials_of_a_slow_path_fill_the_time_or_a_longer_one_is_named() {
         let second = 1_000_000_000;
         let slow = [path(512e3, second), path(512e3, second)];
-        let Ok(Arms::Slow { trial_ns, send_buffer: None }) =
-            by_turns(Transport::Udp, 20 * second, 3 * second, &slow)
+        let Ok(SlowTrials { trial_ns, send_buffer: None, .. }) =
+            trials_in_turns(Transport::Udp, 20 * second, 3 * second, &slow)
         else {
             panic!("it fits")
         };
         assert_eq!(trial_ns, (20 - 3) * second / 12 - second - 50_000_000);
         // A small buffer leaves less to empty.
-        let tcp = by_turns(Transport::Tcp, 20 * second, 3 * second, &slow).unwrap();
-        let Arms::Slow { trial_ns: longer, send_buffer: Some(16_000) } = tcp else { panic!("{tcp:?}") };
+        let tcp = trials_in_turns(Transport::Tcp, 20 * second, 3 * second, &slow).unwrap();
+        let SlowTrials { trial_ns: longer, send_buffer: Some(16_000), .. } = tcp else { panic!("{tcp:?}") };
         assert!(longer > trial_ns);
         let slower = [path(64e3, 8 * second), path(64e3, 8 * second)];
         // 18 s until now, six blocks of two trials of 0.7 s and what they need besides.
-        let error = by_turns(Transport::Udp, 20 * second, 18 * second, &slower).unwrap_err().printed();
+        let error = trials_in_turns(Transport::Udp, 20 * second, 18 * second, &slower).unwrap_err();
         assert!(error.contains("64 kbit/s") && error.contains("-t 123 or more"), "{error}");
     }
 }
