@@ -1,7 +1,7 @@
 //! The airtime model of IEEE 802.11n as a document.
 
 use stacklab_model::wifi::{
-    AccessCategory, Aggregation, Band, Edca, LegacyRate, Radio, RadioSettings, Role, Security, WifiError,
+    AccessCategory, Aggregation, Band, Edca, LegacyRate, Radio, RadioSettings, Role, Security,
     group_mpdu_bytes, mpdu_bytes,
 };
 use stacklab_model::{Family, Transport};
@@ -22,7 +22,7 @@ const GROUP_RATES: [LegacyRate; 2] = [LegacyRate::Dsss1, LegacyRate::Ofdm6];
 ///
 /// # Errors
 /// A channel that does not exist.
-pub fn airtime(settings: &RadioSettings) -> Result<Vec<Block>, WifiError> {
+pub fn airtime(settings: &RadioSettings) -> Result<Vec<Block>, String> {
     let &RadioSettings { band, width, guard, mcs, .. } = settings;
     let rate = Radio::new(settings.clone())?.data_rate() / 1e6;
     let mut blocks = vec![
@@ -79,7 +79,7 @@ fn goodput(radio: &Radio) -> Table {
     table
 }
 
-fn group_frames(settings: &RadioSettings) -> Result<Table, WifiError> {
+fn group_frames(settings: &RadioSettings) -> Result<Table, String> {
     let mut table = Table::default();
     table.push("packet", false, GROUP_PACKETS.map(|(name, _)| name.to_owned()).to_vec());
     for group_rate in GROUP_RATES.into_iter().filter(|rate| settings.band == Band::Ghz2 || !rate.is_dsss()) {

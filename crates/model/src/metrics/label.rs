@@ -1,98 +1,8 @@
-//! The words that people read for metrics and levels. Files and flags have their keys.
+//! The words that people read for factors and levels. Files and flags have their keys.
 
 use crate::factors::cell::Cell;
 use crate::factors::factor::Factor;
 use crate::factors::family::SizeOf;
-use crate::metrics::metric::Metric;
-
-impl Metric {
-    /// What sentences, tables and figures call it: `sender CPU per message`.
-    pub fn label(self) -> String {
-        use Metric::*;
-        let label = match self {
-            ThroughputReverse => "reverse throughput",
-            MessageRate => "message rate",
-            Duplicate => "duplicates",
-            Reorder => "reordering",
-            OneWayDelay => "one-way delay",
-            OneWayDelayMean => "mean one-way delay",
-            JitterRfc3550 => "jitter (RFC 3550)",
-            Pdv => "delay variation",
-            TcpSrtt => "TCP smoothed RTT",
-            CpuSender => "sender CPU",
-            CpuReceiver => "receiver CPU",
-            SenderCpuSystem => "sender kernel CPU",
-            CpuSenderUser => "sender user CPU",
-            CpuSenderSoftirq => "sender softirq CPU",
-            CpuReceiverUser => "receiver user CPU",
-            ReceiverCpuSystem => "receiver kernel CPU",
-            CpuReceiverSoftirq => "receiver softirq CPU",
-            CpuGeneratorSender => "generator CPU, sender",
-            CpuGeneratorReceiver => "generator CPU, receiver",
-            ReceiverCpuPerMessage => "receiver CPU per message",
-            SenderCpuPerMessage => "sender CPU per message",
-            CpuPerGbitSender => "sender CPU per Gbit/s",
-            CpuPerGbitReceiver => "receiver CPU per Gbit/s",
-            MemorySockets => "socket memory",
-            TransferTimeRatio => "transfer time ratio",
-            TcpEfficiency => "TCP efficiency",
-            IpFragCreates => "IP fragments",
-            IpReasmOks => "reassembled datagrams",
-            PathMtu => "path MTU",
-            CpuRouter1 => "router 1 CPU",
-            CpuRouter2 => "router 2 CPU",
-            IpFragCreatesRouters => "routers' IP fragments",
-            IpReasmOksRouters => "routers' reassembled datagrams",
-            LinkBytes => "bytes on the link",
-            LinkBytesBeyond => "bytes beyond headers",
-            PacingErrorP99 => "pacing error p99",
-            GeneratorTxError => "generator error, sent",
-            GeneratorRxError => "generator error, received",
-            Rtt => "RTT",
-            RttMean => "mean RTT",
-            RttP99 => "RTT p99",
-            RttP999 => "RTT p99.9",
-            RttInterface => "interface RTT",
-            RttInterfaceP99 => "interface RTT p99",
-            RttOpen => "open-loop RTT",
-            RttOpenMean => "mean open-loop RTT",
-            RttOpenP99 => "open-loop RTT p99",
-            RttOpenP999 => "open-loop RTT p99.9",
-            PacingErrorOpen => "open-loop pacing error",
-            PacingErrorOpenP99 => "open-loop pacing error p99",
-            RttUnderLoad => "RTT under load",
-            RttUnderLoadMean => "mean RTT under load",
-            RttUnderLoadP99 => "RTT p99 under load",
-            LoadThroughput => "load throughput",
-            QueueDropsAccessPoint => "access point queue drops",
-            QueueDropsSender => "sender queue drops",
-            QueueDropsReceiver => "receiver queue drops",
-            other => return other.name().replace('_', " "),
-        };
-        label.to_owned()
-    }
-
-    /// Whether its figures describe a path and follow from its headers: neither more nor less is an advantage, and
-    /// nothing is compared by it.
-    pub fn is_property(self) -> bool {
-        use Metric::*;
-        matches!(
-            self,
-            PathMtu
-                | IpFragCreates
-                | IpReasmOks
-                | IpFragCreatesRouters
-                | IpReasmOksRouters
-                | LinkBytes
-                | LinkBytesBeyond
-        )
-    }
-
-    /// Whether one arm can be better by it.
-    pub fn is_compared(self) -> bool {
-        !self.is_generator_error() && !self.is_property()
-    }
-}
 
 impl Factor {
     /// What tables call it: `receive buffer`.
@@ -165,6 +75,7 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Metric;
     use crate::factors::family::{Family, Transport};
     use std::collections::BTreeSet;
 

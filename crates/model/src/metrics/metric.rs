@@ -1,332 +1,340 @@
-//! Every metric: its name, probe, unit, better direction and scale.
+//! Every metric, in one table.
 
 use crate::factors::family::{Probe, Transport};
 use crate::metrics::unit::{Better, Scale, Unit};
 use crate::names::named;
 
-named! {
-    /// A metric. Its definition is [`Metric::definition`]; `docs/method.md` gives the sources.
-    pub enum Metric("metric") {
-        /// Payload received per second.
-        Throughput = "throughput",
-        /// Messages received per second.
-        MessageRate = "message_rate",
-        /// Payload received per second by the stream of the opposite direction.
-        ThroughputReverse = "throughput_reverse",
-        /// Share of sent messages that were never received.
-        Loss = "loss",
-        /// Share of arrivals that were duplicates.
-        Duplicate = "duplicate",
-        /// Share of messages that arrived after a later one, without duplicates.
-        Reorder = "reorder",
-        /// Median one-way delay.
-        OneWayDelay = "one_way_delay",
-        /// Mean one-way delay.
-        OneWayDelayMean = "one_way_delay_mean",
-        /// Mean absolute difference of consecutive one-way delays.
-        Jitter = "jitter",
-        /// Smoothed jitter, as in RTP (RFC 3550).
-        JitterRfc3550 = "jitter_rfc3550",
-        /// Packet delay variation, 99.9th percentile.
-        Pdv = "pdv",
-        /// Mean of the kernel's smoothed round-trip time during a TCP stream.
-        TcpSrtt = "tcp_srtt",
-        /// Busy time of the sending host.
-        CpuSender = "cpu_sender",
-        /// Busy time of the receiving host.
-        CpuReceiver = "cpu_receiver",
-        /// Kernel time of the sending host.
-        SenderCpuSystem = "sender_cpu_system",
-        /// User time of the sending host.
-        CpuSenderUser = "cpu_sender_user",
-        /// Software interrupts' part of the kernel time of the sending host.
-        CpuSenderSoftirq = "cpu_sender_softirq",
-        /// User time of the receiving host.
-        CpuReceiverUser = "cpu_receiver_user",
-        /// Kernel time of the receiving host.
-        ReceiverCpuSystem = "receiver_cpu_system",
-        /// Software interrupts' part of the kernel time of the receiving host.
-        CpuReceiverSoftirq = "cpu_receiver_softirq",
-        /// User time of the sending agent alone.
-        CpuGeneratorSender = "cpu_generator_sender",
-        /// User time of the receiving agent alone.
-        CpuGeneratorReceiver = "cpu_generator_receiver",
-        /// Busy time of the receiving host per packet.
-        ReceiverCpuPerMessage = "receiver_cpu_per_message",
-        /// Busy time of the sending host per packet.
-        SenderCpuPerMessage = "sender_cpu_per_message",
-        /// Busy time of the sending host per rate of payload.
-        CpuPerGbitSender = "cpu_per_gbit_sender",
-        /// Busy time of the receiving host per rate of payload.
-        CpuPerGbitReceiver = "cpu_per_gbit_receiver",
-        /// Peak memory of a host's sockets.
-        MemorySockets = "memory_sockets",
-        /// Actual divided by ideal transfer time.
-        TransferTimeRatio = "transfer_time_ratio",
-        /// Share of the sent bytes that were not retransmitted.
-        TcpEfficiency = "tcp_efficiency",
-        /// Increase of the round-trip time during the transfer.
-        BufferDelay = "buffer_delay",
-        /// Fairness among several flows.
-        Fairness = "fairness",
-        /// Slices of an interleaved stream with less than half of their arm's median rate.
-        Stalls = "stalls",
-        /// Median pacing error of messages on a schedule.
-        PacingError = "pacing_error",
-        /// 99th percentile of it.
-        PacingErrorP99 = "pacing_error_p99",
-        /// Retransmitted TCP segments per message.
-        Retransmits = "retransmits",
-        /// IP fragments created by the sending host per message.
-        IpFragCreates = "ip_frag_creates",
-        /// IP datagrams reassembled by the receiving host per message.
-        IpReasmOks = "ip_reasm_oks",
-        /// Path MTU found by the sending host.
-        PathMtu = "path_mtu",
-        /// Busy time of the router next to the sender.
-        CpuRouter1 = "cpu_router1",
-        /// Busy time of the router next to the receiver.
-        CpuRouter2 = "cpu_router2",
-        /// IP fragments created by the routers per message.
-        IpFragCreatesRouters = "ip_frag_creates_routers",
-        /// IP datagrams reassembled by the routers per message.
-        IpReasmOksRouters = "ip_reasm_oks_routers",
-        /// IP bytes per message on the link between the routers.
-        LinkBytes = "link_bytes",
-        /// IP bytes per message beyond the header model's value.
-        LinkBytesBeyond = "link_bytes_beyond",
-        /// Share of a radio channel's time that exchanges took.
-        Airtime = "airtime",
-        /// Share of a radio channel's time that group frames took.
-        GroupAirtime = "group_airtime",
-        /// Mean frames of a PPDU.
-        AggregateSize = "aggregate_size",
-        /// Share of the frames on air that had to be sent again.
-        FrameRetries = "frame_retries",
-        /// Share of the PPDUs that collided.
-        Collisions = "collisions",
-        /// Share of the sender's frames that its radio's queue dropped.
-        QueueDropsSender = "queue_drops_sender",
-        /// Share of the access point's frames that its radio's queue dropped.
-        QueueDropsAccessPoint = "queue_drops_access_point",
-        /// Share of the receiver's frames that its radio's queue dropped.
-        QueueDropsReceiver = "queue_drops_receiver",
-        /// Payload that the generator says it sent, beyond what left by the sender's interface.
-        GeneratorTxError = "generator_tx_error",
-        /// Payload that the generator says it received, beyond what arrived at the receiver's interface.
-        GeneratorRxError = "generator_rx_error",
-        /// Median round trip, closed loop.
-        Rtt = "rtt",
-        /// Mean round trip, closed loop.
-        RttMean = "rtt_mean",
-        /// 99th percentile of the round trip, closed loop.
-        RttP99 = "rtt_p99",
-        /// 99.9th percentile of the round trip, closed loop.
-        RttP999 = "rtt_p999",
-        /// Median round trip between the kernel's timestamps of message and answer.
-        RttInterface = "rtt_interface",
-        /// 99th percentile of it.
-        RttInterfaceP99 = "rtt_interface_p99",
-        /// Share of messages without an answer, closed loop.
-        EchoLoss = "echo_loss",
-        /// Median round trip, open loop.
-        RttOpen = "rtt_open",
-        /// Mean round trip, open loop.
-        RttOpenMean = "rtt_open_mean",
-        /// 99th percentile of the round trip, open loop.
-        RttOpenP99 = "rtt_open_p99",
-        /// 99.9th percentile of the round trip, open loop.
-        RttOpenP999 = "rtt_open_p999",
-        /// Median pacing error of messages, open loop.
-        PacingErrorOpen = "pacing_error_open",
-        /// 99th percentile of it.
-        PacingErrorOpenP99 = "pacing_error_open_p99",
-        /// Median round trip during a stream.
-        RttUnderLoad = "rtt_under_load",
-        /// Mean round trip during a stream.
-        RttUnderLoadMean = "rtt_under_load_mean",
-        /// 99th percentile of the round trip during a stream.
-        RttUnderLoadP99 = "rtt_under_load_p99",
-        /// Payload per second of the background stream of an echo.
-        LoadThroughput = "load_throughput",
-        /// Median time to open a TCP connection.
-        ConnectTime = "connect_time",
-        /// TCP connections opened per second.
-        ConnectRate = "connect_rate",
-    }
+/// A row of the table.
+struct Row {
+    label: &'static str,
+    /// The probe that measures it.
+    probe: Probe,
+    unit: Unit,
+    traits: &'static [Trait],
+    definition: &'static str,
+}
+
+/// What a metric has that most have not.
+#[derive(Clone, Copy, PartialEq)]
+enum Trait {
+    /// More is better.
+    Higher,
+    /// It is of this transport only: TCP repairs losses and shows retransmissions instead, and a stream's messages
+    /// share packets.
+    Only(Transport),
+    /// Compared by difference, of which this much counts as none.
+    Margin(f64),
+    /// A figure below zero means something. Of all others such a figure comes from clocks that differ, and the end of
+    /// an interval below zero from the interval's width.
+    Negative,
+    /// A paced stream measures it too.
+    Paced,
+    /// An open loop measures it too.
+    OpenLoop,
+    /// It describes a path and follows from its headers: neither more nor less is an advantage.
+    Property,
+    /// It is computed from one-way delays.
+    OfDelay,
+    /// It is of a Wi-Fi network's channel.
+    OfChannel,
+    /// The error of a generator's own count against the interface's.
+    OfGenerator,
+    /// CPU time of a process, not of a host.
+    OfProcess,
+}
+use Trait::{
+    Higher, Margin, Negative, OfChannel, OfDelay, OfGenerator, OfProcess, Only, OpenLoop, Paced, Property,
+};
+const TCP: Trait = Only(Transport::Tcp);
+const UDP: Trait = Only(Transport::Udp);
+
+/// Name, label, probe, unit, traits, and the definition in one sentence. `docs/method.md` gives the sources.
+macro_rules! metrics {
+    ($($variant:ident = $name:literal, $label:literal, $probe:ident, $unit:ident, [$($trait:expr),*], $definition:literal;)+) => {
+        named! {
+            /// A metric. Its definition is [`Metric::definition`].
+            pub enum Metric("metric") { $(#[doc = $definition] $variant = $name,)+ }
+        }
+
+        /// In the order of [`Metric::ALL`].
+        static ROWS: &[Row] = &[$(Row {
+            label: $label,
+            probe: Probe::$probe,
+            unit: Unit::$unit,
+            traits: &[$($trait),*],
+            definition: $definition,
+        },)+];
+    };
+}
+
+metrics! {
+    Throughput = "throughput", "throughput", Stream, MegabitPerSecond, [Higher],
+        "application payload received over first to last arrival in the measured window, at the receiver";
+    MessageRate = "message_rate", "message rate", Stream, MessagePerSecond, [Higher, Paced],
+        "messages received over first to last arrival in the measured window, at the receiver";
+    ThroughputReverse = "throughput_reverse", "reverse throughput", Stream, MegabitPerSecond, [Higher],
+        "throughput of the stream from the second host to the first, while one flows each way";
+    Loss = "loss", "loss", Stream, Ratio, [UDP, Paced],
+        "messages sent in the measured window and never received, tail included, over those sent";
+    Duplicate = "duplicate", "duplicates", Stream, Ratio, [UDP],
+        "arrivals of messages that had arrived before, over messages received";
+    Reorder = "reorder", "reordering", Stream, Ratio, [UDP, Paced],
+        "first copies that arrived after a later message (RFC 4737), over messages received";
+    OneWayDelay = "one_way_delay", "one-way delay", Stream, Millisecond, [OfDelay],
+        "median delay from the send call to the arrival of the whole message (RFC 7679)";
+    OneWayDelayMean = "one_way_delay_mean", "mean one-way delay", Stream, Millisecond, [OfDelay],
+        "mean delay from the send call to the arrival of the whole message (RFC 7679)";
+    Jitter = "jitter", "jitter", Stream, Millisecond, [OfDelay],
+        "mean absolute difference of the one-way delays of consecutive arrivals within a flow";
+    JitterRfc3550 = "jitter_rfc3550", "jitter (RFC 3550)", Stream, Millisecond, [OfDelay],
+        "interarrival jitter J += (|D| - J) / 16 in order of arrival (RFC 3550), at the end of the run";
+    Pdv = "pdv", "delay variation", Stream, Millisecond, [OfDelay],
+        "99.9th percentile minus minimum of the one-way delay (RFC 5481, RFC 8219)";
+    TcpSrtt = "tcp_srtt", "TCP smoothed RTT", Stream, Millisecond, [TCP],
+        "mean of TCP_INFO's smoothed round-trip time, sampled every 10 ms during the stream";
+    CpuSender = "cpu_sender", "sender CPU", Stream, CorePercent, [],
+        "busy time (user, system, irq, softirq) of the sending host over the measured window";
+    CpuReceiver = "cpu_receiver", "receiver CPU", Stream, CorePercent, [],
+        "busy time (user, system, irq, softirq) of the receiving host over the measured window";
+    SenderCpuSystem = "sender_cpu_system", "sender kernel CPU", Stream, CorePercent, [],
+        "kernel time (system, irq, softirq) of the sending host over the measured window";
+    CpuSenderUser = "cpu_sender_user", "sender user CPU", Stream, CorePercent, [Margin(0.5)],
+        "user time of the sending host over the measured window, all processes";
+    CpuSenderSoftirq = "cpu_sender_softirq", "sender softirq CPU", Stream, CorePercent, [Margin(0.5)],
+        "software interrupts of the sending host over the measured window, a part of its kernel time";
+    CpuReceiverUser = "cpu_receiver_user", "receiver user CPU", Stream, CorePercent, [Margin(0.5)],
+        "user time of the receiving host over the measured window, all processes";
+    ReceiverCpuSystem = "receiver_cpu_system", "receiver kernel CPU", Stream, CorePercent, [Margin(0.5)],
+        "kernel time (system, irq, softirq) of the receiving host over the measured window";
+    CpuReceiverSoftirq = "cpu_receiver_softirq", "receiver softirq CPU", Stream, CorePercent, [Margin(0.5)],
+        "software interrupts of the receiving host over the measured window, a part of its kernel time";
+    CpuGeneratorSender = "cpu_generator_sender", "generator CPU, sender", Stream, CorePercent, [Margin(0.5), OfProcess],
+        "user time of the sending agent's own process over the measured window (getrusage): the instrument's \
+         instructions, without the kernel's";
+    CpuGeneratorReceiver = "cpu_generator_receiver", "generator CPU, receiver", Stream, CorePercent, [Margin(0.5), OfProcess],
+        "user time of the receiving agent's own process over the measured window (getrusage): the instrument's \
+         instructions, without the kernel's";
+    ReceiverCpuPerMessage = "receiver_cpu_per_message", "receiver CPU per message", Stream, Nanosecond, [],
+        "busy time of the receiving host over messages received";
+    SenderCpuPerMessage = "sender_cpu_per_message", "sender CPU per message", Stream, Nanosecond, [],
+        "busy time of the sending host over messages sent; on a veth pair without a rate, the sender's thread \
+         also runs the receiving stack up to the socket";
+    CpuPerGbitSender = "cpu_per_gbit_sender", "sender CPU per Gbit/s", Stream, CorePercentPerGigabit, [],
+        "busy time of the sending host over the rate of payload sent";
+    CpuPerGbitReceiver = "cpu_per_gbit_receiver", "receiver CPU per Gbit/s", Stream, CorePercentPerGigabit, [],
+        "busy time of the receiving host over the rate of payload received";
+    MemorySockets = "memory_sockets", "socket memory", Stream, Kibibyte, [],
+        "maximum memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
+         every 10 ms), the larger of both hosts'";
+    TransferTimeRatio = "transfer_time_ratio", "transfer time ratio", Stream, Times, [TCP],
+        "transfer time of the payload over its time in full segments at the link's rate (RFC 6349)";
+    TcpEfficiency = "tcp_efficiency", "TCP efficiency", Stream, Percent, [Higher, TCP],
+        "bytes sent without retransmissions, over all bytes sent, whole connection (RFC 6349)";
+    BufferDelay = "buffer_delay", "buffer delay", Stream, Percent, [TCP, Margin(1.0), Negative],
+        "mean smoothed round-trip time during the stream beyond the connection's least, over the least (RFC \
+         6349)";
+    Fairness = "fairness", "fairness", Stream, Ratio, [Higher],
+        "Jain's index of the flows' received payload: 1 is even, 1/n is all for one of n";
+    Stalls = "stalls", "stalls", Stream, Count, [],
+        "slices whose rate is below half of the median slice of their arm, interleaved trials only";
+    PacingError = "pacing_error", "pacing error", Stream, Millisecond, [Margin(0.01), Paced, Negative],
+        "median time from the scheduled send of a message to its actual send";
+    PacingErrorP99 = "pacing_error_p99", "pacing error p99", Stream, Millisecond, [Margin(0.01), Paced, Negative],
+        "99th percentile of the time from the scheduled send of a message to its actual send";
+    Retransmits = "retransmits", "retransmits", Stream, PerMessage, [TCP, Margin(0.001)],
+        "TCP segments retransmitted over messages sent, whole connection (TCP_INFO)";
+    IpFragCreates = "ip_frag_creates", "IP fragments", Stream, PerMessage, [Property],
+        "IP fragments created by the sending host (FragCreates) over messages sent, whole trial";
+    IpReasmOks = "ip_reasm_oks", "reassembled datagrams", Stream, PerMessage, [Property],
+        "IP datagrams reassembled by the receiving host (ReasmOKs) over messages sent, whole trial";
+    PathMtu = "path_mtu", "path MTU", Stream, Byte, [Higher, Property],
+        "path MTU to the receiver that the sending host's kernel has found";
+    CpuRouter1 = "cpu_router1", "router 1 CPU", Stream, CorePercent, [],
+        "busy time (user, system, irq, softirq) of the router next to the sender in the measured window";
+    CpuRouter2 = "cpu_router2", "router 2 CPU", Stream, CorePercent, [],
+        "busy time (user, system, irq, softirq) of the router next to the receiver in the measured window";
+    IpFragCreatesRouters = "ip_frag_creates_routers", "routers' IP fragments", Stream, PerMessage, [Property],
+        "IP fragments created by both routers (FragCreates) over messages sent, whole trial";
+    IpReasmOksRouters = "ip_reasm_oks_routers", "routers' reassembled datagrams", Stream, PerMessage, [Property],
+        "IP datagrams reassembled by both routers (ReasmOKs) over messages sent, whole trial";
+    LinkBytes = "link_bytes", "bytes on the link", Stream, Byte, [UDP, Property],
+        "bytes of IP packets on the middle link for each UDP message: per packet there, times its packets by the \
+         header model";
+    LinkBytesBeyond = "link_bytes_beyond", "bytes beyond headers", Stream, Percent, [UDP, Negative, Property],
+        "the deviation of the same from the header model of the message and its mechanism, whole trial";
+    Airtime = "airtime", "airtime", Stream, Ratio, [OfChannel],
+        "time of exchanges (PPDUs, responses, waits for missing ones, collisions) over the time of the radio \
+         channel, from first to last arrival in the measured window";
+    GroupAirtime = "group_airtime", "group airtime", Stream, Ratio, [OfChannel],
+        "time of PPDUs to groups (ARP requests, neighbour solicitations, beacons) over the time of the radio \
+         channel, from first to last arrival in the measured window";
+    AggregateSize = "aggregate_size", "aggregate size", Stream, Count, [Higher, OfChannel],
+        "frames on air over PPDUs, of all nodes of the radio channel: mean size of an A-MPDU";
+    FrameRetries = "frame_retries", "frame retries", Stream, Ratio, [OfChannel],
+        "frames on air that had to be sent again, over all of them, of all nodes";
+    Collisions = "collisions", "collisions", Stream, Ratio, [OfChannel],
+        "PPDUs that collided with another node's, over PPDUs, of all nodes";
+    QueueDropsSender = "queue_drops_sender", "sender queue drops", Stream, Ratio, [OfChannel],
+        "frames dropped by the full queue of the sending station, over the frames queued there";
+    QueueDropsAccessPoint = "queue_drops_access_point", "access point queue drops", Stream, Ratio, [OfChannel],
+        "frames dropped by the full queue of the access point, over the frames queued there";
+    QueueDropsReceiver = "queue_drops_receiver", "receiver queue drops", Stream, Ratio, [OfChannel],
+        "frames dropped by the full queue of the receiving station, over the frames queued there";
+    GeneratorTxError = "generator_tx_error", "generator error, sent", Stream, Percent, [OfGenerator],
+        "payload bytes that the generator says it sent, beyond what the sender's interface counted less the \
+         model's headers, over the latter, whole trial";
+    GeneratorRxError = "generator_rx_error", "generator error, received", Stream, Percent, [OfGenerator],
+        "payload bytes that the generator says it received, beyond what the receiver's interface counted less \
+         the model's headers and what no socket had room for, over the latter, whole trial";
+    Rtt = "rtt", "RTT", Echo, Millisecond, [],
+        "median round trip of a message out and back, one outstanding";
+    RttMean = "rtt_mean", "mean RTT", Echo, Millisecond, [],
+        "mean round trip of a message out and back, one outstanding";
+    RttP99 = "rtt_p99", "RTT p99", Echo, Millisecond, [],
+        "99th percentile of the round trip, one outstanding";
+    RttP999 = "rtt_p999", "RTT p99.9", Echo, Millisecond, [],
+        "99.9th percentile of the round trip, one outstanding";
+    RttInterface = "rtt_interface", "interface RTT", Echo, Millisecond, [UDP],
+        "median round trip between the kernel's transmit timestamp of the message and its receive timestamp of \
+         the answer (hardware timestamps if the interface has both), one outstanding";
+    RttInterfaceP99 = "rtt_interface_p99", "interface RTT p99", Echo, Millisecond, [UDP],
+        "99th percentile of the round trip at the sending host's interface";
+    EchoLoss = "echo_loss", "echo loss", Echo, Ratio, [UDP, OpenLoop],
+        "messages sent in the measured window whose answer never came, over messages sent";
+    RttOpen = "rtt_open", "open-loop RTT", EchoOpenLoop, Millisecond, [],
+        "median round trip on a fixed schedule, from the intended send time";
+    RttOpenMean = "rtt_open_mean", "mean open-loop RTT", EchoOpenLoop, Millisecond, [],
+        "mean round trip on a fixed schedule, from the intended send time";
+    RttOpenP99 = "rtt_open_p99", "open-loop RTT p99", EchoOpenLoop, Millisecond, [],
+        "99th percentile of the round trip on a fixed schedule, from the intended send time";
+    RttOpenP999 = "rtt_open_p999", "open-loop RTT p99.9", EchoOpenLoop, Millisecond, [],
+        "99.9th percentile of the round trip on a fixed schedule, from the intended send time";
+    PacingErrorOpen = "pacing_error_open", "open-loop pacing error", EchoOpenLoop, Millisecond, [Margin(0.01), Negative],
+        "median time from the scheduled send of a message to its actual send, open loop";
+    PacingErrorOpenP99 = "pacing_error_open_p99", "open-loop pacing error p99", EchoOpenLoop, Millisecond, [Margin(0.01), Negative],
+        "99th percentile of the time from the scheduled send of a message to its actual send, open loop";
+    RttUnderLoad = "rtt_under_load", "RTT under load", EchoUnderLoad, Millisecond, [],
+        "median round trip of a message out and back while a stream flows, one outstanding";
+    RttUnderLoadMean = "rtt_under_load_mean", "mean RTT under load", EchoUnderLoad, Millisecond, [],
+        "mean round trip while a stream flows, one outstanding";
+    RttUnderLoadP99 = "rtt_under_load_p99", "RTT p99 under load", EchoUnderLoad, Millisecond, [],
+        "99th percentile of the round trip while a stream flows, one outstanding";
+    LoadThroughput = "load_throughput", "load throughput", EchoUnderLoad, MegabitPerSecond, [Higher],
+        "throughput of the echo's concurrent stream, over the stream's window";
+    ConnectTime = "connect_time", "connect time", Connect, Millisecond, [],
+        "median time from connect() to the connection being established";
+    ConnectRate = "connect_rate", "connect rate", Connect, ConnectionPerSecond, [Higher],
+        "TCP connections opened one after another, over the measured window";
 }
 
 impl Metric {
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    fn has(self, found: Trait) -> bool {
+        self.row().traits.contains(&found)
+    }
+
+    /// What sentences, tables and figures call it: `sender CPU per message`.
+    pub fn label(self) -> String {
+        self.row().label.to_owned()
+    }
+
+    /// Its definition, in one sentence.
+    pub fn definition(self) -> &'static str {
+        self.row().definition
+    }
+
     /// The probe that measures it.
     pub fn probe(self) -> Probe {
-        use Metric::*;
-        match self {
-            Rtt | RttMean | RttP99 | RttP999 | RttInterface | RttInterfaceP99 | EchoLoss => Probe::Echo,
-            RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | PacingErrorOpen | PacingErrorOpenP99 => {
-                Probe::EchoOpenLoop
-            }
-            RttUnderLoad | RttUnderLoadMean | RttUnderLoadP99 | LoadThroughput => Probe::EchoUnderLoad,
-            ConnectTime | ConnectRate => Probe::Connect,
-            _ => Probe::Stream,
-        }
+        self.row().probe
     }
 
     /// Whether a probe can measure it: a paced stream measures some metrics of a stream.
     pub fn is_of(self, probe: Probe) -> bool {
-        use Metric::*;
-        let paced = self.is_one_way_delay()
-            || self.is_generator_error()
-            || matches!(self, Loss | Reorder | MessageRate | PacingError | PacingErrorP99)
-            || self.is_of_channel();
-        let is_echo_loss = self == EchoLoss && probe == Probe::EchoOpenLoop;
-        probe == self.probe() || (probe == Probe::Paced && paced) || is_echo_loss
+        match probe {
+            probe if probe == self.probe() => true,
+            Probe::Paced => [Paced, OfDelay, OfChannel, OfGenerator].iter().any(|found| self.has(*found)),
+            Probe::EchoOpenLoop => self.has(OpenLoop),
+            _ => false,
+        }
     }
 
-    /// Whether the metric is meaningful over a transport: TCP repairs losses and shows retransmissions instead.
+    /// Whether the metric is meaningful over a transport.
     pub fn applies_to(self, transport: Transport) -> bool {
-        use Metric::*;
-        match self {
-            Loss | Duplicate | Reorder | EchoLoss => transport == Transport::Udp,
-            LinkBytes | LinkBytesBeyond => transport == Transport::Udp,
-            // The kernel reports a timestamp per datagram sent; a stream's messages share packets.
-            RttInterface | RttInterfaceP99 => transport == Transport::Udp,
-            TcpSrtt | Retransmits | TransferTimeRatio | TcpEfficiency | BufferDelay => {
-                transport == Transport::Tcp
-            }
-            _ => self.probe().supports(transport),
-        }
+        let other = match transport {
+            Transport::Tcp => UDP,
+            Transport::Udp => TCP,
+        };
+        !self.has(other) && self.probe().supports(transport)
     }
 
     /// The unit of its figures.
     pub fn unit(self) -> Unit {
-        use Metric::*;
-        match self {
-            Throughput | ThroughputReverse | LoadThroughput => Unit::MegabitPerSecond,
-            MessageRate => Unit::MessagePerSecond,
-            Loss
-            | Duplicate
-            | Reorder
-            | Fairness
-            | EchoLoss
-            | Airtime
-            | GroupAirtime
-            | FrameRetries
-            | Collisions
-            | QueueDropsSender
-            | QueueDropsAccessPoint
-            | QueueDropsReceiver => Unit::Ratio,
-            CpuSender | CpuReceiver | SenderCpuSystem | CpuSenderUser | CpuSenderSoftirq
-            | CpuReceiverUser | ReceiverCpuSystem | CpuReceiverSoftirq | CpuGeneratorSender
-            | CpuGeneratorReceiver | CpuRouter1 | CpuRouter2 => Unit::CorePercent,
-            ReceiverCpuPerMessage | SenderCpuPerMessage => Unit::Nanosecond,
-            CpuPerGbitSender | CpuPerGbitReceiver => Unit::CorePercentPerGigabit,
-            MemorySockets => Unit::Kibibyte,
-            TransferTimeRatio => Unit::Times,
-            TcpEfficiency | BufferDelay | LinkBytesBeyond | GeneratorTxError | GeneratorRxError => {
-                Unit::Percent
-            }
-            Retransmits | IpFragCreates | IpReasmOks | IpFragCreatesRouters | IpReasmOksRouters => {
-                Unit::PerMessage
-            }
-            Stalls | AggregateSize => Unit::Count,
-            PathMtu | LinkBytes => Unit::Byte,
-            ConnectRate => Unit::ConnectionPerSecond,
-            OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
-            | RttP99 | RttP999 | RttInterface | RttInterfaceP99 | RttOpen | RttOpenMean | RttOpenP99
-            | RttOpenP999 | PacingError | PacingErrorP99 | PacingErrorOpen | PacingErrorOpenP99
-            | RttUnderLoad | RttUnderLoadMean | RttUnderLoadP99 | ConnectTime => Unit::Millisecond,
-        }
+        self.row().unit
     }
 
     /// Its better direction.
     pub fn better(self) -> Better {
-        use Metric::*;
-        match self {
-            Throughput | ThroughputReverse | LoadThroughput | MessageRate | ConnectRate | TcpEfficiency
-            | Fairness | PathMtu | AggregateSize => Better::Higher,
-            _ => Better::Lower,
-        }
+        if self.has(Higher) { Better::Higher } else { Better::Lower }
     }
 
-    /// How two arms are compared by it: by difference if a figure may be zero.
+    /// Its margin, if it is compared by difference: if a figure may be zero, as that of a part of the CPU time, which
+    /// may be less than one tick of the CPU clock.
+    fn margin(self) -> Option<f64> {
+        let own = self.row().traits.iter().find_map(|found| match found {
+            Margin(margin) => Some(*margin),
+            _ => None,
+        });
+        own.or(self.unit().margin())
+    }
+
+    /// How two arms are compared by it.
     pub fn scale(self) -> Scale {
-        use Metric::*;
-        match (self, self.unit()) {
-            (
-                _,
-                Unit::Ratio | Unit::Count | Unit::PerMessage | Unit::Percent | Unit::Kibibyte | Unit::Byte,
-            ) => Scale::Difference,
-            // A part of the CPU time may be less than one tick of the CPU clock.
-            (
-                CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser | ReceiverCpuSystem | CpuReceiverSoftirq
-                | CpuGeneratorSender | CpuGeneratorReceiver,
-                _,
-            ) => Scale::Difference,
-            (PacingError | PacingErrorP99 | PacingErrorOpen | PacingErrorOpenP99, _) => Scale::Difference,
-            _ => Scale::Ratio,
-        }
+        if self.margin().is_some() { Scale::Difference } else { Scale::Ratio }
     }
 
-    /// The largest difference, in the metric's unit, that counts as none on the difference scale. Shares: a tenth of
-    /// a percentage point (one percentage point for buffer delay, which is not bounded by 100). Counts: half an
-    /// event. Events per message: one in a hundred messages; retransmissions one in a thousand, as loss. Parts of the
-    /// CPU time: half a per cent of a core. Pacing error: ten microseconds. Memory: one mebibyte, the amount that a
-    /// kernel reserves for each processor. Metrics on the ratio scale use the study's margin.
+    /// The largest difference, in the metric's unit, that counts as none on the difference scale. Metrics on the ratio
+    /// scale use the study's margin.
     pub fn difference_margin(self) -> f64 {
-        match (self, self.unit()) {
-            (Metric::BufferDelay, _) => 1.0,
-            (Metric::Retransmits, _) => 0.001,
-            (_, Unit::PerMessage) => 0.01,
-            (_, Unit::Ratio) => 0.001,
-            (_, Unit::Percent) => 0.1,
-            (_, Unit::Millisecond) => 0.01,
-            (_, Unit::Kibibyte) => 1024.0,
-            _ => 0.5,
-        }
+        self.margin().unwrap_or_default()
     }
 
-    /// Whether a figure below zero means something. Of all others such a figure comes from clocks that differ, and the
-    /// end of an interval below zero from the interval's width.
+    /// Whether a figure below zero means something.
     pub fn can_be_negative(self) -> bool {
-        use Metric::*;
-        self.is_generator_error()
-            || matches!(
-                self,
-                BufferDelay
-                    | LinkBytesBeyond
-                    | PacingError
-                    | PacingErrorP99
-                    | PacingErrorOpen
-                    | PacingErrorOpenP99
-            )
+        self.has(Negative) || self.is_generator_error()
     }
 
     /// Whether it is the error of a generator's own count against the interface's, which has no verdict.
     pub fn is_generator_error(self) -> bool {
-        matches!(self, Metric::GeneratorTxError | Metric::GeneratorRxError)
+        self.has(OfGenerator)
     }
 
     /// Whether it is computed from one-way delays.
     pub fn is_one_way_delay(self) -> bool {
-        use Metric::*;
-        matches!(self, OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv)
+        self.has(OfDelay)
     }
 
     /// Whether it is of a radio channel: that of a Wi-Fi network.
     pub fn is_of_channel(self) -> bool {
-        use Metric::*;
-        let drops = matches!(self, QueueDropsSender | QueueDropsAccessPoint | QueueDropsReceiver);
-        drops || matches!(self, Airtime | GroupAirtime | AggregateSize | FrameRetries | Collisions)
+        self.has(OfChannel)
+    }
+
+    /// Whether its figures describe a path and follow from its headers: nothing is compared by it.
+    pub fn is_property(self) -> bool {
+        self.has(Property)
+    }
+
+    /// Whether one arm can be better by it.
+    pub fn is_compared(self) -> bool {
+        !self.is_generator_error() && !self.is_property()
     }
 
     /// Whether it is the CPU time of a host and must be reported with its scope.
     pub fn is_host_cpu(self) -> bool {
-        use Metric::*;
-        match self {
-            CpuGeneratorSender | CpuGeneratorReceiver => false,
-            ReceiverCpuPerMessage | SenderCpuPerMessage => true,
-            _ => matches!(self.unit(), Unit::CorePercent | Unit::CorePercentPerGigabit),
-        }
+        matches!(self.unit(), Unit::CorePercent | Unit::CorePercentPerGigabit | Unit::Nanosecond)
+            && !self.has(OfProcess)
     }
 }
 

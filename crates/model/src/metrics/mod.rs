@@ -1,6 +1,5 @@
 //! Metrics and histograms.
 
-mod definition;
 pub(crate) mod histogram;
 mod label;
 pub(crate) mod metric;

@@ -1,72 +1,58 @@
 //! Units of metrics, which direction is better, and how two arms are compared.
 
+use crate::names::named;
 use serde::{Deserialize, Serialize};
 
-/// Unit of a metric's figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unit {
-    /// Megabits (10^6) of application payload per second.
-    #[serde(rename = "Mbit/s")]
-    MegabitPerSecond,
-    /// Messages per second.
-    #[serde(rename = "message/s")]
-    MessagePerSecond,
-    /// A share, 0 to 1.
-    #[serde(rename = "ratio")]
-    Ratio,
-    /// Milliseconds.
-    #[serde(rename = "ms")]
-    Millisecond,
-    /// Nanoseconds.
-    #[serde(rename = "ns")]
-    Nanosecond,
-    /// Per cent of one core: two busy cores are 200.
-    #[serde(rename = "% of a core")]
-    CorePercent,
-    /// Per cent of one core per rate of payload.
-    #[serde(rename = "% of a core per Gbit/s")]
-    CorePercentPerGigabit,
-    /// Per cent of the quantity that the metric's definition names.
-    #[serde(rename = "%")]
-    Percent,
-    /// A multiple of the quantity that the metric's definition names; 1 is equal.
-    #[serde(rename = "times")]
-    Times,
-    /// Kibibytes (1024 bytes).
-    #[serde(rename = "KiB")]
-    Kibibyte,
-    /// Bytes.
-    #[serde(rename = "B")]
-    Byte,
-    /// A count of events.
-    #[serde(rename = "count")]
-    Count,
-    /// Events per message sent: a faster arm does not have more of them.
-    #[serde(rename = "per message")]
-    PerMessage,
-    /// Connections per second.
-    #[serde(rename = "connection/s")]
-    ConnectionPerSecond,
+named! {
+    /// Unit of a metric's figures.
+    pub enum Unit("unit") {
+        /// Megabits (10^6) of application payload per second.
+        MegabitPerSecond = "Mbit/s",
+        /// Messages per second.
+        MessagePerSecond = "message/s",
+        /// A share, 0 to 1.
+        Ratio = "ratio",
+        /// Milliseconds.
+        Millisecond = "ms",
+        /// Nanoseconds.
+        Nanosecond = "ns",
+        /// Per cent of one core: two busy cores are 200.
+        CorePercent = "% of a core",
+        /// Per cent of one core per rate of payload.
+        CorePercentPerGigabit = "% of a core per Gbit/s",
+        /// Per cent of the quantity that the metric's definition names.
+        Percent = "%",
+        /// A multiple of the quantity that the metric's definition names; 1 is equal.
+        Times = "times",
+        /// Kibibytes (1024 bytes).
+        Kibibyte = "KiB",
+        /// Bytes.
+        Byte = "B",
+        /// A count of events.
+        Count = "count",
+        /// Events per message sent: a faster arm does not have more of them.
+        PerMessage = "per message",
+        /// Connections per second.
+        ConnectionPerSecond = "connection/s",
+    }
 }
 
 impl Unit {
     /// The unit as printed after a figure.
     pub fn symbol(self) -> &'static str {
+        self.name()
+    }
+
+    /// The largest difference that counts as none, of figures that may be zero: a tenth of a percentage point of
+    /// shares; half an event; one in a hundred messages; the mebibyte that a kernel reserves for each processor.
+    pub(crate) fn margin(self) -> Option<f64> {
         match self {
-            Unit::MegabitPerSecond => "Mbit/s",
-            Unit::MessagePerSecond => "message/s",
-            Unit::Ratio => "ratio",
-            Unit::Millisecond => "ms",
-            Unit::Nanosecond => "ns",
-            Unit::CorePercent => "% of a core",
-            Unit::CorePercentPerGigabit => "% of a core per Gbit/s",
-            Unit::Percent => "%",
-            Unit::Times => "times",
-            Unit::Kibibyte => "KiB",
-            Unit::Byte => "B",
-            Unit::Count => "count",
-            Unit::PerMessage => "per message",
-            Unit::ConnectionPerSecond => "connection/s",
+            Unit::Ratio => Some(0.001),
+            Unit::Percent => Some(0.1),
+            Unit::PerMessage => Some(0.01),
+            Unit::Count | Unit::Byte => Some(0.5),
+            Unit::Kibibyte => Some(1024.0),
+            _ => None,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The limits of A-MPDUs.
 
-use crate::wifi::error::WifiError;
 use crate::wifi::rates::US;
 use serde::{Deserialize, Serialize};
 
@@ -25,18 +24,22 @@ impl Default for Aggregation {
 }
 
 impl Aggregation {
-    pub(super) fn check(self) -> Result<Self, WifiError> {
+    pub(super) fn check(self) -> Result<Self, String> {
+        // The window of a compressed BlockAck; the length field of HT-SIG; aPPDUMaxTime (section 19.4.4); minimum MPDU
+        // start spacing (section 9.4.2.56.3).
         if !(1..=64).contains(&self.frames) {
-            return Err(WifiError::AggregateFrames(self.frames));
+            return Err(format!("an A-MPDU of {} frames is not possible: expected 1 to 64", self.frames));
         }
         if !(1..=65_535).contains(&self.bytes) {
-            return Err(WifiError::AggregateBytes(self.bytes));
+            return Err(format!("an A-MPDU of {} bytes is not possible: expected 1 to 65535", self.bytes));
         }
         if !(1..=5484 * US).contains(&self.time_ns) {
-            return Err(WifiError::AggregateTime(self.time_ns));
+            let us = self.time_ns as f64 / 1e3;
+            return Err(format!("an A-MPDU of {us} us is not possible: expected up to 5484 us"));
         }
         if self.density_ns > 16 * US {
-            return Err(WifiError::Density(self.density_ns));
+            let us = self.density_ns as f64 / 1e3;
+            return Err(format!("frames {us} us apart are not possible: expected up to 16 us"));
         }
         Ok(self)
     }
@@ -49,11 +52,17 @@ mod tests {
     #[test]
     fn limits_that_do_not_exist_are_refused() {
         let limits = Aggregation::default();
-        let of = |aggregation: Aggregation| aggregation.check().unwrap_err();
-        assert_eq!(of(Aggregation { frames: 65, ..limits }), WifiError::AggregateFrames(65));
-        assert_eq!(of(Aggregation { frames: 0, ..limits }), WifiError::AggregateFrames(0));
-        assert_eq!(of(Aggregation { bytes: 65_536, ..limits }), WifiError::AggregateBytes(65_536));
-        assert_eq!(of(Aggregation { time_ns: 5_484_001, ..limits }), WifiError::AggregateTime(5_484_001));
-        assert_eq!(of(Aggregation { density_ns: 16_001, ..limits }), WifiError::Density(16_001));
+        let refused = |aggregation: Aggregation, expected: &str| {
+            let error = aggregation.check().unwrap_err();
+            assert!(error.ends_with(expected), "{error}");
+        };
+        refused(Aggregation { frames: 65, ..limits }, "65 frames is not possible: expected 1 to 64");
+        refused(Aggregation { frames: 0, ..limits }, "0 frames is not possible: expected 1 to 64");
+        refused(Aggregation { bytes: 65_536, ..limits }, "65536 bytes is not possible: expected 1 to 65535");
+        refused(
+            Aggregation { time_ns: 5_484_001, ..limits },
+            "5484.001 us is not possible: expected up to 5484 us",
+        );
+        refused(Aggregation { density_ns: 16_001, ..limits }, "apart are not possible: expected up to 16 us");
     }
 }

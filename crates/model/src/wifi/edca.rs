@@ -1,7 +1,6 @@
 //! Channel access: EDCA (section 10.22.2).
 
 use crate::names::named;
-use crate::wifi::error::WifiError;
 use crate::wifi::rates::Band;
 
 named! {
@@ -58,15 +57,19 @@ impl Edca {
     ///
     /// # Errors
     /// What IEEE 802.11 does not have.
-    pub fn check(self, role: Role) -> Result<Self, WifiError> {
+    pub fn check(self, role: Role) -> Result<Self, String> {
         let Edca { aifsn, cw_min, cw_max } = self;
         let least = if role == Role::AccessPoint { 1 } else { 2 };
         if !(least..=15).contains(&aifsn) {
-            return Err(WifiError::Aifsn(aifsn));
+            return Err(format!(
+                "an AIFSN of {aifsn} is not possible: expected 2 to 15, or 1 at an access point"
+            ));
         }
         let window = |cw: u32| cw <= 32_767 && (cw + 1).is_power_of_two();
         if !window(cw_min) || !window(cw_max) || cw_min > cw_max {
-            return Err(WifiError::ContentionWindow { least: cw_min, largest: cw_max });
+            return Err(format!(
+                "contention windows from {cw_min} to {cw_max} are not possible: expected powers of two less one"
+            ));
         }
         Ok(self)
     }
@@ -106,10 +109,15 @@ mod tests {
     #[test]
     fn windows_and_spaces_that_do_not_exist_are_refused() {
         let of = |aifsn, cw_min, cw_max| Edca { aifsn, cw_min, cw_max }.check(Role::Station);
-        assert_eq!(of(1, 15, 63), Err(WifiError::Aifsn(1)));
-        assert_eq!(of(16, 15, 63), Err(WifiError::Aifsn(16)));
-        assert_eq!(of(2, 16, 63), Err(WifiError::ContentionWindow { least: 16, largest: 63 }));
-        assert_eq!(of(2, 63, 15), Err(WifiError::ContentionWindow { least: 63, largest: 15 }));
+        for (aifsn, cw_min, cw_max, expected) in [
+            (1, 15, 63, "an AIFSN of 1 "),
+            (16, 15, 63, "an AIFSN of 16 "),
+            (2, 16, 63, "contention windows from 16 to 63 "),
+            (2, 63, 15, "contention windows from 63 to 15 "),
+        ] {
+            let error = of(aifsn, cw_min, cw_max).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
         assert!(of(2, 0, 32_767).is_ok() && of(2, 0, 65_535).is_err());
     }
 }

@@ -1,6 +1,5 @@
 //! Modulation and coding schemes of HT frames.
 
-use crate::wifi::error::WifiError;
 use crate::wifi::rates::{LegacyRate, Width};
 
 /// A modulation and coding scheme with equal modulation, 0 to 15: one stream below 8, two from there on (section 19.5).
@@ -12,11 +11,12 @@ impl Mcs {
     ///
     /// # Errors
     /// There is none with one or two streams.
-    pub fn new(index: u8) -> Result<Self, WifiError> {
+    pub fn new(index: u8) -> Result<Self, String> {
         match index {
             0..=15 => Ok(Mcs(index)),
-            32 => Err(WifiError::DuplicateMcs),
-            _ => Err(WifiError::UnknownMcs(index)),
+            // A duplicate of 6 Mbit/s in both halves of 40 MHz.
+            32 => Err("MCS 32 exists at 40 MHz only and is not supported: expected 0 to 15".to_owned()),
+            _ => Err(format!("there is no MCS {index}: expected 0 to 15")),
         }
     }
 
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn only_schemes_of_one_or_two_streams_exist() {
-        assert_eq!(Mcs::new(16), Err(WifiError::UnknownMcs(16)));
-        assert_eq!(Mcs::new(32), Err(WifiError::DuplicateMcs));
+        assert_eq!(Mcs::new(16), Err("there is no MCS 16: expected 0 to 15".to_owned()));
+        assert!(Mcs::new(32).unwrap_err().starts_with("MCS 32 exists at 40 MHz only"));
         assert_eq!(Mcs::new(7).unwrap().streams(), 1);
         assert_eq!(Mcs::new(8).unwrap().streams(), 2);
     }

@@ -2,7 +2,6 @@
 
 use crate::names::named;
 use crate::wifi::aggregation::Aggregation;
-use crate::wifi::error::WifiError;
 use crate::wifi::radio::{Radio, RadioSettings};
 use crate::wifi::rates::{Band, Guard, LegacyRate, Width};
 use serde::{Deserialize, Serialize};
@@ -108,22 +107,23 @@ impl WifiSettings {
     ///
     /// # Errors
     /// The first that is not possible.
-    pub fn radio(&self) -> Result<Radio, WifiError> {
-        if !(1..=11).contains(&self.channel) {
-            return Err(WifiError::Channel(self.channel));
-        }
-        if self.dtim == 0 {
-            return Err(WifiError::NoDtim);
-        }
-        if !MTUS.contains(&self.mtu) {
-            return Err(WifiError::Mtu(self.mtu));
-        }
-        if self.stations > MOST_STATIONS {
-            return Err(WifiError::Stations(self.stations));
-        }
-        if self.snr_db.is_some_and(|snr| !snr.is_finite()) {
-            return Err(WifiError::Snr);
-        }
+    pub fn radio(&self) -> Result<Radio, String> {
+        match self {
+            Self { channel, .. } if !(1..=11).contains(channel) => {
+                Err(format!("there is no channel {channel} in 2.4 GHz everywhere: expected 1 to 11"))
+            }
+            Self { dtim: 0, .. } => Err("a DTIM period of 0 is not possible: expected 1 to 255".to_owned()),
+            Self { mtu, .. } if !MTUS.contains(mtu) => {
+                Err(format!("an MTU of {mtu} bytes is not possible: expected 1280 to 2254"))
+            }
+            Self { stations, .. } if *stations > MOST_STATIONS => {
+                Err(format!("{stations} other stations are not possible: expected up to 8"))
+            }
+            Self { snr_db: Some(snr), .. } if !snr.is_finite() => {
+                Err("the signal to noise ratio is not a finite number of dB".to_owned())
+            }
+            _ => Ok(()),
+        }?;
         Radio::new(RadioSettings {
             band: Band::Ghz2,
             width: self.width,

@@ -1,7 +1,6 @@
 //! The settings of a radio channel, and the time of each exchange on it.
 
 use crate::wifi::aggregation::Aggregation;
-use crate::wifi::error::WifiError;
 use crate::wifi::mcs::Mcs;
 use crate::wifi::ppdu::Ppdu;
 use crate::wifi::rates::{Band, Guard, LegacyRate, US, Width};
@@ -83,15 +82,17 @@ impl Radio {
     ///
     /// # Errors
     /// The first that is not possible.
-    pub fn new(settings: RadioSettings) -> Result<Self, WifiError> {
+    pub fn new(settings: RadioSettings) -> Result<Self, String> {
         let mcs = Mcs::new(settings.mcs)?;
         settings.aggregation.check()?;
         if settings.basic_rates.is_empty() {
-            return Err(WifiError::NoBasicRate);
+            return Err("there is no basic rate: expected at least one".to_owned());
         }
         let rates = [&settings.basic_rates[..], &[settings.group_rate]].concat();
         match rates.into_iter().find(|rate| rate.is_dsss()) {
-            Some(rate) if settings.band == Band::Ghz5 => Err(WifiError::DsssOn5Ghz(rate)),
+            Some(rate) if settings.band == Band::Ghz5 => {
+                Err(format!("{rate} is a rate of 802.11b, which 5 GHz lacks: expected 6 Mbit/s or more"))
+            }
             _ => Ok(Radio { settings, mcs }),
         }
     }
@@ -169,15 +170,15 @@ mod tests {
     fn settings_that_do_not_exist_are_refused() {
         let settings = RadioSettings::default();
         let of = |settings| Radio::new(settings).unwrap_err();
-        assert_eq!(of(RadioSettings { mcs: 77, ..settings.clone() }), WifiError::UnknownMcs(77));
-        assert_eq!(of(RadioSettings { basic_rates: vec![], ..settings.clone() }), WifiError::NoBasicRate);
+        assert!(of(RadioSettings { mcs: 77, ..settings.clone() }).starts_with("there is no MCS 77"));
+        assert!(of(RadioSettings { basic_rates: vec![], ..settings.clone() }).contains("no basic rate"));
         let five = RadioSettings { band: Band::Ghz5, ..settings.clone() };
         assert!(Radio::new(five.clone()).is_ok());
         for wrong in [
             RadioSettings { group_rate: LegacyRate::Cck11, ..five.clone() },
             RadioSettings { basic_rates: vec![LegacyRate::Ofdm6, LegacyRate::Cck11], ..five.clone() },
         ] {
-            assert_eq!(of(wrong), WifiError::DsssOn5Ghz(LegacyRate::Cck11));
+            assert!(of(wrong).starts_with("11 Mbit/s is a rate of 802.11b"));
         }
         let aggregation = Aggregation { frames: 0, ..Aggregation::default() };
         let error = of(RadioSettings { aggregation, ..settings });

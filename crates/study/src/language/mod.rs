@@ -5,6 +5,6 @@ pub(crate) mod key;
 pub(crate) mod leaf;
 pub(crate) mod reference;
 pub(crate) mod schema;
-mod sentences;
+pub(crate) mod sentences;
 pub(crate) mod table;
 mod wifi;

@@ -2,6 +2,7 @@
 
 use crate::language::key::{Key, Kind, Presence};
 use crate::language::leaf::metrics_of;
+use crate::language::sentences::doc;
 use crate::language::table::{MESSAGE_RATES, STUDY};
 use stacklab_model::{Better, Metric, Probe};
 use std::fmt::Write;
@@ -60,7 +61,7 @@ fn tables(text: &mut String, path: &str, keys: &[Key]) {
             "| `{}` | {} | {default} | {} |",
             key.name,
             cell(&value(&key.kind)),
-            cell(key.doc)
+            cell(&doc(key))
         );
     }
     for key in known {
@@ -128,7 +129,7 @@ mod tests {
         fn visit(keys: &[Key], text: &str) {
             for key in keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))) {
                 assert!(
-                    text.contains(&format!("| `{}` |", key.name)) && text.contains(&cell(key.doc)),
+                    text.contains(&format!("| `{}` |", key.name)) && text.contains(&cell(&doc(key))),
                     "{}",
                     key.name
                 );

@@ -2,6 +2,7 @@
 
 use crate::language::key::{Key, Kind, Presence};
 use crate::language::leaf::metrics_of;
+use crate::language::sentences::doc;
 use crate::language::table::{MESSAGE_RATE, PARTIAL, STUDY};
 use serde_json::{Map, Value, json};
 use stacklab_model::Service;
@@ -40,7 +41,7 @@ fn object(keys: &[Key], whole: bool) -> Map<String, Value> {
 
 fn property(key: &Key, whole: bool) -> Value {
     let mut schema = kind(&key.kind, whole);
-    schema.insert("description".to_owned(), json!(key.doc));
+    schema.insert("description".to_owned(), json!(doc(key)));
     if let Presence::Default(text) = key.presence
         && let Some(value) = default(text)
     {

@@ -3,7 +3,6 @@
 //! ([`crate::language::schema`]) are all made from it.
 
 use crate::language::key::{Key, Kind, Presence, default, optional, required};
-use crate::language::sentences;
 use crate::language::wifi::{self, WIFI};
 use stacklab_model::{
     Direction, Factor, Family, Generator, Mechanism, Pinning, Probe, SizeOf, Translator, Transport, Until,
@@ -189,7 +188,7 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "mechanism",
         Kind::List(&Kind::Name { set: "mechanism", names: Mechanism::NAMES }),
-        sentences::MECHANISM,
+        "How packets cross the link between two routers (testbed.topology \"routed\"). LEVELS A mechanism is measured with the families that it carries.",
     ),
     optional(
         "router_os",
@@ -276,7 +275,7 @@ pub(crate) const LEVELS: &[Key] = &[
     optional(
         "generator",
         Kind::List(&Kind::Name { set: "generator", names: Generator::NAMES }),
-        sentences::GENERATOR,
+        "The program that drives the traffic, by its own command line in both hosts. LEVELS All but stacklab: between namespaces only, streams forward, without warm-up; TCP with size_of = write. Their trials have no slices, so all arms of the study are separate.",
     ),
 ];
 

@@ -3,6 +3,7 @@
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check::join;
 use crate::language::key::{Key, Kind, Presence};
+use crate::language::sentences::doc;
 use crate::parse::tree::{self, KeyValue, Node, Table, Value};
 
 /// Merges a table over another: tables are merged, all other values replaced.
@@ -75,7 +76,7 @@ fn missing(path: &str, key: &Key, place: &Location) -> Problem {
         Some((table, name)) => format!("expected a key `{name}` in `{table}`"),
         None => format!("expected a key `{path}` in this file"),
     };
-    Problem::at(place.clone(), format!("`{path}` is missing"), expected).help(key.doc)
+    Problem::at(place.clone(), format!("`{path}` is missing"), expected).help(doc(key))
 }
 
 fn missing_choice(path: &str, keys: &[Key], place: &Location) -> Problem {

@@ -5,7 +5,7 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
 use crate::read::node::{At, at, whole};
-use stacklab_model::wifi::{Mcs, WifiConfig, WifiError, WifiSettings};
+use stacklab_model::wifi::{Mcs, WifiConfig, WifiSettings};
 use stacklab_model::{CellSettings, Factor, SizeOf, Topology};
 
 /// Reads the network of a study. Cells may differ from it.
@@ -113,12 +113,12 @@ pub(super) fn check(
 
 /// Adds the error of a setting at its place.
 fn refuse_setting<T>(
-    error: Option<WifiError>,
+    error: Option<String>,
     setting: &At<T>,
     topology: &At<Topology>,
     problems: &mut Problems,
 ) {
-    let Some(error) = error.map(|error| error.to_string()) else { return };
+    let Some(error) = error else { return };
     // Each such sentence ends with what is possible.
     let (title, expected) = error.split_once(": ").unwrap_or((&error, ""));
     problems.add(

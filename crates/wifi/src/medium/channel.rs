@@ -8,7 +8,7 @@ use crate::medium::loss::frame_error;
 use crate::medium::queue::{QueueFull, Waiting};
 use crate::medium::settings::MediumSettings;
 use stacklab_model::SplitMix64;
-use stacklab_model::wifi::{self, AccessCategory, Airtime, ChannelUse, NodeAirtime, Role, WifiError};
+use stacklab_model::wifi::{self, AccessCategory, Airtime, ChannelUse, NodeAirtime, Role};
 use std::collections::VecDeque;
 
 /// A channel on which all nodes hear each other. Times are nanoseconds from zero, when the channel is idle.
@@ -42,7 +42,7 @@ struct Beginning {
 
 impl Medium {
     /// A medium without nodes.
-    pub fn new(settings: MediumSettings, seed: u64) -> Result<Self, WifiError> {
+    pub fn new(settings: MediumSettings, seed: u64) -> Result<Self, String> {
         settings.check()?;
         Ok(Medium {
             settings,

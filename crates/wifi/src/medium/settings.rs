@@ -1,6 +1,6 @@
 //! The settings of a medium.
 
-use stacklab_model::wifi::{AccessCategory, Edca, Radio, Role, WifiError};
+use stacklab_model::wifi::{AccessCategory, Edca, Radio, Role};
 
 /// The settings of a medium. [`MediumSettings::new`] has the usual ones.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,17 +41,17 @@ impl MediumSettings {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), WifiError> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         for role in Role::ALL {
             for edca in self.edca(*role) {
                 edca.check(*role)?;
             }
         }
         if self.queue_frames == 0 {
-            return Err(WifiError::EmptyQueue);
+            return Err("a queue of 0 frames is not possible: expected at least 1".to_owned());
         }
         if self.attempts == 0 {
-            return Err(WifiError::NoAttempt);
+            return Err("0 transmissions of a frame are not possible: expected at least 1".to_owned());
         }
         Ok(())
     }

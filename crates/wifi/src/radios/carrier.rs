@@ -10,7 +10,7 @@ use crate::radios::hwsim::{
 };
 use nix::sys::prctl::set_timerslack;
 use nix::time::{ClockId, clock_gettime};
-use stacklab_model::wifi::{ChannelUse, FCS_BYTES, Role, WifiError, WifiSettings};
+use stacklab_model::wifi::{ChannelUse, FCS_BYTES, Role, WifiSettings};
 use stacklab_testbed::kernel::genl::message::{GenlRequest, Message, write};
 use stacklab_testbed::kernel::genl::socket::{Socket, wait};
 use stacklab_testbed::kernel::sys::run_first;
@@ -134,7 +134,7 @@ fn begin_capture(path: &Path, settings: &WifiSettings) -> io::Result<FileCapture
 }
 
 /// A medium with a node for each radio or its place, in their order.
-fn medium(radios: &[Option<Radio>], settings: &WifiSettings) -> Result<Medium, WifiError> {
+fn medium(radios: &[Option<Radio>], settings: &WifiSettings) -> Result<Medium, String> {
     let of_channel = MediumSettings { snr_db: settings.snr_db, ..MediumSettings::new(settings.radio()?) };
     let mut medium = Medium::new(of_channel, settings.seed)?;
     for radio in radios {

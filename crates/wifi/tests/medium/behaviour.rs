@@ -1,7 +1,7 @@
 //! What the medium does with frames, on small worked cases and on random traffic.
 
 use crate::senders::{data, frame_bytes, saturate, settings};
-use stacklab_model::wifi::{AccessCategory, Edca, Radio, RadioSettings, Role, Security, WifiError};
+use stacklab_model::wifi::{AccessCategory, Edca, Radio, RadioSettings, Role, Security};
 use stacklab_model::{Family, SplitMix64};
 use stacklab_wifi::medium::{
     Event, Exchange, Frame, FrameId, FrameKind, Medium, MediumSettings, NodeId, Receiver, Reception,
@@ -176,10 +176,10 @@ fn noise_loses_single_frames_of_an_aggregate() {
 #[test]
 fn settings_that_do_not_exist_are_refused() {
     let of = |settings| Medium::new(settings, 0).err().unwrap();
-    assert_eq!(of(MediumSettings { queue_frames: 0, ..usual() }), WifiError::EmptyQueue);
-    assert_eq!(of(MediumSettings { attempts: 0, ..usual() }), WifiError::NoAttempt);
+    assert!(of(MediumSettings { queue_frames: 0, ..usual() }).starts_with("a queue of 0 frames"));
+    assert!(of(MediumSettings { attempts: 0, ..usual() }).starts_with("0 transmissions"));
     let station = [Edca { aifsn: 1, cw_min: 15, cw_max: 1023 }; 4];
-    assert_eq!(of(MediumSettings { station, ..usual() }), WifiError::Aifsn(1));
+    assert!(of(MediumSettings { station, ..usual() }).starts_with("an AIFSN of 1 "));
 }
 
 /// Frames of all kinds at random times, more than the channel carries at some of them.

@@ -6,7 +6,7 @@ use stacklab_model::{Factor, Generator, Probe};
 
 /// The example with these generators, in a form that all of them can do.
 fn of(generators: &str) -> String {
-    with("size_of = [\"payload\"]", &format!("size_of = [\"write\"]\nengine = [{generators}]"))
+    with("size_of = [\"payload\"]", &format!("size_of = [\"write\"]\ngenerator = [{generators}]"))
         .replace("200ms", "2s")
 }
 
@@ -22,7 +22,7 @@ fn generators_are_a_factor_whose_arms_are_separate() {
 }
 
 #[test]
-fn an_generator_has_trials_of_the_probes_that_it_knows() {
+fn a_generator_has_trials_of_the_probes_that_it_knows() {
     let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[blocks]";
     let study = study(&of("\"stacklab\", \"netperf\", \"ditg\"").replace("[blocks]", echo));
     let block = Plan::new(&study, 1).block(0);
@@ -38,7 +38,7 @@ fn an_generator_has_trials_of_the_probes_that_it_knows() {
 }
 
 #[test]
-fn what_an_generator_cannot_do_is_said_at_its_place() {
+fn what_a_generator_cannot_do_is_said_at_its_place() {
     let more = |generator: &str, levels: &str| of(generator).replace("size =", &format!("{levels}\nsize ="));
     assert_mistakes(&[
         (of("\"iperf4\""), &["there is no generator `iperf4`", "did you mean `iperf3`"]),
