@@ -307,7 +307,6 @@ impl Agent {
 }
 
 impl Agent {
-    /// From whom flows are admitted, and at which ports.
     fn doors(&self) -> (Option<Peers>, DataPorts) {
         let limits = self.permission.limits.as_ref();
         limits.map_or_else(Default::default, |limits| (Some(limits.peers.clone()), limits.data_ports.clone()))
@@ -319,7 +318,6 @@ impl Agent {
         Work::Listening(Answer::Listening { address })
     }
 
-    /// The sender that waits by a request, if one is named.
     fn take_waiting(&mut self, id: Option<u64>) -> Result<Option<WaitingSender>, String> {
         let Some(id) = id else { return Ok(None) };
         let waiting = self.waiting.remove(&id).ok_or("unknown sender: no `wait` request came before")?;

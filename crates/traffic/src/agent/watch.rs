@@ -39,7 +39,6 @@ impl Activity {
         locked(&self.0).last = Instant::now();
     }
 
-    /// What lasts has begun: how long it lasts if that is known, and bits of payload per second that it sends.
     pub(super) fn begin(&self, id: u64, lasts: Option<Duration>, bits_per_second: f64) {
         let lasting = Lasting { began: Instant::now(), lasts, bits_per_second };
         locked(&self.0).under_way.insert(id, lasting);

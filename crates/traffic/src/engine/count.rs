@@ -105,19 +105,15 @@ impl Flow {
 
 #[derive(Default)]
 pub(crate) struct Counted {
-    /// Arrivals.
     pub received: Received,
     /// Delays of these arrivals; `None` without measured arrivals.
     pub delays: Option<Delays>,
-    /// The interval series.
     pub series: Vec<IntervalRow>,
-    /// The slices of an interleaved trial; empty otherwise.
     pub slices: Vec<Slice>,
     /// User and kernel time of the counting thread over the slices.
     pub cpu_parts: Option<(Nanos, Nanos)>,
     /// CPU time from the first measured arrival to the last flow's end marker; `None` if it does not count.
     pub cpu: Option<CpuTime>,
-    /// Payload bytes of each flow; empty for a single flow.
     pub flow_bytes: Vec<u64>,
 }
 

@@ -32,11 +32,9 @@ const REPEAT: Duration = Duration::from_millis(100);
 
 /// A sender that waits until the receiver has opened the flows.
 pub(crate) struct WaitingSender {
-    /// Where it waits.
     pub address: SocketAddr,
     spec: TrialSpec,
     ended: Arc<AtomicBool>,
-    /// The flows by number. `None` once they are taken.
     thread: Option<JoinHandle<Result<Vec<Option<Channel>>, EngineError>>>,
 }
 

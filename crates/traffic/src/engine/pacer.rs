@@ -15,11 +15,8 @@ const STOP_LOOK_NS: Nanos = 20_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SendSlot {
-    /// When the first message should leave.
     pub due: Nanos,
-    /// The time now.
     pub now: Nanos,
-    /// How many messages may leave.
     pub messages: usize,
 }
 
@@ -43,7 +40,6 @@ impl PacingError {
         self.most_ns = self.most_ns.max(other.most_ns);
     }
 
-    /// The distribution; `None` if no message was sent.
     pub(crate) fn finish(self) -> Option<Delays> {
         self.delays.finish()
     }
@@ -102,7 +98,6 @@ impl<'a> Pacer<'a> {
         Pacer { offset_ns, ..self }
     }
 
-    /// The same, which ends after this time in any case.
     pub(crate) fn within(self, limit_ns: Nanos) -> Self {
         Pacer { limit_ns: self.limit_ns.min(limit_ns), ..self }
     }
@@ -171,7 +166,6 @@ impl<'a> Pacer<'a> {
         }
     }
 
-    /// How late the messages were; `None` without a schedule.
     pub(crate) fn finish(self) -> Option<PacingError> {
         self.pacing_error
     }

@@ -35,17 +35,14 @@ pub struct Network {
 impl Network {
     /// Whether an address is in it.
     pub fn holds(&self, address: IpAddr) -> bool {
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0);
-                (own.to_bits() ^ other.to_bits()) & mask == 0
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
-                (own.to_bits() ^ other.to_bits()) & mask == 0
-            }
-            _ => false,
-        }
+        let bits = |ip: IpAddr| match ip {
+            IpAddr::V4(ip) => u128::from(ip.to_bits()) << 96,
+            IpAddr::V6(ip) => ip.to_bits(),
+        };
+        let other = address.to_canonical();
+        let differs = bits(self.address) ^ bits(other);
+        let beyond = differs.checked_shr(128 - u32::from(self.bits)).unwrap_or(0);
+        self.address.is_ipv4() == other.is_ipv4() && beyond == 0
     }
 }
 
@@ -69,7 +66,6 @@ impl FromStr for Network {
     }
 }
 
-/// As it is read.
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.bits)
@@ -98,7 +94,6 @@ impl DataPorts {
     }
 }
 
-/// `5203`, or `5203-5206`.
 impl FromStr for DataPorts {
     type Err = String;
 
@@ -112,7 +107,6 @@ impl FromStr for DataPorts {
     }
 }
 
-/// As it is read.
 impl fmt::Display for DataPorts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

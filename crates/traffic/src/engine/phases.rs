@@ -36,19 +36,13 @@ const PAUSE: Duration = Duration::from_micros(200);
 const LOOK: Duration = Duration::from_micros(50);
 
 pub(crate) struct Finished {
-    /// Messages sent.
     pub sent: Sent,
-    /// Pacing error of each message, with a schedule.
     pub pacing_error: Option<PacingError>,
-    /// CPU time of the host over the measured phase.
     pub cpu: CpuWindow,
-    /// The slices of an interleaved trial.
     pub slices: Vec<Slice>,
     /// User and kernel time of the sending thread over the slices, if the system divides it.
     pub cpu_parts: Option<(Nanos, Nanos)>,
-    /// Until when the path may take to empty.
     pub ends_ns: Nanos,
-    /// How each flow ended.
     pub ends: Vec<FlowEnd>,
     /// Zero-copy sends, and how many of them the kernel copied anyway.
     pub zerocopy: Option<(u64, u64)>,
@@ -84,14 +78,8 @@ pub(crate) struct Sending<'a> {
     offset_ns: Nanos,
     warmup: Length,
     length: Length,
-    /// Until when the path may take to empty, once the end is marked.
-    ends_ns: Nanos,
     tx: TxBatch<'a>,
-    sent: Sent,
-    pacing_error: Option<PacingError>,
-    cpu: CpuWindow,
-    slices: Vec<Slice>,
-    cpu_parts: Option<(Nanos, Nanos)>,
+    done: Finished,
     run_delay: RunDelay,
     channels: &'a [Channel],
     stop: Option<&'a AtomicBool>,
@@ -122,15 +110,19 @@ impl<'a> Sending<'a> {
             spec,
             pacing,
             offset_ns,
-            ends_ns: 0,
             warmup: share(Length::Time(spec.probe.warmup_ns)),
             length: share(spec.probe.length),
             tx: TxBatch::new(&channels[group.clone()], group.start as u16)?,
-            sent: Sent::default(),
-            pacing_error: None,
-            cpu: CpuWindow::new(spec.cpu_scope),
-            slices: Vec::new(),
-            cpu_parts: None,
+            done: Finished {
+                sent: Sent::default(),
+                pacing_error: None,
+                cpu: CpuWindow::new(spec.cpu_scope),
+                slices: Vec::new(),
+                cpu_parts: None,
+                ends_ns: 0,
+                ends: Vec::new(),
+                zerocopy: None,
+            },
             run_delay: RunDelay::of_this_thread(),
             channels,
             stop: None,
@@ -166,11 +158,11 @@ impl<'a> Sending<'a> {
         }
         if self.spec.probe.warmup_ns > 0 {
             let warm = self.phase(Phase::Warmup, self.warmup, 0, after_each)?;
-            self.sent.warmup = warm.messages;
+            self.done.sent.warmup = warm.messages;
         }
-        self.cpu.open();
+        self.done.cpu.open();
         let measured = self.phase(Phase::Measured, self.length, 0, after_each)?;
-        self.cpu.close();
+        self.done.cpu.close();
         self.count(measured);
         Ok(())
     }
@@ -185,7 +177,7 @@ impl<'a> Sending<'a> {
         turn.wait()?;
         let warmup = Length::Time(self.spec.probe.warmup_ns.max(LEAST_SLICE_NS));
         let warm = self.phase(Phase::Warmup, warmup, 0, after_each)?;
-        self.sent.warmup = warm.messages;
+        self.done.sent.warmup = warm.messages;
         let empty_ns = self.empty_path()?;
         if let Pacing::Share(_) = self.pacing {
             turn.flooded(warm.messages as f64 * 1e9 / (empty_ns - warm.first_ns).max(1) as f64);
@@ -207,20 +199,20 @@ impl<'a> Sending<'a> {
                 self.pacing = Pacing::Schedule(share * turn.flood_rate().ok_or_else(no_flood_rate)?);
             }
             let is_last = (u64::from(round) + 1) * slice_ns >= whole_ns
-                || self.slices.len() + 1 >= MOST_SLICES
+                || self.done.slices.len() + 1 >= MOST_SLICES
                 || turn.is_last_round(whole_ns);
             if in_time {
                 self.slice(round, slice_ns, after_each)?;
             } else {
                 let now_ns = sys::now_ns();
-                self.slices.push(Slice { round, first_ns: now_ns, last_ns: now_ns, ..Slice::default() });
+                self.done.slices.push(Slice { round, first_ns: now_ns, last_ns: now_ns, ..Slice::default() });
             }
             turn.pass();
             if is_last {
                 break;
             }
         }
-        self.cpu_parts = sys::thread_cpu_parts()
+        self.done.cpu_parts = sys::thread_cpu_parts()
             .zip(began)
             .map(|(now, began)| (now.0.saturating_sub(began.0), now.1.saturating_sub(began.1)));
         Ok(())
@@ -240,7 +232,7 @@ impl<'a> Sending<'a> {
         let waited_ns = waited.map(|(now, began)| now.saturating_sub(began));
         let (messages, first_ns, last_ns) = (sent.messages, sent.first_ns, sent.last_ns);
         let counted = Slice { round, messages, cpu_ns, waited_ns, ..Slice::default() };
-        self.slices.push(Slice { first_ns, last_ns, ..counted });
+        self.done.slices.push(Slice { first_ns, last_ns, ..counted });
         self.count(sent);
         self.empty_path()?;
         Ok(())
@@ -288,7 +280,7 @@ impl<'a> Sending<'a> {
     }
 
     fn count(&mut self, part: SendReport) {
-        let sent = &mut self.sent;
+        let sent = &mut self.done.sent;
         if sent.measured == 0 {
             sent.first_ns = part.first_ns;
         }
@@ -297,7 +289,7 @@ impl<'a> Sending<'a> {
         sent.refused += part.refused;
         sent.last_ns = part.last_ns;
         sent.max_late_ns = sent.max_late_ns.max(part.pacing_error.as_ref().map(PacingError::most_ns));
-        match (&mut self.pacing_error, part.pacing_error) {
+        match (&mut self.done.pacing_error, part.pacing_error) {
             (Some(late), Some(more)) => late.join(&more),
             (late, more) => *late = late.take().or(more),
         }
@@ -326,20 +318,20 @@ impl<'a> Sending<'a> {
                 }
                 _ => Nanos::MAX,
             },
-            sent_before: if phase == Phase::Measured { self.sent.measured } else { 0 },
+            sent_before: if phase == Phase::Measured { self.done.sent.measured } else { 0 },
             stop: self.stop,
         };
         send(&send_phase, &mut self.tx, |sequence| after_each(phase, slice, sequence))
     }
 
     fn mark_end(&mut self) -> io::Result<()> {
-        self.ends_ns = sys::now_ns() + END_LIMIT.as_nanos() as Nanos;
-        self.tx.wait_until(self.ends_ns);
+        self.done.ends_ns = sys::now_ns() + END_LIMIT.as_nanos() as Nanos;
+        self.tx.wait_until(self.done.ends_ns);
         let markers = if self.spec.transport == Transport::Udp { UDP_MARKERS } else { 1 };
         for markers_left in (0..markers).rev() {
             let (token, phase, sent_ns) = (self.spec.token, Phase::End, sys::now_ns());
             let marker = Header { token, phase, markers_left, sent_ns, ..Header::default() };
-            self.sent.markers += self.tx.mark_end(marker)?;
+            self.done.sent.markers += self.tx.mark_end(marker)?;
             if markers_left > 0 {
                 thread::sleep(MARKER_PAUSE);
             }
@@ -348,11 +340,10 @@ impl<'a> Sending<'a> {
     }
 
     /// What was sent. Waits until the kernel no longer needs the buffers.
-    pub(crate) fn finish(self) -> io::Result<Finished> {
-        let Sending { tx, sent, pacing_error, cpu, slices, cpu_parts, ends_ns, .. } = self;
-        let ends = tx.ends();
-        let zerocopy = tx.finish(ends_ns)?;
-        Ok(Finished { sent, pacing_error, cpu, slices, cpu_parts, ends_ns, ends, zerocopy })
+    pub(crate) fn finish(mut self) -> io::Result<Finished> {
+        self.done.ends = self.tx.ends();
+        self.done.zerocopy = self.tx.finish(self.done.ends_ns)?;
+        Ok(self.done)
     }
 }
 

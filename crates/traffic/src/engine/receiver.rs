@@ -28,7 +28,6 @@ use std::thread::{self, JoinHandle};
 pub(super) type Attended = Result<(HostReport, Vec<Channel>), EngineError>;
 
 pub(crate) struct Receiver {
-    /// Where it listens.
     pub address: SocketAddr,
     ended: Arc<AtomicBool>,
     /// `None` once it is collected.

@@ -15,9 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Reflect<'a> {
     channel: &'a Channel,
     ended: &'a AtomicBool,
-    /// Arrivals.
     pub received: Received,
-    /// Replies.
     pub sent: Sent,
     /// CPU time from the first measured arrival to the first end marker.
     pub cpu: CpuWindow,

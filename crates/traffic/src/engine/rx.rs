@@ -20,15 +20,12 @@ const MUCH: usize = 32 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RxStatus {
-    /// Data was received.
     Data,
     /// No data within [`RECEIVE_TICK`].
     Timeout,
-    /// The peer has closed.
     Closed,
 }
 
-/// Received data not processed yet.
 pub(crate) struct RxBatch<'a> {
     channels: &'a [Channel],
     arrivals: Arrivals,
@@ -52,7 +49,6 @@ struct Streams {
     open: usize,
     /// Bytes that have arrived behind lost segments so far.
     out_of_order: u64,
-    /// Readiness of several streams; a single one blocks in its receives.
     ready: Option<Ready>,
     /// When the last receive returned, and how many bytes it received.
     received_ns: Nanos,
@@ -159,7 +155,6 @@ impl<'a> RxBatch<'a> {
         total - std::mem::replace(&mut streams.out_of_order, total).min(total)
     }
 
-    /// Whether messages are parts of a stream. Datagrams may also be strays.
     pub(crate) fn is_stream(&self) -> bool {
         self.channels[0].transport == Transport::Tcp
     }
@@ -243,7 +238,6 @@ impl Streams {
         Ok(if self.open == 0 { RxStatus::Closed } else { RxStatus::Data })
     }
 
-    /// Switches the buffer to another stream.
     fn bring(&mut self, next: usize, size: usize) {
         if next == self.current {
             return;
@@ -257,7 +251,6 @@ impl Streams {
         (self.start, self.end, self.current) = (0, rest, next);
     }
 
-    /// All bytes that were received.
     fn rest(&mut self) -> Option<(&mut [u8], Nanos)> {
         let size = self.end - self.start;
         if size > 0 { self.next(size) } else { None }
@@ -319,7 +312,6 @@ fn watched(channels: &[Channel]) -> io::Result<Option<Ready>> {
     (channels.len() > 1).then(|| Ready::watch(sockets, Interest::Readable)).transpose()
 }
 
-/// Busy-polls for `poll_ns`, then blocks.
 fn polling<T>(poll_ns: Nanos, mut receive: impl FnMut(bool) -> io::Result<T>) -> io::Result<T> {
     if poll_ns > 0 {
         let start = sys::now_ns();

@@ -92,7 +92,6 @@ fn run_all(
     })
 }
 
-/// Sends on the flows. What was counted before is that of the whole host.
 fn on_flows(
     spec: &TrialSpec,
     (from, to): (SocketAddr, SocketAddr),

@@ -13,7 +13,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Maximum messages per call.
 const MOST_AT_ONCE: usize = 32;
 /// The same in a GSO batch: what each kernel with UDP_SEGMENT takes (UDP_MAX_SEGMENTS was 64 before Linux 6.9).
 const MAX_GSO_SEGMENTS: usize = 64;
@@ -24,13 +23,11 @@ const WAITING_ROOM: usize = 8 << 20;
 
 /// A connected socket that carries messages of one size.
 pub(crate) struct Channel {
-    /// The socket.
     pub socket: Socket,
     pub(crate) transport: Transport,
     pub(crate) message_bytes: usize,
     /// The I/O mode: the requested one, or the nearest that this socket supports.
     pub(crate) io: Io,
-    /// Maximum messages per call.
     pub(crate) at_once: usize,
     /// Maximum payload bytes per packet of the path.
     pub(crate) packet_bytes: usize,
@@ -44,9 +41,7 @@ pub(crate) struct Channel {
     pub(crate) gro: bool,
     /// Flags of sends; end markers use plain or MSG_EOR flags.
     pub(crate) flags: c_int,
-    /// How long a receive polls before it sleeps.
     pub(crate) poll_ns: Nanos,
-    /// The format of its messages, if they are another program's.
     pub(crate) foreign: Option<ForeignFormat>,
     /// The kernel's counts when the flow had been opened, which are not those of the trial.
     opening: TcpInfo,
@@ -323,7 +318,6 @@ pub(crate) struct Taken {
     pub messages: usize,
     /// Bytes of the last message that were not taken.
     pub left: usize,
-    /// Calls that took something.
     pub calls: usize,
     /// Calls repeated after ENOBUFS.
     pub refused: u64,

@@ -41,7 +41,6 @@ struct TurnState {
     /// When the first round after the warm-up began, and the last round, once it has begun.
     began_ns: Option<Nanos>,
     last_round: Option<u64>,
-    /// Whether an arm has given up. The others then give up too.
     broken: bool,
 }
 
@@ -53,9 +52,7 @@ pub(crate) struct Turn<'a> {
 
 /// What tells an arm that its turn has come.
 enum Order<'a> {
-    /// The end of the turn before.
     Passed { turns: &'a Turns, arm: usize },
-    /// The clock.
     Slots(Timetable),
 }
 
@@ -103,7 +100,6 @@ fn drawn(count: usize, random: &mut u64) -> [usize; ArmSchedule::MOST_ARMS] {
     order
 }
 
-/// When an arm's slot of a round begins.
 fn begins_ns(timetable: &Timetable, round: u64) -> Nanos {
     let Timetable { arms, arm, seed, starts_ns, warmup_slot_ns, slot_ns, .. } = *timetable;
     let (arms, place) = (u64::from(arms), position(arm.into(), arms.into(), round, seed) as u64);
@@ -122,7 +118,6 @@ impl<'a> Turn<'a> {
         Turn { order, rounds: 0, complete: false }
     }
 
-    /// The place of an arm with time slots.
     pub(crate) fn in_slots(timetable: Timetable) -> io::Result<Self> {
         let Timetable { arm, arms, .. } = timetable;
         if arm >= arms || usize::from(arms) > ArmSchedule::MOST_ARMS {
@@ -213,7 +208,6 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Ends the arm's part: it has had all of its turns.
     pub(crate) fn complete(mut self) {
         self.complete = true;
     }

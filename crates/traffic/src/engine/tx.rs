@@ -14,7 +14,6 @@ const ZEROCOPY_ROOMS: usize = 8;
 /// A shorter wait for room is not worth a call.
 const LEAST_WAIT_NS: Nanos = 1_000_000;
 
-/// The flows of one thread, with buffers for the messages of one call.
 pub(crate) struct TxBatch<'a> {
     flows: Vec<Flow<'a>>,
     first: u16,
@@ -24,7 +23,6 @@ pub(crate) struct TxBatch<'a> {
     ready: Option<Ready>,
     zerocopy: Option<Zerocopy>,
     writer: Option<HeaderWriter<'a>>,
-    /// Until when sends wait for room.
     until_ns: Nanos,
     /// Whether a flow may have the rest of a message.
     has_rests: bool,

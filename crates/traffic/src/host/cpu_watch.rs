@@ -35,7 +35,6 @@ impl CpuWatch {
     }
 }
 
-/// Reads until the other end is dropped.
 fn read(stopped: &Receiver<()>, mut interval: Duration) -> Vec<Snapshot> {
     let mut reader = CpuReader::new(Vec::new());
     let mut readings = Vec::new();

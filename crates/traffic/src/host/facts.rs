@@ -62,7 +62,6 @@ fn socket_drop_count() -> io::Result<()> {
     sys::socket_drops(&socket).map(drop)
 }
 
-/// Whether SO_MAX_PACING_RATE paces a TCP socket.
 fn kernel_pacing() -> io::Result<()> {
     const MESSAGES: usize = 40;
     const BYTES: usize = 1000;
@@ -83,7 +82,6 @@ fn kernel_pacing() -> io::Result<()> {
     Err(io::Error::other(format!("paced sends took {took} us, expected at least {least} us")))
 }
 
-/// Whether the kernel provides software transmit timestamps.
 fn transmit_stamps() -> io::Result<()> {
     let [sender, receiver] = connected(Transport::Udp, Family::Ipv4)?;
     sys::enable_tx_timestamps(&sender)?;
@@ -100,7 +98,6 @@ fn transmit_stamps() -> io::Result<()> {
     }
 }
 
-/// Whether an interface has hardware timestamps.
 fn hardware_stamps() -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     let names = sys::interfaces()?;

@@ -9,7 +9,6 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use std::{io, thread};
 
-/// Clock readings per batch, and number of batches.
 const READINGS: u64 = 100;
 const BATCHES: u64 = 101;
 /// Minimum number of samples: a 99th percentile needs this many. The number of sleeps, and the minimum of round
@@ -133,7 +132,6 @@ fn pair(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
     Ok(ends)
 }
 
-/// Two sockets on loopback, connected to each other.
 pub(super) fn loopback(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
     let address = SocketAddr::new(family.loopback(), 0);
     let open = |kind, protocol| Socket::new(Domain::for_address(address), kind, Some(protocol));

@@ -136,7 +136,6 @@ impl Ping {
         }
     }
 
-    /// What the queued errors say of the echo that was sent last.
     fn refusal(&self) -> io::Result<Option<Echo>> {
         let mut room = [0; HEADER];
         let mut found = None;

@@ -6,7 +6,6 @@ pub use stacklab_model::ScopedAddr;
 use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 
-/// How many interfaces an error names.
 const NAMED: usize = 16;
 
 /// The address as this host's kernel takes it.

@@ -30,7 +30,6 @@ impl RealtimeOffset {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interest {
-    /// Data has arrived.
     Readable,
     /// There is room again after the buffer was full.
     Writable,
@@ -38,7 +37,6 @@ pub(crate) enum Interest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ZerocopyCompletion {
-    /// How many.
     pub sends: u64,
     /// Whether the kernel copied them anyway, as it does for a receiver on the same machine.
     pub copied: bool,
@@ -46,15 +44,11 @@ pub(crate) struct ZerocopyCompletion {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CpuTimes {
-    /// User and nice.
     pub user_ns: u64,
     /// System; including interrupts and stolen time if these are not counted separately.
     pub system_ns: u64,
-    /// Idle and waiting for I/O.
     pub idle_ns: u64,
-    /// Hardware interrupts.
     pub irq_ns: u64,
-    /// Software interrupts.
     pub softirq_ns: u64,
     /// Taken by the hypervisor.
     pub steal_ns: u64,
@@ -67,7 +61,6 @@ pub(crate) struct CpuTimes {
 /// How exactly idle time is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MeasuredIdle {
-    /// Number of processors.
     pub processors: u32,
     /// By how much [`CpuTimes::idle_ns`] may be too small, since it is counted in ticks.
     pub step_ns: u64,

@@ -174,7 +174,6 @@ pub(crate) fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
     Ok(found.map(|entry| entry.interface_name))
 }
 
-/// The names of this host's interfaces, in order.
 pub(crate) fn interfaces() -> io::Result<Vec<String>> {
     let mut names: Vec<String> = getifaddrs()?.map(|interface| interface.interface_name).collect();
     names.sort();
@@ -182,7 +181,6 @@ pub(crate) fn interfaces() -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Index and name of each of this host's interfaces, in order.
 pub(crate) fn interface_indices() -> io::Result<Vec<(u32, String)>> {
     let interfaces = if_nameindex()?;
     let mut all: Vec<(u32, String)> =

@@ -85,7 +85,6 @@ pub(super) unsafe fn parse_cmsg(header: &libc::msghdr) -> RecvMeta {
 pub(super) struct Queued {
     pub error: Option<libc::sock_extended_err>,
     pub stamp: Option<TxTimestamp>,
-    /// Bytes of the packet that are in the room.
     pub len: usize,
 }
 

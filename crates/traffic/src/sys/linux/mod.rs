@@ -79,7 +79,6 @@ pub(crate) fn enable_zerocopy(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, ON)
 }
 
-/// Waits for the error queue, up to a limit.
 pub(crate) fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
     // poll always reports the error queue, even without requested events.
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
@@ -213,7 +212,6 @@ unsafe fn ethtool<T>(socket: &Socket, interface: &str, value: &mut T) -> io::Res
     .map(drop)
 }
 
-/// Offloads of an interface; unknown ones are `None`.
 pub(crate) fn offloads(socket: &Socket, interface: &str) -> Offloads {
     const ETHTOOL_GTSO: u32 = 0x1e;
     const ETHTOOL_GGSO: u32 = 0x23;

@@ -21,7 +21,6 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Watches sockets. For writing, all are ready at first.
     pub(crate) fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         // Writable is reported once, when there is room again (edge-triggered). Readable is reported as long as there

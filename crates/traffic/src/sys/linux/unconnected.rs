@@ -28,7 +28,6 @@ pub struct Datagram {
     to: Option<To>,
 }
 
-/// The address that it was sent to: an answer comes from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
     Ipv4(libc::in_pktinfo),

@@ -11,13 +11,11 @@ use std::io;
 use std::time::Duration;
 
 pub(crate) struct Ready {
-    /// Each watched socket with its index.
     watched: Vec<(PollEntry, usize)>,
     /// The array for poll, allocated in advance so that polling does not allocate.
     entries: Vec<PollEntry>,
     /// All sockets by index; `None` for those no longer watched.
     all: Vec<Option<PollEntry>>,
-    /// Ready sockets that were not returned yet.
     found: VecDeque<usize>,
     /// How many are returned before the others are looked for: sockets that are returned again and again must not keep
     /// the others waiting.
