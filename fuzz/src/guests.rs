@@ -2,6 +2,7 @@
 
 use crate::Bytes;
 use stacklab::fuzzing::read_list;
+use stacklab_explain::fuzzing::exact_cell;
 use stacklab_guests::fuzzing::{guest_messages, mux_lines, needed_modules, packages, program};
 use stacklab_model::Family;
 use stacklab_testbed::fuzzing::{carried_by, console_says, is_dhcp_answer, is_dns_answer, ldap_answers};
@@ -68,6 +69,21 @@ pub fn console(data: &[u8]) {
     assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
     let found = read_list(&String::from_utf8_lossy(data));
     assert!(found.iter().all(|(family, address)| Family::of(*address) == *family));
+}
+
+/// The plugin's counts and, after the first zero byte, the guest's report: each instruction is in one row, and errors
+/// are short.
+pub fn exact_counts(data: &[u8]) {
+    let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+    match exact_cell(&data[..at], data.get(at + 1..).unwrap_or_default()) {
+        Ok(cell) => {
+            for rows in [&cell.stages, &cell.functions] {
+                let sum = |family: usize| rows.iter().map(|row| row.instructions[family]).sum::<u64>();
+                assert_eq!([sum(0), sum(1)], cell.total);
+            }
+        }
+        Err(reason) => assert!(!reason.is_empty() && reason.len() <= data.len() + 500, "{reason}"),
+    }
 }
 
 /// Files of packages that guests boot from: a program without its symbols keeps its header and is not longer; names are

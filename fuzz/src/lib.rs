@@ -13,7 +13,9 @@ mod studies;
 mod sys;
 mod tools;
 
-pub use guests::{captured_frame, console, guest_message, mux, package_file, radio_frame, service_answer};
+pub use guests::{
+    captured_frame, console, exact_counts, guest_message, mux, package_file, radio_frame, service_answer,
+};
 pub use local::{page_request, proc, words};
 pub use peers::{agent_answer, agent_request, arrivals, greeting, host_reports, message_header};
 pub use records::{record, records, report, reports};
@@ -27,7 +29,7 @@ pub use tools::{generator_output, import, iperf3, path_answer};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 25] = [
     ("agent_request", agent_request),
     ("agent_answer", agent_answer),
     ("host_reports", host_reports),
@@ -48,6 +50,7 @@ pub const TARGETS: [Target; 24] = [
     ("page_request", page_request),
     ("words", words),
     ("console", console),
+    ("exact_counts", exact_counts),
     ("package_file", package_file),
     ("import", import),
     ("generator_output", generator_output),

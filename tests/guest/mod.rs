@@ -1,5 +1,6 @@
 //! Tests that boot kernels: they run beside others, two at a time.
 
+mod exact;
 mod mechanisms;
 mod ordinary_user;
 mod systems;

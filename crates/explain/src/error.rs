@@ -26,6 +26,12 @@ pub enum ExplainError {
         /// The kernel's version.
         release: String,
     },
+    /// Instructions cannot be counted.
+    #[error("cannot count instructions: {0}")]
+    Exact(String),
+    /// The user interrupted a count.
+    #[error("interrupted; nothing was kept")]
+    Interrupted,
     /// There is no room for a record that is not kept.
     #[error("could not create a temporary folder: {0}")]
     Folder(io::Error),

@@ -4,11 +4,15 @@
 //! * [`explanations`]: nanoseconds per message of each stage, for each pair of cells in a record, from samples and the
 //!   slices of two interleaved arms
 //! * [`explain_verdicts`]: samples pairs of cells after a campaign, for `run --explain`
+//! * [`count_instructions`]: instructions per message by function, exact, in an emulated machine
+//! * [`fuzzing`]: parsers of untrusted input, for fuzz targets
 //! * [`check_study`] and [`check_sampling`]: refusals before anything is built
 
 mod check;
 mod costs;
 mod error;
+mod exact;
+pub mod fuzzing;
 mod record;
 mod sampling;
 mod study;
@@ -16,6 +20,10 @@ mod verdicts;
 
 pub use check::{check_sampling, check_study};
 pub use error::ExplainError;
+pub use exact::inside::send_counted;
+pub use exact::plan::{ExactFlow, ExactPlan};
+pub use exact::qemu::check_emulator;
+pub use exact::{KERNEL, count_instructions};
 pub use record::explanations;
 pub use sampling::{Sampler, Timing};
 pub use study::{PROBES, compared_cells, sampled_study};

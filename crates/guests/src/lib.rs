@@ -26,5 +26,5 @@ use image::installed::{Image, no_image};
 pub use inside::protocol::WifiSeen;
 use inside::protocol::{Greeting, GuestRole, HostedRole, MediumQuestion, WifiLook, WifiRole};
 pub use kind::available::kinds;
-pub use kind::prepare::prepare;
+pub use kind::prepare::{BootFiles, boot_files, prepare};
 use kind::running::{Boot, Running};

@@ -8,6 +8,7 @@
 //! unrounded. A single run has its own text and JSON ([`measurement`], [`measurement_json`]); two compared records have
 //! theirs too ([`between`]).
 
+mod exact;
 mod figure;
 mod findings;
 mod measurement;
@@ -22,6 +23,7 @@ mod tidy;
 #[cfg(test)]
 mod tests;
 
+pub use exact::exact_counts;
 pub use figure::{figure, figures};
 pub use findings::answer::difference;
 pub use findings::csv::{scale, verdict_name};

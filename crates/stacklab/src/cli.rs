@@ -122,9 +122,11 @@ Examples:
   stacklab explain udp --factor size --levels 128,1408
   stacklab explain tcp --format html > why.html    waterfall and flame graph
   stacklab explain my.toml --format json           the first comparison of a study of your own
+  stacklab explain --exact --functions             instructions per message by function, without root
 
 stacklab samples the CPUs during a campaign. That needs root, or CAP_PERFMON and CAP_SYSLOG, and hosts that are \
-namespaces of this kernel. docs/explain.md describes the method and the columns.")]
+namespaces of this kernel. docs/explain.md describes the method and the columns. --exact counts instructions in QEMU's emulator instead; \
+docs/exact.md describes it.")]
     Explain(ExplainOptions),
     /// Print figures of published studies, audit the differences that they state, or print the airtime model
     #[command(

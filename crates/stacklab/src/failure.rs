@@ -115,6 +115,7 @@ impl From<ExplainError> for Failure {
             ExplainError::Campaign(error) => error.into(),
             ExplainError::Study(_) => Self::usage(error),
             ExplainError::Folder(_) => Self::new(OTHER, error),
+            ExplainError::Interrupted => Self::new(INTERRUPTED, error),
             _ => Self::new(TESTBED, error),
         }
     }

@@ -10,7 +10,7 @@ mod lock;
 mod stacks;
 #[cfg(test)]
 mod tests;
-mod twins;
+pub(crate) mod twins;
 
 use crate::costs::lock::Lock;
 use crate::costs::stacks::{Sampled, folded};

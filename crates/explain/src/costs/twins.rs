@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Joins the functions of IPv6 with those of IPv4 that do the same; all others stay alone.
-pub(super) fn paired(functions: Vec<(String, usize)>) -> Vec<(String, Vec<usize>)> {
+pub(crate) fn paired(functions: Vec<(String, usize)>) -> Vec<(String, Vec<usize>)> {
     // A name may be that of several functions.
     let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     functions.into_iter().for_each(|(name, place)| places.entry(name).or_default().push(place));
@@ -26,8 +26,12 @@ pub(super) fn paired(functions: Vec<(String, usize)>) -> Vec<(String, Vec<usize>
     places.into_iter().collect()
 }
 
+/// IPv6 functions whose IPv4 twin has another name.
+const IRREGULAR: [[&str; 2]; 2] =
+    [["ip6_input", "ip_local_deliver"], ["ip6_input_finish", "ip_local_deliver_finish"]];
+
 /// What the IPv4 twin of an IPv6 function may be called, the likelier one first: `tcp_v4_rcv` of `tcp_v6_rcv`,
-/// `ip_output` of `ip6_output`. None for other functions.
+/// `ip_output` of `ip6_output`, `ipv4_mtu` of `ip6_mtu`, `udp_send_skb` of `udp_v6_send_skb`. None for other functions.
 fn ipv4_names(ipv6: &str) -> Vec<String> {
     let name = |of: &dyn Fn(&str) -> Option<String>| {
         let words: Vec<String> =
@@ -43,7 +47,13 @@ fn ipv4_names(ipv6: &str) -> Vec<String> {
         let rest = word.strip_suffix("v6").filter(|rest| is_protocol(rest));
         rest.or_else(|| word.strip_suffix('6').filter(|rest| is_protocol(rest))).map(str::to_owned)
     });
-    [numbered, plain].into_iter().filter(|twin| twin != ipv6).collect()
+    let version = name(&|word| (word == "ip6").then(|| "ipv4".to_owned()));
+    let irregular = IRREGULAR.iter().filter(|[name, _]| *name == ipv6).map(|[_, twin]| (*twin).to_owned());
+    [numbered, plain, version, ipv6.replacen("_v6_", "_", 1)]
+        .into_iter()
+        .chain(irregular)
+        .filter(|twin| twin != ipv6)
+        .collect()
 }
 
 #[cfg(test)]
@@ -70,6 +80,11 @@ mod tests {
             ("udp_sendmsg / udpv6_sendmsg", vec![5, 4]),
         ];
         assert_eq!(found, expected.map(|(name, places)| (name.to_owned(), places)));
+        let unlike =
+            [("ip6_mtu", "ipv4_mtu"), ("udp_v6_send_skb", "udp_send_skb"), ("ip6_input", "ip_local_deliver")];
+        for (ipv6, ipv4) in unlike {
+            assert_eq!(paired(named(&[ipv6, ipv4])), [(format!("{ipv4} / {ipv6}"), vec![1, 0])]);
+        }
         // Both families call the one without a number.
         let shared =
             paired(named(&["udp_gro_receive", "udp4_gro_receive", "udp6_gro_receive", "crc16", "crc14"]));

@@ -8,8 +8,8 @@ mod classes;
 pub(crate) mod sampler;
 mod shares;
 mod stacks;
-mod stages;
-mod symbols;
+pub(crate) mod stages;
+pub(crate) mod symbols;
 mod sys;
 
 pub use sampler::{Sampler, Timing};

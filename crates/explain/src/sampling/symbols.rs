@@ -3,6 +3,9 @@
 use std::fs;
 use std::io;
 
+/// The longest function, bytes.
+const LONGEST: u64 = 64 << 10;
+
 /// The functions of the running kernel and its modules, by address.
 pub(crate) struct Symbols {
     /// Addresses, ascending, with names.
@@ -46,6 +49,18 @@ impl Symbols {
         after.checked_sub(1).map(|place| place as u32)
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The function that holds this address, unless it begins further away than a function is long: code without a
+    /// symbol may lie between the kernel and its modules.
+    pub(crate) fn name_near(&self, address: u64) -> Option<&str> {
+        let (start, name) = &self.all[self.find(address)? as usize];
+        (address - start < LONGEST).then_some(name)
+    }
+
     /// The name of a function, without what the compiler adds to parts of it.
     pub(crate) fn name(&self, function: u32) -> &str {
         self.all.get(function as usize).map_or("?", |(_, name)| name)
@@ -75,5 +90,7 @@ mod tests {
         assert_eq!(name(0xffff_ffff_8100_0100), Some("ip_output"));
         assert_eq!(name(0xffff_ffff_c000_0010), Some("sit_init"));
         assert_eq!(name(5), None);
+        assert_eq!(symbols.name_near(0xffff_ffff_8100_01ff), Some("ip_output"));
+        assert_eq!(symbols.name_near(0xffff_ffff_a000_0000), None);
     }
 }

@@ -26,6 +26,9 @@ use std::time::Duration;
 /// The time within which a translator with a wrong setup has ended.
 const TRANSLATES: Duration = Duration::from_millis(200);
 
+/// The MTU of a loopback device.
+const LOOPBACK_MTU: u32 = 65_536;
+
 /// Whether this process is the init process of its system.
 pub fn is_first() -> bool {
     std::process::id() == 1
@@ -77,6 +80,25 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
             Err(io::Error::other(reason))
         }
     }
+}
+
+/// Prepares a system without a link or a channel, whose init process this is: loopback is up.
+///
+/// # Errors
+/// A file system cannot be mounted, or there is no loopback device.
+pub fn prepare_alone() -> io::Result<()> {
+    init::mount_all()?;
+    raise("lo", LOOPBACK_MTU).map_err(|fault| io::Error::other(fault.to_string()))
+}
+
+/// Opens the virtual machine's port named `stacklab` in such a system. Until then its kernel has no device that the
+/// machine outside drives.
+///
+/// # Errors
+/// There is no such port.
+pub fn open_channel() -> io::Result<File> {
+    init::load_modules(|name| name.contains("virtio") && !name.contains("virtio_net"));
+    channel::open(None)
 }
 
 /// Ends the system if this is its init process; the system cannot continue without it. Otherwise returns.

@@ -13,6 +13,15 @@ const MODULES: &str = "/modules";
 
 /// Mounts the kernel's virtual file systems, and loads the modules.
 pub(crate) fn prepare() -> io::Result<()> {
+    mount_all()?;
+    load_modules(|_| true);
+    // Without htb, links use another shaper.
+    let _ = ask_for_bursts();
+    Ok(())
+}
+
+/// Mounts the kernel's virtual file systems.
+pub(super) fn mount_all() -> io::Result<()> {
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         fs::create_dir_all(place)?;
         let mounted = mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>);
@@ -25,16 +34,17 @@ pub(crate) fn prepare() -> io::Result<()> {
             }
         }
     }
-    load_modules();
-    // Without htb, links use another shaper.
-    let _ = ask_for_bursts();
     Ok(())
 }
 
-/// Loads the modules. One that fails is reported on the console; whatever needs it reports its own error.
-fn load_modules() {
-    let mut files: Vec<_> =
-        fs::read_dir(MODULES).into_iter().flatten().flatten().map(|file| file.path()).collect();
+/// Loads the modules with such names. A module that fails to load is reported on the console; whatever needs it then
+/// reports its own error.
+pub(super) fn load_modules(is_wanted: impl Fn(&str) -> bool) {
+    let entries = fs::read_dir(MODULES).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries
+        .filter(|file| is_wanted(&file.file_name().to_string_lossy()))
+        .map(|file| file.path())
+        .collect();
     files.sort();
     for file in files {
         let loaded = fs::read(&file).and_then(|module| Ok(init_module(&module, c"")?));

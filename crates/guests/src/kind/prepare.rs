@@ -114,6 +114,35 @@ fn machine(boots: Boots) -> Result<Box<dyn Boot>, TestbedError> {
     Ok(Box::new(Vm { qemu, accelerator, boots }))
 }
 
+/// The files that a virtual machine boots from, and QEMU, for a caller that starts it.
+#[derive(Debug)]
+pub struct BootFiles {
+    /// The QEMU program.
+    pub qemu: PathBuf,
+    /// The kernel.
+    pub kernel: PathBuf,
+    /// The initramfs: its modules and the program as `/stacklab`.
+    pub initramfs: PathBuf,
+}
+
+/// The files for a machine of this system with this program; writes the initramfs to the folder.
+///
+/// # Errors
+/// The system is not a Linux kernel with an image here, or QEMU is missing. The error says how to get it.
+pub fn boot_files(system: &System, program: &Path, folder: &Path) -> Result<BootFiles, TestbedError> {
+    if !matches!(system, System::Linux(_)) {
+        return Err(TestbedError(format!(
+            "{system} is not a kernel for a virtual machine: name one such as linux-6.1"
+        )));
+    }
+    let qemu = emulator()?;
+    let image = Image::to_boot(system)?;
+    let initramfs = folder.join("initramfs");
+    initramfs::write(&initramfs, &[image.file("modules.cpio")], program, &[])
+        .map_err(TestbedError::file(&initramfs))?;
+    Ok(BootFiles { qemu, kernel: image.file("kernel"), initramfs })
+}
+
 /// The initramfs with the modules and this program. Made once and used for both hosts.
 fn ramdisk(
     system: &System,

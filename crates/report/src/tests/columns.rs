@@ -1,7 +1,7 @@
 //! Compares `docs/columns.md` with the lists of columns; `make types` writes it.
 
 use crate::rendering::csv::Field;
-use crate::{findings, records, stage_costs};
+use crate::{exact, findings, records, stage_costs};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/columns.md");
 
@@ -26,10 +26,14 @@ fn column_docs() -> String {
          {}\n\
          ## `stacklab explain --format csv`\n\n\
          A row is a stage of the network stack, or a function, in two arms.\n\n\
+         {}\n\
+         ## `stacklab explain --exact --format csv`\n\n\
+         A row is a stage of the network stack, or a function, in both families ([exact](exact.md)).\n\n\
          {}",
         documentation(&findings::csv::fields(None, None)),
         documentation(&records::csv::fields(None)),
-        documentation(&stage_costs::fields(None))
+        documentation(&stage_costs::fields(None)),
+        documentation(&exact::fields(None))
     )
 }
 

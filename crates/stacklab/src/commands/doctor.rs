@@ -2,11 +2,16 @@
 
 use crate::failure::{Failure, TESTBED};
 use crate::output::{print_text, width};
-use stacklab_explain::check_sampling;
+use stacklab_explain::{KERNEL, check_emulator, check_sampling};
 use stacklab_guests::{image, kinds};
 use stacklab_model::{NoiseFloor, Spread, System, print_duration};
-use stacklab_testbed::{Ability, Privilege, abilities, enter, services};
+use stacklab_testbed::{Ability, Privilege, abilities, enter, find, services};
 use std::fmt::Write;
+
+/// What exact counts require, and how to get it.
+const EMULATOR: &str = "qemu-system-x86_64";
+const GET_EMULATOR: &str = "sudo apt-get install --no-install-recommends qemu-system-x86 (QEMU 6 to 8)";
+const GET_KERNEL: &str = "stacklab image get linux-6.1";
 
 /// What every study requires.
 const NEEDED: [&str; 4] = ["network namespace", "ipv6", "veth", "offload control"];
@@ -47,6 +52,8 @@ pub(crate) fn doctor() -> Result<(), Failure> {
         }
         Err(reason) => writeln!(text, "  no   kernel functions: {reason}"),
     };
+    text += "\nCounting instructions (stacklab explain --exact)\n";
+    text += &listed(&[counting()]);
     text += "\nSockets and clocks of this host\n";
     for (name, result) in &facts.abilities {
         let _ = match result.as_str() {
@@ -104,6 +111,19 @@ fn guest(built: &[System]) -> String {
         "What is missing for routed testbeds (mechanisms, delay, loss) is in the guest uml-full, {place}.\n\
          `run` and `lab up` use it where this kernel lacks a module.\n"
     )
+}
+
+/// Whether instructions can be counted in an emulated machine.
+fn counting() -> Ability {
+    let system = System::Linux(KERNEL.trim_start_matches("linux-").to_owned());
+    let kernel = || image::Image::find(&system).map(drop).map_err(|error| (error.to_string(), GET_KERNEL));
+    let checked = match find(EMULATOR, GET_EMULATOR) {
+        Err(_) => Err((format!("there is no program `{EMULATOR}`"), GET_EMULATOR)),
+        Ok(qemu) => check_emulator(&qemu).map_err(|reason| (reason, GET_EMULATOR)).and_then(|_| kernel()),
+    };
+    let remedy = checked.as_ref().err().map_or(GET_KERNEL, |(_, remedy)| remedy);
+    let what_for = "instructions per message by kernel function, in QEMU's emulator, without root";
+    Ability { name: KERNEL, what_for, result: checked.map_err(|(reason, _)| reason), remedy }
 }
 
 fn listed(abilities: &[Ability]) -> String {

@@ -1,35 +1,49 @@
 //! `stacklab explain`: where in the network stack two arms differ, in nanoseconds a message.
 //!
 //! A campaign is run while the processors are sampled. Samples and slices have one clock, so the samples of each arm
-//! are those of the times of its slices. Runs that were sampled give no verdicts: sampling costs time.
+//! are those of the times of its slices. Runs that were sampled give no verdicts: sampling costs time. With `--exact`,
+//! instructions are counted in an emulated machine instead.
 
 use crate::commands::run::RunOptions;
 use crate::commands::run::campaign;
 use crate::commands::study::StudyOptions;
-use crate::failure::Failure;
+use crate::failure::{Failure, interrupt_flag};
 use crate::output::{print_text, width};
 use crate::quantities::{DOCUMENT_OR_HTML, format, some_time};
 use clap::Args;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::sources::{StudySource, new_seed};
-use stacklab_explain::{PROBES, Sampler, Timing, check_study, compared_cells, explanations, sampled_study};
+use stacklab_explain::{
+    ExactPlan, KERNEL, PROBES, Sampler, Timing, check_study, compared_cells, count_instructions,
+    explanations, sampled_study,
+};
 use stacklab_guests::Placement;
-use stacklab_model::Factor;
+use stacklab_model::{Factor, System, Transport};
 use stacklab_report::page::html;
-use stacklab_report::{OutputFormat, stage_costs};
+use stacklab_report::{OutputFormat, exact_counts, stage_costs};
 use stacklab_serve::page::{ROOM, document};
 use stacklab_traffic::protocol::AgentError;
 use std::path::{Path, PathBuf};
+
+/// Options of sampling, which an exact count does not have.
+const SAMPLING: [&str; 8] =
+    ["seconds", "factor", "levels", "period", "fixed_period", "seed", "settings", "out"];
 
 /// Options of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
     /// udp, tcp or echo; or a study with interleaved arms whose hosts share this kernel
-    #[arg(value_name = "STUDY", default_value = "udp")]
-    pub study: PathBuf,
-    /// Bytes per message (without a study)
-    #[arg(long, value_name = "BYTES", default_value_t = 128)]
-    pub size: u32,
+    #[arg(value_name = "STUDY", default_value = "udp", default_value_if("exact", "true", None))]
+    pub study: Option<PathBuf>,
+    /// Count the instructions of udp or tcp messages (default: both) in an emulated machine, without root
+    #[arg(long, conflicts_with_all = SAMPLING)]
+    pub exact: bool,
+    /// The kernel whose instructions are counted
+    #[arg(long, value_name = "linux-SERIES", requires = "exact", default_value = KERNEL)]
+    pub kernel: System,
+    /// Bytes per message (without a study); with --exact, one or more sizes
+    #[arg(long, value_name = "BYTES", default_value = "128", value_delimiter = ',')]
+    pub size: Vec<u32>,
     /// Sampling time, with warm-up and idle slices (without a study)
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "24s")]
     pub seconds: u64,
@@ -45,7 +59,7 @@ pub(crate) struct ExplainOptions {
     /// Equal periods between samples; the lock ratio shows aliasing (docs/explain.md)
     #[arg(long, hide = true)]
     pub fixed_period: bool,
-    /// Also the functions that differ most
+    /// Also the functions that differ most; with --exact, all
     #[arg(long)]
     pub functions: bool,
     /// text, markdown, csv, raw-csv or json; html (one self-contained page)
@@ -64,8 +78,15 @@ pub(crate) struct ExplainOptions {
 
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
+    if options.exact {
+        return exact(options);
+    }
     let folder = tempfile::tempdir().map_err(Failure::step("create a folder for the record"))?;
-    let ExplainOptions { study, factor, levels, size, seconds, .. } = options;
+    let ExplainOptions { factor, levels, seconds, .. } = options;
+    let study = &options.study.clone().unwrap_or_default();
+    let [size] = &options.size[..] else {
+        return Err(Failure::usage("--size takes one size; to count several, add --exact"));
+    };
     let own = PROBES.into_iter().find(|probe| Path::new(probe) == study && !study.is_file());
     let text = own.map(|name| sampled_study(name, *factor, levels, *size, *seconds)).transpose()?;
     let source = own.zip(text).map(|(name, text)| StudySource { name: name.to_owned(), text });
@@ -107,4 +128,23 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
         return Err(Failure::nothing_valid());
     }
     Ok(())
+}
+
+/// Counts the instructions of messages in an emulated machine, and prints them.
+fn exact(options: &ExplainOptions) -> Result<(), Failure> {
+    let transports = match options.study.as_deref() {
+        None => vec![Transport::Udp, Transport::Tcp],
+        Some(named) => {
+            let transport = named.to_str().and_then(|text| text.parse().ok());
+            let other = || Failure::usage(format!("--exact counts udp or tcp, not {}", named.display()));
+            vec![transport.ok_or_else(other)?]
+        }
+    };
+    if options.format == OutputFormat::Html {
+        return Err(Failure::usage("--exact has no page: use --format text, markdown, csv or json"));
+    }
+    let plan = ExactPlan::new(&transports, &options.size).map_err(Failure::usage)?;
+    let program = std::env::current_exe().map_err(Failure::step("find this program"))?;
+    let counts = count_instructions(&plan, &options.kernel, &program, interrupt_flag()?)?;
+    print_text(&exact_counts(&counts, options.format, options.functions, width()))
 }

@@ -5,10 +5,11 @@ use crate::failure::Failure;
 use crate::output::print_text;
 use clap::{Args, CommandFactory};
 use stacklab_campaign::rig::agent_copy::remove;
+use stacklab_explain::send_counted;
 use stacklab_guests::inside;
 use stacklab_model::System;
 use stacklab_traffic::agent::{Permission, alone, serve};
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::PathBuf;
 
 /// Options of `guest`.
@@ -17,6 +18,9 @@ pub(crate) struct GuestOptions {
     /// The device of the coordinator's channel; default: the virtual machine's port named stacklab
     #[arg(long, value_name = "DEVICE")]
     pub channel: Option<PathBuf>,
+    /// Send these messages over loopback for `explain --exact`, instead of taking a role
+    #[arg(long, value_name = "PLAN", hide = true)]
+    pub count: Option<String>,
 }
 
 /// Options of `ssh-clean`.
@@ -61,21 +65,31 @@ pub(crate) fn man(options: &ManOptions) -> Result<(), Failure> {
 }
 
 /// Runs one host of the outer testbed inside a guest, as its agent until the coordinator is gone; or holds testbeds
-/// inside the guest until then.
+/// inside the guest until then; or sends the messages of `explain --exact`.
 pub(crate) fn guest(options: &GuestOptions) -> Result<(), Failure> {
-    let served = inside::take_role(options.channel.as_deref()).and_then(|stream| {
-        // A guest that held whole testbeds is done.
-        let Some(stream) = stream else { return Ok(()) };
-        // No other host shares this kernel.
-        alone();
-        serve(BufReader::new(stream.try_clone()?), stream, Permission::default(), |_| {})
-    });
+    let served = match &options.count {
+        Some(_) if !inside::is_first() => {
+            return Err(Failure::usage("--count is for the init process of a guest"));
+        }
+        Some(plan) => inside::prepare_alone().and_then(|()| send_counted(plan, inside::open_channel)),
+        None => serve_coordinator(options),
+    };
     if let Err(error) = &served {
         // Printed before the system shuts down, so that it appears on the console.
         eprintln!("stacklab: {error}");
     }
     inside::leave();
     served.map_err(Failure::step("write to whoever started this guest"))
+}
+
+fn serve_coordinator(options: &GuestOptions) -> io::Result<()> {
+    inside::take_role(options.channel.as_deref()).and_then(|stream| {
+        // A guest that held whole testbeds is done.
+        let Some(stream) = stream else { return Ok(()) };
+        // No other host shares this kernel.
+        alone();
+        serve(BufReader::new(stream.try_clone()?), stream, Permission::default(), |_| {})
+    })
 }
 
 /// Removes this program's copies from machines.

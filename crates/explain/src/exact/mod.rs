@@ -1,0 +1,147 @@
+//! Exact counts: the instructions of a message by kernel function, from a machine that QEMU emulates.
+//!
+//! The guest boots a stock kernel with this program as its init process, which sends and receives messages of IPv4 and
+//! IPv6 in turns ([`inside`]). A plugin counts each executed instruction between marks (`sys/plugin.rs`). The virtual
+//! clock counts instructions, not time, so the same kernel and program give the same counts on any machine.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `plan` | which messages |
+//! | `qemu` | whether this machine's QEMU can count |
+//! | `inside` | the guest's side |
+//! | `output` | parsers of the plugin's counts and the guest's report |
+//! | `tables` | counts by function and stage |
+//! | `sys` | marks, the plugin, all `unsafe` |
+
+pub(crate) mod inside;
+mod output;
+pub(crate) mod plan;
+pub(crate) mod qemu;
+mod sys;
+mod tables;
+
+use crate::error::ExplainError;
+use crate::exact::plan::ExactPlan;
+use crate::exact::qemu::{PLUGIN, check_emulator};
+use stacklab_campaign::CampaignError;
+use stacklab_guests::boot_files;
+use stacklab_model::{ExactCell, ExactCounts, System, printable_lines};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The system whose kernel is counted without another wish.
+pub const KERNEL: &str = "linux-6.1";
+/// Time that a machine may take; it needs about 20 s when two others use the CPUs.
+const PATIENCE: Duration = Duration::from_secs(900);
+const LOOK: Duration = Duration::from_millis(20);
+/// Instructions between a mark and the reading of the clock beside it, at both ends of a phase.
+const BESIDE_MARKS: u64 = 64;
+
+/// Counts the instructions of a plan's messages in a virtual machine of this system, with this program in it.
+///
+/// # Errors
+/// QEMU or the kernel's image is missing, or the machine failed, each in a sentence; or the user interrupted.
+pub fn count_instructions(
+    plan: &ExactPlan,
+    system: &System,
+    program: &Path,
+    interrupted: &AtomicBool,
+) -> Result<ExactCounts, ExplainError> {
+    let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
+    let path = |name: &str| folder.path().join(name);
+    let files = boot_files(system, program, folder.path()).map_err(CampaignError::from)?;
+    let version = check_emulator(&files.qemu).map_err(ExplainError::Exact)?;
+    let failed = |attempted: &str, reason: &dyn std::fmt::Display| {
+        ExplainError::Exact(format!("{attempted}: {reason}"))
+    };
+    fs::write(path("plugin.so"), PLUGIN).map_err(ExplainError::Folder)?;
+    let errors = File::create(path("errors")).map_err(ExplainError::Folder)?;
+    let mut command = Command::new(&files.qemu);
+    // The guest and its names of files are those of this program, and these files are in this folder.
+    command
+        .current_dir(folder.path())
+        .args(["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"])
+        .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
+        .args(["-M", "q35", "-smp", "1", "-m", "1024", "-accel", "tcg", "-cpu", "Nehalem"])
+        // Virtual time is the number of instructions, and idle time is skipped.
+        .args(["-icount", "shift=0,sleep=off,align=off", "-seed", "1"])
+        .args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"])
+        .args(["-plugin", "./plugin.so,out=counts"])
+        .args(["-chardev", "file,id=console,path=console", "-device", "isa-serial,chardev=console"])
+        .args(["-device", "virtio-serial-pci", "-chardev", "file,id=report,path=report"])
+        .args(["-device", "virtserialport,chardev=report,name=stacklab"])
+        .arg("-kernel")
+        .arg(&files.kernel)
+        .arg("-initrd")
+        .arg(&files.initramfs)
+        .args(["-append", &format!(
+            "console=ttyS0 quiet panic=-1 nokaslr norandmaps mitigations=off rdinit=/stacklab -- guest --count {plan}"
+        )])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(errors);
+    sys::end_with_parent(&mut command);
+    let mut running = Running(command.spawn().map_err(|reason| failed("cannot start QEMU", &reason))?);
+    let started = Instant::now();
+    while running.0.try_wait().map_err(|reason| failed("cannot wait for QEMU", &reason))?.is_none() {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(ExplainError::Interrupted);
+        }
+        if started.elapsed() > PATIENCE {
+            let reason =
+                format!("it is not done after {} s{}", PATIENCE.as_secs(), last_line(&path("console")));
+            return Err(failed("the emulated machine hangs", &reason));
+        }
+        std::thread::sleep(LOOK);
+    }
+    let open = |name: &str| match File::open(path(name)) {
+        Ok(file) => Ok(BufReader::new(file)),
+        Err(_) => Err(failed("QEMU ended at once", &last_line(&path("errors")).trim_start_matches(": "))),
+    };
+    let (kernel, cells) = read_counts(plan, open("counts")?, open("report")?)
+        .map_err(|reason| ExplainError::Exact(reason + &last_line(&path("console"))))?;
+    Ok(ExactCounts { qemu: version, kernel, cells })
+}
+
+/// The guest's kernel and the cells of a plan, from the files that an emulated machine leaves.
+pub(crate) fn read_counts(
+    plan: &ExactPlan,
+    counts: impl BufRead,
+    report: impl BufRead,
+) -> Result<(String, Vec<ExactCell>), String> {
+    let (kernel, ticks, symbols) = output::report(report, plan.phases())?;
+    let phases = output::phases(counts, plan.phases())?;
+    for (phase, ticks) in phases.iter().zip(ticks) {
+        if !(ticks..ticks.saturating_add(BESIDE_MARKS)).contains(&phase.total) {
+            return Err(format!(
+                "the plugin counted {} instructions in a phase in which QEMU's own counter advanced by {ticks}",
+                phase.total
+            ));
+        }
+    }
+    let cells = tables::cells(plan, &phases, &symbols);
+    Ok((kernel, cells))
+}
+
+/// A process that does not outlive this value.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The last line of a file with text, after a colon; empty without one.
+fn last_line(path: &Path) -> String {
+    let text = fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text[text.len().saturating_sub(4096)..]).into_owned();
+    let line = text.lines().rev().find(|line| !line.trim().is_empty());
+    line.map_or_else(String::new, |line| format!(": {}", printable_lines(line.trim())))
+}

@@ -1,0 +1,128 @@
+//! Instructions per message, counted in an emulated machine. The tests need QEMU with plugins and the image linux-6.1.
+
+use crate::support;
+
+use serde_json::Value;
+use std::process::Command;
+use support::program::{Outcome, Program, code, require_root, require_tool};
+
+/// The user and group "nobody", in no other group.
+const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+
+/// Instructions per message of a family, and of the difference, that a stock kernel is expected within.
+const BANDS: [(&str, [f64; 2], [f64; 2]); 2] =
+    [("udp", [6_000.0, 10_000.0], [200.0, 700.0]), ("tcp", [12_000.0, 22_000.0], [300.0, 1_300.0])];
+
+fn json(outcome: &Outcome) -> Value {
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+fn both(value: &Value) -> [u64; 2] {
+    [0, 1].map(|family| value[family].as_u64().unwrap_or_else(|| panic!("no count: {value}")))
+}
+
+/// A copy of the kernel's image that any user can read.
+fn with_image(program: &Program) {
+    let cache = std::env::var("STACKLAB_CACHE").expect("scripts/test sets STACKLAB_CACHE");
+    let images = program.work().join("cache/images");
+    std::fs::create_dir_all(&images).unwrap();
+    let copied =
+        Command::new("cp").args(["-r", &format!("{cache}/images/linux-6.1")]).arg(&images).status().unwrap();
+    assert!(copied.success(), "there is no image linux-6.1: stacklab image get linux-6.1");
+}
+
+#[test]
+fn exact_counts_are_the_same_for_root_and_for_an_ordinary_user() {
+    require_root();
+    require_tool("qemu-system-x86_64", "qemu-system-x86");
+    require_tool("setpriv", "util-linux");
+    let program = Program::new();
+    with_image(&program);
+    let counted = |prefix: &[&str]| {
+        let stacklab = program.path().display().to_string();
+        let line = [prefix, &[stacklab.as_str(), "explain", "--exact", "--format", "json"]].concat();
+        let mut command = program.script(&line[..line.len() - 1], line[line.len() - 1]);
+        command.env("STACKLAB_CACHE", program.work().join("cache"));
+        Outcome::of(command).expect(code::DONE)
+    };
+    let [root, nobody] = [counted(&[]), counted(&AS_NOBODY)];
+    assert_eq!(root.stdout, nobody.stdout, "the same program and kernel give the same counts");
+
+    let found = json(&root);
+    let cells = found["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), BANDS.len());
+    for (cell, (transport, of_family, of_difference)) in cells.iter().zip(BANDS) {
+        assert_eq!((&cell["transport"], &cell["size"]), (&transport.into(), &128.into()));
+        let total = both(&cell["total"]);
+        for rows in ["stages", "functions"] {
+            let rows = cell[rows].as_array().unwrap();
+            let mut sum = [0, 0];
+            for row in rows {
+                let counts = both(&row["instructions"]);
+                sum = [0, 1].map(|family| sum[family] + counts[family]);
+            }
+            assert_eq!(sum, total, "{transport}: rows add up to the total");
+        }
+        let messages = cell["messages"].as_u64().unwrap() as f64;
+        let [ipv4, ipv6] = total.map(|total| total as f64 / messages);
+        for figure in [ipv4, ipv6] {
+            assert!((of_family[0]..of_family[1]).contains(&figure), "{transport}: {ipv4} and {ipv6}");
+        }
+        assert!(
+            (of_difference[0]..of_difference[1]).contains(&(ipv6 - ipv4)),
+            "{transport}: {ipv4} and {ipv6}"
+        );
+        // Rounds differ by timer interrupts.
+        for round in cell["rounds"].as_array().unwrap().iter().map(both) {
+            for family in [0, 1] {
+                let deviation = 5.0 * round[family] as f64 / total[family] as f64 - 1.0;
+                assert!(deviation.abs() < 0.01, "{transport}: a round deviates by {deviation}");
+            }
+        }
+    }
+    let functions = cells[0]["functions"].as_array().unwrap();
+    let twins = functions.iter().find(|row| row["name"] == "udp_sendmsg / udpv6_sendmsg").unwrap();
+    assert_eq!(twins["stage"], "transport transmit");
+    assert!(both(&twins["instructions"]).iter().all(|count| *count > 0), "{twins}");
+}
+
+#[test]
+fn exact_counts_without_an_emulator_say_how_to_get_one() {
+    let program = Program::new();
+    with_image(&program);
+    let tools = program.work().join("tools");
+    std::fs::create_dir(&tools).unwrap();
+    let with_qemu = |script: Option<&str>| {
+        let qemu = tools.join("qemu-system-x86_64");
+        if let Some(script) = script {
+            std::fs::write(&qemu, format!("#!/bin/sh\n{script}\n")).unwrap();
+            let made = Command::new("chmod").arg("755").arg(&qemu).status().unwrap();
+            assert!(made.success());
+        }
+        let mut command = program.command(&["explain", "--exact", "udp"]);
+        command.env("PATH", &tools).env("STACKLAB_CACHE", program.work().join("cache"));
+        Outcome::of(command).expect(code::TESTBED)
+    };
+    with_qemu(None).says(&["qemu-system-x86_64", "apt-get install"]);
+    with_qemu(Some("echo QEMU emulator version 10.0.2")).says(&["QEMU 10.0.2 has another plugin interface"]);
+    with_qemu(Some("echo QEMU emulator version 7.2.0")).says(&["QEMU 7.2.0 was built without plugins"]);
+    let fails = "echo QEMU emulator version 7.2.0; echo '-plugin'; echo no memory >&2";
+    with_qemu(Some(fails)).says(&["QEMU ended at once: no memory"]);
+}
+
+#[test]
+fn exact_counts_refuse_what_they_cannot_count() {
+    let program = Program::new();
+    for (words, says) in [
+        (&["echo"][..], "counts udp or tcp, not echo"),
+        (&["--size", "0"], "1 to 16384 bytes"),
+        (&["--size", "128,65000"], "--size 65000"),
+        (&["--factor", "io"], "cannot be used with"),
+        (&["--format", "html"], "no page"),
+    ] {
+        let words = [&["explain", "--exact"][..], words].concat();
+        program.run(&words).expect(code::REQUEST).says(&[says]);
+    }
+    program.run(&["explain", "--exact", "--kernel", "uml"]).expect(code::TESTBED).says(&["linux-6.1"]);
+    program.run(&["explain", "--size", "64,128"]).expect(code::REQUEST).says(&["add --exact"]);
+}
