@@ -3,8 +3,8 @@
 //!
 //! | rules | of |
 //! |---|---|
-//! | [`transfers`] | stacklab's own transfers: ends, options, flow, window, packets |
-//! | [`arms`] | the packets of all arms of an interleaved trial together |
+//! | `transfers` | stacklab's own transfers: ends, options, flow, window, packets |
+//! | `arms` | the packets of all arms of an interleaved trial together |
 //! | [`generator`] | a trial that another program drove |
 //! | [`peer`] | a peer of another protocol: what it reports against what this host counted |
 //! | [`steady`], [`stations`], [`exchanges`] | the Wi-Fi network of a trial |
