@@ -43,7 +43,7 @@ fn what_a_generator_cannot_do_is_said_at_its_place() {
     assert_mistakes(&[
         (of("\"iperf4\""), &["there is no generator `iperf4`", "did you mean `iperf3`"]),
         (
-            of("\"iperf3\"").replace("\"message\"", "\"segment\""),
+            of("\"iperf3\"").replace("\"write\"", "\"payload\""),
             &["generator `iperf3` cannot keep each message in a separate segment", "size_of = [\"write\"]"],
         ),
         (
