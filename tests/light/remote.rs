@@ -257,7 +257,7 @@ fn a_study_runs_on_a_machine_behind_ssh() {
 
     let begin = ["run", "study.toml", "--out", "x.stacklab", "--seed", "1", "--copy-agent"];
     let first = scene.run(&begin).expect(code::DONE);
-    assert!(first.stderr.contains("here and ssh:lab on their own network"), "{}", first.stderr);
+    assert!(first.stderr.contains("localhost and ssh:lab on their own network"), "{}", first.stderr);
     let record = scene.program.work().join("x.stacklab");
     let all = runs(&record);
     assert_eq!(all.len(), 2 * 2 * 2 * 3);

@@ -41,12 +41,12 @@ fn an_adapter_is_in_the_record_and_is_not_the_way_of_ssh() {
     let iw = scene.write("bin/iw", IW);
     fs::set_permissions(iw, fs::Permissions::from_mode(0o755)).unwrap();
     let run = |study: &str| scene.run(&["run", study, "--out", "x.stacklab", "--seed", "1", "--copy-agent"]);
-    let said = ["st0 of here is Wi-Fi", "ssh to ssh:lab goes over it", "HostName"];
+    let said = ["st0 of localhost is Wi-Fi", "ssh to ssh:lab goes over it", "HostName"];
     run("short.toml").expect(code::REQUEST).says(&said);
     let short = fs::read_to_string(scene.program.work().join("short.toml")).unwrap();
     scene.program.write("cable.toml", short.replace("ssh:lab", "ssh:cable"));
     let done = run("cable.toml").expect(code::DONE);
-    assert!(done.stderr.contains("Wi-Fi at st0 of here"), "{}", done.stderr);
+    assert!(done.stderr.contains("Wi-Fi at st0 of localhost"), "{}", done.stderr);
     let all = runs(&scene.program.work().join("x.stacklab"));
     assert_eq!(all.len(), 2);
     for run in all {
