@@ -16,7 +16,7 @@ use support::records::{figure, measure, side};
 
 const BYTES: u64 = 1200;
 
-/// A study of these generators, of so many messages a trial.
+/// A study of these generators with this number of messages per trial.
 fn study(generators: &str, messages: u64, more: &str) -> String {
     format!(
         "title = \"Generators\"\n[testbed]\nrate = \"20 Mbit/s\"\n[factors]\ngenerator = [{generators}]\n\

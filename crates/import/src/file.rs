@@ -1,9 +1,6 @@
 //! What is in a result file.
 
 use crate::error::ImportError;
-use crate::formats::{
-    atlas, csv, ditg, flent, iperf_csv, iperf_text, iperf3_json, iperf3_text, irtt, netperf,
-};
 use crate::test::ToolTest;
 use stacklab_model::RunRecord;
 
@@ -32,19 +29,18 @@ pub enum Format {
     Csv,
 }
 
-/// Each format with its name on the command line, the tool that writes it, and its reader.
-type Entry = (Format, &'static str, &'static str, fn(&str) -> Result<ToolFile, ImportError>);
-const TABLE: [Entry; 10] = [
-    (Format::Iperf3, "iperf3", "iperf3", iperf3_json::read),
-    (Format::Iperf3Text, "iperf3-text", "iperf3", iperf3_text::read),
-    (Format::IperfCsv, "iperf-csv", "iperf", iperf_csv::read),
-    (Format::IperfText, "iperf-text", "iperf", iperf_text::read),
-    (Format::Netperf, "netperf", "netperf", netperf::read),
-    (Format::Ditg, "ditg", "D-ITG", ditg::read),
-    (Format::Flent, "flent", "flent", flent::read),
-    (Format::Irtt, "irtt", "irtt", irtt::read),
-    (Format::Atlas, "atlas", "RIPE Atlas", atlas::read),
-    (Format::Csv, "csv", "stacklab", csv::read),
+/// Each format with its name on the command line and the tool that writes it.
+const TABLE: [(Format, &str, &str); 10] = [
+    (Format::Iperf3, "iperf3", "iperf3"),
+    (Format::Iperf3Text, "iperf3-text", "iperf3"),
+    (Format::IperfCsv, "iperf-csv", "iperf"),
+    (Format::IperfText, "iperf-text", "iperf"),
+    (Format::Netperf, "netperf", "netperf"),
+    (Format::Ditg, "ditg", "D-ITG"),
+    (Format::Flent, "flent", "flent"),
+    (Format::Irtt, "irtt", "irtt"),
+    (Format::Atlas, "atlas", "RIPE Atlas"),
+    (Format::Csv, "csv", "stacklab"),
 ];
 
 impl Format {
@@ -61,10 +57,6 @@ impl Format {
     /// The tool that writes it.
     pub fn tool(self) -> &'static str {
         TABLE[self as usize].2
-    }
-
-    pub(super) fn read(self, text: &str) -> Result<ToolFile, ImportError> {
-        TABLE[self as usize].3(text)
     }
 }
 

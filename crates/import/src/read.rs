@@ -2,7 +2,9 @@
 
 use crate::error::{At, ImportError};
 use crate::file::{Format, ToolFile};
-use crate::formats::{iperf_csv, iperf3_text, netperf};
+use crate::formats::{
+    atlas, csv, ditg, flent, iperf_csv, iperf_text, iperf3_json, iperf3_text, irtt, netperf,
+};
 use crate::value::MOST_BYTES;
 use std::borrow::Cow;
 use std::io::Read;
@@ -27,7 +29,19 @@ pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError
         let kind = kind.unwrap_or_else(|| format!("unknown format: name one with --format ({names})"));
         ImportError::of_file(kind)
     };
-    format.or_else(|| format_of(text)).ok_or_else(unknown)?.read(text)
+    let read = match format.or_else(|| format_of(text)).ok_or_else(unknown)? {
+        Format::Iperf3 => iperf3_json::read,
+        Format::Iperf3Text => iperf3_text::read,
+        Format::IperfCsv => iperf_csv::read,
+        Format::IperfText => iperf_text::read,
+        Format::Netperf => netperf::read,
+        Format::Ditg => ditg::read,
+        Format::Flent => flent::read,
+        Format::Irtt => irtt::read,
+        Format::Atlas => atlas::read,
+        Format::Csv => csv::read,
+    };
+    read(text)
 }
 
 /// A file's text: UTF-8 or UTF-16, with a byte order mark or without one, as PowerShell and editors write it.

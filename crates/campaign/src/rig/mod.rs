@@ -11,6 +11,7 @@ pub(crate) mod remote;
 pub mod remote_host;
 pub mod rigs;
 pub(crate) mod routed;
+pub(crate) mod routed_source;
 pub mod routed_text;
 mod router_counts;
 pub(crate) mod ssh;

@@ -3,7 +3,8 @@
 use crate::CampaignError;
 use crate::error::own_program;
 use crate::rig::Rig;
-use crate::rig::routed::{RoutedNetwork, RoutedSource};
+use crate::rig::routed::RoutedNetwork;
+use crate::rig::routed_source::RoutedSource;
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{Generator, System, Topology};
 use stacklab_study::Study;

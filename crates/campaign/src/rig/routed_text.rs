@@ -1,6 +1,6 @@
 //! Descriptions of a routed testbed.
 
-use crate::rig::routed::RoutedSource;
+use crate::rig::routed_source::RoutedSource;
 use stacklab_model::{LinkConfig, OwnLink, RoutedKind, System, Topology, once_each};
 use stacklab_testbed::RoutedSpec;
 

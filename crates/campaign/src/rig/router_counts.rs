@@ -2,7 +2,7 @@
 //! window.
 
 use crate::rig::host_pair::{COUNT_LIMIT, HostPair, counters};
-use crate::rig::routed::RoutedSource;
+use crate::rig::routed_source::RoutedSource;
 use crate::trial::evidence::{Busy, RouterEvidence};
 use crate::trial::guest_cpu::busy_ns;
 use stacklab_model::{Counters, HostReport, Role, System};

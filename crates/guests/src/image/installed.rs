@@ -1,7 +1,6 @@
 //! The installed images. Each has a label that lists its files.
 
 use crate::ImageInfo;
-use crate::image::kernel::SERIES;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use stacklab_model::System;
@@ -11,6 +10,14 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+/// Each series of Debian's kernels, and the suites of Debian's archive that contain it.
+pub(super) const SERIES: &[(&str, &[&str])] = &[
+    ("5.10", &["bullseye-security"]),
+    ("6.1", &["bookworm", "bookworm-security"]),
+    ("6.12", &["bookworm-security", "bookworm-backports", "trixie"]),
+    ("7.2", &["forky"]),
+];
 
 /// The folder of images and their sources: `STACKLAB_CACHE`, or `stacklab` in the user's cache folder.
 pub fn cache() -> PathBuf {

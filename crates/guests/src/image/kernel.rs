@@ -3,21 +3,13 @@
 
 use crate::image::apt::Apt;
 use crate::image::cpio::Archive;
-use crate::image::installed::cache;
+use crate::image::installed::{SERIES, cache};
 use crate::image::modules::{self, find, in_order, wanted};
 use crate::{ImageInfo, Step, failed};
 use stacklab_testbed::TestbedError;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// Each series, and the suites of Debian's archive that contain it.
-pub(super) const SERIES: &[(&str, &[&str])] = &[
-    ("5.10", &["bullseye-security"]),
-    ("6.1", &["bookworm", "bookworm-security"]),
-    ("6.12", &["bookworm-security", "bookworm-backports", "trixie"]),
-    ("7.2", &["forky"]),
-];
 
 /// Fetches the newest kernel of a series into a folder: `kernel` and `modules.cpio`.
 pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {

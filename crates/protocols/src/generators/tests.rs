@@ -46,7 +46,7 @@ fn printed(generator: Generator, transport: Transport, round_trips: bool) -> Out
         (Generator::Netperf, Transport::Udp, true) => [output!("netperf-rr-udp-sender"), "", ""],
         (Generator::Ditg, Transport::Tcp, _) => ["", "", output!("ditg-tcp-decoded")],
         (Generator::Ditg, Transport::Udp, _) => ["", "", output!("ditg-udp-decoded")],
-        (Generator::Stacklab, ..) => panic!("it is no tool"),
+        (Generator::Stacklab, ..) => panic!("it is not a tool"),
     };
     Output { sender, receiver, decoded }
 }

@@ -239,7 +239,7 @@ fn each_option_that_did_not_take_effect_is_named() {
     }
 }
 
-/// A host that counted so many packets of messages of 1000 bytes, and their bytes.
+/// A host that counted these packets of messages of 1000 bytes, and their bytes.
 fn counting(mut report: HostReport, family: &str, packets: u64, each: u64) -> HostReport {
     let names = [
         (format!("{family}.OutRequests"), packets),
