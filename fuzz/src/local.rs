@@ -1,5 +1,6 @@
 //! What comes from this machine's users and kernel: words of command lines and records, requests of browsers, /proc.
 
+use stacklab_campaign::trial::other_load;
 use stacklab_guests::Placement;
 use stacklab_model::{
     CellSettings, IoChoice, Rate, Services, System, Systems, parse_duration, parse_ratio, print_duration,
@@ -7,7 +8,7 @@ use stacklab_model::{
 use stacklab_serve::fuzzing::is_served;
 use stacklab_testbed::fuzzing::is_process;
 use stacklab_traffic::agent::Network;
-use stacklab_traffic::fuzzing::{other_load, proc_files};
+use stacklab_traffic::fuzzing::proc_files;
 use stacklab_traffic::host::listen_address::ListenAddress;
 use std::fmt::{Debug, Display};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -80,6 +81,7 @@ pub fn proc(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let _ = proc_files(&text);
     let _ = text.lines().take(8).map(is_process).count();
-    let load = other_load(text.split_once('\0').map_or([&text, &text], |(before, after)| [before, after]));
+    let load =
+        other_load::between(text.split_once('\0').map_or([&text, &text], |(before, after)| [before, after]));
     assert!((0.0..=1.0).contains(&load.taken()), "{load:?}");
 }

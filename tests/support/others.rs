@@ -1,7 +1,7 @@
 //! Other load on the machine while a test measured. A test that compares rates needs a quiet machine; if it fails,
 //! the load is reported in addition to the reason.
 
-use stacklab_traffic::host::other_load::{LoadSample, OtherLoad};
+use stacklab_campaign::trial::other_load::{LoadSample, OtherLoad};
 use std::fmt::Write;
 use std::sync::{Mutex, Once};
 

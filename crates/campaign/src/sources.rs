@@ -1,7 +1,8 @@
 //! Sources of studies and names of records.
 
 use crate::CampaignError;
-use stacklab_model::nearest;
+use stacklab_model::{CpuScope, nearest};
+use stacklab_store::Campaign;
 use stacklab_study::{Input, Study};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::io::ErrorKind;
@@ -34,6 +35,22 @@ pub struct StudySource {
 }
 
 impl StudySource {
+    /// A campaign that begins now, with a new seed.
+    pub fn campaign(self) -> Campaign {
+        Campaign {
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_unix_ns: now_unix_ns(),
+            study_name: self.name,
+            study_text: self.text,
+            scale: None,
+            settings: Vec::new(),
+            seed: new_seed(),
+            testbed_description: String::new(),
+            cpu_scope: CpuScope::Various,
+            sample_period_ns: None,
+        }
+    }
+
     /// Reads the file, or takes the preset of that name; without a name, the quickstart.
     pub fn read(asked: Option<&Path>) -> Result<Self, CampaignError> {
         let path = asked.unwrap_or(Path::new(QUICKSTART));

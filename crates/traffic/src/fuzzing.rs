@@ -7,8 +7,6 @@ pub use crate::stats::sequence::{Arrival, SequenceWindow};
 
 use crate::engine::count::{ArrivalCounter, SharedState};
 use crate::engine::receive_loop::{deliver, header_of};
-#[cfg(target_os = "linux")]
-use crate::host::other_load::{LoadSample, OtherLoad};
 use stacklab_model::{Received, TrialSpec};
 use std::sync::atomic::AtomicBool;
 
@@ -38,17 +36,4 @@ pub fn proc_files(text: &str) -> usize {
     counters::parse_snmp6(text, &mut found);
     let times = [&[][..], &[0, 1]].into_iter().filter_map(|processors| cpu::times(text, processors));
     found.len() + times.count() + counters::pages(text).iter().count() + cpu::run_delay(text).iter().count()
-}
-
-/// What others had of the processors between two listings of /proc: the first line of each is that of `/proc/stat`, the
-/// others are of `/proc/PID/stat`.
-#[cfg(target_os = "linux")]
-pub fn other_load([before, after]: [&str; 2]) -> OtherLoad {
-    let sample = |listed: &str| {
-        let (stat, processes) = listed.split_once('\n').unwrap_or((listed, ""));
-        let pid = |line: &str| line.split(' ').next()?.parse().ok();
-        LoadSample::of(stat, processes.lines().filter_map(|line| Some((pid(line)?, line.to_owned()))))
-    };
-    let before = sample(before);
-    before.until(&sample(after))
 }

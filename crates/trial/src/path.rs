@@ -45,6 +45,21 @@ pub struct NatPath {
 }
 
 impl Path {
+    /// A path that was not planned: the MTU is that of this host's own link, and offloads are as they are.
+    pub fn unplanned(sender: ScopedAddr, receiver: ScopedAddr, mtu: u32) -> Self {
+        Path {
+            sender,
+            receiver,
+            mtu,
+            planned_mtu: false,
+            offloads: true,
+            rate: None,
+            shared: false,
+            nat: None,
+            opener: None,
+        }
+    }
+
     /// The same path in the other direction.
     pub fn reversed(&self) -> Path {
         let nat = self.nat.map(|NatPath { destination, source, mut path_mtus, mut own_mtus, renumbers }| {

@@ -87,18 +87,10 @@ impl Network for BothFamilies {
         // Its zone is called so here only.
         let (here_address, there) = (here.address.clone(), there.elsewhere());
         let [sender, receiver] = if self.reverse { [there, here_address] } else { [here_address, there] };
-        // The path was not planned: its MTU and offloads are taken unchanged.
         Path {
-            sender,
-            receiver,
-            mtu: here.mtu,
-            planned_mtu: false,
-            offloads: true,
-            rate: None,
-            shared: false,
-            nat: None,
             // Nothing need be let in here.
             opener: Some(if self.reverse { Role::Receiver } else { Role::Sender }),
+            ..Path::unplanned(sender, receiver, here.mtu)
         }
     }
 

@@ -2,11 +2,11 @@
 
 use crate::generator::GeneratorEvidence;
 use crate::trial::clock_offset::ClockSync;
+use crate::trial::other_load::OtherLoad;
 use stacklab_guests::WifiSeen;
 use stacklab_model::{Counters, Direction, Mechanism, Service, Station};
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
-use stacklab_traffic::host::other_load::OtherLoad;
 use stacklab_trial::Collected;
 use stacklab_trial::results::interleaved::JointFigures;
 use std::collections::BTreeMap;

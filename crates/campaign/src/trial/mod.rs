@@ -9,7 +9,7 @@ pub mod figures;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub(crate) mod guest_cpu;
-mod other_load;
+pub mod other_load;
 mod routers;
 pub(crate) mod run;
 mod services;

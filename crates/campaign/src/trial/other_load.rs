@@ -1,13 +1,222 @@
-//! Other load on this machine during a trial: a run that it may have disturbed says so.
+//! Other load on this Linux machine: time stolen by the hypervisor, and other processes. A run that it may have
+//! disturbed has a warning.
 
 use stacklab_model::{Slice, Warning};
-use stacklab_traffic::host::other_load::OtherLoad;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read;
+use std::time::Instant;
 
+/// Ticks per second in `/proc`: the same on every Linux that Rust's standard library supports.
+const TICKS: f64 = 100.0;
+/// The kernel's own threads are children of this process. They work for others.
+const KTHREADD: u32 = 2;
+/// Longer than any `/proc/PID/stat`: 52 numbers and a name of at most 64 bytes.
+const LONGEST_LINE: usize = 2048;
+/// Deeper than any process tree. It ends a circle of parents, which appears if a number was used again while processes
+/// were listed.
+const DEEPEST: usize = 64;
 /// Maximum steal, as a share of the time of all CPUs.
 const MOST_STOLEN: f64 = 0.05;
 /// What other processes may have together, as a share of one processor.
 const MOST_OF_OTHERS: f64 = 0.1;
 const NAMED: usize = 3;
+/// A share of the processors that others have, from which on a campaign begins with a warning.
+const BUSY: f64 = 0.25;
+
+/// Processor time of the machine and of its processes at one moment.
+pub struct LoadSample {
+    at: Instant,
+    machine: Machine,
+    processes: BTreeMap<u32, Process>,
+}
+
+/// What others had of the processors between two samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherLoad {
+    /// The time between the samples, seconds.
+    pub seconds: f64,
+    /// Number of processors.
+    pub processors: usize,
+    /// Share of the processors' time that all processes and the kernel had.
+    pub busy: f64,
+    /// Share of the processors' time that the machine below took away.
+    pub stolen: f64,
+    /// Other processes that had processor time, the most first. The kernel's threads are not among them.
+    pub processes: Vec<OtherProcess>,
+}
+
+/// A process that is neither this one nor started by it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherProcess {
+    /// Its id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// What it and its children that have ended had, as a share of one processor.
+    pub share: f64,
+    /// Whether it ran before the first sample.
+    pub ran_before: bool,
+}
+
+impl OtherLoad {
+    /// Share of the processors' time that others had: the machine below, and other processes.
+    pub fn taken(&self) -> f64 {
+        let others: f64 = self.processes.iter().map(|process| process.share).sum();
+        (self.stolen + others / self.processors.max(1) as f64).clamp(0.0, 1.0)
+    }
+
+    /// A warning before a campaign, where other programs have much of the processors.
+    pub fn busy(&self) -> Option<String> {
+        if self.taken() < BUSY {
+            return None;
+        }
+        let most: Vec<String> = self
+            .processes
+            .iter()
+            .take(NAMED)
+            .map(|process| format!("{} (pid {})", process.name, process.pid))
+            .collect();
+        Some(format!(
+            "other programs use {:.0} % of the processors: expect wide intervals and few verdicts ({})",
+            100.0 * self.taken(),
+            if most.is_empty() { "the machine below".to_owned() } else { most.join(", ") }
+        ))
+    }
+}
+
+/// The total of all processors, ticks.
+#[derive(Default, Clone, Copy)]
+struct Machine {
+    processors: usize,
+    busy: f64,
+    stolen: f64,
+}
+
+struct Process {
+    name: String,
+    parent: u32,
+    group: u32,
+    /// Its own time, ticks.
+    own: f64,
+    /// The time of children that have ended and were waited for, ticks.
+    children: f64,
+}
+
+impl LoadSample {
+    /// The present state. What cannot be read counts as nothing.
+    pub fn now() -> Self {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let stats = pids.filter_map(|pid| Some((pid, read_line(&format!("/proc/{pid}/stat"))?)));
+        Self::of(&stat, stats)
+    }
+
+    /// The state that `/proc/stat` and the `/proc/PID/stat` of processes tell, now.
+    fn of(stat: &str, stats: impl Iterator<Item = (u32, String)>) -> Self {
+        let processes = stats.filter_map(|(pid, stat)| Some((pid, process(&stat)?))).collect();
+        LoadSample { at: Instant::now(), machine: machine(stat), processes }
+    }
+
+    /// What others had until a later sample. A process that began and ended in between is its parent's, if it was
+    /// waited for.
+    pub fn until(&self, later: &LoadSample) -> OtherLoad {
+        let seconds = (later.at - self.at).as_secs_f64().max(1.0 / TICKS);
+        let processors = later.machine.processors.max(1);
+        let share = |ticks: f64| (ticks / TICKS / seconds).max(0.0);
+        let own = own(&later.processes, std::process::id());
+        let is_other = |pid: u32, process: &Process| {
+            !own.contains(&pid) && pid != KTHREADD && process.parent != KTHREADD
+        };
+        let mut processes = Vec::new();
+        for (pid, process) in later.processes.iter().filter(|(pid, process)| is_other(**pid, process)) {
+            let before = self.processes.get(pid);
+            let grown = |of: fn(&Process) -> f64| of(process) - before.map_or(0.0, of);
+            // Not every child that ends is waited for.
+            let ended = self.ended_below(*pid, later, DEEPEST);
+            let children = (grown(|process| process.children) - ended).max(0.0);
+            let had = share(grown(|process| process.own) + children);
+            if had > 0.0 {
+                let (pid, name, ran_before) = (*pid, process.name.clone(), before.is_some());
+                processes.push(OtherProcess { pid, name, share: had, ran_before });
+            }
+        }
+        processes.sort_by(|a, b| b.share.total_cmp(&a.share));
+        OtherLoad {
+            seconds,
+            processors,
+            busy: share(later.machine.busy - self.machine.busy) / processors as f64,
+            stolen: share(later.machine.stolen - self.machine.stolen) / processors as f64,
+            processes,
+        }
+    }
+
+    /// The time so far, ticks, of those below a process that have ended until a later sample: their parents have it
+    /// then, in addition to what was theirs. At most this many generations.
+    fn ended_below(&self, parent: u32, later: &LoadSample, generations: usize) -> f64 {
+        if generations == 0 {
+            return 0.0;
+        }
+        let children = self.processes.iter().filter(|(_, process)| process.parent == parent);
+        let ended = children.filter(|(pid, _)| !later.processes.contains_key(pid));
+        ended
+            .map(|(pid, process)| {
+                process.own + process.children + self.ended_below(*pid, later, generations - 1)
+            })
+            .sum()
+    }
+}
+
+/// The line of a file in `/proc` that has one, in one read: it is done for each process before and after each trial.
+fn read_line(path: &str) -> Option<String> {
+    let mut room = [0; LONGEST_LINE];
+    let length = fs::File::open(path).and_then(|mut file| file.read(&mut room)).ok()?;
+    Some(String::from_utf8_lossy(&room[..length]).into_owned())
+}
+
+/// `/proc/stat`.
+fn machine(stat: &str) -> Machine {
+    let processors = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count();
+    let total = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<f64> = total.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
+    let of = |fields: &[usize]| fields.iter().filter_map(|field| ticks.get(*field)).sum();
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    Machine { processors, busy: of(&[0, 1, 2, 5, 6]), stolen: of(&[7]) }
+}
+
+/// `/proc/PID/stat`.
+fn process(stat: &str) -> Option<Process> {
+    // The name is in brackets, and may contain brackets and spaces itself.
+    let (before, after) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    let of = |field: usize| fields.get(field)?.parse::<f64>().ok();
+    Some(Process {
+        name: before.split_once('(')?.1.to_owned(),
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        own: of(11)? + of(12)?,
+        children: of(13)? + of(14)?,
+    })
+}
+
+/// A process, its descendants, and the members of their process groups: a guest's helpers may have lost their parents.
+fn own(processes: &BTreeMap<u32, Process>, root: u32) -> BTreeSet<u32> {
+    let descends = |mut pid: u32| {
+        for _ in 0..DEEPEST {
+            let Some(process) = processes.get(&pid) else { return false };
+            if pid == root {
+                return true;
+            }
+            pid = process.parent;
+        }
+        false
+    };
+    let descendants: BTreeSet<u32> = processes.keys().copied().filter(|pid| descends(*pid)).collect();
+    let is_own =
+        |pid: &u32, process: &Process| descendants.contains(pid) || descendants.contains(&process.group);
+    processes.iter().filter(|(pid, process)| is_own(pid, process)).map(|(pid, _)| *pid).collect()
+}
 
 /// The warning of a trial during which other load used much of the CPUs, with its parts. `held_up` are slices of an
 /// interleaved trial that waited for a processor, and all of which that is known.
@@ -36,10 +245,85 @@ pub(super) fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> 
     })
 }
 
+/// Other load between two listings of /proc, for the fuzz targets: the first line of each is that
+/// of `/proc/stat`, the others are of `/proc/PID/stat`.
+pub fn between([before, after]: [&str; 2]) -> OtherLoad {
+    let sample = |listed: &str| {
+        let (stat, processes) = listed.split_once('\n').unwrap_or((listed, ""));
+        let pid = |line: &str| line.split(' ').next()?.parse().ok();
+        LoadSample::of(stat, processes.lines().filter_map(|line| Some((pid(line)?, line.to_owned()))))
+    };
+    let before = sample(before);
+    before.until(&sample(after))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_traffic::host::other_load::OtherProcess;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    #[test]
+    fn an_unrelated_process_is_found_with_its_share_and_this_one_is_not() {
+        let before = LoadSample::now();
+        // Its parent is no longer a process of this test.
+        let script = "setsid sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
+        let other = Command::new("sh").args(["-c", script]).stderr(Stdio::null()).output().unwrap();
+        let other: u32 = String::from_utf8(other.stdout).unwrap().trim().parse().unwrap();
+        // This process is busy too.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(500) {}
+        let load = before.until(&LoadSample::now());
+        // The shell has its own `kill`; the program is in a package that not every machine has.
+        let _ = Command::new("sh").args(["-c", &format!("kill -KILL {other}")]).status();
+        let found = load.processes.iter().find(|process| process.pid == other);
+        let found = found.unwrap_or_else(|| panic!("{other} is not in {load:?}"));
+        assert!((0.1..1.1).contains(&found.share) && !found.ran_before, "{load:?}");
+        assert!(load.processes.iter().all(|process| process.pid != std::process::id()), "{load:?}");
+        assert!(load.taken() > 0.02 && load.busy > load.taken() - load.stolen, "{load:?}");
+        assert!(load.seconds >= 0.5 && load.processors >= 1, "{load:?}");
+    }
+
+    #[test]
+    fn lines_of_proc_are_read_by_their_fields() {
+        let found = machine("cpu  10 1 20 300 4 5 6 7 0 0\ncpu0 5 0\ncpu1 5 1\nintr 1");
+        assert_eq!((found.processors, found.busy, found.stolen), (2, 42.0, 7.0));
+        let found = process("12 (a) b (c) S 1 9 9 0 -1 4194560 1 2 3 4 100 20 3 4 20 0 1 0 5").unwrap();
+        assert_eq!((found.name.as_str(), found.parent, found.group), ("a) b (c", 1, 9));
+        assert_eq!((found.own, found.children), (120.0, 7.0));
+        assert!(process("12 a").is_none());
+    }
+
+    #[test]
+    fn what_ended_processes_had_before_is_not_counted_again_by_their_parents() {
+        let sample = |seconds, processes: &[(u32, u32, [f64; 2])]| LoadSample {
+            at: Instant::now() + Duration::from_secs(seconds),
+            machine: Machine { processors: 2, ..Machine::default() },
+            processes: processes
+                .iter()
+                .map(|(pid, parent, [own, children])| {
+                    let (name, parent, own, children) = ("sh".to_owned(), *parent, *own, *children);
+                    (*pid, Process { name, parent, group: *pid, own, children })
+                })
+                .collect(),
+        };
+        // A shell, its child with 500 ticks of grandchildren of before, and a grandchild that runs.
+        let before = sample(0, &[(10, 1, [3.0, 0.0]), (11, 10, [0.0, 500.0]), (12, 11, [80.0, 0.0])]);
+        // Waited for, or not.
+        for children in [500.0 + 80.0 + 30.0, 0.0] {
+            let load = before.until(&sample(1, &[(10, 1, [3.0 + 10.0, children])]));
+            let [only] = &load.processes[..] else { panic!("{load:?}") };
+            let share = if children > 0.0 { 0.4 } else { 0.1 };
+            assert!(only.pid == 10 && (only.share - share).abs() < 0.01, "{load:?}");
+        }
+    }
+
+    #[test]
+    fn members_of_a_childs_process_group_are_own() {
+        let of = |parent, group| Process { name: String::new(), parent, group, own: 0.0, children: 0.0 };
+        let all = BTreeMap::from([(1, of(0, 1)), (5, of(1, 5)), (6, of(5, 6)), (7, of(1, 6)), (8, of(1, 8))]);
+        assert_eq!(own(&all, 5), BTreeSet::from([5, 6, 7]));
+    }
 
     fn load(stolen: f64, processes: &[(&str, f64)]) -> OtherLoad {
         let of = |(name, share): &(&str, f64)| OtherProcess {
@@ -73,5 +357,17 @@ mod tests {
             warning(&load(0.0, &[("cc1", 0.2)]), [2, 80]).unwrap().text,
             "other load used 10 % of the CPUs (cc1 used 20 % of one); 2 of 80 slices waited for a processor for over 10 %"
         );
+    }
+
+    #[test]
+    fn a_busy_machine_is_said_before_the_start() {
+        let mut load = load(0.0, &[("compiler", 1.2)]);
+        let warning = load.busy().unwrap();
+        assert!(
+            warning.contains("60 % of the processors") && warning.contains("compiler (pid 7)"),
+            "{warning}"
+        );
+        load.processes[0].share = 0.2;
+        assert_eq!(load.busy(), None);
     }
 }

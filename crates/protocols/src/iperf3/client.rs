@@ -1,11 +1,12 @@
 //! A client of iperf3's server, of any version from 3.9 on.
 
 use crate::iperf3::control::Control;
+use crate::iperf3::running::RunningStreams;
 use crate::iperf3::streams::{format, results_of, stream_spec, ways};
 use crate::iperf3::{Cookie, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, datagram};
 use stacklab_model::{Family, HostReport, Io, Length, ScopedAddr, Transport};
 use stacklab_traffic::EngineError;
-use stacklab_traffic::foreign::{Counted, OwnHost, SentCounts, Stream, Traffic, Way, now_ns};
+use stacklab_traffic::foreign::{Counted, OwnHost, SentCounts, Stream, Way, now_ns};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -181,8 +182,8 @@ impl<'a> ClientSession<'a> {
         let block = test.parameters.block_bytes;
         let (outgoing, incoming): (Vec<_>, Vec<_>) =
             streams.into_iter().partition(|(_, way)| *way == Way::Send);
-        let both = Traffic::start(outgoing, omit.as_nanos() as u64)
-            .and_then(|outgoing| Ok([outgoing, Traffic::start(incoming, omit.as_nanos() as u64)?]));
+        let both = RunningStreams::start(outgoing, omit.as_nanos() as u64)
+            .and_then(|outgoing| Ok([outgoing, RunningStreams::start(incoming, omit.as_nanos() as u64)?]));
         let both = both.map_err(test.failed("begin the traffic"))?;
         let begin_ns = both[0].omit_until_ns();
         self.watch(&both, begin_ns)?;
@@ -227,7 +228,11 @@ impl<'a> ClientSession<'a> {
     }
 
     /// Waits for the end of the measured part.
-    fn watch(&mut self, [outgoing, incoming]: &[Traffic; 2], begin_ns: u64) -> Result<(), ClientError> {
+    fn watch(
+        &mut self,
+        [outgoing, incoming]: &[RunningStreams; 2],
+        begin_ns: u64,
+    ) -> Result<(), ClientError> {
         let test = self.test;
         let is_forward = !test.parameters.reverse;
         let mut is_open = false;

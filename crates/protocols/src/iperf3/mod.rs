@@ -13,6 +13,7 @@ pub mod figures;
 mod json;
 pub mod parameters;
 pub mod results;
+mod running;
 pub mod server;
 pub mod state;
 mod streams;

@@ -5,7 +5,7 @@ use crate::iperf3::json::{count, is_set, object, small, text};
 use crate::iperf3::state::Refusal;
 use crate::iperf3::{MOST_BLOCK_BYTES, MOST_DATAGRAM_BYTES, MOST_OMIT_SECONDS, MOST_SECONDS, MOST_STREAMS};
 use serde_json::json;
-use stacklab_model::Transport;
+use stacklab_model::{Direction, Length, Pacing, Transport, TrialSpec};
 
 /// Longest name of a congestion control (TCP_CA_NAME_MAX).
 const LONGEST_NAME: usize = 15;
@@ -76,6 +76,40 @@ impl Parameters {
             long_counters: transport == Transport::Udp,
             get_server_output: false,
             client_version: None,
+        }
+    }
+
+    /// Of a trial. The client receives in the direction [`Direction::Reverse`].
+    pub fn of(spec: &TrialSpec, direction: Direction) -> Self {
+        let seconds = |ns: u64| ns.div_ceil(1_000_000_000) as u32;
+        let (time_s, blocks) = match spec.probe.length {
+            Length::Time(ns) => (seconds(ns), 0),
+            Length::Packets(blocks) => (0, blocks),
+        };
+        // iperf3's rate is that of each stream.
+        let bandwidth = match spec.probe.pacing {
+            Pacing::Schedule(per_second) => {
+                let bits = per_second * f64::from(spec.message_bytes) * 8.0;
+                (bits / f64::from(spec.flows)).round().max(1.0) as u64
+            }
+            _ => 0,
+        };
+        let tuning = &spec.tuning;
+        Parameters {
+            omit_s: seconds(spec.probe.warmup_ns),
+            time_s,
+            blocks,
+            mss: tuning.mss,
+            nodelay: tuning.nodelay.unwrap_or(false),
+            parallel: spec.flows,
+            reverse: direction == Direction::Reverse,
+            bidirectional: direction == Direction::Both,
+            window: tuning.send_buffer,
+            bandwidth,
+            tos: tuning.dscp.map_or(0, |point| point << 2),
+            congestion: tuning.congestion_control.clone(),
+            client_version: Some(format!("stacklab {}", env!("CARGO_PKG_VERSION"))),
+            ..Parameters::new(spec.transport, spec.message_bytes)
         }
     }
 

@@ -8,6 +8,7 @@
 //! | T3 | the session-reflector, when it answers |
 //! | T4 | the session-sender, when the answer arrives; in no packet |
 
+mod figures;
 mod key;
 mod packet;
 mod rate;
@@ -19,6 +20,7 @@ mod sessions;
 mod time;
 mod tlv;
 
+pub use figures::{LossByDirection, PeerClock, SessionFigures, Ways};
 pub use key::{KeyError, StampKey};
 pub use packet::{AUTHENTICATED_BYTES, Answer, Codec, OPEN_BYTES, Probe, SENDER_TTL, base_bytes};
 pub use reflector::{Arrived, PendingAnswer, Reflector};

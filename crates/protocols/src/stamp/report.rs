@@ -1,9 +1,9 @@
 //! The report of a session, as text and JSON.
 
-use crate::stamp::{Extensions, SENDER_TTL};
+use crate::stamp::{Extensions, LossByDirection, PeerClock, SENDER_TTL, SessionFigures, Ways};
 use serde_json::{Value, json};
 use stacklab_model::{Delays, printable_lines};
-use stacklab_traffic::peer::{ExchangeReport, LossByDirection, PeerClock, Ways};
+use stacklab_traffic::peer::Exchange;
 use std::fmt::Write;
 
 /// A session and what it gave.
@@ -25,8 +25,10 @@ pub struct Measured {
     pub per_second: f64,
     /// What the reflector said in TLVs.
     pub said: Option<Extensions>,
-    /// Counts and delays.
-    pub report: ExchangeReport,
+    /// Counts.
+    pub exchange: Exchange,
+    /// Delays and losses.
+    pub figures: SessionFigures,
 }
 
 const PERCENTILES: [(&str, f64); 5] =
@@ -47,18 +49,18 @@ fn named(ways: &Ways) -> [(&'static str, &Delays); 4] {
 
 /// Routers on the way to the reflector, if it says with which TTL packets arrived and answers are of this session.
 fn hops(measured: &Measured) -> Option<u8> {
-    measured.report.numbers.ttl.map(|ttl| SENDER_TTL - ttl)
+    measured.figures.ttl.map(|ttl| SENDER_TTL - ttl)
 }
 
 /// The report for people.
 pub fn text(measured: &Measured) -> String {
-    let Measured { report, host, from, to, session, bytes, per_second, .. } = measured;
+    let Measured { exchange, figures, host, from, to, session, bytes, per_second, .. } = measured;
     let mode = if measured.authenticated { "authenticated" } else { "unauthenticated" };
     let mut text = format!(
         "STAMP with {host}: {from} to {to}, session {session}, {mode}, {bytes} bytes, {per_second} packets/s\n\n"
     );
     let mut line = |name: &str, what: String| _ = writeln!(text, "{name:<18}{what}");
-    if let Some(ways) = &report.ways {
+    if let Some(ways) = &figures.ways {
         line("ms", PERCENTILES.map(|(name, _)| format!("{name:>10}")).concat() + "    jitter");
         for (name, delays) in named(ways) {
             let at = |(_, share): (&str, f64)| {
@@ -70,18 +72,20 @@ pub fn text(measured: &Measured) -> String {
             line(name, PERCENTILES.map(at).concat() + &jitter);
         }
     }
-    if let Some(clock) = &report.clock {
+    if let Some(clock) = &figures.clock {
         line("clocks", clock_text(clock));
     }
-    let lost = report.sent.saturating_sub(report.numbers.answers);
-    line("packets", format!("{} sent, {} answered, {lost} lost", report.sent, report.numbers.answers));
-    line("losses", losses_text(&report.losses));
-    let numbers = &report.numbers;
+    let lost = exchange.sent.saturating_sub(exchange.answers.len() as u64);
+    line("packets", format!("{} sent, {} answered, {lost} lost", exchange.sent, exchange.answers.len()));
+    line("losses", losses_text(&figures.losses));
     for (count, what) in [
-        (numbers.duplicates, "duplicates"),
-        (numbers.reordered, "reordered"),
-        (numbers.strays, "no answers of this session, or of another key: not counted"),
-        (numbers.implausible, "answers with times that contradict each other: no delay of theirs counts"),
+        (exchange.duplicates, "duplicates"),
+        (exchange.reordered, "reordered"),
+        (exchange.strays, "no answers of this session, or of another key: not counted"),
+        (
+            figures.implausible as u64,
+            "answers with times that contradict each other: no delay of theirs counts",
+        ),
     ] {
         if count > 0 {
             line("", format!("{count} {what}"));
@@ -90,7 +94,7 @@ pub fn text(measured: &Measured) -> String {
     if let Some(hops) = hops(measured) {
         line("routers", format!("{hops} on the way there, by the TTL"));
     }
-    if let Some(ttl) = report.answer_ttl {
+    if let Some(ttl) = exchange.answer_ttl {
         line("", format!("answers arrived with a TTL of {ttl}"));
     }
     if let Some(class) = measured.said.and_then(|said| said.class) {
@@ -109,7 +113,7 @@ pub fn text(measured: &Measured) -> String {
             ),
         );
     }
-    if report.clock_was_set {
+    if exchange.clock_was_set {
         line("warning", "this host's clock was set meanwhile: the delays are wrong".to_owned());
     }
     printable_lines(&text)
@@ -146,7 +150,7 @@ fn losses_text(losses: &LossByDirection) -> String {
 
 /// The report for programs. Times are milliseconds; what is not known is null.
 pub fn json(measured: &Measured) -> String {
-    let Measured { report, .. } = measured;
+    let Measured { exchange, figures, .. } = measured;
     let delays = |delays: &Delays| {
         let mut figures: serde_json::Map<String, Value> = PERCENTILES
             .iter()
@@ -158,7 +162,7 @@ pub fn json(measured: &Measured) -> String {
         figures.insert("jitter".to_owned(), json!(delays.jitter_ns.map(ms)));
         Value::Object(figures)
     };
-    let losses = match &report.losses {
+    let losses = match &figures.losses {
         LossByDirection::Known { forward, backward, after } => {
             json!({ "forward": forward, "backward": backward, "at_the_end": after })
         }
@@ -173,29 +177,29 @@ pub fn json(measured: &Measured) -> String {
         "authenticated": measured.authenticated,
         "bytes": measured.bytes,
         "packets_per_second": measured.per_second,
-        "sent": report.sent,
-        "answered": report.numbers.answers,
-        "duplicates": report.numbers.duplicates,
-        "reordered": report.numbers.reordered,
-        "strays": report.numbers.strays,
-        "implausible": report.numbers.implausible,
+        "sent": exchange.sent,
+        "answered": exchange.answers.len(),
+        "duplicates": exchange.duplicates,
+        "reordered": exchange.reordered,
+        "strays": exchange.strays,
+        "implausible": figures.implausible,
         "losses": losses,
-        "delay_ms": report.ways.as_ref().map(|ways| json!({
+        "delay_ms": figures.ways.as_ref().map(|ways| json!({
             "forward": delays(&ways.forward),
             "backward": delays(&ways.backward),
             "round_trip": delays(&ways.round_trip),
             "in_the_reflector": delays(&ways.residence),
         })),
-        "clock": report.clock.map(|clock| json!({
+        "clock": figures.clock.map(|clock| json!({
             "offset_ms": ms(clock.offset_ns as f64),
             "bound_ms": ms(clock.bound_ns as f64),
             "estimated": clock.estimated,
             "contradicted": clock.contradicted,
         })),
-        "clock_was_set": report.clock_was_set,
-        "latest_ms": ms(report.late_ns as f64),
+        "clock_was_set": exchange.clock_was_set,
+        "latest_ms": ms(exchange.late_ns as f64),
         "routers_forward": hops(measured),
-        "answer_ttl": report.answer_ttl,
+        "answer_ttl": exchange.answer_ttl,
         "class_of_service": measured.said.and_then(|said| said.class).map(|class| json!({
             "asked": class.asked, "arrived": class.arrived, "ecn": class.ecn, "refused": class.refused,
         })),

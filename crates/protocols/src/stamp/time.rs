@@ -1,5 +1,7 @@
 //! Timestamps and error estimates (RFC 8762, section 4.2.1; RFC 4656, section 4.1.2).
 
+use std::str::FromStr;
+
 /// Seconds from NTP's epoch (1900) to that of Unix (1970).
 const NTP_TO_UNIX: u64 = 2_208_988_800;
 const BILLION: u64 = 1_000_000_000;
@@ -25,8 +27,7 @@ impl TimeFormat {
     }
 
     /// Reads nanoseconds since 1970, of the era nearest to a time that the caller knows. A fraction of a second or
-    /// more is
-    /// none: `None`.
+    /// more is none: `None`.
     pub fn unix_ns(self, bits: u64, near_unix_ns: u64) -> Option<u64> {
         let (seconds, fraction) = (bits >> 32, bits % ERA);
         let (epoch, ns) = match self {
@@ -39,6 +40,18 @@ impl TimeFormat {
         let ahead = seconds.wrapping_sub(near) % ERA;
         let whole = if ahead < ERA / 2 { near + ahead } else { (near + ahead).checked_sub(ERA)? };
         whole.checked_sub(epoch)?.checked_mul(BILLION)?.checked_add(ns)
+    }
+}
+
+impl FromStr for TimeFormat {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "ntp" => Ok(TimeFormat::Ntp),
+            "ptp" => Ok(TimeFormat::Ptp),
+            _ => Err("expected ntp or ptp".to_owned()),
+        }
     }
 }
 

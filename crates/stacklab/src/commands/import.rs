@@ -1,6 +1,5 @@
 //! `stacklab import`: result files of other tools as a record.
 
-use crate::commands::run::new_campaign;
 use crate::failure::{Failure, IMPORT};
 use crate::output::print_text;
 use crate::quantities::{bytes, compared};
@@ -91,7 +90,7 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     let campaign = Campaign {
         seed: 0,
         testbed_description: format!("imported, not measured by this program: {text}"),
-        ..new_campaign(StudySource { name: NAME.to_owned(), text: study.to_text() })
+        ..StudySource { name: NAME.to_owned(), text: study.to_text() }.campaign()
     };
     let imported = |(file, run, series): ImportedRun| Imported { origin: origins[file].clone(), run, series };
     let runs: Vec<Imported> = runs.into_iter().map(imported).collect();

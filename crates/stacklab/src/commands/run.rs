@@ -14,6 +14,7 @@ use stacklab_campaign::rig::placement::RoutedPlacement;
 use stacklab_campaign::rig::remote_host::reach;
 use stacklab_campaign::rig::rigs::Rigs;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
+use stacklab_campaign::trial::other_load::LoadSample;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
 use stacklab_guests::image::Image;
@@ -21,8 +22,6 @@ use stacklab_model::{Cell, CpuScope, Factor, Metric, Probe, System, Systems, Top
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
-use stacklab_traffic::host::other_load::{LoadSample, OtherLoad};
-use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -55,9 +54,6 @@ pub(crate) struct RunOptions {
     #[arg(skip = true)]
     pub is_record_kept: bool,
 }
-
-/// A share of the processors that others have, from which on a campaign begins with a warning.
-const BUSY: f64 = 0.25;
 
 /// Runs or resumes a study, and prints its report.
 pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
@@ -140,7 +136,7 @@ fn campaign_until(
     let kept =
         if options.is_record_kept { format!(", record {}", record.path().display()) } else { String::new() };
     eprintln!("{}\n{}\nseed {}{kept}", request.study.title, testbed_description, plan.seed());
-    if let Some(warning) = busy(&load_before.until(&LoadSample::now())) {
+    if let Some(warning) = load_before.until(&LoadSample::now()).busy() {
         eprintln!("stacklab: {warning}");
     }
     let is_sampled = options.sample_period_ns.is_some();
@@ -167,22 +163,6 @@ fn campaign_until(
     match measured {
         Err(error @ CampaignError::Store(_)) => Err(error.into()),
         measured => Ok((record, measured)),
-    }
-}
-
-/// A campaign that begins now, with a new seed.
-pub(crate) fn new_campaign(StudySource { name, text }: StudySource) -> Campaign {
-    Campaign {
-        program_version: env!("CARGO_PKG_VERSION").to_owned(),
-        created_unix_ns: now_unix_ns(),
-        study_name: name,
-        study_text: text,
-        scale: None,
-        settings: Vec::new(),
-        seed: new_seed(),
-        testbed_description: String::new(),
-        cpu_scope: CpuScope::Various,
-        sample_period_ns: None,
     }
 }
 
@@ -228,24 +208,6 @@ fn guests(study: &Study) -> Vec<System> {
     once_each(hosts.filter(|system| system.is_built() && *system != System::Namespace))
 }
 
-/// A warning before the start, where other programs have much of the processors.
-fn busy(load: &OtherLoad) -> Option<String> {
-    if load.taken() < BUSY {
-        return None;
-    }
-    let most: Vec<String> = load
-        .processes
-        .iter()
-        .take(3)
-        .map(|process| format!("{} (pid {})", process.name, process.pid))
-        .collect();
-    Some(format!(
-        "other programs use {:.0} % of the processors: expect wide intervals and few verdicts ({})",
-        100.0 * load.taken(),
-        if most.is_empty() { "the machine below".to_owned() } else { most.join(", ") }
-    ))
-}
-
 /// What the CPU time of hosts is of, in the trials that it is asked of.
 fn cpu_scope(request: &CampaignRequest, rigs: &Rigs) -> CpuScope {
     let study = &request.study;
@@ -279,7 +241,7 @@ impl CampaignRequest {
             settings: options.study.all_settings(),
             seed: options.study.seed.unwrap_or_else(new_seed),
             sample_period_ns: options.sample_period_ns,
-            ..new_campaign(source)
+            ..source.campaign()
         };
         Ok(CampaignRequest { study, campaign, record: None, path })
     }
@@ -353,24 +315,6 @@ fn refuse_changes(options: &RunOptions, campaign: &Campaign, path: &Path) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_traffic::host::other_load::OtherProcess;
-
-    #[test]
-    fn a_busy_machine_is_said_before_the_start() {
-        let load = |share: f64| OtherLoad {
-            seconds: 1.0,
-            processors: 2,
-            busy: 0.9,
-            stolen: 0.0,
-            processes: vec![OtherProcess { pid: 7, name: "compiler".to_owned(), share, ran_before: true }],
-        };
-        let warning = busy(&load(1.2)).unwrap();
-        assert!(
-            warning.contains("60 % of the processors") && warning.contains("compiler (pid 7)"),
-            "{warning}"
-        );
-        assert_eq!(busy(&load(0.2)), None);
-    }
 
     #[test]
     fn a_missing_image_names_the_way_without_it() {

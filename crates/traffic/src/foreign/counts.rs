@@ -63,6 +63,24 @@ pub struct ReceivedCounts {
     pub failed: Option<String>,
 }
 
+/// Which way a stream goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From this host.
+    Send,
+    /// To this host.
+    Receive,
+}
+
+/// What a stream counted.
+#[derive(Debug)]
+pub enum Counted {
+    /// As a sender.
+    Sent(SentCounts),
+    /// As a receiver.
+    Received(ReceivedCounts),
+}
+
 pub(super) struct Tally<'a> {
     pub counts: ReceivedCounts,
     window: SequenceWindow,

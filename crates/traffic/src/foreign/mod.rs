@@ -4,14 +4,12 @@
 mod counts;
 mod own_host;
 mod stream;
-mod traffic;
 
 pub use crate::engine::header::{ForeignFormat, Numbered};
 pub use crate::engine::socket_options::renounce_privileges;
-pub use counts::{ReceivedCounts, SentCounts};
+pub use counts::{Counted, ReceivedCounts, SentCounts, Way};
 pub use own_host::OwnHost;
 pub use stream::Stream;
-pub use traffic::{Counted, Traffic, Way};
 
 /// Whether this system has a congestion control without loading a module for it.
 pub fn has_congestion_control(name: &str) -> bool {

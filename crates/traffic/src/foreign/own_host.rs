@@ -3,9 +3,8 @@
 use crate::engine::endpoint;
 use crate::engine::socket::tcp_total;
 use crate::error::{Attempt, EngineError};
-use crate::foreign::counts::{ReceivedCounts, SentCounts};
+use crate::foreign::counts::{Counted, ReceivedCounts, SentCounts, Way};
 use crate::foreign::stream::Stream;
-use crate::foreign::traffic::{Counted, Way};
 use crate::host::counters::Snapshot;
 use crate::host::cpu::CpuWindow;
 use stacklab_model::{CpuScope, HostReport, Received, Role, ScopedAddr, Sent};

@@ -89,7 +89,7 @@ impl Stream {
     }
 
     /// Ends both directions of a connection, so that nobody waits for it.
-    pub(super) fn shut(&self) {
+    pub fn shut(&self) {
         if self.spec.transport == Transport::Udp {
             // Nobody waits for long, and receives of a socket that is shut give nothing without end.
             return;
@@ -98,7 +98,7 @@ impl Stream {
     }
 
     /// Sends until the length is reached or `stop` is set; `progress` has the measured bytes so far.
-    pub(super) fn send(&self, omit_ns: Nanos, stop: &AtomicBool, progress: &AtomicU64) -> SentCounts {
+    pub fn send(&self, omit_ns: Nanos, stop: &AtomicBool, progress: &AtomicU64) -> SentCounts {
         let mut tally = SentTally::new(u64::from(self.spec.message_bytes), progress);
         let ended = self.send_phases(omit_ns, stop, &mut tally);
         tally.counts.last_ns = sys::now_ns();
@@ -143,12 +143,7 @@ impl Stream {
 
     /// Receives until the peer closes, or `stop` is set and nothing more comes; `progress` has the measured bytes so
     /// far. Arrivals before `omit_until_ns` do not count.
-    pub(super) fn receive(
-        &self,
-        omit_until_ns: Nanos,
-        stop: &AtomicBool,
-        progress: &AtomicU64,
-    ) -> ReceivedCounts {
+    pub fn receive(&self, omit_until_ns: Nanos, stop: &AtomicBool, progress: &AtomicU64) -> ReceivedCounts {
         let size = self.spec.message_bytes as usize;
         let datagram = (self.spec.transport == Transport::Udp).then_some(size);
         let mut tally = Tally::new(datagram, omit_until_ns, stop, progress);

@@ -8,8 +8,6 @@ pub mod facts;
 pub mod listen_address;
 pub(crate) mod noise;
 #[cfg(target_os = "linux")]
-pub mod other_load;
-#[cfg(target_os = "linux")]
 pub mod ping;
 pub mod route;
 pub(crate) mod socket_memory;

@@ -2,7 +2,6 @@
 
 use crate::engine::receive_loop::Sink;
 use crate::peer::PeerAnswer;
-use crate::peer::figures::{Numbers, Sample};
 use crate::stats::sequence::{Arrival, SequenceWindow};
 use crate::sys::Nanos;
 use std::io;
@@ -40,8 +39,11 @@ pub(super) struct AnswerCounter<'a> {
     pub ended: &'a AtomicU64,
     pub realtime_offset_ns: i64,
     pub seen: SequenceWindow,
-    pub numbers: Numbers,
-    pub samples: Vec<Sample>,
+    /// The first answer to each packet, with its arrival time, nanoseconds since 1970.
+    pub answers: Vec<(PeerAnswer, u64)>,
+    pub duplicates: u64,
+    pub reordered: u64,
+    pub strays: u64,
     /// The first packet after the end of the measurement, and the answer to one of those.
     pub closing: Option<u32>,
     pub closed: Option<PeerAnswer>,
@@ -61,8 +63,10 @@ impl<'a> AnswerCounter<'a> {
             ended,
             realtime_offset_ns,
             seen: SequenceWindow::new(1),
-            numbers: Numbers::default(),
-            samples: Vec::new(),
+            answers: Vec::new(),
+            duplicates: 0,
+            reordered: 0,
+            strays: 0,
             closing: None,
             closed: None,
             last_ns: 0,
@@ -72,20 +76,13 @@ impl<'a> AnswerCounter<'a> {
     fn count(&mut self, answer: PeerAnswer, arrived: Nanos) {
         match self.seen.arrive(answer.sequence.into()) {
             Arrival::First => {}
-            Arrival::Reordered => self.numbers.reordered += 1,
+            Arrival::Reordered => self.reordered += 1,
             Arrival::Duplicate | Arrival::BeyondWindow => {
-                self.numbers.duplicates += 1;
+                self.duplicates += 1;
                 return;
             }
         }
-        self.numbers.answered(answer.sequence, answer.peer_sequence);
-        let arrived_unix_ns = arrived.saturating_add_signed(self.realtime_offset_ns);
-        match Sample::of(&answer, arrived_unix_ns) {
-            Some(sample) => self.samples.push(sample),
-            None => self.numbers.implausible += 1,
-        }
-        self.numbers.ttl = Some(answer.ttl).filter(|ttl| *ttl > 0);
-        self.numbers.peer_error_ns = answer.clock_error_ns;
+        self.answers.push((answer, arrived.saturating_add_signed(self.realtime_offset_ns)));
     }
 }
 
@@ -93,7 +90,7 @@ impl Sink<PeerAnswer> for AnswerCounter<'_> {
     fn take(&mut self, answer: PeerAnswer, _: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>> {
         self.last_ns = self.last_ns.max(arrived);
         if !self.times.was_at(answer.sequence, answer.sent_unix_ns) {
-            self.numbers.strays += 1;
+            self.strays += 1;
         } else if let Some(closing) = self.closing
             && answer.sequence >= closing
         {
@@ -104,12 +101,12 @@ impl Sink<PeerAnswer> for AnswerCounter<'_> {
         }
         let is_all = self.closing.is_none()
             && self.ended.load(Ordering::Acquire) > 0
-            && self.numbers.answers == self.sent.load(Ordering::Acquire);
+            && self.answers.len() as u64 == self.sent.load(Ordering::Acquire);
         Ok(if is_all { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     fn stray(&mut self) -> ControlFlow<()> {
-        self.numbers.strays += 1;
+        self.strays += 1;
         ControlFlow::Continue(())
     }
 

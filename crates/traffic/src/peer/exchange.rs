@@ -12,7 +12,6 @@ use crate::error::{Attempt, EngineError};
 use crate::host::unix_time::now_unix_ns;
 use crate::host::zone;
 use crate::peer::count::{AnswerCounter, SendTimes};
-use crate::peer::figures::{ExchangeReport, PeerClock, ways};
 use crate::peer::{PacketFormat, PeerAnswer};
 use crate::sys;
 use stacklab_model::{
@@ -42,12 +41,29 @@ pub struct ExchangeSpec {
     pub tuning: Tuning,
     /// TTL, or hop limit, of packets.
     pub ttl: u8,
-    /// By how much the clocks of both ends may differ at most, nanoseconds, if that is known. Without it, what both
-    /// ends say of
-    /// their synchronisation decides.
-    pub clock_error_ns: Option<u64>,
-    /// The largest error of the own clock, nanoseconds, if it is synchronised.
-    pub own_error_ns: Option<u64>,
+}
+
+/// What an exchange gave.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Packets sent.
+    pub sent: u64,
+    /// The first answer to each packet, with its arrival time, nanoseconds since 1970, in the order of arrival.
+    pub answers: Vec<(PeerAnswer, u64)>,
+    /// Further answers to the same packet.
+    pub duplicates: u64,
+    /// Answers after one to a later packet.
+    pub reordered: u64,
+    /// Packets that are not answers of this session.
+    pub strays: u64,
+    /// The answer to a packet that was sent at the end, after a number had been left out.
+    pub closing: Option<PeerAnswer>,
+    /// TTL, or hop limit, with which the last packet arrived here, if the system reports it.
+    pub answer_ttl: Option<u8>,
+    /// By how much a packet left after its time at most, nanoseconds.
+    pub late_ns: u64,
+    /// Whether the own realtime clock was set meanwhile: one-way delays are then wrong.
+    pub clock_was_set: bool,
 }
 
 /// Why an exchange gave nothing.
@@ -69,7 +85,7 @@ pub fn exchange(
     spec: &ExchangeSpec,
     format: &dyn PacketFormat,
     interrupted: &AtomicBool,
-) -> Result<ExchangeReport, PeerError> {
+) -> Result<Exchange, PeerError> {
     sys::precise_timers();
     let attempt = || format!("exchange packets with {}", spec.to);
     let (from, to) = zone::ends(&spec.from, spec.to).attempt(attempt)?;
@@ -112,28 +128,26 @@ pub fn exchange(
         sending.and_then(|sending| Ok((sending, received?)))
     });
     // What was exchanged until an interruption is reported, if there is something.
-    if interrupted.load(Ordering::Relaxed) && counter.numbers.answers == 0 {
+    if interrupted.load(Ordering::Relaxed) && counter.answers.is_empty() {
         return Err(PeerError::Interrupted);
     }
     let (sending, answer_ttl) = match sending {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(PeerError::Refused(to)),
         sending => sending.attempt(attempt)?,
     };
-    if counter.numbers.answers > 0 {
+    if !counter.answers.is_empty() {
         close(&channels, &write, read, sending.messages as u32, &mut counter).attempt(attempt)?;
     }
-    let closing = counter.closed.map(|answer| (answer.sequence, answer.peer_sequence));
-    let AnswerCounter { numbers, samples, .. } = counter;
-    let both = spec.own_error_ns.zip(numbers.peer_error_ns).map(|(own, peer)| own.saturating_add(peer));
-    let clock = PeerClock::of(&samples, spec.clock_error_ns.or(both));
+    let AnswerCounter { answers, duplicates, reordered, strays, closed, .. } = counter;
     let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
-    Ok(ExchangeReport {
+    Ok(Exchange {
         sent: sending.messages,
+        answers,
+        duplicates,
+        reordered,
+        strays,
+        closing: closed,
         answer_ttl,
-        losses: numbers.losses(sending.messages, closing),
-        numbers,
-        ways: clock.and_then(|clock| ways(&samples, &clock)),
-        clock,
         late_ns: sending.pacing_error.as_ref().map_or(0, PacingError::most_ns),
         clock_was_set: moved > SET_NS + realtime.bound_ns,
     })
@@ -167,8 +181,8 @@ fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<
 }
 
 /// Leaves a number out and sends some more packets, until one is answered: a reflector that counts what it answers
-/// now has another
-/// number than the sender.
+/// now
+/// has another number than the sender.
 fn close<R: Fn(&[u8]) -> Option<PeerAnswer>>(
     channels: &[Channel],
     write: &dyn Fn(&Header, &mut [u8]),

@@ -3,12 +3,10 @@
 
 mod count;
 mod exchange;
-mod figures;
 #[cfg(target_os = "linux")]
 mod service;
 
-pub use exchange::{ExchangeSpec, PeerError, exchange};
-pub use figures::{ExchangeReport, LossByDirection, PeerClock, Ways};
+pub use exchange::{Exchange, ExchangeSpec, PeerError, exchange};
 #[cfg(target_os = "linux")]
 pub use service::{Datagram, Service, clock_error_ns};
 

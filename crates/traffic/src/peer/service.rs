@@ -31,10 +31,8 @@ impl Service {
     }
 
     /// Answers until `is_over`. `answer` turns a datagram into its answer and gives the byte of traffic class for it,
-    /// or
-    /// `None` if it is not answered. What comes from the service's own port is not: two services would answer each
-    /// other
-    /// for ever.
+    /// or `None` if it is not answered. What comes from the service's own port is not: two services would answer each
+    /// other for ever.
     pub fn run(
         &mut self,
         is_over: impl Fn() -> bool,

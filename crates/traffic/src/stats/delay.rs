@@ -92,6 +92,13 @@ impl FlowDelays {
     }
 }
 
+/// Delays of one flow, in the order of arrival; `None` without any.
+pub fn delays(of: impl Iterator<Item = u64>) -> Option<Delays> {
+    let mut delays = FlowDelays::new();
+    of.for_each(|delay| delays.record(delay));
+    delays.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

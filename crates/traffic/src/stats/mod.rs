@@ -1,7 +1,7 @@
 //! Statistics with bounded memory: delays, sequence numbers, interval series, slices, clock offset and skew.
 
 pub mod clock;
-pub(crate) mod delay;
+pub mod delay;
 pub(crate) mod held;
 pub(crate) mod sequence;
 pub(crate) mod series;

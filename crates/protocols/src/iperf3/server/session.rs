@@ -1,6 +1,7 @@
 //! One test of a client.
 
 use crate::iperf3::control::Control;
+use crate::iperf3::running::RunningStreams;
 use crate::iperf3::server::listeners::stream_socket;
 use crate::iperf3::server::registry::Registry;
 use crate::iperf3::streams::{format, results_of, stream_spec, ways};
@@ -9,7 +10,7 @@ use crate::iperf3::{
 };
 use socket2::Socket;
 use stacklab_model::{Family, Length, Transport};
-use stacklab_traffic::foreign::{Stream, Traffic, Way};
+use stacklab_traffic::foreign::{Stream, Way};
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -87,7 +88,7 @@ impl ServerSession<'_> {
         self.control.tell(State::TestStart)?;
         self.control.tell(State::TestRunning)?;
         let omit_ns = u64::from(parameters.omit_s) * 1_000_000_000;
-        let traffic = Traffic::start(streams, omit_ns)?;
+        let traffic = RunningStreams::start(streams, omit_ns)?;
         self.watch(&parameters)?;
         let begin_ns = traffic.omit_until_ns();
         let streams = traffic.streams().to_vec();

@@ -3,7 +3,6 @@
 use crate::commands::measure::ends::{both_families, reach};
 use crate::commands::measure::options::{CommonOptions, MeasureRequest};
 use crate::commands::measure::study::{Arms, study_text, trial_ns};
-use crate::commands::run::new_campaign;
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
 use stacklab_campaign::progress::Progress;
@@ -77,7 +76,7 @@ impl Comparison {
         mut run: impl FnMut(&Study, &Plan, &[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
     ) -> Result<(), Failure> {
         let Comparison { study, source, path, json, _folder } = self;
-        let campaign = Campaign { testbed_description, cpu_scope, ..new_campaign(source) };
+        let campaign = Campaign { testbed_description, cpu_scope, ..source.campaign() };
         let mut record = Record::create(&path, &campaign)?;
         for host in &hosts {
             record.put_host(host)?;

@@ -8,7 +8,7 @@ use crate::commands::measure::print;
 use crate::commands::measure::study::{Arms, study_text};
 use crate::failure::{Failure, campaign_error};
 use stacklab_model::{
-    CpuScope, Direction, Family, Io, Length, Pacing, Probe, RunRecord, SizeOf, Transport, Trial, TrialSpec,
+    CpuScope, Direction, Family, Io, Length, Probe, RunRecord, SizeOf, Transport, Trial, TrialSpec,
 };
 use stacklab_protocols::iperf3::client::{self, ClientError, Test};
 use stacklab_protocols::iperf3::figures::run_of;
@@ -126,7 +126,7 @@ impl Way {
         let test = Test {
             from: self.here.address.clone(),
             to: self.there.socket,
-            parameters: parameters(&spec, direction),
+            parameters: Parameters::of(&spec, direction),
             length: spec.probe.length,
             io,
             interrupted,
@@ -138,51 +138,8 @@ impl Way {
         }
         let (here, there) = (self.here.address.clone(), self.there.address.elsewhere());
         let [sender, receiver] = if direction == Direction::Reverse { [there, here] } else { [here, there] };
-        let path = Path {
-            sender,
-            receiver,
-            mtu: self.here.mtu,
-            planned_mtu: false,
-            offloads: true,
-            rate: None,
-            shared: false,
-            nat: None,
-            opener: None,
-        };
+        let path = Path::unplanned(sender, receiver, self.here.mtu);
         Ok(run_of(trial, spec, &path, &outcome))
-    }
-}
-
-/// The parameters of a trial for the server.
-fn parameters(spec: &TrialSpec, direction: Direction) -> Parameters {
-    let seconds = |ns: u64| ns.div_ceil(SECOND_NS) as u32;
-    let (time_s, blocks) = match spec.probe.length {
-        Length::Time(ns) => (seconds(ns), 0),
-        Length::Packets(blocks) => (0, blocks),
-    };
-    // iperf3's rate is that of each stream.
-    let bandwidth = match spec.probe.pacing {
-        Pacing::Schedule(per_second) => {
-            (per_second * f64::from(spec.message_bytes) * 8.0 / f64::from(spec.flows)).round().max(1.0) as u64
-        }
-        _ => 0,
-    };
-    let tuning = &spec.tuning;
-    Parameters {
-        omit_s: seconds(spec.probe.warmup_ns),
-        time_s,
-        blocks,
-        mss: tuning.mss,
-        nodelay: tuning.nodelay.unwrap_or(false),
-        parallel: spec.flows,
-        reverse: direction == Direction::Reverse,
-        bidirectional: direction == Direction::Both,
-        window: tuning.send_buffer,
-        bandwidth,
-        tos: tuning.dscp.map_or(0, |point| point << 2),
-        congestion: tuning.congestion_control.clone(),
-        client_version: Some(format!("stacklab {}", env!("CARGO_PKG_VERSION"))),
-        ..Parameters::new(spec.transport, spec.message_bytes)
     }
 }
 

@@ -57,18 +57,10 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     pair.there.agent.must_end(must_end);
     let (sender, receiver) =
         if common.reverse { (&mut pair.there, &mut pair.here) } else { (&mut pair.here, &mut pair.there) };
-    // The path was not planned: its MTU and offloads are taken unchanged.
     let path = Path {
-        sender: sender.address.clone(),
-        receiver: receiver.address.clone(),
-        mtu: pair.route.mtu,
-        planned_mtu: false,
-        offloads: true,
-        rate: None,
-        shared: false,
-        nat: None,
         // Nothing need be let in here.
         opener: Some(if common.reverse { Role::Receiver } else { Role::Sender }),
+        ..Path::unplanned(sender.address.clone(), receiver.address.clone(), pair.route.mtu)
     };
     // The ends are already ordered as sender and receiver.
     let ways = if request.both { Direction::Both } else { Direction::Forward };

@@ -252,6 +252,16 @@ pub(crate) enum Pace {
     Bits(f64),
 }
 
+impl Pace {
+    /// Of messages of this many bytes.
+    pub(crate) fn of(self, size: u32) -> Pacing {
+        match self {
+            Pace::As(pacing) => pacing,
+            Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
+        }
+    }
+}
+
 impl MeasureOptions {
     pub(crate) fn common(&self) -> &CommonOptions {
         match self {
@@ -277,28 +287,19 @@ impl MeasureOptions {
             MeasureOptions::Udp(UdpOptions { common, message, stream }) => {
                 stream.request(message.request(common.request(Probe::Stream, Transport::Udp, None)))
             }
-            MeasureOptions::Echo(EchoOptions {
-                common,
-                message,
-                tcp,
-                pps,
-                interval,
-                poll,
-                at_interface,
-                tuning,
-                ..
-            }) => {
-                let (probe, pacing) = match pps {
-                    Some(pps) => (Probe::EchoOpenLoop, Pacing::Schedule(*pps)),
+            MeasureOptions::Echo(echo) => {
+                let (probe, pacing) = match echo.pps {
+                    Some(pps) => (Probe::EchoOpenLoop, Pacing::Schedule(pps)),
                     None => (Probe::Echo, Pacing::Lockstep),
                 };
-                let transport = if *tcp { Transport::Tcp } else { Transport::Udp };
+                let transport = if echo.tcp { Transport::Tcp } else { Transport::Udp };
+                let request = echo.common.request(probe, transport, Some(&echo.tuning));
                 MeasureRequest {
                     pace: Pace::As(pacing),
-                    interval_ns: *interval,
-                    poll_ns: u64::from(*poll) * 1000,
-                    at_interface: *at_interface,
-                    ..message.request(common.request(probe, transport, Some(tuning)))
+                    interval_ns: echo.interval,
+                    poll_ns: u64::from(echo.poll) * 1000,
+                    at_interface: echo.at_interface,
+                    ..echo.message.request(request)
                 }
             }
             MeasureOptions::Connect(ConnectOptions { common, tuning }) => {
@@ -390,18 +391,10 @@ pub(crate) struct StampOptions {
     pub stamp_times: bool,
     /// Format of timestamps, sent and requested: ntp (seconds since 1900 and a binary fraction) or ptp (seconds since
     /// 1970 and nanoseconds: the truncated format of PTPv2, as UTC)
-    #[arg(long, value_name = "FORMAT", requires = "peer", default_value = "ntp", value_parser = time_format)]
+    #[arg(long, value_name = "FORMAT", requires = "peer", default_value = "ntp")]
     pub stamp_format: TimeFormat,
     /// Maximum difference of both hosts' clocks: 0 on one machine, 1us with PTP. Default: from both hosts'
     /// synchronisation, or else an offset estimated from the delays
     #[arg(long, value_name = "TIME", requires = "peer", value_parser = time)]
     pub clock_error: Option<u64>,
-}
-
-fn time_format(name: &str) -> Result<TimeFormat, String> {
-    match name {
-        "ntp" => Ok(TimeFormat::Ntp),
-        "ptp" => Ok(TimeFormat::Ptp),
-        _ => Err("expected ntp or ptp".to_owned()),
-    }
 }

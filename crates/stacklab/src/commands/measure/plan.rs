@@ -1,6 +1,6 @@
 //! Builds a trial and its specification from a request.
 
-use crate::commands::measure::options::{CommonOptions, MeasureRequest, Pace};
+use crate::commands::measure::options::{CommonOptions, MeasureRequest};
 use crate::failure::Failure;
 use stacklab_campaign::CampaignError;
 use stacklab_model::{
@@ -85,10 +85,7 @@ pub(crate) fn plan(
             "a datagram of {size} bytes is too long over {family}: -l {most} is the most"
         )));
     }
-    let pacing = match request.pace {
-        Pace::As(pacing) => pacing,
-        Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
-    };
+    let pacing = request.pace.of(size);
     if let Pacing::Schedule(per_second) = pacing
         && per_second < SLOWEST
     {

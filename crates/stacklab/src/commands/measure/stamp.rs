@@ -8,8 +8,8 @@ use crate::output::print_text;
 use stacklab_model::{Length, Pacing, Transport};
 use stacklab_protocols::stamp::report::{Measured, json, text};
 use stacklab_protocols::stamp::{
-    self, ClassOfService, Codec, ErrorEstimate, Extensions, SENDER_TTL, SessionError, StampSession,
-    TimestampInfo,
+    self, ClassOfService, Codec, ErrorEstimate, Extensions, SENDER_TTL, SessionError, SessionFigures,
+    StampSession, TimestampInfo,
 };
 use stacklab_traffic::host::route::route_to;
 use stacklab_traffic::peer::{ExchangeSpec, PacketFormat, PeerError, clock_error_ns, exchange};
@@ -54,10 +54,8 @@ pub(super) fn measure(
         length: request.length,
         tuning: request.tuning.clone(),
         ttl: SENDER_TTL,
-        clock_error_ns: peer.clock_error,
-        own_error_ns: clock_error_ns(),
     };
-    let report = exchange(&spec, &session, interrupted).map_err(|error| match error {
+    let exchange = exchange(&spec, &session, interrupted).map_err(|error| match error {
         PeerError::Interrupted => AgentError::Interrupted.into(),
         PeerError::Refused(_) => {
             Failure::unreachable(format!("{error}: start a STAMP reflector there, or name its port with -p"))
@@ -73,20 +71,21 @@ pub(super) fn measure(
         bytes: session.bytes(),
         per_second,
         said: session.said(),
-        report,
+        figures: SessionFigures::of(&exchange, peer.clock_error, clock_error_ns()),
+        exchange,
     };
     print_text(&if common.json { json(&measured) } else { text(&measured) })?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(AgentError::Interrupted.into());
     }
-    if measured.report.numbers.answers == 0 {
+    if measured.exchange.answers.is_empty() {
         return Err(Failure::unreachable(format!(
             "{there} did not answer: check whether a STAMP reflector runs there, whether UDP passes the firewalls, and \
              whether it requires another key (--key-file)"
         )));
     }
-    let contradicted = measured.report.clock.is_none_or(|clock| clock.contradicted);
-    if contradicted || measured.report.clock_was_set { Err(Failure::invalid_run()) } else { Ok(()) }
+    let contradicted = measured.figures.clock.is_none_or(|clock| clock.contradicted);
+    if contradicted || measured.exchange.clock_was_set { Err(Failure::invalid_run()) } else { Ok(()) }
 }
 
 /// Refuses what a reflector cannot be asked.

@@ -1,6 +1,6 @@
 //! The study of `stacklab measure .. --against FAMILY`.
 
-use crate::commands::measure::options::{CommonOptions, MeasureRequest, Pace};
+use crate::commands::measure::options::{CommonOptions, MeasureRequest};
 use crate::commands::measure::plan::{best_io, default_size, refuse};
 use crate::failure::Failure;
 use stacklab_campaign::slow_path::{LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS};
@@ -65,10 +65,7 @@ pub(super) fn study_text(
         size => size,
     };
     let size = request.size.unwrap_or(size);
-    let pacing = match request.pace {
-        Pace::As(pacing) => pacing,
-        Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
-    };
+    let pacing = request.pace.of(size);
     // Beginning and end of a separate trial take as long as the shortest one.
     let (names, trial_ns) = match arms {
         Arms::Interleaved => ("interleaved", trial_ns(time_ns)),

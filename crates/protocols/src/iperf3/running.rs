@@ -1,8 +1,6 @@
 //! The streams of one test, each on a separate thread.
 
-use crate::foreign::counts::{ReceivedCounts, SentCounts};
-use crate::foreign::stream::Stream;
-use crate::sys::{self, Nanos};
+use stacklab_traffic::foreign::{Counted, SentCounts, Stream, Way, now_ns};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,77 +11,59 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Which way a stream goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// From this host.
-    Send,
-    /// To this host.
-    Receive,
-}
-
-/// What a stream counted.
-#[derive(Debug)]
-pub enum Counted {
-    /// As a sender.
-    Sent(SentCounts),
-    /// As a receiver.
-    Received(ReceivedCounts),
-}
-
 /// Streams under way. They end when this is dropped.
-pub struct Traffic {
+pub(crate) struct RunningStreams {
     streams: Vec<(Arc<Stream>, Way)>,
     threads: Vec<JoinHandle<Counted>>,
     stop: Arc<AtomicBool>,
     progress: Arc<Vec<AtomicU64>>,
-    omit_until_ns: Nanos,
+    omit_until_ns: u64,
 }
 
-impl Traffic {
+impl RunningStreams {
     /// Starts all streams. The first `omit_ns` do not count.
-    pub fn start(streams: Vec<(Arc<Stream>, Way)>, omit_ns: Nanos) -> io::Result<Self> {
+    pub(crate) fn start(streams: Vec<(Arc<Stream>, Way)>, omit_ns: u64) -> io::Result<Self> {
         let progress = Arc::new(streams.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
-        let omit_until_ns = sys::now_ns() + omit_ns;
-        let mut traffic =
-            Traffic { streams, threads: Vec::new(), stop: Arc::default(), progress, omit_until_ns };
-        for place in 0..traffic.streams.len() {
-            let (stream, way) = &traffic.streams[place];
+        let omit_until_ns = now_ns() + omit_ns;
+        let mut running =
+            RunningStreams { streams, threads: Vec::new(), stop: Arc::default(), progress, omit_until_ns };
+        for place in 0..running.streams.len() {
+            let (stream, way) = &running.streams[place];
             let (stream, way) = (Arc::clone(stream), *way);
-            let (stop, progress) = (Arc::clone(&traffic.stop), Arc::clone(&traffic.progress));
+            let (stop, progress) = (Arc::clone(&running.stop), Arc::clone(&running.progress));
             let work = move || match way {
                 Way::Send => Counted::Sent(stream.send(omit_ns, &stop, &progress[place])),
                 Way::Receive => Counted::Received(stream.receive(omit_until_ns, &stop, &progress[place])),
             };
             // On an error the streams that run are stopped as this is dropped.
-            traffic.threads.push(thread::Builder::new().name(format!("stream {place}")).spawn(work)?);
+            running.threads.push(thread::Builder::new().name(format!("stream {place}")).spawn(work)?);
         }
-        Ok(traffic)
+        Ok(running)
     }
 
     /// When the measured part begins.
-    pub fn omit_until_ns(&self) -> Nanos {
+    pub(crate) fn omit_until_ns(&self) -> u64 {
         self.omit_until_ns
     }
 
     /// Measured bytes so far of all streams in one direction.
-    pub fn bytes(&self, way: Way) -> u64 {
+    pub(crate) fn bytes(&self, way: Way) -> u64 {
         let of = self.streams.iter().zip(self.progress.iter()).filter(|((_, own), _)| *own == way);
         of.map(|(_, bytes)| bytes.load(Ordering::Relaxed)).sum()
     }
 
     /// Whether all streams in one direction have ended.
-    pub fn is_over(&self, way: Way) -> bool {
+    pub(crate) fn is_over(&self, way: Way) -> bool {
         self.streams.iter().zip(&self.threads).all(|((_, own), thread)| *own != way || thread.is_finished())
     }
 
     /// The streams, in the order in which they were given.
-    pub fn streams(&self) -> &[(Arc<Stream>, Way)] {
+    pub(crate) fn streams(&self) -> &[(Arc<Stream>, Way)] {
         &self.streams
     }
 
     /// Stops all streams, and waits for what they counted, in the order in which they were given.
-    pub fn finish(mut self) -> Vec<Counted> {
+    pub(crate) fn finish(mut self) -> Vec<Counted> {
         self.stop_all();
         self.threads
             .drain(..)
@@ -104,7 +84,7 @@ impl Traffic {
     }
 }
 
-impl Drop for Traffic {
+impl Drop for RunningStreams {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if !self.threads.is_empty() {

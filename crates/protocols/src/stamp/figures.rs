@@ -1,96 +1,66 @@
 //! What the answers of a peer say: delays both ways, losses by direction, the offset of the clocks.
 
-use crate::peer::PeerAnswer;
-use crate::stats::delay::FlowDelays;
 use stacklab_model::Delays;
+use stacklab_traffic::peer::{Exchange, PeerAnswer};
+use stacklab_traffic::stats::delay::delays;
 
 /// Both differences of an exchange, nanoseconds, each with the offset of the peer's clock in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
+struct Sample {
     /// T2 - T1.
-    pub forward_ns: i64,
+    forward_ns: i64,
     /// T4 - T3.
-    pub backward_ns: i64,
+    backward_ns: i64,
     /// T3 - T2.
-    pub residence_ns: u64,
+    residence_ns: u64,
 }
 
 impl Sample {
     /// `None` if the times contradict each other: an answer before its packet, or a peer that held the packet for
-    /// longer
-    /// than the round trip.
-    pub fn of(answer: &PeerAnswer, arrived_unix_ns: u64) -> Option<Self> {
+    /// longer than the round trip.
+    fn of((answer, arrived_unix_ns): &(PeerAnswer, u64)) -> Option<Self> {
         let PeerAnswer { sent_unix_ns, received_unix_ns, answered_unix_ns, .. } = *answer;
         let difference =
             |later: u64, earlier: u64| i64::try_from(i128::from(later) - i128::from(earlier)).ok();
         let forward_ns = difference(received_unix_ns, sent_unix_ns)?;
-        let backward_ns = difference(arrived_unix_ns, answered_unix_ns)?;
+        let backward_ns = difference(*arrived_unix_ns, answered_unix_ns)?;
         let residence_ns = answered_unix_ns.checked_sub(received_unix_ns)?;
         forward_ns.checked_add(backward_ns).filter(|round_trip| *round_trip >= 0)?;
         Some(Sample { forward_ns, backward_ns, residence_ns })
     }
 }
 
-/// Counts of answers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Numbers {
-    /// Packets with an answer.
-    pub answers: u64,
-    /// Further answers to the same packet.
-    pub duplicates: u64,
-    /// Answers after one to a later packet.
-    pub reordered: u64,
-    /// Packets that are not answers of this session.
-    pub strays: u64,
-    /// Answers whose times contradict each other.
-    pub implausible: u64,
-    /// TTL, or hop limit, with which the last packet reached the peer.
-    pub ttl: Option<u8>,
-    /// The largest error of the peer's clock, nanoseconds, if it is synchronised.
-    pub peer_error_ns: Option<u64>,
-    /// The latest packet with an answer, and the peer's number of it.
-    last: Option<(u32, u32)>,
-    /// The first difference between both numbers, where the peer's was higher: it counts otherwise than from 0.
-    counts_otherwise: bool,
-}
-
-impl Numbers {
-    /// A packet has its first answer.
-    pub fn answered(&mut self, sequence: u32, peer_sequence: u32) {
-        self.answers += 1;
-        self.counts_otherwise |= peer_sequence > sequence;
-        if self.last.is_none_or(|(last, _)| sequence > last) {
-            self.last = Some((sequence, peer_sequence));
-        }
+/// The latest packets with an answer, as a stateful reflector counts them, give the direction of each loss. `closing`
+/// is an answer to a packet that was sent after a number had been left out.
+fn losses(sent: u64, answers: &[(PeerAnswer, u64)], closing: Option<PeerAnswer>) -> LossByDirection {
+    let answered = answers.len() as u64;
+    let lost = sent.saturating_sub(answered);
+    let unknown = |reason: &str| LossByDirection::Unknown { lost, reason: reason.to_owned() };
+    let Some(closing) = closing else {
+        return if answers.is_empty() {
+            unknown("nothing was answered")
+        } else {
+            unknown("the peer did not answer the packets that show how it counts")
+        };
+    };
+    if closing.sequence == closing.peer_sequence {
+        return unknown("the reflector is stateless: it repeats the sender's numbers");
     }
-
-    /// The losses, where the peer's number of a packet that was sent after a number had been left out is known.
-    pub fn losses(&self, sent: u64, closing: Option<(u32, u32)>) -> LossByDirection {
-        let lost = sent.saturating_sub(self.answers);
-        let unknown = |reason: &str| LossByDirection::Unknown { lost, reason: reason.to_owned() };
-        let Some((sequence, number)) = closing else {
-            return if self.answers == 0 {
-                unknown("nothing was answered")
-            } else {
-                unknown("the peer did not answer the packets that show how it counts")
-            };
-        };
-        if sequence == number {
-            return unknown("the reflector is stateless: it repeats the sender's numbers");
-        }
-        let Some((last, counted)) = self.last.filter(|_| !self.counts_otherwise && number < sequence) else {
-            return unknown("the reflector's numbers did not begin with this session");
-        };
-        // Of the packets up to the last one with an answer, the reflector has answered `counted + 1`.
-        let until = u64::from(last) + 1;
-        let reflected = u64::from(counted) + 1;
-        let (Some(forward), Some(backward)) =
-            (until.checked_sub(reflected), reflected.checked_sub(self.answers))
-        else {
-            return unknown("the reflector's numbers contradict what was received here");
-        };
-        LossByDirection::Known { forward, backward, after: sent.saturating_sub(until) }
-    }
+    // One that counts from 0 is never ahead of the sender.
+    let is_behind = |(answer, _): &(PeerAnswer, u64)| answer.peer_sequence <= answer.sequence;
+    let is_counted = closing.peer_sequence < closing.sequence && answers.iter().all(is_behind);
+    let last = answers.iter().max_by_key(|(answer, _)| answer.sequence).filter(|_| is_counted);
+    let Some((last, _)) = last else {
+        return unknown("the reflector's numbers did not begin with this session");
+    };
+    // Of the packets up to the last one with an answer, the reflector has answered one more than its last number.
+    let until = u64::from(last.sequence) + 1;
+    let reflected = u64::from(last.peer_sequence) + 1;
+    let (Some(forward), Some(backward)) = (until.checked_sub(reflected), reflected.checked_sub(answered))
+    else {
+        return unknown("the reflector's numbers contradict what was received here");
+    };
+    LossByDirection::Known { forward, backward, after: sent.saturating_sub(until) }
 }
 
 /// In which direction packets were lost.
@@ -129,9 +99,8 @@ pub struct PeerClock {
 
 impl PeerClock {
     /// No delay is negative: the offset is between the negative least backward difference and the least forward one,
-    /// and at most
-    /// `promised_ns` if the clocks are known to be so near to each other. `None` without samples.
-    pub fn of(samples: &[Sample], promised_ns: Option<u64>) -> Option<Self> {
+    /// and at most `promised_ns` if the clocks are known to be so near to each other. `None` without samples.
+    fn of(samples: &[Sample], promised_ns: Option<u64>) -> Option<Self> {
         let most = i128::from(samples.iter().map(|sample| sample.forward_ns).min()?);
         let least = -i128::from(samples.iter().map(|sample| sample.backward_ns).min()?);
         let promised = promised_ns.map(|ns| (least.max(-i128::from(ns)), most.min(i128::from(ns))));
@@ -161,33 +130,45 @@ pub struct Ways {
     pub residence: Delays,
 }
 
-/// What an exchange gave.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExchangeReport {
-    /// Packets sent.
-    pub sent: u64,
-    /// TTL, or hop limit, with which the last packet arrived here, if the system tells it.
-    pub answer_ttl: Option<u8>,
-    /// Counts of answers.
-    pub numbers: Numbers,
+/// The figures of an exchange.
+#[derive(Debug)]
+pub struct SessionFigures {
+    /// Answers whose times contradict each other.
+    pub implausible: usize,
+    /// TTL, or hop limit, with which the last packet reached the peer.
+    pub ttl: Option<u8>,
     /// Losses.
     pub losses: LossByDirection,
     /// The clocks; `None` without a plausible answer.
     pub clock: Option<PeerClock>,
     /// The delays; `None` without a plausible answer.
     pub ways: Option<Ways>,
-    /// By how much a packet left after its time at most, nanoseconds.
-    pub late_ns: u64,
-    /// Whether the own realtime clock was set meanwhile: one-way delays are then wrong.
-    pub clock_was_set: bool,
+}
+
+impl SessionFigures {
+    /// From an exchange. `promised_ns` is the maximum difference of both ends' clocks, if known; otherwise the errors
+    /// of the own clock and of the peer's decide, where both are synchronised.
+    pub fn of(exchange: &Exchange, promised_ns: Option<u64>, own_error_ns: Option<u64>) -> Self {
+        let answers = &exchange.answers;
+        let last = answers.last().map(|(answer, _)| answer);
+        let samples: Vec<Sample> = answers.iter().filter_map(Sample::of).collect();
+        let peer_error_ns = last.and_then(|answer| answer.clock_error_ns);
+        let both = own_error_ns.zip(peer_error_ns).map(|(own, peer)| own.saturating_add(peer));
+        let clock = PeerClock::of(&samples, promised_ns.or(both));
+        SessionFigures {
+            implausible: answers.len() - samples.len(),
+            ttl: last.map(|answer| answer.ttl).filter(|ttl| *ttl > 0),
+            losses: losses(exchange.sent, answers, exchange.closing),
+            ways: clock.and_then(|clock| ways(&samples, &clock)),
+            clock,
+        }
+    }
 }
 
 /// The delays, free of the clocks' offset.
-pub(super) fn ways(samples: &[Sample], clock: &PeerClock) -> Option<Ways> {
+fn ways(samples: &[Sample], clock: &PeerClock) -> Option<Ways> {
     let delays = |delay: &dyn Fn(&Sample) -> i64| {
-        let mut delays = FlowDelays::new();
-        samples.iter().for_each(|sample| delays.record(u64::try_from(delay(sample)).unwrap_or(0)));
-        delays.finish()
+        delays(samples.iter().map(|sample| u64::try_from(delay(sample)).unwrap_or(0)))
     };
     Some(Ways {
         forward: delays(&|sample| sample.forward_ns.saturating_sub(clock.offset_ns))?,
@@ -245,26 +226,37 @@ mod tests {
         assert_eq!(PeerClock::of(&[], Some(0)), None);
     }
 
-    fn numbers(answers: &[(u32, u32)]) -> Numbers {
-        let mut numbers = Numbers::default();
-        answers.iter().for_each(|(sequence, number)| numbers.answered(*sequence, *number));
-        numbers
+    fn answer((sequence, peer_sequence): (u32, u32)) -> PeerAnswer {
+        PeerAnswer {
+            sequence,
+            peer_sequence,
+            sent_unix_ns: 1_000,
+            received_unix_ns: 1_500,
+            answered_unix_ns: 1_700,
+            ttl: 255,
+            clock_error_ns: None,
+        }
+    }
+
+    fn losses_of(sent: u64, answers: &[(u32, u32)], closing: Option<(u32, u32)>) -> LossByDirection {
+        let answers: Vec<(PeerAnswer, u64)> =
+            answers.iter().map(|numbers| (answer(*numbers), 2_000)).collect();
+        losses(sent, &answers, closing.map(answer))
     }
 
     #[test]
     fn losses_have_the_direction_that_the_reflectors_numbers_show() {
         // Packets 1 and 4 did not arrive; the answers to 2 and 5 did not come back; nothing is known of 7.
-        let counted = numbers(&[(0, 0), (3, 2), (6, 4)]);
         let known = |forward, backward, after| LossByDirection::Known { forward, backward, after };
-        assert_eq!(counted.losses(8, Some((9, 5))), known(2, 2, 1));
-        assert_eq!(numbers(&[(0, 0), (1, 1)]).losses(2, Some((3, 2))), known(0, 0, 0));
+        assert_eq!(losses_of(8, &[(0, 0), (3, 2), (6, 4)], Some((9, 5))), known(2, 2, 1));
+        assert_eq!(losses_of(2, &[(0, 0), (1, 1)], Some((3, 2))), known(0, 0, 0));
         // All that were lost are answers: the numbers are alike until one is left out.
-        assert_eq!(numbers(&[(0, 0), (3, 3)]).losses(4, Some((5, 4))), known(0, 2, 0));
+        assert_eq!(losses_of(4, &[(0, 0), (3, 3)], Some((5, 4))), known(0, 2, 0));
     }
 
     #[test]
     fn a_direction_that_the_numbers_do_not_show_is_not_told() {
-        let stateless = numbers(&[(0, 0), (3, 3)]).losses(4, Some((5, 5)));
+        let stateless = losses_of(4, &[(0, 0), (3, 3)], Some((5, 5)));
         assert!(
             matches!(&stateless, LossByDirection::Unknown { lost: 2, reason } if reason.contains("stateless"))
         );
@@ -275,26 +267,20 @@ mod tests {
             // Fewer than were received.
             (&[(0, 0), (1, 0), (2, 0)], Some((4, 1))),
         ] {
-            let losses = numbers(answers).losses(3, closing);
+            let losses = losses_of(3, answers, closing);
             assert!(matches!(losses, LossByDirection::Unknown { .. }), "{answers:?}: {losses:?}");
         }
     }
 
     #[test]
     fn times_that_contradict_each_other_are_no_sample() {
-        let answer = |received: u64, answered: u64| PeerAnswer {
-            sequence: 0,
-            peer_sequence: 0,
-            sent_unix_ns: 1_000,
-            received_unix_ns: received,
-            answered_unix_ns: answered,
-            ttl: 255,
-            clock_error_ns: None,
+        let of = |received_unix_ns, answered_unix_ns| {
+            Sample::of(&(PeerAnswer { received_unix_ns, answered_unix_ns, ..answer((0, 0)) }, 2_000))
         };
         let sample = Sample { forward_ns: 500, backward_ns: 300, residence_ns: 200 };
-        assert_eq!(Sample::of(&answer(1_500, 1_700), 2_000), Some(sample));
-        assert_eq!(Sample::of(&answer(1_700, 1_500), 2_000), None, "answered before it arrived");
-        assert_eq!(Sample::of(&answer(0, 1_500), 2_000), None, "held for longer than the round trip");
-        assert_eq!(Sample::of(&answer(u64::MAX, u64::MAX), 2_000), None);
+        assert_eq!(of(1_500, 1_700), Some(sample));
+        assert_eq!(of(1_700, 1_500), None, "answered before it arrived");
+        assert_eq!(of(0, 1_500), None, "held for longer than the round trip");
+        assert_eq!(of(u64::MAX, u64::MAX), None);
     }
 }
