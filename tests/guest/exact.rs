@@ -111,6 +111,16 @@ fn exact_counts_without_an_emulator_say_how_to_get_one() {
 }
 
 #[test]
+fn exact_counts_need_built_in_drivers_in_a_kernel_file() {
+    require_tool("qemu-system-x86_64", "qemu-system-x86");
+    let program = Program::new();
+    let cache = std::env::var("STACKLAB_CACHE").expect("scripts/test sets STACKLAB_CACHE");
+    let kernel = format!("{cache}/images/linux-6.1/kernel");
+    let outcome = program.run(&["explain", "--exact", "udp", "--kernel", &kernel]).expect(code::TESTBED);
+    outcome.says(&["the guest ended without a report", "no port named stacklab"]);
+}
+
+#[test]
 fn exact_counts_refuse_what_they_cannot_count() {
     let program = Program::new();
     for (words, says) in [
@@ -124,5 +134,14 @@ fn exact_counts_refuse_what_they_cannot_count() {
         program.run(&words).expect(code::REQUEST).says(&[says]);
     }
     program.run(&["explain", "--exact", "--kernel", "uml"]).expect(code::TESTBED).says(&["linux-6.1"]);
+    let own = std::env::current_dir().unwrap();
+    let [folder, file] = [own.clone(), own.join("Cargo.toml")].map(|path| path.display().to_string());
+    for (kernel, code, says) in [
+        (folder.as_str(), code::TESTBED, "is not a Linux source tree"),
+        (&file, code::TESTBED, "is not a kernel for x86-64"),
+        ("linux.6", code::REQUEST, "neither a system such as linux-6.1"),
+    ] {
+        program.run(&["explain", "--exact", "--kernel", kernel]).expect(code).says(&[says]);
+    }
     program.run(&["explain", "--size", "64,128"]).expect(code::REQUEST).says(&["add --exact"]);
 }

@@ -1,6 +1,7 @@
 //! Errors of an explanation.
 
 use stacklab_campaign::CampaignError;
+use stacklab_guests::kernel::BuildError;
 use stacklab_store::StoreError;
 use std::io::{self, ErrorKind};
 
@@ -29,6 +30,12 @@ pub enum ExplainError {
     /// Instructions cannot be counted.
     #[error("cannot count instructions: {0}")]
     Exact(String),
+    /// The guest's kernel does not boot, or cannot carry the messages.
+    #[error("cannot count instructions of this kernel: {0}")]
+    Kernel(String),
+    /// The guest's kernel cannot be built.
+    #[error("{0}")]
+    Build(#[from] BuildError),
     /// The user interrupted a count.
     #[error("interrupted; nothing was kept")]
     Interrupted,

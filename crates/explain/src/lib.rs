@@ -23,6 +23,7 @@ pub use error::ExplainError;
 pub use exact::inside::send_counted;
 pub use exact::plan::{ExactFlow, ExactPlan};
 pub use exact::qemu::check_emulator;
+pub use exact::source::KernelSource;
 pub use exact::{KERNEL, count_instructions};
 pub use record::explanations;
 pub use sampling::{Sampler, Timing};

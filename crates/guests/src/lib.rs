@@ -6,6 +6,7 @@
 //! | `kind` | each kind of guest, and whether it can run here |
 //! | `inside` | the code that runs in a guest, and the messages that carry its role |
 //! | `hosted` | testbeds that a guest holds: routed ones, and Wi-Fi networks; where a study's testbeds are built |
+//! | `kernel` | kernels for emulated guests, compiled from a source tree |
 //! | `image` | fetching and building what guests boot from |
 //! | `shell` | manual commands on the hosts of a testbed in a guest |
 //! | [`fuzzing`] | parsers of untrusted input, for fuzz targets |
@@ -14,6 +15,7 @@ pub mod fuzzing;
 mod hosted;
 pub mod image;
 pub mod inside;
+pub mod kernel;
 mod kind;
 pub mod shell;
 

@@ -3,6 +3,7 @@
 use stacklab_agent::interrupt;
 use stacklab_campaign::CampaignError;
 use stacklab_explain::ExplainError;
+use stacklab_guests::kernel::BuildError;
 use stacklab_protocols::iperf3::client::ClientError;
 use stacklab_serve::ServeError;
 use stacklab_store::StoreError;
@@ -115,7 +116,9 @@ impl From<ExplainError> for Failure {
             ExplainError::Campaign(error) => error.into(),
             ExplainError::Study(_) => Self::usage(error),
             ExplainError::Folder(_) => Self::new(OTHER, error),
-            ExplainError::Interrupted => Self::new(INTERRUPTED, error),
+            ExplainError::Interrupted | ExplainError::Build(BuildError::Interrupted) => {
+                Self::new(INTERRUPTED, error)
+            }
             _ => Self::new(TESTBED, error),
         }
     }

@@ -7,6 +7,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `plan` | which messages |
+//! | `source` | the kernel, as the command line names it |
 //! | `qemu` | whether this machine's QEMU can count |
 //! | `inside` | the guest's side |
 //! | `output` | parsers of the plugin's counts and the guest's report |
@@ -17,6 +18,7 @@ pub(crate) mod inside;
 mod output;
 pub(crate) mod plan;
 pub(crate) mod qemu;
+pub(crate) mod source;
 mod sys;
 mod tables;
 
@@ -25,7 +27,8 @@ use crate::exact::plan::ExactPlan;
 use crate::exact::qemu::{PLUGIN, check_emulator};
 use stacklab_campaign::CampaignError;
 use stacklab_guests::boot_files;
-use stacklab_model::{ExactCell, ExactCounts, System, printable_lines};
+use stacklab_guests::kernel::Kernel;
+use stacklab_model::{ExactCell, ExactCounts, printable_lines};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -41,19 +44,19 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Instructions between a mark and the reading of the clock beside it, at both ends of a phase.
 const BESIDE_MARKS: u64 = 64;
 
-/// Counts the instructions of a plan's messages in a virtual machine of this system, with this program in it.
+/// Counts the instructions of a plan's messages in a virtual machine with this kernel and program.
 ///
 /// # Errors
-/// QEMU or the kernel's image is missing, or the machine failed, each in a sentence; or the user interrupted.
+/// QEMU is missing, or the machine failed, each in a sentence; or the user interrupted.
 pub fn count_instructions(
     plan: &ExactPlan,
-    system: &System,
+    kernel: &Kernel,
     program: &Path,
     interrupted: &AtomicBool,
 ) -> Result<ExactCounts, ExplainError> {
     let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
     let path = |name: &str| folder.path().join(name);
-    let files = boot_files(system, program, folder.path()).map_err(CampaignError::from)?;
+    let files = boot_files(kernel, program, folder.path()).map_err(CampaignError::from)?;
     let version = check_emulator(&files.qemu).map_err(ExplainError::Exact)?;
     let failed = |attempted: &str, reason: &dyn std::fmt::Display| {
         ExplainError::Exact(format!("{attempted}: {reason}"))
@@ -72,7 +75,8 @@ pub fn count_instructions(
         .args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"])
         .args(["-plugin", "./plugin.so,out=counts"])
         .args(["-chardev", "file,id=console,path=console", "-device", "isa-serial,chardev=console"])
-        .args(["-device", "virtio-serial-pci", "-chardev", "file,id=report,path=report"])
+        // Without ioeventfd, the device acts when the guest says so, and not when another thread of QEMU runs.
+        .args(["-device", "virtio-serial-pci,ioeventfd=off", "-chardev", "file,id=report,path=report"])
         .args(["-device", "virtserialport,chardev=report,name=stacklab"])
         .arg("-kernel")
         .arg(&files.kernel)
@@ -93,8 +97,8 @@ pub fn count_instructions(
         }
         if started.elapsed() > PATIENCE {
             let reason =
-                format!("it is not done after {} s{}", PATIENCE.as_secs(), last_line(&path("console")));
-            return Err(failed("the emulated machine hangs", &reason));
+                format!("it is not done after {} s{}", PATIENCE.as_secs(), last_words(&path("console")));
+            return Err(ExplainError::Kernel(format!("the emulated machine hangs: {reason}")));
         }
         std::thread::sleep(LOOK);
     }
@@ -102,9 +106,9 @@ pub fn count_instructions(
         Ok(file) => Ok(BufReader::new(file)),
         Err(_) => Err(failed("QEMU ended at once", &last_line(&path("errors")).trim_start_matches(": "))),
     };
-    let (kernel, cells) = read_counts(plan, open("counts")?, open("report")?)
-        .map_err(|reason| ExplainError::Exact(reason + &last_line(&path("console"))))?;
-    Ok(ExactCounts { qemu: version, kernel, cells })
+    let (release, cells) = read_counts(plan, open("counts")?, open("report")?)
+        .map_err(|reason| ExplainError::Kernel(reason + &last_words(&path("console"))))?;
+    Ok(ExactCounts { qemu: version, kernel: release, cells })
 }
 
 /// The guest's kernel and the cells of a plan, from the files that an emulated machine leaves.
@@ -140,8 +144,18 @@ impl Drop for Running {
 
 /// The last line of a file with text, after a colon; empty without one.
 fn last_line(path: &Path) -> String {
+    last_line_with(path, &[""])
+}
+
+/// The line of a console that says why a guest ended.
+fn last_words(console: &Path) -> String {
+    last_line_with(console, &["not syncing", "stacklab: ", ""])
+}
+
+/// The last line with the first of these words that the end of a file has.
+fn last_line_with(path: &Path, words: &[&str]) -> String {
     let text = fs::read(path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text[text.len().saturating_sub(4096)..]).into_owned();
-    let line = text.lines().rev().find(|line| !line.trim().is_empty());
-    line.map_or_else(String::new, |line| format!(": {}", printable_lines(line.trim())))
+    let text = String::from_utf8_lossy(&text[text.len().saturating_sub(8192)..]).into_owned();
+    let with = |word: &&str| text.lines().rev().find(|line| !line.trim().is_empty() && line.contains(word));
+    words.iter().find_map(with).map_or_else(String::new, |line| format!(": {}", printable_lines(line.trim())))
 }

@@ -175,7 +175,7 @@ fn missing(has: &str) -> Option<&'static str> {
     wanted.chain(of_mechanisms()).find(|wanted| !has.lines().any(|line| line == *wanted))
 }
 
-fn of_mechanisms() -> Vec<&'static str> {
+pub(crate) fn of_mechanisms() -> Vec<&'static str> {
     let devices = Mechanism::devices();
     once_each(devices.iter().flat_map(|(_, device)| device.options).copied())
 }

@@ -2,6 +2,7 @@
 
 use crate::image::tree::{SEEDED, XSTATE};
 use crate::image::{initramfs, wifi};
+use crate::kernel::Kernel;
 use crate::kind::gvisor::Gvisor;
 use crate::kind::uml::Uml;
 use crate::kind::vm::kvm::{self, Accelerator};
@@ -125,22 +126,16 @@ pub struct BootFiles {
     pub initramfs: PathBuf,
 }
 
-/// The files for a machine of this system with this program; writes the initramfs to the folder.
+/// The files for a machine with this kernel and program; writes the initramfs to the folder.
 ///
 /// # Errors
-/// The system is not a Linux kernel with an image here, or QEMU is missing. The error says how to get it.
-pub fn boot_files(system: &System, program: &Path, folder: &Path) -> Result<BootFiles, TestbedError> {
-    if !matches!(system, System::Linux(_)) {
-        return Err(TestbedError(format!(
-            "{system} is not a kernel for a virtual machine: name one such as linux-6.1"
-        )));
-    }
+/// QEMU is missing; the error says how to get it. Or the initramfs cannot be written.
+pub fn boot_files(kernel: &Kernel, program: &Path, folder: &Path) -> Result<BootFiles, TestbedError> {
     let qemu = emulator()?;
-    let image = Image::to_boot(system)?;
     let initramfs = folder.join("initramfs");
-    initramfs::write(&initramfs, &[image.file("modules.cpio")], program, &[])
+    initramfs::write(&initramfs, kernel.modules.as_slice(), program, &[])
         .map_err(TestbedError::file(&initramfs))?;
-    Ok(BootFiles { qemu, kernel: image.file("kernel"), initramfs })
+    Ok(BootFiles { qemu, kernel: kernel.file.clone(), initramfs })
 }
 
 /// The initramfs with the modules and this program. Made once and used for both hosts.

@@ -14,11 +14,11 @@ use clap::Args;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_explain::{
-    ExactPlan, KERNEL, PROBES, Sampler, Timing, check_study, compared_cells, count_instructions,
-    explanations, sampled_study,
+    ExactPlan, KERNEL, KernelSource, PROBES, Sampler, Timing, check_study, compared_cells,
+    count_instructions, explanations, sampled_study,
 };
 use stacklab_guests::Placement;
-use stacklab_model::{Factor, System, Transport};
+use stacklab_model::{Factor, Transport};
 use stacklab_report::page::html;
 use stacklab_report::{OutputFormat, exact_counts, stage_costs};
 use stacklab_serve::page::{ROOM, document};
@@ -38,9 +38,9 @@ pub(crate) struct ExplainOptions {
     /// Count the instructions of udp or tcp messages (default: both) in an emulated machine, without root
     #[arg(long, conflicts_with_all = SAMPLING)]
     pub exact: bool,
-    /// The kernel whose instructions are counted
-    #[arg(long, value_name = "linux-SERIES", requires = "exact", default_value = KERNEL)]
-    pub kernel: System,
+    /// The kernel whose instructions are counted: linux-SERIES, a bzImage, or a folder with its source, which is built
+    #[arg(long, value_name = "KERNEL", requires = "exact", default_value = KERNEL)]
+    pub kernel: KernelSource,
     /// Bytes per message (without a study); with --exact, one or more sizes
     #[arg(long, value_name = "BYTES", default_value = "128", value_delimiter = ',')]
     pub size: Vec<u32>,
@@ -145,6 +145,10 @@ fn exact(options: &ExplainOptions) -> Result<(), Failure> {
     }
     let plan = ExactPlan::new(&transports, &options.size).map_err(Failure::usage)?;
     let program = std::env::current_exe().map_err(Failure::step("find this program"))?;
-    let counts = count_instructions(&plan, &options.kernel, &program, interrupt_flag()?)?;
+    let folder = tempfile::tempdir().map_err(Failure::step("create a folder for the kernel"))?;
+    let interrupted = interrupt_flag()?;
+    let mut step = |what: &str| eprintln!("{}: {what}", options.kernel);
+    let kernel = options.kernel.kernel(folder.path(), &mut step, interrupted)?;
+    let counts = count_instructions(&plan, &kernel, &program, interrupted)?;
     print_text(&exact_counts(&counts, options.format, options.functions, width()))
 }
