@@ -19,7 +19,7 @@ memory_rows() {
                 ours_server
                 printf '%s %s %s stacklab ' "$family" "$case" "$round"
                 if attempt "memory_$case" "$family"; then
-                    jq -r '[.sides[0, 1].peak_rss_kib / 1024] | map(tostring) | join(" ")' "$work/stacklab.json"
+                    jq -r '[.ends[0, 1].peak_rss_kib / 1024] | map(tostring) | join(" ")' "$work/stacklab.json"
                 else
                     echo failed failed
                 fi

@@ -16,7 +16,7 @@ ours() {
 
 # ours_received: the receiver's counts of a stream.
 ours_received() {
-    read -r received bytes seconds < <(jq -r '.sides[1].received | "\(.measured) \(.bytes) \((.last_ns - .first_ns) / 1e9)"' \
+    read -r received bytes seconds < <(jq -r '.ends[1].received | "\(.measured) \(.bytes) \((.last_ns - .first_ns) / 1e9)"' \
         "$work/stacklab.json")
 }
 

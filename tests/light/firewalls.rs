@@ -19,7 +19,7 @@ fn warning<'a>(run: &'a Value, code: &str) -> Option<&'a str> {
 
 /// Fails unless nearly all that the sender sent arrived, in each direction.
 fn assert_arrived(run: &Value, words: &str) {
-    for pair in run["sides"].as_array().unwrap().chunks(2) {
+    for pair in run["ends"].as_array().unwrap().chunks(2) {
         let [sent, received] = [&pair[0]["sent"], &pair[1]["received"]].map(|of| of["measured"].as_f64());
         assert!(sent > Some(0.0) && received >= sent.map(|sent| 0.9 * sent), "{words}: {run}");
     }
@@ -95,7 +95,7 @@ fn flows_go_out_to_the_data_ports_alone() {
             let run = json(&run);
             assert_arrived(&run, words);
             let sender = if words.contains("-R") { there_at } else { here };
-            let (role, local) = (&run["sides"][0]["role"], run["sides"][0]["endpoint"]["local"].as_str());
+            let (role, local) = (&run["ends"][0]["role"], run["ends"][0]["endpoint"]["local"].as_str());
             assert_eq!(role, "sender", "{words}");
             assert!(local.unwrap().contains(sender), "{words}: {local:?} is not on {sender}");
         }

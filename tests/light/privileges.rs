@@ -17,7 +17,7 @@ fn buffer(there: &Listening, role: &str, asked: u64) -> u64 {
     let outcome = there.measure(&words).expect(code::DONE);
     let run: Value =
         serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
-    let side = run["sides"].as_array().unwrap().iter().find(|side| side["role"] == role).unwrap();
+    let side = run["ends"].as_array().unwrap().iter().find(|side| side["role"] == role).unwrap();
     let name = if role == "sender" { "send_buffer" } else { "receive_buffer" };
     let found = &side["endpoint"]["options"][name];
     found.as_u64().unwrap_or_else(|| panic!("no {name}: {side}"))

@@ -77,7 +77,7 @@ fn json(outcome: &Outcome) -> Value {
 
 /// Interface, own and other address of each host's report, ports left out.
 fn ends(run: &Value) -> Vec<[String; 3]> {
-    let reports = run["sides"].as_array().unwrap();
+    let reports = run["ends"].as_array().unwrap();
     let without_port = |address: &Value| address.as_str().unwrap().rsplit_once(':').unwrap().0.to_owned();
     let of = |report: &Value| {
         let endpoint = &report["endpoint"];

@@ -42,11 +42,11 @@ fn an_unmodified_server_is_measured_to_in_both_families() {
             let run = json_of(&outcome);
             assert_eq!(run["status"], "valid", "{outcome}");
             assert_eq!(run["warnings"][0]["code"], "peer_word", "{outcome}");
-            let sides = run["sides"].as_array().unwrap();
-            for side in sides {
+            let ends = run["ends"].as_array().unwrap();
+            for side in ends {
                 assert_eq!(side["endpoint"]["family"], family.to_string(), "{outcome}");
             }
-            let (sent, received) = (&sides[0]["sent"]["bytes"], &sides[1]["received"]["bytes"]);
+            let (sent, received) = (&ends[0]["sent"]["bytes"], &ends[1]["received"]["bytes"]);
             let ratio = received.as_f64().unwrap() / sent.as_f64().unwrap();
             // With an omitted part, or by what the server says it sent, the two do not count from and to one moment.
             let off = if options.contains("-O") || options.contains("-R") || options.contains("--bidir") {
@@ -75,7 +75,7 @@ fn bytes_are_those_of_the_interface() {
             let outcome = hosts.measure(what, family, &format!("-b 60M -t 2 -l 1200 --json {options}"));
             let counted = before.payload_until(hosts.arrived(receiver), header_bytes(family, what == "udp"));
             let run = json_of(&outcome.expect(code::DONE));
-            let reported = run["sides"][1]["received"]["bytes"].as_f64().unwrap();
+            let reported = run["ends"][1]["received"]["bytes"].as_f64().unwrap();
             assert!(
                 (reported / counted as f64 - 1.0).abs() < 0.001,
                 "{family} {what} {options}: {reported}, {counted}"

@@ -111,10 +111,10 @@ fn both_directions_at_once_are_one_run() {
         let args = ["tcp", host, "-t", "500ms", "-l", "64K", "--bidir"];
         assert!(there.measure(&args).expect(code::DONE).stdout.contains("and back"));
         let run = json(&there.measure(&[&args[..], &["--json"]].concat()).expect(code::DONE));
-        assert_eq!(run["sides"].as_array().map(Vec::len), Some(4));
+        assert_eq!(run["ends"].as_array().map(Vec::len), Some(4));
         assert!(measured(&run, "throughput") > 0.0 && measured(&run, "throughput_reverse") > 0.0);
-        assert_eq!(run["sides"][0]["endpoint"]["local"], run["sides"][1]["endpoint"]["peer"]);
-        assert_ne!(run["sides"][2]["endpoint"]["local"], run["sides"][0]["endpoint"]["local"]);
+        assert_eq!(run["ends"][0]["endpoint"]["local"], run["ends"][1]["endpoint"]["peer"]);
+        assert_ne!(run["ends"][2]["endpoint"]["local"], run["ends"][0]["endpoint"]["local"]);
     }
 }
 
@@ -126,7 +126,7 @@ fn json_is_one_run_whose_figures_agree_with_each_other() {
         let run = json(&outcome);
         assert_eq!((&run["format"], &run["status"]), (&Value::from(1), &Value::from("valid")));
         assert_eq!(run["spec"]["family"], family);
-        let [sent, received] = [&run["sides"][0]["sent"], &run["sides"][1]["received"]];
+        let [sent, received] = [&run["ends"][0]["sent"], &run["ends"][1]["received"]];
         assert_eq!(sent["measured"], 300);
         assert_eq!(
             (&received["measured"], &received["bytes"]),
@@ -139,7 +139,7 @@ fn json_is_one_run_whose_figures_agree_with_each_other() {
         assert!((throughput / expected - 1.0).abs() < 1e-9, "{throughput} and {expected}");
         assert_eq!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"], "one machine");
         // Messages of a flood are coalesced, unless their delay is requested.
-        assert!(run["sides"][1]["delays"].is_null(), "{run}");
+        assert!(run["ends"][1]["delays"].is_null(), "{run}");
         let asked =
             json(&there.measure(&["tcp", host, "-n", "300", "--delays", "--json"]).expect(code::DONE));
         assert!(measured(&asked, "one_way_delay") > 0.0);
@@ -151,20 +151,19 @@ fn json_is_one_run_whose_figures_agree_with_each_other() {
 
         let args = ["tcp", host, "-n", "300", "-P", "3", "--json"];
         let run = json(&there.measure(&args).expect(code::DONE));
-        let flows = run["sides"][1]["flow_bytes"].as_array().unwrap();
+        let flows = run["ends"][1]["flow_bytes"].as_array().unwrap();
         let sum: u64 = flows.iter().map(|bytes| bytes.as_u64().unwrap()).sum();
         assert_eq!((flows.len(), sum), (3, 300 << 17), "{run}");
 
         let run =
             json(&there.measure(&["udp", host, "--pps", "2000", "-n", "400", "--json"]).expect(code::DONE));
-        let (sent, received) =
-            (&run["sides"][0]["sent"]["measured"], &run["sides"][1]["received"]["measured"]);
+        let (sent, received) = (&run["ends"][0]["sent"]["measured"], &run["ends"][1]["received"]["measured"]);
         assert_eq!(sent, 400);
         let lost = 400.0 - received.as_f64().unwrap();
         assert!((measured(&run, "loss") - lost / 400.0).abs() < 1e-12, "{run}");
         // 399 gaps of half a millisecond, on a machine with any load: a schedule never runs ahead.
-        let span = run["sides"][0]["sent"]["last_ns"].as_u64().unwrap()
-            - run["sides"][0]["sent"]["first_ns"].as_u64().unwrap();
+        let span = run["ends"][0]["sent"]["last_ns"].as_u64().unwrap()
+            - run["ends"][0]["sent"]["first_ns"].as_u64().unwrap();
         assert!(span >= 399 * 490_000, "{span}");
         assert!(measured(&run, "one_way_delay") > 0.0);
     }
@@ -216,8 +215,8 @@ fn between_two_machines_whose_clocks_cannot_be_compared_one_way_delay_is_missing
         let reason = run["values"][metric]["missing"].as_str().unwrap_or_else(|| panic!("{metric}: {run}"));
         assert!(reason.starts_with("clock: "), "{reason}");
     }
-    assert!(run["sides"][1]["delays"].is_null() && measured(&run, "throughput") > 0.0);
-    assert_eq!(run["sides"][1]["cpu"]["scope"], "host");
+    assert!(run["ends"][1]["delays"].is_null() && measured(&run, "throughput") > 0.0);
+    assert_eq!(run["ends"][1]["cpu"]["scope"], "host");
     let text = measure(&["udp", "-R"]).stdout;
     assert!(text.contains("one-way delay   missing: clock: "), "{text}");
     assert!(measured(&json(&measure(&["echo", "--json"])), "rtt") > 0.0);
@@ -225,7 +224,7 @@ fn between_two_machines_whose_clocks_cannot_be_compared_one_way_delay_is_missing
 
 /// The measured offset of the receiver's clock, and its maximum error, nanoseconds.
 fn compared(run: &Value, side: usize) -> (i64, i64) {
-    let compared = &run["sides"][side]["delay_points"]["compared"];
+    let compared = &run["ends"][side]["delay_points"]["compared"];
     let number = |name: &str| compared[name].as_i64().unwrap_or_else(|| panic!("no {name}: {run}"));
     (number("offset_ns"), number("bound_ns"))
 }
@@ -261,7 +260,7 @@ fn a_clock_that_is_ahead_by_a_quarter_of_an_hour_is_found_to_be() {
             let (offset, bound) = compared(&run, 1);
             assert!((offset - ahead).abs() <= bound, "{args:?}: {offset} ns, wrong by {bound} at most");
             let both = args.contains(&"--bidir");
-            let count = run["sides"].as_array().map_or(0, Vec::len);
+            let count = run["ends"].as_array().map_or(0, Vec::len);
             assert_eq!(count, if both { 4 } else { 2 }, "{args:?}: {run}");
             if both {
                 let (offset, bound) = compared(&run, 3);

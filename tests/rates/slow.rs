@@ -76,7 +76,7 @@ fn rows_stay_below_the_link_rate_despite_losses() {
     let run: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     let lost = run["values"]["retransmits"]["measured"].as_f64();
     assert!(lost.is_some_and(|lost| lost > 0.0), "{outcome}");
-    let series = run["sides"][1]["series"].as_array().unwrap_or_else(|| panic!("{outcome}"));
+    let series = run["ends"][1]["series"].as_array().unwrap_or_else(|| panic!("{outcome}"));
     let mut bits = vec![0; 60];
     for row in series {
         let second = row["start_ns"].as_u64().expect("a start") / 1_000_000_000;

@@ -62,7 +62,7 @@ fn measured(words: &[&str], strays: impl FnOnce(&Listening)) -> Value {
 /// Messages sent and received, and strays.
 fn counts(run: &Value) -> [u64; 3] {
     let side = |role: &str| {
-        let all = run["sides"].as_array().unwrap();
+        let all = run["ends"].as_array().unwrap();
         all.iter().find(|side| side["role"] == role).unwrap_or_else(|| panic!("no {role}: {run}"))
     };
     let count = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no count: {run}"));

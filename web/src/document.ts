@@ -220,7 +220,7 @@ about_figures: string | null,
 /**
  * What each host saw.
  */
-sides: Array<SideView>, 
+ends: Array<EndView>, 
 /**
  * The slices of all arms of its trial; none if it was measured by itself.
  */
@@ -230,7 +230,7 @@ slices: SlicesView | null,
  */
 channel: ChannelView | null, };
 
-export type SideView = { role: string, facts: Array<Fact>, series: SeriesView | null, delays: HistogramView | null, cpu: CpuView | null, counters: Array<Fact>, };
+export type EndView = { role: string, facts: Array<Fact>, series: SeriesView | null, delays: HistogramView | null, cpu: CpuView | null, counters: Array<Fact>, };
 
 export type SlicesView = { what: string, unit: string, arms: Array<ArmSlices>, };
 

@@ -1,5 +1,5 @@
 // What the hosts saw of one run.
-import type { CpuView, HistogramView, RunDetail, SeriesView, SideView } from "../document";
+import type { CpuView, EndView, HistogramView, RunDetail, SeriesView } from "../document";
 import type { Theme } from "../chart/palette";
 import { extent, scale, thinned } from "../chart/scale";
 import { useEffect, useRef } from "preact/hooks";
@@ -17,7 +17,7 @@ export function Detail({ detail, theme }: { detail: RunDetail; theme: Theme }) {
       {detail.remarks.length > 0 && <ul>{detail.remarks.map((remark, place) => <li key={place}>{remark}</li>)}</ul>}
       {detail.slices && <Slices slices={detail.slices} theme={theme} />}
       {detail.channel && <Channel channel={detail.channel} />}
-      {detail.sides.map((side, place) => <SideDetail key={place} side={side} warmup={detail.warmup_ms} />)}
+      {detail.ends.map((end, place) => <EndDetail key={place} end={end} warmup={detail.warmup_ms} />)}
       <div class="beside">
         <div>
           <h4>Figures</h4>
@@ -39,22 +39,22 @@ export function Detail({ detail, theme }: { detail: RunDetail; theme: Theme }) {
   );
 }
 
-function SideDetail({ side, warmup }: { side: SideView; warmup: number }) {
+function EndDetail({ end, warmup }: { end: EndView; warmup: number }) {
   return (
-    <section aria-label={`What the ${side.role} saw`}>
-      <h4>{side.role}</h4>
+    <section aria-label={`What the ${end.role} saw`}>
+      <h4>{end.role}</h4>
       <div class="beside">
         <div>
-          {side.series && side.series.rate.length > 1 && <Series series={side.series} warmup={warmup} />}
-          {side.delays && <Histogram delays={side.delays} />}
+          {end.series && end.series.rate.length > 1 && <Series series={end.series} warmup={warmup} />}
+          {end.delays && <Histogram delays={end.delays} />}
         </div>
         <div>
-          {side.cpu && <Cpu cpu={side.cpu} />}
-          <Facts facts={side.facts} />
-          {side.counters.length > 0 && (
+          {end.cpu && <Cpu cpu={end.cpu} />}
+          <Facts facts={end.facts} />
+          {end.counters.length > 0 && (
             <details>
               <summary>counters that moved</summary>
-              <Facts facts={side.counters} />
+              <Facts facts={end.counters} />
             </details>
           )}
         </div>

@@ -49,7 +49,7 @@ pub struct RunRecord {
     /// Where messages were lost.
     pub drops: Drops,
     /// The report of each host, sender first.
-    #[serde(rename = "sides")]
+    #[serde(rename = "ends")]
     pub host_reports: Vec<HostReport>,
     /// Warnings for the reader.
     pub warnings: Vec<Warning>,

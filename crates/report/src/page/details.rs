@@ -1,7 +1,7 @@
 //! The hosts' reports of one run.
 
 use crate::page::channel::channel;
-use crate::page::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideView};
+use crate::page::document::{CpuView, EndView, Fact, HistogramView, RunDetail, SeriesView};
 use crate::page::slices::slices;
 use crate::page::{facts, rounded};
 use crate::rendering::numbers::DisplayUnit;
@@ -65,7 +65,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
         figures: measured.iter().map(|(metric, value)| figure(**metric, value)).collect(),
         missing: missing.iter().map(|(metric, value)| figure(**metric, value)).collect(),
         about_figures: (!run.spec.schedule.is_alone()).then(|| LOCATIONS.to_owned()),
-        sides: run.host_reports.iter().map(|side| side_view(side, run, detailed)).collect(),
+        ends: run.host_reports.iter().map(|side| end_view(side, run, detailed)).collect(),
         slices: slices(run, beside),
         channel: channel(run),
     }
@@ -93,7 +93,7 @@ fn lost(run: &RunRecord) -> String {
     if rows.is_empty() { "none".to_owned() } else { rows.join(", ") }
 }
 
-fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView {
+fn end_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> EndView {
     let endpoint = &side.endpoint;
     let family = Factor::Family.level_label(endpoint.family.name());
     let transport = Factor::Transport.level_label(endpoint.transport.name());
@@ -131,7 +131,7 @@ fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView
         Detailed::Fully => facts(side.counters.0.iter().map(|(name, n)| (name.clone(), n.to_string()))),
         Detailed::Briefly => vec![],
     };
-    SideView {
+    EndView {
         role: side.role.to_string(),
         facts: facts(rows),
         series: series(&side.series, run.spec.probe.interval_ns),
@@ -142,9 +142,9 @@ fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView
 }
 
 /// What a file of another program has of the end that counted: its intervals.
-pub fn tool_side(tool: &ToolSeries) -> SideView {
+pub fn tool_end(tool: &ToolSeries) -> EndView {
     let ToolSeries { role, rows } = tool;
-    SideView { role: role.to_string(), series: series(rows, 0), ..SideView::default() }
+    EndView { role: role.to_string(), series: series(rows, 0), ..EndView::default() }
 }
 
 fn what(probe: Probe, role: Role) -> &'static str {

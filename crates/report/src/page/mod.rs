@@ -19,7 +19,7 @@ mod verdicts;
 mod why;
 
 pub(crate) use cells::AS_IT_IS;
-pub use details::{Detailed, detail, tool_side};
+pub use details::{Detailed, detail, tool_end};
 pub use document::*;
 pub use html::{NoPage, SCRIPT, STYLE, html, shell};
 

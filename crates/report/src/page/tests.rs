@@ -225,7 +225,7 @@ fn runs_stand_in_columns_and_what_does_not_count_has_no_figure() {
 
 #[test]
 fn a_runs_detail_keeps_what_the_record_says() {
-    let side = &document().details[0].sides[0];
+    let side = &document().details[0].ends[0];
     let delays = side.delays.as_ref().unwrap();
     assert_eq!(delays.counts.iter().sum::<f64>(), 100.0);
     assert_eq!(delays.edges.len(), delays.counts.len() + 1);
@@ -310,10 +310,10 @@ fn a_long_series_is_joined_without_losing_bytes() {
         .map(|i| IntervalRow { start_ns: i * 10 * MS, messages: 10, bytes: 12_500, delay_mean_ns: None })
         .collect();
     let detail = detail(&run, &[], Detailed::Briefly);
-    let series = detail.sides[0].series.as_ref().unwrap();
+    let series = detail.ends[0].series.as_ref().unwrap();
     assert!(series.rate.len() <= 120 && series.joined == 9, "{series:?}");
     assert!(series.rate.iter().all(|rate| *rate == 10.0) && series.delay.iter().all(Option::is_none));
-    assert!(detail.sides[0].counters.is_empty());
+    assert!(detail.ends[0].counters.is_empty());
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn figures_that_nobody_measured_harm_nothing() {
     let seen = |change: &dyn Fn(&mut HostReport)| {
         let mut hostile = run.clone();
         change(&mut hostile.host_reports[0]);
-        detail(&hostile, &[], Detailed::Fully).sides.remove(0)
+        detail(&hostile, &[], Detailed::Fully).ends.remove(0)
     };
     let delays = |buckets: Vec<(u64, u64)>| {
         move |side: &mut HostReport| side.delays.as_mut().unwrap().buckets = Buckets(buckets.clone())

@@ -35,7 +35,7 @@ fn types() -> String {
         declared::<Remark>(),
         declared::<FigureColumn>(),
         declared::<RunDetail>(),
-        declared::<SideView>(),
+        declared::<EndView>(),
         declared::<SlicesView>(),
         declared::<ArmSlices>(),
         declared::<ChannelView>(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use stacklab_analysis::{findings, limit};
 use stacklab_campaign::record::Recorded;
 use stacklab_model::{Cell, LimitedBy, Metric, RunRecord, Trial};
-use stacklab_report::page::{Detailed, Page, PageSource, RunDetail, detail, page, tool_side};
+use stacklab_report::page::{Detailed, Page, PageSource, RunDetail, detail, page, tool_end};
 use stacklab_store::Record;
 use std::collections::HashMap;
 
@@ -68,7 +68,7 @@ fn detail_of(
 ) -> Result<RunDetail, ServeError> {
     let mut detail = detail(whole, &beside(record, runs, whole)?, detailed);
     if let Some(series) = record.tool_series(&whole.trial)? {
-        detail.sides.push(tool_side(&series));
+        detail.ends.push(tool_end(&series));
     }
     Ok(detail)
 }

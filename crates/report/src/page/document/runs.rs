@@ -55,7 +55,7 @@ pub struct RunDetail {
     /// Why a figure is another one than those of the histograms; none where it is not.
     pub(crate) about_figures: Option<String>,
     /// What each host saw.
-    pub sides: Vec<SideView>,
+    pub ends: Vec<EndView>,
     /// The slices of all arms of its trial; none if it was measured by itself.
     pub(crate) slices: Option<SlicesView>,
     /// The use of the radio channel; none if there is none.
@@ -104,7 +104,7 @@ pub(crate) struct ArmSlices {
 /// What one host saw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct SideView {
+pub struct EndView {
     pub(crate) role: String,
     pub(crate) facts: Vec<Fact>,
     pub(crate) series: Option<SeriesView>,
