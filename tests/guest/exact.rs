@@ -1,4 +1,5 @@
-//! Instructions per message, counted in an emulated machine. The tests need QEMU with plugins and the image linux-6.1.
+//! Instructions per message, counted in an emulated machine. The tests need QEMU with plugins and the image linux-6.1;
+//! mechanisms and rules also tayga and nft.
 
 use crate::support;
 
@@ -31,6 +32,90 @@ fn with_image(program: &Program) {
     assert!(copied.success(), "there is no image linux-6.1: stacklab image get linux-6.1");
 }
 
+/// The totals of a cell, which are the sums of its stages and of its functions.
+fn added_up(cell: &Value) -> [u64; 2] {
+    let total = both(&cell["total"]);
+    for rows in ["stages", "functions"] {
+        let counts: Vec<[u64; 2]> =
+            cell[rows].as_array().unwrap().iter().map(|row| both(&row["instructions"])).collect();
+        let sum = [0, 1].map(|arm| counts.iter().map(|counts| counts[arm]).sum::<u64>());
+        assert_eq!(sum, total, "rows add up to the total: {rows}");
+    }
+    total
+}
+
+/// The only cell of `explain --exact` with these words.
+fn counted(program: &Program, words: &[&str]) -> Value {
+    let words = [&["explain", "--exact"][..], words, &["--format", "json"]].concat();
+    let mut command = program.command(&words);
+    command.env("STACKLAB_CACHE", program.work().join("cache"));
+    let found = json(&Outcome::of(command).expect(code::DONE));
+    assert_eq!(found["cells"].as_array().unwrap().len(), 1);
+    found["cells"][0].clone()
+}
+
+/// Instructions per message of a stage or function, by its name.
+fn per_message(cell: &Value, rows: &str, name: &str) -> [f64; 2] {
+    let row = cell[rows].as_array().unwrap().iter().find(|row| row["name"] == name);
+    let counts = row.map_or([0, 0], |row| both(&row["instructions"]));
+    counts.map(|count| count as f64 / cell["messages"].as_u64().unwrap() as f64)
+}
+
+#[test]
+fn exact_counts_of_mechanisms_add_up_and_show_their_stages() {
+    require_root();
+    require_tool("qemu-system-x86_64", "qemu-system-x86");
+    require_tool("tayga", "tayga");
+    let program = Program::new();
+    with_image(&program);
+    for (mechanism, stage) in [
+        ("6in4", "tunnel"),
+        ("gre4", "tunnel"),
+        ("siit", "programs in user space"),
+        ("wireguard4", "encryption"),
+    ] {
+        let cell =
+            counted(&program, &["udp", "--factor", "mechanism", "--levels", &format!("native,{mechanism}")]);
+        let [native, with] = added_up(&cell);
+        assert!(with > native, "{mechanism} takes more instructions: {with} against {native}");
+        let [before, after] = per_message(&cell, "stages", stage);
+        assert!(after > before + 100.0, "{mechanism}: {stage} grows: {before} to {after}");
+        let [before, after] = per_message(&cell, "stages", "forward");
+        assert!(before > 100.0 && after > 100.0, "{mechanism}: both are forwarded: {before}, {after}");
+    }
+}
+
+#[test]
+fn exact_counts_grow_by_the_same_number_for_each_nftables_rule() {
+    require_root();
+    require_tool("qemu-system-x86_64", "qemu-system-x86");
+    require_tool("nft", "nftables");
+    let program = Program::new();
+    with_image(&program);
+    for family in ["ipv4", "ipv6"] {
+        let grown = |rules: u32| {
+            let levels = format!("0,{rules}");
+            let cell = counted(&program, &["udp", "--path", "link", "--family", family, "--rules", &levels]);
+            added_up(&cell);
+            let [before, after] = per_message(&cell, "functions", "nft_do_chain");
+            assert!(before < 0.001, "packets pass no rules: {before}");
+            // Filtering changes what packets pass, not the sending and receiving of them.
+            for stage in ["transport transmit", "transport receive", "socket", "system call", "forward"] {
+                let [before, after] = per_message(&cell, "stages", stage);
+                assert!(
+                    (after - before).abs() < 1.0,
+                    "{family}, {rules} rules: {stage}: {before} and {after}"
+                );
+            }
+            after
+        };
+        let [one, ten, hundred] = [1, 10, 100].map(grown);
+        let each = (hundred - one) / 99.0;
+        assert!(each > 20.0, "{family}: a rule takes {each} instructions");
+        assert!((ten - one - 9.0 * each).abs() < 0.1, "{family}: {one}, {ten}, {hundred}");
+    }
+}
+
 #[test]
 fn exact_counts_are_the_same_for_root_and_for_an_ordinary_user() {
     require_root();
@@ -38,31 +123,22 @@ fn exact_counts_are_the_same_for_root_and_for_an_ordinary_user() {
     require_tool("setpriv", "util-linux");
     let program = Program::new();
     with_image(&program);
-    let counted = |prefix: &[&str]| {
+    let counted_as = |prefix: &[&str]| {
         let stacklab = program.path().display().to_string();
         let line = [prefix, &[stacklab.as_str(), "explain", "--exact", "--format", "json"]].concat();
         let mut command = program.script(&line[..line.len() - 1], line[line.len() - 1]);
         command.env("STACKLAB_CACHE", program.work().join("cache"));
         Outcome::of(command).expect(code::DONE)
     };
-    let [root, nobody] = [counted(&[]), counted(&AS_NOBODY)];
+    let [root, nobody] = [counted_as(&[]), counted_as(&AS_NOBODY)];
     assert_eq!(root.stdout, nobody.stdout, "the same program and kernel give the same counts");
 
     let found = json(&root);
     let cells = found["cells"].as_array().unwrap();
     assert_eq!(cells.len(), BANDS.len());
     for (cell, (transport, of_family, of_difference)) in cells.iter().zip(BANDS) {
-        assert_eq!((&cell["transport"], &cell["size"]), (&transport.into(), &128.into()));
-        let total = both(&cell["total"]);
-        for rows in ["stages", "functions"] {
-            let rows = cell[rows].as_array().unwrap();
-            let mut sum = [0, 0];
-            for row in rows {
-                let counts = both(&row["instructions"]);
-                sum = [0, 1].map(|family| sum[family] + counts[family]);
-            }
-            assert_eq!(sum, total, "{transport}: rows add up to the total");
-        }
+        assert_eq!((&cell["probe"], &cell["arms"][1]["size"]), (&transport.into(), &128.into()));
+        let total = added_up(cell);
         let messages = cell["messages"].as_u64().unwrap() as f64;
         let [ipv4, ipv6] = total.map(|total| total as f64 / messages);
         for figure in [ipv4, ipv6] {
@@ -124,10 +200,14 @@ fn exact_counts_need_built_in_drivers_in_a_kernel_file() {
 fn exact_counts_refuse_what_they_cannot_count() {
     let program = Program::new();
     for (words, says) in [
-        (&["echo"][..], "counts udp or tcp, not echo"),
+        (&["sctp"][..], "counts udp, tcp, echo or connect, not sctp"),
         (&["--size", "0"], "1 to 16384 bytes"),
         (&["--size", "128,65000"], "--size 65000"),
-        (&["--factor", "io"], "cannot be used with"),
+        (&["--seconds", "9s"], "cannot be used with"),
+        (&["--factor", "io"], "not io"),
+        (&["--path", "6in4"], "6in4 does not carry ipv4"),
+        (&["--path", "ds_lite"], "loopback, or link"),
+        (&["--rules", "10"], "--path link"),
         (&["--format", "html"], "no page"),
     ] {
         let words = [&["explain", "--exact"][..], words].concat();

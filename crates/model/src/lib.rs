@@ -19,7 +19,7 @@ mod units;
 mod value;
 pub mod wifi;
 
-pub use explanation::exact::{ExactCell, ExactCounts, ExactRow};
+pub use explanation::exact::{ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow};
 pub use explanation::pair::{Explanation, Why};
 pub use explanation::profile::{Profile, Sample, SampleEvent, StageKind, StageName, Window};
 pub use explanation::stage_costs::{Health, StackCost, StageCost, StageCosts};

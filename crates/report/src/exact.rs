@@ -26,21 +26,19 @@ fn blocks(counts: &ExactCounts, functions: bool) -> Vec<Block> {
     let mut blocks = vec![
         Block::Title("Instructions per message".to_owned()),
         Block::Text(plain(&format!(
-            "Linux {} in QEMU {}, send and receive over loopback.",
+            "Linux {} in QEMU {}, one emulated CPU for all hosts.",
             counts.kernel, counts.qemu
         ))),
     ];
     for cell in &counts.cells {
-        let [ipv4, ipv6] = cell.total.map(|total| cell.per_message(total));
-        blocks.push(Block::Heading(format!(
-            "{}, {} B payload",
-            cell.transport.to_string().to_uppercase(),
-            cell.size
-        )));
+        let [before, after] = cell.total.map(|total| cell.per_message(total));
+        let [baseline, candidate] = cell.levels().map(|level| plain(&level));
+        let unit = cell.probe.unit();
+        blocks.push(Block::Heading(plain(&cell.context())));
         blocks.push(Block::Text(format!(
-            "IPv6 takes {:+.1} instructions per message ({:+.1} %): {ipv6:.1} against {ipv4:.1}, over {} messages of each family.",
+            "{candidate} takes {:+.1} instructions per {unit} ({:+.1} %) compared with {baseline}: {after:.1} against {before:.1}, over {} {unit}s of each.",
             cell.difference(cell.total),
-            100.0 * (ipv6 / ipv4 - 1.0),
+            100.0 * (after / before - 1.0),
             cell.messages
         )));
         blocks.push(Block::Table(table(cell, "stage", &cell.stages)));
@@ -55,9 +53,8 @@ fn blocks(counts: &ExactCounts, functions: bool) -> Vec<Block> {
 fn table(cell: &ExactCell, what: &str, rows: &[ExactRow]) -> Table {
     let is_large = |row: &&ExactRow| row.instructions.iter().any(|count| cell.per_message(*count) >= LEAST);
     let (large, small): (Vec<&ExactRow>, Vec<&ExactRow>) = rows.iter().partition(is_large);
-    let sum_of = |rows: &[&ExactRow]| {
-        [0, 1].map(|family| rows.iter().map(|row| row.instructions[family]).sum::<u64>())
-    };
+    let sum_of =
+        |rows: &[&ExactRow]| [0, 1].map(|arm| rows.iter().map(|row| row.instructions[arm]).sum::<u64>());
     let mut all: Vec<(String, [u64; 2])> =
         large.iter().map(|row| (plain(&row.name), row.instructions)).collect();
     if !small.is_empty() {
@@ -67,8 +64,9 @@ fn table(cell: &ExactCell, what: &str, rows: &[ExactRow]) -> Table {
     let column = |of: &dyn Fn([u64; 2]) -> String| all.iter().map(|(_, counts)| of(*counts)).collect();
     let mut table = Table::default();
     table.push(what, false, all.iter().map(|(name, _)| name.clone()).collect());
-    table.push("IPv4", true, column(&|counts| format!("{:.1}", cell.per_message(counts[0]))));
-    table.push("IPv6", true, column(&|counts| format!("{:.1}", cell.per_message(counts[1]))));
+    for (arm, level) in cell.levels().iter().enumerate() {
+        table.push(plain(level), true, column(&|counts| format!("{:.1}", cell.per_message(counts[arm]))));
+    }
     table.push("difference", true, column(&|counts| format!("{:+.1}", cell.difference(counts))));
     table
 }
@@ -90,16 +88,26 @@ pub(crate) fn fields(row: Option<(&ExactCell, &str, &ExactRow)>) -> Vec<Field> {
     let kind = row.map(|(_, kind, _)| kind);
     let name = row.map(|(.., row)| row.name.as_str());
     let stage = row.and_then(|(.., row)| row.stage.as_deref());
-    let of = |family: usize| row.map(|(cell, _, row)| cell.per_message(row.instructions[family]));
+    let of = |arm: usize| row.map(|(cell, _, row)| cell.per_message(row.instructions[arm]));
+    let [baseline, candidate] = match cell.map(ExactCell::levels) {
+        Some(levels) => levels.map(Some),
+        None => [None, None],
+    };
     vec![
-        field("transport", "transport protocol", cell.map(|cell| cell.transport.to_string())),
-        field("size", "payload bytes of a message", cell.map(|cell| cell.size.to_string())),
+        field("probe", "the traffic: udp, tcp, echo or connect", cell.map(|cell| cell.probe.to_string())),
+        field("context", "everything that both arms have in common", cell.map(ExactCell::context)),
+        field("baseline", "the baseline's level", baseline),
+        field("candidate", "the candidate's level", candidate),
         field("kind", "`stage`, `function`, or `whole`: the sum", kind),
         field("name", "the stage or function", name),
         field("stage", "the stage of a function", stage),
-        field("ipv4", "instructions per message of IPv4", of(0)),
-        field("ipv6", "the same of IPv6", of(1)),
-        field("difference", "IPv6 minus IPv4", row.map(|(cell, _, row)| cell.difference(row.instructions))),
+        field("baseline_instructions", "instructions per message of the baseline", of(0)),
+        field("candidate_instructions", "the same of the candidate", of(1)),
+        field(
+            "difference",
+            "candidate minus baseline",
+            row.map(|(cell, _, row)| cell.difference(row.instructions)),
+        ),
     ]
 }
 
@@ -107,7 +115,7 @@ pub(crate) fn fields(row: Option<(&ExactCell, &str, &ExactRow)>) -> Vec<Field> {
 mod tests {
     use super::*;
     use crate::rendering::document::WIDTH;
-    use stacklab_model::Transport;
+    use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family};
 
     fn counts() -> ExactCounts {
         let row = |name: &str, stage: Option<&str>, instructions| ExactRow {
@@ -115,9 +123,15 @@ mod tests {
             stage: stage.map(str::to_owned),
             instructions,
         };
-        let cell = ExactCell {
-            transport: Transport::Udp,
+        let arms = [Family::Ipv4, Family::Ipv6].map(|family| ExactArm {
+            family,
+            path: ExactPath::Loopback,
             size: 128,
+            rules: 0,
+        });
+        let cell = ExactCell {
+            probe: ExactProbe::Udp,
+            arms,
             messages: 10_000,
             total: [30_000_123, 40_000_456],
             rounds: vec![[30_000_123, 40_000_456]],
@@ -135,7 +149,10 @@ mod tests {
     fn text_has_the_difference_and_the_sum() {
         let text = exact_counts(&counts(), OutputFormat::Text, false, WIDTH);
         assert!(text.contains("Linux 6.1.0 in QEMU 7.2.22"), "{text}");
-        assert!(text.contains("IPv6 takes +1000.0 instructions per message (+33.3 %)"), "{text}");
+        assert!(
+            text.contains("IPv6 takes +1000.0 instructions per message (+33.3 %) compared with IPv4"),
+            "{text}"
+        );
         let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert!(words.contains(&vec!["ip", "output", "2000.0", "3000.0", "+1000.0"]), "{text}");
         assert!(words.contains(&vec!["1", "more", "below", "0.05", "0.0", "0.0", "+0.0"]), "{text}");
@@ -149,9 +166,21 @@ mod tests {
     fn csv_is_unrounded() {
         let csv = exact_counts(&counts(), OutputFormat::Csv, true, WIDTH);
         let lines: Vec<&str> = csv.lines().collect();
-        assert_eq!(lines[0], "transport,size,kind,name,stage,ipv4,ipv6,difference");
-        assert_eq!(lines[1], "udp,128,stage,ip output,,2000,3000.033,1000.033");
-        assert_eq!(lines[4], "udp,128,whole,sum,,3000.0123,4000.0456,1000.0333");
-        assert_eq!(lines[5], "udp,128,function,ip_output / ip6_output,ip output,2000,3000.033,1000.033");
+        assert_eq!(
+            lines[0],
+            "probe,context,baseline,candidate,kind,name,stage,baseline_instructions,candidate_instructions,difference"
+        );
+        assert_eq!(
+            lines[1],
+            "udp,\"UDP, 128 B, loopback\",IPv4,IPv6,stage,ip output,,2000,3000.033,1000.033"
+        );
+        assert_eq!(
+            lines[4],
+            "udp,\"UDP, 128 B, loopback\",IPv4,IPv6,whole,sum,,3000.0123,4000.0456,1000.0333"
+        );
+        assert_eq!(
+            lines[5],
+            "udp,\"UDP, 128 B, loopback\",IPv4,IPv6,function,ip_output / ip6_output,ip output,2000,3000.033,1000.033"
+        );
     }
 }

@@ -123,6 +123,8 @@ Examples:
   stacklab explain tcp --format html > why.html    waterfall and flame graph
   stacklab explain my.toml --format json           the first comparison of a study of your own
   stacklab explain --exact --functions             instructions per message by function, without root
+  stacklab explain --exact udp --factor mechanism --levels native,6in4
+  stacklab explain --exact udp --path link --family ipv6 --rules 0,100   nftables rules
 
 stacklab samples the CPUs during a campaign. That needs root, or CAP_PERFMON and CAP_SYSLOG, and hosts that are \
 namespaces of this kernel. docs/explain.md describes the method and the columns. --exact counts instructions in QEMU's emulator instead; \

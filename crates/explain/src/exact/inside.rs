@@ -1,12 +1,15 @@
-//! The guest's side: one thread sends each message over loopback and receives it, between marks.
+//! The guest's side: one thread sends each message and receives it, between marks.
 
-use crate::exact::plan::{ExactFlow, ExactPlan, MESSAGES, ROUNDS};
-use crate::exact::sys::{begin, end, ticks};
+use crate::exact::networks::{Networks, Place, within};
+use crate::exact::plan::{ExactPlan, ROUNDS};
+use crate::exact::sys::{begin, end, seed_random, ticks};
 use serde::{Deserialize, Serialize};
-use stacklab_model::Transport;
+use stacklab_guests::inside::is_first;
+use stacklab_model::{ExactArm, ExactProbe};
 use std::fs;
 use std::io::{self, BufWriter, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
 
 /// The first line that a guest writes. The kernel's functions follow, as lines of /proc/kallsyms, then [`END`].
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,8 @@ pub(super) enum GuestReport {
     },
 }
 
+/// Timeout for a message that was sent.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The last line of a guest's report.
 pub(super) const END: &str = "end";
 
@@ -35,6 +40,9 @@ pub(super) const END: &str = "end";
 /// # Errors
 /// The report cannot be written. Other errors are in the report.
 pub fn send_counted<W: Write>(plan: &str, open: impl FnOnce() -> io::Result<W>) -> io::Result<()> {
+    if is_first() {
+        seed_random(&[0x5a; 256])?;
+    }
     let found = plan.parse().and_then(|plan: ExactPlan| Ok((carry(&plan)?, functions()?)));
     let mut stream = BufWriter::with_capacity(32 << 10, open()?);
     let (report, functions) = match found {
@@ -51,25 +59,27 @@ pub fn send_counted<W: Write>(plan: &str, open: impl FnOnce() -> io::Result<W>) 
     stream.flush()
 }
 
-/// Carries all flows. Returns the ticks of each phase.
+/// Carries the messages of all pairs. Returns the ticks of each phase.
 fn carry(plan: &ExactPlan) -> Result<Vec<u64>, String> {
+    let networks = Networks::build(plan)?;
     let mut all = Vec::with_capacity(plan.phases());
-    for flow in &plan.flows {
+    for pair in &plan.pairs {
+        let probe = pair.probe;
         let mut ends = Vec::new();
-        for host in [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))] {
-            let opened = Ends::open(flow.transport, host);
-            ends.push(opened.map_err(|reason| {
-                format!("cannot open {} sockets on {} in the guest: {reason}", flow.transport, host.ip())
-            })?);
+        for arm in &pair.arms {
+            let place = networks.place(arm);
+            let opened = Ends::open(probe, &place).map_err(|reason| {
+                let (family, path) = (arm.family, arm.path);
+                format!("cannot open sockets of {family} for {probe} over {path} in the guest: {reason}")
+            })?;
+            ends.push((opened, [vec![0x5a; arm.size as usize], vec![0; arm.size as usize]], arm));
         }
-        let mut buffers = [vec![0x5a; flow.size as usize], vec![0; flow.size as usize]];
         // The first round fills caches and opens the congestion window: no phase.
         for round in 0..=ROUNDS {
-            for ends in &ends {
-                let took = ends.exchange(&mut buffers, round > 0);
-                let took = took.map_err(|reason| {
-                    let ExactFlow { transport, size } = flow;
-                    format!("cannot carry {transport} messages of {size} bytes in the guest: {reason}")
+            for (ends, buffers, arm) in &mut ends {
+                let took = ends.exchange(pair.messages(), buffers, round > 0).map_err(|reason| {
+                    let ExactArm { family, path, size, .. } = arm;
+                    format!("cannot carry {probe} of {size} bytes with {family} over {path} in the guest: {reason}")
                 })?;
                 all.extend(took);
             }
@@ -91,49 +101,87 @@ fn functions() -> Result<String, String> {
     Ok(functions)
 }
 
-/// Connected sockets: a sender and a receiver.
+/// The sockets of an arm: connected ones, a sender and a receiver; or a listener, whose connections start in the
+/// namespace of a process.
 enum Ends {
     Udp(UdpSocket, UdpSocket),
+    Echo(UdpSocket, UdpSocket),
     Tcp(TcpStream, TcpStream),
+    Connect { listener: TcpListener, to: SocketAddr, from: Option<u32> },
 }
 
 impl Ends {
-    fn open(transport: Transport, host: SocketAddr) -> io::Result<Self> {
-        match transport {
-            Transport::Udp => {
-                let (sender, receiver) = (UdpSocket::bind(host)?, UdpSocket::bind(host)?);
-                sender.connect(receiver.local_addr()?)?;
-                receiver.connect(sender.local_addr()?)?;
-                Ok(Ends::Udp(sender, receiver))
+    fn open(probe: ExactProbe, place: &Place) -> io::Result<Self> {
+        let Place { sender: from, receiver: at, ends } = place;
+        if matches!(probe, ExactProbe::Udp | ExactProbe::Echo) {
+            let receiver = within(*at, || UdpSocket::bind((ends.receiver, 0)))?;
+            let to = SocketAddr::new(ends.destination, receiver.local_addr()?.port());
+            let sender = within(*from, || UdpSocket::bind((ends.sender, 0)))?;
+            for socket in [&sender, &receiver] {
+                socket.set_read_timeout(Some(PATIENCE))?;
             }
-            Transport::Tcp => {
-                let listener = TcpListener::bind(host)?;
-                let sender = TcpStream::connect(listener.local_addr()?)?;
-                let (receiver, _) = listener.accept()?;
-                sender.set_nodelay(true)?;
-                receiver.set_nodelay(true)?;
-                Ok(Ends::Tcp(sender, receiver))
-            }
+            sender.connect(to)?;
+            // A translator may have changed the source.
+            sender.send(&[0])?;
+            receiver.connect(receiver.recv_from(&mut [0])?.1)?;
+            return Ok(match probe {
+                ExactProbe::Echo => Ends::Echo(sender, receiver),
+                _ => Ends::Udp(sender, receiver),
+            });
         }
+        let listener = within(*at, || TcpListener::bind((ends.receiver, 0)))?;
+        let to = SocketAddr::new(ends.destination, listener.local_addr()?.port());
+        if probe == ExactProbe::Connect {
+            return Ok(Ends::Connect { listener, to, from: *from });
+        }
+        let sender = within(*from, || TcpStream::connect_timeout(&to, PATIENCE))?;
+        let (receiver, _) = listener.accept()?;
+        for socket in [&sender, &receiver] {
+            socket.set_nodelay(true)?;
+            socket.set_read_timeout(Some(PATIENCE))?;
+        }
+        Ok(Ends::Tcp(sender, receiver))
     }
 
     /// Sends and receives the messages of a round, and returns the ticks if they are counted.
-    fn exchange(&self, [message, received]: &mut [Vec<u8>; 2], is_counted: bool) -> io::Result<Option<u64>> {
+    fn exchange(
+        &self,
+        messages: u64,
+        buffers: &mut [Vec<u8>; 2],
+        is_counted: bool,
+    ) -> io::Result<Option<u64>> {
+        match self {
+            Ends::Connect { from, .. } => within(*from, || self.exchange_here(messages, buffers, is_counted)),
+            _ => self.exchange_here(messages, buffers, is_counted),
+        }
+    }
+
+    fn exchange_here(
+        &self,
+        messages: u64,
+        [message, received]: &mut [Vec<u8>; 2],
+        is_counted: bool,
+    ) -> io::Result<Option<u64>> {
         if is_counted {
             begin();
         }
         let from = ticks();
-        for _ in 0..MESSAGES {
+        for _ in 0..messages {
             match self {
-                Ends::Udp(sender, receiver) => {
-                    sender.send(message)?;
-                    if receiver.recv(received)? != message.len() {
-                        return Err(io::ErrorKind::UnexpectedEof.into());
-                    }
+                Ends::Udp(sender, receiver) => whole(message, sender.send(message), receiver.recv(received))?,
+                Ends::Echo(sender, receiver) => {
+                    whole(message, sender.send(message), receiver.recv(received))?;
+                    whole(message, receiver.send(message), sender.recv(received))?;
                 }
                 Ends::Tcp(sender, receiver) => {
                     (&*sender).write_all(message)?;
                     (&*receiver).read_exact(received)?;
+                }
+                Ends::Connect { listener, to, .. } => {
+                    let sender = TcpStream::connect(to)?;
+                    let receiver = listener.accept()?;
+                    drop(sender);
+                    drop(receiver);
                 }
             }
         }
@@ -145,20 +193,31 @@ impl Ends {
     }
 }
 
+/// An error unless all bytes of a datagram were sent and received.
+fn whole(message: &[u8], sent: io::Result<usize>, received: io::Result<usize>) -> io::Result<()> {
+    sent?;
+    match received? == message.len() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn carries_both_transports_and_reports_each_phase() {
+    fn carries_all_probes_and_reports_each_phase() {
         let mut out = Vec::new();
-        send_counted("udp/64,tcp/1000", || Ok(&mut out)).unwrap();
+        let arms = |size| format!("ipv4@loopback/{size}*0+ipv6@loopback/{size}*0");
+        let plan = format!("udp:{},tcp:{},echo:{},connect:{}", arms(64), arms(1000), arms(64), arms(0));
+        send_counted(&plan, || Ok(&mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();
         let first = text.lines().next().unwrap();
         let GuestReport::Counted { ticks, .. } = serde_json::from_str(first).unwrap() else {
             panic!("{first}")
         };
-        assert_eq!(ticks.len(), 2 * 2 * ROUNDS);
+        assert_eq!(ticks.len(), 4 * 2 * ROUNDS);
         assert!(ticks.iter().all(|ticks| *ticks > 0));
         assert_eq!(text.lines().last(), Some(END));
         assert!(text.lines().count() > 1000, "it lists the kernel's functions");

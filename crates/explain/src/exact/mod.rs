@@ -1,37 +1,43 @@
 //! Exact counts: the instructions of a message by kernel function, from a machine that QEMU emulates.
 //!
-//! The guest boots a stock kernel with this program as its init process, which sends and receives messages of IPv4 and
-//! IPv6 in turns ([`inside`]). A plugin counts each executed instruction between marks (`sys/plugin.rs`). The virtual
+//! The guest boots a stock kernel with this program as its init process, which sends and receives messages of two
+//! arms in turns ([`inside`]). A plugin counts each executed instruction between marks (`sys/plugin.rs`). The virtual
 //! clock counts instructions, not time, so the same kernel and program give the same counts on any machine.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `plan` | which messages |
+//! | `plan`, `request` | which messages |
 //! | `source` | the kernel, as the command line names it |
 //! | `qemu` | whether this machine's QEMU can count |
 //! | `inside` | the guest's side |
+//! | `networks` | the testbeds inside the guest |
 //! | `output` | parsers of the plugin's counts and the guest's report |
 //! | `tables` | counts by function and stage |
 //! | `sys` | marks, the plugin, all `unsafe` |
 
 pub(crate) mod inside;
+mod networks;
 mod output;
 pub(crate) mod plan;
 pub(crate) mod qemu;
+pub(crate) mod request;
 pub(crate) mod source;
 mod sys;
 mod tables;
 
 use crate::error::ExplainError;
+use crate::exact::networks::{LINK, nft};
 use crate::exact::plan::ExactPlan;
 use crate::exact::qemu::{PLUGIN, check_emulator};
 use stacklab_campaign::CampaignError;
 use stacklab_guests::boot_files;
 use stacklab_guests::kernel::Kernel;
-use stacklab_model::{ExactCell, ExactCounts, printable_lines};
+use stacklab_model::{ExactCell, ExactCounts, ExactPath, printable_lines};
+use stacklab_testbed::RoutedSpec;
+use stacklab_testbed::mechanism::translate::tayga;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -56,7 +62,7 @@ pub fn count_instructions(
 ) -> Result<ExactCounts, ExplainError> {
     let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
     let path = |name: &str| folder.path().join(name);
-    let files = boot_files(kernel, program, folder.path()).map_err(CampaignError::from)?;
+    let files = boot_files(kernel, program, &programs(plan)?, folder.path()).map_err(CampaignError::from)?;
     let version = check_emulator(&files.qemu).map_err(ExplainError::Exact)?;
     let failed = |attempted: &str, reason: &dyn std::fmt::Display| {
         ExplainError::Exact(format!("{attempted}: {reason}"))
@@ -106,9 +112,27 @@ pub fn count_instructions(
         Ok(file) => Ok(BufReader::new(file)),
         Err(_) => Err(failed("QEMU ended at once", &last_line(&path("errors")).trim_start_matches(": "))),
     };
-    let (release, cells) = read_counts(plan, open("counts")?, open("report")?)
-        .map_err(|reason| ExplainError::Kernel(reason + &last_words(&path("console"))))?;
+    let (release, cells) =
+        read_counts(plan, open("counts")?, open("report")?).map_err(|reason| {
+            match reason == output::NONE {
+                true => ExplainError::Kernel(reason + &last_words(&path("console"))),
+                false => ExplainError::Kernel(reason),
+            }
+        })?;
     Ok(ExactCounts { qemu: version, kernel: release, cells })
+}
+
+/// The programs beside this one that a plan's networks need in the guest.
+fn programs(plan: &ExactPlan) -> Result<Vec<PathBuf>, ExplainError> {
+    let mut all = Vec::new();
+    let translates = |path| matches!(path, ExactPath::Routed(mechanism) if RoutedSpec::of_namespaces(mechanism, &LINK).runs_tayga());
+    if plan.arms().any(|arm| translates(arm.path)) {
+        all.push(tayga::program().map_err(CampaignError::from)?);
+    }
+    if plan.arms().any(|arm| arm.rules > 0) {
+        all.push(nft().map_err(CampaignError::from)?);
+    }
+    Ok(all)
 }
 
 /// The guest's kernel and the cells of a plan, from the files that an emulated machine leaves.

@@ -11,6 +11,9 @@ const LONGEST_LINE: u64 = 64 << 10;
 const MOST_ADDRESSES: usize = 1 << 20;
 const MOST_FUNCTIONS: usize = 1 << 20;
 
+/// The error of a report that is missing or incomplete.
+pub(super) const NONE: &str = "the guest ended without a report";
+
 /// The counts of a phase: addresses, ascending, with executions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Phase {
@@ -69,7 +72,6 @@ impl Phase {
 /// A guest's report: the release of its kernel, the ticks of each phase and its functions. The error is the guest's, or
 /// says what is wrong with the report.
 pub(super) fn report(mut file: impl BufRead, phases: usize) -> Result<(String, Vec<u64>, Symbols), String> {
-    const NONE: &str = "the guest ended without a report";
     let first = line(&mut file)?.ok_or(NONE)?;
     let (kernel, ticks) = match serde_json::from_str(&first) {
         Ok(GuestReport::Counted { kernel, ticks }) if ticks.len() == phases => (kernel, ticks),

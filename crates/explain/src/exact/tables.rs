@@ -2,14 +2,14 @@
 
 use crate::costs::twins::paired;
 use crate::exact::output::Phase;
-use crate::exact::plan::{ExactPlan, MESSAGES, ROUNDS};
+use crate::exact::plan::{ExactPair, ExactPlan, ROUNDS};
 use crate::sampling::stages::StageMap;
 use crate::sampling::symbols::Symbols;
 use stacklab_model::{ExactCell, ExactRow};
 use std::collections::BTreeMap;
 
 /// Rows that are not kernel functions, or have no stage.
-const USER: &str = "program in user space";
+const USER: &str = "programs in user space";
 const WITHOUT_SYMBOL: &str = "kernel code without a symbol";
 const WITHOUT_STAGE: &str = "other kernel functions";
 /// The first address of the kernel's half.
@@ -18,11 +18,13 @@ const KERNEL: u64 = 1 << 63;
 /// The cells of a plan, from the counts of its phases in order.
 pub(super) fn cells(plan: &ExactPlan, phases: &[Phase], symbols: &Symbols) -> Vec<ExactCell> {
     let map = StageMap::new();
-    plan.flows
+    plan.pairs
         .iter()
         .zip(phases.chunks(2 * ROUNDS))
-        .map(|(flow, phases)| {
-            let functions = functions(phases, symbols, &map);
+        .map(|(pair, phases)| {
+            let ExactPair { probe, arms } = *pair;
+            let has_twins = arms[0].family != arms[1].family;
+            let functions = functions(phases, symbols, &map, has_twins);
             let mut stages: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
             for row in &functions {
                 let sums = stages.entry(row.stage.as_deref().unwrap_or(&row.name)).or_default();
@@ -36,10 +38,10 @@ pub(super) fn cells(plan: &ExactPlan, phases: &[Phase], symbols: &Symbols) -> Ve
             let rounds: Vec<[u64; 2]> =
                 phases.chunks(2).map(|round| [round[0].total, round[1].total]).collect();
             ExactCell {
-                transport: flow.transport,
-                size: flow.size,
-                messages: MESSAGES * ROUNDS as u64,
-                total: [0, 1].map(|family| rounds.iter().map(|round| round[family]).sum()),
+                probe,
+                arms,
+                messages: pair.messages() * ROUNDS as u64,
+                total: [0, 1].map(|arm| rounds.iter().map(|round| round[arm]).sum()),
                 rounds,
                 stages: largest_first(stages.collect()),
                 functions: largest_first(functions),
@@ -48,8 +50,8 @@ pub(super) fn cells(plan: &ExactPlan, phases: &[Phase], symbols: &Symbols) -> Ve
         .collect()
 }
 
-/// Counts by function, those of both families that do the same in one row.
-fn functions(phases: &[Phase], symbols: &Symbols, map: &StageMap) -> Vec<ExactRow> {
+/// Counts by function. With twins, functions of both families that do the same are one row.
+fn functions(phases: &[Phase], symbols: &Symbols, map: &StageMap, has_twins: bool) -> Vec<ExactRow> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut counts: Vec<[u64; 2]> = Vec::new();
     for (number, phase) in phases.iter().enumerate() {
@@ -72,13 +74,17 @@ fn functions(phases: &[Phase], symbols: &Symbols, map: &StageMap) -> Vec<ExactRo
             Some(map.stage(name).map_or(WITHOUT_STAGE, |stage| &map.stages[stage as usize].0.name).to_owned())
         }
     };
-    let named = places.into_iter().map(|(name, place)| (name.to_owned(), place)).collect();
+    let named = places.into_iter().map(|(name, place)| (name.to_owned(), place));
+    let named: Vec<(String, Vec<usize>)> = match has_twins {
+        true => paired(named.collect()),
+        false => named.map(|(name, place)| (name, vec![place])).collect(),
+    };
     let pair = |(name, places): (String, Vec<usize>)| {
         let stage = stage_of(name.split(" / ").next().unwrap_or_default());
-        let sum = |family: usize| places.iter().map(|place| counts[*place][family]).sum();
+        let sum = |arm: usize| places.iter().map(|place| counts[*place][arm]).sum();
         ExactRow { stage, instructions: [sum(0), sum(1)], name }
     };
-    paired(named).into_iter().map(pair).collect()
+    named.into_iter().map(pair).collect()
 }
 
 fn largest_first(mut rows: Vec<ExactRow>) -> Vec<ExactRow> {
@@ -90,7 +96,6 @@ fn largest_first(mut rows: Vec<ExactRow>) -> Vec<ExactRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::Transport;
 
     const TEXT: &str = "ffffffff81000000 T udp_sendmsg\nffffffff81001000 T udpv6_sendmsg.cold\n\
                         ffffffff81002000 t memset\nffffffff81003000 T ip_rcv_core\n";
@@ -114,7 +119,7 @@ mod tests {
             (0xffff_ffff_c000_0000, 5),
         ];
         let phases: Vec<Phase> = (0..ROUNDS).flat_map(|_| [phase(&ipv4), phase(&ipv6)]).collect();
-        let plan = ExactPlan::new(&[Transport::Udp], &[128]).unwrap();
+        let plan: ExactPlan = "udp:ipv4@loopback/128*0+ipv6@loopback/128*0".parse().unwrap();
         cells(&plan, &phases, &Symbols::parse(TEXT)).remove(0)
     }
 
@@ -131,7 +136,7 @@ mod tests {
             ("kernel code without a symbol", [0, 5]),
             ("ip_rcv_core", [0, 1]),
             ("memset", [7, 6]),
-            ("program in user space", [2, 2]),
+            ("programs in user space", [2, 2]),
         ];
         assert_eq!(rows, expected);
         let stages: Vec<&str> = cell.stages.iter().map(|row| row.name.as_str()).collect();
@@ -142,7 +147,7 @@ mod tests {
                 "kernel code without a symbol",
                 "ip input",
                 "other kernel functions",
-                "program in user space"
+                "programs in user space"
             ]
         );
     }

@@ -28,6 +28,7 @@ const OF_LINKS: &[&str] = &[
     "sch_htb",
     "sch_fq",
     "tcp_bbr",
+    "nf_tables",
 ];
 
 pub(super) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {

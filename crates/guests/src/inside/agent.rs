@@ -91,6 +91,11 @@ pub fn prepare_alone() -> io::Result<()> {
     raise("lo", LOOPBACK_MTU).map_err(|fault| io::Error::other(fault.to_string()))
 }
 
+/// Loads the modules that testbeds in such a system need.
+pub fn prepare_testbeds() {
+    init::load_modules(|name| !name.contains("virtio"));
+}
+
 /// Opens the virtual machine's port named `stacklab` in such a system. Until then its kernel has no device that the
 /// machine outside drives.
 ///

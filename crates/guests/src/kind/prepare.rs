@@ -126,14 +126,19 @@ pub struct BootFiles {
     pub initramfs: PathBuf,
 }
 
-/// The files for a machine with this kernel and program; writes the initramfs to the folder.
+/// The files for a machine with this kernel, this program and others; writes the initramfs to the folder.
 ///
 /// # Errors
 /// QEMU is missing; the error says how to get it. Or the initramfs cannot be written.
-pub fn boot_files(kernel: &Kernel, program: &Path, folder: &Path) -> Result<BootFiles, TestbedError> {
+pub fn boot_files(
+    kernel: &Kernel,
+    program: &Path,
+    others: &[PathBuf],
+    folder: &Path,
+) -> Result<BootFiles, TestbedError> {
     let qemu = emulator()?;
     let initramfs = folder.join("initramfs");
-    initramfs::write(&initramfs, kernel.modules.as_slice(), program, &[])
+    initramfs::write(&initramfs, kernel.modules.as_slice(), program, others)
         .map_err(TestbedError::file(&initramfs))?;
     Ok(BootFiles { qemu, kernel: kernel.file.clone(), initramfs })
 }

@@ -28,7 +28,7 @@ fn column_docs() -> String {
          A row is a stage of the network stack, or a function, in two arms.\n\n\
          {}\n\
          ## `stacklab explain --exact --format csv`\n\n\
-         A row is a stage of the network stack, or a function, in both families ([exact](exact.md)).\n\n\
+         A row is a stage of the network stack, or a function, in both arms ([exact](exact.md)).\n\n\
          {}",
         documentation(&findings::csv::fields(None, None)),
         documentation(&records::csv::fields(None)),

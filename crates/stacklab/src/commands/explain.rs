@@ -14,11 +14,11 @@ use clap::Args;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_explain::{
-    ExactPlan, KERNEL, KernelSource, PROBES, Sampler, Timing, check_study, compared_cells,
+    ExactRequest, KERNEL, KernelSource, PROBES, Sampler, Timing, check_study, compared_cells,
     count_instructions, explanations, sampled_study,
 };
 use stacklab_guests::Placement;
-use stacklab_model::{Factor, Transport};
+use stacklab_model::{ExactPath, ExactProbe, Factor, Family};
 use stacklab_report::page::html;
 use stacklab_report::{OutputFormat, exact_counts, stage_costs};
 use stacklab_serve::page::{ROOM, document};
@@ -26,28 +26,38 @@ use stacklab_traffic::protocol::AgentError;
 use std::path::{Path, PathBuf};
 
 /// Options of sampling, which an exact count does not have.
-const SAMPLING: [&str; 8] =
-    ["seconds", "factor", "levels", "period", "fixed_period", "seed", "settings", "out"];
+const SAMPLING: [&str; 6] = ["seconds", "period", "fixed_period", "seed", "settings", "out"];
 
 /// Options of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
-    /// udp, tcp or echo; or a study with interleaved arms whose hosts share this kernel
+    /// udp, tcp or echo; or a study with interleaved arms whose hosts share this kernel; with --exact also connect
     #[arg(value_name = "STUDY", default_value = "udp", default_value_if("exact", "true", None))]
     pub study: Option<PathBuf>,
-    /// Count the instructions of udp or tcp messages (default: both) in an emulated machine, without root
+    /// Count the instructions of messages (default: udp and tcp) in an emulated machine, without root
     #[arg(long, conflicts_with_all = SAMPLING)]
     pub exact: bool,
     /// The kernel whose instructions are counted: linux-SERIES, a bzImage, or a folder with its source, which is built
     #[arg(long, value_name = "KERNEL", requires = "exact", default_value = KERNEL)]
     pub kernel: KernelSource,
+    /// The network of both arms: loopback, link (two hosts and a veth pair) or a mechanism between routers
+    /// [default: loopback]
+    #[arg(long, value_name = "PATH", requires = "exact")]
+    pub path: Option<ExactPath>,
+    /// The family of both arms, if they differ in another factor [default: ipv6, where both arms carry it]
+    #[arg(long, value_name = "FAMILY", requires = "exact")]
+    pub family: Option<Family>,
+    /// nftables rules that match nothing at the receiver: as many in both arms, or two numbers to compare
+    #[arg(long, value_name = "N[,N]", requires = "exact", value_delimiter = ',')]
+    pub rules: Vec<u32>,
     /// Bytes per message (without a study); with --exact, one or more sizes
     #[arg(long, value_name = "BYTES", default_value = "128", value_delimiter = ',')]
     pub size: Vec<u32>,
     /// Sampling time, with warm-up and idle slices (without a study)
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "24s")]
     pub seconds: u64,
-    /// The factor to explain: one of the study's comparisons; without a study, any that can be interleaved
+    /// The factor to explain: one of the study's comparisons; without a study, any that can be interleaved; with
+    /// --exact: family, mechanism or size
     #[arg(long, value_name = "FACTOR")]
     pub factor: Option<Factor>,
     /// The factor's two levels, baseline and candidate (without a study); family, io and mechanism have defaults
@@ -132,18 +142,29 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
 
 /// Counts the instructions of messages in an emulated machine, and prints them.
 fn exact(options: &ExplainOptions) -> Result<(), Failure> {
-    let transports = match options.study.as_deref() {
-        None => vec![Transport::Udp, Transport::Tcp],
+    let probes = match options.study.as_deref() {
+        None => vec![ExactProbe::Udp, ExactProbe::Tcp],
         Some(named) => {
-            let transport = named.to_str().and_then(|text| text.parse().ok());
-            let other = || Failure::usage(format!("--exact counts udp or tcp, not {}", named.display()));
-            vec![transport.ok_or_else(other)?]
+            let probe = named.to_str().and_then(|text| text.parse().ok());
+            let other = || {
+                Failure::usage(format!("--exact counts udp, tcp, echo or connect, not {}", named.display()))
+            };
+            vec![probe.ok_or_else(other)?]
         }
     };
     if options.format == OutputFormat::Html {
         return Err(Failure::usage("--exact has no page: use --format text, markdown, csv or json"));
     }
-    let plan = ExactPlan::new(&transports, &options.size).map_err(Failure::usage)?;
+    let request = ExactRequest {
+        probes,
+        sizes: options.size.clone(),
+        path: options.path,
+        factor: options.factor,
+        levels: options.levels.clone(),
+        rules: options.rules.clone(),
+        family: options.family,
+    };
+    let plan = request.plan().map_err(Failure::usage)?;
     let program = std::env::current_exe().map_err(Failure::step("find this program"))?;
     let folder = tempfile::tempdir().map_err(Failure::step("create a folder for the kernel"))?;
     let interrupted = interrupt_flag()?;

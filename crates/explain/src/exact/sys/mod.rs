@@ -1,13 +1,17 @@
-//! Marks in this program's code that the plugin finds, the clock of the emulated machine, and children that end with
-//! this process.
+//! Marks in this program's code that the plugin finds, the clock and the random numbers of the emulated machine, and
+//! children that end with this process.
 #![allow(unsafe_code)]
 
 // Compiled by build.rs as a library that QEMU loads; named here for rustfmt alone.
 #[cfg(any())]
 mod plugin;
 
+use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -55,6 +59,24 @@ pub(super) fn ticks() -> u64 {
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn ticks() -> u64 {
     0
+}
+
+/// Credits the kernel's random number generator with these bytes. Until it is seeded, each number that a connection or
+/// a key needs costs thousands of instructions, as it does in no system that has run for a while.
+pub(super) fn seed_random(bytes: &[u8; 256]) -> io::Result<()> {
+    /// `_IOW('R', 3, int[2])`
+    const RNDADDENTROPY: libc::c_ulong = 0x4008_5203;
+    #[repr(C)]
+    struct Pool {
+        bits: libc::c_int,
+        length: libc::c_int,
+        bytes: [u8; 256],
+    }
+    let pool = Pool { bits: 8 * 256, length: 256, bytes: *bytes };
+    let device = File::options().write(true).open("/dev/urandom")?;
+    // SAFETY: the kernel reads a header and `length` bytes after it.
+    Errno::result(unsafe { libc::ioctl(device.as_raw_fd(), RNDADDENTROPY, &raw const pool) })?;
+    Ok(())
 }
 
 /// Makes the kernel kill the child when this process ends.
