@@ -15,8 +15,8 @@ const RATIO: f64 = 1.01;
 
 /// Trials of an arm against itself on two machines, of which some were disturbed.
 const RECORDINGS: [(u32, &str); 2] = [
-    (128, include_str!("../../analysis/examples/coverage/shared.csv")),
-    (1408, include_str!("../../analysis/examples/coverage/busy.csv")),
+    (128, include_str!("../../../bench/simulation/recordings/shared.csv")),
+    (1408, include_str!("../../../bench/simulation/recordings/busy.csv")),
 ];
 
 /// A question with the figures of its recorded trials.

@@ -10,7 +10,7 @@ use std::fmt;
 /// Pairs are fixed beforehand, and precisions are estimates, with which few blocks would have too much weight. The
 /// degrees of freedom are Satterthwaite's.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Pooled {
+pub struct Pooled {
     /// Number of pairs.
     pub pairs: usize,
     /// The bias, as a logarithm.
@@ -19,7 +19,7 @@ pub(crate) struct Pooled {
 
 impl Pooled {
     /// `None` without effects.
-    pub(crate) fn of(effects: &[&Effect]) -> Option<Self> {
+    pub fn of(effects: &[&Effect]) -> Option<Self> {
         let pairs: usize = effects.iter().map(|effect| effect.pairs).sum();
         if pairs == 0 {
             return None;
@@ -38,7 +38,7 @@ impl Pooled {
     }
 
     /// The bias is below this either way, with 95 % confidence.
-    pub(crate) fn bound(&self) -> f64 {
+    pub fn bound(&self) -> f64 {
         self.bias.estimate.abs() + self.bias.interval(0.90).half_width()
     }
 }
@@ -52,7 +52,7 @@ impl fmt::Display for Pooled {
 
 /// The two contrasts of a metric over a transport.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Bias {
+pub struct Bias {
     /// One arm against itself.
     pub labels: Option<Pooled>,
     /// The arm that is set up second against the first.
@@ -61,7 +61,7 @@ pub(crate) struct Bias {
 
 impl Bias {
     /// The larger of both bounds.
-    pub(crate) fn bound(&self) -> Option<f64> {
+    pub fn bound(&self) -> Option<f64> {
         let bounds = [self.labels, self.order].into_iter().flatten().map(|pooled| pooled.bound());
         bounds.reduce(f64::max)
     }
@@ -69,7 +69,7 @@ impl Bias {
 
 /// The biases of the metrics that a report compares by ratios, by metric and transport. The arms of one cell are those
 /// of the A/A check, and replicas that are compared.
-pub(crate) fn biases(reports: &[Findings]) -> BTreeMap<(Metric, Transport), Bias> {
+pub fn biases(reports: &[Findings]) -> BTreeMap<(Metric, Transport), Bias> {
     type Effects<'a> = BTreeMap<(Metric, Transport), Vec<&'a Effect>>;
     let (mut labels, mut order) = (Effects::new(), Effects::new());
     for report in reports {
@@ -98,7 +98,7 @@ pub(crate) fn biases(reports: &[Findings]) -> BTreeMap<(Metric, Transport), Bias
 }
 
 /// A line for each metric and transport: `stream udp throughput: bias of the method: below 0.06 % (..)`.
-pub(crate) fn lines(reports: &[Findings]) -> Vec<String> {
+pub fn lines(reports: &[Findings]) -> Vec<String> {
     let biases = biases(reports);
     let line = |((metric, transport), bias): (&(Metric, Transport), &Bias)| {
         let said: Vec<String> = [

@@ -1,16 +1,12 @@
 //! Two arms of one cell differ by chance alone: the p-values of the A/A check, and verdicts of exchanged arms.
 
-#[allow(dead_code, reason = "the simulations use more of it")]
-#[path = "../examples/coverage/runs.rs"]
-mod runs;
-
-use runs::{Simulation, Spread};
 use stacklab_analysis::{Campaign, findings};
 use stacklab_model::{
     Cell, Comparison, CpuScope, Drops, Factor, Family, Findings, Length, LinkConfig, Metric, Pacing,
     ProbeSpec, Question, RunRecord, RunStatus, SELF_ARMS, SizeOf, StopReason, Topology, Transport, Trial,
     TrialSpec, Value, Verdict,
 };
+use stacklab_simulation::runs::{Simulation, Spread};
 use std::collections::BTreeMap;
 
 const METRIC: Metric = Metric::Throughput;

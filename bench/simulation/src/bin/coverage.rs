@@ -2,13 +2,7 @@
 //!
 //! `bench/coverage` runs it. Every figure is seeded and therefore reproducible.
 
-#[allow(dead_code, reason = "tests simulate more")]
-mod campaign;
-mod families;
-mod interleaved;
-mod recorded;
-#[allow(dead_code, reason = "tests simulate more")]
-mod runs;
+use stacklab_simulation::{families, interleaved};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -1,22 +1,12 @@
 //! The intervals and the stopping rule meet their promises: seeded simulations, of which `bench/coverage` prints
 //! more.
 
-#[allow(dead_code, reason = "bench/coverage prints")]
-#[path = "../examples/coverage/campaign.rs"]
-mod campaign;
-#[allow(dead_code, reason = "bench/coverage prints")]
-#[path = "../examples/coverage/families.rs"]
-mod families;
-#[path = "../examples/coverage/recorded.rs"]
-mod recorded;
-#[path = "../examples/coverage/runs.rs"]
-mod runs;
-
-use campaign::{Rule, campaign, campaigns, question};
-use recorded::{RECORDINGS, Recorded};
-use runs::{Simulation, Spread};
 use stacklab_analysis::{Paired, estimate_of};
 use stacklab_model::{Metric, Scale, Verdict};
+use stacklab_simulation::campaign::{Rule, campaign, campaigns, question};
+use stacklab_simulation::families;
+use stacklab_simulation::recorded::{RECORDINGS, Recorded};
+use stacklab_simulation::runs::{Simulation, Spread};
 
 const CASES: usize = 4000;
 

@@ -5,7 +5,7 @@ use rand_pcg::Pcg64Mcg;
 
 /// How runs are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spread {
+pub enum Spread {
     /// Figures are normal.
     Normal,
     /// Figures are log-normal: their logarithms are normal.
@@ -22,11 +22,11 @@ pub(crate) enum Spread {
 
 impl Spread {
     /// All of them.
-    pub(crate) const ALL: [Spread; 5] =
+    pub const ALL: [Spread; 5] =
         [Spread::Normal, Spread::LogNormal, Spread::Skewed, Spread::Autocorrelated, Spread::Wandering];
 
     /// The name in tables.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Spread::Normal => "normal",
             Spread::LogNormal => "log-normal",
@@ -38,7 +38,7 @@ impl Spread {
 }
 
 /// Simulated campaigns: the same seed gives the same ones.
-pub(crate) struct Simulation {
+pub struct Simulation {
     generator: Pcg64Mcg,
     spread: Spread,
     /// Standard deviation of a run, as a share of the figure.
@@ -49,18 +49,18 @@ pub(crate) struct Simulation {
 
 impl Simulation {
     /// Runs of such a spread.
-    pub(crate) fn new(seed: u128, spread: Spread, sd: f64) -> Self {
+    pub fn new(seed: u128, spread: Spread, sd: f64) -> Self {
         Simulation { generator: Pcg64Mcg::new(seed), spread, sd, state: None }
     }
 
     /// Forgets the runs so far: the next ones are another campaign's.
-    pub(crate) fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.state = None;
     }
 
     /// A block: figures of baseline and candidate, the latter `ratio` times the former but for their spread. What the
     /// block does to both cancels in the ratio.
-    pub(crate) fn pair(&mut self, ratio: f64) -> (f64, f64) {
+    pub fn pair(&mut self, ratio: f64) -> (f64, f64) {
         let block = 100.0 * (0.2 * self.normal()).exp();
         let [baseline, candidate] = match self.spread {
             Spread::Normal => [(); 2].map(|()| (1.0 + self.sd * self.normal()).max(0.01)),
@@ -80,7 +80,7 @@ impl Simulation {
 
     /// A figure of one cell about `mean`, one block after another. Between blocks of two runs an autoregression of 0.5
     /// from run to run is one of 0.25.
-    pub(crate) fn figure(&mut self, mean: f64) -> f64 {
+    pub fn figure(&mut self, mean: f64) -> f64 {
         mean * match self.spread {
             Spread::Normal => 1.0 + self.sd * self.normal(),
             Spread::LogNormal => (self.sd * self.normal() - self.sd * self.sd / 2.0).exp(),
@@ -91,7 +91,7 @@ impl Simulation {
     }
 
     /// A figure between 0 and 1.
-    pub(crate) fn uniform(&mut self) -> f64 {
+    pub fn uniform(&mut self) -> f64 {
         self.generator.random()
     }
 

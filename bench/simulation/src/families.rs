@@ -6,7 +6,7 @@ use stacklab_model::{Interval, Metric, Verdict};
 
 /// A family of comparisons with the same spread.
 #[derive(Debug, Clone)]
-pub(crate) struct Comparisons {
+pub struct Comparisons {
     /// What it is like.
     pub name: &'static str,
     /// The real differences, as logarithms.
@@ -18,12 +18,12 @@ pub(crate) struct Comparisons {
 }
 
 /// The margin of all of them.
-pub(crate) const MARGIN: f64 = 0.01;
+pub const MARGIN: f64 = 0.01;
 /// When they are looked at.
-pub(crate) const RULE: Rule = Rule { min: 8, max: 40 };
+pub const RULE: Rule = Rule { min: 8, max: 40 };
 
 /// The families that are simulated.
-pub(crate) fn all() -> Vec<Comparisons> {
+pub fn all() -> Vec<Comparisons> {
     let mixture = |n: usize| (0..n).map(move |place| 0.01 + 0.02 * place as f64 / (n - 1) as f64);
     let of = |name, effects: Vec<f64>, sd| Comparisons { name, effects, sd, goes_on: false };
     vec![
@@ -40,7 +40,7 @@ pub(crate) fn all() -> Vec<Comparisons> {
 }
 
 /// Families whose differences are small beside their noise: those that are claimed are the ones that look large.
-pub(crate) fn weak() -> Vec<Comparisons> {
+pub fn weak() -> Vec<Comparisons> {
     let of = |name, n: usize, goes_on| {
         // Half of the arms are alike.
         let effects = (0..n).map(|place| if place % 2 == 0 { 0.01 } else { 0.0 }).collect();
@@ -60,7 +60,7 @@ pub(crate) fn weak() -> Vec<Comparisons> {
 
 /// What campaigns of a family gave, on average.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Found {
+pub struct Found {
     /// Share of false claims among the claims of a report, `better` and `equivalent` together; 0 without claims.
     pub false_claims: f64,
     /// Share of reports with a false claim.
@@ -82,7 +82,7 @@ pub(crate) struct Found {
 }
 
 /// Simulates campaigns of a family.
-pub(crate) fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rule) -> Found {
+pub fn simulate(count: usize, seed: u128, family: &Comparisons, rule: Rule) -> Found {
     // Each arm's log figure has half of the pair's variance.
     let arm_sd = family.sd / std::f64::consts::SQRT_2;
     let mut simulation = Simulation::new(seed, Spread::LogNormal, arm_sd);
@@ -176,7 +176,7 @@ impl Ranges {
 }
 
 /// Prints all families.
-pub(crate) fn print(count: usize) {
+pub fn print(count: usize) {
     println!("\nFamilies of comparisons, {} to {} blocks, margin {} %.", RULE.min, RULE.max, 100.0 * MARGIN);
     println!(
         "false: per cent of the claims of a report that are false, on average (at most 5); any: reports with one.\n"
@@ -206,7 +206,7 @@ fn campaigns(count: usize, family: &Comparisons) -> usize {
 }
 
 /// Prints how often the ranges of claims miss.
-pub(crate) fn print_ranges(count: usize) {
+pub fn print_ranges(count: usize) {
     println!(
         "\nRanges of claims: per cent of a report's ranges that miss the true difference, on average (at most 5)."
     );

@@ -1,13 +1,10 @@
 //! The arithmetic of `bench/bias`.
 
-#[path = "../examples/bias/pool.rs"]
-mod pool;
-
-use pool::{Pooled, biases, lines};
 use stacklab_model::{
     ArmOrder, Cell, Comparison, CpuScope, Effect, Estimate, Factor, Family, Findings, Interval, Metric,
     Question, SameArm, Scale, SizeOf, StopReason, Transport, Verdict,
 };
+use stacklab_simulation::bias::{Pooled, biases, lines};
 
 const KEY: (Metric, Transport) = (Metric::Throughput, Transport::Udp);
 

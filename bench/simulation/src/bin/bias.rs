@@ -2,9 +2,8 @@
 //!
 //! It is a bound to read results by. No verdict depends on it.
 
-mod pool;
-
 use stacklab_model::Findings;
+use stacklab_simulation::bias::lines;
 
 fn main() {
     let paths: Vec<String> = std::env::args().skip(1).collect();
@@ -12,7 +11,7 @@ fn main() {
         refuse("give the JSON reports of campaigns");
     }
     let reports: Vec<Findings> = paths.iter().map(|path| read(path)).collect();
-    let lines = pool::lines(&reports);
+    let lines = lines(&reports);
     if lines.is_empty() {
         refuse("no report has two arms of one cell");
     }

@@ -15,12 +15,12 @@ use stacklab_trial::results::interleaved::joint_figures;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// What `bench/slice-noise` recorded, by the machine's state.
-pub(crate) const RECORDINGS: [(&str, &str); 2] =
-    [("shared", include_str!("shared.csv")), ("busy", include_str!("busy.csv"))];
+pub const RECORDINGS: [(&str, &str); 2] =
+    [("shared", include_str!("../recordings/shared.csv")), ("busy", include_str!("../recordings/busy.csv"))];
 
 /// Trials of a probe over a transport.
 #[derive(Debug, Clone)]
-pub(crate) struct Recorded {
+pub struct Recorded {
     probe: Probe,
     transport: Transport,
     /// Figures of both arms by round: messages a second, or nanoseconds of a round trip; 0 where there is none.
@@ -29,7 +29,7 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     /// All trials of a recording, by probe and transport.
-    pub(crate) fn all(slices: &str) -> Vec<Recorded> {
+    pub fn all(slices: &str) -> Vec<Recorded> {
         let mut all: Vec<Recorded> = Vec::new();
         let mut rows = slices.lines().filter(|line| !line.starts_with('#')).skip(1).map(Row::of);
         while let (Some(one), Some(other)) = (rows.next(), rows.next()) {
@@ -46,24 +46,24 @@ impl Recorded {
     }
 
     /// Its name in tables.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         format!("{} {}", self.probe, self.transport)
     }
 
     /// Candidate against baseline.
-    pub(crate) fn question(&self, margin: f64) -> Question {
+    pub fn question(&self, margin: f64) -> Question {
         let [baseline, candidate] = ["a", "b"].map(|arm| self.cell(arm));
         Question { factor: Factor::Replica, metric: self.metric(), baseline, candidate, margin }
     }
 
     /// The figures of each trial, (baseline, candidate), with arms that differ by `ratio`: with arm b as the candidate,
     /// and with arm a.
-    pub(crate) fn figures(&self, ratio: f64) -> Vec<[(f64, f64); 2]> {
+    pub fn figures(&self, ratio: f64) -> Vec<[(f64, f64); 2]> {
         self.trials.iter().map(|[a, b]| [[a, b], [b, a]].map(|arms| self.trial(arms, ratio))).collect()
     }
 
     /// Simulates campaigns with arms that differ by `ratio`.
-    pub(crate) fn campaigns(&self, count: usize, seed: u128, margin: f64, rule: Rule, ratio: f64) -> Tally {
+    pub fn campaigns(&self, count: usize, seed: u128, margin: f64, rule: Rule, ratio: f64) -> Tally {
         // A trial gives the same figures whenever it is drawn.
         let figures = self.figures(ratio);
         let questions = [self.question(margin)];

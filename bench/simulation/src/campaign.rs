@@ -6,7 +6,7 @@ use stacklab_model::{Cell, Factor, Family, Interval, Metric, Question, SizeOf, T
 
 /// The stopping rule's limits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rule {
+pub struct Rule {
     /// Blocks before the first look.
     pub min: usize,
     /// Maximum number of blocks; equal to `min` for a fixed number.
@@ -15,7 +15,7 @@ pub(crate) struct Rule {
 
 /// How a comparison ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended {
+pub struct Ended {
     /// Its verdict.
     pub verdict: Verdict,
     /// The range of a claim.
@@ -27,16 +27,12 @@ pub(crate) struct Ended {
 }
 
 /// Runs a campaign. `pair` gives the next block of a comparison, by its number: (baseline, candidate).
-pub(crate) fn campaign(
-    questions: &[Question],
-    rule: Rule,
-    pair: impl FnMut(usize) -> (f64, f64),
-) -> Vec<Ended> {
+pub fn campaign(questions: &[Question], rule: Rule, pair: impl FnMut(usize) -> (f64, f64)) -> Vec<Ended> {
     campaign_of(questions, rule, false, pair)
 }
 
 /// The same. If `goes_on`, settled comparisons are measured further, as where their arms are in one trial with others.
-pub(crate) fn campaign_of(
+pub fn campaign_of(
     questions: &[Question],
     rule: Rule,
     goes_on: bool,
@@ -82,7 +78,7 @@ pub(crate) fn campaign_of(
 
 /// The results of campaigns of one comparison, each a count.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// Campaigns.
     pub campaigns: usize,
     /// The verdict was `better`.
@@ -97,7 +93,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Adds a campaign whose arms differ by `ratio`.
-    pub(crate) fn add(&mut self, ended: &Ended, ratio: f64) {
+    pub fn add(&mut self, ended: &Ended, ratio: f64) {
         match ended.verdict {
             Verdict::Better(_) => self.better += 1,
             Verdict::Equivalent => self.equivalent += 1,
@@ -110,16 +106,16 @@ impl Tally {
     }
 
     /// Per cent of the campaigns.
-    pub(crate) fn percent(&self, count: usize) -> f64 {
+    pub fn percent(&self, count: usize) -> f64 {
         100.0 * count as f64 / self.campaigns as f64
     }
 }
 
 /// The margin, a share: the study language's default.
-pub(crate) const MARGIN: f64 = 0.02;
+pub const MARGIN: f64 = 0.02;
 
 /// ipv6 against ipv4.
-pub(crate) fn question(metric: Metric, margin: f64) -> Question {
+pub fn question(metric: Metric, margin: f64) -> Question {
     let cell = |family| Cell::new(family, Transport::Udp, SizeOf::Payload, 128);
     Question {
         factor: Factor::Family,
@@ -131,7 +127,7 @@ pub(crate) fn question(metric: Metric, margin: f64) -> Question {
 }
 
 /// Runs this many campaigns with arms that differ by `ratio`.
-pub(crate) fn campaigns(count: usize, seed: u128, spread: Spread, sd: f64, ratio: f64, rule: Rule) -> Tally {
+pub fn campaigns(count: usize, seed: u128, spread: Spread, sd: f64, ratio: f64, rule: Rule) -> Tally {
     let mut simulation = Simulation::new(seed, spread, sd);
     let questions = [question(Metric::Throughput, MARGIN)];
     let mut outcome = Tally::default();

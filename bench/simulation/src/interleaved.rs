@@ -20,7 +20,7 @@ const STUDIES: [(&str, Rule, f64); 7] = [
 ];
 
 /// Prints all of them.
-pub(crate) fn print(count: usize) {
+pub fn print(count: usize) {
     println!(
         "\nInterleaved trials of an arm against itself, as recorded. Trials are drawn with replacement, arms exchanged by chance;"
     );

@@ -1,0 +1,9 @@
+//! Error rates by simulation: which share of a report's claims is false, how often intervals cover, and how large the
+//! method's own bias is. `bench/coverage` and `bench/bias` print them; tests check that they keep their promises.
+
+pub mod bias;
+pub mod campaign;
+pub mod families;
+pub mod interleaved;
+pub mod recorded;
+pub mod runs;
