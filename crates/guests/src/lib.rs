@@ -30,3 +30,4 @@ use inside::protocol::{Greeting, GuestRole, HostedRole, MediumQuestion, WifiLook
 pub use kind::available::kinds;
 pub use kind::prepare::{BootFiles, boot_files, prepare};
 use kind::running::{Boot, Running};
+pub use kind::vm::machine::emulator;

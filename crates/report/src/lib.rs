@@ -57,6 +57,12 @@ pub fn render(findings: &Findings, format: OutputFormat, width: Width) -> String
     }
 }
 
+/// A document of another crate as text, or as Markdown.
+pub fn document_text(blocks: &[Block], is_markdown: bool, width: Width) -> String {
+    let format = if is_markdown { OutputFormat::Markdown } else { OutputFormat::Text };
+    format::render(blocks, format, width)
+}
+
 /// A figure in a unit that fits it: `9.12 us`, `2.38 Gbit/s`.
 pub fn figure_text(metric: Metric, figure: f64) -> String {
     DisplayUnit::figure(metric, figure)

@@ -9,6 +9,7 @@ use crate::commands::lab::LabCommand;
 use crate::commands::measure::options::MeasureOptions;
 use crate::commands::path::PathOptions;
 use crate::commands::reference::ReferenceCommand;
+use crate::commands::regress::{BisectOptions, RegressOptions};
 use crate::commands::replicate::ReplicateOptions;
 use crate::commands::report::{ExportOptions, ReportOptions};
 use crate::commands::run::RunOptions;
@@ -130,6 +131,32 @@ stacklab samples the CPUs during a campaign. That needs root, or CAP_PERFMON and
 namespaces of this kernel. docs/explain.md describes the method and the columns. --exact counts instructions in QEMU's emulator instead; \
 docs/exact.md describes it.")]
     Explain(ExplainOptions),
+    /// Compare two Linux kernels by instructions per message, for `git bisect run` and continuous integration
+    #[command(after_help = "\
+Examples:
+  stacklab regress --baseline v6.12 --candidate .           your tree against a commit, both built
+  git bisect run stacklab regress --baseline v6.12 --candidate . --fail-if 'ipv6 > 0.5 %'
+  stacklab regress --baseline linux-6.1 --candidate bzImage --format markdown
+  stacklab regress --verify v6.12 v6.13                     before a bisect: are the ends good and bad?
+
+Exit codes, as git bisect run reads them:
+  0    good: no condition of --fail-if is met
+  1    bad
+  125  the candidate cannot be built, or does not boot: git skips it
+  128  the request is wrong, or this machine or the baseline cannot be counted: git stops
+  130  interrupted: git stops
+
+It works as an ordinary user, without KVM. docs/regress.md is a tutorial.")]
+    Regress(RegressOptions),
+    /// Find the commit that changed the instructions per message, between a good and a bad commit of a Linux tree
+    #[command(after_help = "\
+Examples:
+  stacklab bisect v6.12 v6.13 ~/linux
+  stacklab bisect v6.12 HEAD --fail-if 'tcp ipv6 > 20' --format markdown
+
+It verifies both ends, searches by halves as git bisect does, and compares the found commit with its parent. The \
+repository is only read: commits are checked out in stacklab's cache.")]
+    Bisect(BisectOptions),
     /// Print figures of published studies, audit the differences that they state, or print the airtime model
     #[command(
         subcommand,

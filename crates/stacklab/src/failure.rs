@@ -41,6 +41,11 @@ impl Failure {
         Failure { code, text: reason.to_string() }
     }
 
+    /// The same reason with another exit code.
+    pub(crate) fn with_code(self, code: u8) -> Self {
+        Failure { code, ..self }
+    }
+
     /// Conflicting options, or names that do not exist.
     pub(crate) fn usage(reason: impl Display) -> Self {
         Self::new(USAGE, reason)

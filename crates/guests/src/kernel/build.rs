@@ -105,10 +105,11 @@ pub fn built_in(tree: &Path) -> PathBuf {
     cache().join("kernels").join(format!("{name}-{}", &digest([tree.as_os_str().as_encoded_bytes()])[..12]))
 }
 
-/// Changes when kernels of one source would be compiled in another way: configuration, compiler.
+/// Changes when kernels of one source would be compiled in another way: configuration, compiler, its options.
 pub fn kernel_key() -> String {
     let compiler = program_in_path("gcc").map(|gcc| first_line(&gcc, &["--version".to_owned()]));
-    digest([wanted().as_bytes(), compiler.unwrap_or_default().as_bytes()])
+    let flags = std::env::var_os("KCFLAGS").unwrap_or_default();
+    digest([wanted().as_bytes(), compiler.unwrap_or_default().as_bytes(), flags.as_encoded_bytes()])
 }
 
 fn digest<const N: usize>(parts: [&[u8]; N]) -> String {
@@ -141,7 +142,7 @@ pub fn build_kernel(
     let use_file = |path: &Path| TestbedError::file(path.to_owned());
     let out = std::path::absolute(folder.join("out")).map_err(use_file(folder))?;
     fs::create_dir_all(&out).map_err(use_file(&out))?;
-    let lock = locked(&folder.join("lock"), step, interrupted)?;
+    let lock = lock(&folder.join("lock"), step, interrupted)?;
     let mut build = Build { tree, out: &out, messages: folder.join("messages"), lock, step, interrupted };
     let asked = out.join("wanted.config");
     if fs::read_to_string(&asked).ok().as_deref() != Some(&wanted()) {
@@ -173,8 +174,11 @@ fn check_programs() -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// The lock of a build folder: held as long as the returned file is open here or in a child.
-fn locked(path: &Path, step: &mut Step<'_>, interrupted: &AtomicBool) -> Result<File, BuildError> {
+/// Waits for the lock of a file: held as long as the returned file is open here or in a child.
+///
+/// # Errors
+/// The file cannot be created, or the user interrupted.
+pub fn lock(path: &Path, step: &mut Step<'_>, interrupted: &AtomicBool) -> Result<File, BuildError> {
     let open = File::options().create(true).truncate(false).read(true).write(true).open(path);
     let file = open.map_err(TestbedError::file(path))?;
     let mut said = false;

@@ -11,6 +11,7 @@ pub(crate) mod measure;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod reference;
+pub(crate) mod regress;
 pub(crate) mod replicate;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -103,7 +103,7 @@ impl Boot for Vm {
 pub(crate) const GET_QEMU: &str = "sudo apt-get install --no-install-recommends qemu-system-x86";
 
 /// The path of the QEMU program. The error says how to get it.
-pub(crate) fn emulator() -> Result<PathBuf, TestbedError> {
+pub fn emulator() -> Result<PathBuf, TestbedError> {
     find("qemu-system-x86_64", GET_QEMU)
 }
 

@@ -1,0 +1,245 @@
+//! The search for the commit that changed the counts: by halves, as git does it. Both ends and the result are verified.
+
+use crate::comparison::Comparison;
+use crate::condition::{Condition, Quantity};
+use crate::counter::{Counted, Counter};
+use crate::git::{Commit, Repository};
+use crate::source::Source;
+use crate::{NOTICEABLE, RegressError};
+use serde::Serialize;
+
+/// The result of a search.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bisection {
+    /// The conditions of bad commits.
+    pub conditions: Vec<String>,
+    /// The bad end against the good one.
+    pub ends: Comparison,
+    /// The commit.
+    pub found: Found,
+    /// Commits that were counted between the ends, with whether they are bad; `None` for those that cannot be built or
+    /// booted.
+    pub steps: Vec<(Commit, Option<bool>)>,
+    /// Kernels that were built for the ends, and for all.
+    pub built: [u32; 2],
+    /// Commits whose counts were known.
+    pub known: u32,
+}
+
+/// The commit that was searched for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// The first bad commit, against its parent if the parent can be counted.
+    Commit(Commit, Option<Box<Comparison>>),
+    /// One of these: others between them cannot be built or booted.
+    Among(Vec<Commit>),
+}
+
+/// Searches the first bad commit between two. Without conditions, the change between the ends gives one.
+///
+/// # Errors
+/// The ends cannot be counted, or do not differ in that way; or the user interrupted.
+pub fn bisect(
+    counter: &mut Counter<'_>,
+    repository: &Repository,
+    ends: [&str; 2],
+    conditions: &[Condition],
+) -> Result<Bisection, RegressError> {
+    let ends = [repository.commit(ends[0])?, repository.commit(ends[1])?];
+    search(counter, repository, ends, conditions)
+}
+
+/// Counts commits, and reports steps.
+pub(crate) trait CountCommits {
+    fn count_commit(&mut self, repository: &Repository, commit: &Commit) -> Result<Counted, RegressError>;
+    fn say(&mut self, what: &str);
+    /// Kernels that were built so far, and commits whose counts were known.
+    fn effort(&self) -> [u32; 2];
+}
+
+impl CountCommits for Counter<'_> {
+    fn count_commit(&mut self, repository: &Repository, commit: &Commit) -> Result<Counted, RegressError> {
+        self.count(&commit.short(), &Source::Commit(repository.clone(), commit.clone()))
+    }
+
+    fn say(&mut self, what: &str) {
+        Counter::say(self, what);
+    }
+
+    fn effort(&self) -> [u32; 2] {
+        [self.built, self.known]
+    }
+}
+
+fn search(
+    counter: &mut impl CountCommits,
+    repository: &Repository,
+    [good, mut bad]: [Commit; 2],
+    conditions: &[Condition],
+) -> Result<Bisection, RegressError> {
+    if good == bad || !repository.is_ancestor(&good, &bad) {
+        let reason = format!("{} is not an ancestor of {}: name GOOD, then BAD", good.short(), bad.short());
+        return Err(RegressError::Usage(reason));
+    }
+    let baseline = counter.count_commit(repository, &good)?;
+    let last = counter.count_commit(repository, &bad)?;
+    let [built_for_ends, _] = counter.effort();
+    let conditions = match conditions {
+        [] => derived(&baseline, &last)?,
+        given => given.to_vec(),
+    };
+    let names: Vec<String> = conditions.iter().map(Condition::to_string).collect();
+    let ends = Comparison::new(&baseline, &last, &conditions);
+    if !ends.is_bad {
+        return Err(RegressError::Usage(format!("{} is not bad by {}", last.name, names.join(", "))));
+    }
+    counter.say(&format!("bad means {}", names.join(", ")));
+    let (mut goods, mut skipped, mut steps) = (vec![good], Vec::new(), Vec::new());
+    let among = loop {
+        let suspects = repository.suspects(&bad, &goods)?;
+        counter.say(&format!("{} commits are left", suspects.len()));
+        let Some(next) = suspects.iter().find(|hash| **hash != bad.hash && !skipped.contains(*hash)) else {
+            break suspects;
+        };
+        let commit = repository.commit(next)?;
+        let is_bad = match counter.count_commit(repository, &commit) {
+            Ok(counted) => Some(Comparison::new(&baseline, &counted, &conditions).is_bad),
+            Err(RegressError::Kernel(reason)) => {
+                counter.say(&format!("{} is skipped: {reason}", commit.short()));
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        steps.push((commit.clone(), is_bad));
+        match is_bad {
+            Some(true) => bad = commit,
+            Some(false) => goods.push(commit),
+            None => skipped.push(commit.hash),
+        }
+    };
+    let found = match among.len() {
+        1 => {
+            let parent = repository.parent(&bad)?;
+            let verified = match counter.count_commit(repository, &parent) {
+                Ok(before) => {
+                    let after = counter.count_commit(repository, &bad)?;
+                    Some(Box::new(Comparison::new(&before, &after, &conditions)))
+                }
+                Err(RegressError::Kernel(_)) => None,
+                Err(error) => return Err(error),
+            };
+            Found::Commit(bad, verified)
+        }
+        _ => Found::Among(among.iter().map(|hash| repository.commit(hash)).collect::<Result<_, _>>()?),
+    };
+    let [built, known] = counter.effort();
+    Ok(Bisection { conditions: names, ends, found, steps, built: [built_for_ends, built], known })
+}
+
+/// Half of the largest change between the ends as a limit: of the gap between the families if that grew noticeably,
+/// else of a family.
+fn derived(good: &Counted, bad: &Counted) -> Result<Vec<Condition>, RegressError> {
+    let ends = Comparison::new(good, bad, &[]);
+    let grown = |quantity| {
+        ends.largest(quantity)
+            .filter(|(_, change)| *change > NOTICEABLE)
+            .map(|(cell, change)| (quantity, cell, change))
+    };
+    let found = [Quantity::Gap, Quantity::Ipv6, Quantity::Ipv4].into_iter().find_map(grown);
+    let (quantity, cell, change) = found.ok_or_else(|| {
+        RegressError::Usage(format!(
+            "{} takes no more instructions than {}: {} changed by more than {NOTICEABLE} per message",
+            bad.name,
+            good.name,
+            ends.outcome.name()
+        ))
+    })?;
+    Ok(vec![Condition::above(Some(&cell.name), quantity, (change / 2.0).round())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::tests::counted;
+    use crate::git::tests::repository;
+
+    /// Kernels whose IPv6 takes 10 instructions more from the commit `Write bad` on, and that do not compile at those
+    /// whose message ends with `broken`.
+    #[derive(Default)]
+    struct Fake(Vec<String>);
+
+    impl CountCommits for Fake {
+        fn count_commit(
+            &mut self,
+            repository: &Repository,
+            commit: &Commit,
+        ) -> Result<Counted, RegressError> {
+            self.0.push(commit.subject.clone());
+            if commit.subject.ends_with("broken") {
+                return Err(RegressError::Kernel("error: no".to_owned()));
+            }
+            let history = repository.ask(&["log", "--format=%s", &commit.hash]).unwrap();
+            let added = if history.contains("Write bad") { 100 } else { 0 };
+            Ok(counted(&commit.subject, [1000, 2000 + added], [3000, 4000]))
+        }
+
+        fn say(&mut self, _: &str) {}
+
+        fn effort(&self) -> [u32; 2] {
+            [self.0.len() as u32, 0]
+        }
+    }
+
+    fn searched(texts: &[&str]) -> (Bisection, Vec<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = repository(folder.path(), texts);
+        let ends = [format!("HEAD~{}", texts.len() - 1), "HEAD".to_owned()]
+            .map(|name| repository.commit(&name).unwrap());
+        let mut fake = Fake::default();
+        let found = search(&mut fake, &repository, ends, &[]).unwrap();
+        (found, fake.0)
+    }
+
+    #[test]
+    fn the_first_bad_commit_is_found_in_log_n_steps() {
+        for place in 1..17 {
+            let mut texts: Vec<String> = (0..17).map(|number| number.to_string()).collect();
+            texts[place] = "bad".to_owned();
+            let (found, counted) = searched(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+            let Found::Commit(commit, Some(verified)) = &found.found else { panic!("{found:?}") };
+            assert_eq!((commit.subject.as_str(), verified.is_bad), ("Write bad", true));
+            assert_eq!(verified.baseline.name, format!("Write {}", place - 1));
+            assert!(found.steps.len() <= 4, "{counted:?}");
+            assert_eq!((found.built[0], found.conditions[0].as_str()), (2, "udp/128 gap > 5"));
+        }
+    }
+
+    #[test]
+    fn broken_commits_are_skipped() {
+        let (found, _) = searched(&["0", "1", "2", "a broken", "4", "bad", "6"]);
+        let Found::Commit(commit, Some(verified)) = found.found else { panic!("{found:?}") };
+        assert_eq!((commit.subject.as_str(), verified.is_bad), ("Write bad", true));
+        assert!(
+            found.steps.iter().any(|(commit, is_bad)| commit.subject == "Write a broken" && is_bad.is_none())
+        );
+        let (found, counted) = searched(&["0", "1", "a broken", "b broken", "bad", "5", "6"]);
+        let Found::Among(commits) = &found.found else { panic!("{found:?}") };
+        let mut subjects: Vec<&str> = commits.iter().map(|commit| commit.subject.as_str()).collect();
+        subjects.sort();
+        assert_eq!(subjects, ["Write a broken", "Write b broken", "Write bad"], "{counted:?}");
+    }
+
+    #[test]
+    fn the_ends_give_the_condition() {
+        let good = counted("a", [1000, 2000], [3000, 4000]);
+        let condition =
+            |udp, tcp| derived(&good, &counted("b", udp, tcp)).map(|conditions| conditions[0].to_string());
+        // A slowdown of both families hides a larger one of IPv6.
+        assert_eq!(condition([1500, 3500], [3000, 4000]).unwrap(), "udp/128 gap > 50");
+        assert_eq!(condition([1500, 2500], [3000, 4000]).unwrap(), "udp/128 ipv6 > 25");
+        assert_eq!(condition([1000, 2000], [3200, 4100]).unwrap(), "tcp/128 ipv6 > 5");
+        let reason = condition([1000, 1900], [3000, 4010]).unwrap_err().to_string();
+        assert!(reason.contains("b takes no more instructions than a"), "{reason}");
+    }
+}

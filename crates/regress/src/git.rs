@@ -1,0 +1,214 @@
+//! A user's git repository. It is only read: commits are checked out into a folder of stacklab's cache, with an index
+//! of the same folder, so neither files nor references nor the index of the user change.
+
+use crate::RegressError;
+use stacklab_guests::kernel::{built_in, first_error, run_interruptibly};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+/// A repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// The user's folder.
+    tree: PathBuf,
+    git: PathBuf,
+    /// What is kept for it in the cache.
+    pub(crate) folder: PathBuf,
+}
+
+/// A commit.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Commit {
+    /// Its name.
+    pub hash: String,
+    /// The name of its files.
+    pub tree: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Commit {
+    pub(crate) fn short(&self) -> String {
+        format!("{:.12} {}", self.hash, self.subject)
+    }
+}
+
+impl Repository {
+    /// The repository whose files are in this folder.
+    ///
+    /// # Errors
+    /// Git's reason.
+    pub fn of(folder: &Path) -> Result<Self, RegressError> {
+        let ask = |what: &str| {
+            let mut command = git();
+            command.arg("-C").arg(folder).args(["rev-parse", what]);
+            run(command).map(PathBuf::from).map_err(|reason| {
+                RegressError::Usage(format!("{} is not in a git repository: {reason}", folder.display()))
+            })
+        };
+        let tree = ask("--show-toplevel")?;
+        Ok(Repository { git: ask("--absolute-git-dir")?, folder: built_in(&tree), tree })
+    }
+
+    /// The commit with this name.
+    pub(crate) fn commit(&self, name: &str) -> Result<Commit, RegressError> {
+        let text = self.ask(&[
+            "log",
+            "-1",
+            "--no-show-signature",
+            "--format=%H%n%T%n%s",
+            "--end-of-options",
+            name,
+            "--",
+        ]);
+        let text = text.map_err(|reason| {
+            RegressError::Usage(format!("{name} is not a commit in {}: {reason}", self.tree.display()))
+        })?;
+        let mut lines = text.lines().map(str::to_owned);
+        match (lines.next(), lines.next()) {
+            (Some(hash), Some(tree)) => Ok(Commit { hash, tree, subject: lines.next().unwrap_or_default() }),
+            _ => Err(RegressError::Usage(format!("{name} is not a commit"))),
+        }
+    }
+
+    /// The first parent.
+    pub(crate) fn parent(&self, commit: &Commit) -> Result<Commit, RegressError> {
+        self.commit(&format!("{}^1", commit.hash))
+    }
+
+    pub(crate) fn is_ancestor(&self, one: &Commit, other: &Commit) -> bool {
+        self.ask(&["merge-base", "--is-ancestor", &one.hash, &other.hash]).is_ok()
+    }
+
+    /// The commits that may be the first bad one, those that halve the rest first, the bad one itself last.
+    pub(crate) fn suspects(&self, bad: &Commit, good: &[Commit]) -> Result<Vec<String>, RegressError> {
+        let without: Vec<String> = good.iter().map(|commit| format!("^{}", commit.hash)).collect();
+        let mut words = vec!["rev-list", "--bisect-all", bad.hash.as_str()];
+        words.extend(without.iter().map(String::as_str));
+        let listed = self.ask(&words).map_err(RegressError::Machine)?;
+        Ok(listed.lines().filter_map(|line| Some(line.split(' ').next()?.to_owned())).collect())
+    }
+
+    /// Checks a commit out into the cache; the files that differ from the last one are written. Returns their folder.
+    pub(crate) fn check_out(
+        &self,
+        commit: &Commit,
+        interrupted: &AtomicBool,
+    ) -> Result<PathBuf, RegressError> {
+        let tree = self.folder.join("tree");
+        let failed = |reason: &dyn std::fmt::Display| {
+            RegressError::Machine(format!(
+                "cannot check out {} in {}: {reason}",
+                commit.short(),
+                tree.display()
+            ))
+        };
+        fs::create_dir_all(&tree).map_err(|reason| failed(&reason))?;
+        let index = self.folder.join("index");
+        // A killed git has left it; the caller holds the folder's lock.
+        let _ = fs::remove_file(self.folder.join("index.lock"));
+        let mut command = self.git();
+        command.arg("--work-tree").arg(&tree).env("GIT_INDEX_FILE", &index).stdin(Stdio::null());
+        command.args(["read-tree", "--reset", "-u", &commit.hash]);
+        let messages = self.folder.join("messages");
+        match run_interruptibly(command, &messages, interrupted, &mut |_| {}) {
+            Ok(Some(true)) => Ok(tree),
+            Ok(Some(false)) => Err(failed(&first_error(&messages))),
+            Ok(None) => Err(RegressError::Interrupted),
+            Err(reason) => Err(failed(&reason)),
+        }
+    }
+
+    fn git(&self) -> Command {
+        let mut command = git();
+        command.arg("--git-dir").arg(&self.git);
+        command
+    }
+
+    pub(crate) fn ask(&self, words: &[&str]) -> Result<String, String> {
+        let mut command = self.git();
+        command.args(words);
+        run(command)
+    }
+}
+
+fn git() -> Command {
+    let mut command = Command::new("git");
+    // An outer git, such as `git bisect run`, may have set these for its own repository.
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"] {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+    command
+}
+
+fn run(mut command: Command) -> Result<String, String> {
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|reason| format!("cannot run git: {reason}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(text(&output.stderr).lines().next().unwrap_or("git failed").to_owned()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A repository with a commit for each text of a file.
+    pub(crate) fn repository(folder: &Path, texts: &[&str]) -> Repository {
+        let git = |words: &[&str]| {
+            let mut command = git();
+            command.arg("-C").arg(folder).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+            run(command).unwrap()
+        };
+        git(&["init", "-q"]);
+        for text in texts {
+            fs::write(folder.join("file"), text).unwrap();
+            git(&["add", "file"]);
+            git(&["commit", "-q", "-m", &format!("Write {text}"), "-m", "Body"]);
+        }
+        Repository { folder: folder.join(".git/cache"), ..Repository::of(folder).unwrap() }
+    }
+
+    #[test]
+    fn commits_are_checked_out_beside_the_users_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = repository(folder.path(), &["one", "two", "three"]);
+        fs::write(folder.path().join("file"), "mine").unwrap();
+        let never = AtomicBool::new(false);
+        let text = |name: &str| {
+            let tree = repository.check_out(&repository.commit(name).unwrap(), &never).unwrap();
+            fs::read_to_string(tree.join("file")).unwrap()
+        };
+        assert_eq!([text("HEAD~2"), text("HEAD"), text("HEAD^")], ["one", "three", "two"]);
+        fs::write(repository.folder.join("tree/file"), "disturbed").unwrap();
+        assert_eq!(text("HEAD^"), "two");
+        assert_eq!(fs::read_to_string(folder.path().join("file")).unwrap(), "mine");
+        let status = repository.ask(&["log", "--format=%s", "HEAD"]).unwrap();
+        assert_eq!(status, "Write three\nWrite two\nWrite one");
+        let mut status = git();
+        status.arg("-C").arg(folder.path()).args(["status", "--porcelain"]);
+        assert_eq!(run(status).unwrap(), "M file");
+    }
+
+    #[test]
+    fn suspects_are_halved_and_end_with_the_bad_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = repository(folder.path(), &["0", "1", "2", "3", "4"]);
+        let commit = |name: &str| repository.commit(name).unwrap();
+        let [good, bad] = [commit("HEAD~4"), commit("HEAD")];
+        assert!(repository.is_ancestor(&good, &bad) && !repository.is_ancestor(&bad, &good));
+        assert_eq!(repository.parent(&bad).unwrap().subject, "Write 3");
+        let suspects = repository.suspects(&bad, std::slice::from_ref(&good)).unwrap();
+        assert_eq!(suspects.len(), 4);
+        assert_eq!((&suspects[0], &suspects[3]), (&commit("HEAD~2").hash, &bad.hash));
+        assert_eq!(repository.suspects(&bad, &[good, commit("HEAD~1")]).unwrap(), [bad.hash]);
+        assert!(repository.commit("nothing").unwrap_err().to_string().contains("is not a commit in"));
+        let elsewhere = Repository::of(Path::new("/")).unwrap_err().to_string();
+        assert!(elsewhere.starts_with("/ is not in a git repository"), "{elsewhere}");
+    }
+}

@@ -1,0 +1,201 @@
+//! Text and Markdown.
+
+use crate::NOTICEABLE;
+use crate::bisect::{Bisection, Found};
+use crate::comparison::{CellChange, Comparison};
+use crate::condition::Quantity;
+use stacklab_report::{Block, Table};
+
+/// Most functions of a cell in a table; JSON has all.
+const MOST_FUNCTIONS: usize = 8;
+
+pub(super) fn comparison(comparison: &Comparison) -> Vec<Block> {
+    let Comparison { baseline, candidate, .. } = comparison;
+    let mut blocks = vec![
+        Block::Title("Instructions per message: candidate against baseline".to_owned()),
+        Block::Facts(vec![
+            ("baseline", format!("{} (Linux {})", baseline.name, baseline.release)),
+            ("candidate", format!("{} (Linux {})", candidate.name, candidate.release)),
+        ]),
+        Block::Text(outcome(comparison)),
+    ];
+    blocks.extend(tables(comparison));
+    blocks
+}
+
+/// The outcome and the conditions that are met.
+fn outcome(comparison: &Comparison) -> String {
+    let changed = comparison.outcome.name();
+    let mut text = format!("Changed by more than {NOTICEABLE} instructions: {changed}.");
+    let bad: Vec<String> = comparison
+        .checks
+        .iter()
+        .filter(|check| check.is_bad)
+        .map(|check| format!("{} in {} ({:+.1})", check.condition, check.cell, check.change))
+        .collect();
+    text += &match bad.is_empty() {
+        true => " The candidate is good.".to_owned(),
+        false => format!(" The candidate is bad: {}.", bad.join(", ")),
+    };
+    text
+}
+
+fn tables(comparison: &Comparison) -> Vec<Block> {
+    let cells = &comparison.cells;
+    let mut table = Table::default();
+    table.push("cell", false, cells.iter().map(|cell| cell.name.clone()).collect());
+    for (title, family) in [("IPv4", 0), ("IPv6", 1)] {
+        table.push(title, true, cells.iter().map(|cell| format!("{:.1}", cell.candidate[family])).collect());
+    }
+    for (title, quantity) in
+        [("IPv4 change", Quantity::Ipv4), ("IPv6 change", Quantity::Ipv6), ("gap change", Quantity::Gap)]
+    {
+        let change = |cell: &CellChange| {
+            format!("{} ({} %)", signed(cell.change(quantity), 1), signed(cell.percent(quantity), 2))
+        };
+        table.push(title, true, cells.iter().map(change).collect());
+    }
+    let mut blocks = vec![Block::Table(table)];
+    let rows: Vec<(&CellChange, _)> = cells
+        .iter()
+        .flat_map(|cell| cell.functions.iter().take(MOST_FUNCTIONS).map(move |row| (cell, row)))
+        .collect();
+    if rows.is_empty() {
+        return blocks;
+    }
+    let mut table = Table::default();
+    table.push("cell", false, rows.iter().map(|(cell, _)| cell.name.clone()).collect());
+    table.push("function that changed", false, rows.iter().map(|(_, row)| row.name.clone()).collect());
+    for (title, family) in [("IPv4", 0), ("IPv6", 1)] {
+        let change = |(_, row): &(_, &crate::comparison::FunctionChange)| signed(row.change()[family], 1);
+        table.push(title, true, rows.iter().map(change).collect());
+    }
+    blocks.push(Block::Table(table));
+    blocks
+}
+
+/// Without a minus before a zero.
+fn signed(figure: f64, decimals: usize) -> String {
+    let scale = 10_f64.powi(decimals as i32);
+    format!("{:+.decimals$}", (figure * scale).round() / scale + 0.0)
+}
+
+pub(super) fn bisection(bisection: &Bisection) -> Vec<Block> {
+    let Bisection { conditions, ends, found, steps, built: [of_ends, built], known } = bisection;
+    let mut blocks = vec![Block::Title("The commit that changed the counts".to_owned())];
+    match found {
+        Found::Commit(commit, verified) => {
+            blocks.push(Block::Facts(vec![
+                ("commit", commit.hash.clone()),
+                ("subject", commit.subject.clone()),
+            ]));
+            match verified {
+                Some(step) => {
+                    blocks.push(Block::Text(share(ends, step)));
+                    blocks.extend(tables(step));
+                }
+                None => blocks.push(Block::Text(
+                    "Its parent cannot be built or booted, so the result is not verified.".to_owned(),
+                )),
+            }
+        }
+        Found::Among(commits) => {
+            blocks.push(Block::Text("One of these commits, which cannot all be built or booted:".to_owned()));
+            blocks.push(Block::List(commits.iter().map(crate::Commit::short).collect()));
+        }
+    }
+    let mut table = Table::default();
+    table.push("step", true, (1..=steps.len()).map(|step| step.to_string()).collect());
+    table.push("commit", false, steps.iter().map(|(commit, _)| commit.short()).collect());
+    let verdict = |(_, is_bad): &(_, Option<bool>)| match is_bad {
+        Some(true) => "bad",
+        Some(false) => "good",
+        None => "skipped",
+    };
+    table.push("verdict", false, steps.iter().map(|step| verdict(step).to_owned()).collect());
+    blocks.push(Block::Heading(format!("{} to {}", ends.baseline.name, ends.candidate.name)));
+    blocks.push(Block::Text(format!(
+        "Bad means, against {}: {}. {built} kernels were built, {of_ends} of them for the ends; the counts of {known} were known.",
+        ends.baseline.name,
+        conditions.join(", ")
+    )));
+    blocks.push(Block::Table(table));
+    blocks
+}
+
+/// How much of the change between the ends a commit accounts for.
+fn share(ends: &Comparison, step: &Comparison) -> String {
+    let largest =
+        ends.checks.iter().filter(|check| check.is_bad).max_by(|a, b| a.change.total_cmp(&b.change));
+    let of_step = largest.and_then(|end| {
+        let same =
+            |check: &&crate::condition::Check| check.cell == end.cell && check.condition == end.condition;
+        Some((end, step.checks.iter().find(same)?))
+    });
+    let Some((end, check)) = of_step else { return outcome(step) };
+    format!(
+        "Against its parent, {}: {} changes by {:+.1} of the {:+.1} between the ends. Changed by more than {NOTICEABLE} instructions: {}.",
+        check.cell,
+        check.condition.split(" >").next().unwrap_or_default().split(' ').next_back().unwrap_or_default(),
+        check.change,
+        end.change,
+        step.outcome.name()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::tests::counted;
+    use crate::condition::Condition;
+    use crate::git::Commit;
+    use crate::rendering::{RegressFormat, bisection, comparison};
+    use stacklab_report::WIDTH;
+
+    fn compared() -> Comparison {
+        let baseline = counted("v1", [1000, 2000], [3000, 4000]);
+        Comparison::new(&baseline, &counted("v2", [999, 2500], [3000, 4000]), &Condition::usual())
+    }
+
+    #[test]
+    fn text_has_outcome_cells_and_functions() {
+        let text = comparison(&compared(), RegressFormat::Text, WIDTH);
+        assert!(
+            text.contains("instructions: IPv6 only. The candidate is bad: ipv6 > 8 in udp/128 (+50.0)."),
+            "{text}"
+        );
+        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let row = [
+            "udp/128", "99.9", "250.0", "-0.1", "(-0.10", "%)", "+50.0", "(+25.00", "%)", "+50.1", "(+25.05",
+            "%)",
+        ];
+        assert!(words.contains(&row.to_vec()), "{text}");
+        assert!(words.contains(&vec!["udp/128", "ip_output", "/", "ip6_output", "-0.1", "+50.0"]), "{text}");
+        assert_eq!(signed(-0.04, 1), "+0.0");
+    }
+
+    #[test]
+    fn a_search_has_the_commit_its_share_and_the_builds() {
+        let commit = |subject: &str| Commit {
+            hash: format!("{subject:0>40}"),
+            tree: String::new(),
+            subject: subject.to_owned(),
+        };
+        let found = Bisection {
+            conditions: vec!["udp/128 ipv6 > 25".to_owned()],
+            ends: compared(),
+            found: Found::Commit(commit("slow"), Some(Box::new(compared()))),
+            steps: vec![(commit("fine"), Some(false)), (commit("broken"), None)],
+            built: [2, 5],
+            known: 1,
+        };
+        let text = bisection(&found, RegressFormat::Text, WIDTH);
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("ipv6 changes by +50.0 of the +50.0 between the ends"), "{text}");
+        assert!(
+            flat.contains("5 kernels were built, 2 of them for the ends; the counts of 1 were known"),
+            "{text}"
+        );
+        assert!(flat.contains("subject slow") && flat.contains("2 000000000000 broken skipped"), "{text}");
+    }
+}

@@ -1,0 +1,179 @@
+//! `stacklab regress` and `stacklab bisect`: kernels compared by exact counts.
+
+use crate::failure::{Failure, INTERRUPTED, TESTBED, interrupt_flag};
+use crate::output::{print_text, width};
+use clap::Args;
+use stacklab_explain::{ExactRequest, check_emulator};
+use stacklab_guests::emulator;
+use stacklab_model::ExactProbe;
+use stacklab_regress::{
+    Comparison, Condition, Counter, RegressError, RegressFormat, Repository, Source, bisect as search,
+    bisection, comparison,
+};
+use std::path::{Path, PathBuf};
+
+/// Exit codes of `regress`, by which `git bisect run` decides; it has no others but that of an interruption.
+const BAD: u8 = 1;
+const SKIP: u8 = 125;
+pub(crate) const STOP: u8 = 128;
+/// Payload bytes of the UDP and TCP messages that are counted.
+const SIZES: [u32; 2] = [128, 1408];
+
+/// Options of `regress`.
+#[derive(Debug, Args)]
+pub(crate) struct RegressOptions {
+    /// The kernel to compare with: linux-SERIES, a bzImage, a folder with source, or a commit
+    #[arg(long, value_name = "KERNEL", required_unless_present = "verify", conflicts_with = "verify")]
+    pub baseline: Option<String>,
+    /// The kernel to judge; may be repeated
+    #[arg(long, value_name = "KERNEL", required_unless_present_any = ["verify", "repeat"], conflicts_with = "verify")]
+    pub candidate: Vec<String>,
+    /// The folder whose git repository has the commits; default: a candidate that is a folder, or this one
+    #[arg(long, value_name = "DIR")]
+    pub tree: Option<PathBuf>,
+    /// What makes a candidate bad: `[CELL] ipv4|ipv6|gap > NUMBER [%]`, in instructions per message; may be repeated
+    /// [default: ipv4 > 8 and ipv6 > 8]
+    #[arg(long = "fail-if", value_name = "CONDITION")]
+    pub conditions: Vec<Condition>,
+    /// Check the ends of a bisect: GOOD repeats to the bit, and BAD is bad against it
+    #[arg(long, num_args = 2, value_names = ["GOOD", "BAD"])]
+    pub verify: Vec<String>,
+    /// Boot the baseline N more times and compare each time with the first
+    #[arg(long, value_name = "N", conflicts_with_all = ["candidate", "verify"])]
+    pub repeat: Option<u32>,
+    /// text, markdown, json, ktap or junit
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: RegressFormat,
+}
+
+/// Options of `bisect`.
+#[derive(Debug, Args)]
+pub(crate) struct BisectOptions {
+    /// A commit before the change
+    #[arg(value_name = "GOOD")]
+    pub good: String,
+    /// A later commit with the change
+    #[arg(value_name = "BAD")]
+    pub bad: String,
+    /// The folder of the kernel's git repository, which is only read
+    #[arg(value_name = "TREE", default_value = ".")]
+    pub tree: PathBuf,
+    /// What makes a commit bad, as of `regress`; default: half of the largest change between the ends
+    #[arg(long = "fail-if", value_name = "CONDITION")]
+    pub conditions: Vec<Condition>,
+    /// text, markdown or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = document)]
+    pub format: RegressFormat,
+}
+
+fn document(text: &str) -> Result<RegressFormat, String> {
+    match text.parse()? {
+        RegressFormat::Ktap | RegressFormat::Junit => {
+            Err(format!("bisect has no {text}: use text, markdown or json"))
+        }
+        format => Ok(format),
+    }
+}
+
+/// Compares kernels. The exit code is that of the worst: bad before skipped before good.
+pub(crate) fn regress(options: &RegressOptions) -> Result<(), Failure> {
+    judge(options).map_err(|failure| match failure.code {
+        BAD | SKIP | INTERRUPTED => failure,
+        _ => failure.with_code(STOP),
+    })
+}
+
+fn judge(options: &RegressOptions) -> Result<(), Failure> {
+    let RegressOptions { baseline, candidate, verify, format, .. } = options;
+    let conditions = match &options.conditions[..] {
+        [] => Condition::usual(),
+        given => given.to_vec(),
+    };
+    let folder = candidate.iter().map(Path::new).find(|path| path.is_dir());
+    let tree = options.tree.as_deref().or(folder).unwrap_or(Path::new("."));
+    let named = |name: &str| Source::named(name, tree).map_err(for_git);
+    let (baseline, candidates) = match (&verify[..], baseline) {
+        ([good, bad], _) => (good, std::slice::from_ref(bad)),
+        (_, Some(baseline)) => (baseline, &candidate[..]),
+        _ => return Err(Failure::usage("name a kernel: --baseline KERNEL")),
+    };
+    let first = named(baseline)?;
+    let sources = candidates.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
+    let mut step = |what: &str| eprintln!("{what}");
+    let mut counter = counter(&mut step)?;
+    // A baseline that cannot be counted is not the candidate's fault: git has to stop.
+    let stop = |error: RegressError| Failure::new(STOP.max(for_git_code(&error)), error);
+    let before = counter.count(baseline, &first).map_err(stop)?;
+    let again = options.repeat.unwrap_or(u32::from(!verify.is_empty()));
+    let mut largest = 0.0_f64;
+    for (number, counted) in counter.repeat(baseline, &first, again).map_err(stop)?.into_iter().enumerate() {
+        let change = Comparison::new(&before, &counted, &[]).largest_change();
+        largest = largest.max(change);
+        eprintln!("{baseline}: boot {} of {again} differs by {change} instructions per message", number + 1);
+    }
+    if options.repeat.is_some() {
+        print_text(&format!(
+            "{baseline}: {again} more boots, largest difference {largest} instructions per message\n"
+        ))?;
+    }
+    if largest > 0.0 {
+        return Err(Failure::new(
+            STOP,
+            format!("counts of {baseline} do not repeat: they differ by {largest}"),
+        ));
+    }
+    let mut worst = None;
+    for (name, source) in candidates.iter().zip(&sources) {
+        match counter.count(name, source) {
+            Ok(after) => {
+                let found = Comparison::new(&before, &after, &conditions);
+                print_text(&comparison(&found, *format, width()))?;
+                if found.is_bad && verify.is_empty() {
+                    worst = Some(Failure::new(BAD, format!("{name} is bad")));
+                } else if !found.is_bad && !verify.is_empty() {
+                    worst = Some(Failure::new(BAD, format!("{name} is not bad against {baseline}")));
+                }
+            }
+            Err(error @ RegressError::Kernel(_)) if worst.is_none() => worst = Some(for_git(error)),
+            Err(RegressError::Kernel(reason)) => eprintln!("{reason}"),
+            Err(error) => return Err(for_git(error)),
+        }
+    }
+    worst.map_or(Ok(()), Err)
+}
+
+/// Searches a commit.
+pub(crate) fn bisect(options: &BisectOptions) -> Result<(), Failure> {
+    let failed = |error: RegressError| match error {
+        RegressError::Usage(_) => Failure::usage(error),
+        RegressError::Interrupted => Failure::new(INTERRUPTED, error),
+        _ => Failure::new(TESTBED, error),
+    };
+    let repository = Repository::of(&options.tree).map_err(failed)?;
+    let mut step = |what: &str| eprintln!("{what}");
+    let mut counter = counter(&mut step)?;
+    let ends = [options.good.as_str(), &options.bad];
+    let found = search(&mut counter, &repository, ends, &options.conditions).map_err(failed)?;
+    print_text(&bisection(&found, options.format, width()))
+}
+
+fn counter<'a>(step: &'a mut dyn FnMut(&str)) -> Result<Counter<'a>, Failure> {
+    let probes = vec![ExactProbe::Udp, ExactProbe::Tcp, ExactProbe::Connect];
+    let request = ExactRequest { probes, sizes: SIZES.into(), ..ExactRequest::default() };
+    let plan = request.plan().map_err(Failure::usage)?;
+    let program = std::env::current_exe().map_err(Failure::step("find this program"))?;
+    let qemu = check_emulator(&emulator()?).map_err(|reason| Failure::new(TESTBED, reason))?;
+    Ok(Counter::new(plan, program, qemu, interrupt_flag()?, step))
+}
+
+fn for_git(error: RegressError) -> Failure {
+    Failure::new(for_git_code(&error), error)
+}
+
+fn for_git_code(error: &RegressError) -> u8 {
+    match error {
+        RegressError::Kernel(_) => SKIP,
+        RegressError::Interrupted => INTERRUPTED,
+        RegressError::Usage(_) | RegressError::Machine(_) => STOP,
+    }
+}
