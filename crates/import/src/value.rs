@@ -54,34 +54,7 @@ pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(if is_between { (found + sorted[rank]) / 2.0 } else { found })
 }
 
-/// Nanoseconds since the Unix epoch of a date (`2024-01-31`) and seconds of its day, in UTC.
-pub(super) fn unix_ns(date: &str, second_of_day: f64) -> Option<u64> {
-    let whole = |text: &str| text.parse::<i64>().ok().filter(|number| (0..10_000).contains(number));
-    let [year, month, day] = date.splitn(3, '-').map(whole).collect::<Option<Vec<_>>>()?.try_into().ok()?;
-    // Days since 1970-01-01 in years that begin in March.
-    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 719_469;
-    let is_second = (0.0..86_401.0).contains(&second_of_day);
-    (days >= 0 && is_second).then(|| days as u64 * 86_400_000_000_000 + (second_of_day * 1e9).round() as u64)
-}
-
-/// Seconds of `09:30:00.5`.
-pub(super) fn clock_seconds(clock: &str) -> Option<f64> {
-    let [hours, minutes, seconds] =
-        clock.splitn(3, ':').map(number).collect::<Option<Vec<_>>>()?.try_into().ok()?;
-    Some(hours * 3600.0 + minutes * 60.0 + seconds)
-}
-
 /// Nanoseconds since the Unix epoch of `2026-11-26T04:29:41.5Z`, or with an offset such as `+01:00`.
 pub(super) fn rfc3339_ns(text: &str) -> Option<u64> {
-    let (date, rest) = text.split_once('T')?;
-    let (clock, offset) = match rest.rfind(['+', '-', 'Z'])? {
-        at if rest[at..].starts_with('Z') => (&rest[..at], 0.0),
-        at => {
-            let seconds = clock_seconds(&format!("{}:0", &rest[at + 1..]))?;
-            (&rest[..at], if rest[at..].starts_with('+') { seconds } else { -seconds })
-        }
-    };
-    let local = unix_ns(date, clock_seconds(clock)?)?;
-    local.checked_add_signed((-offset * 1e9) as i64)
+    text.parse::<jiff::Timestamp>().ok()?.as_nanosecond().try_into().ok()
 }

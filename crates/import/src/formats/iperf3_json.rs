@@ -304,11 +304,8 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
         late_losses(test, end, way);
     }
     for metric in [Metric::OneWayDelay, Metric::Jitter] {
-        let what = if metric == Metric::Jitter {
-            "any any any any any any any jitter but the smoothed one (RFC 3550)"
-        } else {
-            "delays"
-        };
+        let what =
+            if metric == Metric::Jitter { "any jitter but the smoothed one (RFC 3550)" } else { "delays" };
         test.set(metric, untold("iperf3", what));
     }
     test.warn_late("iperf3", way.late);

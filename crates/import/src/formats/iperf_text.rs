@@ -4,7 +4,7 @@ use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
 use crate::series::{MOST_ROWS, Part, of_flows};
 use crate::test::{ToolTest, family, nanoseconds};
-use crate::value::{MOST_TESTS, amount, bits_per_second, clock_seconds, number, unix_ns, untold};
+use crate::value::{MOST_TESTS, amount, bits_per_second, number, rfc3339_ns, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 use std::collections::BTreeMap;
 
@@ -78,120 +78,145 @@ fn series(connections: &BTreeMap<String, Connection>, is_receiver: bool) -> Opti
 
 /// Reads the tests of a file.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let (mut head, mut version) = (Head::default(), None);
-    // A server's log has connections that begin while others run: a group is closed at the end.
-    let (mut groups, mut group): (Vec<Group>, _) = (Vec::new(), Group::default());
-    let (mut of_server, mut left_out) = (false, Vec::new());
-    // A client that tests both directions listens, too (-d and -r).
-    let (mut is_client, mut listening) = (false, None);
-    // Whether a connection came before this host connected to another: it is the server.
-    let mut is_served = false;
+    let mut reader = Reader::default();
     for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
         let failed = |reason: String| ImportError::of_line(number, reason);
-        if let Some(rest) =
-            line.strip_prefix("Client connecting to ").or(line.strip_prefix("Server listening on "))
-        {
-            // Connections may be listed before their sum.
-            if group.has_results {
-                groups.push(std::mem::take(&mut group));
-            }
-            let transport = rest.split_whitespace().find_map(|word| match word {
-                "TCP" => Some(Transport::Tcp),
-                "UDP" => Some(Transport::Udp),
-                _ => None,
-            });
-            let port = rest.split_once("port ").and_then(|(_, port)| port.split_whitespace().next());
-            if line.starts_with("Server") {
-                listening = port.map(str::to_owned);
-            } else {
-                is_client = true;
-            }
-            head = Head { transport, size: None, is_server: line.starts_with("Server") };
+        reader.line(number, line.trim()).map_err(failed)?;
+        if reader.groups.len() > MOST_TESTS || reader.group.connections.len() > 10_000 {
+            return Err(failed("there are too many tests".to_owned()));
+        }
+    }
+    reader.end_group();
+    let mut tests = Vec::new();
+    reader.groups.into_iter().try_for_each(|group| close(group, &mut tests))?;
+    ToolFile::of_tests(Format::IperfText, reader.version, tests, reader.left_out)
+}
+
+/// The state between two lines.
+#[derive(Default)]
+struct Reader {
+    head: Head,
+    version: Option<String>,
+    /// A server's log has connections that begin while others run: groups are closed at the end.
+    groups: Vec<Group>,
+    group: Group,
+    /// Whether the server's report of a datagram test follows.
+    of_server: bool,
+    left_out: Vec<String>,
+    /// A client that tests both directions listens too (-d and -r), on this port.
+    is_client: bool,
+    listening: Option<String>,
+    /// Whether a connection came before this host connected to another: it is the server.
+    is_served: bool,
+}
+
+impl Reader {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), String> {
+        let is_server = line.starts_with("Server listening on ");
+        if is_server || line.starts_with("Client connecting to ") {
+            self.heading(line, is_server);
         } else if let Some(rest) = line.strip_prefix("Sending ") {
-            head.size = rest.split_whitespace().next().and_then(|bytes| bytes.parse().ok());
+            self.head.size = rest.split_whitespace().next().and_then(|bytes| bytes.parse().ok());
         } else if let Some(rest) = line.strip_prefix("Write buffer size:") {
             // `1.42 KByte` is rounded, and no size.
             let size = amount(rest, "Byte", 1024.0);
             let is_rounded = rest.split_whitespace().next().is_some_and(|amount| amount.contains('.'));
-            head.size = size.filter(|_| !is_rounded).map(|bytes| bytes as u32);
+            self.head.size = size.filter(|_| !is_rounded).map(|bytes| bytes as u32);
         } else if let Some((id, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
-            let (id, rest) = (id.trim().trim_start_matches('*').to_owned(), rest.trim());
+            let (id, rest) = (id.trim().trim_start_matches('*'), rest.trim());
             if let Some(ends) = rest.strip_prefix("local ") {
-                if group.has_results {
-                    groups.push(std::mem::take(&mut group));
-                }
-                if let Some((_, peer)) = rest.split_once("(peer ") {
-                    version = peer.split(')').next().map(str::to_owned);
-                }
-                group.head = head;
-                let (ends, ports) =
-                    ends_of(ends).ok_or_else(|| failed("this is not a pair of addresses".to_owned()))?;
-                is_served |= !is_client;
-                // Of a client that listens: what comes to its port. Of a server: what it begins to the client's.
-                let came_back = listening.as_deref() == Some(ports[usize::from(is_served)]);
-                let is_reverse = rest.contains("(reverse)") || is_client && came_back;
-                let began_unix_ns = rest.split_once(" on ").and_then(|(_, time)| time_ns(time));
-                let connection = Connection {
-                    line: number,
-                    ends,
-                    is_reverse,
-                    own: None,
-                    parts: Vec::new(),
-                    is_open: false,
-                    server: None,
-                    began_unix_ns,
-                };
-                if group.connections.insert(id, connection).is_some() {
-                    return Err(failed("its number is used twice".to_owned()));
-                }
+                self.connection(number, id, ends)?;
             } else if rest.starts_with("Server Report") {
-                of_server = true;
+                self.of_server = true;
             } else if let Some(late) = late_datagrams(rest) {
-                group.late += late;
-                of_server = false;
+                self.group.late += late;
+                self.of_server = false;
             } else if rest.contains(" sec ") && !rest.contains("-PDF:") {
-                let (from, outcome) =
-                    outcome(rest).ok_or_else(|| failed("these are not results of iperf".to_owned()))?;
-                if !group.has_results {
-                    group.head = head;
-                }
-                group.has_results = true;
-                if id.starts_with("SUM") {
-                    continue;
-                }
-                let connection = match group.connections.get_mut(&id) {
-                    Some(connection) => Some(connection),
-                    None => groups
-                        .iter_mut()
-                        .rev()
-                        .take(MOST_RUNNING)
-                        .find_map(|group| group.connections.get_mut(&id)),
-                };
-                let Some(connection) = connection else {
-                    return Err(failed(format!("connection {} was not begun", id.escape_debug())));
-                };
-                connection.is_open = from > 0.0;
-                if !of_server && connection.parts.len() <= MOST_ROWS {
-                    connection.parts.push(outcome.part(from));
-                }
-                let known = if of_server { &mut connection.server } else { &mut connection.own };
-                of_server = false;
-                if from == 0.0 && known.as_ref().is_none_or(|known| outcome.seconds > known.seconds) {
-                    *known = Some(outcome);
-                }
+                self.results(id, rest)?;
             } else if rest.starts_with("WARNING") {
-                left_out.push(format!("line {}: {rest}", number + 1));
+                self.left_out.push(format!("line {}: {rest}", number + 1));
             }
         }
-        if groups.len() > MOST_TESTS || group.connections.len() > 10_000 {
-            return Err(failed("there are too many tests".to_owned()));
+        Ok(())
+    }
+
+    fn end_group(&mut self) {
+        self.groups.push(std::mem::take(&mut self.group));
+    }
+
+    fn heading(&mut self, line: &str, is_server: bool) {
+        // Connections may be listed before their sum.
+        if self.group.has_results {
+            self.end_group();
+        }
+        let transport = line.split_whitespace().find_map(|word| match word {
+            "TCP" => Some(Transport::Tcp),
+            "UDP" => Some(Transport::Udp),
+            _ => None,
+        });
+        if is_server {
+            let port = line.split_once("port ").and_then(|(_, port)| port.split_whitespace().next());
+            self.listening = port.map(str::to_owned);
+        } else {
+            self.is_client = true;
+        }
+        self.head = Head { transport, size: None, is_server };
+    }
+
+    /// `local A port N connected with B port N ..`, without its first word.
+    fn connection(&mut self, line: usize, id: &str, text: &str) -> Result<(), String> {
+        if self.group.has_results {
+            self.end_group();
+        }
+        if let Some((_, peer)) = text.split_once("(peer ") {
+            self.version = peer.split(')').next().map(str::to_owned);
+        }
+        self.group.head = self.head;
+        let (ends, ports) = ends_of(text).ok_or("this is not a pair of addresses")?;
+        self.is_served |= !self.is_client;
+        // Of a client that listens: what comes to its port. Of a server: what it begins to the client's.
+        let came_back = self.listening.as_deref() == Some(ports[usize::from(self.is_served)]);
+        let connection = Connection {
+            line,
+            ends,
+            is_reverse: text.contains("(reverse)") || self.is_client && came_back,
+            own: None,
+            parts: Vec::new(),
+            is_open: false,
+            server: None,
+            began_unix_ns: text.split_once(" on ").and_then(|(_, time)| time_ns(time)),
+        };
+        match self.group.connections.insert(id.to_owned(), connection) {
+            Some(_) => Err("its number is used twice".to_owned()),
+            None => Ok(()),
         }
     }
-    groups.push(group);
-    let mut tests = Vec::new();
-    groups.into_iter().try_for_each(|group| close(group, &mut tests))?;
-    ToolFile::of_tests(Format::IperfText, version, tests, left_out)
+
+    fn results(&mut self, id: &str, text: &str) -> Result<(), String> {
+        let (from, outcome) = outcome(text).ok_or("these are not results of iperf")?;
+        if !self.group.has_results {
+            self.group.head = self.head;
+        }
+        self.group.has_results = true;
+        if id.starts_with("SUM") {
+            return Ok(());
+        }
+        let running = self.groups.iter_mut().rev().take(MOST_RUNNING);
+        let mut groups = std::iter::once(&mut self.group).chain(running);
+        let connection = groups.find_map(|group| group.connections.get_mut(id));
+        let connection =
+            connection.ok_or_else(|| format!("connection {} was not begun", id.escape_debug()))?;
+        connection.is_open = from > 0.0;
+        if !self.of_server && connection.parts.len() <= MOST_ROWS {
+            connection.parts.push(outcome.part(from));
+        }
+        let known = if self.of_server { &mut connection.server } else { &mut connection.own };
+        self.of_server = false;
+        if from == 0.0 && known.as_ref().is_none_or(|known| outcome.seconds > known.seconds) {
+            *known = Some(outcome);
+        }
+        Ok(())
+    }
 }
 
 /// The addresses and ports of `A port N connected with B port N`.
@@ -212,10 +237,7 @@ fn late_datagrams(text: &str) -> Option<f64> {
 /// `2024-01-01 00:00:00.500 (UTC)` in nanoseconds since the Unix epoch.
 fn time_ns(text: &str) -> Option<u64> {
     let (time, zone) = text.split_once(" (")?;
-    let (date, clock) = time.trim().split_once(' ')?;
-    // It prints milliseconds.
-    let seconds = (clock_seconds(clock)? * 1e3).round() / 1e3;
-    unix_ns(date, seconds).filter(|_| zone.starts_with("UTC"))
+    rfc3339_ns(&format!("{}Z", time.trim())).filter(|_| zone.starts_with("UTC"))
 }
 
 /// `0.0000-2.0020 sec  2.51 MBytes  10.5 Mbits/sec ..`: the begin, and the results.
