@@ -208,7 +208,6 @@ fn exact_counts_refuse_what_they_cannot_count() {
         (&["--path", "6in4"], "6in4 does not carry ipv4"),
         (&["--path", "ds_lite"], "loopback, or link"),
         (&["--rules", "10"], "--path link"),
-        (&["--format", "html"], "no page"),
     ] {
         let words = [&["explain", "--exact"][..], words].concat();
         program.run(&words).expect(code::REQUEST).says(&[says]);

@@ -12,9 +12,24 @@ export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
   return (
     <>
       <h1>{page.title}</h1>
+      {page.metrics.length === 0 && (
+        <>
+          <Facts facts={page.facts} />
+          <p class="quiet">{page.legend}</p>
+        </>
+      )}
       {!page.finished && <p class="unfinished">Not finished: some comparisons have not been measured to their end.</p>}
       {isLong(page) ? <Overview page={page} /> : <Differences page={page} />}
       <Why page={page} />
+      {page.metrics.length > 0 && <Measured page={page} fetch={fetch} />}
+    </>
+  );
+}
+
+/** What a campaign measured: none of it is there for instructions alone. */
+function Measured({ page, fetch }: { page: Page; fetch: Fetch }) {
+  return (
+    <>
       <Explorer page={page} />
       <section aria-labelledby="campaign-title">
         <h2 id="campaign-title">Campaign</h2>

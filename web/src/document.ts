@@ -66,7 +66,11 @@ health: string,
 /**
  * From the baseline's cost to the candidate's, stage by stage; empty without costs.
  */
-waterfall: Array<WaterfallRow>, flame: FlameView | null, };
+waterfall: Array<WaterfallRow>, flame: FlameView | null, 
+/**
+ * The unit of costs: `ns` or `instructions`.
+ */
+unit: string, };
 
 export type WaterfallRow = { name: string, is_whole: boolean, 
 /**
@@ -80,7 +84,7 @@ half: number, differs: boolean, shown: string, };
 
 export type FlameView = { names: Array<string>, name: Array<number>, depth: Array<number>, 
 /**
- * Nanoseconds a message in the baseline, with all that it calls.
+ * The cost per message in the baseline, with everything that it calls.
  */
 baseline: Array<number>, candidate: Array<number>, 
 /**

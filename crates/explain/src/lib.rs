@@ -20,6 +20,7 @@ mod verdicts;
 
 pub use check::{check_sampling, check_study};
 pub use error::ExplainError;
+pub use exact::beside::{check_countable, count_beside};
 pub use exact::inside::send_counted;
 pub use exact::plan::{ExactPair, ExactPlan};
 pub use exact::qemu::check_emulator;

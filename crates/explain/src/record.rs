@@ -37,8 +37,8 @@ pub fn explanations(
             let [Some(a), Some(b)] = [baseline, candidate].map(of) else { continue };
             let reason = if a.is_empty() || b.is_empty() { NO_CLOCK } else { TOO_FEW };
             let (baseline, candidate) = (baseline.clone(), candidate.clone());
-            let mut explanation =
-                Explanation { probe, factor, baseline, candidate, why: Why::Unknown(reason.to_owned()) };
+            let why = Why::Unknown(reason.to_owned());
+            let mut explanation = Explanation { probe, factor, baseline, candidate, why, exact: None };
             let (context, arms) = (explanation.context(), explanation.arms());
             if let Some(costs) = stage_costs(profile, [a, b], context, arms) {
                 explanation.why = Why::Costs(Box::new(costs));

@@ -75,7 +75,7 @@ pub fn explain_verdicts(
 /// Two cells whose difference is to be explained.
 fn pair(probe: Probe, Question { factor, baseline, candidate, .. }: &Question) -> Explanation {
     let (baseline, candidate) = (baseline.clone(), candidate.clone());
-    Explanation { probe, factor: *factor, baseline, candidate, why: Why::Unknown(String::new()) }
+    Explanation { probe, factor: *factor, baseline, candidate, why: Why::Unknown(String::new()), exact: None }
 }
 
 /// The pairs that differ by a `better` verdict and are not explained: one of each factor, levels, probe and transport,
@@ -252,7 +252,14 @@ mod tests {
             study.cells.iter().find(of).unwrap().clone()
         });
         let why = Why::Unknown(String::new());
-        let pair = Explanation { probe: Probe::Stream, factor: Factor::Family, baseline, candidate, why };
+        let pair = Explanation {
+            probe: Probe::Stream,
+            factor: Factor::Family,
+            baseline,
+            candidate,
+            why,
+            exact: None,
+        };
         let part = part_of(&study, &pair).unwrap();
         let plan = Plan::new(&part, 1);
         assert!(plan.interleaves(|_| true) == Some(true), "{:?}", plan.block(0));

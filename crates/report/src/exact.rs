@@ -7,9 +7,10 @@ use stacklab_model::{ExactCell, ExactCounts, ExactRow};
 
 const EXACT_FORMAT_VERSION: u32 = 1;
 /// Rows that show less than this in both families and as difference are one row, instructions per message.
-const LEAST: f64 = 0.05;
+pub(crate) const LEAST: f64 = 0.05;
+pub(crate) const TITLE: &str = "Instructions per message";
 
-const LEGEND: &str = "These are instructions, not time: caches, branch prediction and waiting for memory do not count. \
+pub(crate) const LEGEND: &str = "These are instructions, not time: caches, branch prediction and waiting for memory do not count. \
      One emulated CPU runs sender and receiver. Figures are rounded; the sum is that of the unrounded rows, and every \
      instruction is in one row. The same program and kernel give the same counts on any machine.";
 
@@ -23,31 +24,41 @@ pub fn exact_counts(counts: &ExactCounts, format: OutputFormat, functions: bool,
 }
 
 fn blocks(counts: &ExactCounts, functions: bool) -> Vec<Block> {
-    let mut blocks = vec![
-        Block::Title("Instructions per message".to_owned()),
-        Block::Text(plain(&format!(
-            "Linux {} in QEMU {}, one emulated CPU for all hosts.",
-            counts.kernel, counts.qemu
-        ))),
-    ];
+    let mut blocks = vec![Block::Title(TITLE.to_owned()), Block::Text(plain(&machine(counts)))];
     for cell in &counts.cells {
-        let [before, after] = cell.total.map(|total| cell.per_message(total));
-        let [baseline, candidate] = cell.levels().map(|level| plain(&level));
-        let unit = cell.probe.unit();
         blocks.push(Block::Heading(plain(&cell.context())));
-        blocks.push(Block::Text(format!(
-            "{candidate} takes {:+.1} instructions per {unit} ({:+.1} %) compared with {baseline}: {after:.1} against {before:.1}, over {} {unit}s of each.",
-            cell.difference(cell.total),
-            100.0 * (after / before - 1.0),
-            cell.messages
-        )));
-        blocks.push(Block::Table(table(cell, "stage", &cell.stages)));
-        if functions {
-            blocks.push(Block::Table(table(cell, "function", &cell.functions)));
-        }
+        blocks.extend(cell_blocks(cell, functions));
     }
     blocks.push(Block::Text(LEGEND.to_owned()));
     blocks
+}
+
+/// The answer and the tables of a cell.
+pub(crate) fn cell_blocks(cell: &ExactCell, functions: bool) -> Vec<Block> {
+    let mut blocks =
+        vec![Block::Text(plain(&answer(cell))), Block::Table(table(cell, "stage", &cell.stages))];
+    if functions {
+        blocks.push(Block::Table(table(cell, "function", &cell.functions)));
+    }
+    blocks
+}
+
+/// Where instructions were counted.
+pub(crate) fn machine(counts: &ExactCounts) -> String {
+    format!("Linux {} in QEMU {}, one emulated CPU for all hosts.", counts.kernel, counts.qemu)
+}
+
+/// The answer in a sentence.
+pub(crate) fn answer(cell: &ExactCell) -> String {
+    let [before, after] = cell.total.map(|total| cell.per_message(total));
+    let [baseline, candidate] = cell.levels();
+    let unit = cell.probe.unit();
+    format!(
+        "{candidate} takes {:+.1} instructions per {unit} ({:+.1} %) compared with {baseline}: {after:.1} against {before:.1}, over {} {unit}s of each.",
+        cell.difference(cell.total),
+        100.0 * (after / before - 1.0),
+        cell.messages
+    )
 }
 
 fn table(cell: &ExactCell, what: &str, rows: &[ExactRow]) -> Table {
@@ -115,35 +126,7 @@ pub(crate) fn fields(row: Option<(&ExactCell, &str, &ExactRow)>) -> Vec<Field> {
 mod tests {
     use super::*;
     use crate::rendering::document::WIDTH;
-    use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family};
-
-    fn counts() -> ExactCounts {
-        let row = |name: &str, stage: Option<&str>, instructions| ExactRow {
-            name: name.to_owned(),
-            stage: stage.map(str::to_owned),
-            instructions,
-        };
-        let arms = [Family::Ipv4, Family::Ipv6].map(|family| ExactArm {
-            family,
-            path: ExactPath::Loopback,
-            size: 128,
-            rules: 0,
-        });
-        let cell = ExactCell {
-            probe: ExactProbe::Udp,
-            arms,
-            messages: 10_000,
-            total: [30_000_123, 40_000_456],
-            rounds: vec![[30_000_123, 40_000_456]],
-            stages: vec![
-                row("ip output", None, [20_000_000, 30_000_330]),
-                row("copy", None, [10_000_000, 10_000_000]),
-                row("interrupt", None, [123, 126]),
-            ],
-            functions: vec![row("ip_output / ip6_output", Some("ip output"), [20_000_000, 30_000_330])],
-        };
-        ExactCounts { qemu: "7.2.22".to_owned(), kernel: "6.1.0".to_owned(), cells: vec![cell] }
-    }
+    use crate::tests::fixtures::exact_counts as counts;
 
     #[test]
     fn text_has_the_difference_and_the_sum() {

@@ -1,10 +1,11 @@
 //! The costs of two arms by stage of the network stack, as `stacklab explain` prints them.
 
+use crate::exact;
 use crate::rendering::csv::{self, Field, field};
 use crate::rendering::document::{Block, Table, Width, plain};
 use crate::rendering::format::{OutputFormat, render, versioned_json};
 use serde::Serialize;
-use stacklab_model::{Explanation, Health, StageCost, StageCosts, Why};
+use stacklab_model::{ExactCell, ExactCounts, Explanation, Health, StageCost, StageCosts, Why};
 
 const STAGE_COSTS_FORMAT_VERSION: u32 = 2;
 const NAMED: usize = 4;
@@ -63,14 +64,20 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
             Why::Unknown(reason) => blocks.push(Block::Text(plain(&format!("Not explained: {reason}.")))),
             Why::Costs(costs) => {
                 blocks.push(Block::Text(answer(explanation, costs)));
+                let exact = counted(explanation).map(|(_, cell)| cell);
                 blocks.push(Block::Table(table(
+                    exact,
                     costs,
                     &arms,
                     "stage",
                     costs.stages.iter().chain(costs.sums()),
                 )));
                 if functions {
-                    blocks.push(Block::Table(table(costs, &arms, "function", costs.functions.iter())));
+                    blocks.push(Block::Table(table(exact, costs, &arms, "function", costs.functions.iter())));
+                }
+                if let Some((counts, cell)) = counted(explanation) {
+                    blocks.push(Block::Text(plain(&exact::machine(counts))));
+                    blocks.extend(exact::cell_blocks(cell, functions));
                 }
                 blocks.push(Block::Text(health(&costs.health)));
                 blocks.push(Block::List(costs.complaints().iter().map(|text| plain(text)).collect()));
@@ -83,7 +90,15 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
     blocks
 }
 
+/// The exact counts of the same pair, and their cell.
+fn counted(explanation: &Explanation) -> Option<(&ExactCounts, &ExactCell)> {
+    let counts = explanation.exact.as_deref()?;
+    Some((counts, counts.cells.first()?))
+}
+
+/// Sampled nanoseconds, and beside them counted instructions of the stages and functions that have the same name.
 fn table<'a>(
+    exact: Option<&ExactCell>,
     costs: &StageCosts,
     arms: &[String; 2],
     what: &str,
@@ -99,7 +114,18 @@ fn table<'a>(
     table.push("difference", true, column(&|row| format!("{:+.0}", row.difference_ns)));
     table.push("±", true, column(&|row| format!("{:.0}", costs.half_width_ns(row))));
     table.push("", false, column(&|row| if row.differs() { "*".to_owned() } else { String::new() }));
+    if let Some(cell) = exact {
+        table.push("instructions", true, column(&|row| instructions(cell, &row.name)));
+    }
     table
+}
+
+/// The difference in instructions of a stage or function; of `busy`, of the whole.
+fn instructions(cell: &ExactCell, name: &str) -> String {
+    let rows = cell.stages.iter().chain(&cell.functions);
+    let of = |name: &str| rows.clone().find(|row| row.name == name).map(|row| row.instructions);
+    let counts = if name == "busy" { Some(cell.total) } else { of(name) };
+    counts.map_or_else(String::new, |counts| format!("{:+.0}", cell.difference(counts)))
 }
 
 pub(crate) fn answer(explanation: &Explanation, costs: &StageCosts) -> String {

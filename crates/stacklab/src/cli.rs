@@ -124,6 +124,7 @@ Examples:
   stacklab explain tcp --format html > why.html    waterfall and flame graph
   stacklab explain my.toml --format json           the first comparison of a study of your own
   stacklab explain --exact --functions             instructions per message by function, without root
+  stacklab explain udp --instructions --out udp.stacklab   nanoseconds and instructions in one record
   stacklab explain --exact udp --factor mechanism --levels native,6in4
   stacklab explain --exact udp --path link --family ipv6 --rules 0,100   nftables rules
 

@@ -1,5 +1,6 @@
 //! Explanations in and out of a record: why cells differ, by stage of the network stack.
 
+use crate::exact_counts;
 use crate::open::{count, from_json, not_understood, parsed, to_json};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, params};
@@ -8,7 +9,7 @@ use stacklab_model::{Explanation, StackCost, StageCost, StageCosts, Why};
 /// Most explanations of a record, most rows of each in a table, and the longest text of a row, bytes: no study and no
 /// kernel has more.
 const MOST_EXPLANATIONS: usize = 1 << 12;
-const MOST_ROWS: usize = 1 << 12;
+pub(crate) const MOST_ROWS: usize = 1 << 12;
 const LONGEST_TEXT: usize = 1 << 16;
 /// Most functions of a call chain: the kernel gives at most 127 by default.
 const MOST_FUNCTIONS: usize = 512;
@@ -33,7 +34,7 @@ impl Record {
 }
 
 fn insert(connection: &Connection, explanation: &Explanation) -> rusqlite::Result<()> {
-    let Explanation { probe, factor, baseline, candidate, why } = explanation;
+    let Explanation { probe, factor, baseline, candidate, why, exact } = explanation;
     let (costs, reason) = match why {
         Why::Costs(costs) => (Some(costs), None),
         Why::Unknown(reason) => (None, Some(reason)),
@@ -50,6 +51,9 @@ fn insert(connection: &Connection, explanation: &Explanation) -> rusqlite::Resul
         ],
     )?;
     let id = connection.last_insert_rowid();
+    if let Some(exact) = exact {
+        exact_counts::insert(connection, id, exact)?;
+    }
     let Some(costs) = costs else { return Ok(()) };
     let mut add = connection.prepare_cached(
         "INSERT INTO stage_cost (explanation, place, kind, name, baseline_ns, candidate_ns, difference_ns, error_ns, adjusted_p)
@@ -103,6 +107,7 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<Explanation>> {
             baseline: from_json(&text(row, 3)?)?,
             candidate: from_json(&text(row, 4)?)?,
             why: Why::Unknown(row.get::<_, Option<String>>(6)?.unwrap_or_default()),
+            exact: exact_counts::select(connection, row.get(0)?)?.map(Box::new),
         };
         if let Some(health) = row.get::<_, Option<String>>(5)? {
             explanation.why = Why::Costs(Box::new(costs(connection, row.get(0)?, &explanation, &health)?));
@@ -185,7 +190,7 @@ fn finite(row: &Row<'_>, place: usize) -> rusqlite::Result<f64> {
 }
 
 /// A text that is not longer than those of a record.
-fn short(text: String) -> rusqlite::Result<String> {
+pub(crate) fn short(text: String) -> rusqlite::Result<String> {
     if text.len() > LONGEST_TEXT {
         return Err(not_understood(format!("a text of {} bytes is out of bounds", text.len()).into()));
     }
@@ -193,7 +198,7 @@ fn short(text: String) -> rusqlite::Result<String> {
 }
 
 /// All rows, if there are not more than these.
-fn bounded<T>(
+pub(crate) fn bounded<T>(
     mut rows: rusqlite::Rows<'_>,
     most: usize,
     read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,

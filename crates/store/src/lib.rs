@@ -6,6 +6,7 @@
 
 mod campaign;
 mod error;
+mod exact_counts;
 mod explanations;
 pub mod fuzzing;
 mod limits;

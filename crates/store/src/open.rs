@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The record format that this crate writes and reads (PRAGMA user_version). Older ones were never released.
-pub const FORMAT: i64 = 6;
+pub const FORMAT: i64 = 7;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
 

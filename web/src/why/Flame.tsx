@@ -12,7 +12,7 @@ export function chosen(text: string | undefined, place: number, flame: FlameView
   return graph === place && Number.isInteger(node) && node! >= 0 && node! < flame.name.length ? node : undefined;
 }
 
-export function Flame({ flame, place, arms }: { flame: FlameView; place: number; arms: [string, string] }) {
+export function Flame({ flame, place, arms, unit }: { flame: FlameView; place: number; arms: [string, string]; unit: string }) {
   const zoomed = chosen(state.value["function"], place, flame);
   const text = state.value["find"] ?? "";
   const hits = found(flame, text);
@@ -23,7 +23,7 @@ export function Flame({ flame, place, arms }: { flame: FlameView; place: number;
   const said = (node: number) => {
     const [baseline, candidate] = [flame.baseline[node]!, flame.candidate[node]!];
     const difference = candidate - baseline;
-    return `${flame.names[flame.name[node]!]}: ${arms[0]} ${baseline.toFixed(0)} ns, ${arms[1]} ${candidate.toFixed(0)} ns, ${difference < 0 ? "" : "+"}${difference.toFixed(0)}`;
+    return `${flame.names[flame.name[node]!]}: ${arms[0]} ${baseline.toFixed(0)} ${unit}, ${arms[1]} ${candidate.toFixed(0)} ${unit}, ${difference < 0 ? "" : "+"}${difference.toFixed(0)}`;
   };
   return (
     <figure class="flame">
@@ -58,8 +58,8 @@ export function Flame({ flame, place, arms }: { flame: FlameView; place: number;
       </svg>
       <figcaption>
         {zoomed !== undefined && <p class="chosen">{said(zoomed)} per message, with its callees</p>}
-        Callers are above their callees. A function is as wide as its time in both arms; <span class="sign candidate">{arms[1]} has more</span>{" "}
-        <span class="sign baseline">{arms[0]} has more</span>, darker by how much. The families have different functions: an arm with less time in one of
+        {unit === "ns" ? "Callers are above their callees." : "Stages are above their functions."} A function is as wide as its {unit === "ns" ? "time" : unit} in both arms; <span class="sign candidate">{arms[1]} has more</span>{" "}
+        <span class="sign baseline">{arms[0]} has more</span>, darker by how much. The families have different functions: an arm with less in one of
         them may have more in another. Click a function to show it alone, and again to show all.
       </figcaption>
     </figure>

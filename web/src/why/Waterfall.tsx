@@ -12,12 +12,12 @@ export function reach(rows: readonly WaterfallRow[]): { low: number; high: numbe
   return { low: low - margin, high: high + margin };
 }
 
-export function Waterfall({ rows, label }: { rows: readonly WaterfallRow[]; label: string }) {
+export function Waterfall({ rows, label, unit }: { rows: readonly WaterfallRow[]; label: string; unit: string }) {
   const x = scale(reach(rows), false, LEFT, RIGHT, 8, false);
   const bottom = rows.length * ROW + 4;
   const description = rows.map((row) => `${row.name} ${row.shown}`).join("; ");
   return (
-    <svg class="plot waterfall" viewBox={`0 0 ${WIDTH} ${bottom + 38}`} role="img" aria-label={`${label}, ns per message: ${description}`}>
+    <svg class="plot waterfall" viewBox={`0 0 ${WIDTH} ${bottom + 38}`} role="img" aria-label={`${label}, ${unit} per message: ${description}`}>
       {x.ticks.filter((tick) => tick.at >= LEFT - 1 && tick.at <= RIGHT + 1).map((tick) => (
         <g key={tick.at}>
           <path class="grid" d={`M${tick.at} 2V${bottom}`} />
@@ -37,7 +37,7 @@ export function Waterfall({ rows, label }: { rows: readonly WaterfallRow[]; labe
           </g>
         );
       })}
-      <text class="tick middle" x={(LEFT + RIGHT) / 2} y={bottom + 33}>CPU time of both hosts, ns a message; the axis does not begin at zero</text>
+      <text class="tick middle" x={(LEFT + RIGHT) / 2} y={bottom + 33}>{unit === "ns" ? "CPU time of both hosts, ns per message" : `${unit} per message`}; the axis does not begin at zero</text>
     </svg>
   );
 }

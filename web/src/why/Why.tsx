@@ -10,8 +10,9 @@ export function Why({ page }: { page: Page }) {
     <section id="why" aria-labelledby="why-title">
       <h2 id="why-title">Why</h2>
       <p class="quiet">
-        Where in the network stack the arms differ: CPU time of both hosts a message, by samples of the processors, without what sampling costs.
-        A line is the 95 % interval of a step; * and a full bar: p below 0.05, adjusted for all stages.
+        Where in the network stack the arms differ: CPU time of both hosts per message, by samples of the CPUs, without the cost of sampling.
+        A line is the 95 % interval of a step; * and a full bar: p below 0.05, adjusted for all stages. Instructions are counted in an emulated
+        machine: they are exact, and they are not time.
       </p>
       {page.why.map((why, place) => <Explanation key={place} why={why} place={place} isOpen={place === first} />)}
     </section>
@@ -26,8 +27,8 @@ function Explanation({ why, place, isOpen }: { why: WhyView; place: number; isOp
       <summary>{label}</summary>
       <p>{why.sentence}</p>
       {why.remarks.length > 0 && <ul>{why.remarks.map((remark, place) => <li key={place}>{remark}</li>)}</ul>}
-      <Waterfall rows={why.waterfall} label={label} />
-      {why.flame && <Flame flame={why.flame} place={place} arms={why.arms} />}
+      <Waterfall rows={why.waterfall} label={label} unit={why.unit} />
+      {why.flame && <Flame flame={why.flame} place={place} arms={why.arms} unit={why.unit} />}
       <p class="quiet">{why.health}</p>
     </details>
   );

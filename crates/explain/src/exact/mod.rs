@@ -9,12 +9,14 @@
 //! | `plan`, `request` | which messages |
 //! | `source` | the kernel, as the command line names it |
 //! | `qemu` | whether this machine's QEMU can count |
+//! | `beside` | the arms of a sampled study |
 //! | `inside` | the guest's side |
 //! | `networks` | the testbeds inside the guest |
 //! | `output` | parsers of the plugin's counts and the guest's report |
 //! | `tables` | counts by function and stage |
 //! | `sys` | marks, the plugin, all `unsafe` |
 
+pub(crate) mod beside;
 pub(crate) mod inside;
 mod networks;
 mod output;

@@ -1,5 +1,6 @@
 //! Why two cells differ.
 
+use crate::explanation::exact::ExactCounts;
 use crate::explanation::stage_costs::StageCosts;
 use crate::factors::cell::Cell;
 use crate::factors::factor::Factor;
@@ -19,6 +20,9 @@ pub struct Explanation {
     pub candidate: Cell,
     /// The answer.
     pub why: Why,
+    /// Instructions of the same pair, if they were counted: one cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<Box<ExactCounts>>,
 }
 
 impl Explanation {

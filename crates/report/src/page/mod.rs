@@ -22,6 +22,7 @@ pub(crate) use cells::AS_IT_IS;
 pub use details::{Detailed, detail, tool_end};
 pub use document::*;
 pub use html::{NoPage, SCRIPT, STYLE, html, shell};
+pub use why::exact_page;
 
 use crate::findings::{answer, groups, heading, notes};
 use crate::page::cells::Index;

@@ -1,9 +1,10 @@
 //! Hand-made findings for the tests: every verdict, both scales, explained ratios, missing values, invalid runs.
 
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Explanation, Factor, Family,
-    Findings, Health, Interval, LimitedBy, Metric, Probe, Question, Scale, SizeOf, StackCost, StageCost,
-    StageCosts, StopReason, Tests, Transport, Verdict, Warning, Why,
+    Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, ExactArm, ExactCell, ExactCounts, ExactPath,
+    ExactProbe, ExactRow, Explained, Explanation, Factor, Family, Findings, Health, Interval, LimitedBy,
+    Metric, Probe, Question, Scale, SizeOf, StackCost, StageCost, StageCosts, StopReason, Tests, Transport,
+    Verdict, Warning, Why,
 };
 
 pub(crate) fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -270,9 +271,39 @@ pub(crate) fn explanations() -> Vec<Explanation> {
         baseline: cell(Transport::Udp, Family::Ipv4, size),
         candidate: cell(Transport::Udp, Family::Ipv6, size),
         why,
+        exact: None,
     };
     vec![
         of(128, Why::Costs(Box::new(costs()))),
         of(1408, Why::Unknown("the time for it was over".to_owned())),
     ]
+}
+
+/// Counts of a pair.
+pub(crate) fn exact_counts() -> ExactCounts {
+    let row = |name: &str, stage: Option<&str>, instructions| ExactRow {
+        name: name.to_owned(),
+        stage: stage.map(str::to_owned),
+        instructions,
+    };
+    let arms = [Family::Ipv4, Family::Ipv6].map(|family| ExactArm {
+        family,
+        path: ExactPath::Loopback,
+        size: 128,
+        rules: 0,
+    });
+    let cell = ExactCell {
+        probe: ExactProbe::Udp,
+        arms,
+        messages: 10_000,
+        total: [30_000_123, 40_000_456],
+        rounds: vec![[30_000_123, 40_000_456]],
+        stages: vec![
+            row("ip output", None, [20_000_000, 30_000_330]),
+            row("copy", None, [10_000_000, 10_000_000]),
+            row("interrupt", None, [123, 126]),
+        ],
+        functions: vec![row("ip_output / ip6_output", Some("ip output"), [20_000_000, 30_000_330])],
+    };
+    ExactCounts { qemu: "7.2.22".to_owned(), kernel: "6.1.0".to_owned(), cells: vec![cell] }
 }

@@ -14,16 +14,18 @@ use clap::Args;
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_explain::{
-    ExactRequest, KERNEL, KernelSource, PROBES, Sampler, Timing, check_study, compared_cells,
-    count_instructions, explanations, sampled_study,
+    ExactRequest, ExplainError, KERNEL, KernelSource, PROBES, Sampler, Timing, check_countable, check_study,
+    compared_cells, count_beside, count_instructions, explanations, sampled_study,
 };
 use stacklab_guests::Placement;
+use stacklab_guests::kernel::Kernel;
 use stacklab_model::{ExactPath, ExactProbe, Factor, Family};
-use stacklab_report::page::html;
+use stacklab_report::page::{exact_page, html};
 use stacklab_report::{OutputFormat, exact_counts, stage_costs};
 use stacklab_serve::page::{ROOM, document};
 use stacklab_traffic::protocol::AgentError;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// Options of sampling, which an exact count does not have.
 const SAMPLING: [&str; 6] = ["seconds", "period", "fixed_period", "seed", "settings", "out"];
@@ -35,10 +37,13 @@ pub(crate) struct ExplainOptions {
     #[arg(value_name = "STUDY", default_value = "udp", default_value_if("exact", "true", None))]
     pub study: Option<PathBuf>,
     /// Count the instructions of messages (default: udp and tcp) in an emulated machine, without root
-    #[arg(long, conflicts_with_all = SAMPLING)]
+    #[arg(long, conflicts_with_all = SAMPLING, group = "counts")]
     pub exact: bool,
+    /// Also count the instructions of the sampled arms, for the record and beside the nanoseconds
+    #[arg(long, group = "counts", conflicts_with = "exact")]
+    pub instructions: bool,
     /// The kernel whose instructions are counted: linux-SERIES, a bzImage, or a folder with its source, which is built
-    #[arg(long, value_name = "KERNEL", requires = "exact", default_value = KERNEL)]
+    #[arg(long, value_name = "KERNEL", requires = "counts", default_value = KERNEL)]
     pub kernel: KernelSource,
     /// The network of both arms: loopback, link (two hosts and a veth pair) or a mechanism between routers
     /// [default: loopback]
@@ -111,6 +116,9 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let (source, study) = asked.check()?;
     check_study(&study, &source.name, &Placement::WhereNeeded)?;
     let (factor, pairs) = compared_cells(&study, if own.is_some() { None } else { *factor })?;
+    if options.instructions {
+        check_countable(&study, &pairs)?;
+    }
     let out = options.out.clone().unwrap_or_else(|| folder.path().join("explain.stacklab"));
     let timing = Timing { period_ns: options.period, is_fixed: options.fixed_period, seed };
     let sampler = Sampler::start(timing)?;
@@ -128,7 +136,12 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
         CampaignError::Interrupted(_) => AgentError::Interrupted.into(),
         error => error,
     })?;
-    let found = explanations(&record, &profile, factor, &pairs)?;
+    let mut found = explanations(&record, &profile, factor, &pairs)?;
+    if options.instructions {
+        with_kernel(&options.kernel, |kernel, program, interrupted| {
+            count_beside(&mut found, &study, kernel, program, interrupted)
+        })?;
+    }
     record.put_explanations(&found)?;
     print_text(&match options.format {
         OutputFormat::Html => html(&document(&record, ROOM)?)?,
@@ -152,9 +165,6 @@ fn exact(options: &ExplainOptions) -> Result<(), Failure> {
             vec![probe.ok_or_else(other)?]
         }
     };
-    if options.format == OutputFormat::Html {
-        return Err(Failure::usage("--exact has no page: use --format text, markdown, csv or json"));
-    }
     let request = ExactRequest {
         probes,
         sizes: options.size.clone(),
@@ -165,11 +175,24 @@ fn exact(options: &ExplainOptions) -> Result<(), Failure> {
         family: options.family,
     };
     let plan = request.plan().map_err(Failure::usage)?;
+    let counts = with_kernel(&options.kernel, |kernel, program, interrupted| {
+        count_instructions(&plan, kernel, program, interrupted)
+    })?;
+    print_text(&match options.format {
+        OutputFormat::Html => html(&exact_page(&counts))?,
+        format => exact_counts(&counts, format, options.functions, width()),
+    })
+}
+
+/// Counts with a kernel, which may be built first, and this program.
+fn with_kernel<T>(
+    source: &KernelSource,
+    count: impl FnOnce(&Kernel, &Path, &AtomicBool) -> Result<T, ExplainError>,
+) -> Result<T, Failure> {
     let program = std::env::current_exe().map_err(Failure::step("find this program"))?;
     let folder = tempfile::tempdir().map_err(Failure::step("create a folder for the kernel"))?;
     let interrupted = interrupt_flag()?;
-    let mut step = |what: &str| eprintln!("{}: {what}", options.kernel);
-    let kernel = options.kernel.kernel(folder.path(), &mut step, interrupted)?;
-    let counts = count_instructions(&plan, &kernel, &program, interrupted)?;
-    print_text(&exact_counts(&counts, options.format, options.functions, width()))
+    let mut step = |what: &str| eprintln!("{source}: {what}");
+    let kernel = source.kernel(folder.path(), &mut step, interrupted)?;
+    Ok(count(&kernel, &program, interrupted)?)
 }

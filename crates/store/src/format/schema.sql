@@ -141,6 +141,27 @@ CREATE TABLE stack_cost (
     PRIMARY KEY (explanation, place)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE exact_count (
+    explanation INTEGER PRIMARY KEY REFERENCES explanation (id),
+    qemu TEXT NOT NULL,
+    kernel TEXT NOT NULL,
+    probe TEXT NOT NULL,
+    arms TEXT NOT NULL,
+    messages INTEGER NOT NULL,
+    rounds TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE instruction_count (
+    explanation INTEGER NOT NULL REFERENCES exact_count (explanation),
+    place INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    stage TEXT,
+    baseline INTEGER NOT NULL,
+    candidate INTEGER NOT NULL,
+    PRIMARY KEY (explanation, place)
+) STRICT, WITHOUT ROWID;
+
 -- Empty but in records of `stacklab import`.
 CREATE TABLE origin (
     run INTEGER PRIMARY KEY REFERENCES run (id),

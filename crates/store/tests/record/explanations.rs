@@ -31,6 +31,7 @@ fn explanations() -> Vec<Explanation> {
         baseline: cell(Family::Ipv4),
         candidate: cell(Family::Ipv6),
         why,
+        exact: None,
     };
     let costs = StageCosts {
         cell: "stream udp 128 B payload".into(),
@@ -62,7 +63,31 @@ fn explanations() -> Vec<Explanation> {
             unmapped_functions: vec!["f".into()],
         },
     };
-    vec![why(Why::Costs(Box::new(costs))), why(Why::Unknown("the time for it was over".into()))]
+    let counted = Explanation { exact: Some(Box::new(exact())), ..why(Why::Costs(Box::new(costs))) };
+    vec![counted, why(Why::Unknown("the time for it was over".into()))]
+}
+
+fn exact() -> ExactCounts {
+    let arm =
+        |family| ExactArm { family, path: ExactPath::Routed(Mechanism::SixInFour), size: 128, rules: 0 };
+    let row = |name: &str, stage: Option<&str>, instructions| ExactRow {
+        name: name.into(),
+        stage: stage.map(str::to_owned),
+        instructions,
+    };
+    let cell = ExactCell {
+        probe: ExactProbe::Udp,
+        arms: [Family::Ipv4, Family::Ipv6].map(arm),
+        messages: 10,
+        total: [30, 44],
+        rounds: vec![[14, 22], [16, 22]],
+        stages: vec![row("route lookup", None, [20, 40]), row("programs in user space", None, [10, 4])],
+        functions: vec![
+            row("fib_lookup / fib6_lookup", Some("route lookup"), [20, 40]),
+            row("programs in user space", None, [10, 4]),
+        ],
+    };
+    ExactCounts { qemu: "7.2.22".into(), kernel: "6.1.0".into(), cells: vec![cell] }
 }
 
 fn record() -> (TempDir, PathBuf) {
@@ -107,6 +132,15 @@ fn what_is_out_of_bounds_is_refused() {
         "UPDATE stack_cost SET candidate_ns = -9e999".to_owned(),
         "UPDATE stack_cost SET functions = printf('%.*c', 70000, 'x')".to_owned(),
         "UPDATE stack_cost SET functions = printf('%.*c', 513, ';')".to_owned(),
+        "UPDATE exact_count SET messages = 0".to_owned(),
+        "UPDATE exact_count SET rounds = '[[1,2]]'".to_owned(),
+        "UPDATE exact_count SET rounds = '[[9223372036854775807,1],[9223372036854775807,1],[2,2]]'"
+            .to_owned(),
+        "UPDATE exact_count SET arms = replace(arms, '6in4', 'x')".to_owned(),
+        "UPDATE instruction_count SET baseline = -1".to_owned(),
+        "DELETE FROM instruction_count WHERE kind = 'function'".to_owned(),
+        "UPDATE instruction_count SET name = printf('%.*c', 70000, 'x')".to_owned(),
+        rows("instruction_count", "kind, name, baseline, candidate", "'stage', 'x', 0, 0"),
         rows("stage_cost", cost, "'stage', 'x', 1, 1, 0, 1"),
         rows(
             "stack_cost",

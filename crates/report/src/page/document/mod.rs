@@ -16,7 +16,7 @@ use serde::Serialize;
 pub const PAGE_FORMAT_VERSION: u32 = 1;
 
 /// A campaign as the page shows it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Page {
     /// [`PAGE_FORMAT_VERSION`].
@@ -93,7 +93,7 @@ pub(crate) struct Sentence {
     pub pair: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct Matrix {
     /// Sizes, bytes.

@@ -5,7 +5,7 @@ use crate::page::document::Fact;
 use crate::rendering::document::Block;
 use serde::Serialize;
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct TestbedView {
     pub sentence: String,
@@ -61,9 +61,11 @@ pub(crate) struct WhyView {
     /// From the baseline's cost to the candidate's, stage by stage; empty without costs.
     pub waterfall: Vec<WaterfallRow>,
     pub flame: Option<FlameView>,
+    /// The unit of costs: `ns` or `instructions`.
+    pub unit: String,
 }
 
-/// A step from one arm's cost to the other's, nanoseconds a message.
+/// A step from one arm's cost per message to the other's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct WaterfallRow {
@@ -85,7 +87,7 @@ pub(crate) struct FlameView {
     pub names: Vec<String>,
     pub name: Vec<usize>,
     pub depth: Vec<usize>,
-    /// Nanoseconds a message in the baseline, with all that it calls.
+    /// The cost per message in the baseline, with everything that it calls.
     pub baseline: Vec<f64>,
     pub candidate: Vec<f64>,
     /// How large the difference is among all: -3 to 3, positive where the candidate has more.

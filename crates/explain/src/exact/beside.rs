@@ -1,0 +1,121 @@
+//! Exact counts of the arms that a study compares, beside its samples.
+
+use crate::error::ExplainError;
+use crate::exact::count_instructions;
+use crate::exact::networks::LINK;
+use crate::exact::plan::{ExactPair, ExactPlan};
+use stacklab_guests::kernel::Kernel;
+use stacklab_model::{
+    Cell, ExactArm, ExactCounts, ExactPath, ExactProbe, Explanation, Factor, Links, Mechanism, Probe, SizeOf,
+    Topology, Translator, Transport,
+};
+use stacklab_study::Study;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Whether the arms of these pairs can be counted, by each probe of the study that is sampled.
+///
+/// # Errors
+/// A sentence with the reason why not.
+pub fn check_countable(study: &Study, pairs: &[[Cell; 2]]) -> Result<(), ExplainError> {
+    for spec in study.probes.iter().filter(|spec| spec.probe.interleaves()) {
+        for cells in pairs {
+            same_arms(study, spec.probe, [&cells[0], &cells[1]])?;
+        }
+    }
+    Ok(())
+}
+
+/// Counts the instructions of each explained pair, and adds them to its explanation.
+///
+/// # Errors
+/// Those of [`check_countable`] and [`count_instructions`].
+pub fn count_beside(
+    found: &mut [Explanation],
+    study: &Study,
+    kernel: &Kernel,
+    program: &Path,
+    interrupted: &AtomicBool,
+) -> Result<(), ExplainError> {
+    let pair = |explanation: &Explanation| {
+        same_arms(study, explanation.probe, [&explanation.baseline, &explanation.candidate])
+    };
+    let pairs: Vec<ExactPair> = found.iter().map(pair).collect::<Result<_, _>>()?;
+    let plan = ExactPlan::new(pairs).map_err(ExplainError::Study)?;
+    let ExactCounts { qemu, kernel, cells } = count_instructions(&plan, kernel, program, interrupted)?;
+    for (explanation, cell) in found.iter_mut().zip(cells) {
+        let counts = ExactCounts { qemu: qemu.clone(), kernel: kernel.clone(), cells: vec![cell] };
+        explanation.exact = Some(Box::new(counts));
+    }
+    Ok(())
+}
+
+/// The arms of two cells in the counting guest, which knows fewer settings than a study.
+fn same_arms(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair, ExplainError> {
+    let not = |what: String| Err(ExplainError::Study(format!("instructions cannot be counted {what}")));
+    let counted = match (probe, cells[0].transport) {
+        _ if cells[0].transport != cells[1].transport => return not("of two transports".to_owned()),
+        (Probe::Stream, Transport::Udp) => ExactProbe::Udp,
+        (Probe::Stream, Transport::Tcp) => ExactProbe::Tcp,
+        (Probe::Echo, Transport::Udp) => ExactProbe::Echo,
+        (probe, transport) => return not(format!("of {probe} over {transport}")),
+    };
+    if study.link_config != LINK {
+        return not("with a rate limit, offloads or another MTU than 1500".to_owned());
+    }
+    let is_routed = match &study.topology {
+        Topology::Link => false,
+        Topology::Routed(links) if *links == Links::default() => true,
+        _ => return not("over such a network: name a link, or routers with equal links".to_owned()),
+    };
+    let known = [Factor::Mechanism, Factor::Translator];
+    for cell in cells {
+        if let Some((factor, level)) = cell.settings.levels().find(|(factor, _)| !known.contains(factor)) {
+            return not(format!("with {factor} {level}"));
+        }
+        if cell.settings.translator.is_some_and(|translator| translator != Translator::Tayga) {
+            return not("with another translator than tayga".to_owned());
+        }
+        if cell.size_of == SizeOf::Write {
+            return not("of messages that the kernel may join (size_of write)".to_owned());
+        }
+    }
+    let arms = cells.map(|cell| ExactArm {
+        family: cell.family,
+        path: match is_routed {
+            true => ExactPath::Routed(cell.settings.mechanism.unwrap_or(Mechanism::Native)),
+            false => ExactPath::Link,
+        },
+        size: cell.payload_bytes(),
+        rules: 0,
+    });
+    Ok(ExactPair { probe: counted, arms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampled_study;
+    use stacklab_study::{Input, parse};
+
+    fn arms(name: &str, factor: Option<Factor>, levels: &[&str]) -> Result<String, String> {
+        let levels: Vec<String> = levels.iter().map(|level| (*level).to_owned()).collect();
+        let text = sampled_study(name, factor, &levels, 128, 1_000_000_000).unwrap();
+        let study = parse(&Input::file("s", &text)).unwrap();
+        let cells = [&study.comparisons[0].baseline, &study.comparisons[0].candidate];
+        let factor = study.comparisons[0].factor;
+        let of = |level: &String| study.cells.iter().find(|cell| cell.level(factor) == *level).unwrap();
+        let pair = same_arms(&study, study.probes[0].probe, cells.map(of));
+        pair.map(|pair| ExactPlan::new(vec![pair]).unwrap().to_string()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn arms_of_a_study_are_counted_over_the_same_network() {
+        assert_eq!(arms("udp", None, &[]).unwrap(), "udp:ipv4@link/128*0+ipv6@link/128*0");
+        assert_eq!(arms("echo", None, &[]).unwrap(), "echo:ipv4@link/128*0+ipv6@link/128*0");
+        let mechanisms = arms("tcp", Some(Factor::Mechanism), &["native", "6in4"]).unwrap();
+        assert_eq!(mechanisms, "tcp:ipv6@native/128*0+ipv6@6in4/128*0");
+        let error = arms("udp", Some(Factor::Io), &[]).unwrap_err();
+        assert!(error.contains("with io"), "{error}");
+    }
+}
