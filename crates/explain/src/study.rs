@@ -3,6 +3,7 @@
 use crate::{ARM_NS, ARMS, ExplainError, SLICE_NS, WARMUP_NS};
 use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism};
 use stacklab_study::Study;
+use stacklab_study::builder::level;
 
 /// The probes that can be named in place of a study.
 pub const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
@@ -38,38 +39,31 @@ pub fn sampled_study(
             )));
         }
     };
-    // Figures and switches have no quotes.
-    let [baseline, candidate] =
-        levels.map(|level| match level.parse::<u32>().is_ok() || level.parse::<bool>().is_ok() {
-            true => level,
-            false => format!("{level:?}"),
-        });
+    let levels = levels.map(|text| level(&text));
     let trials = time_ns.div_ceil(ARMS * ARM_NS).max(LEAST_TRIALS);
+    let arm_ns = time_ns.div_ceil(ARMS * trials).max(LEAST_ARM_NS);
     // A translator carries one family.
     let family = if factor.is_of_testbeds() { Family::Ipv6 } else { Family::Ipv4 };
-    let others = [
-        (Factor::Family, format!("\"{family}\"")),
-        (Factor::Transport, format!("\"{transport}\"")),
-        (Factor::SizeOf, "\"payload\"".to_owned()),
-        (Factor::Size, size.to_string()),
-    ];
-    let others: String = others
-        .into_iter()
-        .filter(|(other, _)| *other != factor)
-        .map(|(other, level)| format!("{other} = [{level}]\n"))
-        .collect();
-    let is_routed = [Factor::Mechanism, Factor::RouterOs, Factor::Translator].contains(&factor);
-    let topology = if is_routed { "topology = \"routed\"\n" } else { "" };
-    Ok(format!(
-        "title = \"CPU time of {name}\"\n[testbed]\n{topology}offloads = false\n\
-         [factors]\n{factor} = [{baseline}, {candidate}]\n{others}\
-         [probe.{probe}]\nmetrics = [\"{metric}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"{}us\"\n\
-         [blocks]\nmin = {trials}\nmax = {trials}\nschedule = \"interleaved\"\nslice = \"{}us\"\n\
-         [[comparison]]\nfactor = \"{factor}\"\nbaseline = {baseline}\ncandidate = {candidate}\n",
-        time_ns.div_ceil(ARMS * trials).max(LEAST_ARM_NS) / 1000,
-        WARMUP_NS / 1000,
-        SLICE_NS / 1000,
-    ))
+    let us = |ns: u64| format!("{}us", ns / 1000);
+    let mut study = Study::builder(format!("CPU time of {name}"))
+        .set("testbed.offloads", false)
+        .level(Factor::Family, Some(family.name()))
+        .level(Factor::Transport, Some(transport))
+        .level(Factor::SizeOf, Some("payload"))
+        .level(Factor::Size, Some(size))
+        .levels(factor, levels.clone())
+        .set(&format!("probe.{probe}.metrics"), vec![metric])
+        .set(&format!("probe.{probe}.length.time"), us(arm_ns))
+        .set(&format!("probe.{probe}.warmup"), us(WARMUP_NS))
+        .set("blocks.min", trials as i64)
+        .set("blocks.max", trials as i64)
+        .set("blocks.schedule", "interleaved")
+        .set("blocks.slice", us(SLICE_NS))
+        .compare(factor, levels, None);
+    if [Factor::Mechanism, Factor::RouterOs, Factor::Translator].contains(&factor) {
+        study = study.set("testbed.topology", "routed");
+    }
+    Ok(study.text())
 }
 
 /// The factor to explain, and the cells that are compared by it.

@@ -5,9 +5,12 @@
 //!         (TOML)  (language) (scale, --set, defaults)
 //! ```
 //!
+//! A program writes a study with a [`builder`].
+//!
 //! The language of study files is one table (`language`), from which the checks, the defaults and the JSON Schema are
 //! made. No I/O and no clock: the input is text, and the stopping rule is given the state of each question.
 
+pub mod builder;
 mod diagnostics;
 mod language;
 mod parse;

@@ -4,8 +4,8 @@ use crate::commands::measure::options::{CommonOptions, MeasureRequest};
 use crate::commands::measure::plan::{best_io, default_size, refuse};
 use crate::failure::Failure;
 use stacklab_campaign::slow_path::{LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS};
-use stacklab_model::{Family, Length, Pacing, Probe, Transport};
-use std::fmt::Write;
+use stacklab_model::{Factor, Family, Length, Pacing, Probe, Transport};
+use stacklab_study::Study;
 
 /// A campaign has this many trials of each arm in its time, about: trials are what is compared.
 const TRIALS: u64 = 40;
@@ -67,7 +67,7 @@ pub(super) fn study_text(
     let size = request.size.unwrap_or(size);
     let pacing = request.pace.of(size);
     // Beginning and end of a separate trial take as long as the shortest one.
-    let (names, trial_ns) = match arms {
+    let (schedule, trial_ns) = match arms {
         Arms::Interleaved => ("interleaved", trial_ns(time_ns)),
         Arms::Alternating => ("sequential", trial_ns(time_ns).max(SHORTEST_ALONE_NS)),
         Arms::Slow { trial_ns, .. } => ("sequential", trial_ns),
@@ -84,51 +84,39 @@ pub(super) fn study_text(
         _ => None,
     };
     let candidate = if baseline == Family::Ipv4 { Family::Ipv6 } else { Family::Ipv4 };
-    // A JSON string is a TOML string.
-    let title = serde_json::Value::from(format!(
-        "{transport} {probe} {} {}: {candidate} against {baseline}",
-        if common.reverse { "from" } else { "to" },
-        common.host
-    ));
-    let mut text = format!(
-        "title = {title}\n[testbed]\noffloads = true\n[factors]\nfamily = [\"{baseline}\", \"{candidate}\"]\n\
-         transport = [\"{transport}\"]\nsize_of = [\"{size_of}\"]\nsize = [{size}]\n"
-    );
-    let mut factor = |name: &str, level: Option<String>| {
-        if let Some(level) = level {
-            let _ = writeln!(text, "{name} = [{level}]");
-        }
-    };
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let way = if common.reverse { "from" } else { "to" };
+    let is_stream = probe == Probe::Stream;
+    let io = request.io.unwrap_or(best_io(probe, pacing, transport));
     let tuning = &request.tuning;
-    if probe == Probe::Stream {
-        let io = request.io.unwrap_or(best_io(probe, pacing, transport));
-        factor("io", Some(quoted(io.name())));
-        factor("flows", (flows > 1).then(|| flows.to_string()));
-    }
-    factor("send_buffer", tuning.send_buffer.or(send_buffer).map(|bytes| bytes.to_string()));
-    factor("receive_buffer", tuning.receive_buffer.map(|bytes| bytes.to_string()));
-    factor("mss", tuning.mss.map(|bytes| bytes.to_string()));
-    factor("nodelay", tuning.nodelay.map(|on| on.to_string()));
-    factor("congestion_control", tuning.congestion_control.as_deref().map(quoted));
-    factor("dscp", tuning.dscp.map(|point| point.to_string()));
-    let _ = write!(
-        text,
-        "[probe.{probe}]\nmetrics = [{}]\nlength = {{ time = \"{}\" }}\nwarmup = \"{}\"\n",
-        metrics(common, request, pacing, arms),
-        duration(trial_ns),
-        duration(warmup_ns)
-    );
+    let key = |key| format!("probe.{probe}.{key}");
+    let mut study =
+        Study::builder(format!("{transport} {probe} {way} {}: {candidate} against {baseline}", common.host))
+            .set("testbed.offloads", true)
+            .levels(Factor::Family, [baseline.name(), candidate.name()])
+            .level(Factor::Transport, Some(transport.name()))
+            .level(Factor::SizeOf, Some(size_of.name()))
+            .level(Factor::Size, Some(size))
+            .level(Factor::Io, is_stream.then(|| io.name()))
+            .level(Factor::Flows, (is_stream && flows > 1).then_some(flows))
+            .level(Factor::SendBuffer, tuning.send_buffer.or(send_buffer))
+            .level(Factor::ReceiveBuffer, tuning.receive_buffer)
+            .level(Factor::Mss, tuning.mss)
+            .level(Factor::Nodelay, tuning.nodelay)
+            .level(Factor::CongestionControl, tuning.congestion_control.as_deref())
+            .level(Factor::Dscp, tuning.dscp)
+            .set(&key("metrics"), metrics(common, request, pacing, arms))
+            .set(&key("length.time"), duration(trial_ns))
+            .set(&key("warmup"), duration(warmup_ns))
+            .set("blocks.min", LEAST_BLOCKS)
+            .set("blocks.max", 1000)
+            .set("blocks.target", "0.1 %")
+            .set("blocks.budget", duration(time_ns))
+            .set("blocks.schedule", schedule)
+            .compare(Factor::Family, [baseline.name(), candidate.name()], Some("1 %"));
     if let Pacing::Schedule(per_second) = pacing {
-        let _ = writeln!(text, "message_rate = {per_second:?}");
+        study = study.set(&key("message_rate"), per_second);
     }
-    let _ = write!(
-        text,
-        "[blocks]\nmin = {LEAST_BLOCKS}\nmax = 1000\ntarget = \"0.1 %\"\nbudget = \"{}\"\nschedule = \"{names}\"\n\
-         [[comparison]]\nfactor = \"family\"\nbaseline = \"{baseline}\"\ncandidate = \"{candidate}\"\nmargin = \"1 %\"\n",
-        duration(time_ns)
-    );
-    Ok(text)
+    Ok(study.text())
 }
 
 /// A duration as studies have it.
@@ -137,7 +125,12 @@ fn duration(ns: u64) -> String {
 }
 
 /// The metrics of a request: a flood has no meaningful delays.
-fn metrics(common: &CommonOptions, request: &MeasureRequest, pacing: Pacing, arms: Arms) -> String {
+fn metrics(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    pacing: Pacing,
+    arms: Arms,
+) -> Vec<&'static str> {
     let mut names = match (request.probe, request.transport) {
         (Probe::Echo, _) => vec!["rtt"],
         (_, Transport::Tcp) => vec!["throughput", "sender_cpu_per_message", "receiver_cpu_per_message"],
@@ -152,5 +145,5 @@ fn metrics(common: &CommonOptions, request: &MeasureRequest, pacing: Pacing, arm
     } else if request.probe == Probe::Stream && pacing != Pacing::Flood {
         names.extend(["one_way_delay", "jitter"]);
     }
-    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+    names
 }
