@@ -3,6 +3,7 @@
 mod exact;
 mod mechanisms;
 mod ordinary_user;
+mod regress;
 mod systems;
 mod wifi;
 mod wifi_capture;

@@ -12,6 +12,7 @@ mod interrupted;
 mod kept_record;
 mod listening_agent;
 mod looking;
+mod nipa;
 mod page_access;
 mod path;
 mod privileges;

@@ -33,7 +33,8 @@ through (measure --against)
   9    a request to a host failed over one of the families (stacklab path)
   10   the ratio of the families has drifted (stacklab path --watch)
   11   a file of another tool cannot be read, or has nothing to import (stacklab import)
-  130  interrupted; results so far are kept";
+  130  interrupted; results so far are kept
+`stacklab regress` has those of `git bisect run`: see its --help.";
 
 /// Measures the cost of IPv6, of other network stacks and of transition mechanisms, with confidence intervals.
 #[derive(Debug, Parser)]

@@ -1,0 +1,112 @@
+//! Kernels that are compiled from source, compared by exact counts. The tests need QEMU with plugins, what a kernel is
+//! built with, and Debian's package of Linux source, which `image build uml-full` has fetched.
+
+use crate::support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::program::{Outcome, Program, code, require_tool};
+
+/// Exit codes of `stacklab regress`.
+const GOOD: i32 = 0;
+const BAD: i32 = 1;
+const SKIP: i32 = 125;
+const STOP: i32 = 128;
+
+fn kernel_tree(words: &[&str]) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/support/kernel-tree");
+    let made = Command::new(script).args(words).output().expect("python3 is installed");
+    assert!(made.status.success(), "kernel-tree {words:?}: {}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// A repository of Linux with the tag `base`. It is kept: the next run compiles nothing anew.
+fn repository() -> PathBuf {
+    let cache = PathBuf::from(std::env::var("STACKLAB_CACHE").expect("scripts/test sets STACKLAB_CACHE"));
+    let folder = cache.join("tests/linux");
+    if !folder.join(".git/refs/tags/base").exists() {
+        let _ = fs::remove_dir_all(&folder);
+        let archives = cache.join("apt/linux-source/archives");
+        let packages = fs::read_dir(&archives).into_iter().flatten().flatten().map(|entry| entry.path());
+        let package = packages.filter(|path| path.extension().is_some_and(|end| end == "deb")).max();
+        let package = package.unwrap_or_else(|| {
+            panic!("{} has no linux-source-*.deb: stacklab image build uml-full", archives.display())
+        });
+        fs::create_dir_all(folder.parent().unwrap()).unwrap();
+        kernel_tree(&["source", package.to_str().unwrap(), folder.to_str().unwrap()]);
+    }
+    folder
+}
+
+#[test]
+fn regress_finds_the_family_and_the_function_that_changed() {
+    for (tool, package) in [("qemu-system-x86_64", "qemu-system-x86"), ("git", "git"), ("bison", "bison")] {
+        require_tool(tool, package);
+    }
+    let tree = repository();
+    let tree = tree.to_str().unwrap();
+    for change in ["slower", "broken", "panics", "without-ipv6"] {
+        kernel_tree(&["change", tree, change]);
+    }
+    let program = Program::new();
+    let against_base = |candidate: &str| {
+        let words =
+            ["regress", "--tree", tree, "--baseline", "base", "--candidate", candidate, "--format", "json"];
+        program.run(&words)
+    };
+    let found: Value = serde_json::from_str(&against_base("slower").expect(BAD).stdout).unwrap();
+    assert_eq!((&found["outcome"], &found["is_bad"]), (&"ipv6_only".into(), &true.into()), "{found:#}");
+    for cell in found["cells"].as_array().unwrap() {
+        // A search of eight entries for each packet: 59 instructions, and twice as many with an acknowledgement.
+        let function = &cell["functions"][0];
+        assert_eq!(function["name"], "ip_output / ip6_output", "{cell:#}");
+        let changes = |row: &Value| {
+            [0, 1].map(|family| {
+                row["candidate"][family].as_f64().unwrap() - row["baseline"][family].as_f64().unwrap()
+            })
+        };
+        let ([ipv4, ipv6], [of_function, others]) = (changes(cell), changes(function));
+        assert!(ipv4.abs() < 8.0 && of_function == 0.0, "{cell:#}");
+        assert!(others > 30.0 && (ipv6 - others).abs() < 8.0, "{cell:#}");
+    }
+    // Nothing of the user's repository has changed.
+    let status = Command::new("git").args(["-C", tree, "status", "--porcelain"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&status.stdout), "");
+
+    against_base("broken").expect(SKIP).says(&["counted before", "cannot compile the kernel", "error:"]);
+    against_base("panics").expect(SKIP).says(&["Kernel panic - not syncing: a test"]);
+    against_base("without-ipv6").expect(SKIP).says(&["cannot have CONFIG_IPV6=y"]);
+    against_base("base").expect(GOOD);
+}
+
+#[test]
+fn regress_exits_with_the_codes_of_git_bisect_run() {
+    require_tool("qemu-system-x86_64", "qemu-system-x86");
+    let program = Program::new();
+    let cache = std::env::var("STACKLAB_CACHE").expect("scripts/test sets STACKLAB_CACHE");
+    let file = format!("{cache}/images/linux-6.1/kernel");
+    let wrong = program.write("vmlinuz", "not a kernel").display().to_string();
+    let regress = |words: &[&str]| Outcome::of(program.command(&[&["regress"], words].concat()));
+    for (words, expected, says) in [
+        (&["--candidate", "."][..], STOP, "--baseline"),
+        (&["--baseline", "linux-6.1", "--candidate", "v0.1"], STOP, "neither a system such as linux-6.1"),
+        (
+            &["--baseline", "linux-6.1", "--candidate", ".", "--fail-if", "ipv6 >> 1"],
+            STOP,
+            "  ipv6 >> 1\n        ^",
+        ),
+        (&["--baseline", "linux-6.1", "--candidate", "."], STOP, "is not a Linux source tree"),
+        (&["--baseline", "linux-6.1", "--candidate", &wrong], STOP, "is not a kernel for x86-64"),
+        (&["--baseline", &file, "--candidate", "linux-6.1"], STOP, "no port named stacklab"),
+        (&["--baseline", "linux-6.1", "--candidate", &file], SKIP, "no port named stacklab"),
+    ] {
+        regress(words).expect(expected).says(&[says]);
+    }
+    let same = ["--baseline", "linux-6.1", "--candidate", "linux-6.1", "--format", "ktap"];
+    let outcome = regress(&same).expect(GOOD);
+    assert!(outcome.stdout.starts_with("KTAP version 1\n1..10\n"), "{outcome}");
+    assert!(outcome.stdout.lines().filter(|line| line.starts_with("ok ")).count() == 10, "{outcome}");
+    regress(&["--verify", "linux-6.1", "linux-6.1"]).expect(BAD).says(&["is not bad against linux-6.1"]);
+    program.run(&["bisect", "a", "b", "/"]).expect(code::REQUEST).says(&["not in a git repository"]);
+}
