@@ -98,7 +98,7 @@ fn search(
     let (mut goods, mut skipped, mut steps) = (vec![good], Vec::new(), Vec::new());
     let among = loop {
         let suspects = repository.suspects(&bad, &goods)?;
-        counter.say(&format!("{} commits are left", suspects.len()));
+        counter.say(&format!("commits that may be the first bad one: {}", suspects.len()));
         let Some(next) = suspects.iter().find(|hash| **hash != bad.hash && !skipped.contains(*hash)) else {
             break suspects;
         };

@@ -67,7 +67,7 @@ impl FunctionChange {
         [0, 1].map(|family| self.candidate[family] - self.baseline[family])
     }
 
-    fn largest(&self) -> f64 {
+    pub(crate) fn largest(&self) -> f64 {
         self.change().map(f64::abs).into_iter().fold(0.0, f64::max)
     }
 }

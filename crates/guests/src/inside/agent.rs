@@ -113,6 +113,14 @@ pub fn leave() {
     }
 }
 
+/// Resets the machine if this is its init process. That ends an emulated machine which is not to boot again; a kernel
+/// without ACPI cannot switch it off.
+pub fn reset() {
+    if is_first() {
+        init::reset();
+    }
+}
+
 fn read_role(stream: &mut File) -> io::Result<GuestRole> {
     Ok(serde_json::from_slice(&read_line(stream, LOOK, || Ok(()))?)?)
 }

@@ -54,6 +54,11 @@ pub(super) fn load_modules(is_wanted: impl Fn(&str) -> bool) {
     }
 }
 
+pub(crate) fn reset() {
+    // Without the permission the process ends, as below.
+    let _ = reboot(RebootMode::RB_AUTOBOOT);
+}
+
 pub(crate) fn power_off() {
     // This call returns only without the permission to power off. The process then ends.
     let _ = reboot(RebootMode::RB_POWER_OFF);

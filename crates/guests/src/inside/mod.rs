@@ -9,4 +9,4 @@ pub(crate) mod outside;
 pub(crate) mod protocol;
 pub(crate) mod wifi;
 
-pub use agent::{is_first, leave, open_channel, prepare_alone, prepare_testbeds, take_role};
+pub use agent::{is_first, leave, open_channel, prepare_alone, prepare_testbeds, reset, take_role};

@@ -2,12 +2,13 @@
 
 use crate::NOTICEABLE;
 use crate::bisect::{Bisection, Found};
-use crate::comparison::{CellChange, Comparison};
+use crate::comparison::{CellChange, Comparison, FunctionChange};
 use crate::condition::Quantity;
 use stacklab_report::{Block, Table};
 
-/// Most functions of a cell in a table; JSON has all.
+/// Most functions of a cell in a table, and their least change, instructions per message. Timers cause smaller ones.
 const MOST_FUNCTIONS: usize = 8;
+const LEAST: f64 = 2.0;
 
 pub(super) fn comparison(comparison: &Comparison) -> Vec<Block> {
     let Comparison { baseline, candidate, .. } = comparison;
@@ -56,10 +57,7 @@ fn tables(comparison: &Comparison) -> Vec<Block> {
         table.push(title, true, cells.iter().map(change).collect());
     }
     let mut blocks = vec![Block::Table(table)];
-    let rows: Vec<(&CellChange, _)> = cells
-        .iter()
-        .flat_map(|cell| cell.functions.iter().take(MOST_FUNCTIONS).map(move |row| (cell, row)))
-        .collect();
+    let rows: Vec<(&CellChange, &FunctionChange)> = cells.iter().flat_map(large_changes).collect();
     if rows.is_empty() {
         return blocks;
     }
@@ -67,11 +65,16 @@ fn tables(comparison: &Comparison) -> Vec<Block> {
     table.push("cell", false, rows.iter().map(|(cell, _)| cell.name.clone()).collect());
     table.push("function that changed", false, rows.iter().map(|(_, row)| row.name.clone()).collect());
     for (title, family) in [("IPv4", 0), ("IPv6", 1)] {
-        let change = |(_, row): &(_, &crate::comparison::FunctionChange)| signed(row.change()[family], 1);
+        let change = |(_, row): &(_, &FunctionChange)| signed(row.change()[family], 1);
         table.push(title, true, rows.iter().map(change).collect());
     }
     blocks.push(Block::Table(table));
     blocks
+}
+
+fn large_changes(cell: &CellChange) -> impl Iterator<Item = (&CellChange, &FunctionChange)> {
+    let large = cell.functions.iter().filter(|row| row.largest() >= LEAST);
+    large.take(MOST_FUNCTIONS).map(move |row| (cell, row))
 }
 
 /// Without a minus before a zero.

@@ -97,6 +97,11 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
         (_, Some(baseline)) => (baseline, &candidate[..]),
         _ => return Err(Failure::usage("name a kernel: --baseline KERNEL")),
     };
+    if candidates.len() > 1
+        && matches!(format, RegressFormat::Json | RegressFormat::Ktap | RegressFormat::Junit)
+    {
+        return Err(Failure::usage(format!("--format {format} has room for one --candidate")));
+    }
     let first = named(baseline)?;
     let sources = candidates.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>()?;
     let mut step = |what: &str| eprintln!("{what}");
@@ -138,6 +143,9 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
             Err(RegressError::Kernel(reason)) => eprintln!("{reason}"),
             Err(error) => return Err(for_git(error)),
         }
+    }
+    if worst.is_none() && !verify.is_empty() {
+        eprintln!("verified: counts of {baseline} repeat to the bit, and the other end is bad");
     }
     worst.map_or(Ok(()), Err)
 }

@@ -78,6 +78,9 @@ pub(crate) fn guest(options: &GuestOptions) -> Result<(), Failure> {
         // Printed before the system shuts down, so that it appears on the console.
         eprintln!("stacklab: {error}");
     }
+    if options.count.is_some() {
+        inside::reset();
+    }
     inside::leave();
     served.map_err(Failure::step("write to whoever started this guest"))
 }
