@@ -7,7 +7,7 @@ use crate::support;
 
 use stacklab_guests::WifiHosted;
 use stacklab_model::wifi::{
-    AccessCategory, Aggregate, Band, Clock, Edca, Exchange, Role, Security as Cipher, WifiSettings,
+    AccessCategory, Aggregate, Band, Edca, Exchange, Role, Security as Cipher, WifiClock, WifiSettings,
     mpdu_bytes,
 };
 use stacklab_model::{Cell, Family, HostReport, SizeOf, Transport};
@@ -53,8 +53,8 @@ fn a_round_trip_takes_the_airtime_of_its_frames() {
     const ICMP_HEADER: u32 = 8;
     const COUNT: u64 = 20;
     for (time, security, cipher) in [
-        (Clock::Virtual, wpa2("sixteen bytes ok"), Cipher::Wpa2),
-        (Clock::Real, Security::Open, Cipher::Open),
+        (WifiClock::Virtual, wpa2("sixteen bytes ok"), Cipher::Wpa2),
+        (WifiClock::Real, Security::Open, Cipher::Open),
     ] {
         let program = Program::new();
         let mut network =
@@ -76,7 +76,7 @@ fn a_round_trip_takes_the_airtime_of_its_frames() {
                 after.lateness
             );
             assert!(round_trip >= least as f64, "{time} {family}: {round_trip} ns < {least} ns: {said}");
-            if time == Clock::Virtual {
+            if time == WifiClock::Virtual {
                 // Four backoffs of 15 slots at most, and the programs' own time.
                 assert!(round_trip < least as f64 + 1e6, "{family}: {round_trip} ns, {least} ns: {said}");
             }

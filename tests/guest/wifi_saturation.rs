@@ -6,7 +6,7 @@ use super::wifi::{ADDRESSES, boot, wpa2};
 use crate::support;
 
 use stacklab_model::wifi::{
-    AccessCategory, Aggregation, Clock, Edca, Role, Security as Cipher, WifiSettings, mpdu_bytes,
+    AccessCategory, Aggregation, Edca, Role, Security as Cipher, WifiClock, WifiSettings, mpdu_bytes,
 };
 use stacklab_model::{
     Cell, Direction, Family, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, RunStatus, SizeOf,
@@ -100,7 +100,7 @@ fn tell_real_time(paces: &str) {
     let paces: Vec<_> = paces.chain([Pacing::Flood]).collect();
     let program = Program::new();
     let security = wpa2("sixteen bytes ok");
-    let settings = WifiSettings { clock: Clock::Real, ..settings(8) };
+    let settings = WifiSettings { clock: WifiClock::Real, ..settings(8) };
     let spec = WifiSpec::new(settings, security.clone(), [security.clone(), security]).unwrap();
     let mut network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
     let [sender, _, receiver] = network.agents;

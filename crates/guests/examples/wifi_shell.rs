@@ -7,7 +7,7 @@
 
 use stacklab_guests::WifiHosted;
 use stacklab_guests::shell::{MOST_COMMANDS, enter_guest, listen};
-use stacklab_model::wifi::{Clock, WifiSettings};
+use stacklab_model::wifi::{WifiClock, WifiSettings};
 use stacklab_wifi::{Passphrase, Security, WifiSpec};
 use std::error::Error;
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ fn hold(system: &str, program: &str, security: &str, socket: &Path) -> Result<()
         "open" => Security::Open,
         passphrase => Security::Wpa2(Passphrase::try_from(passphrase.to_owned())?),
     };
-    let settings = WifiSettings { clock: Clock::Real, ..WifiSettings::default() };
+    let settings = WifiSettings { clock: WifiClock::Real, ..WifiSettings::default() };
     let spec = WifiSpec::new(settings, security.clone(), [security.clone(), security])?;
     let program = Path::new(program).canonicalize()?;
     let (guest, _streams, commands) = WifiHosted::boot(&system.parse()?, &spec, &program, MOST_COMMANDS)?;

@@ -14,37 +14,37 @@ const MOST_VALUES: usize = 1 << 20;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Node {
+pub(super) enum Json {
     /// Null, or what is not kept.
     Null,
     Bool(bool),
     Number(f64),
     Text(String),
-    List(Vec<Node>),
+    List(Vec<Json>),
     /// An object. Names may be there more than once.
-    Fields(Vec<(String, Node)>),
+    Fields(Vec<(String, Json)>),
 }
 
-impl Node {
-    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+impl Json {
+    pub(super) fn get(&self, name: &str) -> Option<&Json> {
         self.fields().iter().find(|(known, _)| known == name).map(|(_, node)| node)
     }
 
     /// The fields of an object; none of another value.
-    pub(super) fn fields(&self) -> &[(String, Node)] {
-        if let Node::Fields(fields) = self { fields } else { &[] }
+    pub(super) fn fields(&self) -> &[(String, Json)] {
+        if let Json::Fields(fields) = self { fields } else { &[] }
     }
 
     /// The items of a list; none of another value.
-    pub(super) fn items(&self) -> &[Node] {
-        if let Node::List(items) = self { items } else { &[] }
+    pub(super) fn items(&self) -> &[Json] {
+        if let Json::List(items) = self { items } else { &[] }
     }
 
     /// A number, or true as 1 and false as 0; none beyond 10^18.
     pub(super) fn number(&self, name: &str) -> Option<f64> {
         match self.get(name)? {
-            Node::Number(number) => Some(*number).filter(|number| number.abs() <= 1e18),
-            Node::Bool(on) => Some(f64::from(u8::from(*on))),
+            Json::Number(number) => Some(*number).filter(|number| number.abs() <= 1e18),
+            Json::Bool(on) => Some(f64::from(u8::from(*on))),
             _ => None,
         }
     }
@@ -55,7 +55,7 @@ impl Node {
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        if let Node::Text(text) = self.get(name)? { Some(text) } else { None }
+        if let Json::Text(text) = self.get(name)? { Some(text) } else { None }
     }
 
     /// Whether a field is true, or a number that is not 0.
@@ -64,16 +64,16 @@ impl Node {
     }
 }
 
-impl From<serde_json::Value> for Node {
+impl From<serde_json::Value> for Json {
     fn from(value: serde_json::Value) -> Self {
         match value {
-            serde_json::Value::Null => Node::Null,
-            serde_json::Value::Bool(on) => Node::Bool(on),
-            serde_json::Value::Number(number) => number.as_f64().map_or(Node::Null, Node::Number),
-            serde_json::Value::String(text) => Node::Text(text),
-            serde_json::Value::Array(items) => Node::List(items.into_iter().map(Node::from).collect()),
+            serde_json::Value::Null => Json::Null,
+            serde_json::Value::Bool(on) => Json::Bool(on),
+            serde_json::Value::Number(number) => number.as_f64().map_or(Json::Null, Json::Number),
+            serde_json::Value::String(text) => Json::Text(text),
+            serde_json::Value::Array(items) => Json::List(items.into_iter().map(Json::from).collect()),
             serde_json::Value::Object(fields) => {
-                Node::Fields(fields.into_iter().map(|(name, value)| (name, value.into())).collect())
+                Json::Fields(fields.into_iter().map(|(name, value)| (name, value.into())).collect())
             }
         }
     }
@@ -83,7 +83,7 @@ impl From<serde_json::Value> for Node {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Documents {
     /// The documents: objects, each of which begins a line.
-    pub documents: Vec<Node>,
+    pub documents: Vec<Json>,
     /// The first lines that belong to none, as tools write to the same file, with the number of documents before each.
     pub beside: Vec<(usize, String)>,
     /// Documents that are rows, those that were left out included.
@@ -151,7 +151,7 @@ pub(super) fn with_rows(
 }
 
 /// The one document of a text.
-pub(super) fn document(text: &str) -> Result<Node, ImportError> {
+pub(super) fn document(text: &str) -> Result<Json, ImportError> {
     let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(0));
     let list = Rows { list: "", document: None, fields: &[] };
     Seed { left: &left, rows: &rows, dropped: &[], only: &[], list: &list }.read(text, 0)
@@ -225,43 +225,43 @@ struct Seed<'a> {
 struct RowsSeed<'a>(Seed<'a>);
 
 impl<'de> DeserializeSeed<'de> for RowsSeed<'_> {
-    type Value = Node;
+    type Value = Json;
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Node, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Json, D::Error> {
         reader.deserialize_seq(self)
     }
 }
 
 impl<'de> Visitor<'de> for RowsSeed<'_> {
-    type Value = Node;
+    type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
         let mut items = Vec::new();
         while let Some(left) = self.0.rows.get().checked_sub(1) {
             self.0.rows.set(left);
             match list.next_element_seed(self.0)? {
                 Some(item) => items.push(item),
-                None => return self.0.one(Node::List(items)),
+                None => return self.0.one(Json::List(items)),
             }
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        self.0.one(Node::Null)
+        self.0.one(Json::Null)
     }
 }
 
 impl Seed<'_> {
     /// Reads a text, which begins after this many lines.
-    fn read(self, text: &str, before: usize) -> Result<Node, ImportError> {
+    fn read(self, text: &str, before: usize) -> Result<Json, ImportError> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let read = self.deserialize(&mut reader);
         read.and_then(|node| reader.end().map(|()| node)).map_err(|error| placed(error, before))
     }
 
-    fn one<E: Error>(self, node: Node) -> Result<Node, E> {
+    fn one<E: Error>(self, node: Json) -> Result<Json, E> {
         let left = self.left.get().checked_sub(1).ok_or_else(|| E::custom("it has too many values"))?;
         self.left.set(left);
         Ok(node)
@@ -269,53 +269,53 @@ impl Seed<'_> {
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
-    type Value = Node;
+    type Value = Json;
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Node, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Json, D::Error> {
         reader.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Seed<'_> {
-    type Value = Node;
+    type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        self.one(Node::Null)
+    fn visit_unit<E: Error>(self) -> Result<Json, E> {
+        self.one(Json::Null)
     }
 
-    fn visit_bool<E: Error>(self, on: bool) -> Result<Node, E> {
-        self.one(Node::Bool(on))
+    fn visit_bool<E: Error>(self, on: bool) -> Result<Json, E> {
+        self.one(Json::Bool(on))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Node, E> {
-        self.one(Node::Number(number as f64))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Json, E> {
+        self.one(Json::Number(number as f64))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Node, E> {
-        self.one(Node::Number(number as f64))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Json, E> {
+        self.one(Json::Number(number as f64))
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Node, E> {
-        self.one(Node::Number(number))
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Json, E> {
+        self.one(Json::Number(number))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
-        self.one(Node::Text(text.to_owned()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<Json, E> {
+        self.one(Json::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = list.next_element_seed(self)? {
             items.push(item);
         }
-        self.one(Node::List(items))
+        self.one(Json::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
         let mut fields = Vec::new();
         while let Some(name) = map.next_key::<String>()? {
             let is_left_out = !self.only.is_empty() && !self.only.contains(&name.as_str());
@@ -328,6 +328,6 @@ impl<'de> Visitor<'de> for Seed<'_> {
                 fields.push((name, map.next_value_seed(self)?));
             }
         }
-        self.one(Node::Fields(fields))
+        self.one(Json::Fields(fields))
     }
 }

@@ -43,7 +43,7 @@ pub use findings::overall::Headline;
 pub use findings::records::{Apart, Change, MetricDiff, OnlyInOne, RecordDiff, Recorded, Unpaired};
 pub use findings::same_arm::{ArmOrder, SELF_ARMS, SameArm};
 pub use host::counters::{Counters, CpuTime, Drops, TcpInfo};
-pub use host::delay_points::{Clock, Compared, DelayPoints, Point};
+pub use host::delay_points::{ClockSource, Compared, DelayPoints, Point};
 pub use host::ends::Ends;
 pub use host::facts::{CpuScope, CpuSource, HostFacts};
 pub use host::noise::{EchoFloor, NoiseFloor, Spread};

@@ -25,7 +25,7 @@ pub(crate) enum StateKind {
 
 /// Whether a family works.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct FamilyState {
     pub kind: StateKind,
     /// Requests without an answer, and all requests.
     pub failed: usize,
@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub reason: Option<String>,
 }
 
-impl State {
+impl FamilyState {
     /// Its name for programs.
     pub(crate) fn name(&self) -> String {
         format!("{:?}", self.kind).to_lowercase()
@@ -141,8 +141,9 @@ impl Rounds {
         self.rounds.iter().filter_map(|round| round.get(&key)).collect()
     }
 
-    pub(crate) fn state(&self, family: Family) -> State {
-        let without = |kind, reason: &str| State { kind, failed: 0, of: 0, reason: Some(reason.to_owned()) };
+    pub(crate) fn state(&self, family: Family) -> FamilyState {
+        let without =
+            |kind, reason: &str| FamilyState { kind, failed: 0, of: 0, reason: Some(reason.to_owned()) };
         match self.target.address(family) {
             Ok(_) => {}
             Err(NoAddress::Absent(reason)) => return without(StateKind::Absent, reason),
@@ -168,7 +169,7 @@ impl Rounds {
             return without(StateKind::Broken, &broken.unwrap_or_else(reason));
         }
         let kind = if failed == 0 { StateKind::Works } else { StateKind::Lossy };
-        State { kind, failed, of: answers.len(), reason: broken.or(last_reason) }
+        FamilyState { kind, failed, of: answers.len(), reason: broken.or(last_reason) }
     }
 
     /// Each metric compared, with this margin (0.05 is 5 %). Rounds whose number was planned are compared
@@ -313,7 +314,7 @@ mod tests {
             assert!(rounds.state(Family::Ipv4).works());
             rounds.state(Family::Ipv6)
         };
-        let why = |state: State| (state.kind, state.reason);
+        let why = |state: FamilyState| (state.kind, state.reason);
         use PathMetric::{FirstByte, TcpConnect};
         let there = Ok("2001:db8::1");
         assert!(state(&[(TcpConnect, Ok(1.0)), (FirstByte, Ok(1.0))], there).works());

@@ -12,7 +12,7 @@ mod target;
 mod watch;
 
 pub use target::{Target, named, pairs, system_resolvers};
-pub use watch::{Outcome, Settings, measure};
+pub use watch::{Settings, WatchResult, measure};
 
 /// Parsers of untrusted input, for the fuzz targets (`fuzz/`).
 pub mod fuzzing {

@@ -1,6 +1,6 @@
 //! Output of a path's findings.
 
-use crate::findings::{Compared, OfFamily, PathVerdict, Rounds, State, StateKind};
+use crate::findings::{Compared, FamilyState, OfFamily, PathVerdict, Rounds, StateKind};
 use crate::metric::PathMetric;
 use crate::probe::Figures;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
 
 /// Why metrics have no figure, each reason once. Those of a family's state are above the table.
 fn missing_text(rounds: &Rounds, all: &[Compared]) -> String {
-    let states: Vec<State> = Family::ALL.iter().map(|family| rounds.state(*family)).collect();
+    let states: Vec<FamilyState> = Family::ALL.iter().map(|family| rounds.state(*family)).collect();
     // Families and metrics that have a reason.
     let mut reasons: Vec<(&str, Vec<Family>, Vec<&str>)> = Vec::new();
     for Compared { metric, families, .. } in all {
@@ -90,8 +90,8 @@ fn figure_text(metric: PathMetric, figure: Option<f64>) -> String {
     }
 }
 
-fn state_text(state: &State) -> String {
-    let State { kind, failed, of, reason } = state;
+fn state_text(state: &FamilyState) -> String {
+    let FamilyState { kind, failed, of, reason } = state;
     let reason = reason.as_deref().unwrap_or("?");
     match kind {
         StateKind::Absent => format!("absent: {reason}"),

@@ -50,7 +50,7 @@ pub struct Settings<'a> {
 
 /// The state of hosts and families at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct WatchResult {
     /// Families that do not work, with host and state.
     pub broken: Vec<String>,
     /// How often the families drifted apart.
@@ -65,7 +65,7 @@ pub fn measure(
     settings: &Settings<'_>,
     targets: Vec<Target>,
     mut print: impl FnMut(&str) -> io::Result<()>,
-) -> Result<Outcome, PathError> {
+) -> Result<WatchResult, PathError> {
     let rounds = settings.rounds.or((!settings.watch).then_some(ROUNDS));
     let requests = 2 * targets.len() as u64 * rounds.unwrap_or(ROUNDS);
     let request_bytes =
@@ -117,7 +117,7 @@ pub fn measure(
         .filter(|(.., state)| !state.works())
         .map(|(look, family, state)| format!("{} over {family}: {}", look.target.name, state.name()))
         .collect();
-    Ok(Outcome { broken, drifts })
+    Ok(WatchResult { broken, drifts })
 }
 
 /// Shows figures to Prometheus, and says where.

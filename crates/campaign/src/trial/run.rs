@@ -11,7 +11,7 @@ use crate::trial::spec::{spec, trial_seed};
 use stacklab_model::{ArmSchedule, CpuScope, Direction, Generator, RunRecord, Trial, TrialSpec};
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_trial::results::interleaved::{self, Arm};
+use stacklab_trial::results::interleaved::{self, ArmReports};
 use stacklab_trial::{Collected, Path, PathLimits, SlotLengths, collect, collect_arms};
 
 /// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a
@@ -164,7 +164,7 @@ fn observed(
 }
 
 /// Path, spec and reports of each arm; none if an agent failed.
-fn reported<'a>(arms: &'a [Prepared<'_>], evidence: &'a [Evidence]) -> Vec<Arm<'a>> {
+fn reported<'a>(arms: &'a [Prepared<'_>], evidence: &'a [Evidence]) -> Vec<ArmReports<'a>> {
     let reports =
         arms.iter().zip(evidence).map(|(arm, evidence)| match evidence.collected.reports.as_deref() {
             Ok([reports]) => Some((&arm.path, &arm.spec, reports)),

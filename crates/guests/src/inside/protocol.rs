@@ -2,7 +2,7 @@
 //! agent uses afterwards.
 
 use serde::{Deserialize, Serialize};
-use stacklab_model::wifi::Clock;
+use stacklab_model::wifi::WifiClock;
 use stacklab_model::{LinkConfig, Links, Mechanism, Translator};
 use stacklab_testbed::{Interface, PathCheck, PathRole};
 use stacklab_wifi::{WifiSpec, WifiState};
@@ -105,7 +105,7 @@ impl WifiRole {
 
     /// Whether the guest's clock is virtual.
     pub(crate) fn is_virtual(&self) -> bool {
-        self.spec.settings().clock == Clock::Virtual
+        self.spec.settings().clock == WifiClock::Virtual
     }
 }
 

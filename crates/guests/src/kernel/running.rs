@@ -17,9 +17,9 @@ const LEAVING: Duration = Duration::from_secs(5);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
 /// A process group that does not outlive this value.
-struct Group(Child);
+struct ProcessGroup(Child);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         let until = Instant::now() + LEAVING;
         // Compilers and make remove incomplete files when they are terminated.
@@ -46,7 +46,7 @@ pub fn run_interruptibly(
 ) -> io::Result<Option<bool>> {
     let file = File::create(messages)?;
     command.stdout(file.try_clone()?).stderr(file).process_group(0).env("LC_ALL", "C");
-    let mut group = Group(command.spawn()?);
+    let mut group = ProcessGroup(command.spawn()?);
     let began = Instant::now();
     let mut next = SIGN_OF_LIFE;
     loop {

@@ -9,7 +9,7 @@ use crate::kind::vm::kvm::{self, Accelerator};
 use crate::kind::vm::machine::{Boots, Vm, emulator};
 use crate::{Boot, Image, no_image};
 use stacklab_model::System;
-use stacklab_model::wifi::Clock;
+use stacklab_model::wifi::WifiClock;
 use stacklab_testbed::{Guest, TestbedError, Workdir, not_built};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(crate) fn prepare_wifi(
     system: &System,
     program: &Path,
     folder: &Workdir,
-    time: Clock,
+    time: WifiClock,
 ) -> Result<Box<dyn Boot>, TestbedError> {
     if !matches!(system, System::OwnUml(_)) {
         return Err(no_image(&System::OwnUml("full".to_owned()), format!("{system} has no Wi-Fi")));
@@ -74,7 +74,7 @@ pub(crate) fn prepare_wifi(
     if !programs.exists() || image.lacks_options(&[RADIOS]) {
         return Err(no_image(system, "its image was built without Wi-Fi".to_owned()));
     }
-    if time == Clock::Virtual && (!takes_requests(&image.file(SEEDED)) || image.lacks_options(&[TIME])) {
+    if time == WifiClock::Virtual && (!takes_requests(&image.file(SEEDED)) || image.lacks_options(&[TIME])) {
         return Err(no_image(system, "its image was built without virtual time as it is now".to_owned()));
     }
     let mut archives = modules_of(&image);

@@ -2,7 +2,7 @@
 
 use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
-use crate::json::{Documents, Node, document, documents};
+use crate::json::{Documents, Json, document, documents};
 use crate::test::{ToolTest, family_of_version};
 use crate::value::{MOST_TESTS, mean, quantile, untold};
 use stacklab_model::{Metric, Probe, Transport, Value};
@@ -30,7 +30,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     ToolFile::of_tests(Format::Atlas, None, tests, left_out)
 }
 
-fn test(result: &Node) -> ToolTest {
+fn test(result: &Json) -> ToolTest {
     let mut test = ToolTest::new(Probe::EchoOpenLoop);
     test.family = family_of_version(result.number("af"));
     test.transport = Some(Transport::Udp);
@@ -45,7 +45,7 @@ fn test(result: &Node) -> ToolTest {
     test.size = result.count("size").filter(is_size).map(|size| size as u32);
     test.started_unix_ns =
         result.count("timestamp").filter(|seconds| *seconds < 9e9).map(|seconds| (seconds * 1e9) as u64);
-    let answers = result.get("result").map_or(&[][..], Node::items);
+    let answers = result.get("result").map_or(&[][..], Json::items);
     let mut delays: Vec<f64> = answers.iter().filter_map(|answer| answer.count("rtt")).collect();
     delays.sort_by(f64::total_cmp);
     let median = quantile(&delays, 0.5).map_or_else(|| untold("the file", "a round trip"), Value::Measured);

@@ -2,7 +2,7 @@
 
 use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
-use crate::json::{Node, documents};
+use crate::json::{Json, documents};
 use crate::series::{Part, of_flows};
 use crate::test::{ToolTest, family, family_of_version, nanoseconds, write_size};
 use crate::value::{mean, quantile};
@@ -75,7 +75,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     ToolFile::of_tests(Format::Flent, version, tests, left_out)
 }
 
-fn begun(meta: &Node, probe: Probe, transport: Transport) -> ToolTest {
+fn begun(meta: &Json, probe: Probe, transport: Transport) -> ToolTest {
     let mut test = ToolTest::new(probe);
     test.transport = Some(transport);
     let host = || meta.text("HOST").and_then(|host| family(host, host));
@@ -85,13 +85,13 @@ fn begun(meta: &Node, probe: Probe, transport: Transport) -> ToolTest {
 }
 
 /// The figures of a series, without gaps.
-fn figures(series: &Node) -> Vec<f64> {
-    let figure = |node: &Node| if let Node::Number(number) = node { Some(*number) } else { None };
+fn figures(series: &Json) -> Vec<f64> {
+    let figure = |node: &Json| if let Json::Number(number) = node { Some(*number) } else { None };
     series.items().iter().filter_map(figure).filter(|number| number.abs() <= 1e18).collect()
 }
 
 /// UDP: irtt sends on a schedule, netperf after each answer.
-fn round_trips(meta: &Node, name: &str, series: &Node) -> ToolTest {
+fn round_trips(meta: &Json, name: &str, series: &Json) -> ToolTest {
     let runner = meta.get("SERIES_META").and_then(|all| all.get(name)?.text("RUNNER"));
     let (probe, median, average) = match runner {
         Some("IrttRunner") => (Probe::EchoOpenLoop, Metric::RttOpen, Metric::RttOpenMean),
@@ -113,8 +113,8 @@ fn round_trips(meta: &Node, name: &str, series: &Node) -> ToolTest {
 
 /// A stream's rates, and its tool's own figures of the whole.
 struct Stream<'a> {
-    series: &'a Node,
-    meta: Option<&'a Node>,
+    series: &'a Json,
+    meta: Option<&'a Json>,
 }
 
 impl Stream<'_> {
@@ -137,7 +137,7 @@ impl Stream<'_> {
 }
 
 /// Streams of one direction: their mean rates, added up.
-fn stream(meta: &Node, streams: &[Stream<'_>], direction: Direction) -> ToolTest {
+fn stream(meta: &Json, streams: &[Stream<'_>], direction: Direction) -> ToolTest {
     let mut test = begun(meta, Probe::Stream, Transport::Tcp);
     (test.direction, test.flows) = (direction, streams.len() as u32);
     test.set(Metric::Throughput, rate(streams));
@@ -159,7 +159,7 @@ fn series(mut test: ToolTest, times: &[f64], streams: &[Stream<'_>]) -> ToolTest
     let part = |stream: &Stream<'_>, (place, from): (usize, &f64)| {
         let to = times.get(place + 1).copied().unwrap_or(from + step);
         // flent has null where it has nothing to interpolate between.
-        let rate = if let Some(Node::Number(rate)) = stream.series.items().get(place) { *rate } else { 0.0 };
+        let rate = if let Some(Json::Number(rate)) = stream.series.items().get(place) { *rate } else { 0.0 };
         Part { from: *from, to, bytes: rate.max(0.0) * 1e6 / 8.0 * (to - from), messages: 0.0 }
     };
     let of = |stream: &Stream<'_>| -> Vec<Part> {

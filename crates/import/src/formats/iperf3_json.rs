@@ -8,7 +8,7 @@
 
 use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
-use crate::json::{Documents, Node, Rows, with_rows};
+use crate::json::{Documents, Json, Rows, with_rows};
 use crate::series::{MOST_ROWS, Part, of_flows};
 use crate::test::{ToolTest, family, nanoseconds, write_size};
 use crate::value::{MOST_TESTS, mean, untold};
@@ -69,14 +69,14 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 }
 
 /// The tests of `--json-stream`: a line for each event. `has_rows` says whether all intervals are there.
-fn streamed(events: Vec<Node>, has_rows: bool) -> Vec<Node> {
-    let mut tests: Vec<Vec<(String, Node)>> = Vec::new();
+fn streamed(events: Vec<Json>, has_rows: bool) -> Vec<Json> {
+    let mut tests: Vec<Vec<(String, Json)>> = Vec::new();
     for event in events {
-        let Node::Fields(fields) = event else { continue };
-        let (mut name, mut data) = (String::new(), Node::Null);
+        let Json::Fields(fields) = event else { continue };
+        let (mut name, mut data) = (String::new(), Json::Null);
         for (field, value) in fields {
             match (field.as_str(), value) {
-                ("event", Node::Text(text)) => name = text,
+                ("event", Json::Text(text)) => name = text,
                 ("data", value) => data = value,
                 _ => {}
             }
@@ -87,12 +87,12 @@ fn streamed(events: Vec<Node>, has_rows: bool) -> Vec<Node> {
         let Some(test) = tests.last_mut() else { continue };
         match test.last_mut() {
             _ if name != "interval" => test.push((name, data)),
-            Some((last, Node::List(rows))) if last == "intervals" && has_rows => rows.push(data),
-            _ if has_rows => test.push(("intervals".to_owned(), Node::List(vec![data]))),
+            Some((last, Json::List(rows))) if last == "intervals" && has_rows => rows.push(data),
+            _ if has_rows => test.push(("intervals".to_owned(), Json::List(vec![data]))),
             _ => {}
         }
     }
-    tests.into_iter().map(Node::Fields).collect()
+    tests.into_iter().map(Json::Fields).collect()
 }
 
 /// The streams of one direction.
@@ -112,7 +112,7 @@ struct Way {
 }
 
 impl Way {
-    fn add(&mut self, stream: &Node) {
+    fn add(&mut self, stream: &Json) {
         self.streams += 1;
         if let Some(udp) = stream.get("udp") {
             let of = |name| udp.count(name).unwrap_or(0.0);
@@ -136,8 +136,8 @@ impl Way {
     }
 }
 
-pub(crate) fn test(document: &Node) -> ToolTest {
-    let null = Node::Null;
+pub(crate) fn test(document: &Json) -> ToolTest {
+    let null = Json::Null;
     let [start, end] = ["start", "end"].map(|name| document.get(name).unwrap_or(&null));
     let asked = start.get("test_start").unwrap_or(&null);
     let mut test = ToolTest::new(Probe::Stream);
@@ -159,7 +159,7 @@ pub(crate) fn test(document: &Node) -> ToolTest {
     let is_server = start.get("accepted_connection").is_some();
     let reverse = asked.is_set("reverse");
     let mut ways = [Way::default(), Way::default()];
-    for stream in end.get("streams").map_or(&[][..], Node::items) {
+    for stream in end.get("streams").map_or(&[][..], Json::items) {
         let one = ["udp", "sender", "receiver"].iter().find_map(|name| stream.get(name));
         let sends =
             one.and_then(|one| one.number("sender")).map_or(reverse == is_server, |sends| sends != 0.0);
@@ -196,8 +196,8 @@ pub(crate) fn test(document: &Node) -> ToolTest {
 }
 
 /// The intervals of this host, which sends or receives.
-fn series(document: &Node, sends: bool) -> Option<ToolSeries> {
-    let of_row = |row: &Node| {
+fn series(document: &Json, sends: bool) -> Option<ToolSeries> {
+    let of_row = |row: &Json| {
         let sum = row.get("sum")?;
         let of = |name| sum.count(name);
         let lost = of("lost_packets").filter(|_| !sends).unwrap_or(0.0);
@@ -210,7 +210,7 @@ fn series(document: &Node, sends: bool) -> Option<ToolSeries> {
 }
 
 /// Warns of datagrams that were lost after the last one that arrived, which iperf3 does not count.
-fn late_losses(test: &mut ToolTest, end: &Node, way: &Way) {
+fn late_losses(test: &mut ToolTest, end: &Json, way: &Way) {
     let of = |name: &str| end.get(name).and_then(|sum| sum.count("packets"));
     let (Some(sent), Some(counted)) = (of("sum_sent"), of("sum_received")) else { return };
     if test.direction != Direction::Both && counted > 0.0 && sent > counted {
@@ -228,7 +228,7 @@ fn late_losses(test: &mut ToolTest, end: &Node, way: &Way) {
 
 /// The end of a document, and whose it is.
 struct Said<'a> {
-    end: &'a Node,
+    end: &'a Json,
     is_server: bool,
     /// Whether the test was to end after a number of bytes or blocks.
     is_counted: bool,

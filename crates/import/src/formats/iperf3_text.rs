@@ -4,7 +4,7 @@
 use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
 use crate::formats::iperf3_json;
-use crate::json::Node;
+use crate::json::Json;
 use crate::value::{amount, bits_per_second, number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -198,7 +198,7 @@ impl Test<'_> {
     }
 
     /// What `-J` would have written.
-    fn document(&self) -> Node {
+    fn document(&self) -> Json {
         let is_reverse =
             self.is_reverse || self.is_server && self.streams.values().all(|stream| self.sends(stream));
         let hosts: Vec<Value> = self

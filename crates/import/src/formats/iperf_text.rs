@@ -21,7 +21,7 @@ struct Head {
 
 /// The connections of a test, by their numbers.
 #[derive(Default)]
-struct Group {
+struct TestGroup {
     head: Head,
     connections: BTreeMap<String, Connection>,
     has_results: bool,
@@ -33,19 +33,19 @@ struct Connection {
     line: usize,
     ends: [String; 2],
     is_reverse: bool,
-    own: Option<Outcome>,
+    own: Option<ResultLine>,
     /// The lines of this host, that of the whole test included.
     parts: Vec<Part>,
     /// Whether its last line was of an interval that does not begin with the test: the whole test's line comes last.
     is_open: bool,
     /// By the server, which sends it to the client.
-    server: Option<Outcome>,
+    server: Option<ResultLine>,
     /// When it began, nanoseconds since the Unix epoch.
     began_unix_ns: Option<u64>,
 }
 
 /// A line of results from the begin of a test.
-struct Outcome {
+struct ResultLine {
     seconds: f64,
     bytes: f64,
     bits_per_second: f64,
@@ -58,7 +58,7 @@ struct Outcome {
     is_exact: bool,
 }
 
-impl Outcome {
+impl ResultLine {
     fn part(&self, from: f64) -> Part {
         let messages = self.udp.map_or(0.0, |[_, lost, sent]| (sent - lost).max(0.0));
         Part { from, to: self.seconds, bytes: self.bytes, messages }
@@ -98,8 +98,8 @@ struct Reader {
     head: Head,
     version: Option<String>,
     /// A server's log has connections that begin while others run: groups are closed at the end.
-    groups: Vec<Group>,
-    group: Group,
+    groups: Vec<TestGroup>,
+    group: TestGroup,
     /// Whether the server's report of a datagram test follows.
     of_server: bool,
     left_out: Vec<String>,
@@ -241,7 +241,7 @@ fn time_ns(text: &str) -> Option<u64> {
 }
 
 /// `0.0000-2.0020 sec  2.51 MBytes  10.5 Mbits/sec ..`: the begin, and the results.
-fn outcome(text: &str) -> Option<(f64, Outcome)> {
+fn outcome(text: &str) -> Option<(f64, ResultLine)> {
     let (interval, rest) = text.split_once(" sec ")?;
     let (from, to) = interval.trim().split_once('-')?;
     let words: Vec<&str> = rest.split_whitespace().collect();
@@ -278,12 +278,12 @@ fn outcome(text: &str) -> Option<(f64, Outcome)> {
     let rtt = rtt.filter(|rtt| *rtt > 0.0).map(|us| us / 1e3);
     Some((
         number(from)?,
-        Outcome { seconds: number(to)?, bytes, bits_per_second: bits, udp, retries, rtt, is_exact },
+        ResultLine { seconds: number(to)?, bytes, bits_per_second: bits, udp, retries, rtt, is_exact },
     ))
 }
 
-fn close(group: Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
-    let Group { head, connections, late, .. } = group;
+fn close(group: TestGroup, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
+    let TestGroup { head, connections, late, .. } = group;
     let Some(first) = connections.values().next() else { return Ok(()) };
     let mut test = ToolTest::new(Probe::Stream);
     test.family = family(&first.ends[0], &first.ends[1]);

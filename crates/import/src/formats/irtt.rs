@@ -2,7 +2,7 @@
 
 use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
-use crate::json::{Node, documents};
+use crate::json::{Json, documents};
 use crate::series::MOST_ROWS;
 use crate::test::{ToolTest, family};
 use crate::value::{quantile, rfc3339_ns, untold};
@@ -19,13 +19,13 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             let reason = format!("document {} has no config and stats: this is not JSON of irtt", number + 1);
             return Err(ImportError::of_file(reason));
         };
-        tests.push(test(config, stats, of("round_trips").map_or(&[][..], Node::items)));
+        tests.push(test(config, stats, of("round_trips").map_or(&[][..], Json::items)));
     }
     let version = found.iter().find_map(|document| document.get("version")?.text("irtt")).map(str::to_owned);
     ToolFile::of_tests(Format::Irtt, version, tests, left_out)
 }
 
-fn test(config: &Node, stats: &Node, round_trips: &[Node]) -> ToolTest {
+fn test(config: &Json, stats: &Json, round_trips: &[Json]) -> ToolTest {
     let mut test = ToolTest::new(Probe::EchoOpenLoop);
     test.transport = Some(Transport::Udp);
     let host = |name| config.text(name).map(|end| end.rsplit_once(':').map_or(end, |(host, _)| host));
@@ -65,7 +65,7 @@ fn test(config: &Node, stats: &Node, round_trips: &[Node]) -> ToolTest {
 }
 
 /// Answers by the second in which their requests were scheduled.
-fn series(round_trips: &[Node], interval_ns: f64, size: Option<u32>) -> Option<ToolSeries> {
+fn series(round_trips: &[Json], interval_ns: f64, size: Option<u32>) -> Option<ToolSeries> {
     const SECOND_NS: u64 = 1_000_000_000;
     let mut rows: Vec<(IntervalRow, f64)> = Vec::new();
     for one in round_trips {

@@ -19,7 +19,7 @@ named! {
 
 named! {
     /// A clock of a host.
-    pub enum Clock("clock") {
+    pub enum ClockSource("clock") {
         /// CLOCK_MONOTONIC.
         Monotonic = "monotonic",
         /// CLOCK_REALTIME, converted to the monotonic clock by the difference of both at the receive.
@@ -35,11 +35,11 @@ pub struct DelayPoints {
     /// The start of a delay.
     pub sent: Point,
     /// The clock that was read there.
-    pub sent_clock: Clock,
+    pub sent_clock: ClockSource,
     /// The end of a delay.
     pub received: Point,
     /// The clock that was read there.
-    pub received_clock: Clock,
+    pub received_clock: ClockSource,
     /// How the two hosts' clocks were compared; `None` if both hosts share one clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
@@ -60,9 +60,9 @@ impl DelayPoints {
     /// From the point of a message's departure to the point of its arrival.
     pub fn between(sent: Point, received: Point) -> Self {
         let clock = |point| match point {
-            Point::Kernel => Clock::Realtime,
-            Point::Interface => Clock::Interface,
-            Point::Schedule | Point::Call => Clock::Monotonic,
+            Point::Kernel => ClockSource::Realtime,
+            Point::Interface => ClockSource::Interface,
+            Point::Schedule | Point::Call => ClockSource::Monotonic,
         };
         DelayPoints {
             sent,

@@ -6,7 +6,7 @@ use crate::units::Nanoseconds;
 use crate::wifi::aggregation::Aggregation;
 use crate::wifi::edca::{AccessCategory, Edca, Role};
 use crate::wifi::mpdu::{Security, mpdu_bytes};
-use crate::wifi::network::{Attachment, Clock, WifiSettings};
+use crate::wifi::network::{Attachment, WifiClock, WifiSettings};
 use crate::wifi::rates::{Guard, LegacyRate, Width};
 use crate::wifi::saturation::Saturation;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct WifiLevels {
     pub receiver: Option<Attachment>,
     pub stations: Option<u8>,
     pub snr: Option<u8>,
-    pub clock: Option<Clock>,
+    pub clock: Option<WifiClock>,
 }
 
 impl WifiConfig {
@@ -83,7 +83,7 @@ impl WifiConfig {
 
     /// Whether its time is simulated.
     pub fn is_virtual(&self) -> bool {
-        self.settings.clock == Clock::Virtual
+        self.settings.clock == WifiClock::Virtual
     }
 
     /// What one saturated station carries in UDP messages of a cell; `None` if they do not fit a frame.

@@ -38,7 +38,7 @@ pub use cost::AirtimeCost;
 pub use edca::{AccessCategory, Edca, Role};
 pub use mcs::Mcs;
 pub use mpdu::{FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};
-pub use network::{Attachment, Clock, MOST_STATIONS, WifiSettings};
+pub use network::{Attachment, MOST_STATIONS, WifiClock, WifiSettings};
 pub use ppdu::Ppdu;
 pub use radio::{Exchange, Radio, RadioSettings};
 pub use rates::{Band, Guard, LegacyRate, Width};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 named! {
     /// The clock of a simulated network.
-    pub enum Clock("clock") {
+    pub enum WifiClock("clock") {
         /// Simulated time: it passes while all processes of the network wait, and at no other time. The reference.
         Virtual = "virtual",
         /// The machine's time: what takes long on the machine is late on the network.
@@ -69,7 +69,7 @@ pub struct WifiSettings {
     /// MTU of each interface, bytes.
     pub mtu: u32,
     /// The network's clock.
-    pub clock: Clock,
+    pub clock: WifiClock,
     /// The seed of backoffs and losses.
     pub seed: u64,
 }
@@ -93,7 +93,7 @@ impl Default for WifiSettings {
             stations: 0,
             snr_db: None,
             mtu: 1500,
-            clock: Clock::Virtual,
+            clock: WifiClock::Virtual,
             seed: 1,
         }
     }

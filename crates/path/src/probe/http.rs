@@ -38,7 +38,7 @@ impl Fetched {
     }
 }
 
-pub(crate) struct Request<'a> {
+pub(crate) struct HttpRequest<'a> {
     pub to: &'a ScopedAddr,
     pub port: u16,
     pub host: &'a str,
@@ -56,7 +56,7 @@ pub(crate) fn tls() -> Arc<ClientConfig> {
     Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
 }
 
-pub(crate) fn fetch(request: &Request<'_>) -> Fetched {
+pub(crate) fn fetch(request: &HttpRequest<'_>) -> Fetched {
     let mut fetched = Fetched::default();
     if let Err(reason) = steps(request, &mut fetched) {
         fetched.failed = Some(reason);
@@ -64,7 +64,7 @@ pub(crate) fn fetch(request: &Request<'_>) -> Fetched {
     fetched
 }
 
-fn steps(request: &Request<'_>, fetched: &mut Fetched) -> Result<(), String> {
+fn steps(request: &HttpRequest<'_>, fetched: &mut Fetched) -> Result<(), String> {
     let began = Instant::now();
     let mut stream = connect(request).map_err(|error| format!("TCP connect: {}", said(&error)))?;
     fetched.connect = Some(began.elapsed());
@@ -88,7 +88,7 @@ fn steps(request: &Request<'_>, fetched: &mut Fetched) -> Result<(), String> {
 }
 
 /// A connection with the time of one step for what is next.
-fn connect(request: &Request<'_>) -> io::Result<Timed> {
+fn connect(request: &HttpRequest<'_>) -> io::Result<Timed> {
     let to = zone::socket_addr(request.to, request.port)?;
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     socket.connect_timeout(&SockAddr::from(to), LIMIT)?;
@@ -97,7 +97,7 @@ fn connect(request: &Request<'_>) -> io::Result<Timed> {
 }
 
 fn exchange(
-    request: &Request<'_>,
+    request: &HttpRequest<'_>,
     mut stream: impl Read + Write,
     fetched: &mut Fetched,
 ) -> Result<(), String> {

@@ -8,7 +8,7 @@ pub(crate) mod pace;
 
 use crate::metric::PathMetric;
 use crate::probe::boundary::{Reply, boundary};
-use crate::probe::http::Request;
+use crate::probe::http::HttpRequest;
 use crate::probe::pace::{Interrupted, Pace};
 use crate::target::Target;
 use rustls::ClientConfig;
@@ -100,7 +100,7 @@ impl Prober<'_> {
             Ok(_) if most_bytes == 0 => http::Fetched::failed("no request: the byte limit is reached"),
             Ok(to) => {
                 self.pace.probe()?;
-                http::fetch(&Request {
+                http::fetch(&HttpRequest {
                     to,
                     port: target.port,
                     host: &target.host,

@@ -2,7 +2,7 @@
 
 use crate::measurement::words::{both, figure, milliseconds, number, scaled, shown};
 use stacklab_model::{
-    Clock, Compared, CpuScope, DelayPoints, Delays, Drops, HostReport, Metric, Point, Probe, Received,
+    ClockSource, Compared, CpuScope, DelayPoints, Delays, Drops, HostReport, Metric, Point, Probe, Received,
     RunRecord, Transport, Value,
 };
 
@@ -232,7 +232,7 @@ fn points(side: &HostReport) -> Option<(&'static str, String)> {
         _ => "return of the receive",
     };
     let clocks = match (sent_clock, received_clock) {
-        (Clock::Monotonic, Clock::Monotonic) => "monotonic clock",
+        (ClockSource::Monotonic, ClockSource::Monotonic) => "monotonic clock",
         _ => "monotonic clock, arrival's realtime turned into it",
     };
     let compared = compared.map_or_else(String::new, |Compared { offset_ns, skew_ns_per_s, .. }| {

@@ -4,7 +4,7 @@ use crate::failure::{DRIFTED, FAMILY_FAILS, Failure, interrupt_flag};
 use crate::output::write_stdout;
 use crate::quantities::{format, per_second, read_bytes};
 use clap::Args;
-use stacklab_path::{Outcome, PathError, Settings, Target, named, pairs, system_resolvers};
+use stacklab_path::{PathError, Settings, Target, WatchResult, named, pairs, system_resolvers};
 use stacklab_report::OutputFormat;
 use stacklab_traffic::protocol::AgentError;
 use std::net::IpAddr;
@@ -62,7 +62,8 @@ pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
         interrupted,
     };
     let print = |text: &str| write_stdout(text.as_bytes());
-    let Outcome { broken, drifts } = stacklab_path::measure(&settings, targets, print).map_err(failure)?;
+    let WatchResult { broken, drifts } =
+        stacklab_path::measure(&settings, targets, print).map_err(failure)?;
     match (broken.is_empty(), drifts) {
         (false, _) => {
             Err(Failure::new(FAMILY_FAILS, format!("not every family works: {}", broken.join("; "))))

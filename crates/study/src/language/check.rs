@@ -2,16 +2,16 @@
 //! later, in the merged study ([`crate::parse::layers`]), because a scale or `--set` may supply it.
 
 use crate::diagnostics::{Location, Problem, Problems};
-use crate::language::key::{Key, Kind};
+use crate::language::key::{KeyDef, Kind};
 use crate::language::leaf;
 use crate::language::table::PARTIAL;
-use crate::parse::tree::{KeyValue, Node, Table, Value};
+use crate::parse::tree::{KeyValue, Located, Table, TomlValue};
 use stacklab_model::renamed_key;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// Reports every difference of a table from the language. `path` is its dotted name, empty for a whole file.
-pub(crate) fn table(table: &Table, keys: &[Key], path: &str, problems: &mut Problems) {
+pub(crate) fn table(table: &Table, keys: &[KeyDef], path: &str, problems: &mut Problems) {
     for entry in &table.0 {
         let path = join(path, &entry.name);
         match keys.iter().find(|key| key.name == entry.name) {
@@ -19,7 +19,7 @@ pub(crate) fn table(table: &Table, keys: &[Key], path: &str, problems: &mut Prob
                 Some(new) => renamed(entry, new, keys, &path, problems),
                 None => problems.add(unknown_key(entry.name_place.clone(), &entry.name, keys, &path)),
             },
-            Some(Key { kind: Kind::Refused(why), .. }) => {
+            Some(KeyDef { kind: Kind::Refused(why), .. }) => {
                 problems.add(Problem::at(entry.name_place.clone(), format!("`{path}` has no meaning"), *why))
             }
             Some(key) => value(&entry.node, &key.kind, &path, problems),
@@ -27,7 +27,7 @@ pub(crate) fn table(table: &Table, keys: &[Key], path: &str, problems: &mut Prob
     }
 }
 
-fn value(node: &Node, kind: &Kind, path: &str, problems: &mut Problems) {
+fn value(node: &Located, kind: &Kind, path: &str, problems: &mut Problems) {
     let mut wrong = |expected: String| {
         problems.add(Problem::at(
             node.place.clone(),
@@ -52,7 +52,7 @@ fn value(node: &Node, kind: &Kind, path: &str, problems: &mut Problems) {
             }
         },
         Kind::Tables(keys) => match &node.value {
-            Value::List(items) => {
+            TomlValue::List(items) => {
                 for item in items {
                     value(item, &Kind::Table(keys), path, problems);
                 }
@@ -60,13 +60,13 @@ fn value(node: &Node, kind: &Kind, path: &str, problems: &mut Problems) {
             _ => wrong(format!("expected tables in a list: [[{path}]]")),
         },
         Kind::List(of) => match &node.value {
-            Value::List(items) if !items.is_empty() => {
+            TomlValue::List(items) if !items.is_empty() => {
                 for item in items {
                     value(item, of, path, problems);
                 }
                 repetitions(items, path, problems);
             }
-            Value::List(_) => wrong("expected at least one item".to_owned()),
+            TomlValue::List(_) => wrong("expected at least one item".to_owned()),
             _ => wrong("expected a list in brackets: [a, b]".to_owned()),
         },
         single => {
@@ -77,8 +77,8 @@ fn value(node: &Node, kind: &Kind, path: &str, problems: &mut Problems) {
     }
 }
 
-fn repetitions(items: &[Node], path: &str, problems: &mut Problems) {
-    let mut seen: HashMap<String, &Node> = HashMap::new();
+fn repetitions(items: &[Located], path: &str, problems: &mut Problems) {
+    let mut seen: HashMap<String, &Located> = HashMap::new();
     for item in items {
         let Ok(level) = leaf::level(item) else { continue };
         match seen.entry(level) {
@@ -98,7 +98,7 @@ fn repetitions(items: &[Node], path: &str, problems: &mut Problems) {
 }
 
 /// A key of before the first release. Its value is checked as that of the present key.
-fn renamed(entry: &KeyValue, new: &str, keys: &[Key], path: &str, problems: &mut Problems) {
+fn renamed(entry: &KeyValue, new: &str, keys: &[KeyDef], path: &str, problems: &mut Problems) {
     let title = format!("`{path}` was renamed to `{new}`");
     problems.add(Problem::at(entry.name_place.clone(), title, format!("write {new}")));
     if let Some(key) = keys.iter().find(|key| key.name == new) {
@@ -108,7 +108,7 @@ fn renamed(entry: &KeyValue, new: &str, keys: &[Key], path: &str, problems: &mut
 }
 
 /// A key that a table does not have: lists the table's keys, and the nearest of them.
-fn unknown_key(place: Location, name: &str, keys: &[Key], path: &str) -> Problem {
+fn unknown_key(place: Location, name: &str, keys: &[KeyDef], path: &str) -> Problem {
     let known = || keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))).map(|key| key.name);
     let expected = leaf::expected_one_of(name, &known().collect::<Vec<_>>());
     Problem::at(place, format!("there is no key `{path}`"), expected).nearest(name, known())

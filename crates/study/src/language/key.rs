@@ -4,7 +4,7 @@ use stacklab_model::{Family, Probe};
 
 /// A key of a table.
 #[derive(Clone, Copy)]
-pub(crate) struct Key {
+pub(crate) struct KeyDef {
     pub name: &'static str,
     pub kind: Kind,
     pub presence: Presence,
@@ -70,13 +70,13 @@ pub(crate) enum Kind {
     /// A list, not empty, nothing twice.
     List(&'static Kind),
     /// A table with these keys.
-    Table(&'static [Key]),
+    Table(&'static [KeyDef]),
     /// A table with at least one of these keys.
-    SomeOf(&'static [Key]),
+    SomeOf(&'static [KeyDef]),
     /// A table with exactly one of these keys.
-    OneOf(&'static [Key]),
+    OneOf(&'static [KeyDef]),
     /// Any number of tables with these keys.
-    Tables(&'static [Key]),
+    Tables(&'static [KeyDef]),
     /// Part of a study, merged over it.
     Part,
     /// Known, but out of place here, for this reason.
@@ -85,7 +85,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The keys of a table that is merged key by key; the choices of `OneOf` exclude each other, so it is replaced.
-    pub(crate) fn merged_keys(&self) -> Option<&'static [Key]> {
+    pub(crate) fn merged_keys(&self) -> Option<&'static [KeyDef]> {
         match self {
             Kind::Table(keys) | Kind::SomeOf(keys) => Some(keys),
             _ => None,
@@ -93,14 +93,19 @@ impl Kind {
     }
 }
 
-pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { name, kind, presence: Presence::Required, doc }
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> KeyDef {
+    KeyDef { name, kind, presence: Presence::Required, doc }
 }
 
-pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { name, kind, presence: Presence::Optional, doc }
+pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> KeyDef {
+    KeyDef { name, kind, presence: Presence::Optional, doc }
 }
 
-pub(crate) const fn default(name: &'static str, kind: Kind, value: &'static str, doc: &'static str) -> Key {
-    Key { name, kind, presence: Presence::Default(value), doc }
+pub(crate) const fn default(
+    name: &'static str,
+    kind: Kind,
+    value: &'static str,
+    doc: &'static str,
+) -> KeyDef {
+    KeyDef { name, kind, presence: Presence::Default(value), doc }
 }

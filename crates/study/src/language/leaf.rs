@@ -3,7 +3,7 @@
 use crate::diagnostics::Problem;
 use crate::language::key::Kind;
 use crate::language::table::MESSAGE_RATES;
-use crate::parse::tree::{Node, Value};
+use crate::parse::tree::{Located, TomlValue};
 use stacklab_model::{
     Family, Metric, NoServices, Pacing, Probe, Rate, SERVICES, SYSTEMS, ScopedAddr, Services, Systems,
     UnknownName, parse_duration, parse_ratio,
@@ -24,7 +24,7 @@ impl ValueError {
     }
 
     /// The problem at its place; `path` is the value's dotted name.
-    pub(crate) fn problem(self, node: &Node, path: &str) -> Problem {
+    pub(crate) fn problem(self, node: &Located, path: &str) -> Problem {
         let title = self.title.unwrap_or_else(|| format!("cannot use this value for `{path}`"));
         let mut problem = Problem::at(node.place.clone(), title, self.expected);
         problem.help = self.help;
@@ -32,23 +32,23 @@ impl ValueError {
     }
 }
 
-pub(crate) fn text(node: &Node) -> Result<String, ValueError> {
+pub(crate) fn text(node: &Located) -> Result<String, ValueError> {
     match &node.value {
-        Value::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
+        TomlValue::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
         _ => Err(ValueError::expected("expected text in quotes, not empty")),
     }
 }
 
-pub(crate) fn boolean(node: &Node) -> Result<bool, ValueError> {
+pub(crate) fn boolean(node: &Located) -> Result<bool, ValueError> {
     match node.value {
-        Value::Boolean(boolean) => Ok(boolean),
+        TomlValue::Boolean(boolean) => Ok(boolean),
         _ => Err(ValueError::expected("expected true or false")),
     }
 }
 
-pub(crate) fn integer(node: &Node, least: i64, most: i64) -> Result<u64, ValueError> {
+pub(crate) fn integer(node: &Located, least: i64, most: i64) -> Result<u64, ValueError> {
     match node.value {
-        Value::Integer(integer) if (i128::from(least)..=i128::from(most)).contains(&integer) => {
+        TomlValue::Integer(integer) if (i128::from(least)..=i128::from(most)).contains(&integer) => {
             u64::try_from(integer).ok()
         }
         _ => None,
@@ -57,10 +57,10 @@ pub(crate) fn integer(node: &Node, least: i64, most: i64) -> Result<u64, ValueEr
 }
 
 /// One of a few whole numbers.
-pub(crate) fn one_of(node: &Node, numbers: &[i64]) -> Result<u64, ValueError> {
+pub(crate) fn one_of(node: &Located, numbers: &[i64]) -> Result<u64, ValueError> {
     let written: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     match node.value {
-        Value::Integer(integer) if numbers.iter().any(|number| i128::from(*number) == integer) => {
+        TomlValue::Integer(integer) if numbers.iter().any(|number| i128::from(*number) == integer) => {
             u64::try_from(integer).ok()
         }
         _ => None,
@@ -68,10 +68,10 @@ pub(crate) fn one_of(node: &Node, numbers: &[i64]) -> Result<u64, ValueError> {
     .ok_or_else(|| ValueError::expected(format!("expected one of {}", written.join(", "))))
 }
 
-pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, ValueError> {
+pub(crate) fn number(node: &Located, least: f64, most: f64) -> Result<f64, ValueError> {
     let number = match node.value {
-        Value::Integer(integer) => integer as f64,
-        Value::Float(float) => float,
+        TomlValue::Integer(integer) => integer as f64,
+        TomlValue::Float(float) => float,
         _ => f64::NAN,
     };
     if (least..=most).contains(&number) {
@@ -82,10 +82,10 @@ pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, ValueErr
 }
 
 /// Messages per second, or the link's rate.
-pub(crate) fn message_rate(node: &Node) -> Result<Pacing, ValueError> {
+pub(crate) fn message_rate(node: &Located) -> Result<Pacing, ValueError> {
     let (least, most) = MESSAGE_RATES;
     match &node.value {
-        Value::Text(text) if text == "link" => Ok(Pacing::Link),
+        TomlValue::Text(text) if text == "link" => Ok(Pacing::Link),
         _ => number(node, least, most)
             .map(Pacing::Schedule)
             .map_err(|misfit| ValueError { expected: format!("{}, or \"link\"", misfit.expected), ..misfit }),
@@ -93,9 +93,9 @@ pub(crate) fn message_rate(node: &Node) -> Result<Pacing, ValueError> {
 }
 
 /// As [`message_rate`], or a share of the flood rate.
-pub(crate) fn paced_rate(node: &Node) -> Result<Pacing, ValueError> {
+pub(crate) fn paced_rate(node: &Located) -> Result<Pacing, ValueError> {
     match &node.value {
-        Value::Text(text) if text.trim_end().ends_with('%') => share(node).map(Pacing::Share),
+        TomlValue::Text(text) if text.trim_end().ends_with('%') => share(node).map(Pacing::Share),
         _ => message_rate(node).map_err(|misfit| ValueError {
             expected: format!("{}, or a share of the flood rate, such as \"50 %\"", misfit.expected),
             ..misfit
@@ -103,16 +103,16 @@ pub(crate) fn paced_rate(node: &Node) -> Result<Pacing, ValueError> {
     }
 }
 
-pub(crate) fn rate(node: &Node) -> Result<Rate, ValueError> {
-    let found = if let Value::Text(text) = &node.value { text } else { "" };
+pub(crate) fn rate(node: &Located) -> Result<Rate, ValueError> {
+    let found = if let TomlValue::Text(text) = &node.value { text } else { "" };
     found.parse().map_err(|error: stacklab_model::UnitError| {
         ValueError::expected(format!("expected {}", error.expected))
     })
 }
 
 /// Nanoseconds.
-pub(crate) fn duration(node: &Node, least: &str, most: &str) -> Result<u64, ValueError> {
-    let found = if let Value::Text(text) = &node.value { text } else { "" };
+pub(crate) fn duration(node: &Located, least: &str, most: &str) -> Result<u64, ValueError> {
+    let found = if let TomlValue::Text(text) = &node.value { text } else { "" };
     let bounds = parse_duration(least).unwrap_or(0)..=parse_duration(most).unwrap_or(u64::MAX);
     match parse_duration(found) {
         Ok(nanoseconds) if bounds.contains(&nanoseconds) => Ok(nanoseconds),
@@ -122,18 +122,18 @@ pub(crate) fn duration(node: &Node, least: &str, most: &str) -> Result<u64, Valu
 }
 
 /// A ratio between 0 and 1.
-pub(crate) fn share(node: &Node) -> Result<f64, ValueError> {
+pub(crate) fn share(node: &Located) -> Result<f64, ValueError> {
     let ratio = match &node.value {
-        Value::Text(text) => parse_ratio(text).ok(),
-        Value::Float(float) if *float > 0.0 && *float < 1.0 => Some(*float),
+        TomlValue::Text(text) => parse_ratio(text).ok(),
+        TomlValue::Float(float) if *float > 0.0 && *float < 1.0 => Some(*float),
         _ => None,
     };
     ratio.ok_or_else(|| ValueError::expected("expected a share above 0 and below 1, such as \"2 %\" or 0.02"))
 }
 
 /// A member of one of the model's closed sets.
-pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Node) -> Result<T, ValueError> {
-    let found = if let Value::Text(text) = &node.value { text } else { "" };
+pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Located) -> Result<T, ValueError> {
+    let found = if let TomlValue::Text(text) = &node.value { text } else { "" };
     T::from_str(found).map_err(|unknown| unknown_name(node, &unknown, unknown.valid))
 }
 
@@ -152,12 +152,12 @@ pub(crate) fn expected_one_of(found: &str, valid: &[&str]) -> String {
     format!("expected one of {} and {more} more: stacklab study reference", near[..NEAREST].join(", "))
 }
 
-fn node_text(node: &Node) -> String {
-    if let Value::Text(text) = &node.value { text.clone() } else { String::new() }
+fn node_text(node: &Located) -> String {
+    if let TomlValue::Text(text) = &node.value { text.clone() } else { String::new() }
 }
 
 /// `valid` may be fewer names than the whole set.
-fn unknown_name(node: &Node, unknown: &UnknownName, valid: &[&str]) -> ValueError {
+fn unknown_name(node: &Located, unknown: &UnknownName, valid: &[&str]) -> ValueError {
     if let Some(new) = unknown.renamed_to() {
         return ValueError {
             title: Some(unknown.to_string()),
@@ -166,7 +166,7 @@ fn unknown_name(node: &Node, unknown: &UnknownName, valid: &[&str]) -> ValueErro
         };
     }
     let mut misfit = ValueError::expected(expected_one_of(&node_text(node), valid));
-    if let Value::Text(found) = &node.value {
+    if let TomlValue::Text(found) = &node.value {
         misfit.title = Some(format!("there is no {} `{found}`", unknown.set));
         misfit.help = stacklab_model::nearest(found, valid.iter().copied())
             .map(|name| format!("did you mean `{name}`?"));
@@ -175,8 +175,8 @@ fn unknown_name(node: &Node, unknown: &UnknownName, valid: &[&str]) -> ValueErro
 }
 
 /// A metric, of the probe if one is given.
-pub(crate) fn metric(node: &Node, probe: Option<Probe>) -> Result<Metric, ValueError> {
-    let found = if let Value::Text(text) = &node.value { text } else { "" };
+pub(crate) fn metric(node: &Located, probe: Option<Probe>) -> Result<Metric, ValueError> {
+    let found = if let TomlValue::Text(text) = &node.value { text } else { "" };
     match (found.parse::<Metric>(), probe) {
         (Ok(metric), Some(probe)) if !metric.is_of(probe) => Err(ValueError {
             title: Some(format!("probe {probe} does not take `{metric}`")),
@@ -199,17 +199,17 @@ pub(crate) fn metrics_of(probe: Option<Probe>) -> Vec<&'static str> {
 }
 
 /// A level of a factor, as printed.
-pub(crate) fn level(node: &Node) -> Result<String, ValueError> {
+pub(crate) fn level(node: &Located) -> Result<String, ValueError> {
     match node.value {
-        Value::Integer(integer) => Ok(integer.to_string()),
-        Value::Boolean(boolean) => Ok(boolean.to_string()),
+        TomlValue::Integer(integer) => Ok(integer.to_string()),
+        TomlValue::Boolean(boolean) => Ok(boolean.to_string()),
         _ => text(node)
             .map_err(|_| ValueError::expected("expected a level of the factor, such as \"ipv4\" or 128")),
     }
 }
 
 /// The systems of both hosts, as written.
-pub(crate) fn systems(node: &Node) -> Result<String, ValueError> {
+pub(crate) fn systems(node: &Located) -> Result<String, ValueError> {
     let text = text(node).map_err(|_| ValueError::expected(format!("expected {SYSTEMS}")))?;
     match text.parse::<Systems>() {
         Ok(_) => Ok(text),
@@ -221,7 +221,7 @@ pub(crate) fn systems(node: &Node) -> Result<String, ValueError> {
 }
 
 /// The services of a receiver, as written.
-pub(crate) fn services(node: &Node) -> Result<String, ValueError> {
+pub(crate) fn services(node: &Located) -> Result<String, ValueError> {
     let expected = || ValueError::expected(format!("expected {SERVICES}"));
     let text = text(node).map_err(|_| expected())?;
     match text.parse::<Services>() {
@@ -237,9 +237,9 @@ pub(crate) fn services(node: &Node) -> Result<String, ValueError> {
 }
 
 /// An address of the family. A link-local one has the zone of its machine.
-pub(crate) fn address(node: &Node, family: Family) -> Result<ScopedAddr, ValueError> {
+pub(crate) fn address(node: &Located, family: Family) -> Result<ScopedAddr, ValueError> {
     let expected = || ValueError::expected(format!("expected an {family} address in quotes"));
-    let Value::Text(text) = &node.value else { return Err(expected()) };
+    let TomlValue::Text(text) = &node.value else { return Err(expected()) };
     let wrong = |reason: String| if text.contains('%') { ValueError::expected(reason) } else { expected() };
     let address = text.parse::<ScopedAddr>().map_err(wrong)?;
     if address.lacks_zone() {
@@ -253,7 +253,7 @@ pub(crate) fn address(node: &Node, family: Family) -> Result<ScopedAddr, ValueEr
 }
 
 /// Whether the value has a kind other than table or list; such values are always valid here.
-pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), ValueError> {
+pub(crate) fn check(node: &Located, kind: &Kind) -> Result<(), ValueError> {
     match kind {
         Kind::Text => text(node).map(drop),
         Kind::Boolean => boolean(node).map(drop),
@@ -271,7 +271,7 @@ pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), ValueError> {
         Kind::Services => services(node).map(drop),
         Kind::Address(family) => address(node, *family).map(drop),
         Kind::Name { set, names } => match &node.value {
-            Value::Text(found) if names.contains(&found.as_str()) => Ok(()),
+            TomlValue::Text(found) if names.contains(&found.as_str()) => Ok(()),
             _ => Err(unknown_name(node, &UnknownName { found: node_text(node), set, valid: names }, names)),
         },
         Kind::List(_)

@@ -1,6 +1,6 @@
 //! The language as a reference page, in Markdown.
 
-use crate::language::key::{Key, Kind, Presence};
+use crate::language::key::{KeyDef, Kind, Presence};
 use crate::language::leaf::metrics_of;
 use crate::language::sentences::doc;
 use crate::language::table::{MESSAGE_RATES, STUDY};
@@ -46,8 +46,8 @@ pub fn reference() -> String {
 }
 
 /// The table of these keys, and those of the tables in it.
-fn tables(text: &mut String, path: &str, keys: &[Key]) {
-    let known: Vec<&Key> = keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))).collect();
+fn tables(text: &mut String, path: &str, keys: &[KeyDef]) {
+    let known: Vec<&KeyDef> = keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))).collect();
     text.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
     for key in &known {
         let default = match key.presence {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn every_key_and_every_metric_is_in_the_reference() {
-        fn visit(keys: &[Key], text: &str) {
+        fn visit(keys: &[KeyDef], text: &str) {
             for key in keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))) {
                 assert!(
                     text.contains(&format!("| `{}` |", key.name)) && text.contains(&cell(&doc(key))),

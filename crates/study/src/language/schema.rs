@@ -1,6 +1,6 @@
 //! The language as a JSON Schema (2020-12), for editors that complete and check study files.
 
-use crate::language::key::{Key, Kind, Presence};
+use crate::language::key::{KeyDef, Kind, Presence};
 use crate::language::leaf::metrics_of;
 use crate::language::sentences::doc;
 use crate::language::table::{MESSAGE_RATE, PARTIAL, STUDY};
@@ -21,7 +21,7 @@ pub fn json_schema() -> String {
 }
 
 /// A table's schema; with `whole`, its required keys must be there.
-fn object(keys: &[Key], whole: bool) -> Map<String, Value> {
+fn object(keys: &[KeyDef], whole: bool) -> Map<String, Value> {
     let known = || keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_)));
     let properties: Map<String, Value> =
         known().map(|key| (key.name.to_owned(), property(key, whole))).collect();
@@ -39,7 +39,7 @@ fn object(keys: &[Key], whole: bool) -> Map<String, Value> {
     schema
 }
 
-fn property(key: &Key, whole: bool) -> Value {
+fn property(key: &KeyDef, whole: bool) -> Value {
     let mut schema = kind(&key.kind, whole);
     schema.insert("description".to_owned(), json!(doc(key)));
     if let Presence::Default(text) = key.presence
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn every_default_has_a_json_form() {
-        fn visit(keys: &[Key], seen: &mut usize) {
+        fn visit(keys: &[KeyDef], seen: &mut usize) {
             for key in keys {
                 if let Presence::Default(text) = key.presence {
                     assert!(default(text).is_some(), "{}: {text}", key.name);

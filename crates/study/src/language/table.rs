@@ -2,70 +2,70 @@
 //! default to. Checking ([`crate::language::check`]), defaults ([`crate::parse::layers`]) and the JSON Schema
 //! ([`crate::language::schema`]) are all made from it.
 
-use crate::language::key::{Key, Kind, Presence, default, optional, required};
+use crate::language::key::{KeyDef, Kind, Presence, default, optional, required};
 use crate::language::wifi::{self, WIFI};
 use stacklab_model::{
     Direction, Factor, Family, Generator, Mechanism, Pinning, Probe, SizeOf, Translator, Transport, Until,
 };
 
-const TITLE: Key = required("title", Kind::Text, "The title of reports.");
-const TESTBED: Key = default(
+const TITLE: KeyDef = required("title", Kind::Text, "The title of reports.");
+const TESTBED: KeyDef = default(
     "testbed",
     Kind::Table(TESTBED_KEYS),
     "{}",
     "The link between two hosts, or every link of a row. Both families are addressed.",
 );
-const FACTORS: Key = required(
+const FACTORS: KeyDef = required(
     "factors",
     Kind::Table(LEVELS),
     "The factors. Every combination of levels is a cell of the study.",
 );
-const INCLUDE: Key = optional(
+const INCLUDE: KeyDef = optional(
     "include",
     Kind::Tables(OTHER_LEVELS),
     "Further cells beside those of factors, one table for each set: the factors named here have these levels, all others those of factors.",
 );
-const PROBE: Key = required(
+const PROBE: KeyDef = required(
     "probe",
     Kind::SomeOf(PROBES),
     "How each cell is measured: one table for each probe, at least one.",
 );
-const BLOCKS: Key = default("blocks", Kind::Table(RULE), "{}", "When the campaign has measured enough.");
-const COMPARISON: Key =
+const BLOCKS: KeyDef = default("blocks", Kind::Table(RULE), "{}", "When the campaign has measured enough.");
+const COMPARISON: KeyDef =
     optional("comparison", Kind::Tables(COMPARED), "Questions: two levels of one factor, all else equal.");
-const HOST: Key = optional(
+const HOST: KeyDef = optional(
     "host",
     Kind::Tables(HOSTS),
     "Real machines (ssh:.. and localhost in factors.os): which of their addresses the traffic uses.",
 );
-const SCALE: Key = optional(
+const SCALE: KeyDef = optional(
     "scale",
     Kind::Table(SCALES),
     "Variants of the study by effort. The one named by --scale is merged over the study.",
 );
 
-const WITHOUT: Key = optional(
+const WITHOUT: KeyDef = optional(
     "without",
     Kind::List(&Kind::Level),
     "Levels that are left out of every factor that has them, with the comparisons that need them; set by --without.",
 );
 
 /// A whole study file.
-pub(crate) const STUDY: &[Key] =
+pub(crate) const STUDY: &[KeyDef] =
     &[TITLE, TESTBED, HOST, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT, SCALE];
 
 /// What a scale or `--set` may change: everything but scales.
-pub(crate) const PARTIAL: &[Key] =
+pub(crate) const PARTIAL: &[KeyDef] =
     &[TITLE, TESTBED, HOST, FACTORS, INCLUDE, PROBE, BLOCKS, COMPARISON, WITHOUT];
 
-const SCALES: &[Key] = &[
+const SCALES: &[KeyDef] = &[
     optional("quick", Kind::Part, "Minutes."),
     optional("standard", Kind::Part, "Until the intervals meet the target."),
     optional("paper", Kind::Part, "The runs and packets that published studies use."),
     optional("tool", Kind::Part, "The program that the published study used drives the traffic."),
 ];
 
-const TESTBED_KEYS: &[Key] = &[
+const TESTBED_KEYS: &[KeyDef] = &[
     optional(
         "rate",
         Kind::Rate,
@@ -110,19 +110,19 @@ const TESTBED_KEYS: &[Key] = &[
     ),
 ];
 
-const LATE: Key = optional(
+const LATE: KeyDef = optional(
     "delay",
     Kind::Duration { least: "0s", most: "10s" },
     "How much later packets arrive over the link between the routers, or over the one that the table is about, in each direction. Routed topology only.",
 );
-const LOST: Key = optional(
+const LOST: KeyDef = optional(
     "loss",
     Kind::Share,
     "The share of packets lost on the link between the routers, or on the one that the table is about, in each direction. Routed topology only.",
 );
 
 /// A link of a routed testbed, other than the middle one.
-const END_LINK: &[Key] = &[
+const END_LINK: &[KeyDef] = &[
     optional("rate", Kind::Rate, "Its rate in each direction, at least testbed.rate. Absent: testbed.rate."),
     optional(
         "mtu",
@@ -136,7 +136,7 @@ const END_LINK: &[Key] = &[
 /// How hosts are connected.
 const TOPOLOGIES: &[&str] = &["link", "routed", "wifi"];
 
-const HOSTS: &[Key] = &[
+const HOSTS: &[KeyDef] = &[
     required("os", Kind::System, "The machine, as factors.os names it: \"ssh:user@host\" or \"localhost\"."),
     optional(
         "interface",
@@ -152,7 +152,7 @@ const HOSTS: &[Key] = &[
 ];
 
 /// The keys of the factors.
-pub(crate) const LEVELS: &[Key] = &[
+pub(crate) const LEVELS: &[KeyDef] = &[
     required("family", Kind::List(&Kind::Name { set: "family", names: Family::NAMES }), "Address families."),
     required(
         "transport",
@@ -280,11 +280,11 @@ pub(crate) const LEVELS: &[Key] = &[
 ];
 
 /// The keys of a table that changes some levels.
-const OTHER_LEVELS: &[Key] = &{
+const OTHER_LEVELS: &[KeyDef] = &{
     let mut keys = [LEVELS[0]; LEVELS.len()];
     let mut index = 0;
     while index < keys.len() {
-        keys[index] = Key { presence: Presence::Optional, ..LEVELS[index] };
+        keys[index] = KeyDef { presence: Presence::Optional, ..LEVELS[index] };
         index += 1;
     }
     keys
@@ -294,7 +294,7 @@ const OTHER_LEVELS: &[Key] = &{
 const IO: &[&str] = &["auto", "send", "sendmmsg", "gso", "zerocopy"];
 const BUFFER: Kind = Kind::List(&Kind::Integer { least: 1024, most: 1 << 30 });
 
-const PROBES: &[Key] = &[
+const PROBES: &[KeyDef] = &[
     optional(
         "stream",
         Kind::Table(&[
@@ -398,7 +398,7 @@ const PROBES: &[Key] = &[
 pub(crate) const MESSAGE_RATES: (f64, f64) = (0.001, 1e9);
 pub(crate) const MESSAGE_RATE: Kind = Kind::Number { least: MESSAGE_RATES.0, most: MESSAGE_RATES.1 };
 
-const fn metrics(probe: Probe) -> Key {
+const fn metrics(probe: Probe) -> KeyDef {
     let list = match probe {
         Probe::Stream => &Kind::Metric(Some(Probe::Stream)),
         Probe::Paced => &Kind::Metric(Some(Probe::Paced)),
@@ -413,7 +413,7 @@ const fn metrics(probe: Probe) -> Key {
 /// The default length of a run.
 const ONE_SECOND: &str = "{ time = \"1s\" }";
 
-const LENGTH: Key = default(
+const LENGTH: KeyDef = default(
     "length",
     Kind::OneOf(&[
         optional(
@@ -427,14 +427,14 @@ const LENGTH: Key = default(
     "When the measured part of a run ends: after some packets or some time.",
 );
 
-const WARMUP: Key = default(
+const WARMUP: KeyDef = default(
     "warmup",
     Kind::Duration { least: "0s", most: "1h" },
     "\"50ms\"",
     "The same traffic before the measured part, so that buffers, caches and congestion windows have settled.",
 );
 
-const INTERVAL: Key = default(
+const INTERVAL: KeyDef = default(
     "interval",
     Kind::Duration { least: "1ms", most: "1h" },
     "\"100ms\"",
@@ -444,7 +444,7 @@ const INTERVAL: Key = default(
 /// How compared cells are measured.
 const SCHEDULES: &[&str] = &["sequential", "interleaved"];
 
-const RULE: &[Key] = &[
+const RULE: &[KeyDef] = &[
     default(
         "min",
         Kind::Integer { least: 2, most: MOST_RUNS },
@@ -483,7 +483,7 @@ const RULE: &[Key] = &[
 
 const MOST_RUNS: i64 = 10_000;
 
-const COMPARED: &[Key] = &[
+const COMPARED: &[KeyDef] = &[
     required("factor", Kind::Name { set: "factor", names: Factor::NAMES }, "What differs."),
     required("baseline", Kind::Level, "The level compared with."),
     required("candidate", Kind::Level, "The level compared."),
@@ -515,7 +515,7 @@ mod tests {
         check(LEVELS, "");
     }
 
-    fn check(keys: &[Key], table: &str) {
+    fn check(keys: &[KeyDef], table: &str) {
         for key in keys {
             let name = format!("{table}{}", key.name);
             let kind = match key.kind {

@@ -1,10 +1,10 @@
 //! The keys of a Wi-Fi network.
 
-use crate::language::key::{Key, Kind, default, optional};
-use stacklab_model::wifi::{Attachment, Clock, Guard, LegacyRate, MOST_STATIONS, Security};
+use crate::language::key::{KeyDef, Kind, default, optional};
+use stacklab_model::wifi::{Attachment, Guard, LegacyRate, MOST_STATIONS, Security, WifiClock};
 
 /// The keys of `testbed.wifi`. What is absent is `WifiConfig::default`.
-pub(crate) const WIFI: &[Key] = &[
+pub(crate) const WIFI: &[KeyDef] = &[
     default("standard", Kind::Name { set: "standard", names: &["n"] }, "\"n\"", "IEEE 802.11n."),
     default("band", Kind::Name { set: "band", names: &["2.4"] }, "\"2.4\"", "Frequency band, GHz."),
     optional(
@@ -88,13 +88,13 @@ pub(crate) const WIFI: &[Key] = &[
     ),
     default(
         "clock",
-        Kind::Name { set: "clock", names: Clock::NAMES },
+        Kind::Name { set: "clock", names: WifiClock::NAMES },
         "\"virtual\"",
         "virtual: simulated time, which passes while all processes of the network wait, so that a slow machine delays nothing; CPU figures mean nothing then. real: this machine's time.",
     ),
 ];
 
-const AGGREGATION: &[Key] = &[
+const AGGREGATION: &[KeyDef] = &[
     default("frames", Kind::Integer { least: 1, most: 64 }, "64", "Most frames; 1 means no aggregation."),
     default(
         "bytes",
@@ -109,12 +109,12 @@ const AGGREGATION: &[Key] = &[
 const FIXED: usize = 3;
 
 /// The keys of `factors.wifi`: those of `testbed.wifi`, as lists.
-pub(crate) const VARIED: &[Key] =
+pub(crate) const VARIED: &[KeyDef] =
     &varied::<{ WIFI.len() - FIXED }>(WIFI, FIXED, Kind::Table(VARIED_AGGREGATION));
-const VARIED_AGGREGATION: &[Key] = &varied::<{ AGGREGATION.len() }>(AGGREGATION, 0, Kind::Table(&[]));
+const VARIED_AGGREGATION: &[KeyDef] = &varied::<{ AGGREGATION.len() }>(AGGREGATION, 0, Kind::Table(&[]));
 
 /// The keys from a place on, as lists of their values; `table` is in the place of a table.
-const fn varied<const COUNT: usize>(keys: &'static [Key], from: usize, table: Kind) -> [Key; COUNT] {
+const fn varied<const COUNT: usize>(keys: &'static [KeyDef], from: usize, table: Kind) -> [KeyDef; COUNT] {
     let mut varied = [keys[from]; COUNT];
     let mut place = 0;
     while place < COUNT {

@@ -2,18 +2,18 @@
 
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check::join;
-use crate::language::key::{Key, Kind, Presence};
+use crate::language::key::{KeyDef, Kind, Presence};
 use crate::language::sentences::doc;
-use crate::parse::tree::{self, KeyValue, Node, Table, Value};
+use crate::parse::tree::{self, KeyValue, Located, Table, TomlValue};
 
 /// Merges a table over another: tables are merged, all other values replaced.
-pub(crate) fn merge(under: &mut Table, over: Table, keys: &[Key]) {
+pub(crate) fn merge(under: &mut Table, over: Table, keys: &[KeyDef]) {
     for entry in over.0 {
         let kind = keys.iter().find(|key| key.name == entry.name).map(|key| key.kind);
         let inner_keys = kind.and_then(|kind| kind.merged_keys());
         match (under.0.iter_mut().find(|known| known.name == entry.name), inner_keys) {
             (Some(known), Some(inner_keys)) => match (&mut known.node.value, entry.node.value) {
-                (Value::Table(below), Value::Table(above)) => merge(below, above, inner_keys),
+                (TomlValue::Table(below), TomlValue::Table(above)) => merge(below, above, inner_keys),
                 (below, above) => {
                     *below = above;
                     known.node.place = entry.node.place;
@@ -28,7 +28,7 @@ pub(crate) fn merge(under: &mut Table, over: Table, keys: &[Key]) {
 /// Fills in the defaults of every table present, and reports missing keys.
 pub(crate) fn complete(
     table: &mut Table,
-    keys: &[Key],
+    keys: &[KeyDef],
     path: &str,
     place: &Location,
     problems: &mut Problems,
@@ -43,18 +43,18 @@ pub(crate) fn complete(
             }
         }
         let Some(entry) = table.0.iter_mut().find(|entry| entry.name == key.name) else { continue };
-        let Node { value, place } = &mut entry.node;
+        let Located { value, place } = &mut entry.node;
         match (key.kind, value) {
-            (Kind::Table(keys), Value::Table(inner)) => complete(inner, keys, &path, place, problems),
-            (Kind::SomeOf(keys), Value::Table(inner)) => {
+            (Kind::Table(keys), TomlValue::Table(inner)) => complete(inner, keys, &path, place, problems),
+            (Kind::SomeOf(keys), TomlValue::Table(inner)) => {
                 if inner.0.is_empty() {
                     problems.add(missing_choice(&path, keys, place));
                 }
                 complete(inner, keys, &path, place, problems);
             }
-            (Kind::Tables(keys), Value::List(items)) => {
-                for Node { value, place } in items {
-                    if let Value::Table(inner) = value {
+            (Kind::Tables(keys), TomlValue::List(items)) => {
+                for Located { value, place } in items {
+                    if let TomlValue::Table(inner) = value {
                         complete(inner, keys, &path, place, problems);
                     }
                 }
@@ -71,7 +71,7 @@ fn default(name: &str, path: &str, text: &str, problems: &mut Problems) -> Optio
     tree::parse(source, &format!("{prefix}{text}"), problems)?.0.pop()
 }
 
-fn missing(path: &str, key: &Key, place: &Location) -> Problem {
+fn missing(path: &str, key: &KeyDef, place: &Location) -> Problem {
     let expected = match path.rsplit_once('.') {
         Some((table, name)) => format!("expected a key `{name}` in `{table}`"),
         None => format!("expected a key `{path}` in this file"),
@@ -79,7 +79,7 @@ fn missing(path: &str, key: &Key, place: &Location) -> Problem {
     Problem::at(place.clone(), format!("`{path}` is missing"), expected).help(doc(key))
 }
 
-fn missing_choice(path: &str, keys: &[Key], place: &Location) -> Problem {
+fn missing_choice(path: &str, keys: &[KeyDef], place: &Location) -> Problem {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     Problem::at(
         place.clone(),

@@ -8,7 +8,7 @@ mod without;
 use crate::diagnostics::{Location, Problem, Problems, StudyErrors};
 use crate::language::check;
 use crate::language::table::{PARTIAL, STUDY};
-use crate::parse::tree::{Node, Table, Value};
+use crate::parse::tree::{Located, Table, TomlValue};
 use crate::read;
 use crate::study::Study;
 
@@ -80,13 +80,13 @@ pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
 }
 
 /// The scale of that name.
-fn scale(scales: Option<Node>, name: &str, problems: &mut Problems) -> Option<Table> {
+fn scale(scales: Option<Located>, name: &str, problems: &mut Problems) -> Option<Table> {
     let mut scales = match scales.map(|node| node.value) {
-        Some(Value::Table(scales)) => scales,
+        Some(TomlValue::Table(scales)) => scales,
         _ => Table::default(),
     };
     match scales.take(name) {
-        Some(Node { value: Value::Table(scale), .. }) => Some(scale),
+        Some(Located { value: TomlValue::Table(scale), .. }) => Some(scale),
         // Not a table: reported already.
         Some(_) => None,
         None => {

@@ -3,7 +3,7 @@
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check;
 use crate::language::table::PARTIAL;
-use crate::parse::tree::{self, Node, Table, Value};
+use crate::parse::tree::{self, Located, Table, TomlValue};
 
 /// Reads a setting as a tree with that one key. KEY is a dotted path, VALUE is TOML; a bare word that is not (`ipv4`,
 /// `1 Gbit/s`) is taken as text. What is wrong with it is added to the problems.
@@ -32,17 +32,17 @@ fn bare_word(source: usize, setting: &str, equals: usize) -> Option<Table> {
     }
     let start = setting.len() - setting[equals + 1..].trim_start().len();
     let place = Location { source, span: start..start + value.len() };
-    let node = Node { value: Value::Text(value.to_owned()), place };
+    let node = Located { value: TomlValue::Text(value.to_owned()), place };
     let mut table = tree::parse(source, &format!("{}=0", &setting[..equals]), &mut Problems::default())?;
     *innermost(&mut table)? = node;
     Some(table)
 }
 
 /// The value at the end of a chain of tables with one key each.
-fn innermost(table: &mut Table) -> Option<&mut Node> {
+fn innermost(table: &mut Table) -> Option<&mut Located> {
     let node = &mut table.0.first_mut()?.node;
     match node.value {
-        Value::Table(ref mut inner) => innermost(inner),
+        TomlValue::Table(ref mut inner) => innermost(inner),
         _ => Some(node),
     }
 }

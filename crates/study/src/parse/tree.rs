@@ -6,21 +6,21 @@ use toml::de::{DeTable, DeValue};
 
 /// A value and its source location.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub value: Value,
+pub(crate) struct Located {
+    pub value: TomlValue,
     pub place: Location,
 }
 
 /// A TOML value.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub(crate) enum TomlValue {
     Text(String),
     /// Saturated at 128 bits, which is out of any bounds.
     Integer(i128),
     Float(f64),
     Boolean(bool),
     Date,
-    List(Vec<Node>),
+    List(Vec<Located>),
     Table(Table),
 }
 
@@ -33,42 +33,42 @@ pub(crate) struct Table(pub Vec<KeyValue>);
 pub(crate) struct KeyValue {
     pub name: String,
     pub name_place: Location,
-    pub node: Node,
+    pub node: Located,
 }
 
 impl Table {
-    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Located> {
         self.0.iter().find(|entry| entry.name == name).map(|entry| &entry.node)
     }
 
-    pub(crate) fn take(&mut self, name: &str) -> Option<Node> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<Located> {
         let index = self.0.iter().position(|entry| entry.name == name)?;
         Some(self.0.remove(index).node)
     }
 }
 
-impl Node {
+impl Located {
     pub(crate) fn table(&self) -> Option<&Table> {
         match &self.value {
-            Value::Table(table) => Some(table),
+            TomlValue::Table(table) => Some(table),
             _ => None,
         }
     }
 
     /// The value of a key, if this is a table with that key.
-    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Located> {
         self.table()?.get(name)
     }
 
     /// The value of a dotted key.
-    pub(crate) fn path(&self, path: &str) -> Option<&Node> {
+    pub(crate) fn path(&self, path: &str) -> Option<&Located> {
         path.split('.').try_fold(self, |node, name| node.get(name))
     }
 
     /// The items, if this is a list; otherwise none.
-    pub(crate) fn items(&self) -> &[Node] {
+    pub(crate) fn items(&self) -> &[Located] {
         match &self.value {
-            Value::List(items) => items,
+            TomlValue::List(items) => items,
             _ => &[],
         }
     }
@@ -115,19 +115,19 @@ fn convert_table(source: usize, table: &DeTable) -> Table {
     Table(entries.collect())
 }
 
-fn convert(source: usize, value: &Spanned<DeValue>) -> Node {
+fn convert(source: usize, value: &Spanned<DeValue>) -> Located {
     let place = Location { source, span: value.span() };
     let value = match value.get_ref() {
-        DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(integer) => Value::Integer(whole(integer.as_str(), integer.radix())),
+        DeValue::String(text) => TomlValue::Text(text.to_string()),
+        DeValue::Integer(integer) => TomlValue::Integer(whole(integer.as_str(), integer.radix())),
         // The parser has checked it; if it does not parse all the same, NaN is out of any bounds.
-        DeValue::Float(float) => Value::Float(float.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(boolean) => Value::Boolean(*boolean),
-        DeValue::Datetime(_) => Value::Date,
-        DeValue::Array(items) => Value::List(items.iter().map(|item| convert(source, item)).collect()),
-        DeValue::Table(table) => Value::Table(convert_table(source, table)),
+        DeValue::Float(float) => TomlValue::Float(float.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(boolean) => TomlValue::Boolean(*boolean),
+        DeValue::Datetime(_) => TomlValue::Date,
+        DeValue::Array(items) => TomlValue::List(items.iter().map(|item| convert(source, item)).collect()),
+        DeValue::Table(table) => TomlValue::Table(convert_table(source, table)),
     };
-    Node { value, place }
+    Located { value, place }
 }
 
 fn whole(digits: &str, radix: u32) -> i128 {

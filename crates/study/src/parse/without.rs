@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check::join;
-use crate::parse::tree::{Node, Table, Value};
+use crate::parse::tree::{Located, Table, TomlValue};
 
 /// Removes the levels that `without` lists from a merged study.
 pub(crate) fn apply(tree: &mut Table, problems: &mut Problems) {
@@ -24,7 +24,7 @@ pub(crate) fn apply(tree: &mut Table, problems: &mut Problems) {
 fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Problems) {
     let mut factors = Vec::new();
     let known = levels(tree);
-    if let Some(Value::Table(table)) = value(tree, "factors") {
+    if let Some(TomlValue::Table(table)) = value(tree, "factors") {
         remove(table, "", level, &mut |factor, is_last| {
             if is_last {
                 let title = format!("factor {factor} has no level left");
@@ -33,9 +33,9 @@ fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Pro
             factors.push(factor);
         });
     }
-    if let Some(Value::List(also)) = value(tree, "include") {
+    if let Some(TomlValue::List(also)) = value(tree, "include") {
         also.retain_mut(|set| {
-            let Value::Table(table) = &mut set.value else { return true };
+            let TomlValue::Table(table) = &mut set.value else { return true };
             let mut is_empty = false;
             remove(table, "", level, &mut |factor, is_last| {
                 factors.push(factor);
@@ -52,7 +52,7 @@ fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Pro
         );
         problems.add(problem.nearest(level, known.iter().map(String::as_str)));
     }
-    if let Some(Value::List(comparisons)) = value(tree, "comparison") {
+    if let Some(TomlValue::List(comparisons)) = value(tree, "comparison") {
         comparisons.retain(|comparison| {
             let is =
                 |key, wanted: &str| comparison.get(key).and_then(text).is_some_and(|found| found == wanted);
@@ -68,8 +68,8 @@ fn remove(table: &mut Table, path: &str, level: &str, found: &mut impl FnMut(Str
     for entry in &mut table.0 {
         let path = join(path, &entry.name);
         match &mut entry.node.value {
-            Value::Table(inner) => remove(inner, &path, level, found),
-            Value::List(items) => {
+            TomlValue::Table(inner) => remove(inner, &path, level, found),
+            TomlValue::List(items) => {
                 let before = items.len();
                 items.retain(|item| text(item).is_none_or(|item| item != level));
                 if items.len() < before {
@@ -84,36 +84,36 @@ fn remove(table: &mut Table, path: &str, level: &str, found: &mut impl FnMut(Str
 /// All levels of all factors, each once.
 fn levels(tree: &Table) -> Vec<String> {
     fn collect(table: &Table, levels: &mut Vec<String>) {
-        for Node { value, .. } in table.0.iter().map(|entry| &entry.node) {
+        for Located { value, .. } in table.0.iter().map(|entry| &entry.node) {
             match value {
-                Value::Table(inner) => collect(inner, levels),
-                Value::List(items) => levels.extend(items.iter().filter_map(text)),
+                TomlValue::Table(inner) => collect(inner, levels),
+                TomlValue::List(items) => levels.extend(items.iter().filter_map(text)),
                 _ => {}
             }
         }
     }
     let mut levels = Vec::new();
     let sets = tree.get("factors").into_iter().chain(tables(tree, "include"));
-    sets.filter_map(Node::table).for_each(|table| collect(table, &mut levels));
+    sets.filter_map(Located::table).for_each(|table| collect(table, &mut levels));
     levels.sort();
     levels.dedup();
     levels
 }
 
-fn tables<'a>(tree: &'a Table, name: &str) -> &'a [Node] {
-    tree.get(name).map_or(&[], Node::items)
+fn tables<'a>(tree: &'a Table, name: &str) -> &'a [Located] {
+    tree.get(name).map_or(&[], Located::items)
 }
 
-fn value<'a>(tree: &'a mut Table, name: &str) -> Option<&'a mut Value> {
+fn value<'a>(tree: &'a mut Table, name: &str) -> Option<&'a mut TomlValue> {
     tree.0.iter_mut().find(|entry| entry.name == name).map(|entry| &mut entry.node.value)
 }
 
 /// A level as text: sizes are numbers, switches are booleans.
-fn text(node: &Node) -> Option<String> {
+fn text(node: &Located) -> Option<String> {
     match &node.value {
-        Value::Text(text) => Some(text.clone()),
-        Value::Integer(number) => Some(number.to_string()),
-        Value::Boolean(switch) => Some(switch.to_string()),
+        TomlValue::Text(text) => Some(text.clone()),
+        TomlValue::Integer(number) => Some(number.to_string()),
+        TomlValue::Boolean(switch) => Some(switch.to_string()),
         _ => None,
     }
 }

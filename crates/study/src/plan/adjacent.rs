@@ -8,7 +8,7 @@ use std::mem;
 
 /// Cells that are measured next to each other by one probe.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Group {
+pub(super) struct CellGroup {
     /// The factor in which they differ; the first one, if they differ in several.
     pub factor: Factor,
     /// The cells, in the study's order.
@@ -17,11 +17,11 @@ pub(super) struct Group {
 
 /// All cells of a study in groups. The cells of a group differ in one factor. Interleaved, groups that a comparison of
 /// another factor joins are one where a trial has room for all of their arms: what is compared is then in one trial.
-pub(super) fn groups(study: &Study) -> Vec<Group> {
+pub(super) fn groups(study: &Study) -> Vec<CellGroup> {
     let factors = adjacent_by(study);
     let alike: Vec<Vec<String>> =
         study.cells.iter().zip(&factors).map(|(cell, factor)| all_but(cell, *factor)).collect();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<CellGroup> = Vec::new();
     let mut index: HashMap<(Probe, Factor, &[String]), usize> = HashMap::new();
     for spec in &study.probes {
         for ((cell, factor), alike) in study.cells.iter().zip(&factors).zip(&alike) {
@@ -29,7 +29,7 @@ pub(super) fn groups(study: &Study) -> Vec<Group> {
                 continue;
             }
             let group = *index.entry((spec.probe, *factor, alike)).or_insert_with(|| {
-                groups.push(Group { factor: *factor, arms: Vec::new() });
+                groups.push(CellGroup { factor: *factor, arms: Vec::new() });
                 groups.len() - 1
             });
             groups[group].arms.push((cell.clone(), spec.probe));
@@ -48,7 +48,7 @@ fn measures(probe: Probe, cell: &Cell) -> bool {
 
 /// One cell of each transport and probe as two arms, which by a sound method differ by chance alone. None in a study
 /// whose own arms are replicas.
-pub(super) fn against_themselves(study: &Study) -> Vec<Group> {
+pub(super) fn against_themselves(study: &Study) -> Vec<CellGroup> {
     let mut groups = Vec::new();
     let probes = study.probes.iter().map(|spec| spec.probe).filter(|probe| probe.interleaves());
     for probe in probes {
@@ -58,7 +58,7 @@ pub(super) fn against_themselves(study: &Study) -> Vec<Group> {
             if seen.insert(cell.transport) {
                 let arm = |label: &str| (Cell { replica: label.to_owned(), ..cell.clone() }, probe);
                 let arms = SELF_ARMS.iter().map(|label| arm(label)).collect();
-                groups.push(Group { factor: Factor::Replica, arms });
+                groups.push(CellGroup { factor: Factor::Replica, arms });
             }
         }
     }
@@ -66,7 +66,7 @@ pub(super) fn against_themselves(study: &Study) -> Vec<Group> {
 }
 
 /// Joins groups by the questions that have an arm in each.
-fn join(groups: &mut Vec<Group>, study: &Study) {
+fn join(groups: &mut Vec<CellGroup>, study: &Study) {
     let numbered = groups.iter().zip(0_usize..);
     let mut group_of: HashMap<(Cell, Probe), usize> = numbered
         .flat_map(|(group, number)| group.arms.iter().map(move |arm| (arm.clone(), number)))
@@ -76,7 +76,7 @@ fn join(groups: &mut Vec<Group>, study: &Study) {
         let [a, b] =
             [question.baseline, question.candidate].map(|cell| group_of.get(&(cell, probe)).copied());
         let (Some(a), Some(b)) = (a.min(b), a.max(b)) else { continue };
-        let fits = |group: &Group| {
+        let fits = |group: &CellGroup| {
             let takes_turns = |(cell, probe): &(Cell, Probe)| takes_turns(cell, *probe, group.factor);
             arms_of_one_testbed(group.factor) && group.arms.iter().all(takes_turns)
         };

@@ -7,7 +7,7 @@ pub(crate) mod interleave;
 mod shuffle;
 pub(crate) mod stopping;
 
-use crate::plan::adjacent::{Group, against_themselves, groups};
+use crate::plan::adjacent::{CellGroup, against_themselves, groups};
 use crate::plan::interleave::{is_against_itself, schedule, takes_turns};
 use crate::plan::shuffle::{generator, shuffle};
 use crate::study::Study;
@@ -30,7 +30,7 @@ fn has_check(block: u32) -> bool {
 pub struct Plan {
     seed: u64,
     /// The adjacent cells, in the study's order.
-    groups: Vec<Group>,
+    groups: Vec<CellGroup>,
     /// The group of each cell whose trials are arms of interleaved trials, and how these share the time.
     interleaved: HashMap<(Cell, Probe), (usize, ArmSchedule)>,
 }
@@ -43,7 +43,7 @@ impl Plan {
             groups.extend(against_themselves(study));
         }
         let mut interleaved = HashMap::new();
-        for (number, Group { factor, arms }) in groups.iter().enumerate() {
+        for (number, CellGroup { factor, arms }) in groups.iter().enumerate() {
             let takes_turns = |(cell, probe): &&(Cell, Probe)| takes_turns(cell, *probe, *factor);
             let schedule = schedule(study.schedule, *factor);
             if !schedule.is_alone() {

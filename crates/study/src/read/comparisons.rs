@@ -3,13 +3,13 @@
 use super::factors::{Factors, levels};
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 use crate::read::node::{At, at, items};
 use stacklab_model::{ComparisonSpec, Factor, Metric, ProbeSpec};
 
 /// Reads the comparisons in the order written.
 pub(super) fn read(
-    node: Option<&Node>,
+    node: Option<&Located>,
     factors: &[Factors],
     probes: &[ProbeSpec],
     problems: &mut Problems,
@@ -31,7 +31,7 @@ pub(super) fn read(
 }
 
 fn comparison(
-    node: &Node,
+    node: &Located,
     factors: &[Factors],
     taken: &[Metric],
     problems: &mut Problems,
@@ -115,7 +115,7 @@ fn example(factor: Factor) -> &'static str {
 }
 
 /// The metrics compared, all of which a probe must take; by default all taken that can be better or worse.
-fn metrics(node: &Node, taken: &[Metric], problems: &mut Problems) -> Vec<Metric> {
+fn metrics(node: &Located, taken: &[Metric], problems: &mut Problems) -> Vec<Metric> {
     let Some(list) = node.get("metrics") else {
         return taken.iter().copied().filter(|metric| metric.is_compared()).collect();
     };

@@ -5,7 +5,7 @@ use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::language::table::LEVELS;
 use crate::parse::layers;
-use crate::parse::tree::{Node, Table, Value};
+use crate::parse::tree::{Located, Table, TomlValue};
 use crate::read::node::{At, items, whole};
 use stacklab_model::{Cell, Factor, Family, SizeOf, Transport, once_each};
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub(super) struct Factors {
 
 impl Factors {
     /// Reads them; `bed_mtu` is the MTU if the study does not vary it.
-    fn read(node: Option<&Node>, bed_mtu: Option<At<u32>>, problems: &Problems) -> Self {
+    fn read(node: Option<&Located>, bed_mtu: Option<At<u32>>, problems: &Problems) -> Self {
         let key = |name| node.and_then(|node| node.get(name));
         Factors {
             place: node.map(|node| node.place.clone()),
@@ -57,9 +57,9 @@ impl Factors {
     pub(super) fn read_all(tree: &Table, bed_mtu: &Option<At<u32>>, problems: &mut Problems) -> Vec<Self> {
         let main = tree.get("factors");
         let mut all = vec![Factors::read(main, bed_mtu.clone(), problems)];
-        let Some(Value::Table(main)) = main.map(|node| &node.value) else { return all };
+        let Some(TomlValue::Table(main)) = main.map(|node| &node.value) else { return all };
         for also in tree.get("include").map_or(&[][..], |node| node.items()) {
-            let Value::Table(levels) = &also.value else { continue };
+            let TomlValue::Table(levels) = &also.value else { continue };
             for level in &levels.0 {
                 let is_of_testbeds = |factor: Factor| factor.is_of_testbeds() || factor == Factor::Services;
                 if level.name.parse().is_ok_and(is_of_testbeds) {
@@ -72,7 +72,7 @@ impl Factors {
             }
             let mut merged = main.clone();
             layers::merge(&mut merged, levels.clone(), LEVELS);
-            let node = Node { value: Value::Table(merged), place: also.place.clone() };
+            let node = Located { value: TomlValue::Table(merged), place: also.place.clone() };
             all.push(Factors::read(Some(&node), bed_mtu.clone(), problems));
         }
         all

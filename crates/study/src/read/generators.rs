@@ -2,7 +2,7 @@
 
 use super::factors::Factors;
 use crate::diagnostics::{Location, Problem, Problems};
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 use crate::read::node::At;
 use stacklab_model::{
     Direction, Factor, Generator, Length, Pacing, Probe, ProbeSpec, SizeOf, System, Systems, Topology,
@@ -23,7 +23,7 @@ const OF_TESTBEDS: [Factor; 8] = [
 
 /// Adds what the generators of a study cannot do.
 pub(super) fn check(
-    node: Option<&Node>,
+    node: Option<&Located>,
     topology: Option<&At<Topology>>,
     all: &[Factors],
     probes: &[ProbeSpec],
@@ -120,7 +120,7 @@ fn check_traffic(generator: Generator, place: &Location, factors: &Factors, prob
 fn check_probes(
     generator: Generator,
     place: &Location,
-    node: Option<&Node>,
+    node: Option<&Located>,
     probes: &[ProbeSpec],
     problems: &mut Problems,
 ) {

@@ -3,7 +3,7 @@
 use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 use crate::read::node::{At, at};
 use crate::study::RealHost;
 use stacklab_model::{Factor, Family, System, Systems, Topology};
@@ -15,7 +15,7 @@ const OF_NAMESPACES: [Factor; 4] = [Factor::Mtu, Factor::QueueLength, Factor::Pi
 /// Reads the real machines, and checks that each one's addresses are known. Behind routers there are none, which is
 /// said with the rest of them (`mechanisms.rs`).
 pub(super) fn read(
-    node: Option<&Node>,
+    node: Option<&Located>,
     topology: Option<&At<Topology>>,
     all: &[Factors],
     problems: &mut Problems,
@@ -25,7 +25,7 @@ pub(super) fn read(
         let Some(os) = at(item.get("os"), leaf::systems, problems) else { continue };
         let text = |name| at(item.get(name), leaf::text, problems).map(|text: At<String>| text.value);
         let address = |family: Family| {
-            let read = |node: &Node| leaf::address(node, family);
+            let read = |node: &Located| leaf::address(node, family);
             Some((family, at(item.get(family.name()), read, problems)?.value))
         };
         let host = RealHost {

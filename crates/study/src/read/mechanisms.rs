@@ -3,7 +3,7 @@
 use super::factors::Factors;
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 use crate::read::node::{At, at, nanoseconds, whole};
 use crate::read::wifi;
 use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Systems, Topology, Translator};
@@ -12,10 +12,10 @@ use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Syste
 const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
 
 /// Reads how the hosts are connected.
-pub(super) fn topology(link_config: Option<&Node>, problems: &Problems) -> Option<At<Topology>> {
+pub(super) fn topology(link_config: Option<&Located>, problems: &Problems) -> Option<At<Topology>> {
     let key = |name| link_config.and_then(|node| node.get(name));
     let said: At<String> = at(key("topology"), leaf::text, problems)?;
-    let own = |table: Option<&Node>| {
+    let own = |table: Option<&Located>| {
         let key = |name| table.and_then(|node| node.get(name));
         OwnLink {
             rate: at(key("rate"), leaf::rate, problems).map(|rate| rate.value),
@@ -37,7 +37,7 @@ pub(super) fn topology(link_config: Option<&Node>, problems: &Problems) -> Optio
 
 /// Adds the settings that make another link narrower than the middle one. The header model counts the middle link's
 /// headers.
-fn check_ends(link_config: Option<&Node>, problems: &mut Problems) {
+fn check_ends(link_config: Option<&Located>, problems: &mut Problems) {
     let key = |name| link_config.and_then(|node| node.get(name));
     for end in ["sender_link", "receiver_link"] {
         let own = |name| key(end).and_then(|node| node.get(name));
@@ -158,7 +158,7 @@ fn with_routers(key: &str, topology: &Topology) -> String {
 /// Adds what does not go together.
 pub(super) fn check(
     topology: Option<&At<Topology>>,
-    link_config: Option<&Node>,
+    link_config: Option<&Located>,
     all: &[Factors],
     problems: &mut Problems,
 ) {

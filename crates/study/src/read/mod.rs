@@ -19,7 +19,7 @@ mod wifi;
 
 use crate::diagnostics::Problems;
 use crate::language::leaf;
-use crate::parse::tree::{Node, Table};
+use crate::parse::tree::{Located, Table};
 use crate::study::Study;
 use factors::Factors;
 use node::{at, whole};
@@ -68,7 +68,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     Some(study)
 }
 
-fn link_config(node: Option<&Node>, problems: &Problems) -> Option<LinkConfig> {
+fn link_config(node: Option<&Located>, problems: &Problems) -> Option<LinkConfig> {
     let key = |name| node.and_then(|node| node.get(name));
     Some(LinkConfig {
         rate: at(key("rate"), leaf::rate, problems).map(|rate| rate.value),

@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Location, Problems};
 use crate::language::leaf::{self, ValueError};
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 
 /// A value and its source location.
 #[derive(Clone)]
@@ -13,8 +13,8 @@ pub(super) struct At<T> {
 
 /// A value that is present and valid.
 pub(super) fn at<T>(
-    node: Option<&Node>,
-    read: impl Fn(&Node) -> Result<T, ValueError>,
+    node: Option<&Located>,
+    read: impl Fn(&Located) -> Result<T, ValueError>,
     problems: &Problems,
 ) -> Option<At<T>> {
     let node = node.filter(|node| !problems.known_at(&node.place))?;
@@ -23,8 +23,8 @@ pub(super) fn at<T>(
 
 /// The valid items of a list.
 pub(super) fn items<T>(
-    node: Option<&Node>,
-    read: impl Fn(&Node) -> Result<T, ValueError>,
+    node: Option<&Located>,
+    read: impl Fn(&Located) -> Result<T, ValueError>,
     problems: &Problems,
 ) -> Vec<At<T>> {
     let items = node.map_or(&[][..], |node| node.items());
@@ -32,11 +32,11 @@ pub(super) fn items<T>(
 }
 
 /// A whole number; its bounds have been checked.
-pub(super) fn whole(node: &Node) -> Result<u32, ValueError> {
+pub(super) fn whole(node: &Located) -> Result<u32, ValueError> {
     leaf::integer(node, 0, i64::from(u32::MAX)).map(|integer| integer as u32)
 }
 
 /// Nanoseconds; the bounds have been checked.
-pub(super) fn nanoseconds(node: &Node) -> Result<u64, ValueError> {
+pub(super) fn nanoseconds(node: &Located) -> Result<u64, ValueError> {
     leaf::duration(node, "0s", "100000h")
 }

@@ -3,7 +3,7 @@
 use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 use crate::plan::{Plan, interleave};
 use crate::read::node::{at, items, nanoseconds};
 use crate::study::Study;
@@ -14,8 +14,8 @@ const MOST_ROWS: u64 = 100_000;
 
 /// Reads the probes, in the model's order.
 pub(super) fn read(
-    node: Option<&Node>,
-    link_config: Option<&Node>,
+    node: Option<&Located>,
+    link_config: Option<&Located>,
     all: &[Factors],
     problems: &mut Problems,
 ) -> Vec<ProbeSpec> {
@@ -35,7 +35,7 @@ pub(super) fn read(
     probes
 }
 
-fn spec(probe: Probe, node: &Node, problems: &Problems) -> Option<ProbeSpec> {
+fn spec(probe: Probe, node: &Located, problems: &Problems) -> Option<ProbeSpec> {
     let read = if probe == Probe::Paced { leaf::paced_rate } else { leaf::message_rate };
     let rate = at(node.get("message_rate"), read, problems);
     Some(ProbeSpec {
@@ -58,13 +58,13 @@ fn spec(probe: Probe, node: &Node, problems: &Problems) -> Option<ProbeSpec> {
     })
 }
 
-fn length(node: &Node, problems: &Problems) -> Option<Length> {
+fn length(node: &Located, problems: &Problems) -> Option<Length> {
     let packets = at(node.get("packets"), |node| leaf::integer(node, 0, i64::MAX), problems);
     let time = at(node.get("time"), nanoseconds, problems);
     packets.map(|packets| Length::Packets(packets.value)).or(time.map(|time| Length::Time(time.value)))
 }
 
-fn check_transport(probe: Probe, node: &Node, all: &[Factors], problems: &mut Problems) {
+fn check_transport(probe: Probe, node: &Located, all: &[Factors], problems: &mut Problems) {
     let mut transports = all.iter().flat_map(|factors| &factors.transport);
     let Some(first) = transports.clone().next() else { return };
     if !transports.any(|transport| probe.supports(transport.value)) {
@@ -80,7 +80,7 @@ fn check_transport(probe: Probe, node: &Node, all: &[Factors], problems: &mut Pr
     }
 }
 
-fn check_schedule(spec: &ProbeSpec, node: &Node, problems: &mut Problems) {
+fn check_schedule(spec: &ProbeSpec, node: &Located, problems: &mut Problems) {
     let (Pacing::Schedule(rate), Length::Time(time)) = (spec.pacing, spec.length) else { return };
     let Some(place) = node.get("message_rate").map(|node| node.place.clone()) else { return };
     let seconds = time as f64 / 1e9;
@@ -94,7 +94,7 @@ fn check_schedule(spec: &ProbeSpec, node: &Node, problems: &mut Problems) {
 }
 
 /// The link's rate must be known to whom is to keep it.
-fn check_link(spec: &ProbeSpec, node: &Node, link_config: Option<&Node>, problems: &mut Problems) {
+fn check_link(spec: &ProbeSpec, node: &Located, link_config: Option<&Located>, problems: &mut Problems) {
     if spec.pacing != Pacing::Link || link_config.is_some_and(|link_config| link_config.get("rate").is_some())
     {
         return;
@@ -107,7 +107,7 @@ fn check_link(spec: &ProbeSpec, node: &Node, link_config: Option<&Node>, problem
 }
 
 /// Kernel pacing needs a schedule.
-fn check_kernel_pacing(spec: &ProbeSpec, node: &Node, factors: &Factors, problems: &mut Problems) {
+fn check_kernel_pacing(spec: &ProbeSpec, node: &Located, factors: &Factors, problems: &mut Problems) {
     let Some(setting) = factors.setting(Factor::KernelPacing) else { return };
     let Some(level) = setting.levels.iter().find(|level| level.value == "true") else { return };
     if (spec.probe, spec.pacing) == (Probe::Stream, Pacing::Flood) {
@@ -124,7 +124,7 @@ fn check_kernel_pacing(spec: &ProbeSpec, node: &Node, factors: &Factors, problem
 }
 
 /// A share of the flood rate needs arms that warm up together.
-pub(super) fn check_share(node: Option<&Node>, study: &Study, problems: &mut Problems) {
+pub(super) fn check_share(node: Option<&Located>, study: &Study, problems: &mut Problems) {
     let is_share = |spec: &&ProbeSpec| matches!(spec.pacing, Pacing::Share(_));
     let (Some(_), Some(table)) =
         (study.probe(Probe::Paced).filter(is_share), node.and_then(|node| node.get(Probe::Paced.name())))
@@ -150,7 +150,7 @@ pub(super) fn check_share(node: Option<&Node>, study: &Study, problems: &mut Pro
 }
 
 /// A metric has one figure for each cell and block.
-fn check_metrics(spec: &ProbeSpec, others: &[ProbeSpec], node: &Node, problems: &mut Problems) {
+fn check_metrics(spec: &ProbeSpec, others: &[ProbeSpec], node: &Located, problems: &mut Problems) {
     let Some(list) = node.get("metrics") else { return };
     for metric in items(Some(list), |node| leaf::metric(node, None), problems) {
         let other = others.iter().find(|other| other.metrics.contains(&metric.value));
@@ -164,7 +164,7 @@ fn check_metrics(spec: &ProbeSpec, others: &[ProbeSpec], node: &Node, problems: 
     }
 }
 
-fn check_rows(spec: &ProbeSpec, node: &Node, problems: &mut Problems) {
+fn check_rows(spec: &ProbeSpec, node: &Located, problems: &mut Problems) {
     let Length::Time(time) = spec.length else { return };
     let Some(place) = node.get("interval").map(|node| node.place.clone()) else { return };
     let rows = time / spec.interval_ns.max(1);

@@ -2,12 +2,12 @@
 
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 use crate::read::node::{at, nanoseconds, whole};
 use stacklab_model::StoppingRule;
 
 /// Reads the stopping rule.
-pub(super) fn read(node: Option<&Node>, problems: &mut Problems) -> Option<StoppingRule> {
+pub(super) fn read(node: Option<&Located>, problems: &mut Problems) -> Option<StoppingRule> {
     let node = node?;
     let min = at(node.get("min"), whole, problems)?;
     let max = at(node.get("max"), whole, problems)?;

@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Location, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 use crate::read::node::{At, items};
 use stacklab_model::{Cell, Factor, Family, Mechanism, Transport};
 
@@ -14,7 +14,7 @@ pub(super) struct Setting {
 
 impl Setting {
     /// The settings of the study, in the model's order.
-    pub(super) fn read(factors: Option<&Node>, problems: &Problems) -> Vec<Self> {
+    pub(super) fn read(factors: Option<&Located>, problems: &Problems) -> Vec<Self> {
         let read = |factor: &Factor| {
             let read = match factor {
                 Factor::Os | Factor::RouterOs => leaf::systems,

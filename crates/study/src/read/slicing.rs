@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 use crate::plan::interleave::schedule;
 use crate::read::node::{at, nanoseconds};
 use stacklab_model::{
@@ -13,7 +13,7 @@ use stacklab_model::{
 /// Reads `blocks.schedule` and `blocks.slice`; `Alone` if each trial is measured by itself. Without `blocks.schedule`,
 /// arms are interleaved where nothing speaks against it.
 pub(super) fn read(
-    node: Option<&Node>,
+    node: Option<&Located>,
     probes: &[ProbeSpec],
     comparisons: &[ComparisonSpec],
     cells: &[Cell],

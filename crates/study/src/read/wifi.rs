@@ -3,13 +3,13 @@
 use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Node;
+use crate::parse::tree::Located;
 use crate::read::node::{At, at, whole};
 use stacklab_model::wifi::{Mcs, WifiConfig, WifiSettings};
 use stacklab_model::{CellSettings, Factor, SizeOf, Topology};
 
 /// Reads the network of a study. Cells may differ from it.
-pub(super) fn network(node: Option<&Node>, mtu: Option<&Node>, problems: &Problems) -> WifiConfig {
+pub(super) fn network(node: Option<&Located>, mtu: Option<&Located>, problems: &Problems) -> WifiConfig {
     let mut given = CellSettings::default();
     for factor in Factor::ALL.iter().filter(|factor| factor.is_of_wifi()) {
         let node = node.and_then(|node| node.path(factor.name().trim_start_matches("wifi.")));
@@ -40,7 +40,7 @@ const UNSUPPORTED: [(Factor, &str); 6] = [
 /// Adds what does not go together.
 pub(super) fn check(
     topology: Option<&At<Topology>>,
-    testbed: Option<&Node>,
+    testbed: Option<&Located>,
     all: &[Factors],
     problems: &mut Problems,
 ) {

@@ -8,7 +8,7 @@ use stacklab_traffic::timing::knows_arrival_times;
 use std::collections::BTreeMap;
 
 /// An arm of an interleaved trial: path, spec, and the reports of sender and receiver.
-pub type Arm<'a> = (&'a Path, &'a TrialSpec, &'a Ends<HostReport>);
+pub type ArmReports<'a> = (&'a Path, &'a TrialSpec, &'a Ends<HostReport>);
 
 /// The joint figures of the arms of an interleaved trial, those of one arm.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,7 +28,7 @@ pub struct JointFigures {
 /// another pair of arms. An arm's effect is the mean of its log ratios to all arms, itself included (least squares:
 /// with two arms, exactly their trimmed mean). The level is the 20 % trimmed mean over rounds of the median arm
 /// without its effect.
-pub fn joint_figures(arms: &[Arm<'_>]) -> Vec<JointFigures> {
+pub fn joint_figures(arms: &[ArmReports<'_>]) -> Vec<JointFigures> {
     let mut all: Vec<JointFigures> = arms.iter().map(|_| JointFigures::default()).collect();
     for metric in Metric::ALL.iter().copied() {
         let columns: Option<Vec<Vec<Option<f64>>>> = arms.iter().map(|arm| column(metric, *arm)).collect();
@@ -54,14 +54,14 @@ pub fn joint_figures(arms: &[Arm<'_>]) -> Vec<JointFigures> {
 
 /// The slices that were held up, and all of which that is known. All arms have the same figures: no arm's slices are
 /// judged by what it suffered more.
-fn held_up(arms: &[Arm<'_>]) -> [usize; 2] {
+fn held_up(arms: &[ArmReports<'_>]) -> [usize; 2] {
     let slices = arms.iter().flat_map(|(.., reports)| *reports).flat_map(|report| &report.slices);
     let known = slices.filter_map(Slice::held_up);
     known.fold([0, 0], |[held_up, all], was| [held_up + usize::from(was), all + 1])
 }
 
 /// The metric's figure in each round of an arm; `None` for a metric that slices do not have.
-fn column(metric: Metric, (_, spec, Ends { sender, receiver }): Arm<'_>) -> Option<Vec<Option<f64>>> {
+fn column(metric: Metric, (_, spec, Ends { sender, receiver }): ArmReports<'_>) -> Option<Vec<Option<f64>>> {
     let of = |slices: &[Slice], figure: &dyn Fn(&Slice) -> Option<f64>| -> Option<Vec<Option<f64>>> {
         // Only of a rate zero is a figure: others have no logarithm of it.
         Some(slices.iter().map(|slice| figure(slice).filter(|figure| *figure > 0.0)).collect())

@@ -1,7 +1,7 @@
 //! The rules of packets: that the interfaces counted as many, and as large ones, as were planned.
 
 use crate::path::Path;
-use crate::results::interleaved::Arm;
+use crate::results::interleaved::ArmReports;
 use crate::validate::{OtherTraffic, Rule, broken};
 use stacklab_model::{
     ArmSchedule, Counters, ETHERNET_HEADER_BYTES, Ends, Family, HostReport, SizeOf, TcpInfo, Transport,
@@ -79,8 +79,8 @@ fn packets_each(spec: &TrialSpec, path: &Path, sender: &HostReport) -> u64 {
 
 /// Whether the datagrams of all arms together left in as many packets as planned: the interfaces count all arms. Arms
 /// with separate testbeds are validated one by one.
-pub(crate) fn arms(arms: &[Arm<'_>]) -> Vec<String> {
-    let is_counted = |(path, spec, _): &Arm<'_>| {
+pub(crate) fn arms(arms: &[ArmReports<'_>]) -> Vec<String> {
+    let is_counted = |(path, spec, _): &ArmReports<'_>| {
         let has_slots = matches!(spec.schedule, ArmSchedule::TimeSlots(_));
         let datagrams = spec.transport == Transport::Udp && spec.size_of != SizeOf::Write;
         datagrams && !has_slots && !path.shared

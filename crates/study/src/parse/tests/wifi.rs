@@ -3,7 +3,7 @@
 use crate::parse::tests::{STUDY, assert_mistakes, errors, study, with};
 use insta::assert_snapshot;
 use stacklab_model::Topology;
-use stacklab_model::wifi::{Clock, LegacyRate, Security, Width, WifiConfig};
+use stacklab_model::wifi::{LegacyRate, Security, Width, WifiClock, WifiConfig};
 
 /// A study over Wi-Fi, with these keys of testbed.wifi and these factors more.
 fn wifi(keys: &str, factors: &str) -> String {
@@ -55,7 +55,10 @@ fn cells_that_differ_in_a_key_have_networks_of_their_own() {
         [(open, Width::Mhz20), (wpa2, Width::Mhz20), (open, Width::Mhz40), (wpa2, Width::Mhz40)]
     );
     for WifiConfig { settings, .. } in networks {
-        assert_eq!((settings.mcs, settings.basic_rate, settings.clock), (7, LegacyRate::Dsss1, Clock::Real));
+        assert_eq!(
+            (settings.mcs, settings.basic_rate, settings.clock),
+            (7, LegacyRate::Dsss1, WifiClock::Real)
+        );
     }
 }
 
