@@ -3,7 +3,7 @@
 mod summary;
 #[cfg(test)]
 mod tests;
-mod words;
+pub(crate) mod words;
 
 use crate::measurement::summary::summary;
 use crate::measurement::words::{dash, milliseconds, number, scaled};

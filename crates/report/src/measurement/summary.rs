@@ -1,8 +1,8 @@
 //! The summary of a run: a label and figures in each line.
 
-use crate::measurement::words::{both, figure, milliseconds, number, scaled, shown};
+use crate::measurement::words::{both, counts, figure, milliseconds, number, places, scaled, shown};
 use stacklab_model::{
-    ClockSource, Compared, CpuScope, DelayPoints, Delays, Drops, HostReport, Metric, Point, Probe, Received,
+    ClockSource, Compared, CpuScope, DelayPoints, Delays, HostReport, Metric, Point, Probe, Received,
     RunRecord, Transport, Value,
 };
 
@@ -50,7 +50,9 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
         Transport::Udp => {
             let lost = sent.measured.saturating_sub(received.measured + received.beyond_window);
             let loss = shown(value(Metric::Loss), |ratio| {
-                format!("{lost}/{} ({} %){}", sent.measured, figure(ratio * 100.0), places(&run.drops))
+                let places = places(&run.drops);
+                let places = if places.is_empty() { places } else { format!(": {places}") };
+                format!("{lost}/{} ({} %){places}", sent.measured, figure(ratio * 100.0))
             });
             lines.push(("lost", loss));
             if received.duplicates + received.reordered > 0 {
@@ -118,20 +120,6 @@ fn flows(receiver: &HostReport) -> Option<(&'static str, String)> {
     (seconds > 0.0).then_some(("flows", text))
 }
 
-/// Where messages were lost, in words, warm-up included.
-fn places(drops: &Drops) -> String {
-    let Drops { sender_queue, interface, socket_buffer, network } = *drops;
-    let places = [
-        (sender_queue, "in the sender's queue"),
-        (interface, "at an interface"),
-        (socket_buffer, "in the receiver's full socket buffer"),
-        (network, "on the way"),
-    ];
-    let text: Vec<String> =
-        places.iter().filter(|place| place.0 > 0).map(|(count, place)| format!("{count} {place}")).collect();
-    if text.is_empty() { String::new() } else { format!(": {}", text.join(", ")) }
-}
-
 fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
     let (sent, back) = (sender.sent.measured, sender.received.measured);
     let seconds = sender.received.last_ns.saturating_sub(sender.received.first_ns) as f64 / 1e9;
@@ -179,15 +167,13 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'s
 
 /// Copies of an echo's messages and answers, which are not counted with them, and those out of order.
 fn copies(messages: &Received, answers: &Received) -> Option<(&'static str, String)> {
-    let seen = [
+    let seen = counts([
         (messages.duplicates, "copies of messages, not answered"),
         (answers.duplicates, "copies of answers"),
         (messages.reordered, "messages out of order"),
         (answers.reordered, "answers out of order"),
-    ];
-    let seen: Vec<String> =
-        seen.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    (!seen.is_empty()).then(|| ("also", seen.join(", ")))
+    ]);
+    (!seen.is_empty()).then_some(("also", seen))
 }
 
 fn connect(run: &RunRecord, sender: &HostReport) -> Vec<(&'static str, String)> {

@@ -1,19 +1,35 @@
 //! Figures in words.
 
-use stacklab_model::Value;
+use stacklab_model::{Drops, Value};
 
 /// Printed where there is no figure.
 pub(super) fn dash() -> String {
     "-".to_owned()
 }
 
-pub(super) fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
+pub(crate) fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
     match value {
         Some(Value::Measured(figure)) => words(*figure),
         Some(Value::Missing(reason)) => format!("missing: {reason}"),
         Some(Value::Invalid(reason)) => format!("invalid: {reason}"),
         None => "missing: not requested".to_owned(),
     }
+}
+
+/// Counts above 0, each with its words; empty where there are none.
+pub(super) fn counts<const N: usize>(all: [(u64, &str); N]) -> String {
+    let counted = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    counted.collect::<Vec<_>>().join(", ")
+}
+
+/// Where messages were lost, warm-up included.
+pub(crate) fn places(drops: &Drops) -> String {
+    counts([
+        (drops.sender_queue, "in the sender's queue"),
+        (drops.interface, "at an interface"),
+        (drops.socket_buffer, "in the receiver's full socket buffer"),
+        (drops.network, "on the way"),
+    ])
 }
 
 /// Two figures in one sentence; if one is missing, the reason replaces both.

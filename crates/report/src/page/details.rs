@@ -1,5 +1,6 @@
 //! The hosts' reports of one run.
 
+use crate::measurement::words::{places, shown};
 use crate::page::channel::channel;
 use crate::page::document::{CpuView, EndView, Fact, HistogramView, RunDetail, SeriesView};
 use crate::page::slices::slices;
@@ -72,25 +73,12 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
 }
 
 fn figure(metric: Metric, value: &Value) -> Fact {
-    let text = match value {
-        Value::Measured(figure) => DisplayUnit::figure(metric, *figure),
-        Value::Missing(reason) => format!("missing: {reason}"),
-        Value::Invalid(reason) => format!("invalid: {reason}"),
-    };
-    Fact { name: metric.label(), text }
+    Fact { name: metric.label(), text: shown(Some(value), |figure| DisplayUnit::figure(metric, figure)) }
 }
 
 fn lost(run: &RunRecord) -> String {
-    let drops = &run.drops;
-    let parts = [
-        ("sender's queue", drops.sender_queue),
-        ("interface", drops.interface),
-        ("socket buffer", drops.socket_buffer),
-        ("network", drops.network),
-    ];
-    let rows: Vec<String> =
-        parts.iter().filter(|(_, n)| *n > 0).map(|(place, n)| format!("{n} ({place})")).collect();
-    if rows.is_empty() { "none".to_owned() } else { rows.join(", ") }
+    let places = places(&run.drops);
+    if places.is_empty() { "none".to_owned() } else { places }
 }
 
 fn end_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> EndView {

@@ -166,23 +166,38 @@ pub(super) fn check(
     let factors = &all[0];
     let Some(topology) = topology else { return };
     if !matches!(topology.value, Topology::Routed(_)) {
-        let factors = [Factor::Mechanism, Factor::RouterOs, Factor::Translator].map(|factor| {
-            let level = factors.setting_levels(factor).first()?;
-            Some((format!("factors.{factor}"), level.place.clone()))
-        });
-        let keys = ["delay", "loss", "sender_link", "receiver_link"];
-        let keys = keys.map(|name| Some((format!("testbed.{name}"), link_config?.get(name)?.place.clone())));
-        for (what, place) in factors.into_iter().chain(keys).flatten() {
-            problems.add(
-                Problem::at(place, format!("`{what}` needs two routers"), "not possible without them")
-                    .help(with_routers(&what, &topology.value)),
-            );
-        }
-        return;
+        return check_without_routers(topology, link_config, factors, problems);
     }
     check_ends(link_config, problems);
     check_systems(topology, factors, problems);
     all.iter().for_each(|factors| check_translators(factors, problems));
+    check_of_one_link(topology, all, problems);
+    check_families(factors, problems);
+}
+
+/// Refuses what needs two routers.
+fn check_without_routers(
+    topology: &At<Topology>,
+    link_config: Option<&Located>,
+    factors: &Factors,
+    problems: &mut Problems,
+) {
+    let factors = [Factor::Mechanism, Factor::RouterOs, Factor::Translator].map(|factor| {
+        let level = factors.setting_levels(factor).first()?;
+        Some((format!("factors.{factor}"), level.place.clone()))
+    });
+    let keys = ["delay", "loss", "sender_link", "receiver_link"];
+    let keys = keys.map(|name| Some((format!("testbed.{name}"), link_config?.get(name)?.place.clone())));
+    for (what, place) in factors.into_iter().chain(keys).flatten() {
+        problems.add(
+            Problem::at(place, format!("`{what}` needs two routers"), "not possible without them")
+                .help(with_routers(&what, &topology.value)),
+        );
+    }
+}
+
+/// Refuses factors that mean nothing behind routers.
+fn check_of_one_link(topology: &At<Topology>, all: &[Factors], problems: &mut Problems) {
     for (factor, factors) in
         OF_ONE_LINK.into_iter().flat_map(|factor| all.iter().map(move |factors| (factor, factors)))
     {
@@ -212,6 +227,10 @@ pub(super) fn check(
             .help(help),
         );
     }
+}
+
+/// Each mechanism must carry a family of the study, and each family needs a mechanism.
+fn check_families(factors: &Factors, problems: &mut Problems) {
     let Some(setting) = factors.setting(Factor::Mechanism) else { return };
     let known = |level: &At<String>| level.value.parse::<Mechanism>().ok();
     for level in &setting.levels {

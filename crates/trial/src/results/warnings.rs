@@ -3,8 +3,8 @@
 use crate::path::Path;
 use crate::results::{interleaved, standstill};
 use stacklab_model::{
-    ArmSchedule, CpuScope, CpuSource, HostReport, Pacing, Probe, Role, SizeOf, TcpInfo, Transport, TrialSpec,
-    Warning, wire_size,
+    ArmSchedule, CpuScope, CpuSource, HostReport, Pacing, Probe, Rate, Role, SizeOf, TcpInfo, Transport,
+    TrialSpec, Warning, wire_size,
 };
 use stacklab_traffic::timing::tick_ns;
 use std::net::SocketAddr;
@@ -16,35 +16,30 @@ const FEW_TICKS: u64 = 100;
 /// Packets of this size pass any path of IPv6, bytes.
 const LEAST_MTU: u32 = 1280;
 
+/// Whether it applies, its code, its text and its advice.
+type Row = (bool, &'static str, String, &'static str);
+
 /// Warnings about a run's figures.
 pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Vec<Warning> {
-    let (probe, tcp) = (spec.probe.probe, spec.transport == Transport::Tcp);
-    let (sent, arrived) = (&sender.sent, receiver.received.measured);
-    let received = if probe.echoes() { &sender.received } else { &receiver.received };
+    let mut warnings: Vec<Warning> = resized(spec, [sender, receiver]).into_iter().collect();
+    // Where nothing arrived, nothing moved.
+    let arrived = receiver.received.measured > 0;
+    warnings.extend(standstill::standstill(spec, sender, receiver).filter(|_| arrived));
+    warnings.extend(of_found_path(spec, path, sender, receiver));
+    let rows = of_messages(spec, sender, receiver).into_iter().chain(of_host(spec, path, sender, receiver));
+    warnings.extend(rows.filter(|(applies, ..)| *applies).map(|(_, code, text, advice)| Warning {
+        code: code.to_owned(),
+        text,
+        advice: advice.to_owned(),
+    }));
+    warnings
+}
+
+fn of_messages(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> [Row; 5] {
+    let (sent, echoes) = (&sender.sent, spec.probe.probe.echoes());
+    let received = if echoes { &sender.received } else { &receiver.received };
     let unanswered = sent.measured.saturating_sub(received.measured);
-    let is_coarse = sender.cpu.as_ref().is_some_and(|cpu| {
-        cpu.scope != CpuScope::Threads
-            && cpu.source != Some(CpuSource::IdleResidency)
-            && cpu.window_ns < FEW_TICKS * tick_ns()
-    });
-    let segments = spec.size_of == SizeOf::Payload;
-    let counts_segments = sender.tcp.as_ref().and_then(TcpInfo::sent_segments).is_some();
-    let counts_packets = receiver.counters.get("interface.rx_packets") > 0;
-    // Only a flood of datagrams fills a link.
-    let rate = path.rate.filter(|_| !tcp && spec.probe.pacing == Pacing::Flood && probe == Probe::Stream);
-    let is_below = rate.is_some_and(|rate| {
-        let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
-        let fills = rate.bits_per_second() as f64 / 8.0 / f64::from(wire);
-        let seconds = match spec.schedule {
-            ArmSchedule::Alone => sent.last_ns.saturating_sub(sent.first_ns) as f64 / 1e9,
-            _ => interleaved::arrivals(spec, &sender.slices).1,
-        };
-        (sent.measured as f64) < 0.99 * fills * seconds
-    });
-    let rate = rate.map_or_else(String::new, |rate| rate.to_string());
-    let (slots, left_out) =
-        (sender.slices.len(), sender.slices.iter().filter(|slice| slice.messages == 0).count());
-    let rows = [
+    [
         (
             received.beyond_window > 0,
             "beyond_window",
@@ -53,7 +48,7 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
             "check the path for delayed packets",
         ),
         (
-            probe.echoes() && unanswered > 0,
+            echoes && unanswered > 0,
             "unanswered",
             format!("{unanswered} of {} messages had no answer: they count as infinite", sent.measured),
             "check the path for loss, or lower the load",
@@ -79,8 +74,20 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
             format!("messages left more than {} ms after their schedule", LATE_NS / 1_000_000),
             "lower message_rate, or give the sender a separate processor",
         ),
+    ]
+}
+
+fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> [Row; 5] {
+    let (probe, tcp) = (spec.probe.probe, spec.transport == Transport::Tcp);
+    let segments = spec.size_of == SizeOf::Payload;
+    let counts_segments = sender.tcp.as_ref().and_then(TcpInfo::sent_segments).is_some();
+    let counts_packets = receiver.counters.get("interface.rx_packets") > 0;
+    let below = unfilled(spec, path, sender);
+    let (slots, left_out) =
+        (sender.slices.len(), sender.slices.iter().filter(|slice| slice.messages == 0).count());
+    [
         (
-            is_coarse,
+            is_coarse(sender),
             "tick",
             format!(
                 "CPU time counts in ticks of {} ms: over the measured window one run's CPU figure is coarse",
@@ -96,17 +103,18 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
             "read the sizes as those of writes (`size_of = write`)",
         ),
         (
-            !tcp && segments && arrived > 0 && !counts_packets,
+            !tcp && segments && receiver.received.measured > 0 && !counts_packets,
             "unproved",
             "the receiver's interface does not count packets: one packet per message could not be validated"
                 .to_owned(),
             "measure between two machines whose interfaces count",
         ),
         (
-            is_below,
+            below.is_some(),
             "below_link",
             format!(
-                "the sender did not fill the link of {rate}: throughput is the sender's limit, not the link's"
+                "the sender did not fill the link of {}: throughput is the sender's limit, not the link's",
+                below.map_or_else(String::new, |rate| rate.to_string())
             ),
             "compare larger sizes, or set a lower rate",
         ),
@@ -116,19 +124,30 @@ pub fn warnings(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &H
             format!("{left_out} of {slots} slots came too late for a slice and were left out"),
             "end other load, or set a longer blocks.slice",
         ),
-    ];
-    let mut warnings: Vec<Warning> = resized(spec, [sender, receiver]).into_iter().collect();
-    // Where nothing arrived, nothing moved.
-    warnings.extend(standstill::standstill(spec, sender, receiver).filter(|_| arrived > 0));
-    warnings.extend(of_found_path(spec, path, sender, receiver));
-    warnings.extend(
-        rows.into_iter().filter(|(applies, ..)| *applies).map(|(_, code, text, advice)| Warning {
-            code: code.to_owned(),
-            text,
-            advice: advice.to_owned(),
-        }),
-    );
-    warnings
+    ]
+}
+
+/// Whether few ticks of CPU time passed in the measured window.
+fn is_coarse(sender: &HostReport) -> bool {
+    sender.cpu.as_ref().is_some_and(|cpu| {
+        cpu.scope != CpuScope::Threads
+            && cpu.source != Some(CpuSource::IdleResidency)
+            && cpu.window_ns < FEW_TICKS * tick_ns()
+    })
+}
+
+/// The rate of a link that a flood of datagrams, which alone fills one, did not fill.
+fn unfilled(spec: &TrialSpec, path: &Path, sender: &HostReport) -> Option<Rate> {
+    let is_flood = spec.probe.pacing == Pacing::Flood && spec.probe.probe == Probe::Stream;
+    let rate = path.rate.filter(|_| spec.transport == Transport::Udp && is_flood)?;
+    let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
+    let fills = rate.bits_per_second() as f64 / 8.0 / f64::from(wire);
+    let sent = &sender.sent;
+    let seconds = match spec.schedule {
+        ArmSchedule::Alone => sent.last_ns.saturating_sub(sent.first_ns) as f64 / 1e9,
+        _ => interleaved::arrivals(spec, &sender.slices).1,
+    };
+    ((sent.measured as f64) < 0.99 * fills * seconds).then_some(rate)
 }
 
 fn of_found_path(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Vec<Warning> {
