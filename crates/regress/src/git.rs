@@ -49,7 +49,9 @@ impl Repository {
             })
         };
         let tree = ask("--show-toplevel")?;
-        Ok(Repository { git: ask("--absolute-git-dir")?, folder: built_in(&tree), tree })
+        // Beside what is compiled from the user's own files, which have other paths.
+        let folder = built_in(&tree).join("commits");
+        Ok(Repository { git: ask("--absolute-git-dir")?, folder, tree })
     }
 
     /// The commit with this name.
