@@ -57,7 +57,7 @@ fn regress_finds_the_family_and_the_function_that_changed() {
     };
     let found: Value = serde_json::from_str(&against_base("slower").expect(BAD).stdout).unwrap();
     assert_eq!((&found["outcome"], &found["is_bad"]), (&"ipv6_only".into(), &true.into()), "{found:#}");
-    for cell in found["cells"].as_array().unwrap() {
+    for cell in found["cells"].as_array().unwrap().iter().filter(|cell| cell["name"] != "connect") {
         // A search of eight entries for each packet: 59 instructions, and twice as many with an acknowledgement.
         let function = &cell["functions"][0];
         assert_eq!(function["name"], "ip_output / ip6_output", "{cell:#}");
@@ -105,8 +105,8 @@ fn regress_exits_with_the_codes_of_git_bisect_run() {
     }
     let same = ["--baseline", "linux-6.1", "--candidate", "linux-6.1", "--format", "ktap"];
     let outcome = regress(&same).expect(GOOD);
-    assert!(outcome.stdout.starts_with("KTAP version 1\n1..10\n"), "{outcome}");
-    assert!(outcome.stdout.lines().filter(|line| line.starts_with("ok ")).count() == 10, "{outcome}");
+    assert!(outcome.stdout.starts_with("KTAP version 1\n1..8\n"), "{outcome}");
+    assert!(outcome.stdout.lines().filter(|line| line.starts_with("ok ")).count() == 8, "{outcome}");
     regress(&["--verify", "linux-6.1", "linux-6.1"]).expect(BAD).says(&["is not bad against linux-6.1"]);
     program.run(&["bisect", "a", "b", "/"]).expect(code::REQUEST).says(&["not in a git repository"]);
 }

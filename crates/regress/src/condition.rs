@@ -28,7 +28,7 @@ impl Quantity {
 /// A limit for a change, such as `ipv6 > 0.5 %` or `udp/128 gap > 8`: instructions per message, or per cent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// The only cell, or transport, that it looks at.
+    /// The only cell, or transport, that it looks at; without one, all steady cells.
     cell: Option<String>,
     pub(crate) quantity: Quantity,
     limit: f64,
@@ -62,7 +62,11 @@ impl Condition {
     /// `None` for a cell that it does not look at.
     pub(crate) fn check(&self, cell: &CellChange) -> Option<Check> {
         let name = &cell.name;
-        if self.cell.as_ref().is_some_and(|asked| asked != name && name.split('/').next() != Some(asked)) {
+        let is_looked_at = match &self.cell {
+            None => cell.is_steady(),
+            Some(asked) => asked == name || name.split('/').next() == Some(asked),
+        };
+        if !is_looked_at {
             return None;
         }
         let change = match self.is_percent {
@@ -196,5 +200,8 @@ mod tests {
         assert_eq!(is_bad("gap > 9"), Some(true));
         assert_eq!(is_bad("udp ipv6 > 9"), Some(true));
         assert_eq!(is_bad("udp/1408 ipv6 > 9"), None);
+        let connect = CellChange::new("connect", [1000.0, 2000.0], [1000.0, 2900.0]);
+        let check = |text: &str| text.parse::<Condition>().unwrap().check(&connect).map(|check| check.is_bad);
+        assert_eq!((check("ipv6 > 9"), check("connect ipv6 > 9")), (None, Some(true)));
     }
 }
