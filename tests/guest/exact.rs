@@ -180,7 +180,8 @@ fn exact_counts_without_an_emulator_say_how_to_get_one() {
         Outcome::of(command).expect(code::TESTBED)
     };
     with_qemu(None).says(&["qemu-system-x86_64", "apt-get install"]);
-    with_qemu(Some("echo QEMU emulator version 10.0.2")).says(&["QEMU 10.0.2 has another plugin interface"]);
+    with_qemu(Some("echo QEMU emulator version 12.0.0"))
+        .says(&["QEMU 12.0.0 may have another plugin interface than QEMU 6 to 11.1"]);
     with_qemu(Some("echo QEMU emulator version 7.2.0")).says(&["QEMU 7.2.0 was built without plugins"]);
     let fails = "echo QEMU emulator version 7.2.0; echo '-plugin'; echo no memory >&2";
     with_qemu(Some(fails)).says(&["QEMU ended at once: no memory"]);

@@ -23,7 +23,7 @@ pub use error::ExplainError;
 pub use exact::beside::{check_countable, count_beside};
 pub use exact::inside::send_counted;
 pub use exact::plan::{ExactPair, ExactPlan};
-pub use exact::qemu::check_emulator;
+pub use exact::qemu::{check_emulator, supported_emulators};
 pub use exact::request::ExactRequest;
 pub use exact::source::KernelSource;
 pub use exact::{KERNEL, count_instructions};

@@ -30,7 +30,7 @@ mod tables;
 use crate::error::ExplainError;
 use crate::exact::networks::{LINK, nft};
 use crate::exact::plan::ExactPlan;
-use crate::exact::qemu::{PLUGIN, check_emulator};
+use crate::exact::qemu::{INTERFACE, PLUGIN, check_emulator, interface};
 use stacklab_campaign::CampaignError;
 use stacklab_guests::boot_files;
 use stacklab_guests::kernel::Kernel;
@@ -66,6 +66,7 @@ pub fn count_instructions(
     let path = |name: &str| folder.path().join(name);
     let files = boot_files(kernel, program, &programs(plan)?, folder.path()).map_err(CampaignError::from)?;
     let version = check_emulator(&files.qemu).map_err(ExplainError::Exact)?;
+    let interface = interface(&version).map_err(ExplainError::Exact)?;
     let failed = |attempted: &str, reason: &dyn std::fmt::Display| {
         ExplainError::Exact(format!("{attempted}: {reason}"))
     };
@@ -75,6 +76,7 @@ pub fn count_instructions(
     // The guest and its names of files are those of this program, and these files are in this folder.
     command
         .current_dir(folder.path())
+        .env(INTERFACE, interface.to_string())
         .args(["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"])
         .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
         .args(["-M", "q35", "-smp", "1", "-m", "1024", "-accel", "tcg", "-cpu", "Nehalem"])

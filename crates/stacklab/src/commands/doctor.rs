@@ -10,7 +10,9 @@ use std::fmt::Write;
 
 /// What exact counts require, and how to get it.
 const EMULATOR: &str = "qemu-system-x86_64";
-const GET_EMULATOR: &str = "sudo apt-get install --no-install-recommends qemu-system-x86 (QEMU 6 to 8)";
+const GET_EMULATOR: &str = "sudo apt-get install --no-install-recommends qemu-system-x86 (QEMU 6 to 11.1)";
+const COUNTING: &str =
+    "instructions per message by kernel function, emulated by QEMU 6 to 11.1, without root";
 const GET_KERNEL: &str = "stacklab image get linux-6.1";
 
 /// What every study requires.
@@ -122,8 +124,7 @@ fn counting() -> Ability {
         Ok(qemu) => check_emulator(&qemu).map_err(|reason| (reason, GET_EMULATOR)).and_then(|_| kernel()),
     };
     let remedy = checked.as_ref().err().map_or(GET_KERNEL, |(_, remedy)| remedy);
-    let what_for = "instructions per message by kernel function, in QEMU's emulator, without root";
-    Ability { name: KERNEL, what_for, result: checked.map_err(|(reason, _)| reason), remedy }
+    Ability { name: KERNEL, what_for: COUNTING, result: checked.map_err(|(reason, _)| reason), remedy }
 }
 
 fn listed(abilities: &[Ability]) -> String {
@@ -168,6 +169,7 @@ fn noise(floor: &NoiseFloor) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_explain::supported_emulators;
     use stacklab_model::{EchoFloor, Family, Transport};
 
     #[test]
@@ -175,6 +177,13 @@ mod tests {
         assert!(guest(&[]).contains("to get it: stacklab image build uml-full"));
         assert!(guest(&[System::OwnUml("full".to_owned())]).contains("uml-full, which is here."));
         assert!(guest(&[System::OwnUml("mine".to_owned())]).contains("image build"));
+    }
+
+    #[test]
+    fn names_the_emulators_that_can_count() {
+        for text in [GET_EMULATOR, COUNTING] {
+            assert!(text.contains(&supported_emulators()), "{text}: {}", supported_emulators());
+        }
     }
 
     #[test]

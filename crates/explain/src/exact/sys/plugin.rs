@@ -1,37 +1,73 @@
-//! A plugin for QEMU's emulator (TCG plugin API, version 1): counts the executions of each instruction of the guest.
+//! A plugin for QEMU's emulator (TCG plugin API): counts the executions of each instruction of the guest.
 //!
-//! Compiled by build.rs alone, as a shared library. Marks in the guest's code begin and end a phase (`mark.rs`). At
+//! Compiled by build.rs alone, as a shared library. Marks in the guest's code begin and end a phase (`mod.rs`). At
 //! the end of a phase, its counts go to the file that the argument `out` names: a line `phase NUMBER`, then a line
 //! `ADDRESS COUNT` for each instruction that was executed, by address. The file ends with the line `end`.
 //!
 //! QEMU adds to a counter before each instruction, so an instruction that faults and is repeated counts twice, as it
 //! does in QEMU's instruction counter, which the guest reads as its clock.
+//!
+//! | version of the interface | difference to the one before |
+//! |---|---|
+//! | 1 | - |
+//! | 2 | counters are in scoreboards, an array for each CPU |
+//! | 3 | `qemu_plugin_insn_data` copies the bytes |
+//! | 7 | callbacks get user data instead of the plugin's number |
+//!
+//! One library serves all: functions that are in some versions only are looked up, and functions with a new argument
+//! are declared with it, because the calling convention of x86-64 lets older ones ignore it.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::mem::transmute;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The version of the interface, which QEMU looks up.
+/// The version of the interface, which QEMU compares with those that it has.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
-pub static qemu_plugin_version: c_int = 1;
+pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
+
+/// The environment variable with the version to use.
+const VERSION: &str = "STACKLAB_PLUGIN_VERSION";
+
+/// Runs when the library is loaded: QEMU reads the version before it calls any function.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CHOOSE_VERSION: extern "C" fn() = choose_version;
+
+extern "C" fn choose_version() {
+    if let Some(version) = std::env::var(VERSION).ok().and_then(|version| version.parse().ok()) {
+        qemu_plugin_version.store(version, Ordering::Relaxed);
+    }
+}
+
+fn version() -> c_int {
+    qemu_plugin_version.load(Ordering::Relaxed)
+}
 
 /// `QEMU_PLUGIN_INLINE_ADD_U64` and `QEMU_PLUGIN_CB_NO_REGS`.
 const ADD: c_uint = 0;
 const NO_REGISTERS: c_uint = 0;
 /// Counters that are allocated at once. They stay where they are: translated code points to them.
 const CHUNK: usize = 4096;
+/// Longest instruction of x86-64, bytes.
+const LONGEST: usize = 15;
 /// A mark: `mov ebx, 0x7e5a4c01` at the beginning of a phase, `mov ebx, 0x7e5a4c00` at its end; then `fs addr32 nop`.
 /// These are the upper bytes of the constant.
 const TAG: [u8; 3] = [0x4c, 0x5a, 0x7e];
 const NOP: [u8; 3] = [0x64, 0x67, 0x90];
 
+/// A callback of QEMU with two arguments.
+type Callback = extern "C" fn(*mut c_void, *mut c_void);
+
 unsafe extern "C" {
-    fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, callback: extern "C" fn(u64, *mut c_void));
-    fn qemu_plugin_register_atexit_cb(id: u64, callback: extern "C" fn(u64, *mut c_void), data: *mut c_void);
-    fn qemu_plugin_register_vcpu_insn_exec_inline(insn: *mut c_void, op: c_uint, to: *mut c_void, add: u64);
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, callback: Callback, data: *mut c_void);
+    fn qemu_plugin_register_atexit_cb(id: u64, callback: Callback, data: *mut c_void);
     fn qemu_plugin_register_vcpu_insn_exec_cb(
         insn: *mut c_void,
         callback: extern "C" fn(c_uint, *mut c_void),
@@ -40,22 +76,71 @@ unsafe extern "C" {
     );
     fn qemu_plugin_tb_n_insns(block: *const c_void) -> usize;
     fn qemu_plugin_tb_get_insn(block: *const c_void, number: usize) -> *mut c_void;
-    fn qemu_plugin_insn_data(insn: *const c_void) -> *const u8;
+    /// Returns the bytes before version 3, and since then copies them.
+    fn qemu_plugin_insn_data(insn: *const c_void, into: *mut u8, length: usize) -> *const u8;
     fn qemu_plugin_insn_size(insn: *const c_void) -> usize;
     fn qemu_plugin_insn_vaddr(insn: *const c_void) -> u64;
+}
+
+/// How QEMU adds to a counter.
+#[derive(Clone, Copy)]
+enum Adder {
+    /// Version 1: anywhere.
+    Pointer(unsafe extern "C" fn(insn: *mut c_void, op: c_uint, to: *mut c_void, add: u64)),
+    /// In a scoreboard, which has an array for each CPU.
+    Scoreboard {
+        new: unsafe extern "C" fn(bytes: usize) -> *mut c_void,
+        find: unsafe extern "C" fn(scoreboard: *mut c_void, cpu: c_uint) -> *mut u64,
+        add: unsafe extern "C" fn(insn: *mut c_void, op: c_uint, to: Place, add: u64),
+    },
+}
+
+/// `qemu_plugin_u64`: a counter in the array of each CPU.
+#[repr(C)]
+struct Place {
+    scoreboard: *mut c_void,
+    offset: usize,
+}
+
+impl Adder {
+    /// `None` without the functions of this version.
+    fn find() -> Option<Self> {
+        // SAFETY: without a handle, it searches the program and its libraries.
+        let function =
+            |name: &CStr| Some(unsafe { dlsym(null_mut(), name.as_ptr()) }).filter(|f| !f.is_null());
+        // SAFETY: these are the types of QEMU's functions.
+        unsafe {
+            Some(match version() {
+                1 => Self::Pointer(transmute(function(c"qemu_plugin_register_vcpu_insn_exec_inline")?)),
+                _ => Self::Scoreboard {
+                    new: transmute(function(c"qemu_plugin_scoreboard_new")?),
+                    find: transmute(function(c"qemu_plugin_scoreboard_find")?),
+                    add: transmute(function(c"qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu")?),
+                },
+            })
+        }
+    }
+}
+
+/// Counters, all zero at first.
+#[derive(Clone, Copy)]
+struct Chunk {
+    scoreboard: *mut c_void,
+    /// Of the only CPU.
+    counters: *mut u64,
 }
 
 struct State {
     /// `None` once writing failed: the file then lacks its end.
     out: Option<BufWriter<File>>,
-    /// The counter of each address.
-    counters: HashMap<u64, *mut u64>,
-    chunks: Vec<Box<[u64; CHUNK]>>,
-    used: usize,
+    adder: Adder,
+    /// The number of each address's counter.
+    numbers: HashMap<u64, usize>,
+    chunks: Vec<Chunk>,
     phases: u32,
 }
 
-// SAFETY: the pointers are into `chunks`, which are never freed, and the emulator runs one thread.
+// SAFETY: chunks are never freed, and the emulator runs one thread.
 unsafe impl Send for State {}
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -67,17 +152,38 @@ fn with_state(act: impl FnOnce(&mut State)) {
 }
 
 impl State {
-    fn counter(&mut self, address: u64) -> *mut u64 {
-        let State { counters, chunks, used, .. } = self;
-        *counters.entry(address).or_insert_with(|| {
-            if *used == CHUNK || chunks.is_empty() {
-                chunks.push(Box::new([0; CHUNK]));
-                *used = 0;
+    /// Makes QEMU count the executions of an instruction.
+    ///
+    /// # Safety
+    /// The instruction is one of the block that QEMU translates.
+    unsafe fn count(&mut self, insn: *mut c_void) {
+        let next = self.numbers.len();
+        // SAFETY: the instruction is QEMU's; memory of chunks lives as long as the code, and indexes are within them.
+        unsafe {
+            let number = *self.numbers.entry(qemu_plugin_insn_vaddr(insn)).or_insert(next);
+            if number == self.chunks.len() * CHUNK {
+                self.chunks.push(match self.adder {
+                    Adder::Pointer(_) => Chunk {
+                        scoreboard: null_mut(),
+                        counters: Box::leak(Box::new([0; CHUNK])).as_mut_ptr(),
+                    },
+                    Adder::Scoreboard { new, find, .. } => {
+                        let scoreboard = new(CHUNK * size_of::<u64>());
+                        Chunk { scoreboard, counters: find(scoreboard, 0) }
+                    }
+                });
             }
-            *used += 1;
-            let last = chunks.len() - 1;
-            &raw mut chunks[last][*used - 1]
-        })
+            let (Chunk { scoreboard, .. }, offset) =
+                (self.chunks[number / CHUNK], number % CHUNK * size_of::<u64>());
+            match self.adder {
+                Adder::Pointer(add) => add(insn, ADD, self.counter(number).cast(), 1),
+                Adder::Scoreboard { add, .. } => add(insn, ADD, Place { scoreboard, offset }, 1),
+            }
+        }
+    }
+
+    fn counter(&self, number: usize) -> *mut u64 {
+        self.chunks[number / CHUNK].counters.wrapping_add(number % CHUNK)
     }
 
     fn write(&mut self, act: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
@@ -88,7 +194,8 @@ impl State {
 
     fn end_phase(&mut self) {
         // SAFETY: counters are never freed, and translated code does not run during a callback.
-        let counted = self.counters.iter().map(|(address, counter)| (*address, unsafe { **counter }));
+        let counted =
+            self.numbers.iter().map(|(address, number)| (*address, unsafe { *self.counter(*number) }));
         let mut counted: Vec<(u64, u64)> = counted.filter(|(_, count)| *count > 0).collect();
         counted.sort_unstable();
         let number = self.phases;
@@ -106,30 +213,30 @@ extern "C" fn mark(_cpu: c_uint, is_begin: *mut c_void) {
             state.end_phase();
         }
         // SAFETY: as in `end_phase`.
-        state.counters.values().for_each(|counter| unsafe { **counter = 0 });
+        (0..state.numbers.len()).for_each(|number| unsafe { *state.counter(number) = 0 });
     });
 }
 
-extern "C" fn translated(_id: u64, block: *mut c_void) {
+extern "C" fn translated(first: *mut c_void, second: *mut c_void) {
+    let block = if version() < 7 { second } else { first };
     with_state(|state| {
         // The tag of the instruction before.
         let mut tag = None;
         // SAFETY: QEMU's block and its instructions are valid during this call; the bytes are those of the
-        // instruction. Counters live as long as the code.
+        // instruction.
         unsafe {
             for number in 0..qemu_plugin_tb_n_insns(block) {
                 let insn = qemu_plugin_tb_get_insn(block, number);
-                let bytes =
-                    std::slice::from_raw_parts(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
+                let mut copy = [0; LONGEST];
+                let data = qemu_plugin_insn_data(insn, copy.as_mut_ptr(), LONGEST);
+                let data = if version() < 3 { data } else { copy.as_ptr() };
+                let bytes = std::slice::from_raw_parts(data, qemu_plugin_insn_size(insn).min(LONGEST));
                 match tag.take() {
                     Some(is_begin) if bytes == NOP => {
                         let data = usize::from(is_begin) as *mut c_void;
                         qemu_plugin_register_vcpu_insn_exec_cb(insn, mark, NO_REGISTERS, data);
                     }
-                    _ => {
-                        let counter = state.counter(qemu_plugin_insn_vaddr(insn));
-                        qemu_plugin_register_vcpu_insn_exec_inline(insn, ADD, counter.cast(), 1);
-                    }
+                    _ => state.count(insn),
                 }
                 tag = match bytes {
                     [0xbb, which @ (0 | 1), rest @ ..] if rest == TAG => Some(*which == 1),
@@ -140,11 +247,11 @@ extern "C" fn translated(_id: u64, block: *mut c_void) {
     });
 }
 
-extern "C" fn ended(_id: u64, _data: *mut c_void) {
+extern "C" fn ended(_: *mut c_void, _: *mut c_void) {
     with_state(|state| state.write(|out| writeln!(out, "end").and_then(|()| out.flush())));
 }
 
-/// Called once when QEMU loads the plugin. Returns 0, or 1 if the file cannot be created.
+/// Called once when QEMU loads the plugin. Returns 0, or 1 if the file cannot be created or QEMU lacks a function.
 ///
 /// # Safety
 /// QEMU calls it with `argc` arguments in `argv`.
@@ -161,14 +268,14 @@ pub unsafe extern "C" fn qemu_plugin_install(
     // SAFETY: there is one argument.
     let argument = unsafe { CStr::from_ptr(*argv) };
     let file = argument.to_str().ok().and_then(|text| text.strip_prefix("out=")).map(File::create);
-    let Some(Ok(file)) = file else { return 1 };
+    let (Some(Ok(file)), Some(adder)) = (file, Adder::find()) else { return 1 };
     let out = Some(BufWriter::new(file));
-    let state = State { out, counters: HashMap::new(), chunks: Vec::new(), used: 0, phases: 0 };
+    let state = State { out, adder, numbers: HashMap::new(), chunks: Vec::new(), phases: 0 };
     *STATE.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
     // SAFETY: the callbacks are functions of this library, which QEMU does not unload.
     unsafe {
-        qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
-        qemu_plugin_register_atexit_cb(id, ended, std::ptr::null_mut());
+        qemu_plugin_register_vcpu_tb_trans_cb(id, translated, null_mut());
+        qemu_plugin_register_atexit_cb(id, ended, null_mut());
     }
     0
 }
