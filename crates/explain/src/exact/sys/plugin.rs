@@ -103,7 +103,7 @@ struct Place {
 }
 
 impl Adder {
-    /// `None` without the functions of this version.
+    /// `None` if QEMU lacks the functions of this version.
     fn find() -> Option<Self> {
         // SAFETY: without a handle, it searches the program and its libraries.
         let function =
@@ -123,7 +123,6 @@ impl Adder {
 }
 
 /// Counters, all zero at first.
-#[derive(Clone, Copy)]
 struct Chunk {
     scoreboard: *mut c_void,
     /// Of the only CPU.
@@ -173,11 +172,13 @@ impl State {
                     }
                 });
             }
-            let (Chunk { scoreboard, .. }, offset) =
-                (self.chunks[number / CHUNK], number % CHUNK * size_of::<u64>());
+            let place = Place {
+                scoreboard: self.chunks[number / CHUNK].scoreboard,
+                offset: number % CHUNK * size_of::<u64>(),
+            };
             match self.adder {
                 Adder::Pointer(add) => add(insn, ADD, self.counter(number).cast(), 1),
-                Adder::Scoreboard { add, .. } => add(insn, ADD, Place { scoreboard, offset }, 1),
+                Adder::Scoreboard { add, .. } => add(insn, ADD, place, 1),
             }
         }
     }
