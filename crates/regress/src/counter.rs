@@ -125,6 +125,9 @@ impl<'a> Counter<'a> {
     /// # Errors
     /// Those of [`Counter::count`].
     pub fn repeat(&mut self, name: &str, source: &Source, times: u32) -> Result<Vec<Counted>, RegressError> {
+        if times == 0 {
+            return Ok(Vec::new());
+        }
         let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
         let kernel = match source {
             Source::Commit(repository, commit) => {
