@@ -2,13 +2,14 @@
 
 use crate::exact::networks::{Networks, Place, within};
 use crate::exact::plan::{ExactPlan, ROUNDS};
-use crate::exact::sys::{begin, end, seed_random, ticks};
+use crate::exact::sys::{begin, end, pass, seed_random, ticks};
 use serde::{Deserialize, Serialize};
 use stacklab_guests::inside::is_first;
 use stacklab_model::{ExactArm, ExactProbe};
 use std::fs;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// The first line that a guest writes. The kernel's functions follow, as lines of /proc/kallsyms, then [`END`].
@@ -101,12 +102,10 @@ fn functions() -> Result<String, String> {
     Ok(functions)
 }
 
-/// The sockets of an arm: connected ones, a sender and a receiver; or a listener, whose connections start in the
-/// namespace of a process.
+/// The sockets of an arm: connected ones, between which messages pass and perhaps return; or a listener, whose
+/// connections start in the namespace of a process.
 enum Ends {
-    Udp(UdpSocket, UdpSocket),
-    Echo(UdpSocket, UdpSocket),
-    Tcp(TcpStream, TcpStream),
+    Connected { sender: OwnedFd, receiver: OwnedFd, returns: bool },
     Connect { listener: TcpListener, to: SocketAddr, from: Option<u32> },
 }
 
@@ -124,10 +123,8 @@ impl Ends {
             // A translator may have changed the source.
             sender.send(&[0])?;
             receiver.connect(receiver.recv_from(&mut [0])?.1)?;
-            return Ok(match probe {
-                ExactProbe::Echo => Ends::Echo(sender, receiver),
-                _ => Ends::Udp(sender, receiver),
-            });
+            let returns = probe == ExactProbe::Echo;
+            return Ok(Ends::Connected { sender: sender.into(), receiver: receiver.into(), returns });
         }
         let listener = within(*at, || TcpListener::bind((ends.receiver, 0)))?;
         let to = SocketAddr::new(ends.destination, listener.local_addr()?.port());
@@ -140,7 +137,7 @@ impl Ends {
             socket.set_nodelay(true)?;
             socket.set_read_timeout(Some(PATIENCE))?;
         }
-        Ok(Ends::Tcp(sender, receiver))
+        Ok(Ends::Connected { sender: sender.into(), receiver: receiver.into(), returns: false })
     }
 
     /// Sends and receives the messages of a round, and returns the ticks if they are counted.
@@ -168,14 +165,11 @@ impl Ends {
         let from = ticks();
         for _ in 0..messages {
             match self {
-                Ends::Udp(sender, receiver) => whole(message, sender.send(message), receiver.recv(received))?,
-                Ends::Echo(sender, receiver) => {
-                    whole(message, sender.send(message), receiver.recv(received))?;
-                    whole(message, receiver.send(message), sender.recv(received))?;
-                }
-                Ends::Tcp(sender, receiver) => {
-                    (&*sender).write_all(message)?;
-                    (&*receiver).read_exact(received)?;
+                Ends::Connected { sender, receiver, returns } => {
+                    pass(sender, receiver, message, received)?;
+                    if *returns {
+                        pass(receiver, sender, message, received)?;
+                    }
                 }
                 Ends::Connect { listener, to, .. } => {
                     let sender = TcpStream::connect(to)?;
@@ -190,15 +184,6 @@ impl Ends {
             end();
         }
         Ok(is_counted.then_some(took))
-    }
-}
-
-/// An error unless all bytes of a datagram were sent and received.
-fn whole(message: &[u8], sent: io::Result<usize>, received: io::Result<usize>) -> io::Result<()> {
-    sent?;
-    match received? == message.len() {
-        true => Ok(()),
-        false => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 

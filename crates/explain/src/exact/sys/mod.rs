@@ -1,5 +1,5 @@
-//! Marks in this program's code that the plugin finds, the clock and the random numbers of the emulated machine, and
-//! children that end with this process.
+//! Marks in this program's code that the plugin finds, messages between them, the clock and the random numbers of the
+//! emulated machine, and children that end with this process.
 #![allow(unsafe_code)]
 
 // Compiled by build.rs as a library that QEMU loads; named here for rustfmt alone.
@@ -11,7 +11,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -59,6 +59,32 @@ pub(super) fn ticks() -> u64 {
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn ticks() -> u64 {
     0
+}
+
+/// Sends a message from one socket and receives it at the other, as large as it is. Two system calls and little code
+/// around them: the counts are to be the kernel's.
+///
+/// # Errors
+/// The kernel's, or `UnexpectedEof` for a shorter message.
+pub(super) fn pass(from: &OwnedFd, to: &OwnedFd, message: &[u8], received: &mut [u8]) -> io::Result<()> {
+    let (from, to) = (from.as_raw_fd(), to.as_raw_fd());
+    // SAFETY: the buffers are valid for the lengths that are passed with them.
+    let sent = unsafe { libc::send(from, message.as_ptr().cast(), message.len(), 0) };
+    if sent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut left = &mut received[..sent as usize];
+    // A stream may deliver it in parts.
+    while !left.is_empty() {
+        // SAFETY: as above.
+        let got = unsafe { libc::recv(to, left.as_mut_ptr().cast(), left.len(), 0) };
+        match got {
+            ..0 => return Err(io::Error::last_os_error()),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            got => left = &mut left[got as usize..],
+        }
+    }
+    Ok(())
 }
 
 /// Credits the kernel's random number generator with these bytes. Until it is seeded, each number that a connection or
