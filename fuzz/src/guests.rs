@@ -1,7 +1,7 @@
 //! What comes from guests, from servers and from the testbed's wire.
 
 use crate::Bytes;
-use stacklab::fuzzing::read_list;
+use stacklab_campaign::rig::remote_host::read_list;
 use stacklab_explain::fuzzing::exact_cell;
 use stacklab_guests::fuzzing::{guest_messages, mux_lines, needed_modules, packages, program};
 use stacklab_model::Family;

@@ -5,6 +5,7 @@
 
 mod guests;
 mod local;
+mod outputs;
 mod peers;
 mod records;
 mod stamp;

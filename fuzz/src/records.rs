@@ -1,10 +1,10 @@
 //! Records of strangers.
 
+use crate::outputs::{Output, output_of, read_all, read_all_unchecked};
 use crate::{Bytes, is_plain};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, MAIN_DB, params_from_iter};
 use serde_json::Value;
-use stacklab::fuzzing::{Output, output_of, read_all, read_all_unchecked};
 use stacklab_report::OutputFormat as Format;
 use std::fs;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -5,7 +5,6 @@
 mod cli;
 mod commands;
 mod failure;
-pub mod fuzzing;
 mod output;
 mod quantities;
 

@@ -1,18 +1,16 @@
-//! Parsers of records, requests and answers: untrusted input. Public for the fuzz targets (`fuzz/`) only.
+//! What the program makes of a record.
 
-pub use stacklab_campaign::rig::remote_host::read_list;
-
-use crate::failure::Failure;
 use stacklab_campaign::record::conclude;
-use stacklab_model::{Difference, RunRecord};
+use stacklab_model::{Difference, RunRecord, printable_lines};
 use stacklab_report::page::{Page, html};
 use stacklab_report::{OutputFormat, WIDTH, figure, figures, paper, render, tidy, tidy_slices};
 use stacklab_serve::page::{ROOM, document};
 use stacklab_store::{Record, fuzzing};
+use std::error::Error;
 
 /// What the program makes of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
+pub(crate) enum Output {
     /// `stacklab report`; of HTML, the page if the program was built with it, and its document.
     Report(OutputFormat),
     /// The page's document as `stacklab serve` gives it, from a record that may be damaged.
@@ -27,7 +25,7 @@ pub enum Output {
 
 impl Output {
     /// All of them, but for formats that are compressed.
-    pub const ALL: [Output; 13] = [
+    pub(crate) const ALL: [Output; 13] = [
         Output::Report(OutputFormat::Json),
         Output::Report(OutputFormat::Text),
         Output::Report(OutputFormat::Markdown),
@@ -47,12 +45,17 @@ impl Output {
 /// Makes one output of a record: its files.
 ///
 /// # Errors
-/// Why there is none, as the program says it.
-pub fn output_of(record: &[u8], output: Output) -> Result<Vec<Vec<u8>>, String> {
-    files(record, output).map_err(|failure| failure.printed())
+/// Why there is none, as the program prints it.
+pub(crate) fn output_of(record: &[u8], output: Output) -> Result<Vec<Vec<u8>>, String> {
+    files(record, output).map_err(printed)
 }
 
-fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Failure> {
+/// An error as the program prints it.
+fn printed(error: Box<dyn Error>) -> String {
+    printable_lines(&error.to_string())
+}
+
+fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let record = || fuzzing::read(bytes);
     let data = |page: &Page| serde_json::to_vec(page).expect("names and finite numbers become JSON");
     Ok(match output {
@@ -79,26 +82,20 @@ fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Failure> {
 /// Reads all that a record has.
 ///
 /// # Errors
-/// Why that cannot be done, as the program says it.
-pub fn read_all(record: &[u8]) -> Result<(), String> {
-    fuzzing::read(record)
-        .map_err(Failure::from)
-        .and_then(|record| all_of(&record))
-        .map_err(|failure| failure.printed())
+/// Why that cannot be done, as the program prints it.
+pub(crate) fn read_all(record: &[u8]) -> Result<(), String> {
+    fuzzing::read(record).map_err(Into::into).and_then(|record| all_of(&record)).map_err(printed)
 }
 
 /// Reads all that a record has, as the page does of one that may be damaged.
 ///
 /// # Errors
-/// Why that cannot be done, as the program says it.
-pub fn read_all_unchecked(record: &[u8]) -> Result<(), String> {
-    fuzzing::open_unchecked(record)
-        .map_err(Failure::from)
-        .and_then(|record| all_of(&record))
-        .map_err(|failure| failure.printed())
+/// Why that cannot be done, as the program prints it.
+pub(crate) fn read_all_unchecked(record: &[u8]) -> Result<(), String> {
+    fuzzing::open_unchecked(record).map_err(Into::into).and_then(|record| all_of(&record)).map_err(printed)
 }
 
-fn all_of(record: &Record) -> Result<(), Failure> {
+fn all_of(record: &Record) -> Result<(), Box<dyn Error>> {
     record.campaign()?;
     record.hosts()?;
     record.run_count()?;
@@ -108,7 +105,7 @@ fn all_of(record: &Record) -> Result<(), Failure> {
 }
 
 /// The runs with their host reports.
-fn whole_runs(record: &Record) -> Result<Vec<RunRecord>, Failure> {
+fn whole_runs(record: &Record) -> Result<Vec<RunRecord>, Box<dyn Error>> {
     let whole = |run: RunRecord| Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run });
     record.runs()?.into_iter().map(whole).collect()
 }
