@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 STUDY ?= studies/quickstart.toml
 ARGS ?=
 
-.PHONY: run build test test-all check agent chaos soak fmt lint bench fuzz schema types screenshots
+.PHONY: run build test test-all test-kernels check agent chaos soak fmt lint bench fuzz schema types screenshots
 
 run: build
 	target/release/stacklab run $(STUDY) $(ARGS)
@@ -26,6 +26,11 @@ test:
 test-all:
 	@scripts/setup test-all
 	@scripts/test all
+
+# Compiles kernels with changes, and compares them: a quarter of an hour the first time, and 4 GB.
+test-kernels:
+	@scripts/setup test-all
+	@scripts/test kernels
 
 # Without root: formatting, clippy, unit tests and the page's.
 check:
