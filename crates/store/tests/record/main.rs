@@ -192,16 +192,19 @@ fn another_programs_database_is_refused() {
 #[test]
 fn refuses_other_formats() {
     let (_folder, path) = record();
+    let (older, newer) = (FORMAT - 1, FORMAT + 1);
     for (format, text) in [
-        (FORMAT + 1, "has record format 7, and this version reads formats up to 6"),
+        (newer, format!("has record format {newer}, and this version reads formats up to {FORMAT}")),
         (
-            FORMAT - 1,
-            "has record format 5 of an unreleased version, and this stacklab reads format 6: measure again",
+            older,
+            format!(
+                "has record format {older} of an unreleased version, and this stacklab reads format {FORMAT}: measure again"
+            ),
         ),
     ] {
         rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();
         for refused in [refusal(Record::read(&path)), refusal(Record::open(&path))] {
-            assert!(refused.contains(text), "{refused}");
+            assert!(refused.contains(&text), "{refused}");
         }
     }
 }
