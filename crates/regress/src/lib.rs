@@ -26,7 +26,7 @@ pub use git::{Commit, Repository};
 pub use rendering::{RegressFormat, bisection, comparison};
 pub use source::Source;
 
-/// Why there is no comparison.
+/// Why kernels cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum RegressError {
     /// The request contradicts itself, or names what does not exist.

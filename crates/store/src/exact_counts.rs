@@ -1,7 +1,6 @@
 //! Exact counts in and out of a record, each beside an explanation.
 
-use crate::explanations::{MOST_ROWS, bounded, short};
-use crate::open::{count, from_json, not_understood, parsed, to_json};
+use crate::open::{MOST_ROWS, bounded, count, from_json, not_understood, parsed, short, to_json};
 use rusqlite::{Connection, OptionalExtension, params};
 use stacklab_model::{ExactCell, ExactCounts, ExactRow};
 

@@ -1,16 +1,13 @@
 //! Explanations in and out of a record: why cells differ, by stage of the network stack.
 
 use crate::exact_counts;
-use crate::open::{count, from_json, not_understood, parsed, to_json};
+use crate::open::{MOST_ROWS, bounded, count, from_json, not_understood, parsed, short, to_json};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, params};
 use stacklab_model::{Explanation, StackCost, StageCost, StageCosts, Why};
 
-/// Most explanations of a record, most rows of each in a table, and the longest text of a row, bytes: no study and no
-/// kernel has more.
+/// Most explanations of a record: no study has more.
 const MOST_EXPLANATIONS: usize = 1 << 12;
-pub(crate) const MOST_ROWS: usize = 1 << 12;
-const LONGEST_TEXT: usize = 1 << 16;
 /// Most functions of a call chain: the kernel gives at most 127 by default.
 const MOST_FUNCTIONS: usize = 512;
 /// Between the functions of a call chain.
@@ -187,28 +184,4 @@ fn finite(row: &Row<'_>, place: usize) -> rusqlite::Result<f64> {
     } else {
         Err(not_understood(format!("{figure} is out of bounds").into()))
     }
-}
-
-/// A text that is not longer than those of a record.
-pub(crate) fn short(text: String) -> rusqlite::Result<String> {
-    if text.len() > LONGEST_TEXT {
-        return Err(not_understood(format!("a text of {} bytes is out of bounds", text.len()).into()));
-    }
-    Ok(text)
-}
-
-/// All rows, if there are not more than these.
-pub(crate) fn bounded<T>(
-    mut rows: rusqlite::Rows<'_>,
-    most: usize,
-    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
-    let mut all = Vec::new();
-    while let Some(row) = rows.next()? {
-        if all.len() == most {
-            return Err(not_understood(format!("more than {most} rows are out of bounds").into()));
-        }
-        all.push(read(row)?);
-    }
-    Ok(all)
 }

@@ -12,6 +12,9 @@ use std::time::Duration;
 
 /// The record format that this crate writes and reads (PRAGMA user_version). Older ones were never released.
 pub const FORMAT: i64 = 7;
+/// Most rows of an explanation in a table, and the longest text of a row, bytes: no kernel has more.
+pub(crate) const MOST_ROWS: usize = 1 << 12;
+const LONGEST_TEXT: usize = 1 << 16;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
 
@@ -314,4 +317,28 @@ pub(crate) fn parsed<T: std::str::FromStr<Err: std::error::Error + Send + Sync +
 
 pub(crate) fn not_understood(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error)
+}
+
+/// A text that is not longer than those of a record.
+pub(crate) fn short(text: String) -> rusqlite::Result<String> {
+    if text.len() > LONGEST_TEXT {
+        return Err(not_understood(format!("a text of {} bytes is out of bounds", text.len()).into()));
+    }
+    Ok(text)
+}
+
+/// All rows, if there are not more than these.
+pub(crate) fn bounded<T>(
+    mut rows: rusqlite::Rows<'_>,
+    most: usize,
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        if all.len() == most {
+            return Err(not_understood(format!("more than {most} rows are out of bounds").into()));
+        }
+        all.push(read(row)?);
+    }
+    Ok(all)
 }

@@ -23,7 +23,7 @@ pub struct ExactPair {
 }
 
 impl ExactPair {
-    /// Messages of an arm in a round: with the rounds a power of ten or half of one, so that figures per message are
+    /// Messages of an arm in a round: with the rounds a power of ten, so that figures per message are
     /// short. A connection costs ten times as much as a message.
     pub(super) fn messages(self) -> u64 {
         match self.probe {

@@ -154,11 +154,6 @@ impl ExactCell {
         (candidate as f64 - baseline as f64) / self.messages as f64
     }
 
-    /// Whether the arms are IPv4 and IPv6.
-    pub fn compares_families(&self) -> bool {
-        self.arms[0].family != self.arms[1].family
-    }
-
     /// The levels in which the arms differ: `IPv4` and `IPv6`, `native` and `6in4`, `0 rules` and `10 rules`.
     pub fn levels(&self) -> [String; 2] {
         let is_same = |of: fn(&ExactArm) -> String| of(&self.arms[0]) == of(&self.arms[1]);
