@@ -239,7 +239,10 @@ fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
     let text = program.run(&["report", "better.stacklab"]).expect(code::DONE).stdout;
     // The answer may break anywhere between two words.
     let answer = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(answer.contains("Why, stream IPv4 UDP 128 B: mostly user (stacklab), +"), "{text}");
+    let (_, why) = answer.split_once("Why, stream IPv4 UDP 128 B: ").unwrap_or_else(|| panic!("{text}"));
+    // A wide interval gives "at least N %" of it in place of "mostly".
+    let first = why.strip_prefix("mostly ").unwrap_or(why);
+    assert!(first.starts_with("user (stacklab)"), "{text}");
 }
 
 #[test]
