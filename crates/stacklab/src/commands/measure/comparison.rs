@@ -1,7 +1,7 @@
 //! `stacklab measure .. --against FAMILY`: both families to one host in turns, until the verdicts are sure.
 
 use crate::commands::measure::ends::{both_families, reach};
-use crate::commands::measure::options::{CommonOptions, MeasureRequest};
+use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::study::{Arms, study_text, trial_ns};
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
@@ -10,6 +10,7 @@ use stacklab_campaign::record::{conclude, has_a_block};
 use stacklab_campaign::rig::agent_process::AgentProcess;
 use stacklab_campaign::rig::both_families::Way;
 use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::single::MeasureRequest;
 use stacklab_campaign::slow_path::{PathSample, SlowTrials, trials_in_turns};
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_campaign::{CampaignError, measure};

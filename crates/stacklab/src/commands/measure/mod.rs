@@ -4,7 +4,6 @@ mod comparison;
 mod ends;
 mod iperf3;
 pub(crate) mod options;
-pub(crate) mod plan;
 mod stamp;
 mod study;
 #[cfg(test)]
@@ -12,10 +11,10 @@ pub(crate) mod tests;
 
 use crate::commands::measure::comparison::against;
 use crate::commands::measure::ends::AgentPair;
-use crate::commands::measure::options::{CommonOptions, MeasureOptions, MeasureRequest, Peer};
-use crate::commands::measure::plan::{check, direction, plan};
+use crate::commands::measure::options::{CommonOptions, MeasureOptions, Peer};
 use crate::failure::{Failure, interrupt_flag};
 use crate::output::print_text;
+use stacklab_campaign::single::{MeasureRequest, check, plan};
 use stacklab_campaign::trial::clock_offset::{ClockSync, one_machine};
 use stacklab_campaign::trial::evidence::Evidence;
 use stacklab_campaign::trial::figures::figures;
@@ -97,6 +96,20 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         return Err(AgentError::Interrupted.into());
     }
     printed
+}
+
+/// Refuses the first of these that is given, for this reason.
+pub(super) fn refuse(given: &[(bool, &str)], why: &str) -> Result<(), Failure> {
+    let first = given.iter().find(|(given, _)| *given);
+    first.map_or(Ok(()), |(_, what)| Err(Failure::usage(format!("{what}{why}"))))
+}
+
+pub(super) fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
+    match (common.reverse, request.both) {
+        (_, true) => Direction::Both,
+        (true, _) => Direction::Reverse,
+        _ => Direction::Forward,
+    }
 }
 
 /// Prints a run, which is an error if it is invalid.

@@ -3,6 +3,7 @@
 use crate::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use stacklab_agent::tls::Fingerprint;
+use stacklab_campaign::single::{MeasureRequest, Pace};
 use stacklab_model::{Family, Io, Length, Pacing, Probe, ScopedAddr, SizeOf, Transport, Tuning};
 use stacklab_protocols::stamp::TimeFormat;
 use stacklab_traffic::host::zone::written_here;
@@ -220,46 +221,6 @@ struct TcpTuning {
     /// Set TCP_NODELAY, or clear it (--nodelay=false); default: off for floods
     #[arg(short = 'N', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     nodelay: Option<bool>,
-}
-
-/// The options, in the same form for every kind of measurement.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct MeasureRequest {
-    pub probe: Probe,
-    pub transport: Transport,
-    pub pace: Pace,
-    /// Bytes per message; the program chooses without.
-    pub size: Option<u32>,
-    pub size_of: SizeOf,
-    /// The program chooses without.
-    pub io: Option<Io>,
-    pub flows: u32,
-    pub both: bool,
-    pub length: Length,
-    pub warmup_ns: u64,
-    /// Length of a row; 0 for no rows.
-    pub interval_ns: u64,
-    pub poll_ns: u64,
-    pub at_interface: bool,
-    pub delays: bool,
-    pub tuning: Tuning,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Pace {
-    As(Pacing),
-    /// Bits of payload per second.
-    Bits(f64),
-}
-
-impl Pace {
-    /// Of messages of this many bytes.
-    pub(crate) fn of(self, size: u32) -> Pacing {
-        match self {
-            Pace::As(pacing) => pacing,
-            Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
-        }
-    }
 }
 
 impl MeasureOptions {

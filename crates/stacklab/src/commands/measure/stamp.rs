@@ -1,10 +1,11 @@
 //! `stacklab measure echo --peer stamp`: delays and losses both ways to a STAMP or TWAMP-Light reflector.
 
 use crate::commands::measure::ends::addresses;
-use crate::commands::measure::options::{CommonOptions, MeasureRequest, Pace, StampOptions};
-use crate::commands::measure::plan::refuse;
+use crate::commands::measure::options::{CommonOptions, StampOptions};
+use crate::commands::measure::refuse;
 use crate::failure::Failure;
 use crate::output::print_text;
+use stacklab_campaign::single::{MeasureRequest, Pace};
 use stacklab_model::{Length, Pacing, Transport};
 use stacklab_protocols::stamp::report::{Measured, json, text};
 use stacklab_protocols::stamp::{

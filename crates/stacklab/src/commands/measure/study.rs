@@ -1,8 +1,10 @@
 //! The study of `stacklab measure .. --against FAMILY`.
 
-use crate::commands::measure::options::{CommonOptions, MeasureRequest};
-use crate::commands::measure::plan::{best_io, default_size, refuse};
+use crate::commands::measure::options::CommonOptions;
+use crate::commands::measure::refuse;
 use crate::failure::Failure;
+use stacklab_campaign::single::MeasureRequest;
+use stacklab_campaign::single::{best_io, default_size};
 use stacklab_campaign::slow_path::{LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS};
 use stacklab_model::{Factor, Family, Length, Pacing, Probe, Transport};
 use stacklab_study::Study;

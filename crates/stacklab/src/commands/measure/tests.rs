@@ -1,11 +1,12 @@
 //! From a command line to a specification.
 
 use crate::cli::{Cli, Command};
-use crate::commands::measure::options::{MeasureOptions, MeasureRequest};
-use crate::commands::measure::plan::{check, plan};
+use crate::commands::measure::options::MeasureOptions;
 use clap::Parser;
 use stacklab_agent::PORT;
 use stacklab_campaign::CampaignError;
+use stacklab_campaign::single::MeasureRequest;
+use stacklab_campaign::single::{check, plan};
 use stacklab_model::{
     CpuScope, Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, TrialSpec,
 };

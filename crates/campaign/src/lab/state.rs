@@ -1,8 +1,8 @@
-//! The state file of a running testbed.
+//! The state file of a manual testbed.
 
-use crate::failure::{Failure, TESTBED};
+use crate::CampaignError;
 use serde::{Deserialize, Serialize};
-use stacklab_testbed::RunningProcess;
+use stacklab_testbed::{RunningProcess, TestbedError};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -13,13 +13,16 @@ use std::time::Duration;
 const CLAIMED: Duration = Duration::from_secs(120);
 
 /// Polling interval for whether a testbed has gone.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
+pub const LOOK: Duration = Duration::from_millis(20);
 
 /// A running testbed.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct RunningTestbed {
+pub struct RunningTestbed {
+    /// The process that holds it.
     pub holder: RunningProcess,
+    /// Its description, for people.
     pub testbed: String,
+    /// In the order of the path.
     pub hosts: Vec<RunningHost>,
     /// Whether its hosts share this machine's files.
     pub files: bool,
@@ -27,8 +30,10 @@ pub(super) struct RunningTestbed {
 
 /// A host of the testbed.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct RunningHost {
+pub struct RunningHost {
+    /// By which `lab enter` knows it.
     pub name: String,
+    /// Where it runs.
     #[serde(rename = "place")]
     pub location: HostLocation,
     /// The addresses that other hosts use for it.
@@ -38,7 +43,7 @@ pub(super) struct RunningHost {
 /// Where a host runs.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum HostLocation {
+pub enum HostLocation {
     /// In the namespace of a process on this kernel.
     Process(RunningProcess),
     /// Inside a guest; the number is the host's position on the path.
@@ -47,7 +52,7 @@ pub(super) enum HostLocation {
 
 impl RunningTestbed {
     /// The processes on this kernel that are gone when the testbed is.
-    pub(super) fn processes(&self) -> impl Iterator<Item = RunningProcess> {
+    pub fn processes(&self) -> impl Iterator<Item = RunningProcess> {
         let own = self.hosts.iter().filter_map(|host| match host.location {
             HostLocation::Process(process) => Some(process),
             HostLocation::Guest(_) => None,
@@ -57,10 +62,14 @@ impl RunningTestbed {
 }
 
 /// The state file, claimed by this process alone. Removed on drop unless it was written.
-pub(super) struct Claim(Option<PathBuf>);
+pub struct Claim(Option<PathBuf>);
 
 impl Claim {
-    pub(super) fn new() -> Result<Self, Failure> {
+    /// Claims the file.
+    ///
+    /// # Errors
+    /// If another testbed is up or just being built.
+    pub fn new() -> Result<Self, CampaignError> {
         let path = make_folder().and_then(|()| state()).map_err(failed("keep the testbed's state"))?;
         let attempted = format!("write {}", path.display());
         let create = || File::options().write(true).create_new(true).open(&path);
@@ -69,7 +78,7 @@ impl Claim {
                 // A file that another process is about to write is empty and new.
                 let fresh = |made: std::time::SystemTime| made.elapsed().is_ok_and(|age| age < CLAIMED);
                 if std::fs::metadata(&path).and_then(|file| file.modified()).is_ok_and(fresh) {
-                    return Err(Failure::usage("another testbed is just being built".to_owned()));
+                    return Err(CampaignError::Usage("another testbed is just being built".to_owned()));
                 }
                 // A leftover of a testbed that was killed.
                 std::fs::remove_file(&path).and_then(|()| create())
@@ -79,7 +88,11 @@ impl Claim {
         made.map(|_| Claim(Some(path))).map_err(failed(&attempted))
     }
 
-    pub(super) fn write(mut self, line: &str) -> Result<(), Failure> {
+    /// Writes what the holder reported, and keeps the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(mut self, line: &str) -> Result<(), CampaignError> {
         let path = self.0.take().expect("it is written once");
         std::fs::write(&path, line).map_err(|reason| {
             let attempted = format!("write {}", path.display());
@@ -98,7 +111,7 @@ impl Drop for Claim {
 }
 
 /// The running testbed, if its holder is still a process of this program.
-pub(super) fn known() -> Option<RunningTestbed> {
+pub fn known() -> Option<RunningTestbed> {
     let up: RunningTestbed = serde_json::from_slice(&std::fs::read(state().ok()?).ok()?).ok()?;
     // Another process may have the same process id by now.
     if !up.holder.runs() {
@@ -110,17 +123,17 @@ pub(super) fn known() -> Option<RunningTestbed> {
 }
 
 /// Path of the state file: one per user.
-pub(super) fn state() -> io::Result<PathBuf> {
+pub fn state() -> io::Result<PathBuf> {
     Ok(folder()?.join("testbed.json"))
 }
 
 /// Path of the socket on which the holder of a testbed inside a guest listens for commands.
-pub(super) fn socket() -> io::Result<PathBuf> {
+pub fn socket() -> io::Result<PathBuf> {
     Ok(folder()?.join("commands.sock"))
 }
 
 /// Removes the folder of both, if nothing is in it.
-pub(super) fn remove_folder() {
+pub fn remove_folder() {
     let _ = std::fs::remove_dir(location());
 }
 
@@ -156,8 +169,8 @@ fn private(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// An error of a step of a manual testbed.
-pub(super) fn failed(attempted: &str) -> impl Fn(io::Error) -> Failure + use<'_> {
-    move |reason| Failure::new(TESTBED, format!("could not {attempted}: {reason}"))
+pub fn failed(attempted: &str) -> impl Fn(io::Error) -> CampaignError + use<'_> {
+    move |reason| TestbedError(format!("could not {attempted}: {reason}")).into()
 }
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
-//! The process that holds a manual testbed.
+//! A manual testbed (`stacklab lab`): what is built, and the process that holds it.
 
-use crate::commands::lab::LabUpOptions;
-use crate::commands::lab::state::{HostLocation, LOOK, RunningHost, RunningTestbed, failed, socket};
-use crate::failure::Failure;
-use stacklab_agent::interrupt;
-use stacklab_campaign::rig::placement::without_routers;
-use stacklab_campaign::rig::routed_text::translators;
+pub mod state;
+
+use crate::CampaignError;
+use crate::error::own_program;
+use crate::rig::placement::without_routers;
+use crate::rig::routed_text::translators;
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare, shell};
 use stacklab_model::{Family, Mechanism, RoutedKind, System, Systems, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::RunningProcess;
 use stacklab_testbed::{AGENT, Node, Routed, RoutedSpec, Testbed, clear, ends, enter};
+use state::{HostLocation, LOOK, RunningHost, RunningTestbed, failed, socket};
 use std::any::Any;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is attempted when the testbed is up.
 const TOLD: &str = "announce the testbed";
@@ -23,33 +24,39 @@ const TOLD: &str = "announce the testbed";
 /// A testbed of any kind, which is removed when this is dropped.
 type Held = Box<dyn Any>;
 
-/// Builds the testbed, reports it in a line, and holds it until it is asked to end.
-pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
-    let (study, row) = wanted(options)?;
+/// Builds the testbed, reports it in a line, and holds it until `ended`.
+///
+/// # Errors
+/// If the testbed cannot be built; nothing of it is left.
+pub fn hold(
+    study: &Study,
+    row: Option<RoutedKind>,
+    place: &Placement,
+    ended: &AtomicBool,
+) -> Result<(), CampaignError> {
     enter()?;
-    let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
+    let program = own_program()?;
     let (up, held) = match (row, &study.topology) {
         (Some(row), &Topology::Routed(links)) => {
             let forward_only = study.flows_forward_only();
             let needs =
                 Requirements { rows: vec![row], link_config: study.link_config.clone(), links, forward_only };
-            match find_placement(&needs, &options.placement.in_vm)? {
+            match find_placement(&needs, place)? {
                 Some(system) => in_guest(&system, &needs, &program)?,
                 None => on_this_kernel(&needs, &program)?,
             }
         }
         (_, Topology::Wifi(_)) => {
-            return Err(Failure::usage(
+            return Err(CampaignError::Usage(
                 "a Wi-Fi network cannot be held yet: stacklab run builds it".to_owned(),
             ));
         }
-        _ => link(&study, &program)?,
+        _ => link(study, &program)?,
     };
     let mut line = serde_json::to_vec(&up).map_err(io::Error::from).map_err(failed(TOLD))?;
     line.push(b'\n');
     io::stdout().write_all(&line).and_then(|()| io::stdout().flush()).map_err(failed(TOLD))?;
     // Ended by `lab down`: everything is removed in order, including the folder.
-    let ended = interrupt::flag().map_err(failed("handle signals"))?;
     while !ended.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
     }
@@ -63,7 +70,7 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
+fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), CampaignError> {
     let testbed = Testbed::build(&study.link_config, program, &AGENT)?;
     let host = |host: &stacklab_testbed::Host| -> io::Result<RunningHost> {
         Ok(RunningHost {
@@ -77,7 +84,7 @@ fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), Failure
     Ok((up, Box::new(testbed)))
 }
 
-fn on_this_kernel(needs: &Requirements, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
+fn on_this_kernel(needs: &Requirements, program: &Path) -> Result<(RunningTestbed, Held), CampaignError> {
     let plan = &needs.specs(None)[0];
     let testbed = Routed::build_with(plan, program, &AGENT, prepare)?;
     let up =
@@ -89,7 +96,7 @@ fn in_guest(
     system: &System,
     needs: &Requirements,
     program: &Path,
-) -> Result<(RunningTestbed, Held), Failure> {
+) -> Result<(RunningTestbed, Held), CampaignError> {
     let (guest, testbeds, streams) = GuestHosted::boot(system, needs, program, shell::MOST_COMMANDS)?;
     let path = socket().map_err(failed("keep the testbed's state"))?;
     shell::listen(&path, streams).map_err(failed(&format!("listen at {}", path.display())))?;
@@ -106,7 +113,7 @@ fn up_of_row(
     inside: &str,
     files: bool,
     location: impl Fn(Node) -> io::Result<HostLocation>,
-) -> Result<RunningTestbed, Failure> {
+) -> Result<RunningTestbed, CampaignError> {
     let mechanism = plan.kind.mechanism;
     let host = |node: &Node| -> io::Result<RunningHost> {
         Ok(RunningHost {
@@ -131,7 +138,7 @@ fn place_of(node: Node) -> usize {
     Node::ALL.iter().position(|one| *one == node).expect("it is one of the four hosts")
 }
 
-fn this_process() -> Result<RunningProcess, Failure> {
+fn this_process() -> Result<RunningProcess, CampaignError> {
     RunningProcess::of(std::process::id()).map_err(failed(TOLD))
 }
 
@@ -148,28 +155,34 @@ fn addresses(mechanism: Mechanism, node: Node) -> Vec<IpAddr> {
     .collect()
 }
 
-/// What to build: the study, and one of its routed testbeds if it has routers.
-pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind>), Failure> {
-    let (_, study) = options.study.check()?;
+/// The routed testbed of a study with routers that is built: the first one, or that of the mechanism.
+///
+/// # Errors
+/// If the study has none, or hosts that cannot be entered.
+pub fn testbed_of(
+    study: &Study,
+    asked: Option<Mechanism>,
+    place: &Placement,
+) -> Result<Option<RoutedKind>, CampaignError> {
     let mechanisms = study.mechanisms();
-    if options.placement.in_vm != Placement::WhereNeeded && mechanisms.is_empty() {
-        return Err(without_routers().into());
+    if *place != Placement::WhereNeeded && mechanisms.is_empty() {
+        return Err(without_routers());
     }
     let routers = study.rows().into_iter().map(|row| row.routers);
     if study.systems().into_iter().chain(routers).any(|systems| systems != Systems::NAMESPACES) {
         let what = "only testbeds of namespaces can be entered; some hosts of this study are not namespaces";
-        return Err(Failure::usage(format!(
+        return Err(CampaignError::Usage(format!(
             "{what}: --set 'factors.os=[\"namespace\"]', and factors.router_os where the study has it"
         )));
     }
     let mut rows = study.rows().into_iter();
-    let row = rows.find(|row| options.mechanism.is_none_or(|asked| row.mechanism == asked));
-    if let (Some(asked), None) = (options.mechanism, &row) {
+    let row = rows.find(|row| asked.is_none_or(|asked| row.mechanism == asked));
+    if let (Some(asked), None) = (asked, &row) {
         let names: Vec<&str> = mechanisms.iter().map(|mechanism| mechanism.name()).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(Failure::usage(format!(
+        return Err(CampaignError::Usage(format!(
             "the study's testbeds have no mechanism {asked}: they have {names}"
         )));
     }
-    Ok((study, row))
+    Ok(row)
 }

@@ -1,11 +1,9 @@
-//! Builds a trial and its specification from a request.
+//! A single measurement (`stacklab measure`): its request, and the trial and specification of it.
 
-use crate::commands::measure::options::{CommonOptions, MeasureRequest};
-use crate::failure::Failure;
-use stacklab_campaign::CampaignError;
+use crate::CampaignError;
 use stacklab_model::{
-    Cell, CellSettings, CpuScope, Direction, Family, HEADER_BYTES, Io, IoChoice, Metric, Pacing, Probe,
-    ProbeSpec, SizeOf, Transport, Trial, TrialSpec, Tuning,
+    Cell, CellSettings, CpuScope, Direction, Family, HEADER_BYTES, Io, IoChoice, Length, Metric, Pacing,
+    Probe, ProbeSpec, SizeOf, Transport, Trial, TrialSpec, Tuning,
 };
 
 /// Row length if no rows are printed, nanoseconds: the JSON contains rows in any case.
@@ -17,8 +15,62 @@ const LONGEST_TCP: u32 = 16 << 20;
 /// Bytes of a message that fits a packet of any usual path, except one with the minimum MTU of IPv6.
 const PACKET_SIZE: u32 = 1400;
 
+/// What is measured, in the same form for every kind of measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasureRequest {
+    /// What a message is for.
+    pub probe: Probe,
+    /// UDP or TCP.
+    pub transport: Transport,
+    /// When messages leave.
+    pub pace: Pace,
+    /// Bytes per message; the program chooses without.
+    pub size: Option<u32>,
+    /// What `size` counts.
+    pub size_of: SizeOf,
+    /// The program chooses without.
+    pub io: Option<Io>,
+    /// Sockets that send at the same time.
+    pub flows: u32,
+    /// Whether both hosts send.
+    pub both: bool,
+    /// How long, in time or messages.
+    pub length: Length,
+    /// Sent before that, and not counted.
+    pub warmup_ns: u64,
+    /// Length of a row; 0 for no rows.
+    pub interval_ns: u64,
+    /// Time for which a receiver polls before it sleeps.
+    pub poll_ns: u64,
+    /// Whether round trips are stamped at the interface too.
+    pub at_interface: bool,
+    /// Whether one-way delays of a flood are measured.
+    pub delays: bool,
+    /// Socket options.
+    pub tuning: Tuning,
+}
+
+/// When messages leave, before their size is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// At this pace.
+    As(Pacing),
+    /// Bits of payload per second.
+    Bits(f64),
+}
+
+impl Pace {
+    /// Of messages of this many bytes.
+    pub fn of(self, size: u32) -> Pacing {
+        match self {
+            Pace::As(pacing) => pacing,
+            Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
+        }
+    }
+}
+
 /// Checks a request for errors that do not depend on the hosts.
-pub(crate) fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
+pub fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
     let refuse = |text: String| Err(CampaignError::Usage(text));
     if let Some(size) = request.size {
         if size < HEADER_BYTES {
@@ -54,23 +106,9 @@ pub(crate) fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
     Ok(())
 }
 
-/// Refuses the first of these that is given, for this reason.
-pub(super) fn refuse(given: &[(bool, &str)], why: &str) -> Result<(), Failure> {
-    let first = given.iter().find(|(given, _)| *given);
-    first.map_or(Ok(()), |(_, what)| Err(Failure::usage(format!("{what}{why}"))))
-}
-
-pub(super) fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
-    match (common.reverse, request.both) {
-        (_, true) => Direction::Both,
-        (true, _) => Direction::Reverse,
-        _ => Direction::Forward,
-    }
-}
-
 /// The trial of a request in a family, and its specification. `shared` is whether both hosts are one machine; `token`
 /// is a number that other measurements do not have.
-pub(crate) fn plan(
+pub fn plan(
     request: &MeasureRequest,
     family: Family,
     direction: Direction,
@@ -124,7 +162,7 @@ pub(crate) fn plan(
 }
 
 /// Bytes of a message if the user names none.
-pub(crate) fn default_size(probe: Probe, transport: Transport, size_of: SizeOf) -> u32 {
+pub fn default_size(probe: Probe, transport: Transport, size_of: SizeOf) -> u32 {
     match (probe, transport, size_of) {
         (Probe::Stream, Transport::Tcp, SizeOf::Write) => 128 << 10,
         (Probe::Stream, ..) => PACKET_SIZE,
@@ -133,7 +171,7 @@ pub(crate) fn default_size(probe: Probe, transport: Transport, size_of: SizeOf) 
 }
 
 /// The fastest I/O mode for a flood; scheduled and closed-loop messages are sent one per call.
-pub(crate) fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
+pub fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
     match (probe, pacing, transport) {
         (Probe::Stream, Pacing::Flood, Transport::Udp) => Io::Gso,
         (Probe::Stream, Pacing::Flood, Transport::Tcp) => Io::Sendmmsg,

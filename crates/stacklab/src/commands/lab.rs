@@ -6,10 +6,15 @@
 use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
+use stacklab_agent::interrupt;
+use stacklab_campaign::lab::state::{
+    Claim, HostLocation, LOOK, RunningTestbed, failed, known, remove_folder, socket, state,
+};
+use stacklab_campaign::lab::{hold, testbed_of};
 use stacklab_guests::shell;
-use stacklab_model::Mechanism;
+use stacklab_model::{Mechanism, RoutedKind};
+use stacklab_study::Study;
 use stacklab_testbed::RunningProcess;
-use state::{Claim, HostLocation, LOOK, RunningTestbed, failed, known, remove_folder, socket, state};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -47,6 +52,15 @@ pub(crate) struct LabUpOptions {
     pub placement: PlacementOptions,
 }
 
+impl LabUpOptions {
+    /// The study, and which of its routed testbeds is built if it has routers.
+    fn testbed(&self) -> Result<(Study, Option<RoutedKind>), Failure> {
+        let (_, study) = self.study.check()?;
+        let row = testbed_of(&study, self.mechanism, &self.placement.in_vm)?;
+        Ok((study, row))
+    }
+}
+
 /// Options of `lab inside`.
 #[derive(Debug, Args)]
 pub(crate) struct LabInsideOptions {
@@ -70,9 +84,6 @@ pub(crate) struct LabEnterOptions {
     pub command: Vec<String>,
 }
 
-mod hold;
-mod state;
-
 /// Time limit for removing a testbed.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The environment variable with the name of the host that a command runs on.
@@ -83,13 +94,17 @@ pub(crate) fn lab(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Up(options) => up(options),
         LabCommand::Enter(options) => enter_host(options),
         LabCommand::Down => down(),
-        LabCommand::Hold(options) => hold::hold(options),
+        LabCommand::Hold(options) => {
+            let (study, row) = options.testbed()?;
+            let ended = interrupt::flag().map_err(failed("handle signals"))?;
+            Ok(hold(&study, row, &options.placement.in_vm, ended)?)
+        }
         LabCommand::Inside(options) => {
             let host = std::env::var(HOST).unwrap_or_default();
             let attempted = format!("run {} on {host}", options.command.join(" "));
             let reason = shell::become_command(options.host, &options.folder, &options.command);
             // `exec` returns only on failure.
-            Err(failed(&attempted)(reason))
+            Err(failed(&attempted)(reason).into())
         }
     }
 }
@@ -99,7 +114,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         return Err(Failure::usage(format!("a testbed is up already ({}): stacklab lab down", up.testbed)));
     }
     // Errors in the study are reported here, not by the holder.
-    hold::wanted(options)?;
+    options.testbed()?;
     let claim = Claim::new()?;
     let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
     let mut command = Command::new(program);
@@ -126,12 +141,12 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     let Ok(up) = serde_json::from_str::<RunningTestbed>(&line) else {
         let said = holder.wait_with_output().map(|done| done.stderr).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).trim().trim_start_matches("stacklab: ").to_owned();
-        return Err(failed("build the testbed")(io::Error::other(said)));
+        return Err(failed("build the testbed")(io::Error::other(said)).into());
     };
     if let Err(failure) = claim.write(&line) {
         let _ = stacklab_testbed::end(up.holder.pid);
         let _ = holder.wait();
-        return Err(failure);
+        return Err(failure.into());
     }
     let mut text = format!("{}\n\n", up.testbed);
     for host in &up.hosts {
@@ -159,7 +174,7 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
             process.enter().map_err(failed(&format!("enter {}", options.host)))?;
             // `exec` returns only on failure.
             let mut run = Command::new(&command[0]);
-            Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()))
+            Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()).into())
         }
         HostLocation::Guest(host) => {
             let ended = socket()
@@ -187,7 +202,7 @@ fn down() -> Result<(), Failure> {
     while up.processes().any(RunningProcess::runs) {
         if start.elapsed() > PATIENCE {
             let reason = io::Error::new(io::ErrorKind::TimedOut, "its hosts are still there");
-            return Err(failed("end the testbed")(reason));
+            return Err(failed("end the testbed")(reason).into());
         }
         std::thread::sleep(LOOK);
     }
