@@ -1,12 +1,11 @@
-//! Takes the built front end into the program, where it was built (scripts/build-web). Without it the program compiles
-//! and says at run time that it has no page.
+//! Takes the built front end into the program, where it was built (scripts/build-web): `page` leads to web/dist, and a
+//! published crate contains it. Without it the program compiles and says at run time that it has no page.
 
 use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    let dist = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo says where the crate is"))
-        .join("../../web/dist");
+    let dist = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo says where the crate is")).join("page");
     println!("cargo:rerun-if-changed={}", dist.display());
     println!("cargo:rerun-if-changed=build.rs");
     let out = env::var("OUT_DIR").expect("cargo says where to write");

@@ -11,16 +11,16 @@ use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
 pub const PRESETS: [(&str, &str); 10] = [
-    (QUICKSTART, include_str!("../../../studies/quickstart.toml")),
-    ("systems", include_str!("../../../studies/systems.toml")),
-    ("mechanisms", include_str!("../../../studies/mechanisms.toml")),
-    ("generators", include_str!("../../../studies/generators.toml")),
-    ("wifi", include_str!("../../../studies/wifi.toml")),
-    ("soorty2013linux", include_str!("../../../studies/soorty2013linux.toml")),
-    ("sarkar2013winlin", include_str!("../../../studies/sarkar2013winlin.toml")),
-    ("ogunleye2016", include_str!("../../../studies/ogunleye2016.toml")),
-    ("kolahi2011wlan", include_str!("../../../studies/kolahi2011wlan.toml")),
-    ("kolahi2009lan", include_str!("../../../studies/kolahi2009lan.toml")),
+    (QUICKSTART, include_str!("../studies/quickstart.toml")),
+    ("systems", include_str!("../studies/systems.toml")),
+    ("mechanisms", include_str!("../studies/mechanisms.toml")),
+    ("generators", include_str!("../studies/generators.toml")),
+    ("wifi", include_str!("../studies/wifi.toml")),
+    ("soorty2013linux", include_str!("../studies/soorty2013linux.toml")),
+    ("sarkar2013winlin", include_str!("../studies/sarkar2013winlin.toml")),
+    ("ogunleye2016", include_str!("../studies/ogunleye2016.toml")),
+    ("kolahi2011wlan", include_str!("../studies/kolahi2011wlan.toml")),
+    ("kolahi2009lan", include_str!("../studies/kolahi2009lan.toml")),
 ];
 const QUICKSTART: &str = "quickstart";
 const ENDING: &str = "stacklab";

@@ -48,10 +48,10 @@ impl Reference {
     /// Reads the tables that are part of the program.
     pub fn built_in() -> Result<Self, ReferenceError> {
         Ok(Reference {
-            figures: figure::read(include_str!("../../../reference/published.csv"))?,
-            claims: claim::read(include_str!("../../../reference/claims.csv"))?,
-            findings: finding::read(include_str!("../../../reference/findings.csv"))?,
-            limits: rows::rows("limits.csv", include_str!("../../../reference/limits.csv"), &[], |_| Ok(()))?,
+            figures: figure::read(include_str!("../reference/published.csv"))?,
+            claims: claim::read(include_str!("../reference/claims.csv"))?,
+            findings: finding::read(include_str!("../reference/findings.csv"))?,
+            limits: rows::rows("limits.csv", include_str!("../reference/limits.csv"), &[], |_| Ok(()))?,
         })
     }
 
