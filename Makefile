@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 STUDY ?= studies/quickstart.toml
 ARGS ?=
 
-.PHONY: run build test test-all test-kernels check agent chaos soak fmt lint bench fuzz schema types screenshots
+.PHONY: run build test test-all test-kernels check agent chaos soak fmt lint bench fuzz schema types screenshots site package
 
 run: build
 	target/release/stacklab run $(STUDY) $(ARGS)
@@ -87,6 +87,16 @@ schema:
 # The types of the page's document for the front end; a test says when they are out of date.
 types:
 	STACKLAB_WRITE_TYPES=1 cargo test --quiet --locked -p stacklab-report --lib -- tests::types tests::columns
+
+# This documentation as a site, target/site/index.html, with a gallery of reports measured now.
+site: build
+	scripts/setup site
+	scripts/site
+
+# Every crate packaged for crates.io and compiled from its package, into target/package. Nothing is published.
+package:
+	scripts/setup run
+	scripts/package
 
 # Pictures of report, explorer and live page, into docs/pictures.
 screenshots: build

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    let dist = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo says where the crate is")).join("page");
+    let dist =
+        Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo says where the crate is")).join("page");
     println!("cargo:rerun-if-changed={}", dist.display());
     println!("cargo:rerun-if-changed=build.rs");
     let out = env::var("OUT_DIR").expect("cargo says where to write");

@@ -11,3 +11,4 @@ mod measure;
 mod published;
 mod slow;
 mod strays;
+mod tutorials;

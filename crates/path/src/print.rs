@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use stacklab_model::{Family, printable_lines};
 use std::fmt::Write;
 
+/// Version of the JSON document.
+const FORMAT_VERSION: u32 = 1;
+
 pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
     let mut text = format!("{}\n", rounds.target.name);
     for &family in Family::ALL {
@@ -144,7 +147,7 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
             })
         })
         .collect();
-    json!({ "target": rounds.target.name, "rounds": rounds.count, "families": families, "metrics": metrics })
+    json!({ "format": FORMAT_VERSION, "target": rounds.target.name, "rounds": rounds.count, "families": families, "metrics": metrics })
 }
 
 /// The first line of CSV.

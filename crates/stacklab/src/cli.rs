@@ -148,7 +148,7 @@ Exit codes, as git bisect run reads them:
   128  the request is wrong, or this machine or the baseline cannot be counted: git stops
   130  interrupted: git stops
 
-It works as an ordinary user, without KVM. docs/regress.md is a tutorial.")]
+It works as an ordinary user, without KVM. docs/tutorial-kernel.md begins with it.")]
     Regress(RegressOptions),
     /// Find the commit that changed the instructions per message, between a good and a bad commit of a Linux tree
     #[command(after_help = "\
@@ -307,5 +307,55 @@ mod tests {
                 assert!(!pair.iter().all(|line| is_prose(line)), "{}: {pair:?}", command.get_name());
             }
         }
+    }
+    /// The words of a shell's line, up to a redirection, a pipe or a comment.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        for letter in line.chars() {
+            match (quote, letter) {
+                (Some(open), _) if letter == open => quote = None,
+                (None, '\'' | '"') => {
+                    quote = Some(letter);
+                    word.get_or_insert_default();
+                }
+                (None, ' ') => words.extend(word.take()),
+                (None, '>' | '|' | '&' | '#') => break,
+                _ => word.get_or_insert_default().push(letter),
+            }
+        }
+        words.extend(word);
+        words
+    }
+
+    #[test]
+    fn documented_commands_are_accepted() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let docs = std::fs::read_dir(format!("{root}/docs")).unwrap().map(|file| file.unwrap().path());
+        let pages = docs.filter(|page| page.extension().is_some_and(|ending| ending == "md"));
+        let (mut commands, mut wrong) = (0, Vec::new());
+        for page in pages.chain([format!("{root}/README.md").into()]) {
+            let (text, mut fenced) = (std::fs::read_to_string(&page).unwrap().replace("\\\n", " "), false);
+            for line in text.lines() {
+                fenced ^= line.starts_with("```");
+                if !fenced && !line.starts_with("    ") {
+                    continue;
+                }
+                let line = line.trim_start();
+                let line = line.strip_prefix("$ ").unwrap_or(line);
+                let line = line.strip_prefix("sudo ").unwrap_or(line);
+                // Behind two spaces: what it does.
+                let Some(line) = line.starts_with("stacklab ").then(|| line.split("  ").next().unwrap())
+                else {
+                    continue;
+                };
+                commands += 1;
+                // A folder that exists, as the option wants.
+                if let Err(error) = Cli::try_parse_from(words(&line.replace("~/linux", "."))) {
+                    wrong.push(format!("{}: {line}\n{error}", page.display()));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(commands > 150, "{commands} commands in docs/ and README.md");
     }
 }
