@@ -1,6 +1,6 @@
 //! The samples of README and docs: the program prints such output.
 
-use crate::support::program::{Outcome, Program, code};
+use crate::support::program::{Outcome, Program};
 
 use std::fs;
 use std::path::Path;
