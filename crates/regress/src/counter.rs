@@ -6,7 +6,7 @@ use crate::source::Source;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use stacklab_explain::{ExactPlan, ExplainError, count_instructions};
-use stacklab_guests::kernel::{BuildError, Kernel, build_kernel, kernel_key, lock};
+use stacklab_guests::kernel::{BuildError, Kernel, MAKEFILE, build_kernel, kernel_key, lock};
 use stacklab_model::{ExactCell, ExactCounts, ExactProbe};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -168,6 +168,10 @@ impl<'a> Counter<'a> {
         into: &Path,
     ) -> Result<Kernel, RegressError> {
         let name = commit.short();
+        if !repository.has(commit, MAKEFILE) {
+            let reason = format!("{name} is not a Linux source tree: it has no {MAKEFILE}");
+            return Err(RegressError::Machine(reason));
+        }
         let mut step = |what: &str| (self.step)(&format!("{name}: {what}"));
         fs::create_dir_all(&repository.folder).map_err(|reason| {
             RegressError::Machine(format!("cannot create {}: {reason}", repository.folder.display()))

@@ -54,6 +54,19 @@ impl Repository {
         Ok(Repository { git: ask("--absolute-git-dir")?, folder, tree })
     }
 
+    /// The commit that is checked out in this folder, the top of a repository, unless a file differs from it.
+    pub(crate) fn unchanged(folder: &Path) -> Option<(Self, Commit)> {
+        let repository = Self::of(folder).ok()?;
+        if fs::canonicalize(folder).ok()? != fs::canonicalize(&repository.tree).ok()? {
+            return None;
+        }
+        let mut status = git();
+        status.arg("-C").arg(folder).args(["status", "--porcelain"]);
+        let commit =
+            run(status).ok().filter(String::is_empty).and_then(|_| repository.commit("HEAD").ok())?;
+        Some((repository, commit))
+    }
+
     /// The commit with this name.
     pub(crate) fn commit(&self, name: &str) -> Result<Commit, RegressError> {
         let text = self.ask(&[
@@ -82,6 +95,10 @@ impl Repository {
 
     pub(crate) fn is_ancestor(&self, one: &Commit, other: &Commit) -> bool {
         self.ask(&["merge-base", "--is-ancestor", &one.hash, &other.hash]).is_ok()
+    }
+
+    pub(crate) fn has(&self, commit: &Commit, file: &str) -> bool {
+        self.ask(&["cat-file", "-e", &format!("{}:{file}", commit.hash)]).is_ok()
     }
 
     /// The commits that may be the first bad one, those that halve the rest first, the bad one itself last.
@@ -180,7 +197,11 @@ pub(crate) mod tests {
     fn commits_are_checked_out_beside_the_users_files() {
         let folder = tempfile::tempdir().unwrap();
         let repository = repository(folder.path(), &["one", "two", "three"]);
+        let (_, head) = Repository::unchanged(folder.path()).unwrap();
+        assert_eq!(head.subject, "Write three");
+        assert!(repository.has(&head, "file") && !repository.has(&head, "other"));
         fs::write(folder.path().join("file"), "mine").unwrap();
+        assert_eq!(Repository::unchanged(folder.path()), None);
         let never = AtomicBool::new(false);
         let text = |name: &str| {
             let tree = repository.check_out(&repository.commit(name).unwrap(), &never).unwrap();

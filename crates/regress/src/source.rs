@@ -15,13 +15,19 @@ pub enum Source {
 }
 
 impl Source {
-    /// A system, a file, a folder with a kernel's source, or a commit in the repository of another folder.
+    /// A system, a file, a folder with a kernel's source, or a commit in the repository of another folder. A folder
+    /// without changes is the commit that is checked out in it.
     ///
     /// # Errors
     /// It is none of them.
     pub fn named(text: &str, tree: &Path) -> Result<Self, RegressError> {
         if let Ok(kernel) = text.parse() {
-            return Ok(Source::Kernel(kernel));
+            // As after each step of `git bisect run`: objects and counts are shared with other commits.
+            let commit = match &kernel {
+                KernelSource::Tree(folder) => Repository::unchanged(folder),
+                _ => None,
+            };
+            return Ok(commit.map_or(Source::Kernel(kernel), |(tree, commit)| Source::Commit(tree, commit)));
         }
         let commit = Repository::of(tree).and_then(|repository| {
             let commit = repository.commit(text)?;

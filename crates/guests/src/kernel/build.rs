@@ -26,8 +26,8 @@ const PROGRAMS: [&str; 6] = ["make", "gcc", "flex", "bison", "bc", "pkg-config"]
 const LIBRARY: &str = "libelf";
 const GET_PROGRAMS: &str =
     "sudo apt-get install --no-install-recommends make gcc libc6-dev flex bison bc pkg-config libelf-dev";
-/// Part of a kernel's source.
-const MAKEFILE: &str = "arch/x86/Makefile";
+/// A file that every Linux tree for x86-64 has.
+pub const MAKEFILE: &str = "arch/x86/Makefile";
 /// What a compiled kernel says about its build: the same for each build, because its length would show in counts.
 const IDENTITY: [(&str, &str); 5] = [
     ("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 2026"),

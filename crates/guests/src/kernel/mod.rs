@@ -4,5 +4,5 @@
 mod build;
 mod running;
 
-pub use build::{BuildError, Kernel, build_kernel, built_in, kernel_key, lock};
+pub use build::{BuildError, Kernel, MAKEFILE, build_kernel, built_in, kernel_key, lock};
 pub use running::{first_error, run_interruptibly};
