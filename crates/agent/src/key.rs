@@ -1,8 +1,11 @@
 //! The key that a listening agent and its coordinators share, and what is proved with it.
 
+use crate::sys;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Name of the environment variable that holds the key.
@@ -51,6 +54,17 @@ impl Key {
         }
     }
 
+    /// The key that a file keeps for its owner only. A missing file is created with a new key.
+    ///
+    /// # Errors
+    /// If the file cannot be read or created, others may read it, or its key is too short.
+    pub fn kept(path: &Path) -> Result<Self, String> {
+        let place = path.display().to_string();
+        let text = kept(path, || Key::generate().0 + "\n")
+            .map_err(|reason| format!("could not use the key in {place}: {reason}"))?;
+        Self::of(&text, &place)
+    }
+
     /// Its text, for the person who starts the agent.
     pub fn reveal(&self) -> &str {
         &self.0
@@ -75,6 +89,27 @@ impl Key {
             mac.update(part.as_bytes());
         }
         mac
+    }
+}
+
+/// The text of a file that only its owner may read. A missing file is created with the text that `make` returns.
+pub(crate) fn kept(path: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
+    match sys::own_file().write(true).create_new(true).open(path) {
+        Ok(mut file) => {
+            let text = make();
+            file.write_all(text.as_bytes())?;
+            Ok(text)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let mut file = File::open(path)?;
+            if sys::others_may_read(&file)? {
+                return Err(io::Error::other("other users may read it: chmod 600"));
+            }
+            let mut text = String::new();
+            file.read_to_string(&mut text)?;
+            Ok(text)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -146,5 +181,21 @@ mod tests {
         assert!(Key::of(&"x".repeat(22), "key.txt").is_ok());
         let lost = Key::given(Some(Path::new("/nothing/here"))).err().unwrap().to_string();
         assert!(lost.contains("/nothing/here"), "{lost}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_kept_key_is_made_once_for_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let made = Key::kept(&path).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((Key::kept(&path).unwrap().reveal(), mode(&path)), (made.reveal(), 0o600));
+        assert_eq!(Key::given(Some(&path)).unwrap().unwrap().reveal(), made.reveal());
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let refused = Key::kept(&path).err().unwrap();
+        assert!(refused.contains("chmod 600"), "{refused}");
+        assert!(Key::kept(Path::new("/nothing/here")).err().unwrap().contains("/nothing/here"));
     }
 }

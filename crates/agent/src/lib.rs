@@ -54,7 +54,7 @@ pub struct AgentOptions {
     /// Exit when the first coordinator disconnects
     #[arg(long, requires = "listen")]
     pub once: bool,
-    /// File with the key, readable by its owner only. Default: STACKLAB_KEY in
+    /// File that keeps the key, readable by its owner only; created if missing. Default: STACKLAB_KEY in
     /// the environment, or a new key, which is printed
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub key_file: Option<PathBuf>,
@@ -155,7 +155,11 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
     };
     if let Some(place) = &options.listen {
         let interrupted = interrupt_flag()?;
-        let given = if options.no_auth { None } else { Key::given(options.key_file.as_deref())? };
+        let given = match &options.key_file {
+            _ if options.no_auth => None,
+            Some(path) => Some(Key::kept(path)?),
+            None => Key::given(None)?,
+        };
         let key = match given {
             None if !options.no_auth => {
                 let key = Key::generate();

@@ -3,7 +3,6 @@
 
 use crate::channel::{Channel, TAKE_LIMIT, is_wait, wait_until};
 use crate::key::{self, hex};
-use crate::sys;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls::client::Resumption;
@@ -20,7 +19,7 @@ use rustls::{
 };
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpStream;
 use std::path::Path;
 use std::str::FromStr;
@@ -98,28 +97,8 @@ impl Identity {
     /// If the file cannot be read or made, others may read it, or it holds no private key.
     pub fn kept(path: &Path) -> Result<Self, String> {
         let failed = |reason: String| format!("could not use the TLS key in {}: {reason}", path.display());
-        let text = Self::text(path).map_err(|error| failed(error.to_string()))?;
+        let text = key::kept(path, new_key).map_err(|error| failed(error.to_string()))?;
         Self::of(&text).map_err(failed)
-    }
-
-    fn text(path: &Path) -> io::Result<String> {
-        match sys::own_file().write(true).create_new(true).open(path) {
-            Ok(mut file) => {
-                let text = new_key();
-                file.write_all(text.as_bytes())?;
-                Ok(text)
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let mut file = std::fs::File::open(path)?;
-                if sys::others_may_read(&file)? {
-                    return Err(io::Error::other("other users may read it: chmod 600"));
-                }
-                let mut text = String::new();
-                file.read_to_string(&mut text)?;
-                Ok(text)
-            }
-            Err(error) => Err(error),
-        }
     }
 
     fn of(pem: &str) -> Result<Self, String> {

@@ -1,6 +1,7 @@
 //! Handshakes over real connections, and keys in files.
 
 use super::*;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
