@@ -2,6 +2,7 @@
 //! support.
 
 use crate::hosted::requirements::{JOOL, is_unsupported, router_image};
+use crate::image::check_architecture;
 use crate::image::installed::built;
 use crate::kind::vm::machine::emulator;
 use crate::{Requirements, no_image};
@@ -106,6 +107,7 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
     });
     let why: Vec<String> = missing.iter().map(|ability| needs.describe_missing(ability)).collect();
     let why = if why.is_empty() { "--in-vm asks for a guest".to_owned() } else { why.join("; ") };
+    check_architecture().map_err(|error| TestbedError(format!("{why}; {error}")))?;
     let qemu = !system.is_uml() && emulator().is_err();
     let also = if qemu { ", and qemu-system-x86 is not installed" } else { "" };
     Err(no_image(&system, format!("{why}; no installed guest supports it{also}")))

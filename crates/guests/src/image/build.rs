@@ -3,7 +3,7 @@
 
 use crate::image::command::remove;
 use crate::image::installed::folder_of;
-use crate::image::installed::{Label, how_to_get};
+use crate::image::installed::{Label, check_architecture, how_to_get};
 use crate::image::{gvisor, kernel, tree, uml};
 use crate::{Image, ImageInfo, Step, failed};
 use stacklab_model::System;
@@ -40,6 +40,7 @@ fn put(
     system: &System,
     make: impl FnOnce(&Path) -> Result<ImageInfo, TestbedError>,
 ) -> Result<Image, TestbedError> {
+    check_architecture()?;
     let folder = folder_of(system);
     let part = folder.with_file_name(format!("{system}.part"));
     remove(&part).and_then(|()| fs::create_dir_all(&part)).map_err(TestbedError::file(&part))?;

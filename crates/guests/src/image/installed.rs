@@ -59,6 +59,15 @@ pub(crate) fn no_image(system: &System, reason: String) -> TestbedError {
     TestbedError(format!("{system} cannot run here: {reason}; get it with: {}", how_to_get(system)))
 }
 
+/// An error unless this program runs in guests, whose kernels are x86-64.
+pub fn check_architecture() -> Result<(), TestbedError> {
+    if cfg!(target_arch = "x86_64") {
+        return Ok(());
+    }
+    let own = std::env::consts::ARCH;
+    Err(TestbedError(format!("guests cannot run here: they are x86-64, and this stacklab is for {own}")))
+}
+
 /// The image that a system boots from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
@@ -89,6 +98,7 @@ const LABEL: &str = "image.json";
 impl Image {
     /// The image of a system, with all of its files. The error says how to get it.
     pub fn find(system: &System) -> Result<Self, TestbedError> {
+        check_architecture()?;
         let folder = folder_of(system);
         let missing = |reason: String| no_image(system, reason);
         if !folder.exists() {

@@ -18,4 +18,4 @@ pub(crate) mod wifi;
 
 pub use build::{build, get};
 pub use command::Step;
-pub use installed::{Image, built, cache, how_to_get, known, sha256};
+pub use installed::{Image, built, cache, check_architecture, how_to_get, known, sha256};

@@ -7,7 +7,11 @@ use crate::kind::vm::machine::GET_QEMU;
 use stacklab_model::System;
 use stacklab_testbed::{Ability, program_in_path};
 
-const GET: &str = "stacklab image get gvisor linux-6.1 .. (see: stacklab image list)";
+const GET: &str = if cfg!(target_arch = "x86_64") {
+    "stacklab image get gvisor linux-6.1 .. (see: stacklab image list)"
+} else {
+    "an x86-64 machine"
+};
 
 /// Each system that a study can name, and whether it can run here. Starts nothing.
 pub fn kinds() -> Vec<Ability> {

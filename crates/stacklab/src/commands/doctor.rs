@@ -40,7 +40,7 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     let found = abilities();
     text += &listed(&found);
     let is_missing = |ability: &&Ability| ability.result.is_err() && !NEEDED.contains(&ability.name);
-    if found.iter().any(|ability| is_missing(&ability)) {
+    if found.iter().any(|ability| is_missing(&ability)) && image::check_architecture().is_ok() {
         text += &guest(&image::built());
     }
     text += "\nOther kinds of hosts (factors.os, factors.router_os)\n";
@@ -119,10 +119,11 @@ fn guest(built: &[System]) -> String {
 fn counting() -> Ability {
     let system = System::Linux(KERNEL.trim_start_matches("linux-").to_owned());
     let kernel = || image::Image::find(&system).map(drop).map_err(|error| (error.to_string(), GET_KERNEL));
-    let checked = match find(EMULATOR, GET_EMULATOR) {
+    let unable = image::check_architecture().map_err(|error| (error.to_string(), "an x86-64 machine"));
+    let checked = unable.and_then(|()| match find(EMULATOR, GET_EMULATOR) {
         Err(_) => Err((format!("there is no program `{EMULATOR}`"), GET_EMULATOR)),
         Ok(qemu) => check_emulator(&qemu).map_err(|reason| (reason, GET_EMULATOR)).and_then(|_| kernel()),
-    };
+    });
     let remedy = checked.as_ref().err().map_or(GET_KERNEL, |(_, remedy)| remedy);
     Ability { name: KERNEL, what_for: COUNTING, result: checked.map_err(|(reason, _)| reason), remedy }
 }

@@ -1,6 +1,7 @@
 //! A virtual machine as a host: QEMU with a Debian kernel and this program as its init process, or with the user's
 //! disk image. Its channel is virtio-serial. Its network interfaces are tap devices.
 
+use crate::image::check_architecture;
 use crate::kind::vm::kvm::Accelerator;
 use crate::{Boot, GuestRole, Running};
 use stacklab_testbed::kernel::sys::keep_open;
@@ -104,6 +105,7 @@ pub(crate) const GET_QEMU: &str = "sudo apt-get install --no-install-recommends 
 
 /// The path of the QEMU program. The error says how to get it.
 pub fn emulator() -> Result<PathBuf, TestbedError> {
+    check_architecture()?;
     find("qemu-system-x86_64", GET_QEMU)
 }
 

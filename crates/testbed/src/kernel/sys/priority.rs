@@ -12,9 +12,10 @@ const FAIR_SERVERS: &str = "sched/fair_server";
 
 /// Runs the calling thread before all without a priority (SCHED_FIFO, the least of its priorities).
 pub fn run_first() -> io::Result<()> {
-    let least = libc::sched_param { sched_priority: 1 };
+    // The kernel's `sched_param` is an integer. musl has the call in name only: it fails with ENOSYS.
+    let least: libc::c_int = 1;
     // SAFETY: the call reads the parameter, which lives until it returns.
-    let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const least) };
+    let set = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const least) };
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -136,7 +136,7 @@ impl Batch {
 
     pub(crate) fn recv_meta(&self, place: usize) -> RecvMeta {
         let header = &self.headers[place].msg_hdr;
-        debug_assert!(header.msg_controllen <= size_of_val(&self.controls[place]));
+        debug_assert!(header.msg_controllen <= size_of_val(&self.controls[place]) as _);
         // SAFETY: the kernel wrote `msg_controllen` bytes of control messages to the block that the header points to.
         unsafe { parse_cmsg(header) }
     }

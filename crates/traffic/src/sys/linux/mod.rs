@@ -173,7 +173,7 @@ pub(crate) fn is_unacknowledged(socket: &Socket) -> bool {
 unsafe fn ask_interface(
     socket: &Socket,
     interface: &str,
-    command: libc::Ioctl,
+    command: libc::c_ulong,
     fill: impl FnOnce(&mut libc::ifreq),
 ) -> io::Result<libc::ifreq> {
     // SAFETY: `ifreq` is plain data, for which all zeros is valid.
@@ -187,7 +187,7 @@ unsafe fn ask_interface(
     }
     fill(&mut request);
     // SAFETY: the descriptor is open; the rest is as the caller promises.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) };
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), command as _, &raw mut request) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(request) }
 }
 
