@@ -14,6 +14,11 @@ fn main() {
     let files = names.map(|name| fs::read_to_string(dist.join(name)).unwrap_or_default());
     // All of it or nothing.
     let whole = files.iter().all(|file| !file.is_empty());
+    if !whole && env::var("PROFILE").is_ok_and(|profile| profile == "release") {
+        println!(
+            "cargo:warning=the program will have no web page: run scripts/build-web before (it needs Node.js)"
+        );
+    }
     for (name, text) in names.iter().zip(&files) {
         let text = if whole { text.as_str() } else { "" };
         fs::write(Path::new(&out).join(name), text).expect("cargo's own folder can be written to");

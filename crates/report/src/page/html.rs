@@ -16,8 +16,8 @@ pub struct NoPage;
 impl std::fmt::Display for NoPage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(
-            "this program was built without its web page: run `make build` (or scripts/build-web, then cargo build again); \
-             the other formats do without",
+            "this program was built without its web page, which Node.js makes: run `make build` (or scripts/build-web, then \
+             cargo build or cargo install again); the other formats do without",
         )
     }
 }

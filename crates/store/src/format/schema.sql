@@ -1,4 +1,4 @@
--- Format 6 of the record. docs/record.md says what each column holds.
+-- Format 7 of the record. docs/record.md says what each column holds.
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     program_version TEXT NOT NULL,

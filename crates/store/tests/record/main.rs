@@ -16,6 +16,27 @@ fn refusal(result: Result<Record, StoreError>) -> String {
 }
 
 #[test]
+fn the_document_has_every_table_and_column() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/record.md")).unwrap();
+    assert!(page.starts_with(&format!("# The record, format {FORMAT}\n")));
+    let (_folder, path) = record();
+    let record = rusqlite::Connection::open(path).unwrap();
+    let columns =
+        "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'";
+    let mut columns = record.prepare(columns).unwrap();
+    let columns = columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let columns: Vec<(String, String)> = columns.map(Result::unwrap).collect();
+    assert!(columns.len() > 80, "{columns:?}");
+    for (table, column) in columns {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{table}` |")));
+        let row = row.unwrap_or_else(|| panic!("docs/record.md lacks the table {table}"));
+        // Keys join tables.
+        let is_key = ["id", "run", "explanation"].contains(&&*column);
+        assert!(is_key || row.contains(&format!("`{column}`")), "docs/record.md lacks {table}.{column}");
+    }
+}
+
+#[test]
 fn intervals_are_of_valid_runs_and_of_one_host() {
     let (_folder, path) = record();
     let series = Record::read(&path).unwrap().series().unwrap();
