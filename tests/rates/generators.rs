@@ -161,7 +161,7 @@ fn a_program_that_is_stopped_is_killed_when_its_time_is_over_with_all_that_it_st
     let testbed = Testbed::build(&link_config, Path::new("sleep"), &["600"]).unwrap();
     let folder = Workdir::create().unwrap();
     let script = ["-c", "sleep 600 & echo $!; kill -STOP $$"].map(str::to_owned);
-    let mut tool = folder.start(&testbed.hosts()[0], "sh", &script, "").unwrap();
+    let mut tool = folder.start(&testbed.hosts()[0], "sh", Path::new("/bin/sh"), &script).unwrap();
     assert_eq!(tool.wait(Instant::now() + Duration::from_millis(500), || false).unwrap(), None);
     let child: u32 = tool.printed(100).trim().parse().unwrap();
     let state = || {

@@ -36,13 +36,15 @@ pub use host::console::last_words;
 pub use host::guest::{Guest, GuestSpec, Prepare, RunningGuest, not_built};
 pub use host::launch::Host;
 pub use host::path_role::{Interface, PathRole};
-pub use host::program::{AGENT, LOADER, bundled, find, program_in_path};
+pub use host::program::{AGENT, LOADER, bundled, find, find_in, program_in_path};
 pub use host::streams::{Streams, write_message};
 pub use host::ticks::Ticks;
 pub use host::tool::{Tool, first_line};
 pub use host::workdir::Workdir;
 pub use kernel::capability::{Ability, abilities};
-pub use kernel::namespace::{Process, clear, end, in_namespace, join, spawn_in_namespace, unshare_mounts};
+pub use kernel::namespace::{
+    ChildCpu, Process, clear, end, in_namespace, join, spawn_in_namespace, unshare_mounts,
+};
 pub use kernel::privilege::{Privilege, enter, owns};
 pub use kernel::running_process::RunningProcess;
 pub use kernel::tc::htb::burst_bytes;

@@ -4,7 +4,7 @@
 use crate::CampaignError;
 use stacklab_model::{Generator, Length, ToolReport, printable_lines, printable_text};
 use stacklab_protocols::generators::{CommandLine, Figures, Output, Tool, Traffic};
-use stacklab_testbed::{Host, Workdir};
+use stacklab_testbed::{ChildCpu, Host, Workdir, find_in};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ const QUOTED_CHARS: usize = 200;
 pub(super) struct Driven {
     /// What each end printed, the sender's first; `None` if it was not started.
     pub reports: [Option<ToolReport>; 2],
+    /// CPU time of each end from start to end; `None` if it was killed.
+    pub cpu: [Option<ChildCpu>; 2],
     /// Their figures, or why there are none.
     pub figures: Result<Figures, String>,
 }
@@ -43,13 +45,15 @@ type Running = stacklab_testbed::Tool;
 pub(super) fn drive(
     hosts: [&Host; 2],
     generator: Generator,
-    (tool, version): (&Tool, &str),
+    (tool, version, programs): (&Tool, &str, Option<&str>),
     traffic: &Traffic,
     stop: impl Fn() -> bool + Copy,
 ) -> Result<Driven, CampaignError> {
     let folder = Workdir::create()?;
     let remedy = generator.definition().remedy;
-    let start = |host: &Host, line: &CommandLine| folder.start(host, line.program, &line.arguments, remedy);
+    let start = |host: &Host, line: &CommandLine| {
+        folder.start(host, line.program, &find_in(programs, line.program, remedy)?, &line.arguments)
+    };
     let lines = [(tool.sender)(traffic), (tool.receiver)(traffic)];
     let ends = Ends { tool, traffic, stop };
     let mut receiver = start(hosts[1], &lines[1])?;
@@ -84,10 +88,11 @@ pub(super) fn drive(
         command: format!("{} {}", line.program, line.arguments.join(" ")),
         output: kept(&output),
     };
+    let cpu = [sender.as_ref().and_then(Running::cpu), receiver.cpu()];
     let [sent_by, received_by] = &lines;
     let reports =
         [sender.is_some().then(|| report(sent_by, sent)), Some(report(received_by, received + &decoded))];
-    Ok(Driven { reports, figures })
+    Ok(Driven { reports, cpu, figures })
 }
 
 enum Ended {

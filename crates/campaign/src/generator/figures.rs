@@ -3,10 +3,11 @@
 use crate::generator::bias::drops_of;
 use crate::generator::drive::Driven;
 use stacklab_model::{
-    Counters, Drops, Endpoint, Ends, Factor, Family, Generator, HostReport, Metric, Role, RunStatus,
-    TrialSpec, Value,
+    Counters, CpuScope, CpuSource, CpuTime, Drops, Endpoint, Ends, Factor, Family, Generator, HostReport,
+    Metric, Role, RunStatus, TrialSpec, Value,
 };
 use stacklab_protocols::generators::{Figures as ToolFigures, Tool};
+use stacklab_testbed::ChildCpu;
 use stacklab_trial::{Figures, Path, validate};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -57,7 +58,26 @@ pub(super) fn reports(
     let [by_sender, by_receiver] = counters;
     (sent.counters, received.counters) = (by_sender, by_receiver);
     [sent.tool, received.tool] = driven.reports.clone();
+    [sent.cpu, received.cpu] = driven.cpu.map(|cpu| Some(cpu_time(cpu?, last_ns.saturating_sub(first_ns))));
     Ends { sender: sent, receiver: received }
+}
+
+/// A program's CPU time as its host's, with the kernel's work in its threads.
+fn cpu_time(of: ChildCpu, window_ns: u64) -> CpuTime {
+    CpuTime {
+        scope: CpuScope::Threads,
+        source: Some(CpuSource::ThreadClocks),
+        window_ns,
+        user_ns: of.user_ns,
+        system_ns: of.system_ns,
+        irq_ns: 0,
+        softirq_ns: 0,
+        idle_ns: 0,
+        steal_ns: 0,
+        undivided: false,
+        own_user_ns: 0,
+        own_system_ns: 0,
+    }
 }
 
 /// The figures of a trial that a generator drove, from its word and from both hosts' counters.
@@ -104,6 +124,10 @@ fn values(
             Jitter => own.jitter_ms,
             JitterRfc3550 => own.jitter_rfc3550_ms,
             OneWayDelayMean => own.delay_mean_ms,
+            SenderCpuPerMessage => Some(sent.cpu.as_ref()?.busy_ns() as f64 / sent.sent.of_trial() as f64),
+            ReceiverCpuPerMessage => {
+                Some(received.cpu.as_ref()?.busy_ns() as f64 / received.received.measured as f64)
+            }
             Retransmits => own.retransmits.map(each),
             IpFragCreates => Some(both(&sent.counters, "FragCreates")),
             IpReasmOks => Some(both(&received.counters, "ReasmOKs")),

@@ -31,14 +31,15 @@ pub(crate) fn run(
     let (Some(tool), Some(_)) = (tool(generator), rig.network.tool_hosts()) else {
         return Err(not_here(generator));
     };
-    let version = version(generator)?;
+    let programs = cell.settings.programs.as_deref();
+    let version = version(generator, programs)?;
     let traffic = traffic(path, spec);
     rig.network.begin(&mut rig.ends, seed)?;
     let before = rig.ends.counters()?;
     let (started_unix_ns, clock, load, first_ns) =
         (now_unix_ns(), Instant::now(), LoadSample::now(), now_ns());
     let hosts = rig.network.tool_hosts().ok_or_else(|| not_here(generator))?;
-    let driven = drive(hosts, generator, (tool, &version), &traffic, || rig.ends.is_interrupted())?;
+    let driven = drive(hosts, generator, (tool, &version, programs), &traffic, || rig.ends.is_interrupted())?;
     thread::sleep(UNDER_WAY);
     let last_ns = now_ns();
     let wall_ns = clock.elapsed().as_nanos() as u64;

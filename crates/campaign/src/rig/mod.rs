@@ -24,7 +24,9 @@ use crate::rig::host_pair::{HostPair, Kernels};
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::{self, CpuAffinity, Steers};
 use stacklab_model::wifi::WifiConfig;
-use stacklab_model::{Cell, CpuScope, LinkBucket, LinkConfig, Probe, RoutedKind, Services, System, Systems};
+use stacklab_model::{
+    Cell, CpuScope, Generator, LinkBucket, LinkConfig, Probe, RoutedKind, Services, System, Systems,
+};
 use stacklab_store::HostRow;
 use stacklab_testbed::{Host, TestbedError, burst_bytes};
 use stacklab_trial::Path;
@@ -100,6 +102,7 @@ impl Rig {
         let systems = &self.ends.systems.0;
         let own_kernel = |system: &System| *system != System::Namespace && system.counts_cpu();
         match self.is.cpu {
+            _ if Generator::of(cell).is_other() => CpuScope::Threads,
             CpuCover::Outside => CpuScope::Outside,
             CpuCover::Machines if self.ends.one_machine() => CpuScope::Shared,
             CpuCover::Machines => CpuScope::Host,

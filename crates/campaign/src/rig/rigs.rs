@@ -11,7 +11,9 @@ use crate::rig::remote_host::Reached;
 use crate::rig::wifi::Wifi;
 use crate::trial::run::run;
 use stacklab_guests::GuestHosted;
-use stacklab_model::{Cell, CpuScope, Family, Probe, RunRecord, System, Systems, Topology, Trial, once_each};
+use stacklab_model::{
+    Cell, CpuScope, Family, Generator, Probe, RunRecord, System, Systems, Topology, Trial, once_each,
+};
 use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
@@ -211,5 +213,10 @@ fn cpu_scope(rig: &Rig, study: &Study) -> CpuScope {
     }
     let mut scopes = study.cells.iter().filter(|cell| rig.is_for(cell)).map(|cell| rig.cpu_scope(cell));
     let Some(first) = scopes.next() else { return CpuScope::Shared };
-    if scopes.all(|scope| scope == first) { first } else { CpuScope::Shared }
+    let others = study.cells.iter().filter(|cell| Generator::of(cell).is_other()).count();
+    match scopes.all(|scope| scope == first) {
+        true => first,
+        false if others > 0 => CpuScope::Various,
+        false => CpuScope::Shared,
+    }
 }

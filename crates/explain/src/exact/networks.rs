@@ -22,8 +22,11 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// A network that was built, and what ends it when dropped.
 enum Built {
     Loopback,
-    Link(Testbed),
-    Routed(Routed, #[expect(dead_code, reason = "the hosts' processes end with their streams")] [Streams; 4]),
+    Link(Box<Testbed>),
+    Routed(
+        Box<Routed>,
+        #[expect(dead_code, reason = "the hosts' processes end with their streams")] [Streams; 4],
+    ),
 }
 
 /// All networks of a plan, one for each path and number of rules.
@@ -53,12 +56,14 @@ impl Networks {
             let program = Path::new(PROGRAM);
             let built = match arm.path {
                 ExactPath::Loopback => Ok(Built::Loopback),
-                ExactPath::Link => Testbed::build(&LINK, program, &AGENT).map(Built::Link),
+                ExactPath::Link => {
+                    Testbed::build(&LINK, program, &AGENT).map(|testbed| Built::Link(Box::new(testbed)))
+                }
                 ExactPath::Routed(mechanism) => {
                     let spec = RoutedSpec::of_namespaces(mechanism, &LINK);
                     Routed::build(&spec, program, &AGENT).and_then(|mut routed| {
                         let streams = routed.meet()?;
-                        Ok(Built::Routed(routed, streams))
+                        Ok(Built::Routed(Box::new(routed), streams))
                     })
                 }
             };

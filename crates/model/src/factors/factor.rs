@@ -91,6 +91,8 @@ named! {
         WifiClock = "wifi.clock",
         /// The program that drives the traffic.
         Generator = "generator",
+        /// The folder of the generator's programs.
+        Programs = "programs",
     }
 }
 

@@ -48,6 +48,8 @@ pub struct CellSettings {
     pub wifi: WifiLevels,
     /// The program that drives the traffic.
     pub generator: Option<Generator>,
+    /// The folder of the generator's programs; `None`: those in PATH.
+    pub programs: Option<String>,
 }
 
 /// The table of settings: factor and field. A level's text is what the field's type prints and parses.
@@ -120,6 +122,7 @@ levels! {
     WifiSnr = wifi.snr,
     WifiClock = wifi.clock,
     Generator = generator,
+    Programs = programs,
 }
 
 impl CellSettings {
@@ -220,7 +223,7 @@ mod tests {
     use crate::{Io, Service, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 38] = [
+    const LEVELS: [(&str, &str); 39] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -259,6 +262,7 @@ mod tests {
         ("wifi.snr", "20"),
         ("wifi.clock", "real"),
         ("generator", "iperf3"),
+        ("programs", "base/src"),
     ];
 
     fn all() -> CellSettings {

@@ -29,7 +29,7 @@ impl Factor {
     /// Whether its levels are names that say what they are.
     fn has_names(self) -> bool {
         use Factor::*;
-        matches!(self, Replica | Os | Mechanism | Translator | CongestionControl | Generator)
+        matches!(self, Replica | Os | Mechanism | Translator | CongestionControl | Generator | Programs)
     }
 
     /// A level by itself: `IPv6`, `128 B`, `6in4`, `MTU 1280`.
@@ -62,7 +62,7 @@ impl Cell {
     }
 
     /// The same without a factor's level.
-    pub(crate) fn label_without(&self, without: Option<Factor>) -> String {
+    pub fn label_without(&self, without: Option<Factor>) -> String {
         let size_of = (self.size_of != SizeOf::Payload).then_some(Factor::SizeOf);
         let factors = [Factor::Family, Factor::Transport, Factor::Size].into_iter().chain(size_of);
         let levels = factors.chain([Factor::Replica]).map(|factor| (factor, self.level(factor)));

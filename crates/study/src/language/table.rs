@@ -277,6 +277,11 @@ pub(crate) const LEVELS: &[KeyDef] = &[
         Kind::List(&Kind::Name { set: "generator", names: Generator::NAMES }),
         "The program that drives the traffic, by its own command line in both hosts. LEVELS All but stacklab: between namespaces only, streams forward, without warm-up; TCP with size_of = write. Their trials have no slices, so all arms of the study are separate.",
     ),
+    optional(
+        "programs",
+        Kind::List(&Kind::Text),
+        "Folders of the generator's programs, such as two builds of iperf3: [\"base/src\", \"candidate/src\"], seen from the folder where stacklab runs. Absent: the programs in PATH. Generators other than stacklab only.",
+    ),
 ];
 
 /// The keys of a table that changes some levels.

@@ -100,6 +100,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Translator => "[\"tayga\", \"jool\"]",
         Factor::RouterOs => "[\"namespace\", \"uml\"]",
         Factor::Generator => "[\"stacklab\", \"iperf3\"]",
+        Factor::Programs => "[\"base/src\", \"candidate/src\"]",
         Factor::Io => "[\"send\", \"sendmmsg\"]",
         Factor::Direction => "[\"forward\", \"reverse\"]",
         Factor::Pinning => "[\"halves\", \"none\"]",

@@ -30,6 +30,7 @@ pub(super) fn check(
     problems: &mut Problems,
 ) {
     for factors in all {
+        check_programs(factors, problems);
         for (generator, place) in others(factors) {
             check_hosts(generator, place, topology, factors, problems);
             check_traffic(generator, place, factors, problems);
@@ -47,6 +48,26 @@ fn others(factors: &Factors) -> impl Iterator<Item = (Generator, &Location)> {
     levels
         .filter_map(|level| Some((level.value.parse::<Generator>().ok()?, &level.place)))
         .filter(|(generator, _)| generator.is_other())
+}
+
+/// stacklab's own generator is this program itself.
+fn check_programs(factors: &Factors, problems: &mut Problems) {
+    let Some(folder) = factors.setting_levels(Factor::Programs).first() else { return };
+    let generators = factors.setting_levels(Factor::Generator);
+    let own = generators.iter().find(|level| level.value == Generator::Stacklab.name());
+    if own.is_none() && !generators.is_empty() {
+        return;
+    }
+    let problem = Problem::at(
+        folder.place.clone(),
+        "generator `stacklab` has no other programs",
+        "folders are for programs such as iperf3",
+    );
+    let problem = match own {
+        Some(own) => problem.related(own.place.clone(), "together with this"),
+        None => problem,
+    };
+    problems.add(problem.help("set factors.generator = [\"iperf3\"], or leave programs out"));
 }
 
 /// Their programs are on this machine, and so in namespaces of its kernel.
@@ -98,7 +119,7 @@ fn check_traffic(generator: Generator, place: &Location, factors: &Factors, prob
         );
     }
     for setting in &factors.settings {
-        let known = setting.factor == Factor::Generator
+        let known = matches!(setting.factor, Factor::Generator | Factor::Programs)
             || OF_TESTBEDS.contains(&setting.factor)
             || generator.definition().settings.contains(&setting.factor);
         let forward = |level: &At<String>| level.value == Direction::Forward.name();

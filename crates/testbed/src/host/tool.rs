@@ -2,9 +2,10 @@
 //! trial.
 
 use crate::kernel::cpus;
+use crate::kernel::namespace::ChildCpu;
 use crate::kernel::sys::{kill_group, limit_file_size, limit_open_files};
 use crate::services::program::with_own_libraries;
-use crate::{AtHost, Attempt, Fault, Host, Node, Process, TestbedError, Workdir, find, spawn_in_namespace};
+use crate::{AtHost, Attempt, Fault, Host, Node, Process, TestbedError, Workdir, spawn_in_namespace};
 use nix::sys::signal::Signal;
 use stacklab_model::Transport;
 use std::fs::{self, File};
@@ -18,16 +19,15 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(5);
 
 impl Workdir {
-    /// Starts a program in a host's namespace, on the host's processors, in its own process group. The kernel kills it
-    /// with the calling thread. A program that writes a file of more than a gigabyte is killed.
+    /// Starts the program of a file in a host's namespace, on the host's processors, in its own process group. The
+    /// kernel kills it with the calling thread. A program that writes a file of more than a gigabyte is killed.
     pub fn start(
         &self,
         host: &Host,
         program: &'static str,
+        file: &Path,
         arguments: &[String],
-        remedy: &'static str,
     ) -> Result<Tool, TestbedError> {
-        let file = find(program, remedy)?;
         let node = host.node();
         let own = self.for_host(&node.to_string())?;
         let start = || -> Result<Tool, Fault> {
@@ -35,7 +35,7 @@ impl Workdir {
             let output = File::create(&printed).attempt(format!("write {}", printed.display()))?;
             let complained = own.join(format!("{program}.errors"));
             let errors = File::create(&complained).attempt(format!("write {}", complained.display()))?;
-            let mut command = Command::new(&file);
+            let mut command = Command::new(file);
             command
                 .args(arguments)
                 .env_clear()
@@ -46,7 +46,7 @@ impl Workdir {
                 .stdin(Stdio::null())
                 .stdout(output)
                 .stderr(errors);
-            with_own_libraries(&mut command, &file);
+            with_own_libraries(&mut command, file);
             limit_open_files(&mut command);
             limit_file_size(&mut command);
             let process = spawn_in_namespace(host.pid(), &mut command, &cpus::of(host.pid()))?;
@@ -106,6 +106,11 @@ impl Tool {
             }
             thread::sleep(LOOK);
         }
+    }
+
+    /// Its CPU time, once `wait` has found that it has ended.
+    pub fn cpu(&self) -> Option<ChildCpu> {
+        self.process.cpu()
     }
 
     /// Asks it to end (SIGINT), as its user would.

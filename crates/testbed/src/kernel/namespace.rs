@@ -5,7 +5,9 @@ use crate::kernel::sys::{Network, die_with_parent, signal_group};
 use crate::{Attempt, Fault, Streams};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 use std::fs::{self, File};
 use std::io;
@@ -50,11 +52,30 @@ pub struct Process {
     child: Child,
     /// Set once the child has been waited for. After that another process may get its process ID.
     status: Option<ExitStatus>,
+    cpu: Option<ChildCpu>,
+}
+
+/// CPU time of a process and of those that it waited for, from start to end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChildCpu {
+    /// In programs, nanoseconds.
+    pub user_ns: u64,
+    /// In the kernel, nanoseconds.
+    pub system_ns: u64,
+}
+
+impl ChildCpu {
+    /// Of all children that this process has waited for.
+    fn so_far() -> io::Result<Self> {
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+        let ns = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0).saturating_mul(1000);
+        Ok(ChildCpu { user_ns: ns(usage.user_time()), system_ns: ns(usage.system_time()) })
+    }
 }
 
 impl Process {
     pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
-        Ok(Process { child: command.process_group(0).spawn()?, status: None })
+        Ok(Process { child: command.process_group(0).spawn()?, status: None, cpu: None })
     }
 
     /// Its process ID.
@@ -65,9 +86,23 @@ impl Process {
     /// Its exit status, if it has ended. Does not wait.
     pub fn status(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
+            let before = ChildCpu::so_far()?;
             self.status = self.child.try_wait()?;
+            if self.status.is_some() {
+                let after = ChildCpu::so_far()?;
+                self.cpu = Some(ChildCpu {
+                    user_ns: after.user_ns.saturating_sub(before.user_ns),
+                    system_ns: after.system_ns.saturating_sub(before.system_ns),
+                });
+            }
         }
         Ok(self.status)
+    }
+
+    /// Its CPU time, once [`Process::status`] has found that it has ended. No other thread may wait for another child
+    /// at that moment.
+    pub fn cpu(&self) -> Option<ChildCpu> {
+        self.cpu
     }
 
     /// Its output and input, if both are pipes. `None` once taken.
@@ -189,4 +224,25 @@ fn on_a_thread<T: Send>(
         })?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_that_of_the_process_and_its_children() {
+        let cpu = |script: &str| {
+            let mut process = Process::spawn(Command::new("sh").args(["-c", script])).unwrap();
+            assert_eq!(process.cpu(), None);
+            while process.status().unwrap().is_none() {
+                thread::sleep(LOOK);
+            }
+            process.cpu().unwrap().user_ns
+        };
+        let idle = cpu("sleep 0.2");
+        let count = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let [own, of_child] = [cpu(count), cpu(&format!("sh -c '{count}'; true"))];
+        assert!(own > 5 * idle && of_child > 5 * idle, "{idle} {own} {of_child}");
+    }
 }

@@ -22,6 +22,20 @@ fn generators_are_a_factor_whose_arms_are_separate() {
 }
 
 #[test]
+fn two_builds_of_a_generator_are_compared() {
+    let builds = of("\"iperf3\"").replace("size =", "programs = [\"base/src\", \"candidate/src\"]\nsize =");
+    let compared = builds
+        .replace("factor = \"family\"", "factor = \"programs\"")
+        .replace("baseline = \"ipv4\"", "baseline = \"base/src\"")
+        .replace("candidate = \"ipv6\"", "candidate = \"candidate/src\"");
+    let study = study(&compared);
+    assert_eq!(study.cells.len(), 2 * 2 * 2 * 2);
+    let folders: Vec<_> = study.cells[..2].iter().map(|cell| cell.settings.programs.as_deref()).collect();
+    assert_eq!(folders, [Some("base/src"), Some("candidate/src")]);
+    assert_eq!(study.comparisons[0].factor, Factor::Programs);
+}
+
+#[test]
 fn a_generator_has_trials_of_the_probes_that_it_knows() {
     let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[blocks]";
     let study = study(&of("\"stacklab\", \"netperf\", \"ditg\"").replace("[blocks]", echo));
@@ -49,6 +63,10 @@ fn what_a_generator_cannot_do_is_said_at_its_place() {
         (
             more("\"ditg\"", "os = [\"gvisor\"]"),
             &["generator `ditg` cannot run in gvisor", "not in that system"],
+        ),
+        (
+            more("\"iperf3\", \"stacklab\"", "programs = [\"base\"]"),
+            &["generator `stacklab` has no other programs", "factors.generator = [\"iperf3\"]"],
         ),
         (more("\"ditg\"", "flows = [2]"), &["`flows` cannot be set with generator `ditg`", "no such option"]),
         (more("\"iperf\"", "direction = [\"both\"]"), &["`direction` cannot be set with generator `iperf`"]),
