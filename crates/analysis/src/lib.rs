@@ -12,6 +12,7 @@
 //! * [`limit`]: the most that a testbed carries, by header bytes or airtime
 //! * [`statistics`]: the tests and intervals that these are made of
 //! * [`findings`]: all of these, for a campaign
+//! * [`worse`]: the candidates that are worse than their baselines by more than is allowed
 //! * [`between`]: two campaigns, not paired
 
 mod comparison;
@@ -31,6 +32,7 @@ pub use comparison::paired::Paired;
 pub use estimate::{estimate, estimate_of};
 pub use findings::campaign::Campaign;
 pub use findings::findings;
+pub use findings::worse::worse;
 pub use rate_limit::limit;
 pub use records::between::{NothingInCommon, between};
 pub use runs::Runs;

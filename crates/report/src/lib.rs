@@ -26,6 +26,7 @@ mod tests;
 pub use exact::exact_counts;
 pub use figure::{figure, figures};
 pub use findings::answer::difference;
+pub use findings::claims::worse;
 pub use findings::csv::{scale, verdict_name};
 pub use findings::heading::time;
 pub use measurement::{MeasurementText, measurement, measurement_json};

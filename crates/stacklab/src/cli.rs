@@ -29,7 +29,7 @@ Exit codes:
   6    no valid run, or no data for the requested output, or a family does not get \
 through (measure --against)
   7    the single measurement (stacklab measure) is not valid
-  8    the second record is worse (compare --fail-on)
+  8    the candidate or the second record is worse (run and compare --fail-on)
   9    a request to a host failed over one of the families (stacklab path)
   10   the ratio of the families has drifted (stacklab path --watch)
   11   a file of another tool cannot be read, or has nothing to import (stacklab import)
@@ -55,6 +55,7 @@ Examples:
   stacklab run studies/quickstart.toml --scale standard
   stacklab run my.toml --out my.stacklab --seed 7
   stacklab run --set 'testbed.rate=100 Mbit/s' --set 'factors.size=[64, 1408]'
+  stacklab run builds.toml --fail-on worse=5%      exit code 8 if the candidate is worse
   stacklab run --resume --out my.stacklab          resume an interrupted campaign")]
     Run(RunOptions),
     /// List and print built-in studies, create a study, or print the reference of study files

@@ -4,6 +4,7 @@ pub(crate) mod campaign;
 mod carry_over;
 mod overall;
 mod same_arm;
+pub(crate) mod worse;
 
 use crate::comparison::evidence::Evidence;
 use crate::comparison::family::{Conclusion, conclude};

@@ -123,13 +123,15 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
 }
 
 /// Whether the whole range of a claim is worse than what is allowed. Of rates and times that is a ratio; of shares and
-/// per cents it is in points; of other differences in per cent of the first record's mean, and the margin at least.
-fn is_beyond(figure: &MetricDiff, allowed: f64) -> bool {
-    let MetricDiff { metric, margin, a: first, .. } = figure;
-    let Some(Interval { low, high }) = figure.effect.as_ref().and_then(|effect| effect.claimed_interval)
-    else {
-        return false;
-    };
+/// per cents it is in points; of other differences in per cent of the first arm's mean, and the margin at least.
+pub(crate) fn is_beyond(
+    metric: Metric,
+    margin: f64,
+    first: &Estimate,
+    claimed: Option<Interval>,
+    allowed: f64,
+) -> bool {
+    let Some(Interval { low, high }) = claimed else { return false };
     let most = match metric.scale() {
         Scale::Ratio => {
             return match metric.better() {
@@ -143,7 +145,7 @@ fn is_beyond(figure: &MetricDiff, allowed: f64) -> bool {
             _ => allowed * first.mean.unwrap_or(0.0).abs(),
         },
     };
-    let most = most.max(*margin);
+    let most = most.max(margin);
     match metric.better() {
         Better::Higher => high < -most,
         Better::Lower => low > most,
@@ -175,7 +177,9 @@ pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
     }
     claim_ranges(figures);
     for figure in figures.iter_mut().filter(|figure| figure.change == Change::Worse) {
-        figure.fails = allowed.is_some_and(|allowed| is_beyond(figure, allowed));
+        let claimed = figure.effect.as_ref().and_then(|effect| effect.claimed_interval);
+        let MetricDiff { metric, margin, .. } = *figure;
+        figure.fails = allowed.is_some_and(|allowed| is_beyond(metric, margin, &figure.a, claimed, allowed));
     }
 }
 

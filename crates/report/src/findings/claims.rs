@@ -77,12 +77,29 @@ pub(crate) fn of_figure(row: &MetricDiff) -> Option<Claimed> {
 pub(crate) fn of_overall(one: &Headline) -> String {
     let is_candidate = one.verdict == Verdict::Better(one.candidate.clone());
     let is_more = is_more(one.metric, is_candidate);
-    let claimed = one.claimed_range.and_then(|range| {
-        let claimed = Claimed::new(one.metric, one.metric.scale(), range, is_more)?;
-        Some(claimed.to_string())
-    });
-    let (way, metric) = (if is_more { "higher" } else { "lower" }, one.metric.label());
-    match claimed {
+    let claimed = one.claimed_range;
+    let claimed = claimed.and_then(|range| Claimed::new(one.metric, one.metric.scale(), range, is_more));
+    words(one.metric, is_more, claimed)
+}
+
+/// A candidate that is worse, or lacks a figure: `IPv4 TCP 1408 B: new has 1.2 to 4.0 % lower throughput than old`.
+pub fn worse(row: &Comparison) -> String {
+    let question = &row.question;
+    let [candidate, baseline] = [&question.candidate, &question.baseline]
+        .map(|cell| question.factor.level_label(&cell.level(question.factor)));
+    let difference = match row.candidate_estimate.n {
+        0 => format!("lacks {}, unlike {baseline}", question.metric.label()),
+        _ => {
+            let is_more = is_more(question.metric, false);
+            format!("has {} than {baseline}", words(question.metric, is_more, of_row(row)))
+        }
+    };
+    format!("{}: {candidate} {difference}", question.candidate.label_without(Some(question.factor)))
+}
+
+fn words(metric: Metric, is_more: bool, claimed: Option<Claimed>) -> String {
+    let (way, metric) = (if is_more { "higher" } else { "lower" }, metric.label());
+    match claimed.map(|claimed| claimed.to_string()) {
         Some(factor) if factor.starts_with("a factor") => format!("{metric} {way} by {factor}"),
         Some(percent) => format!("{percent} {way} {metric}"),
         None => format!("{way} {metric}"),
@@ -97,6 +114,8 @@ fn is_more(metric: Metric, is_candidate_better: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::fixtures::compared;
+    use stacklab_model::{Estimate, Transport};
 
     fn said(low: f64, high: f64, is_more: bool) -> Option<String> {
         let claimed = Claimed::new(Metric::Throughput, Scale::Ratio, Interval { low, high }, is_more);
@@ -134,5 +153,15 @@ mod tests {
             Claimed::new(Metric::Throughput, Scale::Ratio, range, true).unwrap()
         };
         assert_eq!(of(1.02, 1.04).with(of(1.01, 1.03)).to_string(), "1.0 to 4.0 %");
+    }
+
+    #[test]
+    fn worse_candidate_is_named_with_its_range() {
+        let verdict = Verdict::Better("ipv4".to_owned());
+        let means = [(100.0, 1.0), (93.0, 1.0)];
+        let mut row = compared(Transport::Udp, 128, Metric::Throughput, means, (0.93, 0.01), verdict);
+        assert_eq!(worse(&row), "UDP 128 B: IPv6 has 5.5 to 8.5 % lower throughput than IPv4");
+        row.candidate_estimate = Estimate::default();
+        assert_eq!(worse(&row), "UDP 128 B: IPv6 lacks throughput, unlike IPv4");
     }
 }

@@ -1,8 +1,9 @@
 //! `stacklab run`.
 
+use crate::commands::compare::FailOn;
 use crate::commands::report;
 use crate::commands::study::{PlacementOptions, StudyOptions};
-use crate::failure::{Failure, TESTBED, interrupt_flag};
+use crate::failure::{Failure, TESTBED, WORSE, interrupt_flag};
 use crate::quantities::some_time;
 use clap::Args;
 use stacklab_campaign::generator::Programs;
@@ -18,7 +19,9 @@ use stacklab_campaign::trial::other_load::LoadSample;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
 use stacklab_guests::image::Image;
-use stacklab_model::{Cell, CpuScope, Factor, Metric, Probe, System, Systems, Topology, once_each};
+use stacklab_model::{
+    Cell, Comparison, CpuScope, Factor, Findings, Metric, Probe, System, Systems, Topology, once_each,
+};
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
@@ -47,6 +50,9 @@ pub(crate) struct RunOptions {
     /// (60s); see `explain`
     #[arg(long, value_name = "TIME", value_parser = some_time, num_args = 0..=1, require_equals = true, default_missing_value = "60s")]
     pub explain: Option<u64>,
+    /// Exit with code 8 if a candidate is worse than its baseline by more than this: worse=5%
+    #[arg(long, value_name = "worse=PERCENT")]
+    pub fail_on: Option<FailOn>,
     /// Mean time between samples of a processor, nanoseconds, if something samples them meanwhile.
     #[arg(skip)]
     pub sample_period_ns: Option<u64>,
@@ -81,7 +87,37 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     }
     eprintln!("The record: {} (other formats: stacklab report --help)", path.display());
     measured?;
-    if findings.valid_runs == 0 { Err(Failure::nothing_valid()) } else { Ok(()) }
+    match options.fail_on {
+        _ if findings.valid_runs == 0 => Err(Failure::nothing_valid()),
+        Some(FailOn { worse }) => refuse_worse(&findings, worse),
+        None => Ok(()),
+    }
+}
+
+/// Fails if a candidate is worse by more than is allowed, with a line for each comparison.
+fn refuse_worse(findings: &Findings, allowed: f64) -> Result<(), Failure> {
+    let of = findings.comparisons.len();
+    let is_open = |comparison: &&Comparison| !comparison.verdict.is_answer();
+    let open = findings.comparisons.iter().filter(is_open).count();
+    if open > 0 {
+        eprintln!(
+            "stacklab: warning: {open} of {of} comparisons have no verdict and do not fail (the report says why)"
+        );
+    }
+    let worse = stacklab_analysis::worse(findings, allowed);
+    for comparison in &worse {
+        eprintln!("stacklab: worse: {}", stacklab_report::worse(comparison));
+    }
+    let percent = 100.0 * allowed;
+    match worse.len() {
+        0 => Ok(()),
+        n => Err(Failure::new(
+            WORSE,
+            format!(
+                "the candidate is worse by more than {percent} %, or lacks a figure, in {n} of {of} comparisons"
+            ),
+        )),
+    }
 }
 
 /// Measures or resumes a study. Returns the record and how measuring ended: after an interruption, the measured part
@@ -98,6 +134,9 @@ fn campaign_until(
     // All errors of the request are detected before anything is built.
     let mut request =
         if options.resume { CampaignRequest::resumed(options)? } else { CampaignRequest::new(options)? };
+    if options.fail_on.is_some() && request.study.comparisons.is_empty() {
+        return Err(Failure::usage("--fail-on needs a study with a [[comparison]]"));
+    }
     request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
     images_are_here(&request.study)?;
     let load_before = LoadSample::now();
