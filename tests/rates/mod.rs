@@ -1,5 +1,6 @@
 //! Tests that compare rates far below what the machine can do: they run beside others, one at a time.
 
+mod action;
 mod capture;
 mod compare;
 mod endurance;
