@@ -6,6 +6,7 @@ mod chaos;
 mod commands;
 mod documented;
 mod firewalls;
+mod fleet;
 mod hardening;
 mod import;
 mod interrupted;

@@ -8,6 +8,7 @@ pub(crate) mod listening;
 pub(crate) mod others;
 pub(crate) mod path;
 pub(crate) mod planned;
+pub(crate) mod postgres;
 pub(crate) mod program;
 pub(crate) mod random;
 pub(crate) mod records;

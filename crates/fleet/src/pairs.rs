@@ -1,0 +1,173 @@
+//! Which agents are measured with which: `site=a -> site=b`.
+
+use crate::FleetError;
+use crate::store::AgentInfo;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The pairs that are asked for; without any, every agent with every other one, in both directions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pairs(Vec<[Selector; 2]>);
+
+/// The labels that an agent must have: `site=a,os=linux`. Its name is a label, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Selector(Vec<(String, String)>);
+
+impl Pairs {
+    /// Reads pairs such as `site=a -> site=b`. A text without an arrow names a file with one such line per pair.
+    pub fn parse(texts: &[String]) -> Result<Self, FleetError> {
+        let mut pairs = Vec::new();
+        for text in texts {
+            if text.contains("->") {
+                pairs.push(pair(text)?);
+                continue;
+            }
+            let lines = std::fs::read_to_string(Path::new(text)).map_err(|reason| {
+                FleetError::Usage(format!(
+                    "--pairs {text} is neither a pair, such as 'site=a -> site=b', nor a file with pairs: {reason}"
+                ))
+            })?;
+            let lines = lines.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+            for line in lines.filter(|line| !line.is_empty()) {
+                pairs.push(pair(line)?);
+            }
+        }
+        Ok(Pairs(pairs))
+    }
+
+    /// The pairs of these agents, sender first: each once, in the order of the agents.
+    ///
+    /// # Errors
+    /// If a side of a pair selects no agent, or nothing but the same agent.
+    pub fn of<'a>(&self, agents: &'a [AgentInfo]) -> Result<Vec<[&'a AgentInfo; 2]>, FleetError> {
+        if agents.len() < 2 {
+            return Err(FleetError::Usage(format!(
+                "a fleet needs two agents, and {} is known: start `stacklab fleet agent` on another host",
+                if agents.is_empty() { "none" } else { agents[0].name.as_str() }
+            )));
+        }
+        let all = [[Selector(Vec::new()), Selector(Vec::new())]];
+        let asked: &[[Selector; 2]] = if self.0.is_empty() { &all } else { &self.0 };
+        let (mut seen, mut pairs) = (BTreeSet::new(), Vec::new());
+        for [from, to] in asked {
+            let [senders, receivers] = [from.agents(agents)?, to.agents(agents)?];
+            let before = seen.len();
+            for sender in &senders {
+                for receiver in receivers.iter().filter(|receiver| receiver.name != sender.name) {
+                    if seen.insert((&sender.name, &receiver.name)) {
+                        pairs.push([*sender, *receiver]);
+                    }
+                }
+            }
+            if seen.len() == before && senders.len() == 1 && receivers.len() == 1 && senders == receivers {
+                return Err(FleetError::Usage(format!(
+                    "{} cannot be measured with itself: name two agents",
+                    senders[0].name
+                )));
+            }
+        }
+        Ok(pairs)
+    }
+}
+
+impl Selector {
+    fn agents<'a>(&self, agents: &'a [AgentInfo]) -> Result<Vec<&'a AgentInfo>, FleetError> {
+        let has = |agent: &AgentInfo, (key, value): &(String, String)| {
+            let label = if key == "name" { Some(&agent.name) } else { agent.labels.get(key) };
+            label == Some(value)
+        };
+        let found: Vec<&AgentInfo> =
+            agents.iter().filter(|agent| self.0.iter().all(|label| has(agent, label))).collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let wanted: Vec<String> = self.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let known: BTreeSet<String> = agents
+            .iter()
+            .flat_map(|agent| agent.labels.iter().map(|(key, value)| format!("{key}={value}")))
+            .collect();
+        Err(FleetError::Usage(format!(
+            "no agent has {}; the agents' labels are {}",
+            wanted.join(","),
+            if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.into_iter().collect::<Vec<_>>().join(", ")
+            }
+        )))
+    }
+}
+
+/// A label: `site=a`.
+pub fn label(text: &str) -> Result<(String, String), String> {
+    match text.trim().split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(format!("`{}` is not a label, such as site=a", text.trim())),
+    }
+}
+
+fn pair(text: &str) -> Result<[Selector; 2], FleetError> {
+    let selector = |text: &str| -> Result<Selector, FleetError> {
+        let labels = text.split(',').filter(|part| !part.trim().is_empty()).map(label);
+        Ok(Selector(labels.collect::<Result<_, _>>().map_err(FleetError::Usage)?))
+    };
+    let (from, to) = text
+        .split_once("->")
+        .ok_or_else(|| FleetError::Usage(format!("`{text}` is not a pair, such as 'site=a -> site=b'")))?;
+    Ok([selector(from)?, selector(to)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn agents() -> Vec<AgentInfo> {
+        let agent = |(name, site): (&str, &str)| AgentInfo {
+            name: name.to_owned(),
+            labels: BTreeMap::from([("site".to_owned(), site.to_owned())]),
+            addresses: BTreeMap::new(),
+            links: BTreeSet::new(),
+            version: "0".to_owned(),
+        };
+        [("a1", "a"), ("a2", "a"), ("b1", "b")].map(agent).to_vec()
+    }
+
+    fn found(texts: &[&str]) -> Result<Vec<String>, String> {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        let agents = agents();
+        let pairs = Pairs::parse(&texts).and_then(|pairs| {
+            let pairs = pairs.of(&agents)?;
+            Ok(pairs.into_iter().map(|[from, to]| format!("{}-{}", from.name, to.name)).collect())
+        });
+        pairs.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn labels_select_both_sides() {
+        assert_eq!(found(&["site=a -> site=b"]).unwrap(), ["a1-b1", "a2-b1"]);
+        assert_eq!(found(&["name=b1->site=a", "site=b -> name=a1"]).unwrap(), ["b1-a1", "b1-a2"]);
+        assert_eq!(found(&[]).unwrap().len(), 6);
+        assert_eq!(found(&["-> site=b"]).unwrap(), ["a1-b1", "a2-b1"]);
+    }
+
+    #[test]
+    fn wrong_pairs_are_answered_in_a_sentence() {
+        for (text, expected) in [
+            ("site=c -> site=a", "no agent has site=c; the agents' labels are site=a, site=b"),
+            ("site -> site=a", "`site` is not a label, such as site=a"),
+            ("name=b1 -> site=b", "b1 cannot be measured with itself: name two agents"),
+            ("/no/such", "neither a pair"),
+        ] {
+            let error = found(&[text]).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_file_has_a_pair_per_line() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "# ours\nsite=a -> site=b  # one way\n\nsite=b -> name=a2\n").unwrap();
+        assert_eq!(found(&[file.path().to_str().unwrap()]).unwrap(), ["a1-b1", "a2-b1", "b1-a2"]);
+    }
+}

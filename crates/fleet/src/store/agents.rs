@@ -1,0 +1,96 @@
+//! The agents of a fleet in the store.
+
+use crate::FleetError;
+use crate::store::Store;
+use serde::{Deserialize, Serialize};
+use stacklab_model::Family;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// An agent as it describes itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentInfo {
+    /// Its name, unique in the fleet.
+    pub name: String,
+    /// Its labels, such as `site` = `a`.
+    pub labels: BTreeMap<String, String>,
+    /// Its address in each family (`ipv4`, `ipv6`), as other agents reach it.
+    pub addresses: BTreeMap<String, String>,
+    /// The links that it shares with other agents: one exclusive block at a time crosses each.
+    pub links: BTreeSet<String>,
+    /// Its version of stacklab.
+    pub version: String,
+}
+
+impl AgentInfo {
+    /// An agent of this version. Without an address it is reached over the loopback interface, which it shares with all
+    /// others on its machine.
+    ///
+    /// # Errors
+    /// If two addresses are of one family.
+    pub fn new(
+        name: &str,
+        labels: &[(String, String)],
+        addresses: &[IpAddr],
+        links: &[String],
+    ) -> Result<Self, FleetError> {
+        let mut links: BTreeSet<String> = links.iter().cloned().collect();
+        let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+        if addresses.is_empty() {
+            links.insert("loopback".to_owned());
+        }
+        let mut known = BTreeMap::new();
+        for address in if addresses.is_empty() { &loopback } else { addresses } {
+            let family = Family::of(*address);
+            if let Some(other) = known.insert(family.name().to_owned(), address.to_string()) {
+                return Err(FleetError::Usage(format!(
+                    "{other} and {address} are both {family} addresses: name one of each family"
+                )));
+            }
+        }
+        Ok(AgentInfo {
+            name: name.to_owned(),
+            labels: labels.iter().cloned().collect(),
+            addresses: known,
+            links,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    }
+}
+
+impl Store {
+    /// Adds an agent, or replaces what is known about it. It counts as alive until `alive_until_ns`.
+    pub fn put_agent(&mut self, agent: &AgentInfo, alive_until_ns: i64) -> Result<(), FleetError> {
+        let facts = serde_json::to_string(agent).expect("an agent is JSON");
+        self.transaction("store an agent", |tx| {
+            for resource in resources(agent) {
+                tx.execute("INSERT INTO resource VALUES ($1) ON CONFLICT DO NOTHING", &[resource.as_str().into()])?;
+            }
+            tx.execute(
+                "INSERT INTO agent VALUES ($1, $2, $3)
+                 ON CONFLICT (name) DO UPDATE SET facts = excluded.facts, alive_until_ns = excluded.alive_until_ns",
+                &[agent.name.as_str().into(), facts.as_str().into(), alive_until_ns.into()],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Every agent by name, and until when it is known to live.
+    pub fn agents(&mut self) -> Result<Vec<(AgentInfo, i64)>, FleetError> {
+        self.transaction("read the agents", |tx| {
+            let rows = tx.rows("SELECT facts, alive_until_ns FROM agent ORDER BY name", &[])?;
+            rows.iter().map(|row| Ok((serde_json::from_str(&row.text(0)?)?, row.int(1)?))).collect()
+        })
+    }
+}
+
+/// The resource that is an agent.
+pub(super) fn agent_resource(name: &str) -> String {
+    format!("agent {name}")
+}
+
+/// What a block on this agent takes: the agent, and its shared links.
+pub(super) fn resources(agent: &AgentInfo) -> BTreeSet<String> {
+    let links = agent.links.iter().map(|link| format!("link {link}"));
+    links.chain([agent_resource(&agent.name)]).collect()
+}

@@ -1,0 +1,259 @@
+//! One way to two engines: the same statements run on SQLite and on PostgreSQL.
+//!
+//! Parameters are `$1`, `$2`, ..; numbers are BIGINT. Text in braces is for PostgreSQL only: `{FOR UPDATE ..}` locks
+//! rows. SQLite has one writer at a time, and needs no such lock.
+
+use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, TransactionBehavior};
+use std::collections::HashMap;
+use std::error::Error;
+
+pub(super) type DbError = Box<dyn Error + Sync + Send>;
+type DbResult<T> = Result<T, DbError>;
+
+/// A value of a row or a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Int(i64),
+    Text(String),
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Value::Int(number)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Value::Int(number.into())
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::Text(text.to_owned())
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self, kind: &Type, out: &mut bytes::BytesMut) -> DbResult<IsNull> {
+        match self {
+            Value::Null => Ok(IsNull::Yes),
+            Value::Int(number) => number.to_sql(kind, out),
+            Value::Text(text) => text.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        <i64 as ToSql>::accepts(kind) || <String as ToSql>::accepts(kind)
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Value {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> DbResult<Self> {
+        match *kind {
+            Type::INT8 => i64::from_sql(kind, raw).map(Value::Int),
+            _ => String::from_sql(kind, raw).map(Value::Text),
+        }
+    }
+
+    fn from_sql_null(_: &Type) -> DbResult<Self> {
+        Ok(Value::Null)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        <Value as ToSql>::accepts(kind)
+    }
+}
+
+/// A row of an answer.
+pub(super) struct Row(Vec<Value>);
+
+impl Row {
+    pub(super) fn int(&self, column: usize) -> DbResult<i64> {
+        self.maybe_int(column)?.ok_or_else(|| format!("column {column} is empty").into())
+    }
+
+    pub(super) fn maybe_int(&self, column: usize) -> DbResult<Option<i64>> {
+        match &self.0[column] {
+            Value::Null => Ok(None),
+            Value::Int(number) => Ok(Some(*number)),
+            Value::Text(_) => Err(format!("column {column} is not a number").into()),
+        }
+    }
+
+    /// A number of a pair, block or attempt.
+    pub(super) fn number(&self, column: usize) -> DbResult<u32> {
+        Ok(u32::try_from(self.int(column)?)?)
+    }
+
+    pub(super) fn text(&self, column: usize) -> DbResult<String> {
+        self.maybe_text(column)?.ok_or_else(|| format!("column {column} is empty").into())
+    }
+
+    pub(super) fn maybe_text(&self, column: usize) -> DbResult<Option<String>> {
+        match &self.0[column] {
+            Value::Null => Ok(None),
+            Value::Text(text) => Ok(Some(text.clone())),
+            Value::Int(_) => Err(format!("column {column} is not a text").into()),
+        }
+    }
+}
+
+/// A connection to an engine.
+pub(super) enum Db {
+    Sqlite(Connection),
+    Postgres(Box<postgres::Client>, HashMap<&'static str, postgres::Statement>),
+}
+
+/// A transaction. It is rolled back unless its function succeeds.
+pub(super) enum Tx<'a> {
+    Sqlite(rusqlite::Transaction<'a>),
+    Postgres(postgres::Transaction<'a>, &'a mut HashMap<&'static str, postgres::Statement>),
+}
+
+impl Db {
+    pub(super) fn transaction<T>(&mut self, run: impl FnOnce(&mut Tx<'_>) -> DbResult<T>) -> DbResult<T> {
+        match self {
+            Db::Sqlite(connection) => {
+                let mut tx =
+                    Tx::Sqlite(connection.transaction_with_behavior(TransactionBehavior::Immediate)?);
+                let result = run(&mut tx)?;
+                tx.commit()?;
+                Ok(result)
+            }
+            Db::Postgres(client, statements) => {
+                let mut tx = Tx::Postgres(client.transaction()?, statements);
+                let result = run(&mut tx)?;
+                tx.commit()?;
+                Ok(result)
+            }
+        }
+    }
+}
+
+impl Tx<'_> {
+    fn commit(self) -> DbResult<()> {
+        match self {
+            Tx::Sqlite(transaction) => Ok(transaction.commit()?),
+            Tx::Postgres(transaction, _) => Ok(transaction.commit()?),
+        }
+    }
+
+    /// Runs statements without parameters.
+    pub(super) fn batch(&mut self, statements: &str) -> DbResult<()> {
+        match self {
+            Tx::Sqlite(transaction) => Ok(transaction.execute_batch(statements)?),
+            Tx::Postgres(transaction, _) => Ok(transaction.batch_execute(statements)?),
+        }
+    }
+
+    pub(super) fn has_table(&mut self, name: &str) -> DbResult<bool> {
+        let sql = match self {
+            Tx::Sqlite(_) => "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1",
+            Tx::Postgres(..) => {
+                "SELECT count(*) FROM information_schema.tables
+                 WHERE table_schema = current_schema() AND table_name = CAST($1 AS TEXT)"
+            }
+        };
+        Ok(self.row(sql, &[name.into()])?.ok_or("no count")?.int(0)? > 0)
+    }
+
+    /// Runs a statement, and returns the number of rows that it changed.
+    pub(super) fn execute(&mut self, sql: &'static str, values: &[Value]) -> DbResult<u64> {
+        match self {
+            Tx::Sqlite(transaction) => {
+                let mut statement = transaction.prepare_cached(&without_locks(sql))?;
+                bind(&mut statement, values)?;
+                Ok(statement.raw_execute()? as u64)
+            }
+            Tx::Postgres(transaction, statements) => {
+                let statement = prepared(transaction, statements, sql)?;
+                Ok(transaction.execute(&statement, &parameters(values))?)
+            }
+        }
+    }
+
+    /// All rows of an answer.
+    pub(super) fn rows(&mut self, sql: &'static str, values: &[Value]) -> DbResult<Vec<Row>> {
+        match self {
+            Tx::Sqlite(transaction) => {
+                let mut statement = transaction.prepare_cached(&without_locks(sql))?;
+                bind(&mut statement, values)?;
+                let columns = statement.column_count();
+                let (mut found, mut rows) = (Vec::new(), statement.raw_query());
+                while let Some(row) = rows.next()? {
+                    let value = |column| -> DbResult<Value> {
+                        Ok(match row.get_ref(column)? {
+                            ValueRef::Null => Value::Null,
+                            ValueRef::Integer(number) => Value::Int(number),
+                            other => Value::Text(other.as_str()?.to_owned()),
+                        })
+                    };
+                    found.push(Row((0..columns).map(value).collect::<DbResult<_>>()?));
+                }
+                Ok(found)
+            }
+            Tx::Postgres(transaction, statements) => {
+                let statement = prepared(transaction, statements, sql)?;
+                let rows = transaction.query(&statement, &parameters(values))?;
+                let row = |row: &postgres::Row| -> DbResult<Row> {
+                    Ok(Row((0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>()?))
+                };
+                rows.iter().map(row).collect()
+            }
+        }
+    }
+
+    /// The first row of an answer.
+    pub(super) fn row(&mut self, sql: &'static str, values: &[Value]) -> DbResult<Option<Row>> {
+        Ok(self.rows(sql, values)?.into_iter().next())
+    }
+}
+
+fn without_locks(sql: &str) -> String {
+    match (sql.find('{'), sql.rfind('}')) {
+        (Some(from), Some(to)) => format!("{}{}", &sql[..from], &sql[to + 1..]),
+        _ => sql.to_owned(),
+    }
+}
+
+fn bind(statement: &mut rusqlite::Statement<'_>, values: &[Value]) -> DbResult<()> {
+    for (number, value) in (1..).zip(values) {
+        let place = statement.parameter_index(&format!("${number}"))?.ok_or("a parameter is not used")?;
+        match value {
+            Value::Null => statement.raw_bind_parameter(place, rusqlite::types::Null)?,
+            Value::Int(number) => statement.raw_bind_parameter(place, number)?,
+            Value::Text(text) => statement.raw_bind_parameter(place, text)?,
+        }
+    }
+    Ok(())
+}
+
+fn prepared(
+    transaction: &mut postgres::Transaction<'_>,
+    statements: &mut HashMap<&'static str, postgres::Statement>,
+    sql: &'static str,
+) -> DbResult<postgres::Statement> {
+    if let Some(known) = statements.get(sql) {
+        return Ok(known.clone());
+    }
+    let statement = transaction.prepare(&sql.replace(['{', '}'], ""))?;
+    statements.insert(sql, statement.clone());
+    Ok(statement)
+}
+
+fn parameters(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+    values.iter().map(|value| value as _).collect()
+}
