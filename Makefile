@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 STUDY ?= studies/quickstart.toml
 ARGS ?=
 
-.PHONY: run build test test-all test-kernels check agent chaos soak fmt lint bench fuzz schema types screenshots site package
+.PHONY: run build test test-all test-kernels check agent dist test-dist chaos soak fmt lint bench fuzz schema types screenshots site package
 
 run: build
 	target/release/stacklab run $(STUDY) $(ARGS)
@@ -41,6 +41,16 @@ check:
 agent:
 	@scripts/setup agent
 	@scripts/build-agent
+
+# The packages of a release, in target/dist (docs/install.md). `scripts/dist --check` builds them twice and compares.
+dist:
+	@scripts/setup dist
+	@scripts/dist
+
+# Installs, runs and removes each package in fresh roots of Debian; as root.
+test-dist:
+	@scripts/setup test-dist
+	@scripts/test-dist
 
 # Campaigns that are disturbed at random moments, with guests: some seconds a round. A seed repeats its round.
 ROUNDS ?= 500

@@ -16,3 +16,21 @@ step() {
     shift 2
     "$@" || die "failed after $((SECONDS - began)) s: $what"
 }
+
+has_source() { [ -e "$("$1" --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library/Cargo.toml" ]; }
+
+# use_std_source FOR: chooses a compiler with the standard library's source, which can build that library for any system: the
+# current toolchain, else Debian's packages. `scripts/setup FOR` installs one.
+use_std_source() {
+    if has_source rustc; then
+        :
+    elif [ -x /usr/bin/cargo ] && has_source /usr/bin/rustc; then
+        export PATH="/usr/bin:$PATH"
+        # Whoever called may have chosen another compiler.
+        unset RUSTUP_TOOLCHAIN RUSTC CARGO
+    else
+        die "the source of the standard library is missing: run scripts/setup $1"
+    fi
+    # Building the standard library is not stable.
+    export RUSTC_BOOTSTRAP=1
+}

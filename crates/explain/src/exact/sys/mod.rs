@@ -101,7 +101,7 @@ pub(super) fn seed_random(bytes: &[u8; 256]) -> io::Result<()> {
     let pool = Pool { bits: 8 * 256, length: 256, bytes: *bytes };
     let device = File::options().write(true).open("/dev/urandom")?;
     // SAFETY: the kernel reads a header and `length` bytes after it.
-    Errno::result(unsafe { libc::ioctl(device.as_raw_fd(), RNDADDENTROPY, &raw const pool) })?;
+    Errno::result(unsafe { libc::ioctl(device.as_raw_fd(), RNDADDENTROPY as _, &raw const pool) })?;
     Ok(())
 }
 
