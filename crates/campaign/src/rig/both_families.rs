@@ -8,6 +8,7 @@ use crate::trial::settings::{CpuAffinity, Steers};
 use stacklab_model::{Cell, Family, LinkConfig, Role, ScopedAddr, Services, System, Systems};
 use stacklab_store::HostRow;
 use stacklab_testbed::{Host, TestbedError};
+use stacklab_traffic::foreign::may_choose_congestion_control;
 use stacklab_traffic::host::route::Route;
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
@@ -48,7 +49,7 @@ impl BothFamilies {
         let is = RigKind {
             cells: Cells::All,
             here: true,
-            cubic: true,
+            cubic: may_choose_congestion_control("cubic"),
             divides: false,
             steers: Steers::None,
             cpu: CpuCover::Machines,

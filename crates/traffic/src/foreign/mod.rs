@@ -16,6 +16,12 @@ pub fn has_congestion_control(name: &str) -> bool {
     crate::sys::has_congestion_control(name)
 }
 
+/// Whether this process may choose a congestion control; an ordinary user may be allowed few of them.
+pub fn may_choose_congestion_control(name: &str) -> bool {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+    socket.is_ok_and(|socket| crate::sys::set_congestion_control(&socket, name).is_ok())
+}
+
 /// Nanoseconds of this host's clock.
 pub fn now_ns() -> u64 {
     crate::sys::now_ns()
