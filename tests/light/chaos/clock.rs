@@ -94,10 +94,11 @@ pub(super) fn shows_no_step(run: &RunRecord, reports: &[HostReport]) {
         for Delays { buckets, .. } in [&report.delays, &report.interface_delays].into_iter().flatten() {
             let most = buckets.percentile(1.0).unwrap();
             assert!((most as f64) < MOST, "{what}: a delay of {most} ns");
-            // Now and then one message seems to arrive before it was sent, which counts as no delay.
+            // A reading of the clock between two interruptions may be off by more than a message's way: then the
+            // message seems to arrive before it was sent, which counts as no delay.
             let zeros: u64 = buckets.0.iter().filter(|(delay, _)| *delay == 0).map(|(_, count)| count).sum();
             let all = buckets.count();
-            assert!(zeros <= 1 + all / 1000, "{what}: {zeros} of {all} delays are zero");
+            assert!(zeros <= 1 + all / 20, "{what}: {zeros} of {all} delays are zero");
         }
     }
     // Both hosts have one clock.

@@ -19,6 +19,8 @@ pub(crate) struct StampClock {
     read_ns: Nanos,
     /// The most exact reading of those that agree with the last one.
     realtime: RealtimeOffset,
+    /// The smallest error of all readings.
+    least_bound_ns: u64,
     /// Whether the offset changed between the last two readings, and by more than a little.
     moved: bool,
     was_set: bool,
@@ -34,7 +36,8 @@ impl StampClock {
     }
 
     fn of(read_ns: Nanos, realtime: RealtimeOffset) -> Self {
-        StampClock { read_ns, realtime, moved: false, was_set: false, since_ns: read_ns }
+        let least_bound_ns = realtime.bound_ns;
+        StampClock { read_ns, realtime, least_bound_ns, moved: false, was_set: false, since_ns: read_ns }
     }
 
     /// Reads both clocks, at this time of the monotonic one.
@@ -45,7 +48,7 @@ impl StampClock {
     fn read_by(&mut self, read_ns: Nanos, offset: &mut impl FnMut() -> RealtimeOffset) {
         let mut now = offset();
         let known = self.realtime;
-        if now.bound_ns > INTERRUPTED * known.bound_ns + INTERRUPTED_NS {
+        if was_interrupted(now, known.bound_ns) {
             now = exact(offset);
         }
         let apart_ns = now.offset_ns.abs_diff(known.offset_ns).saturating_sub(now.bound_ns + known.bound_ns);
@@ -59,6 +62,7 @@ impl StampClock {
         } else if now.bound_ns < known.bound_ns {
             self.realtime = now;
         }
+        self.least_bound_ns = self.least_bound_ns.min(self.realtime.bound_ns);
         self.read_ns = read_ns;
     }
 
@@ -69,11 +73,17 @@ impl StampClock {
     }
 
     /// When a packet arrived that was received at the last reading, by its timestamp: no later than that, and then if
-    /// the timestamp is of another time.
+    /// the timestamp is of another time, or no exact reading was possible since the clock was set.
     pub(crate) fn arrival(&self, stamp_ns: Nanos) -> Nanos {
         let arrived_ns = (stamp_ns as i64 - self.realtime.offset_ns).max(0) as Nanos;
-        if self.was_set || arrived_ns < self.since_ns { self.read_ns } else { self.read_ns.min(arrived_ns) }
+        let is_unknown = self.was_set || was_interrupted(self.realtime, self.least_bound_ns);
+        if is_unknown || arrived_ns < self.since_ns { self.read_ns } else { self.read_ns.min(arrived_ns) }
     }
+}
+
+/// Whether a reading is much less exact than another one with this error.
+fn was_interrupted(reading: RealtimeOffset, bound_ns: u64) -> bool {
+    reading.bound_ns > INTERRUPTED * bound_ns + INTERRUPTED_NS
 }
 
 /// The most exact of several readings: one that was interrupted is off by more than a packet's way.
@@ -118,6 +128,15 @@ mod tests {
             clock.read_by(20_000, &mut reading(OFFSET_NS));
             assert_eq!(clock.arrival(stamp(15_000 + hours * HOUR_NS)), 20_000);
         }
+        // All readings after the setting were interrupted, and put packets before they were sent.
+        let mut clock = begin();
+        let inexact = RealtimeOffset { offset_ns: OFFSET_NS + HOUR_NS + 30_000, bound_ns: 40_000 };
+        for read_ns in [20_000, 60_000] {
+            clock.read_by(read_ns, &mut || inexact);
+            assert_eq!(clock.arrival(stamp(read_ns as i64 - 1_000 + HOUR_NS)), read_ns);
+        }
+        clock.read_by(90_000, &mut reading(OFFSET_NS + HOUR_NS));
+        assert_eq!(clock.arrival(stamp(85_000 + HOUR_NS)), 85_000);
         // To and fro, and some time was lost: a packet that came later has not arrived earlier.
         let mut clock = begin();
         clock.read_by(500_000, &mut reading(OFFSET_NS - 300_000));
