@@ -28,23 +28,17 @@ fn is_worse(comparison: &Comparison, allowed: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::question;
-    use stacklab_model::{Estimate, Interval, Metric, StopReason};
+    use crate::fixtures::{self, question};
+    use stacklab_model::{Estimate, Interval, Metric};
 
     fn comparison(metric: Metric, verdict: Verdict, [low, high]: [f64; 2]) -> Comparison {
         let estimate = || Estimate { n: 10, mean: Some(0.1), ..Estimate::default() };
         Comparison {
-            question: question(metric, 0.01),
             baseline_estimate: estimate(),
             candidate_estimate: estimate(),
-            effect: None,
-            fitted: None,
-            tests: None,
-            explained: None,
             verdict,
             claimed_interval: Some(Interval { low, high }),
-            stop_reason: StopReason::Decided,
-            more_blocks: None,
+            ..fixtures::comparison(question(metric, 0.01))
         }
     }
 

@@ -213,10 +213,9 @@ fn cpu_scope(rig: &Rig, study: &Study) -> CpuScope {
     }
     let mut scopes = study.cells.iter().filter(|cell| rig.is_for(cell)).map(|cell| rig.cpu_scope(cell));
     let Some(first) = scopes.next() else { return CpuScope::Shared };
-    let others = study.cells.iter().filter(|cell| Generator::of(cell).is_other()).count();
     match scopes.all(|scope| scope == first) {
         true => first,
-        false if others > 0 => CpuScope::Various,
+        false if study.cells.iter().any(|cell| Generator::of(cell).is_other()) => CpuScope::Various,
         false => CpuScope::Shared,
     }
 }

@@ -114,10 +114,7 @@ impl Store {
         attempted: &'static str,
         run: impl FnOnce(&mut Tx<'_>) -> Result<T, DbError>,
     ) -> Result<T, FleetError> {
-        self.db.transaction(run).map_err(|reason| {
-            let reason = full(&*reason);
-            FleetError::Store { attempted, place: self.place.clone(), reason }
-        })
+        self.db.transaction(run).map_err(|reason| self.error(attempted, &*reason))
     }
 
     fn error(&self, attempted: &'static str, reason: &(dyn std::error::Error + 'static)) -> FleetError {
