@@ -14,10 +14,12 @@
 //! * [`findings`]: all of these, for a campaign
 //! * [`worse`]: the candidates that are worse than their baselines by more than is allowed
 //! * [`between`]: two campaigns, not paired
+//! * [`OverPairs`]: campaigns of many pairs of hosts
 
 mod comparison;
 mod estimate;
 mod findings;
+mod fleet;
 mod rate_limit;
 mod records;
 mod runs;
@@ -33,6 +35,7 @@ pub use estimate::{estimate, estimate_of};
 pub use findings::campaign::Campaign;
 pub use findings::findings;
 pub use findings::worse::worse;
+pub use fleet::OverPairs;
 pub use rate_limit::limit;
 pub use records::between::{NothingInCommon, between};
 pub use runs::Runs;

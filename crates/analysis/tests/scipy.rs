@@ -99,6 +99,18 @@ fn two_samples_that_are_not_paired() {
 }
 
 #[test]
+fn random_effects() {
+    for case in cases("random_effects") {
+        let units = figures(&case["figures"]).into_iter().zip(figures(&case["errors"]));
+        let found = ours::RandomEffects::of(&units.collect::<Vec<_>>()).unwrap();
+        close_interval("mean", &case, Some(found.mean.interval(0.95)), &case["mean_interval_95"]);
+        close("spread", &case, found.spread, &case["spread"]);
+        close_interval("spread_interval", &case, Some(found.spread_interval), &case["spread_interval_95"]);
+        close_interval("prediction", &case, found.prediction, &case["prediction_interval_95"]);
+    }
+}
+
+#[test]
 fn adjusted_p_values() {
     let vectors = vectors();
     let case = &vectors["multiple"];

@@ -39,6 +39,7 @@ pub use findings::finding::{
     CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Interval, LimitedBy, Question,
     StopReason, Tests, Verdict,
 };
+pub use findings::fleet::{FleetComparison, FleetFindings, FleetPair, PairAnswer, PooledEffect};
 pub use findings::overall::Headline;
 pub use findings::records::{Apart, Change, MetricDiff, OnlyInOne, RecordDiff, Recorded, Unpaired};
 pub use findings::same_arm::{ArmOrder, SELF_ARMS, SameArm};

@@ -29,16 +29,15 @@ impl Evidence {
     }
 
     fn judged(question: &Question, paired: Result<Paired, String>, runs: &Runs) -> Self {
-        let found = match &paired {
-            Err(reason) => Err(Verdict::Nothing(reason.clone())),
-            Ok(paired) => match without_tests(question, paired, runs) {
-                Some(verdict) => Err(verdict),
-                None => Ok(tests(paired, question.margin)),
-            },
+        let verdict = match &paired {
+            Err(reason) => Some(Verdict::Nothing(reason.clone())),
+            Ok(paired) => without_tests(question, paired, runs),
         };
-        match found {
-            Ok(tests) => Evidence { paired, tests: Some(tests), verdict: Verdict::Inconclusive },
-            Err(verdict) => Evidence { paired, tests: None, verdict },
+        match (paired, verdict) {
+            (Ok(paired), None) => Self::tested(question, paired),
+            (paired, verdict) => {
+                Evidence { paired, tests: None, verdict: verdict.unwrap_or(Verdict::Inconclusive) }
+            }
         }
     }
 }
@@ -49,6 +48,12 @@ impl Evidence {
         let paired = Paired::of(question.metric.scale(), pairs);
         let runs = Runs::default();
         Self::judged(question, paired, &runs)
+    }
+
+    /// Of pairs that are tested in any case.
+    pub(crate) fn tested(question: &Question, paired: Paired) -> Self {
+        let tests = Some(tests(&paired, question.margin));
+        Evidence { paired: Ok(paired), tests, verdict: Verdict::Inconclusive }
     }
 
     /// Of a comparison that is settled, whose runs need no test any more.

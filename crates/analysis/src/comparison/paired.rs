@@ -2,7 +2,7 @@
 
 use crate::comparison::distance::{back, effect_of, interval_back};
 use crate::runs::{Runs, figure};
-use crate::statistics::{Moments, confidence_sequence, mean};
+use crate::statistics::{Moments, Student, confidence_sequence, mean};
 use stacklab_model::{Effect, Interval, Metric, Question, RunRecord, Scale};
 use std::collections::BTreeMap;
 
@@ -88,6 +88,14 @@ impl Paired {
         };
         let nonzero = pairs.iter().filter(|(a, b)| *a != 0.0 || *b != 0.0).count();
         Ok(Paired { scale, distances, moments, middle, nonzero, lost: [0; 2] })
+    }
+
+    /// Of several pairs of hosts, each of which has the place of a block: their log ratios or differences, and the mean
+    /// over all pairs, with a degree of freedom less than there are pairs. It has no [`arms`](Self::arms).
+    pub(crate) fn over_pairs(scale: Scale, distances: Vec<f64>, nonzero: usize, mean: &Student) -> Self {
+        let n = distances.len();
+        let moments = Moments { n, mean: mean.estimate, sd: mean.error * (n as f64).sqrt() };
+        Paired { scale, distances, moments, middle: 0.0, nonzero, lost: [0; 2] }
     }
 
     /// Mean and spread of the log ratios or differences.

@@ -2,7 +2,7 @@
 
 pub(crate) mod campaign;
 mod carry_over;
-mod overall;
+pub(crate) mod overall;
 mod same_arm;
 pub(crate) mod worse;
 

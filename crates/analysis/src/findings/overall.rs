@@ -2,14 +2,41 @@
 
 use crate::comparison::distance::{effect_of, to_distance};
 use crate::statistics::Student;
-use stacklab_model::{Comparison, Effect, Factor, Headline, Interval, Verdict};
+use stacklab_model::{Comparison, Effect, Factor, FleetComparison, Headline, Interval, Question, Verdict};
 use std::collections::BTreeMap;
 
+/// A question with its answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Answered<'a> {
+    question: &'a Question,
+    effect: Option<&'a Effect>,
+    verdict: &'a Verdict,
+    claimed_interval: Option<Interval>,
+}
+
+impl<'a> From<&'a Comparison> for Answered<'a> {
+    fn from(of: &'a Comparison) -> Self {
+        let Comparison { question, effect, verdict, claimed_interval, .. } = of;
+        Answered { question, effect: effect.as_ref(), verdict, claimed_interval: *claimed_interval }
+    }
+}
+
+impl<'a> From<&'a FleetComparison> for Answered<'a> {
+    fn from(of: &'a FleetComparison) -> Self {
+        let FleetComparison { question, pooled, verdict, claimed_interval, .. } = of;
+        let effect = pooled.as_ref().map(|pooled| &pooled.effect);
+        Answered { question, effect, verdict, claimed_interval: *claimed_interval }
+    }
+}
+
 /// The differences over all cells, in the order in which they were first asked.
-pub(super) fn overall(comparisons: &[Comparison]) -> Vec<Headline> {
-    let mut groups: Vec<Vec<&Comparison>> = Vec::new();
+pub(crate) fn overall<'a, T>(comparisons: &'a [T]) -> Vec<Headline>
+where
+    Answered<'a>: From<&'a T>,
+{
+    let mut groups: Vec<Vec<Answered>> = Vec::new();
     let mut places = BTreeMap::new();
-    for comparison in comparisons {
+    for comparison in comparisons.iter().map(Answered::from) {
         let place = *places.entry(key(comparison)).or_insert(groups.len());
         match groups.get_mut(place) {
             Some(group) => group.push(comparison),
@@ -19,16 +46,16 @@ pub(super) fn overall(comparisons: &[Comparison]) -> Vec<Headline> {
     groups.iter().map(|group| over(group)).collect()
 }
 
-fn key(comparison: &Comparison) -> impl Ord + use<> {
-    let question = &comparison.question;
+fn key(comparison: Answered) -> impl Ord + use<> {
+    let question = comparison.question;
     let levels = [&question.baseline, &question.candidate].map(|cell| cell.level(question.factor));
     let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);
     (question.factor, levels, question.metric, transport)
 }
 
-fn over(group: &[&Comparison]) -> Headline {
-    let question = &group[0].question;
-    let effects: Option<Vec<&Effect>> = group.iter().map(|comparison| comparison.effect.as_ref()).collect();
+fn over(group: &[Answered]) -> Headline {
+    let question = group[0].question;
+    let effects: Option<Vec<&Effect>> = group.iter().map(|comparison| comparison.effect).collect();
     let verdict = at_each(group);
     Headline {
         claimed_range: claimed_range(group).filter(|_| matches!(verdict, Verdict::Better(_))),
@@ -48,31 +75,31 @@ fn over(group: &[&Comparison]) -> Headline {
 
 /// The verdict that holds for each comparison (intersection-union: Berger 1982), so that none hides another's.
 /// `Inconclusive` if they differ.
-fn at_each(group: &[&Comparison]) -> Verdict {
-    let first = &group[0].verdict;
-    let seen = |comparison: &&&Comparison| !matches!(comparison.verdict, Verdict::NoneSeen(_));
+fn at_each(group: &[Answered]) -> Verdict {
+    let first = group[0].verdict;
+    let seen = |comparison: &Answered| !matches!(comparison.verdict, Verdict::NoneSeen(_));
     match first {
-        Verdict::NoneSeen(_) if group.iter().all(|comparison| !seen(&comparison)) => first.clone(),
+        Verdict::NoneSeen(_) if group.iter().all(|comparison| !seen(comparison)) => first.clone(),
         Verdict::Nothing(_)
             if group.iter().all(|comparison| matches!(comparison.verdict, Verdict::Nothing(_))) =>
         {
             first.clone()
         }
-        Verdict::Better(_) | Verdict::Equivalent if group.iter().all(|other| other.verdict == *first) => {
+        Verdict::Better(_) | Verdict::Equivalent if group.iter().all(|other| other.verdict == first) => {
             first.clone()
         }
         _ => Verdict::Inconclusive,
     }
 }
 
-fn range(group: &[&Comparison]) -> Option<[f64; 2]> {
-    let estimates = || group.iter().filter_map(|comparison| Some(comparison.effect.as_ref()?.estimate));
+fn range(group: &[Answered]) -> Option<[f64; 2]> {
+    let estimates = || group.iter().filter_map(|comparison| Some(comparison.effect?.estimate));
     let low = estimates().min_by(f64::total_cmp)?;
     Some([low, estimates().max_by(f64::total_cmp)?])
 }
 
 /// The range that holds the ranges of all claims.
-fn claimed_range(group: &[&Comparison]) -> Option<Interval> {
+fn claimed_range(group: &[Answered]) -> Option<Interval> {
     let all: Option<Vec<Interval>> = group.iter().map(|comparison| comparison.claimed_interval).collect();
     let hull = |one: Interval, other: Interval| Interval {
         low: one.low.min(other.low),

@@ -8,6 +8,7 @@ mod evidence;
 mod median;
 mod moments;
 mod multiple;
+mod random_effects;
 mod student;
 
 pub use cusum::{Cusum, Drift};
@@ -16,4 +17,5 @@ pub use median::{MedianInterval, median, median_interval};
 pub use moments::Moments;
 pub(crate) use moments::mean;
 pub use multiple::{benjamini_hochberg, e_benjamini_hochberg, holm};
+pub use random_effects::RandomEffects;
 pub use student::{Student, half_width_of, t_quantile, welch};

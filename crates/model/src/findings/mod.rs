@@ -1,8 +1,9 @@
-//! The findings of a campaign, and the comparison of two records.
+//! The findings of a campaign and of a fleet, and the comparison of two records.
 
 pub(crate) mod campaign;
 pub(crate) mod difference;
 pub(crate) mod finding;
+pub(crate) mod fleet;
 pub(crate) mod overall;
 pub(crate) mod records;
 pub(crate) mod same_arm;

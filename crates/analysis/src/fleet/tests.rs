@@ -1,0 +1,192 @@
+use super::*;
+use crate::findings::findings;
+use crate::fixtures::{campaign, link_config, question, runs_of};
+use stacklab_model::{Interval, Metric, StopReason};
+
+/// The findings of a pair of hosts whose blocks have these log ratios, or differences.
+fn of(metric: Metric, distances: &[f64]) -> Findings {
+    let pairs: Vec<(f64, f64)> = match metric {
+        Metric::Loss => distances.iter().map(|distance| ((-distance).max(0.0), distance.max(0.0))).collect(),
+        _ => distances.iter().map(|distance| (100.0, 100.0 * distance.exp())).collect(),
+    };
+    let margin = if metric == Metric::Loss { 0.001 } else { 0.02 };
+    findings(&campaign(&link_config(None), &[question(metric, margin)], &runs_of(metric, &pairs)))
+}
+
+fn fleet(metric: Metric, pairs: &[&[f64]], has_ended: bool) -> FleetFindings {
+    let mut fleet = OverPairs::new();
+    for (number, distances) in pairs.iter().enumerate() {
+        fleet.add(&format!("a -> {number}"), &of(metric, distances));
+    }
+    fleet.finish(has_ended)
+}
+
+/// Blocks about a middle, all of them kept by the trimmed mean.
+fn about(middle: f64) -> [f64; 4] {
+    [0.01, -0.01, 0.005, -0.005].map(|noise| middle + noise)
+}
+
+#[track_caller]
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-6, "{found} is not {expected}");
+}
+
+#[test]
+fn worked_example_agrees_with_scipy() {
+    let pairs: [&[f64]; 4] = [
+        &[-0.05, -0.07, -0.06],
+        &[-0.03, -0.05, -0.01, -0.03],
+        &[-0.09, -0.05, -0.10],
+        &[-0.04, -0.045, -0.05],
+    ];
+    let found = fleet(Metric::Throughput, &pairs, true);
+    let [one] = &found.comparisons[..] else { panic!("{found:?}") };
+    assert_eq!((one.counted, one.left_out, found.pairs[1].blocks), (4, 0, 4));
+    let pooled = one.pooled.as_ref().unwrap();
+    // By SciPy's brentq and distributions, from the means and standard errors of the pairs.
+    close(pooled.effect.estimate, 0.949_690_157);
+    close(pooled.effect.error, 0.010_041_439);
+    close(pooled.effect.interval95.low, 0.919_821_330);
+    close(pooled.effect.interval95.high, 0.980_528_898);
+    close(pooled.spread, 0.017_778_517);
+    close(pooled.spread_interval.low, 0.005_205_924);
+    close(pooled.spread_interval.high, 0.078_704_234);
+    let prediction = pooled.prediction.unwrap();
+    close(prediction.low, 0.869_817_149);
+    close(prediction.high, 1.036_897_7);
+    close(pooled.p, 0.014_262_822);
+    close(pooled.equivalence_p, 0.974_731_601);
+    assert_eq!((pooled.effect.pairs, pooled.adjusted_p), (4, Some(pooled.p)));
+    // One comparison: its claim needs no more than its own p, and its range is its interval.
+    assert_eq!(one.verdict, Verdict::Better("ipv4".into()));
+    let range = one.claimed_interval.unwrap();
+    close(range.low, pooled.effect.interval95.low);
+    close(range.high, pooled.effect.interval95.high);
+    assert_eq!(found.overall[0].verdict, one.verdict);
+}
+
+#[test]
+fn verdict_over_pairs_is_not_that_of_each() {
+    // Sure in each pair, and the pairs contradict each other.
+    let found = fleet(Metric::Throughput, &[&about(-0.1), &about(0.1), &about(-0.1)], true);
+    let one = &found.comparisons[0];
+    let verdicts: Vec<_> = one.answers.iter().flatten().map(|answer| &answer.verdict).collect();
+    let better = |level: &str| Verdict::Better(level.to_owned());
+    assert_eq!(verdicts, [&better("ipv4"), &better("ipv6"), &better("ipv4")]);
+    assert_eq!((&one.verdict, one.claimed_interval), (&Verdict::Inconclusive, None));
+    // Open in each pair, and sure over many.
+    let noisy = [0.012, -0.004, 0.02, -0.012, 0.03, 0.008];
+    let found = fleet(Metric::Throughput, &[&noisy[..]; 12], true);
+    let one = &found.comparisons[0];
+    assert_eq!(one.answers[0].as_ref().unwrap().verdict, Verdict::Inconclusive);
+    assert_eq!(one.verdict, better("ipv6"));
+}
+
+#[test]
+fn nothing_is_claimed_before_the_end() {
+    let pairs: [&[f64]; 3] = [&about(-0.1), &about(-0.11), &about(-0.12)];
+    let found = fleet(Metric::Throughput, &pairs, false);
+    let one = &found.comparisons[0];
+    assert_eq!((&one.verdict, one.claimed_interval), (&Verdict::Inconclusive, None));
+    assert_eq!(one.pooled.as_ref().unwrap().adjusted_p, None);
+    assert!(one.pooled.as_ref().unwrap().p < 0.01);
+    let ended = fleet(Metric::Throughput, &pairs, true);
+    assert_eq!(ended.comparisons[0].verdict, Verdict::Better("ipv4".into()));
+}
+
+#[test]
+fn one_pair_is_no_claim_and_two_are_a_wide_one() {
+    let found = fleet(Metric::Throughput, &[&about(-0.1)], true);
+    let one = &found.comparisons[0];
+    assert!(matches!(&one.verdict, Verdict::Nothing(why) if why.contains("below two")), "{one:?}");
+    assert_eq!((&one.pooled, one.counted), (&None, 1));
+    let found = fleet(Metric::Throughput, &[&about(-0.1), &about(-0.1)], true);
+    let one = &found.comparisons[0];
+    // Two are alike by chance; their errors are those of the pairs.
+    let error = (0.00025_f64 / 3.0 / 4.0 * 2.0).sqrt() / 2.0;
+    close(one.pooled.as_ref().unwrap().effect.error, error);
+    let Interval { low, high } = one.pooled.as_ref().unwrap().effect.interval95;
+    close((high / low).ln(), 2.0 * 12.706_204_7 * error);
+}
+
+#[test]
+fn pair_without_figure_is_left_out_and_counted() {
+    let mut fleet = OverPairs::new();
+    fleet.add("a", &of(Metric::Throughput, &about(-0.1)));
+    let mut lost = of(Metric::Throughput, &about(0.3));
+    lost.comparisons[0].verdict = Verdict::Nothing("ipv6 has no figure in 7 of 20 blocks".into());
+    fleet.add("b", &lost);
+    fleet.add("c", &of(Metric::Throughput, &about(-0.1)));
+    // One is of another study, and one has never begun.
+    fleet.add("d", &of(Metric::Rtt, &about(0.1)));
+    fleet.add("e", &of(Metric::Throughput, &[]));
+    let found = fleet.finish(true);
+    let [throughput, rtt] = &found.comparisons[..] else { panic!("{found:?}") };
+    assert_eq!((throughput.counted, throughput.left_out, rtt.counted, rtt.left_out), (2, 3, 1, 4));
+    assert!(throughput.answers[3].is_none() && throughput.answers[4].is_some());
+    close(throughput.pooled.as_ref().unwrap().effect.estimate.ln(), -0.1);
+    assert!(found.pairs.iter().map(|pair| pair.name.as_str()).eq(["a", "b", "c", "d", "e"]));
+}
+
+#[test]
+fn pair_that_is_added_again_counts_once() {
+    let mut fleet = OverPairs::new();
+    for middle in [0.3, 0.2, -0.1] {
+        fleet.add("a", &of(Metric::Throughput, &about(middle)));
+    }
+    fleet.add("b", &of(Metric::Throughput, &about(-0.1)));
+    let found = fleet.finish(true);
+    assert_eq!((found.pairs.len(), found.comparisons[0].counted), (2, 2));
+    close(found.comparisons[0].pooled.as_ref().unwrap().effect.estimate.ln(), -0.1);
+}
+
+#[test]
+fn events_that_few_pairs_see_are_not_equivalent() {
+    let none: &[f64] = &[0.0; 6];
+    let found = fleet(Metric::Loss, &[none; 5], true);
+    let one = &found.comparisons[0];
+    assert_eq!(one.verdict, Verdict::NoneSeen("none in any of 5 pairs of hosts".into()));
+    assert_eq!((&one.pooled, one.counted), (&None, 5));
+    let few: &[f64] = &[0.0, 1e-6, 0.0, -1e-6, 0.0, 1e-6, 0.0, -1e-6];
+    let seen = |pairs: usize| [vec![few; pairs], vec![none; 8 - pairs]].concat();
+    let of = |pairs| fleet(Metric::Loss, &seen(pairs), true).comparisons.remove(0);
+    assert_eq!((of(4).verdict, of(4).counted), (Verdict::Inconclusive, 8));
+    assert_eq!(of(5).verdict, Verdict::Equivalent);
+}
+
+#[test]
+fn many_comparisons_need_more_evidence() {
+    // p of 0.018 alone is a claim; among questions that show nothing it is none.
+    let pairs = [-0.05, -0.02, -0.06, -0.01, -0.04];
+    let fleet = |questions: usize| {
+        let mut fleet = OverPairs::new();
+        for (number, middle) in pairs.iter().enumerate() {
+            let mut findings = of(Metric::Throughput, &[*middle - 1e-4, *middle + 1e-4]);
+            for size in 1..questions {
+                let mut other = of(Metric::Throughput, &about(if number % 2 == 0 { 0.1 } else { -0.1 }));
+                let question = &mut other.comparisons[0].question;
+                (question.baseline.size, question.candidate.size) = (size as u32, size as u32);
+                findings.comparisons.append(&mut other.comparisons);
+            }
+            fleet.add(&number.to_string(), &findings);
+        }
+        fleet.finish(true).comparisons.remove(0)
+    };
+    let (alone, among) = (fleet(1), fleet(10));
+    let p = alone.pooled.unwrap().p;
+    assert!((0.015..=0.025).contains(&p), "{p}");
+    assert_eq!(among.pooled.unwrap().p, p);
+    assert_eq!((alone.verdict, among.verdict), (Verdict::Better("ipv4".into()), Verdict::Inconclusive));
+}
+
+#[test]
+fn unfinished_pairs_still_count() {
+    let mut fleet = OverPairs::new();
+    for name in ["a", "b"] {
+        let mut findings = of(Metric::Throughput, &about(0.1));
+        findings.comparisons[0].stop_reason = StopReason::Unfinished;
+        fleet.add(name, &findings);
+    }
+    assert_eq!(fleet.finish(true).comparisons[0].counted, 2);
+    assert_eq!(OverPairs::new().finish(true).comparisons, []);
+}
