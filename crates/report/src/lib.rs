@@ -6,11 +6,12 @@
 //! Text and Markdown are two renderings of one document: answer, verdicts, tables, and technical notes last. [`brief`]
 //! is the first screen alone, and [`compact`] that of a campaign of few cells. CSV and JSON contain the figures
 //! unrounded. A single run has its own text and JSON ([`measurement`], [`measurement_json`]); two compared records have
-//! theirs too ([`between`]).
+//! theirs too ([`between`]), and so has a fleet of pairs of hosts ([`fleet_text`], [`fleet_json`]).
 
 mod exact;
 mod figure;
 mod findings;
+mod fleet;
 mod measurement;
 pub mod page;
 mod paper;
@@ -29,6 +30,7 @@ pub use findings::answer::difference;
 pub use findings::claims::worse;
 pub use findings::csv::{scale, verdict_name};
 pub use findings::heading::time;
+pub use fleet::{fleet_json, fleet_text};
 pub use measurement::{MeasurementText, measurement, measurement_json};
 pub use paper::paper;
 pub use records::between;

@@ -4,7 +4,9 @@ use crate::findings::claims::of_overall;
 use crate::findings::groups::{MANY, capital};
 use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor, signed};
-use stacklab_model::{Effect, Factor, Findings, Headline, Metric, Scale, Transport, Verdict, once_each};
+use stacklab_model::{
+    Effect, Explanation, Factor, Findings, Headline, Metric, Scale, Transport, Verdict, once_each,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `Over UDP, IPv6 has 3.9 to 4.9 % lower throughput and 0.8 to 1.4 % higher RTT than IPv4; equivalent in loss. 40 of
@@ -12,7 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// runs that were sampled only that. Many levels compared with one baseline have a sentence together. `None` without
 /// comparisons.
 pub(crate) fn answer(findings: &Findings) -> Option<String> {
-    let all = &findings.overall;
+    of_headlines(&findings.overall, &findings.explanations, findings.is_sampled)
+}
+
+/// The same of differences over all cells, wherever they are from.
+pub(crate) fn of_headlines(
+    all: &[Headline],
+    explanations: &[Explanation],
+    is_sampled: bool,
+) -> Option<String> {
     let mut candidates: BTreeMap<(Factor, &str), BTreeSet<&str>> = BTreeMap::new();
     for one in all {
         candidates.entry((one.factor, &one.baseline)).or_default().insert(&one.candidate);
@@ -34,15 +44,15 @@ pub(crate) fn answer(findings: &Findings) -> Option<String> {
     let mut sentences: Vec<String> = Vec::new();
     for (_, group) in groups {
         let first = group[0];
-        if !findings.is_sampled {
+        if !is_sampled {
             sentences.push(if is_many(first) { of_many(&group) } else { sentence(&group) });
         }
         for candidate in once_each(group.iter().map(|one| one.candidate.as_str())) {
             let arms = [first.baseline.as_str(), candidate];
-            sentences.extend(why(&findings.explanations, first.factor, arms, first.transport));
+            sentences.extend(why(explanations, first.factor, arms, first.transport));
         }
     }
-    if findings.is_sampled {
+    if is_sampled {
         return (!sentences.is_empty()).then(|| sentences.join(" "));
     }
     let [asked, answered] = [|one: &Headline| one.comparisons, |one: &Headline| one.answered]

@@ -15,14 +15,7 @@ use std::collections::BTreeSet;
 /// Heading, definition and table of a group; the definition only where it is `defined` for the first time.
 pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<Block> {
     let shown = group.shown();
-    let margins: Vec<f64> = group.rows.iter().map(|row| row.question.margin).collect();
-    let margin = match margins[..] {
-        [first, ..] if margins.iter().all(|margin| *margin == first) => {
-            let margin = shown.margin(group.metric.scale(), first);
-            format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit)
-        }
-        _ => String::new(),
-    };
+    let margin = margin(group, &shown);
     let meaning = match defined {
         true => format!("in {}, {} is better", shown.unit, better(group.metric)),
         false => format!("in {}", definition(group.metric, &shown, cpu_scope)),
@@ -32,6 +25,18 @@ pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<B
         Block::Text(format!("{meaning}{margin}")),
         Block::Table(table(group, &shown)),
     ]
+}
+
+/// `; margin 2 %`, if all rows have the same.
+pub(crate) fn margin(group: &Group, shown: &DisplayUnit) -> String {
+    let margins: Vec<f64> = group.rows.iter().map(|row| row.question.margin).collect();
+    match margins[..] {
+        [first, ..] if margins.iter().all(|margin| *margin == first) => {
+            let margin = shown.margin(group.metric.scale(), first);
+            format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit)
+        }
+        _ => String::new(),
+    }
 }
 
 /// A group's tables of all metrics: each metric is defined once.
@@ -75,7 +80,8 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
     vec![Block::Table(table)]
 }
 
-fn better(metric: Metric) -> &'static str {
+/// The better direction of a metric.
+pub(crate) fn better(metric: Metric) -> &'static str {
     match metric.better() {
         Better::Higher => "higher",
         Better::Lower => "lower",
@@ -256,7 +262,7 @@ fn explained(
     }
 }
 
-fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
+pub(crate) fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
     match &row.verdict {
         Verdict::NoneSeen(bounds) => format!("none seen {}", notes.mark(bounds)),
         Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),

@@ -65,11 +65,18 @@ pub(crate) fn fixed_settings(findings: &Findings) -> Vec<String> {
 
 /// All comparisons in groups: pairs of levels in the study's order, then by metric, transport and meaning of size.
 pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
-    let varied = varied(cells(findings));
-    let sizes_of = sizes_of(findings);
+    groups_of(&findings.comparisons, varied(cells(findings)), sizes_of(findings))
+}
+
+/// The same of comparisons between cells with these settings and meanings of sizes.
+pub(crate) fn groups_of(
+    comparisons: &[Comparison],
+    varied: Vec<Factor>,
+    sizes_of: BTreeSet<SizeOf>,
+) -> Vec<Group<'_>> {
     let mut arms: Vec<(Factor, String, String)> = Vec::new();
     let mut sorted: BTreeMap<TableKey, Vec<&Comparison>> = BTreeMap::new();
-    for comparison in &findings.comparisons {
+    for comparison in comparisons {
         let question = &comparison.question;
         let (factor, cell) = (question.factor, &question.baseline);
         let pair = (factor, level(cell, factor), level(&question.candidate, factor));

@@ -168,6 +168,11 @@ impl From<&Unpaired> for Distance {
 }
 
 impl Distance {
+    /// An estimate on this scale with both ends of its interval.
+    pub(crate) fn new(scale: Scale, ends: [f64; 3]) -> Self {
+        Distance { scale, ends }
+    }
+
     /// In the difference's unit.
     pub(crate) fn within(&self, unit: &DisplayUnit) -> [f64; 3] {
         self.ends.map(|end| unit.difference(self.scale, end))

@@ -1,0 +1,252 @@
+//! The report of a fleet: what holds over pairs of hosts, and each pair's verdicts.
+
+use crate::findings::answer::of_headlines;
+use crate::findings::comparisons::{answered, better, margin};
+use crate::findings::groups::{Group, groups_of, is_number, varied};
+use crate::findings::heading::count;
+use crate::findings::matrix::sign;
+use crate::rendering::document::{Block, Footnotes, Table, Width};
+use crate::rendering::format::versioned_json;
+use crate::rendering::numbers::{
+    DisplayUnit, Distance, NONE, aligned, difference_heading, difference_places, differences,
+};
+use crate::rendering::text;
+use stacklab_model::{
+    Comparison, Effect, Estimate, FleetComparison, FleetFindings, Interval, PairAnswer, PooledEffect, Scale,
+    StopReason, Verdict, once_each,
+};
+
+const FLEET_FORMAT_VERSION: u32 = 1;
+/// Most pairs that text lists.
+const LISTED: usize = 100;
+
+const TERMS: &str = "difference: the mean over pairs of hosts, with its 95 % interval. spread: the standard deviation of \
+     the pairs' true differences. another pair: where the true difference of another such pair is expected, 95 %. pairs: \
+     those with a figure. The verdicts of a pair are as in its report. At most one in twenty of the claims over pairs \
+     (better, equivalent) is expected to be false, and so of the claims of each pair.";
+
+/// The findings of a fleet as JSON, unrounded.
+pub fn fleet_json(found: &FleetFindings) -> String {
+    versioned_json(FLEET_FORMAT_VERSION, found)
+}
+
+/// The findings of a fleet as text: the answer, a table over pairs for each metric, and the matrix of pairs.
+pub fn fleet_text(found: &FleetFindings, width: Width) -> String {
+    text::render(&document(found), width)
+}
+
+fn document(found: &FleetFindings) -> Vec<Block> {
+    let rows: Vec<Comparison> = found.comparisons.iter().map(over_pairs).collect();
+    let cells = || rows.iter().flat_map(|row| [&row.question.baseline, &row.question.candidate]);
+    let groups = groups_of(&rows, varied(cells()), cells().map(|cell| cell.size_of).collect());
+    let mut blocks =
+        vec![Block::Title(found.title.clone()), Block::Text(answer(found)), Block::Facts(facts(found))];
+    blocks.extend(groups.iter().flat_map(|group| over_pairs_blocks(group, found)));
+    blocks.extend(matrix(&groups, found));
+    if !groups.is_empty() {
+        blocks.extend([Block::Heading("Terms".to_owned()), Block::Text(TERMS.to_owned())]);
+    }
+    blocks
+}
+
+/// A comparison with its difference over pairs, as one of a campaign.
+fn over_pairs(of: &FleetComparison) -> Comparison {
+    let effect = of.pooled.as_ref().map(|pooled| pooled.effect.clone());
+    comparison(of, effect, &of.verdict, of.claimed_interval)
+}
+
+fn comparison(
+    of: &FleetComparison,
+    effect: Option<Effect>,
+    verdict: &Verdict,
+    claimed_interval: Option<Interval>,
+) -> Comparison {
+    Comparison {
+        question: of.question.clone(),
+        baseline_estimate: Estimate::default(),
+        candidate_estimate: Estimate::default(),
+        effect,
+        fitted: None,
+        tests: None,
+        explained: None,
+        verdict: verdict.clone(),
+        claimed_interval,
+        stop_reason: StopReason::Decided,
+        more_blocks: None,
+    }
+}
+
+/// `On average over 12 pairs of hosts: over UDP, IPv6 has 3.9 to 4.9 % lower throughput than IPv4. 1 of 2 comparisons
+/// answered. 2 pairs show the opposite: a -> b, a -> c.`
+fn answer(found: &FleetFindings) -> String {
+    let pairs = count(found.pairs.len(), "pair");
+    match found.pairs.len() {
+        0 => return "No pair of hosts has findings yet.".to_owned(),
+        1 => {
+            return "Only one pair of hosts has findings. How much pairs differ is not known from one, so nothing is claimed \
+                 over pairs."
+                .to_owned();
+        }
+        _ if !found.has_ended => {
+            return format!("The campaign has not ended: nothing is claimed over {pairs} of hosts yet.");
+        }
+        _ => {}
+    }
+    let Some(said) = of_headlines(&found.overall, &[], false) else {
+        return format!("{pairs} of hosts, and nothing was compared.");
+    };
+    let said = said.strip_prefix("Over ").map_or(said.clone(), |rest| format!("over {rest}"));
+    let opposite = opposite(found).map_or_else(String::new, |said| format!(" {said}"));
+    format!("On average over {pairs} of hosts: {said}{opposite}")
+}
+
+/// The pairs in whose own reports the other arm is better.
+fn opposite(found: &FleetFindings) -> Option<String> {
+    const NAMED: usize = 3;
+    let claims: Vec<&FleetComparison> =
+        found.comparisons.iter().filter(|of| matches!(of.verdict, Verdict::Better(_))).collect();
+    if claims.is_empty() {
+        return None;
+    }
+    let is_other = |of: &&FleetComparison, pair: usize| match answer_of(of, pair) {
+        Some(answer) => matches!(answer.verdict, Verdict::Better(_)) && answer.verdict != of.verdict,
+        None => false,
+    };
+    let shows_it = |pair: &usize| claims.iter().any(|of| is_other(of, *pair));
+    let pairs: Vec<usize> = (0..found.pairs.len()).filter(shows_it).collect();
+    let names: Vec<&str> = pairs.iter().take(NAMED).map(|pair| found.pairs[*pair].name.as_str()).collect();
+    let more = match pairs.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(match pairs.len() {
+        0 => "No pair shows the opposite.".to_owned(),
+        1 => format!("1 pair shows the opposite: {}.", names[0]),
+        n => format!("{n} pairs show the opposite: {}{more}.", names.join(", ")),
+    })
+}
+
+fn answer_of(of: &FleetComparison, pair: usize) -> Option<&PairAnswer> {
+    of.answers.get(pair)?.as_ref()
+}
+
+fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
+    let valid = found.pairs.iter().map(|pair| pair.valid_runs).sum();
+    let invalid: usize = found.pairs.iter().map(|pair| pair.invalid_runs).sum();
+    let blocks = found.pairs.iter().map(|pair| pair.blocks);
+    let blocks = match (blocks.clone().min(), blocks.max()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most} blocks each"),
+        (Some(all), _) => format!("{} each", count(all as usize, "block")),
+        _ => return Vec::new(),
+    };
+    let runs = format!("{}, {invalid} invalid", count(valid, "valid run"));
+    vec![("pairs", format!("{}, {blocks}", found.pairs.len())), ("runs", runs)]
+}
+
+/// Heading, direction and table of the differences over pairs.
+fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block; 3] {
+    let of: Vec<&FleetComparison> = group
+        .rows
+        .iter()
+        .filter_map(|row| found.comparisons.iter().find(|of| of.question == row.question))
+        .collect();
+    let scale = group.metric.scale();
+    let ends =
+        |pooled: &PooledEffect| [pooled.effect.interval95.low, pooled.effect.interval95.high].map(f64::abs);
+    let shown = match scale {
+        Scale::Ratio => DisplayUnit::of(group.metric),
+        Scale::Difference => {
+            DisplayUnit::fitting(group.metric, of.iter().filter_map(|of| of.pooled.as_ref()).flat_map(ends))
+        }
+    };
+    let distances = |of_pooled: &dyn Fn(&PooledEffect) -> Option<Distance>| -> Vec<Option<Distance>> {
+        of.iter().map(|of| of_pooled(of.pooled.as_ref()?)).collect()
+    };
+    let means = distances(&|pooled| Some(Distance::from(&pooled.effect)));
+    let spreads = distances(&|pooled| {
+        let Interval { low, high } = pooled.spread_interval;
+        let ends = [pooled.spread, low, high];
+        // As a share of the figure: a spread of logarithms of 0.02 is 2 %.
+        Some(Distance::new(scale, if scale == Scale::Ratio { ends.map(f64::exp) } else { ends }))
+    });
+    let others = distances(&|pooled| {
+        let Interval { low, high } = pooled.prediction?;
+        Some(Distance::new(scale, [pooled.effect.estimate, low, high]))
+    });
+    let places = difference_places(means.iter().copied().flatten(), &shown);
+    let mut notes = Footnotes::default();
+    let mut table = Table::default();
+    for factor in &group.row_factors {
+        let levels: Vec<String> = group.rows.iter().map(|row| group.level_below(row, *factor)).collect();
+        if levels.iter().any(|level| !level.is_empty()) {
+            table.push(factor.label(), is_number(&levels), levels);
+        }
+    }
+    let cells = differences(means.into_iter(), &shown, places);
+    table.push(difference_heading(shown.difference_unit, &cells), true, cells);
+    let unsigned: Vec<String> =
+        differences(spreads.into_iter(), &shown, places).iter().map(|cell| cell.replace('+', "")).collect();
+    table.push("spread [95 %]", true, unsigned);
+    let others: Vec<_> = others
+        .into_iter()
+        .map(|other| other.map(|other| other.parts(&shown, places)).map(|[_, low, high]| [low, high]))
+        .collect();
+    let others =
+        aligned(&others).into_iter().map(|cell| cell.map_or(NONE.to_owned(), |cell| cell.trim().to_owned()));
+    table.push_optional("another pair", others.collect());
+    table.push("verdict", false, group.rows.iter().map(|row| answered(row, &mut notes)).collect());
+    let pairs = |of: &&FleetComparison| match of.left_out {
+        0 => of.counted.to_string(),
+        left_out => format!("{} of {}", of.counted, of.counted + left_out),
+    };
+    table.push("pairs", true, of.iter().map(pairs).collect());
+    table.footnotes = notes;
+    [
+        Block::Heading(format!("{}: {}", group.subject(), group.arms())),
+        Block::Text(format!("over pairs; {} is better{}", better(group.metric), margin(group, &shown))),
+        Block::Table(table),
+    ]
+}
+
+/// The matrix of all verdicts: rows are pairs, columns are comparisons.
+fn matrix(groups: &[Group], found: &FleetFindings) -> Vec<Block> {
+    if groups.is_empty() || found.pairs.is_empty() {
+        return vec![];
+    }
+    let has_many_arms = once_each(groups.iter().map(|group| group.arms())).len() > 1;
+    let listed = &found.pairs[..found.pairs.len().min(LISTED)];
+    let mut table = Table::default();
+    table.push("pair", false, listed.iter().map(|pair| pair.name.clone()).collect());
+    for group in groups {
+        for row in &group.rows {
+            let Some(of) = found.comparisons.iter().find(|of| of.question == row.question) else { continue };
+            let cell = |pair: usize| match answer_of(of, pair) {
+                None => String::new(),
+                Some(answer) => {
+                    let row = comparison(of, answer.effect.clone(), &answer.verdict, answer.claimed_interval);
+                    sign(group, &row, true)
+                }
+            };
+            let arms = has_many_arms.then(|| group.arms());
+            let place = format!("{} {}", group.subject(), group.row_label(row));
+            let title =
+                std::iter::once(place.trim_end().to_owned()).chain(arms).collect::<Vec<_>>().join(", ");
+            table.push(title, false, (0..listed.len()).map(cell).collect());
+        }
+    }
+    let rest = match found.pairs.len() - listed.len() {
+        0 => String::new(),
+        rest => format!("; the JSON report has {} more", count(rest, "pair")),
+    };
+    vec![
+        Block::Heading("Pairs".to_owned()),
+        Block::Text(format!(
+            "the better arm of each pair and by how much, in parentheses where that is within the margin; = equivalent, 0 \
+             none seen, ? inconclusive, {NONE} nothing to compare{rest}"
+        )),
+        Block::Table(table),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

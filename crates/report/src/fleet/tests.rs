@@ -1,0 +1,104 @@
+use super::*;
+use crate::tests::fixtures::{compared, findings};
+use insta::assert_snapshot;
+use stacklab_analysis::OverPairs;
+use stacklab_model::{Findings, Metric, Transport};
+
+/// The findings of a pair of hosts: throughput of two sizes by these ratios, and loss.
+fn pair([small, large]: [f64; 2], loss: f64) -> Findings {
+    let of = |size, ratio: f64| {
+        let verdict = match ratio {
+            ..0.98 => Verdict::Better("ipv4".into()),
+            1.02.. => Verdict::Better("ipv6".into()),
+            _ => Verdict::Equivalent,
+        };
+        let means = [(100.0, 1.0), (100.0 * ratio, 1.0)];
+        compared(Transport::Udp, size, Metric::Throughput, means, (ratio, 0.01), verdict)
+    };
+    let verdict = match loss {
+        0.0 => Verdict::NoneSeen("none in 8 trials of each arm: at most 31 % of trials".into()),
+        _ => Verdict::Inconclusive,
+    };
+    let means = [(0.0, 0.0), (loss, loss / 2.0)];
+    let loss = compared(Transport::Udp, 128, Metric::Loss, means, (loss, loss / 2.0), verdict);
+    Findings { comparisons: vec![of(128, small), of(1408, large), loss], ..findings() }
+}
+
+fn fleet(pairs: &[([f64; 2], f64)], has_ended: bool) -> FleetFindings {
+    let mut fleet = OverPairs::new();
+    for (number, (ratios, loss)) in pairs.iter().enumerate() {
+        fleet.add(&format!("lab{number} -> far{number}"), &pair(*ratios, *loss));
+    }
+    fleet.finish(has_ended)
+}
+
+fn text(found: &FleetFindings) -> String {
+    let text = fleet_text(found, Width::of_terminal(80));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    text
+}
+
+const FIVE: [([f64; 2], f64); 5] = [
+    ([0.90, 0.97], 0.0),
+    ([0.92, 0.99], 0.0),
+    ([0.88, 1.04], 0.002),
+    ([0.91, 0.95], 0.0),
+    ([0.93, 1.01], 0.004),
+];
+
+#[test]
+fn text_is_answer_table_and_matrix() {
+    let mut fleet = OverPairs::new();
+    for (number, (ratios, loss)) in FIVE.into_iter().enumerate() {
+        fleet.add(&format!("lab{number} -> far{number}"), &pair(ratios, loss));
+    }
+    let mut lost = pair([0.9, 0.9], 0.0);
+    for comparison in &mut lost.comparisons {
+        comparison.verdict = Verdict::Nothing("ipv6: no run is valid".into());
+        comparison.effect = None;
+    }
+    fleet.add("lab5 -> far5", &lost);
+    assert_snapshot!("fleet", text(&fleet.finish(true)));
+}
+
+#[test]
+fn pairs_that_show_the_opposite_are_named() {
+    let answer = |pairs: &[([f64; 2], f64)]| answer(&fleet(pairs, true));
+    let mut pairs = [FIVE, FIVE, FIVE, FIVE].concat();
+    assert!(answer(&pairs).contains("No pair shows the opposite."), "{}", answer(&pairs));
+    pairs[3].0[0] = 1.05;
+    assert!(answer(&pairs).ends_with("1 pair shows the opposite: lab3 -> far3."), "{}", answer(&pairs));
+    for pair in &mut pairs[..4] {
+        pair.0[0] = 1.03;
+    }
+    let said = answer(&pairs);
+    let named = "4 pairs show the opposite: lab0 -> far0, lab1 -> far1, lab2 -> far2 and 1 more.";
+    assert!(said.ends_with(named), "{said}");
+}
+
+#[test]
+fn fewer_than_two_pairs_and_a_running_campaign_claim_nothing() {
+    assert_eq!(answer(&fleet(&[], true)), "No pair of hosts has findings yet.");
+    let one = text(&fleet(&FIVE[..1], true));
+    assert!(one.contains("Only one pair of hosts has findings") && one.contains("nothing [1]"), "{one}");
+    assert!(one.contains("IPv4 10.0 %"), "the pair has its own verdicts: {one}");
+    let running = text(&fleet(&FIVE, false));
+    assert!(running.contains("The campaign has not ended: nothing is claimed over 5 pairs"), "{running}");
+    assert!(!running.contains("than IPv4"), "{running}");
+}
+
+#[test]
+fn many_pairs_are_listed_up_to_a_number() {
+    let pairs = vec![FIVE[0]; 103];
+    let many = text(&fleet(&pairs, true));
+    assert!(many.contains("lab99 ->") && !many.contains("lab100 ->"), "{many}");
+    assert!(many.replace('\n', " ").contains("the JSON report has 3 pairs more"), "{many}");
+}
+
+#[test]
+fn json_is_read_back() {
+    let found = fleet(&FIVE, true);
+    let json = fleet_json(&found);
+    assert!(json.starts_with("{\n  \"format\": 1,"), "{json}");
+    assert_eq!(serde_json::from_str::<FleetFindings>(&json).unwrap(), found);
+}
