@@ -4,6 +4,7 @@
 pub mod bias;
 pub mod campaign;
 pub mod families;
+pub mod fleets;
 pub mod interleaved;
 pub mod recorded;
 pub mod runs;

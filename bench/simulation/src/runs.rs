@@ -115,7 +115,7 @@ impl Simulation {
     }
 
     /// A normal figure of mean 0 and variance 1, by Box and Muller.
-    fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         let (u, v): (f64, f64) = (self.generator.random(), self.generator.random());
         (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }

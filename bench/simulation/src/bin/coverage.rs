@@ -2,24 +2,30 @@
 //!
 //! `bench/coverage` runs it. Every figure is seeded and therefore reproducible.
 
-use stacklab_simulation::{families, interleaved};
+use stacklab_simulation::{families, fleets, interleaved};
+
+const PARTS: [&str; 3] = ["families", "fleets", "recorded"];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let part = words.get(1).map(String::as_str);
     let count = match words.first().map_or(Ok(10_000), |count| count.parse()) {
-        Ok(count) if part.is_none_or(|part| ["families", "recorded"].contains(&part)) => count,
+        Ok(count) if part.is_none_or(|part| PARTS.contains(&part)) => count,
         _ => {
-            eprintln!("coverage: expected a number of campaigns, then `families` or `recorded`");
+            eprintln!("coverage: expected a number of campaigns, then `families`, `fleets` or `recorded`");
             std::process::exit(2);
         }
     };
     println!("{count} simulated campaigns for each figure");
-    if part != Some("recorded") {
+    let is_asked = |of| part.is_none_or(|part| part == of);
+    if is_asked("families") {
         families::print(count);
         families::print_ranges(count);
     }
-    if part != Some("families") {
+    if is_asked("fleets") {
+        fleets::print(count);
+    }
+    if is_asked("recorded") {
         interleaved::print(count);
     }
 }

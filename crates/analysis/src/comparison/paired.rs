@@ -91,10 +91,10 @@ impl Paired {
     }
 
     /// Of several pairs of hosts, each of which has the place of a block: their log ratios or differences, and the mean
-    /// over all pairs, with a degree of freedom less than there are pairs. It has no [`arms`](Self::arms).
+    /// over all pairs. It has no [`arms`](Self::arms).
     pub(crate) fn over_pairs(scale: Scale, distances: Vec<f64>, nonzero: usize, mean: &Student) -> Self {
-        let n = distances.len();
-        let moments = Moments { n, mean: mean.estimate, sd: mean.error * (n as f64).sqrt() };
+        let n = mean.degrees_of_freedom + 1.0;
+        let moments = Moments { n, mean: mean.estimate, sd: mean.error * n.sqrt() };
         Paired { scale, distances, moments, middle: 0.0, nonzero, lost: [0; 2] }
     }
 

@@ -6,8 +6,8 @@ use stacklab_model::Interval;
 /// Mean and spread of at least two figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moments {
-    /// Number of figures.
-    pub n: usize,
+    /// Number of figures; not a whole number of weighted ones.
+    pub n: f64,
     /// Their mean.
     pub mean: f64,
     /// Their standard deviation (n - 1).
@@ -23,7 +23,7 @@ impl Moments {
         }
         let mean = mean(figures)?;
         let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
-        Some(Moments { n, mean, sd: (squares / (n - 1) as f64).sqrt() })
+        Some(Moments { n: n as f64, mean, sd: (squares / (n - 1) as f64).sqrt() })
     }
 
     /// Of the 20 % trimmed mean: its figures are the h kept ones, and the standard deviation is that of Yuen's standard
@@ -45,17 +45,17 @@ impl Moments {
             (sorted[place], sorted[n - 1 - place]) = (sorted[cut], sorted[n - 1 - cut]);
         }
         let winsorized = Self::of(&sorted)?.sd;
-        Some(Moments { n: kept, mean, sd: winsorized * ((n - 1) as f64 / (kept - 1) as f64).sqrt() })
+        Some(Moments { n: kept as f64, mean, sd: winsorized * ((n - 1) as f64 / (kept - 1) as f64).sqrt() })
     }
 
     /// Standard error of the mean.
     pub fn error(&self) -> f64 {
-        self.sd / (self.n as f64).sqrt()
+        self.sd / self.n.sqrt()
     }
 
     /// The mean as an estimate, for approximately normal figures.
     pub fn student(&self) -> Student {
-        Student { estimate: self.mean, error: self.error(), degrees_of_freedom: (self.n - 1) as f64 }
+        Student { estimate: self.mean, error: self.error(), degrees_of_freedom: self.n - 1.0 }
     }
 
     /// The interval that covers the mean with the given confidence (0.95 is 95 %).
@@ -86,7 +86,7 @@ mod tests {
             666., 1310., 2611.,
         ];
         let found = Moments::trimmed(&figures).unwrap();
-        assert_eq!(found.n, 13);
+        assert_eq!(found.n, 13.0);
         assert!((found.mean - 282.7).abs() < 0.1, "{found:?}");
         // The winsorized sum of squares is 387,925.68; over 13 times 12.
         let error = found.sd / 13.0_f64.sqrt();

@@ -10,7 +10,7 @@ const MOST_HALVINGS: usize = 200;
 /// The mean of the units' true values, and their spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomEffects {
-    /// The mean, with a degree of freedom less than there are units.
+    /// The mean.
     pub mean: Student,
     /// Standard deviation of the true values.
     pub spread: f64,
@@ -28,6 +28,9 @@ impl RandomEffects {
     ///   variance factor is at least 1 (Roever, Knapp and Friede 2015): units that are alike by chance would have an
     ///   interval that is too narrow.
     /// * Prediction: Higgins, Thompson and Spiegelhalter (2009).
+    ///
+    /// The degrees of freedom are those of the effective number of units, `(sum w)^2 / sum w^2` (Kish 1965): of three
+    /// units of which one hardly counts, one degree.
     ///
     /// An error counts as no smaller than that of the median unit. Errors of few trials are noise themselves: units
     /// whose errors happen to be small would decide the mean, and its interval would be too narrow.
@@ -56,7 +59,7 @@ impl<'a> Weighted<'a> {
     /// `None` with fewer than two.
     fn of(units: &'a [(f64, f64)]) -> Option<Self> {
         let all = Moments::of(&units.iter().map(|(estimate, _)| *estimate).collect::<Vec<f64>>())?;
-        Some(Weighted { units, squares: all.sd * all.sd * (all.n - 1) as f64 })
+        Some(Weighted { units, squares: all.sd * all.sd * (all.n - 1.0) })
     }
 
     /// `None` if figures are too large to have squares.
@@ -64,12 +67,14 @@ impl<'a> Weighted<'a> {
         let k = self.units.len() as f64;
         let variance = self.variance_where(k - 1.0);
         let (mean, q, error) = self.at(variance);
+        let effective = self.effective_number(variance).max(2.0);
         let factor = (q / (k - 1.0)).max(1.0);
-        let mean = Student { estimate: mean, error: error * factor.sqrt(), degrees_of_freedom: k - 1.0 };
+        let mean =
+            Student { estimate: mean, error: error * factor.sqrt(), degrees_of_freedom: effective - 1.0 };
         let chi_squared = ChiSquared::new(k - 1.0).expect("degrees of freedom are above zero");
         let end = |share: f64| self.variance_where(chi_squared.inverse_cdf(share)).sqrt();
         let prediction = (k > 2.0).then(|| {
-            let half = t_quantile(0.975, k - 2.0) * variance.sqrt().hypot(mean.error);
+            let half = t_quantile(0.975, (effective - 2.0).max(1.0)) * variance.sqrt().hypot(mean.error);
             Interval { low: mean.estimate - half, high: mean.estimate + half }
         });
         let spread_interval = Interval { low: end(0.975), high: end(0.025) };
@@ -92,6 +97,16 @@ impl<'a> Weighted<'a> {
         let mean = origin + weights().map(|(at, weight)| weight * (at - origin)).sum::<f64>() / sum;
         let q = weights().map(|(at, weight)| weight * (at - mean).powi(2)).sum();
         (mean, q, sum.sqrt().recip())
+    }
+
+    /// How many units of equal weight would know as much.
+    fn effective_number(&self, between: f64) -> f64 {
+        let least = self.units.iter().map(|(_, within)| within + between).fold(f64::INFINITY, f64::min);
+        // In relation to the largest weight, as the least variance may be zero: then all are.
+        let weights = || {
+            self.units.iter().map(|(_, within)| if least > 0.0 { least / (within + between) } else { 1.0 })
+        };
+        weights().sum::<f64>().powi(2) / weights().map(|weight| weight * weight).sum::<f64>()
     }
 
     /// The variance of the true values at which Q, which falls with it, has this value; 0 if it is never as large.
@@ -147,16 +162,15 @@ mod tests {
         close(found.spread_interval.high.powi(2), 1.111_516_630);
         close(found.mean.estimate, -0.714_970_305);
         close(found.mean.error, 0.180_894_533);
-        let interval = found.mean.interval(0.95);
-        close(interval.low, -1.109_105_636);
-        close(interval.high, -0.320_834_975);
+        close(found.mean.degrees_of_freedom, 11.053_066_867);
     }
 
     #[test]
     fn units_that_are_alike_keep_their_errors() {
         // Plain Hartung and Knapp would have an error of 0.
         let found = RandomEffects::of(&[(0.1, 0.02); 3]).unwrap();
-        assert_eq!((found.spread, found.mean.degrees_of_freedom), (0.0, 2.0));
+        assert_eq!(found.spread, 0.0);
+        close(found.mean.degrees_of_freedom, 2.0);
         close(found.mean.error, 0.02 / 3.0_f64.sqrt());
         assert_eq!(found.spread_interval, Interval { low: 0.0, high: 0.0 });
     }
@@ -176,9 +190,10 @@ mod tests {
     fn small_error_does_not_decide_the_mean() {
         let found = RandomEffects::of(&[(0.1, 1e-9), (0.0, 0.1), (0.0, 0.1)]).unwrap();
         close(found.mean.estimate, 0.1 / 3.0);
-        // Nor does a large one count for much.
+        // Nor does a large one count for much: what is known is from two units.
         let found = RandomEffects::of(&[(1.0, 1.0), (0.0, 0.1), (0.0, 0.1)]).unwrap();
         close(found.mean.estimate, 1.0 / 201.0);
+        close(found.mean.degrees_of_freedom, 201.0_f64.powi(2) / 20_001.0 - 1.0);
     }
 
     #[test]

@@ -69,16 +69,16 @@ pub fn welch(first: &[f64], second: &[f64]) -> Option<Student> {
     let (a, b) = (first.error().powi(2), second.error().powi(2));
     let error = (a + b).sqrt();
     let degrees_of_freedom = if error > 0.0 {
-        (a + b).powi(2) / (a * a / (first.n - 1) as f64 + b * b / (second.n - 1) as f64)
+        (a + b).powi(2) / (a * a / (first.n - 1.0) + b * b / (second.n - 1.0))
     } else {
-        (first.n + second.n - 2) as f64
+        first.n + second.n - 2.0
     };
     Some(Student { estimate: second.mean - first.mean, error, degrees_of_freedom })
 }
 
 /// Half the width of the 95 % interval of the mean of `n` runs with a standard deviation; `None` below two runs.
 pub fn half_width_of(sd: f64, n: usize) -> Option<f64> {
-    (n >= 2).then(|| Moments { n, mean: 0.0, sd }.interval(0.95).half_width())
+    (n >= 2).then(|| Moments { n: n as f64, mean: 0.0, sd }.interval(0.95).half_width())
 }
 
 #[cfg(test)]

@@ -1,0 +1,264 @@
+//! Fleets: whether the difference over pairs of hosts, their spread and its claims are right.
+
+use crate::campaign::{Ended, Rule, campaign, question};
+use crate::runs::{Simulation, Spread};
+use stacklab_analysis::OverPairs;
+use stacklab_model::{
+    Comparison, CpuScope, Estimate, Findings, FleetComparison, FleetFindings, Metric, Question, StopReason,
+    Verdict,
+};
+
+/// The margin of all of them.
+pub const MARGIN: f64 = 0.01;
+/// Standard deviation of a block's log ratio, of a usual pair.
+const SD: f64 = 0.02;
+
+/// How noisy the pairs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noise {
+    /// All alike.
+    Equal,
+    /// Each by a factor of its own, up to 11 between the quietest and the noisiest.
+    Unequal,
+    /// All alike but for one, which is 20 times as noisy.
+    OneNoisy,
+}
+
+/// A fleet.
+#[derive(Debug, Clone, Copy)]
+pub struct Fleet {
+    /// Pairs of hosts.
+    pub pairs: usize,
+    /// Standard deviation of the pairs' true log ratios.
+    pub spread: f64,
+    /// How noisy the pairs are.
+    pub noise: Noise,
+    /// When a pair is looked at.
+    pub rule: Rule,
+}
+
+/// Blocks of a fixed number, and of comparisons that stop when they are settled.
+pub const RULES: [Rule; 2] = [Rule { min: 8, max: 8 }, Rule { min: 8, max: 40 }];
+
+/// The fleets that are simulated.
+pub fn all() -> Vec<Fleet> {
+    let mut all = Vec::new();
+    for pairs in [2, 3, 5, 20] {
+        for spread in [0.0, 0.05] {
+            for noise in [Noise::Equal, Noise::Unequal, Noise::OneNoisy] {
+                all.extend(RULES.map(|rule| Fleet { pairs, spread, noise, rule }));
+            }
+        }
+    }
+    all
+}
+
+/// What fleets gave, on average.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Found {
+    /// Share of the 95 % intervals that cover the mean difference.
+    pub covered: f64,
+    /// Half their width, as a logarithm.
+    pub half_width: f64,
+    /// Share of the intervals of the spread that cover it.
+    pub spread_covered: f64,
+    /// Share of the prediction intervals that have the true difference of another pair; 0 without any.
+    pub predicted: f64,
+    /// Share of the fleets without a mean difference in which one arm is called better.
+    pub better: f64,
+    /// Share of the fleets with a mean difference as large as the margin that are called equivalent.
+    pub equivalent: f64,
+}
+
+/// Simulates fleets of one comparison.
+pub fn simulate(count: usize, seed: u128, fleet: &Fleet) -> Found {
+    let mut simulation = Simulation::new(seed, Spread::LogNormal, 1.0);
+    let mut found = Found::default();
+    for _ in 0..count {
+        let over = one(&mut simulation, fleet, &[0.0]);
+        let pooled = over.pooled.expect("there are two pairs");
+        let is = |is: bool| f64::from(u8::from(is));
+        let interval = pooled.effect.interval95;
+        found.covered += is(interval.contains(1.0));
+        found.half_width += (interval.high / interval.low).ln() / 2.0;
+        found.spread_covered += is(pooled.spread_interval.contains(fleet.spread));
+        let another = (fleet.spread * simulation.normal()).exp();
+        found.predicted += is(pooled.prediction.is_some_and(|prediction| prediction.contains(another)));
+        found.better += is(matches!(over.verdict, Verdict::Better(_)));
+        let over = one(&mut simulation, fleet, &[MARGIN.ln_1p()]);
+        found.equivalent += is(over.verdict == Verdict::Equivalent);
+    }
+    let mean = |sum: f64| sum / count as f64;
+    let Found { covered, half_width, spread_covered, predicted, better, equivalent } = found;
+    let [covered, half_width, spread_covered] = [covered, half_width, spread_covered].map(mean);
+    let [predicted, better, equivalent] = [predicted, better, equivalent].map(mean);
+    Found { covered, half_width, spread_covered, predicted, better, equivalent }
+}
+
+/// The share of false claims among the claims over pairs, on average, and the share of the comparisons with a
+/// difference that are called better: of a fleet with these mean differences, as logarithms.
+pub fn simulate_family(count: usize, seed: u128, fleet: &Fleet, effects: &[f64]) -> [f64; 2] {
+    let mut simulation = Simulation::new(seed, Spread::LogNormal, 1.0);
+    let mut sums = [0.0; 2];
+    for _ in 0..count {
+        let found = findings(&mut simulation, fleet, effects);
+        let all = || found.comparisons.iter().zip(effects);
+        let (mut claims, mut wrong, mut right) = (0.0, 0.0, 0.0);
+        for (of, effect) in all() {
+            let is_wrong = match &of.verdict {
+                Verdict::Better(level) => *effect == 0.0 || (*effect > 0.0) != (level == "ipv6"),
+                Verdict::Equivalent => effect.abs() >= MARGIN.ln_1p() - 1e-12,
+                _ => continue,
+            };
+            claims += 1.0;
+            wrong += f64::from(u8::from(is_wrong));
+            right += f64::from(u8::from(!is_wrong && *effect != 0.0));
+        }
+        sums[0] += wrong / f64::max(claims, 1.0);
+        let differing = effects.iter().filter(|effect| **effect != 0.0).count();
+        sums[1] += right / differing.max(1) as f64;
+    }
+    sums.map(|sum| sum / count as f64)
+}
+
+fn one(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> FleetComparison {
+    findings(simulation, fleet, effects).comparisons.remove(0)
+}
+
+/// A fleet's campaign: each pair's runs, its own findings, and what holds over pairs.
+fn findings(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> FleetFindings {
+    let questions: Vec<Question> = (0..effects.len()).map(numbered).collect();
+    let mut over = OverPairs::new();
+    for pair in 0..fleet.pairs {
+        let factor = match fleet.noise {
+            Noise::Unequal => (1.2 * (2.0 * simulation.uniform() - 1.0)).exp(),
+            Noise::OneNoisy if pair == 0 => 20.0,
+            _ => 1.0,
+        };
+        let truth: Vec<f64> =
+            effects.iter().map(|effect| effect + fleet.spread * simulation.normal()).collect();
+        let ended = campaign(&questions, fleet.rule, |number| {
+            (100.0, 100.0 * (truth[number] + SD * factor * simulation.normal()).exp())
+        });
+        over.add(&pair.to_string(), &of_pair(&questions, ended));
+    }
+    over.finish(true)
+}
+
+/// Questions that differ in their sizes.
+fn numbered(number: usize) -> Question {
+    let mut question = question(Metric::Throughput, MARGIN);
+    for cell in [&mut question.baseline, &mut question.candidate] {
+        cell.size = 100 + number as u32;
+    }
+    question
+}
+
+/// The findings of a pair.
+fn of_pair(questions: &[Question], ended: Vec<Ended>) -> Findings {
+    let comparison = |(question, ended): (&Question, Ended)| Comparison {
+        question: question.clone(),
+        baseline_estimate: Estimate::default(),
+        candidate_estimate: Estimate::default(),
+        effect: ended.paired.ok().map(|paired| paired.effect()),
+        fitted: None,
+        tests: None,
+        explained: None,
+        verdict: ended.verdict,
+        claimed_interval: ended.claimed_interval,
+        stop_reason: StopReason::Decided,
+        more_blocks: None,
+    };
+    Findings {
+        title: String::new(),
+        version: String::new(),
+        started_unix_ns: 0,
+        seed: 0,
+        blocks: 0,
+        measured_ns: 0,
+        valid_runs: 0,
+        invalid_runs: Vec::new(),
+        testbed_description: String::new(),
+        hosts: Vec::new(),
+        instruments: Vec::new(),
+        cpu_scope: CpuScope::Threads,
+        cells: Vec::new(),
+        comparisons: questions.iter().zip(ended).map(comparison).collect(),
+        overall: Vec::new(),
+        same_arm: Vec::new(),
+        arm_order: Vec::new(),
+        carry_over: Vec::new(),
+        warnings: Vec::new(),
+        is_sampled: false,
+        explanations: Vec::new(),
+    }
+}
+
+/// Families of comparisons over pairs: a name, and their mean differences.
+pub fn families() -> [(&'static str, Vec<f64>); 3] {
+    let some = (0..15).map(|place| 0.01 + 0.02 * f64::from(place) / 14.0);
+    [
+        ("21 nulls", vec![0.0; 21]),
+        ("15 of 1 to 3 %, 6 nulls", some.chain([0.0; 6]).collect()),
+        ("10 of 5 %, 50 nulls", [vec![0.05; 10], vec![0.0; 50]].concat()),
+    ]
+}
+
+/// Prints all fleets.
+pub fn print(count: usize) {
+    println!(
+        "\nFleets: one comparison over pairs of hosts, margin {} %, sd of a block {} %.",
+        100.0 * MARGIN,
+        100.0 * SD
+    );
+    println!(
+        "spread: standard deviation of the pairs' true differences. noise: of the pairs (unequal: up to 11 times; one: one\n\
+         pair 20 times as noisy). covered: per cent of the 95 % intervals that cover the mean difference (at least 95);\n\
+         +-: half their width; tau: of the intervals of the spread; new: per cent of the prediction intervals that have the true\n\
+         difference of another pair. better: per cent that are called better without a mean difference (at most 2.5);\n\
+         equiv.: that are called equivalent with a difference as large as the margin (at most 2.5).\n"
+    );
+    println!(
+        "{:>5} {:>6} {:<8} {:>7}  {:>7} {:>6} {:>7} {:>7}  {:>6} {:>6}",
+        "pairs", "spread", "noise", "blocks", "covered", "+-", "tau", "new", "better", "equiv."
+    );
+    for (place, fleet) in all().iter().enumerate() {
+        let found = simulate(count, (0x0fc0 + place as u128) << 32, fleet);
+        let blocks = match fleet.rule {
+            Rule { min, max } if min == max => min.to_string(),
+            Rule { min, max } => format!("{min}..{max}"),
+        };
+        let noise = match fleet.noise {
+            Noise::Equal => "equal",
+            Noise::Unequal => "unequal",
+            Noise::OneNoisy => "one",
+        };
+        let new = if fleet.pairs > 2 { format!("{:.1}", 100.0 * found.predicted) } else { String::new() };
+        println!(
+            "{:>5} {:>4} % {noise:<8} {blocks:>7}  {:>7.1} {:>6.2} {:>7.1} {new:>7}  {:>6.2} {:>6.2}",
+            fleet.pairs,
+            100.0 * fleet.spread,
+            100.0 * found.covered,
+            100.0 * found.half_width,
+            100.0 * found.spread_covered,
+            100.0 * found.better,
+            100.0 * found.equivalent
+        );
+    }
+    let count = count.div_ceil(4);
+    println!(
+        "\nFamilies of comparisons over pairs, {count} campaigns each: per cent of the claims that are false (at most 5), and\n\
+         of the differences found.\n"
+    );
+    println!("{:<26} {:>5} {:>6}  {:>6} {:>6}", "family", "pairs", "spread", "false", "found");
+    for (place, (name, effects)) in families().iter().enumerate() {
+        for (number, (pairs, spread)) in [(3, 0.0), (3, 0.05), (20, 0.0), (20, 0.05)].into_iter().enumerate()
+        {
+            let fleet = Fleet { pairs, spread, noise: Noise::Unequal, rule: RULES[0] };
+            let seed = (0x0fe0 + 8 * place as u128 + number as u128) << 32;
+            let [wrong, right] = simulate_family(count, seed, &fleet, effects).map(|share| 100.0 * share);
+            let right = if place > 0 { format!("{right:.1}") } else { String::new() };
+            println!("{name:<26} {pairs:>5} {:>4} %  {wrong:>6.2} {right:>6}", 100.0 * spread);
+        }
+    }
+}

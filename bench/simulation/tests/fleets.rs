@@ -1,0 +1,38 @@
+//! Claims over pairs of hosts keep their promises: seeded simulations, of which `bench/coverage` prints more.
+
+use stacklab_simulation::fleets::{Fleet, Noise};
+use stacklab_simulation::fleets::{RULES, all, families, simulate, simulate_family};
+
+/// Standard errors of the simulation that a share may be off by: many are checked.
+const ERRORS: f64 = 3.0;
+
+fn most(share: f64, count: usize) -> f64 {
+    share + ERRORS * (share * (1.0 - share) / count as f64).sqrt()
+}
+
+#[test]
+fn interval_over_pairs_covers_and_claims_are_true() {
+    for (place, fleet) in all().iter().enumerate() {
+        // Comparisons that stop early take many looks.
+        let count = if fleet.rule.max == fleet.rule.min { 600 } else { 2000 / (fleet.pairs * 5) };
+        let found = simulate(count, (0x5eed_0030 + place as u128) << 32, fleet);
+        assert!(1.0 - found.covered <= most(0.05, count), "{fleet:?}: {found:?}");
+        assert!(found.better <= most(0.025, count), "{fleet:?}: {found:?}");
+        assert!(found.equivalent <= most(0.025, count), "{fleet:?}: {found:?}");
+        assert!(1.0 - found.spread_covered <= most(0.1, count), "{fleet:?}: {found:?}");
+        assert!(fleet.pairs == 2 || 1.0 - found.predicted <= most(0.06, count), "{fleet:?}: {found:?}");
+    }
+}
+
+#[test]
+fn one_claim_over_pairs_in_twenty_is_false_at_most() {
+    for (place, (name, effects)) in families().iter().enumerate() {
+        for (number, spread) in [0.0, 0.05].into_iter().enumerate() {
+            let fleet = Fleet { pairs: 10, spread, noise: Noise::Unequal, rule: RULES[0] };
+            let seed = (0x5eed_0080 + 2 * place as u128 + number as u128) << 32;
+            let [wrong, found] = simulate_family(100, seed, &fleet, effects);
+            assert!(wrong <= most(0.05, 100), "{name}, {fleet:?}: {wrong}");
+            assert!(spread > 0.0 || place == 0 || found > 0.5, "{name}, {fleet:?}: {found}");
+        }
+    }
+}
