@@ -1,10 +1,12 @@
 //! Shared by the end-to-end tests.
 
 pub(crate) mod capture;
+pub(crate) mod fleet;
 pub(crate) mod iperf3;
 pub(crate) mod leftovers;
 pub(crate) mod link_rig;
 pub(crate) mod listening;
+pub(crate) mod nats;
 pub(crate) mod others;
 pub(crate) mod path;
 pub(crate) mod planned;

@@ -1,5 +1,7 @@
 //! Errors of a fleet.
 
+use stacklab_campaign::CampaignError;
+
 /// Everything that can go wrong with a fleet.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
@@ -16,4 +18,34 @@ pub enum FleetError {
         /// The engine's reason.
         reason: String,
     },
+    /// NATS cannot be used now.
+    #[error("NATS at {servers} does not answer: {reason}")]
+    Wire {
+        /// The servers, without passwords.
+        servers: String,
+        /// The reason.
+        reason: String,
+    },
+    /// An agent cannot be used, or could not do what it was asked.
+    #[error("{agent}: {reason}")]
+    Agent {
+        /// Its name.
+        agent: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A block could not be measured, or its runs have no findings.
+    #[error("{0}")]
+    Campaign(#[from] CampaignError),
+    /// A step on this machine failed.
+    #[error("could not {attempted}: {reason}")]
+    System {
+        /// The step that failed.
+        attempted: &'static str,
+        /// The system's reason.
+        reason: std::io::Error,
+    },
+    /// The user interrupted. What is measured now is committed when the campaign is continued.
+    #[error("interrupted; blocks that are being measured are kept by their agents")]
+    Interrupted,
 }

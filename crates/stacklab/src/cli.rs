@@ -3,6 +3,7 @@
 use crate::commands::agent::AgentCommand;
 use crate::commands::compare::CompareOptions;
 use crate::commands::explain::ExplainOptions;
+use crate::commands::fleet::FleetCommand;
 use crate::commands::image::ImageCommand;
 use crate::commands::import::ImportOptions;
 use crate::commands::lab::LabCommand;
@@ -266,6 +267,20 @@ An agent that listens serves whoever knows its key. It generates and prints a ke
 STACKLAB_KEY. It sends to the coordinator's own addresses only, for at most --max-duration seconds per trial. Without --tls \
 the connection is not encrypted (SECURITY.md). Ctrl-C ends it.")]
     Agent(AgentCommand),
+    /// Measure one campaign over many pairs of hosts, and give verdicts over all of them
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  stacklab fleet agent --name a --label site=north     on each host, or several times on this one
+  stacklab fleet run quickstart --pairs 'site=north -> site=south' --blocks 20
+  stacklab fleet status
+  stacklab fleet report --json
+  stacklab fleet report --pair 0 --out pair.stacklab   a record for all other commands
+
+docs/fleet.md describes stores, agents and verdicts."
+    )]
+    Fleet(FleetCommand),
     /// Remove the program that `run --copy-agent` copied to other machines
     #[command(after_help = "\
 Example:

@@ -63,6 +63,7 @@ pub fn main() -> ExitCode {
         Command::Image(command) => commands::image::image(&command),
         Command::Lab(command) => commands::lab::lab(&command),
         Command::Guest(options) => commands::tools::guest(&options),
+        Command::Fleet(command) => commands::fleet::fleet(command),
         Command::Agent(options) => commands::agent::agent(&options),
         Command::SshClean(options) => commands::tools::ssh_clean(&options),
         Command::Schema => commands::tools::schema(),

@@ -1,5 +1,6 @@
 //! The campaign and its hosts in a record.
 
+use serde::{Deserialize, Serialize};
 use stacklab_model::{CpuScope, HostFacts};
 
 /// The campaign's row: everything needed to make the same plan again.
@@ -28,7 +29,7 @@ pub struct Campaign {
 }
 
 /// A host at the beginning of a campaign, or at its resumption.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostRow {
     /// Its name in the testbed.
     pub name: String,

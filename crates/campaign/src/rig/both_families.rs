@@ -91,6 +91,8 @@ impl Network for BothFamilies {
         Path {
             // Nothing need be let in here.
             opener: Some(if self.reverse { Role::Receiver } else { Role::Sender }),
+            // Other traffic may cross the interfaces; on the loopback interface, both directions do.
+            shared: true,
             ..Path::unplanned(sender, receiver, here.mtu)
         }
     }

@@ -27,13 +27,14 @@ impl AgentInfo {
     /// others on its machine.
     ///
     /// # Errors
-    /// If two addresses are of one family.
+    /// If two addresses are of one family, or the name has other characters than letters, digits, - and _.
     pub fn new(
         name: &str,
         labels: &[(String, String)],
         addresses: &[IpAddr],
         links: &[String],
     ) -> Result<Self, FleetError> {
+        crate::name::check("an agent", name)?;
         let mut links: BTreeSet<String> = links.iter().cloned().collect();
         let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
         if addresses.is_empty() {
@@ -71,6 +72,29 @@ impl Store {
                  ON CONFLICT (name) DO UPDATE SET facts = excluded.facts, alive_until_ns = excluded.alive_until_ns",
                 &[agent.name.as_str().into(), facts.as_str().into(), alive_until_ns.into()],
             )?;
+            Ok(())
+        })
+    }
+
+    /// An agent by name.
+    pub fn agent(&mut self, name: &str) -> Result<Option<AgentInfo>, FleetError> {
+        self.transaction("read an agent", |tx| {
+            let row = tx.row("SELECT facts FROM agent WHERE name = $1", &[name.into()])?;
+            Ok(row
+                .map(|row| row.text(0))
+                .transpose()?
+                .map(|facts| serde_json::from_str(&facts))
+                .transpose()?)
+        })
+    }
+
+    /// Until when these agents are known to live.
+    pub fn keep_alive(&mut self, agents: &[&str], until_ns: i64) -> Result<(), FleetError> {
+        self.transaction("store until when agents live", |tx| {
+            for agent in agents {
+                let values = [until_ns.into(), (*agent).into()];
+                tx.execute("UPDATE agent SET alive_until_ns = $1 WHERE name = $2", &values)?;
+            }
             Ok(())
         })
     }

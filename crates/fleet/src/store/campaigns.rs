@@ -83,6 +83,11 @@ pub struct PairProgress {
 }
 
 impl PairProgress {
+    /// Its name: `sender -> receiver`.
+    pub fn name(&self) -> String {
+        format!("{} -> {}", self.sender, self.receiver)
+    }
+
     /// Whether nothing is left to measure.
     pub fn has_ended(&self) -> bool {
         self.skipped.is_some() || self.waiting + self.leased == 0
@@ -158,6 +163,18 @@ impl Store {
         self.transaction("stop a campaign", |tx| {
             tx.execute("UPDATE campaign SET state = $1 WHERE id = $2", &[state.into(), campaign.into()])?;
             Ok(())
+        })
+    }
+
+    /// Whether every block of a campaign has a result, or was given up.
+    pub fn has_ended(&mut self, campaign: &str) -> Result<bool, FleetError> {
+        self.transaction("look for blocks", |tx| {
+            let row = tx.row(
+                "SELECT b.block FROM block b JOIN pair p ON p.campaign = b.campaign AND p.pair = b.pair
+                 WHERE b.campaign = $1 AND b.state IN ('waiting', 'leased') AND p.skipped IS NULL LIMIT 1",
+                &[campaign.into()],
+            )?;
+            Ok(row.is_none())
         })
     }
 

@@ -64,7 +64,7 @@ fn reserve(store: &mut Store, now: i64) -> Option<Lease> {
 }
 
 fn commit(store: &mut Store, key: &BlockKey) -> Committed {
-    store.commit(key, 0, "[]", &format!("[{}]", key.attempt)).unwrap()
+    store.commit(key, 0, &format!("[{}]", key.attempt)).unwrap()
 }
 
 fn follows_the_order(open: Open<'_>) {
@@ -130,10 +130,10 @@ fn counts_a_result_once(open: Open<'_>) {
     campaign(&mut store, CAMPAIGN, Class::Exclusive, &[[&a, &b]], &[0]);
     let lease = reserve(&mut store, 0).unwrap();
     let unknown = BlockKey { attempt: 2, ..lease.key.clone() };
-    assert!(matches!(store.commit(&unknown, 0, "[]", "[]"), Err(FleetError::Store { .. })));
+    assert!(matches!(store.commit(&unknown, 0, "[]"), Err(FleetError::Store { .. })));
     assert_eq!(commit(&mut store, &lease.key), Committed::Counted);
     assert_eq!(commit(&mut open(), &lease.key), Committed::Duplicate);
-    assert_eq!(store.results(CAMPAIGN, 0).unwrap(), [(lease.key, "[]".to_owned(), "[1]".to_owned())]);
+    assert_eq!(store.results(CAMPAIGN, 0).unwrap(), [(lease.key, "[1]".to_owned())]);
     assert!(store.reservations().unwrap().is_empty());
 }
 
@@ -251,7 +251,9 @@ fn random_calls(open: Open<'_>, seed: u64) {
                 let is_new = counted.insert((key.campaign.clone(), key.pair, key.block));
                 assert_eq!(committed == Committed::Counted, is_new, "{context}: {key}");
             }
-            4 if !leases.is_empty() => store.fail(&leases[below(leases.len())], now, "random").unwrap(),
+            4 if !leases.is_empty() => {
+                store.fail(&leases[below(leases.len())], now, "random").unwrap();
+            }
             5 => {
                 now += below(2 * LEASE as usize) as i64;
                 store.expire(now).unwrap();

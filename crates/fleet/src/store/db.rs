@@ -124,6 +124,11 @@ pub(super) enum Tx<'a> {
 }
 
 impl Db {
+    /// Whether the server has ended the connection.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self, Db::Postgres(client, _) if client.is_closed())
+    }
+
     pub(super) fn transaction<T>(&mut self, run: impl FnOnce(&mut Tx<'_>) -> DbResult<T>) -> DbResult<T> {
         match self {
             Db::Sqlite(connection) => {

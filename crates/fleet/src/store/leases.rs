@@ -8,7 +8,8 @@ use std::fmt;
 
 /// What may run beside a block, as in pScheduler: an exclusive one beside background ones only, a normal one beside all
 /// but exclusive ones, and a background one beside everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Class {
     /// Alone on its agents and links, but for background blocks.
     Exclusive,
@@ -29,6 +30,24 @@ impl Class {
             Class::Normal => "normal",
             Class::Background => "background",
         }
+    }
+
+    /// Whether blocks of both classes may run on one agent at the same time.
+    pub fn runs_beside(self, other: Class) -> bool {
+        match (self, other) {
+            (Class::Background, _) | (_, Class::Background) => true,
+            (Class::Exclusive, _) | (_, Class::Exclusive) => false,
+            (Class::Normal, Class::Normal) => true,
+        }
+    }
+}
+
+impl std::str::FromStr for Class {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Class::ALL.into_iter().find(|class| class.name() == text);
+        found.ok_or_else(|| format!("`{text}` is not exclusive, normal or background"))
     }
 }
 
@@ -149,13 +168,7 @@ impl Store {
     }
 
     /// Stores the result of an attempt, and releases its reservation. It counts once, and once per block.
-    pub fn commit(
-        &mut self,
-        key: &BlockKey,
-        now_ns: i64,
-        hosts: &str,
-        runs: &str,
-    ) -> Result<Committed, FleetError> {
+    pub fn commit(&mut self, key: &BlockKey, now_ns: i64, result: &str) -> Result<Committed, FleetError> {
         self.transaction("store a result", |tx| {
             let state = tx.row(
                 "SELECT state, attempts FROM block WHERE campaign = $1 AND pair = $2 AND block = $3 {FOR UPDATE}",
@@ -175,8 +188,8 @@ impl Store {
             }
             let [campaign, pair, block, attempt] = key.values();
             tx.execute(
-                "INSERT INTO result VALUES ($1, $2, $3, $4, $5, $6, $7)",
-                &[campaign, pair, block, attempt, now_ns.into(), hosts.into(), runs.into()],
+                "INSERT INTO result VALUES ($1, $2, $3, $4, $5, $6)",
+                &[campaign, pair, block, attempt, now_ns.into(), result.into()],
             )?;
             tx.execute(
                 "UPDATE block SET state = 'done' WHERE campaign = $1 AND pair = $2 AND block = $3",
@@ -186,8 +199,9 @@ impl Store {
         })
     }
 
-    /// Releases an attempt that failed. Its block is leased again, unless it failed too often.
-    pub fn fail(&mut self, key: &BlockKey, now_ns: i64, reason: &str) -> Result<(), FleetError> {
+    /// Releases an attempt that failed. Its block is leased again, unless it failed too often: then it is given up.
+    /// Returns whether it is.
+    pub fn fail(&mut self, key: &BlockKey, now_ns: i64, reason: &str) -> Result<bool, FleetError> {
         self.transaction("release a block", |tx| fail(tx, key, now_ns, reason))
     }
 
@@ -201,16 +215,35 @@ impl Store {
             )?;
             let mut expired = Vec::new();
             for row in rows {
-                let key = BlockKey {
-                    campaign: row.text(0)?,
-                    pair: row.number(1)?,
-                    block: row.number(2)?,
-                    attempt: row.number(3)?,
-                };
+                let key = key_of(&row)?;
                 fail(tx, &key, now_ns, "the lease expired without a result")?;
                 expired.push(key);
             }
             Ok(expired)
+        })
+    }
+
+    /// The attempts that are leased to a sender.
+    pub fn leased_to(&mut self, sender: &str) -> Result<Vec<BlockKey>, FleetError> {
+        self.transaction("read the leases of an agent", |tx| {
+            let rows = tx.rows(
+                "SELECT b.campaign, b.pair, b.block, b.attempts
+                 FROM block b JOIN pair p ON p.campaign = b.campaign AND p.pair = b.pair
+                 WHERE b.state = 'leased' AND p.sender = $1",
+                &[sender.into()],
+            )?;
+            rows.iter().map(key_of).collect()
+        })
+    }
+
+    /// Whether a block of this key was ever leased.
+    pub fn knows(&mut self, key: &BlockKey) -> Result<bool, FleetError> {
+        self.transaction("look up a block", |tx| {
+            let row = tx.row(
+                "SELECT block FROM block WHERE campaign = $1 AND pair = $2 AND block = $3 AND attempts >= $4",
+                &key.values(),
+            )?;
+            Ok(row.is_some())
         })
     }
 
@@ -234,25 +267,31 @@ impl Store {
         })
     }
 
-    /// The results of a pair by block: hosts and runs, as they were committed.
-    pub fn results(
-        &mut self,
-        campaign: &str,
-        pair: u32,
-    ) -> Result<Vec<(BlockKey, String, String)>, FleetError> {
+    /// The results of a pair by block, as they were committed.
+    pub fn results(&mut self, campaign: &str, pair: u32) -> Result<Vec<(BlockKey, String)>, FleetError> {
         self.transaction("read results", |tx| {
             let rows = tx.rows(
-                "SELECT block, attempt, hosts, runs FROM result WHERE campaign = $1 AND pair = $2 ORDER BY block",
+                "SELECT block, attempt, result FROM result WHERE campaign = $1 AND pair = $2 ORDER BY block",
                 &[campaign.into(), pair.into()],
             )?;
             let result = |row: &crate::store::db::Row| -> Result<_, DbError> {
                 let (block, attempt) = (row.number(0)?, row.number(1)?);
                 let key = BlockKey { campaign: campaign.to_owned(), pair, block, attempt };
-                Ok((key, row.text(2)?, row.text(3)?))
+                Ok((key, row.text(2)?))
             };
             rows.iter().map(result).collect()
         })
     }
+}
+
+/// The attempt in the first four columns of a row.
+fn key_of(row: &crate::store::db::Row) -> Result<BlockKey, DbError> {
+    Ok(BlockKey {
+        campaign: row.text(0)?,
+        pair: row.number(1)?,
+        block: row.number(2)?,
+        attempt: row.number(3)?,
+    })
 }
 
 /// Locks the resources of a pair, and checks again that they are free. False if another program is reserving them, or
@@ -291,7 +330,7 @@ fn release(tx: &mut Tx<'_>, key: &BlockKey, now_ns: i64) -> Result<(), DbError> 
     Ok(())
 }
 
-fn fail(tx: &mut Tx<'_>, key: &BlockKey, now_ns: i64, reason: &str) -> Result<(), DbError> {
+fn fail(tx: &mut Tx<'_>, key: &BlockKey, now_ns: i64, reason: &str) -> Result<bool, DbError> {
     release(tx, key, now_ns)?;
     let [campaign, pair, block, attempt] = key.values();
     // Only the newest attempt decides about the block: a newer one may be running.
@@ -302,5 +341,9 @@ fn fail(tx: &mut Tx<'_>, key: &BlockKey, now_ns: i64, reason: &str) -> Result<()
          WHERE campaign = $1 AND pair = $2 AND block = $3 AND attempts = $4 AND state = 'leased'",
         &[campaign, pair, block, attempt, reason.into()],
     )?;
-    Ok(())
+    let given_up = tx.row(
+        "SELECT block FROM block WHERE campaign = $1 AND pair = $2 AND block = $3 AND state = 'given_up'",
+        &key.block_values(),
+    )?;
+    Ok(given_up.is_some())
 }

@@ -7,6 +7,7 @@ mod campaigns;
 pub mod conformance;
 mod db;
 mod leases;
+mod safety;
 
 pub use agents::AgentInfo;
 pub use campaigns::{CampaignRow, NewCampaign, NewPair, PairProgress, State};
@@ -14,10 +15,12 @@ pub use leases::{BlockKey, Class, Committed, Lease};
 
 use crate::FleetError;
 use db::{Db, DbError, Tx};
+use postgres::config::SslMode;
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The format of the tables (`schema.sql`).
 const FORMAT: i64 = 1;
@@ -31,17 +34,20 @@ const COORDINATING: i64 = 0x5374_4c62_0002;
 /// An open fleet store.
 pub struct Store {
     db: Db,
-    /// Where it is, without a password.
+    /// Where it is, with the password, and without.
+    address: String,
     place: String,
     /// The lock file of the coordinator of a SQLite store.
     lock: Option<File>,
+    is_coordinator: bool,
 }
 
 impl Store {
     /// Opens a store, and creates its tables if they are missing: `postgres://..` or the path of a SQLite file.
     pub fn open(place: &str) -> Result<Self, FleetError> {
-        let (db, place) = if is_postgres(place) { postgres(place)? } else { sqlite(Path::new(place))? };
-        let mut store = Store { db, place, lock: None };
+        let address = place.to_owned();
+        let (db, place) = connect(&address)?;
+        let mut store = Store { db, address, place, lock: None, is_coordinator: false };
         store.create_tables()?;
         Ok(store)
     }
@@ -95,6 +101,7 @@ impl Store {
                     .is_some_and(|row| row.text(0).is_ok_and(|text| text == "true")))
             })?,
         };
+        self.is_coordinator = taken;
         if taken {
             return Ok(());
         }
@@ -114,6 +121,12 @@ impl Store {
         attempted: &'static str,
         run: impl FnOnce(&mut Tx<'_>) -> Result<T, DbError>,
     ) -> Result<T, FleetError> {
+        if self.db.is_lost() {
+            (self.db, self.place) = connect(&self.address)?;
+            if self.is_coordinator {
+                self.coordinate()?;
+            }
+        }
         self.db.transaction(run).map_err(|reason| self.error(attempted, &*reason))
     }
 
@@ -131,6 +144,10 @@ fn full(reason: &(dyn std::error::Error + 'static)) -> String {
         cause = inner.source();
     }
     text
+}
+
+fn connect(address: &str) -> Result<(Db, String), FleetError> {
+    if is_postgres(address) { postgres(address) } else { sqlite(Path::new(address)) }
 }
 
 fn is_postgres(place: &str) -> bool {
@@ -163,9 +180,22 @@ fn postgres(url: &str) -> Result<(Db, String), FleetError> {
         [] => "localhost".to_owned(),
     };
     let place = format!("postgres://{host}/{}", config.get_dbname().unwrap_or_default());
-    match config.connect(postgres::NoTls) {
+    let connected = match config.get_ssl_mode() {
+        SslMode::Require => tls().and_then(|tls| Ok(config.connect(tls)?)),
+        // A server's own certificate is often signed by nobody: only who asks for encryption is asked for a valid one.
+        _ => config.connect(postgres::NoTls).map_err(Into::into),
+    };
+    match connected {
         Ok(client) => Ok((Db::Postgres(Box::new(client), HashMap::new()), place)),
-        Err(reason) => Err(FleetError::Store { attempted: "connect to", place, reason: full(&reason) }),
+        Err(reason) => Err(FleetError::Store { attempted: "connect to", place, reason: full(&*reason) }),
+    }
+}
+
+/// TLS with the system's certificates, or those of SSL_CERT_FILE.
+fn tls() -> Result<MakeRustlsConnect, DbError> {
+    match MakeRustlsConnect::with_native_certs() {
+        Ok((tls, _)) => Ok(tls),
+        Err(reasons) => Err(format!("this machine has no certificates: {reasons:?}").into()),
     }
 }
 

@@ -73,7 +73,6 @@ CREATE TABLE result (
     block BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
     received_ns BIGINT NOT NULL,
-    hosts TEXT NOT NULL,
-    runs TEXT NOT NULL,
+    result TEXT NOT NULL,
     PRIMARY KEY (campaign, pair, block, attempt)
 );

@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod fleet;
 pub(crate) mod image;
 pub(crate) mod import;
 pub(crate) mod lab;

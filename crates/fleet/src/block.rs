@@ -1,0 +1,113 @@
+//! One block of a pair, measured by its sender.
+
+use crate::FleetError;
+use crate::message::{Answer, JoinOrder, Order, Request, talk};
+use crate::store::AgentInfo;
+use crate::wire::Wire;
+use serde::{Deserialize, Serialize};
+use stacklab_campaign::rig::agent_process::AgentProcess;
+use stacklab_campaign::rig::both_families::Way;
+use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_model::{CpuScope, Family, RunRecord, SELF_ARMS, ScopedAddr};
+use stacklab_store::HostRow;
+use stacklab_traffic::host::route::route_to;
+use stacklab_traffic::protocol::AgentClient;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// What a block gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BlockResult {
+    /// The path, in a sentence.
+    pub path: String,
+    /// Whose CPU time the hosts' CPU figures cover.
+    pub cpu_scope: CpuScope,
+    /// Both hosts, the sender first.
+    pub hosts: Vec<HostRow>,
+    /// The runs.
+    pub runs: Vec<RunRecord>,
+}
+
+/// Measures a block between this host and the receiver's.
+pub(crate) fn measure(
+    order: &Order,
+    own: &AgentInfo,
+    wire: &dyn Wire,
+    interrupted: &'static AtomicBool,
+) -> Result<BlockResult, FleetError> {
+    let ends = Instant::now() + order.lease;
+    let (study, plan) = order.study.check()?;
+    let mut ways = BTreeMap::new();
+    for cell in &study.cells {
+        let (here, there) = (own.address(cell.family)?, order.receiver.address(cell.family)?);
+        let route = route_to(&there, Some(&here)).map_err(|error| FleetError::Agent {
+            agent: own.name.clone(),
+            reason: format!("it has no route to {}: {error}", order.receiver.name),
+        })?;
+        ways.insert(cell.family, Way { here: route, there });
+    }
+    let (_process, mut here) = AgentProcess::here(interrupted)?;
+    let mut there = join(order, own, wire, interrupted)?;
+    here.must_end(ends);
+    there.must_end(ends);
+    let mut rigs = Rigs::both_families(order.receiver.name.clone(), ways, false, [here, there])
+        .map_err(|error| FleetError::Campaign(error.into()))?;
+    let mut hosts = rigs.hosts()?;
+    for (host, agent) in hosts.iter_mut().zip([own, &order.receiver]) {
+        host.kind.clone_from(&agent.name);
+    }
+    let trials = plan.active(&study, plan.block(order.key.block), &[], &study.questions());
+    let mut runs = Vec::new();
+    for arms in plan.together(&trials) {
+        for mut run in rigs.run(&study, &plan, arms)? {
+            // Findings need them of the comparison of an arm with itself only.
+            if !SELF_ARMS.contains(&run.trial.cell.replica.as_str()) {
+                run.host_reports.clear();
+            }
+            runs.push(run);
+        }
+    }
+    let cpu_scope = if plan.interleaves_any() { CpuScope::Threads } else { rigs.cpu_scope(&study) };
+    Ok(BlockResult { path: rigs.describe(&study), cpu_scope, hosts, runs })
+}
+
+/// The receiver's agent, as one that this program started itself.
+fn join(
+    order: &Order,
+    own: &AgentInfo,
+    wire: &dyn Wire,
+    interrupted: &'static AtomicBool,
+) -> Result<AgentClient, FleetError> {
+    let receiver = &order.receiver.name;
+    let request = Request::Join(JoinOrder {
+        key: order.key.clone(),
+        class: order.class,
+        lease: order.lease,
+        sender: own.addresses.clone(),
+    });
+    let failed = |reason: String| Err(FleetError::Agent { agent: receiver.clone(), reason });
+    match talk(wire, receiver, &request, order.lease)? {
+        (Answer::Joined, reader, writer) => {
+            Ok(AgentClient::new(receiver.clone(), reader, writer, interrupted))
+        }
+        (Answer::Failed { agent, reason }, ..) => Err(FleetError::Agent { agent, reason }),
+        _ => failed("its answer is to another question".to_owned()),
+    }
+}
+
+impl AgentInfo {
+    /// Its address in a family.
+    ///
+    /// # Errors
+    /// If it has none, or something else in its place.
+    pub fn address(&self, family: Family) -> Result<ScopedAddr, FleetError> {
+        let failed = |reason: String| FleetError::Agent { agent: self.name.clone(), reason };
+        let text = self
+            .addresses
+            .get(family.name())
+            .ok_or_else(|| failed(format!("it has no {family} address: name one with --address")))?;
+        let address = text.parse::<std::net::IpAddr>().ok().filter(|address| Family::of(*address) == family);
+        address.map(ScopedAddr::from).ok_or_else(|| failed(format!("`{text}` is not an {family} address")))
+    }
+}

@@ -1,0 +1,108 @@
+//! What a coordinator and the agents of a fleet say to each other: one JSON object per line. What a peer says is
+//! untrusted until it is checked.
+
+use crate::FleetError;
+use crate::block::BlockResult;
+use crate::presence::Presence;
+use crate::store::{AgentInfo, BlockKey, Class};
+use crate::study::FleetStudy;
+use crate::wire::Wire;
+use serde::{Deserialize, Serialize};
+use stacklab_traffic::protocol::{Lines, json_line};
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read, Write};
+use std::time::Duration;
+
+/// Maximum length of a request, bytes: it has the text of a study.
+pub(crate) const LONGEST_REQUEST: usize = 1 << 20;
+/// Maximum length of an answer, bytes: it has the runs of a block.
+const LONGEST_ANSWER: usize = 64 << 20;
+
+/// What an agent is asked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Request {
+    /// Who it is, and what it keeps.
+    Describe,
+    /// Measure a block as the sender, and answer with its result.
+    Measure(Box<Order>),
+    /// Take part in a block as the receiver: after the answer, the stream is that of an agent for one trial after the
+    /// other.
+    Join(JoinOrder),
+    /// The result of a block that it keeps.
+    Fetch(BlockKey),
+    /// The result was committed: forget it.
+    Forget(BlockKey),
+}
+
+/// A block to measure.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub key: BlockKey,
+    pub class: Class,
+    /// The time that is left of the lease. Not a time of day: clocks differ.
+    pub lease: Duration,
+    pub study: FleetStudy,
+    pub receiver: AgentInfo,
+}
+
+/// A block to take part in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct JoinOrder {
+    pub key: BlockKey,
+    pub class: Class,
+    pub lease: Duration,
+    /// The sender's addresses, by family.
+    pub sender: BTreeMap<String, String>,
+}
+
+/// What an agent answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    Presence(Presence),
+    Measured(Box<BlockResult>),
+    /// The request cannot be fulfilled: which agent failed, and why.
+    Failed {
+        agent: String,
+        reason: String,
+    },
+    Joined,
+    Forgotten,
+}
+
+/// A conversation with an agent: one request, then its answer. Fails after a silence of `limit`.
+pub(crate) fn ask(
+    wire: &dyn Wire,
+    agent: &str,
+    request: &Request,
+    limit: Duration,
+) -> Result<Answer, FleetError> {
+    talk(wire, agent, request, limit).map(|(answer, ..)| answer)
+}
+
+/// As [`ask`]. Returns the rest of the stream, too.
+pub(crate) fn talk(
+    wire: &dyn Wire,
+    agent: &str,
+    request: &Request,
+    limit: Duration,
+) -> Result<(Answer, impl Read + Send + use<>, Box<dyn Write + Send>), FleetError> {
+    let failed = |reason: String| FleetError::Agent { agent: agent.to_owned(), reason };
+    let (reader, mut writer) = wire.open(agent, limit)?;
+    let line = json_line(request).map_err(|error| failed(error.to_string()))?;
+    writer
+        .write_all(&line)
+        .and_then(|()| writer.flush())
+        .map_err(|error| failed(format!("it takes no request: {error}")))?;
+    let mut reader = BufReader::new(reader);
+    let line = Lines::new(&mut reader, LONGEST_ANSWER).next();
+    let line = match line {
+        Some(Ok(line)) => line,
+        Some(Err(error)) => return Err(failed(format!("it does not answer: {error}"))),
+        None => return Err(failed("it ended before it answered".to_owned())),
+    };
+    let answer = serde_json::from_str(&line)
+        .map_err(|error| failed(format!("its answer is not one of this version: {error}")))?;
+    Ok((answer, reader, writer))
+}

@@ -1,0 +1,34 @@
+//! How a coordinator and agents reach each other: byte streams, over Unix sockets on one machine or over NATS.
+
+pub mod local;
+pub mod nats;
+mod nats_stream;
+
+use crate::FleetError;
+use crate::presence::Presence;
+use stacklab_testbed::Streams;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The way to the agents of a fleet.
+pub trait Wire: Send + Sync {
+    /// The agents that answer now, but for `busy` ones: who measures is not disturbed.
+    fn present(&self, busy: &BTreeSet<String>) -> Result<Vec<Presence>, FleetError>;
+
+    /// What was checked of the way itself, and for each whether it is safe.
+    fn safety(&self) -> Vec<(bool, String)>;
+
+    /// A stream to an agent. Reading from it fails after a silence of `limit`.
+    fn open(&self, agent: &str, limit: Duration) -> Result<Streams, FleetError>;
+
+    /// Serves every stream that is opened to this agent, each in a thread, until `interrupted`.
+    ///
+    /// # Errors
+    /// If another agent of this name is there, or the wire is lost.
+    fn serve(
+        &self,
+        agent: &str,
+        handle: &(dyn Fn(Streams) + Sync),
+        interrupted: &std::sync::atomic::AtomicBool,
+    ) -> Result<(), FleetError>;
+}

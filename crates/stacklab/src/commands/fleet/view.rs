@@ -1,0 +1,172 @@
+//! `stacklab fleet status`, `stop`, `agents` and `report`.
+
+use crate::commands::fleet::{StoreOptions, WireOptions, campaign};
+use crate::failure::{Failure, NO_DATA, OTHER};
+use crate::output::{print_text, width};
+use clap::Args;
+use stacklab_analysis::OverPairs;
+use stacklab_fleet::results;
+use stacklab_fleet::store::{CampaignRow, PairProgress, State, Store};
+use stacklab_report::{fleet_json, fleet_text};
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct CampaignOptions {
+    /// Name of the campaign; default: the newest one
+    #[arg(value_name = "CAMPAIGN")]
+    pub campaign: Option<String>,
+    #[command(flatten)]
+    pub store: StoreOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportOptions {
+    #[command(flatten)]
+    pub campaign: CampaignOptions,
+    /// Write the record of this pair, by its number in `fleet status`, for all commands that read records
+    #[arg(long, value_name = "N", requires = "out")]
+    pub pair: Option<u32>,
+    /// The record to write
+    #[arg(long, value_name = "FILE", requires = "pair")]
+    pub out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "pair")]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorOptions {
+    #[command(flatten)]
+    pub store: StoreOptions,
+    #[command(flatten)]
+    pub wire: WireOptions,
+}
+
+/// Checks store, way and agents.
+pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
+    let mut found = Store::open(&options.store.store)?.safety()?;
+    let wire = options.wire.open()?;
+    found.extend(wire.safety());
+    let present = wire.present(&BTreeSet::new())?;
+    let now_ns = i64::try_from(now_unix_ns()).unwrap_or(i64::MAX);
+    let count = present.len();
+    found.push((count >= 2, format!("{count} agents answer; a fleet needs two")));
+    found.extend(present.iter().filter_map(|presence| {
+        Some((false, format!("agent {} is not used: {}", presence.agent.name, presence.unusable(now_ns)?)))
+    }));
+    let mark = |safe: bool| if safe { "yes" } else { "no " };
+    let text: String = found.iter().map(|(safe, text)| format!("  {}  {text}\n", mark(*safe))).collect();
+    print_text(&stacklab_model::printable_lines(&text))?;
+    match found.iter().filter(|(safe, _)| !safe).count() {
+        0 => Ok(()),
+        n => Err(Failure::new(
+            OTHER,
+            format!("{n} of {} checks failed: the list above says what to do", found.len()),
+        )),
+    }
+}
+
+/// Prints how far a campaign is.
+pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
+    let mut store = Store::open(&options.store.store)?;
+    let row = campaign(&mut store, options.campaign.as_deref())?;
+    let pairs = store.progress(&row.id)?;
+    let sum = |count: fn(&PairProgress) -> u32| pairs.iter().map(count).sum::<u32>();
+    let state = match row.state {
+        State::Running if store.has_ended(&row.id)? => "ended",
+        State::Running => "running",
+        State::Stopped => "stopped",
+    };
+    let mut text = format!(
+        "Campaign {}: {state}; {} blocks with a result, {} being measured, {} waiting, {} given up\n\n",
+        row.id,
+        sum(|pair| pair.done),
+        sum(|pair| pair.leased),
+        sum(|pair| pair.waiting),
+        sum(|pair| pair.given_up)
+    );
+    let names: Vec<String> = pairs.iter().map(PairProgress::name).collect();
+    let wide = names.iter().map(String::len).max().unwrap_or(0).max(4);
+    let _ = writeln!(text, "Pair  {:<wide$}  Done  Now  Waiting  Given up  Last failure", "");
+    for (pair, name) in pairs.iter().zip(&names) {
+        let PairProgress { pair: number, done, leased, waiting, given_up, .. } = pair;
+        let reason =
+            pair.skipped.as_ref().map(|reason| format!("left out: {reason}")).or_else(|| pair.reason.clone());
+        let reason = reason.unwrap_or_default();
+        let line = format!(
+            "{number:>4}  {name:<wide$}  {done:>4}  {leased:>3}  {waiting:>7}  {given_up:>8}  {reason}"
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    print_text(&text)
+}
+
+/// Hands out no more blocks. Those that are being measured are still committed.
+pub(crate) fn stop(options: &CampaignOptions) -> Result<(), Failure> {
+    let mut store = Store::open(&options.store.store)?;
+    let row = campaign(&mut store, options.campaign.as_deref())?;
+    store.set_state(&row.id, State::Stopped)?;
+    let option = options.store.option();
+    eprintln!(
+        "stacklab: {} is stopped; continue it with: stacklab fleet run --resume --name {}{option}",
+        row.id, row.id
+    );
+    Ok(())
+}
+
+/// Lists the agents that answer.
+pub(crate) fn agents(options: &WireOptions) -> Result<(), Failure> {
+    let mut text = String::new();
+    for presence in options.open()?.present(&BTreeSet::new())? {
+        let agent = presence.agent;
+        let labels = agent.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        let mut line: Vec<String> = labels.chain(agent.addresses.into_values()).collect();
+        line.extend(agent.links.iter().map(|link| format!("link {link}")));
+        if !presence.kept.is_empty() {
+            line.push(format!("keeps {} results", presence.kept.len()));
+        }
+        let _ = writeln!(text, "{:<16}  stacklab {:<8}  {}", agent.name, agent.version, line.join("  "));
+    }
+    if text.is_empty() {
+        return Err(Failure::new(NO_DATA, "no agent answers: start `stacklab fleet agent` on two hosts"));
+    }
+    print_text(&stacklab_model::printable_lines(&text))
+}
+
+/// Prints the verdicts, or writes the record of a pair.
+pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
+    let mut store = Store::open(&options.campaign.store.store)?;
+    let row = campaign(&mut store, options.campaign.campaign.as_deref())?;
+    let (Some(number), Some(path)) = (options.pair, &options.out) else {
+        return print_verdicts(&mut store, &row, options.json);
+    };
+    let pairs = store.progress(&row.id)?;
+    let pair = pairs.iter().find(|pair| pair.pair == number).ok_or_else(|| {
+        Failure::usage(format!("{} has the pairs 0 to {}", row.id, pairs.len().saturating_sub(1)))
+    })?;
+    results::write_record(&mut store, &row, pair, path)?;
+    eprintln!("The record of {}: {} (stacklab report {0})", pair.name(), path.display());
+    Ok(())
+}
+
+/// Prints the verdicts of each pair, and over all pairs.
+pub(crate) fn print_verdicts(store: &mut Store, row: &CampaignRow, json: bool) -> Result<(), Failure> {
+    let mut over = OverPairs::new();
+    let mut runs = 0;
+    results::findings(store, row, |pair, findings| {
+        runs += findings.valid_runs;
+        over.add(&pair.name(), findings);
+    })?;
+    let found = over.finish(store.has_ended(&row.id)?);
+    if found.pairs.is_empty() {
+        return Err(Failure::new(
+            NO_DATA,
+            format!("{} has no result yet: see `stacklab fleet status`", row.id),
+        ));
+    }
+    print_text(&if json { fleet_json(&found) } else { fleet_text(&found, width()) })?;
+    if runs == 0 { Err(Failure::nothing_valid()) } else { Ok(()) }
+}
