@@ -1,6 +1,7 @@
 //! Fleets of the real program: local agents, real servers of NATS, a real PostgreSQL, and faults.
 
 mod faults;
+mod lake;
 
 use crate::support::fleet::Fleet;
 use crate::support::nats::Nats;

@@ -20,11 +20,8 @@ pub fn write_record(
     path: &Path,
 ) -> Result<Record, FleetError> {
     let study = study_of(campaign)?;
-    let results = store.results(&campaign.id, pair.pair)?;
-    let mut parsed = Vec::new();
-    for (key, text) in results {
-        parsed.push(read(&key, &text)?);
-    }
+    let parsed: Vec<BlockResult> =
+        blocks(store, campaign, pair)?.into_iter().map(|(_, result)| result).collect();
     let Some(first) = parsed.first() else {
         return Err(FleetError::Usage(format!("{} -> {} has no result yet", pair.sender, pair.receiver)));
     };
@@ -71,6 +68,16 @@ pub fn findings(
         let _ = std::fs::remove_file(path);
     }
     Ok(())
+}
+
+/// The blocks of a pair that have a result, in order.
+pub fn blocks(
+    store: &mut Store,
+    campaign: &CampaignRow,
+    pair: &PairProgress,
+) -> Result<Vec<(BlockKey, BlockResult)>, FleetError> {
+    let results = store.results(&campaign.id, pair.pair)?;
+    results.into_iter().map(|(key, text)| read(&key, &text).map(|result| (key, result))).collect()
 }
 
 fn read(key: &BlockKey, text: &str) -> Result<BlockResult, FleetError> {

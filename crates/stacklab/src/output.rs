@@ -20,6 +20,11 @@ pub(crate) fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result
             path.display()
         )));
     }
+    replace(path, bytes)
+}
+
+/// Writes a whole file, or leaves the one that is there.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     write(path, bytes).map_err(Failure::step(format!("write {}", path.display())))
 }
 

@@ -1,9 +1,9 @@
 //! Campaigns and their blocks in the store.
 
-use crate::FleetError;
 use crate::store::agents::resources;
 use crate::store::leases::Class;
 use crate::store::{AgentInfo, Store};
+use crate::{FleetError, name};
 
 /// A campaign to add.
 #[derive(Debug, Clone)]
@@ -141,7 +141,7 @@ impl Store {
 
     /// A campaign by name, or the newest one.
     pub fn campaign(&mut self, id: Option<&str>) -> Result<Option<CampaignRow>, FleetError> {
-        self.transaction("read a campaign", |tx| {
+        let found = self.transaction("read a campaign", |tx| {
             let row = tx.row(
                 "SELECT id, created_ns, request, state, class FROM campaign
                  WHERE CAST($1 AS TEXT) IS NULL OR id = $1 ORDER BY created_ns DESC, id DESC LIMIT 1",
@@ -154,7 +154,10 @@ impl Store {
                 Class::ALL.into_iter().find(|one| one.name() == class).ok_or("its class is unknown")?;
             let (id, created_ns, request) = (row.text(0)?, row.int(1)?, row.text(2)?);
             Ok(Some(CampaignRow { id, created_ns, request, class, state }))
-        })
+        })?;
+        // Files are named after it, and the store may be somebody else's.
+        found.iter().try_for_each(|row| name::check("a campaign", &row.id))?;
+        Ok(found)
     }
 
     /// Hands out no more blocks of a campaign, or hands them out again.

@@ -1,7 +1,10 @@
 //! Runs as rows for other programs, one for each run and metric; slices of interleaved trials, one for each slice and
 //! host.
 
+mod lake;
 mod parquet;
+
+pub use lake::{LakePair, lake_files};
 
 use crate::rendering::csv::{self, Field, field};
 use crate::rendering::format::OutputFormat;
@@ -9,9 +12,15 @@ use stacklab_model::{Factor, Metric, Role, RunRecord, RunStatus, Slice, Value};
 
 /// Renders runs as rows of CSV or Parquet.
 pub fn tidy(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
-    let rows = runs.iter().flat_map(|run| run.values.iter().map(move |value| (run, value)));
-    let rows = rows.map(|(run, value)| whole_row(Some(run), metric_fields(Some(run), Some(value))));
-    rendered(&whole_row(None, metric_fields(None, None)), rows, format)
+    rendered(&metric_columns(), runs.iter().flat_map(metric_rows), format)
+}
+
+fn metric_columns() -> Vec<Field> {
+    whole_row(None, metric_fields(None, None))
+}
+
+fn metric_rows(run: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
+    run.values.iter().map(move |value| whole_row(Some(run), metric_fields(Some(run), Some(value))))
 }
 
 /// Renders the slices of runs with their host reports as rows of CSV or Parquet.
@@ -176,7 +185,7 @@ mod tests {
         let text = tidy(&runs, OutputFormat::Csv);
         let mut reader = ::csv::Reader::from_reader(&text[..]);
         let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
-        let columns = whole_row(None, metric_fields(None, None));
+        let columns = metric_columns();
         assert_eq!(header, columns.iter().map(|column| column.name.to_string()).collect::<Vec<_>>());
         let lines: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         assert_eq!(lines.len(), runs.iter().map(|run| run.values.len()).sum::<usize>());
@@ -208,8 +217,11 @@ mod tests {
     #[test]
     fn every_column_is_documented() {
         let page = include_str!("../../../../docs/export.md");
-        for Field { name, doc, value } in
-            run_fields(None).into_iter().chain(metric_fields(None, None)).chain(slice_fields(None))
+        for Field { name, doc, value } in run_fields(None)
+            .into_iter()
+            .chain(metric_fields(None, None))
+            .chain(slice_fields(None))
+            .chain(lake::pair_fields(None))
         {
             let kind = match value {
                 FieldValue::Number(_) => "INT64",

@@ -1,6 +1,7 @@
 //! `stacklab fleet`: one campaign over many machines.
 
 mod agent;
+mod lake;
 mod run;
 mod view;
 
@@ -27,6 +28,8 @@ pub(crate) enum FleetCommand {
     Agents(WireOptions),
     /// Print the verdicts of each pair and over all pairs, or write the record of one pair
     Report(view::ReportOptions),
+    /// Write the runs of all pairs as Parquet files, partitioned by campaign and day
+    Export(lake::ExportOptions),
     /// Check store, NATS and agents, and say what is unsafe
     Doctor(view::DoctorOptions),
     /// Run an agent, which measures what the coordinator of its fleet hands out
@@ -71,6 +74,7 @@ pub(crate) fn fleet(command: FleetCommand) -> Result<(), Failure> {
         FleetCommand::Stop(options) => view::stop(&options),
         FleetCommand::Agents(options) => view::agents(&options),
         FleetCommand::Report(options) => view::report(&options),
+        FleetCommand::Export(options) => lake::export(&options),
         FleetCommand::Doctor(options) => view::doctor(&options),
         FleetCommand::Agent(options) => agent::agent(&options),
     }

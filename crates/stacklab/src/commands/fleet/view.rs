@@ -162,11 +162,13 @@ pub(crate) fn print_verdicts(store: &mut Store, row: &CampaignRow, json: bool) -
     })?;
     let found = over.finish(store.has_ended(&row.id)?);
     if found.pairs.is_empty() {
-        return Err(Failure::new(
-            NO_DATA,
-            format!("{} has no result yet: see `stacklab fleet status`", row.id),
-        ));
+        return Err(no_result(row));
     }
     print_text(&if json { fleet_json(&found) } else { fleet_text(&found, width()) })?;
     if runs == 0 { Err(Failure::nothing_valid()) } else { Ok(()) }
+}
+
+/// A campaign of which no block is measured yet.
+pub(crate) fn no_result(row: &CampaignRow) -> Failure {
+    Failure::new(NO_DATA, format!("{} has no result yet: see `stacklab fleet status`", row.id))
 }
