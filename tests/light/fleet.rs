@@ -72,6 +72,27 @@ fn a_campaign_over_three_servers_of_nats_and_postgresql_is_as_one_on_this_machin
 }
 
 #[test]
+fn a_connection_to_postgresql_is_encrypted_where_that_is_asked_for() {
+    require_root();
+    let mut postgres = Postgres::start();
+    let (plain, certificate) = postgres.secure("lab");
+    let (secure, fleet) = (format!("{plain}?sslmode=require"), Fleet::start(2, &[], None));
+    let doctor = |store: &str, certificate: Option<&std::path::Path>| {
+        let folder = fleet.coordinator.tmp().join("agents").display().to_string();
+        let mut command = fleet.coordinator.command(&["fleet", "doctor", "--store", store, "--dir", &folder]);
+        certificate.map(|file| command.env("SSL_CERT_FILE", file));
+        crate::support::program::Outcome::of(command)
+    };
+    let healthy = doctor(&secure, Some(&certificate)).expect(code::DONE);
+    assert!(healthy.stdout.contains("yes  the connection is encrypted"), "{healthy}");
+    doctor(&secure, None)
+        .expect(code::RECORD)
+        .says(&["could not connect: fleet store postgres://localhost/lab", "certificate"]);
+    let plain = doctor(&plain, None).expect(code::ELSE);
+    assert!(plain.stdout.contains("no   the connection is not encrypted: add ?sslmode=require"), "{plain}");
+}
+
+#[test]
 fn wrong_requests_are_answered_in_a_sentence() {
     let fleet = Fleet::start(2, &[], None);
     for (args, exit, expected) in [

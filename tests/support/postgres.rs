@@ -18,6 +18,8 @@ pub(crate) struct Postgres {
     folder: TempDir,
     programs: PathBuf,
     server: Option<Child>,
+    /// Further options of the server.
+    options: Vec<String>,
 }
 
 impl Postgres {
@@ -27,7 +29,7 @@ impl Postgres {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         let programs = programs(folder.path());
-        let mut postgres = Postgres { folder, programs, server: None };
+        let mut postgres = Postgres { folder, programs, server: None, options: Vec::new() };
         let data = postgres.data();
         let made = postgres
             .program("initdb")
@@ -37,6 +39,56 @@ impl Postgres {
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         postgres.run();
         postgres
+    }
+
+    /// Listens on TCP at localhost too, with TLS. Returns the address of a database there, and the file of its
+    /// certificate, which is signed by itself.
+    pub(crate) fn secure(&mut self, name: &str) -> (String, PathBuf) {
+        let [key, certificate] = ["key.pem", "cert.pem"].map(|file| self.folder.path().join(file));
+        let made = Command::new("openssl")
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-days",
+                "2",
+            ])
+            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+            // Not of an authority, which a server may not be.
+            .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+            .arg(&key)
+            .arg("-out")
+            .arg(&certificate)
+            .output()
+            .expect("this test needs openssl");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        for file in [&key, &certificate] {
+            chown(file, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(&certificate, fs::Permissions::from_mode(0o644)).unwrap();
+        let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let shown = |file: &Path| file.display().to_string();
+        self.kill();
+        for (option, value) in [("ssl_key_file", shown(&key)), ("ssl_cert_file", shown(&certificate))] {
+            self.options.extend(["-c".to_owned(), format!("{option}={value}")]);
+        }
+        self.options.extend(["-c".to_owned(), "ssl=on".to_owned(), "-h".to_owned(), "localhost".to_owned()]);
+        self.options.extend(["-p".to_owned(), port.to_string()]);
+        self.run();
+        self.database(name);
+        (format!("postgres://lab@localhost:{port}/{name}"), certificate)
+    }
+
+    fn port(&self) -> &str {
+        let place = self.options.iter().position(|option| option == "-p");
+        place.map_or("5432", |place| &self.options[place + 1])
     }
 
     fn data(&self) -> String {
@@ -52,7 +104,7 @@ impl Postgres {
         let log = fs::File::create(self.folder.path().join("log")).unwrap();
         let (data, socket) = (self.data(), self.socket());
         let mut command = self.program("postgres");
-        command.args(["-D", &data, "-k", &socket, "-c", "listen_addresses="]);
+        command.args(["-D", &data, "-k", &socket, "-c", "listen_addresses="]).args(&self.options);
         self.server = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
         let begun = Instant::now();
         while self.says("SELECT 1", "postgres").is_none_or(|answer| answer != "1") {
@@ -81,7 +133,22 @@ impl Postgres {
     /// The answer of a query; `None` if it fails.
     pub(crate) fn says(&self, query: &str, database: &str) -> Option<String> {
         let psql = Command::new("psql")
-            .args(["-X", "-t", "-A", "-q", "-h", &self.socket(), "-U", "lab", "-d", database, "-c", query])
+            .args([
+                "-X",
+                "-t",
+                "-A",
+                "-q",
+                "-h",
+                &self.socket(),
+                "-p",
+                self.port(),
+                "-U",
+                "lab",
+                "-d",
+                database,
+                "-c",
+                query,
+            ])
             .output()
             .expect("this test needs psql: apt-get install postgresql-client");
         psql.status.success().then(|| String::from_utf8_lossy(&psql.stdout).trim().to_owned())

@@ -9,7 +9,7 @@ pub enum FleetError {
     #[error("{0}")]
     Usage(String),
     /// The store cannot be used.
-    #[error("could not {attempted} in the fleet store {place}: {reason}")]
+    #[error("could not {attempted}: fleet store {place}: {reason}")]
     Store {
         /// The failed step.
         attempted: &'static str,

@@ -187,7 +187,7 @@ fn postgres(url: &str) -> Result<(Db, String), FleetError> {
     };
     match connected {
         Ok(client) => Ok((Db::Postgres(Box::new(client), HashMap::new()), place)),
-        Err(reason) => Err(FleetError::Store { attempted: "connect to", place, reason: full(&*reason) }),
+        Err(reason) => Err(FleetError::Store { attempted: "connect", place, reason: full(&*reason) }),
     }
 }
 
