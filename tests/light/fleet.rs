@@ -124,6 +124,15 @@ fn nats_refuses_who_has_no_credentials_and_agents_refuse_strangers_traffic() {
         let refused = fleet.coordinator.run(&["fleet", "agents", "--server", server]).expect(code::HOST);
         assert!(refused.stderr.contains(expected) && !refused.stderr.contains("guess"), "{refused}");
     }
+    let (args, other) = (
+        ["fleet", "agent", "--name", "x", "--allow-target", "::/0", "--server"],
+        nats.address_as("other:of-the-tests"),
+    );
+    let refused = fleet.coordinator.run(&[&args[..], &[&other]].concat()).expect(code::HOST);
+    assert!(
+        refused.stderr.contains("x: it cannot be reached by this name") && !refused.stderr.contains("ready"),
+        "{refused}"
+    );
     let open = ["fleet", "agent", "--name", "x", "--server", &address];
     fleet.coordinator.run(&open).expect(code::REQUEST).says(&["--allow-target"]);
     let agents = fleet.coordinator.run(&["fleet", "agents", "--server", &address]).expect(code::DONE);

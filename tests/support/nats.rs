@@ -1,5 +1,6 @@
 //! Real servers of NATS on loopback, as a cluster.
 
+use super::program::signal;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -42,7 +43,8 @@ impl Nats {
         let (user, password) = ACCOUNT.split_once(':').unwrap();
         let config = format!(
             "listen: 127.0.0.1:{client}\nserver_name: n{number}\n\
-             authorization {{ user: {user}, password: {password} }}\n\
+             authorization {{ users: [{{ user: {user}, password: {password} }}, {{ user: other, password: {password}, \
+             permissions: {{ subscribe: [\"_INBOX.>\", stacklab.present, stacklab.agent.other] }} }}] }}\n\
              cluster {{ name: tests, listen: 127.0.0.1:{cluster}, routes: [{}] }}\n",
             routes.join(", ")
         );
@@ -66,6 +68,22 @@ impl Nats {
         if let Some(mut server) = self.servers[number].take() {
             let _ = server.kill();
             let _ = server.wait();
+        }
+    }
+
+    /// Stops servers without ending them, as a network that is cut: nobody hears of it.
+    pub(crate) fn cut(&self, numbers: &[usize]) {
+        numbers.iter().for_each(|number| self.signal(*number, "STOP"));
+    }
+
+    /// Lets them go on.
+    pub(crate) fn heal(&self, numbers: &[usize]) {
+        numbers.iter().for_each(|number| self.signal(*number, "CONT"));
+    }
+
+    fn signal(&self, number: usize, name: &str) {
+        if let Some(server) = &self.servers[number] {
+            signal(server.id(), name);
         }
     }
 

@@ -57,6 +57,8 @@ pub struct Coordinator<'a> {
     outcomes: (Sender<Outcome>, Receiver<Outcome>),
     /// What was said of agents that are not used: once each.
     unusable: BTreeSet<String>,
+    /// How many blocks may be measured at the same time.
+    at_once: usize,
     interrupted: &'static AtomicBool,
 }
 
@@ -83,8 +85,14 @@ impl<'a> Coordinator<'a> {
             measured: BTreeMap::new(),
             outcomes,
             unusable: BTreeSet::new(),
+            at_once: usize::MAX,
             interrupted,
         })
+    }
+
+    /// Measures no more than this many blocks at the same time.
+    pub fn limit(&mut self, at_once: usize) {
+        self.at_once = at_once;
     }
 
     /// The store.
@@ -183,9 +191,11 @@ impl<'a> Coordinator<'a> {
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<bool, FleetError> {
         if asked.is_none_or(|asked| asked.elapsed() >= ASK_EVERY) {
-            for presence in self.present(tell)? {
-                self.collect(&presence, tell)?;
+            let present = self.present(tell)?;
+            for presence in &present {
+                self.collect(presence, tell)?;
             }
+            self.release_unknown(&present, tell)?;
             self.expire(tell)?;
             *asked = Some(Instant::now());
         }
@@ -207,7 +217,8 @@ impl<'a> Coordinator<'a> {
         study: &FleetStudy,
         lease: Duration,
     ) -> Result<bool, FleetError> {
-        while let Some(reserved) = self.store.reserve(&campaign.id, now_ns(), ns(lease))? {
+        while self.measured.len() < self.at_once {
+            let Some(reserved) = self.store.reserve(&campaign.id, now_ns(), ns(lease))? else { break };
             let Some(receiver) = self.store.agent(&reserved.receiver)? else {
                 self.store.fail(&reserved.key, now_ns(), "its receiver is unknown")?;
                 continue;
@@ -281,8 +292,7 @@ impl<'a> Coordinator<'a> {
         Ok(())
     }
 
-    /// Commits what an agent keeps: the coordinator was gone when it had measured. Releases what it was to measure and
-    /// knows nothing of: it was started again.
+    /// Commits what an agent keeps: the coordinator was gone when it had measured.
     fn collect(&mut self, presence: &Presence, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), FleetError> {
         let agent = &presence.agent.name;
         for key in &presence.kept {
@@ -296,9 +306,21 @@ impl<'a> Coordinator<'a> {
                 self.commit(agent, key, &result, tell)?;
             }
         }
-        for key in self.store.leased_to(agent)? {
-            let is_known = self.measured.contains_key(&key) || presence.held.contains(&key);
-            if !is_known && !presence.kept.contains(&key) {
+        Ok(())
+    }
+
+    /// Releases the blocks that the senders among these were to measure and know nothing of: they were started again.
+    fn release_unknown(
+        &mut self,
+        present: &[Presence],
+        tell: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), FleetError> {
+        for (key, sender) in self.store.leased()? {
+            let forgets = |presence: &Presence| {
+                let known = presence.held.contains(&key) || presence.kept.contains(&key);
+                presence.agent.name == sender && !known
+            };
+            if !self.measured.contains_key(&key) && present.iter().any(forgets) {
                 let reason = "its sender was started again, or never got it";
                 tell(Event::Failed(&key, reason));
                 self.store.fail(&key, now_ns(), reason)?;
@@ -328,11 +350,11 @@ impl<'a> Coordinator<'a> {
                 Some(_) => {}
                 None => {
                     self.unusable.remove(name);
-                    self.store.put_agent(&presence.agent, now_ns() + ns(ALIVE))?;
                     usable.push(presence);
                 }
             }
         }
+        self.store.put_agents(usable.iter().map(|presence| &presence.agent), now_ns() + ns(ALIVE))?;
         Ok(usable)
     }
 }

@@ -50,12 +50,12 @@ impl FleetAgent {
         Ok(FleetAgent { info, wire, fence: Fence::default(), kept, allowed, interrupted })
     }
 
-    /// Serves until it is interrupted.
+    /// Serves until it is interrupted. Calls `ready` when it can be reached.
     ///
     /// # Errors
     /// Those of [`Wire::serve`].
-    pub fn run(&self) -> Result<(), FleetError> {
-        self.wire.serve(&self.info.name, &|streams| self.handle(streams), self.interrupted)
+    pub fn run(&self, ready: &(dyn Fn() + Sync)) -> Result<(), FleetError> {
+        self.wire.serve(&self.info.name, &|streams| self.handle(streams), ready, self.interrupted)
     }
 
     fn handle(&self, (reader, mut writer): Streams) {

@@ -60,18 +60,25 @@ impl AgentInfo {
 }
 
 impl Store {
-    /// Adds an agent, or replaces what is known about it. It counts as alive until `alive_until_ns`.
-    pub fn put_agent(&mut self, agent: &AgentInfo, alive_until_ns: i64) -> Result<(), FleetError> {
-        let facts = serde_json::to_string(agent).expect("an agent is JSON");
-        self.transaction("store an agent", |tx| {
-            for resource in resources(agent) {
-                tx.execute("INSERT INTO resource VALUES ($1) ON CONFLICT DO NOTHING", &[resource.as_str().into()])?;
+    /// Adds agents, or replaces what is known about them. They count as alive until `alive_until_ns`.
+    pub fn put_agents<'a>(
+        &mut self,
+        agents: impl IntoIterator<Item = &'a AgentInfo>,
+        alive_until_ns: i64,
+    ) -> Result<(), FleetError> {
+        self.transaction("store agents", |tx| {
+            for agent in agents {
+                let facts = serde_json::to_string(agent)?;
+                for resource in resources(agent) {
+                    let resource = [resource.as_str().into()];
+                    tx.execute("INSERT INTO resource VALUES ($1) ON CONFLICT DO NOTHING", &resource)?;
+                }
+                tx.execute(
+                    "INSERT INTO agent VALUES ($1, $2, $3)
+                     ON CONFLICT (name) DO UPDATE SET facts = excluded.facts, alive_until_ns = excluded.alive_until_ns",
+                    &[agent.name.as_str().into(), facts.as_str().into(), alive_until_ns.into()],
+                )?;
             }
-            tx.execute(
-                "INSERT INTO agent VALUES ($1, $2, $3)
-                 ON CONFLICT (name) DO UPDATE SET facts = excluded.facts, alive_until_ns = excluded.alive_until_ns",
-                &[agent.name.as_str().into(), facts.as_str().into(), alive_until_ns.into()],
-            )?;
             Ok(())
         })
     }

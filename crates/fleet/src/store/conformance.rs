@@ -48,7 +48,7 @@ fn agent(name: &str, links: &[&str]) -> AgentInfo {
 fn campaign(store: &mut Store, id: &str, class: Class, pairs: &[[&AgentInfo; 2]], order: &[u32]) {
     let pairs = pairs.iter().map(|[sender, receiver]| {
         for one in [sender, receiver] {
-            store.put_agent(one, ALIVE).unwrap();
+            store.put_agents([*one], ALIVE).unwrap();
         }
         NewPair { sender: (*sender).clone(), receiver: (*receiver).clone(), skipped: None }
     });
@@ -175,7 +175,7 @@ fn needs_living_agents_and_a_running_campaign(open: Open<'_>) {
     let mut store = open();
     let [a, b] = ["a", "b"].map(|name| agent(name, &[]));
     campaign(&mut store, CAMPAIGN, Class::Exclusive, &[[&a, &b]], &[0]);
-    store.put_agent(&b, 10).unwrap();
+    store.put_agents([&b], 10).unwrap();
     assert_eq!(reserve(&mut store, 11), None);
     store.set_state(CAMPAIGN, State::Stopped).unwrap();
     assert_eq!(reserve(&mut store, 10), None);

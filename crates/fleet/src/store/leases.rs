@@ -223,16 +223,15 @@ impl Store {
         })
     }
 
-    /// The attempts that are leased to a sender.
-    pub fn leased_to(&mut self, sender: &str) -> Result<Vec<BlockKey>, FleetError> {
-        self.transaction("read the leases of an agent", |tx| {
+    /// Every attempt that is leased, with its sender.
+    pub fn leased(&mut self) -> Result<Vec<(BlockKey, String)>, FleetError> {
+        self.transaction("read the leases", |tx| {
             let rows = tx.rows(
-                "SELECT b.campaign, b.pair, b.block, b.attempts
-                 FROM block b JOIN pair p ON p.campaign = b.campaign AND p.pair = b.pair
-                 WHERE b.state = 'leased' AND p.sender = $1",
-                &[sender.into()],
+                "SELECT b.campaign, b.pair, b.block, b.attempts, p.sender
+                 FROM block b JOIN pair p ON p.campaign = b.campaign AND p.pair = b.pair WHERE b.state = 'leased'",
+                &[],
             )?;
-            rows.iter().map(key_of).collect()
+            rows.iter().map(|row| Ok((key_of(row)?, row.text(4)?))).collect()
         })
     }
 

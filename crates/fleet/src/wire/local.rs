@@ -97,6 +97,7 @@ impl Wire for LocalWire {
         &self,
         agent: &str,
         handle: &(dyn Fn(Streams) + Sync),
+        ready: &(dyn Fn() + Sync),
         interrupted: &AtomicBool,
     ) -> Result<(), FleetError> {
         let path = self.socket(agent);
@@ -113,6 +114,7 @@ impl Wire for LocalWire {
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
+        ready();
         thread::scope(|scope| {
             while !interrupted.load(Ordering::Relaxed) {
                 match listener.accept() {

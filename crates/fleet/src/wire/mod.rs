@@ -21,14 +21,16 @@ pub trait Wire: Send + Sync {
     /// A stream to an agent. Reading from it fails after a silence of `limit`.
     fn open(&self, agent: &str, limit: Duration) -> Result<Streams, FleetError>;
 
-    /// Serves every stream that is opened to this agent, each in a thread, until `interrupted`.
+    /// Serves every stream that is opened to this agent, each in a thread, until `interrupted`. Calls `ready` when it
+    /// can be reached.
     ///
     /// # Errors
-    /// If another agent of this name is there, or the wire is lost.
+    /// If another agent of this name is there, this one cannot be reached by its name, or the wire is lost.
     fn serve(
         &self,
         agent: &str,
         handle: &(dyn Fn(Streams) + Sync),
+        ready: &(dyn Fn() + Sync),
         interrupted: &std::sync::atomic::AtomicBool,
     ) -> Result<(), FleetError>;
 }

@@ -210,6 +210,7 @@ impl Wire for NatsWire {
         &self,
         agent: &str,
         handle: &(dyn Fn(Streams) + Sync),
+        ready: &(dyn Fn() + Sync),
         interrupted: &AtomicBool,
     ) -> Result<(), FleetError> {
         if self.open(agent, OPEN_LIMIT).is_ok() {
@@ -242,6 +243,9 @@ impl Wire for NatsWire {
             }
         });
         thread::scope(|scope| {
+            // A server answers a subscription that it refuses with nothing.
+            let tried = scope.spawn(|| self.open(agent, OPEN_LIMIT).map(|_| ready()));
+            let mut tried = Some(tried);
             while !interrupted.load(Ordering::Relaxed) {
                 match reached.recv_timeout(POLL) {
                     Ok(message) => {
@@ -252,6 +256,17 @@ impl Wire for NatsWire {
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => return Err(self.lost("the connection has ended")),
+                }
+                if let Some(done) = tried.take_if(|tried| tried.is_finished())
+                    && !matches!(done.join(), Ok(Ok(())))
+                {
+                    return Err(FleetError::Agent {
+                        agent: agent.to_owned(),
+                        reason: format!(
+                            "it cannot be reached by this name through {}: its credentials may be those of another agent",
+                            self.servers
+                        ),
+                    });
                 }
             }
             Ok(())

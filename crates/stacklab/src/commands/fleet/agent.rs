@@ -47,8 +47,7 @@ pub(crate) fn agent(options: &AgentOptions) -> Result<(), Failure> {
     let keep = options.keep.clone().unwrap_or_else(|| folder().join("kept").join(&name));
     let allowed = (!options.allow_target.is_empty()).then(|| options.allow_target.clone());
     let agent = FleetAgent::new(info, options.wire.open()?, &keep, allowed, interrupt_flag()?)?;
-    eprintln!("stacklab: agent {name} is ready for `stacklab fleet run`");
-    Ok(agent.run()?)
+    Ok(agent.run(&|| eprintln!("stacklab: agent {name} is ready for `stacklab fleet run`"))?)
 }
 
 /// The first part of this host's name.

@@ -31,6 +31,9 @@ pub(crate) struct RunOptions {
     /// exclusive ones) or background (anything)
     #[arg(long, value_name = "CLASS", default_value = "exclusive")]
     pub class: Class,
+    /// Most blocks at the same time, on whichever agents; default: no limit
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub at_once: Option<u32>,
     /// Name of the campaign; default: study and time
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -50,6 +53,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let begun = if options.resume { None } else { Some(request(&options)?) };
     let mut store = Store::open(&options.store.store)?;
     let mut coordinator = Coordinator::new(&mut store, options.wire.open()?, interrupted)?;
+    coordinator.limit(options.at_once.map_or(usize::MAX, |limit| limit as usize));
     let mut tell = |event: Event<'_>| say(&event);
     let campaign = match begun {
         Some((study, pairs)) => {
