@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 STUDY ?= studies/quickstart.toml
 ARGS ?=
 
-.PHONY: run build test test-all test-kernels check agent dist test-dist chaos soak fmt lint bench fuzz schema types screenshots site package
+.PHONY: run build test test-all test-kernels check check-deploy agent dist test-dist chaos soak fmt lint bench fuzz schema types screenshots site package
 
 run: build
 	target/release/stacklab run $(STUDY) $(ARGS)
@@ -36,6 +36,12 @@ test-kernels:
 check:
 	@scripts/setup test
 	@scripts/test check
+
+# The files of deploy/, and a fleet over NATS with them; as root, a minute after scripts/setup deploy.
+check-deploy:
+	scripts/setup deploy
+	scripts/build
+	scripts/check-deploy target/release/stacklab
 
 # The agent for Windows (docs/agents.md).
 agent:
