@@ -4,20 +4,16 @@
 use crate::FleetError;
 use crate::block::BlockResult;
 use crate::message::{Answer, Order, Request, ask};
+use crate::new_campaign::{new_campaign, now_ns};
 use crate::pairs::Pairs;
 use crate::presence::Presence;
-use crate::store::{
-    AgentInfo, BlockKey, CampaignRow, Class, Committed, Lease, NewCampaign, NewPair, State, Store,
-};
+use crate::store::{AgentInfo, BlockKey, CampaignRow, Class, Committed, Lease, State, Store};
 use crate::study::FleetStudy;
 use crate::wire::Wire;
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{Rng, SeedableRng};
-use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,8 +23,6 @@ const ALIVE: Duration = Duration::from_secs(30);
 /// Time limit for an agent to hand over or forget a kept result.
 const FETCH_LIMIT: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(100);
-/// How often a block is leased before it is given up.
-const MOST_ATTEMPTS: u32 = 5;
 /// How long a store or NATS that does not answer is asked again, and how often.
 const RETRY_LIMIT: Duration = Duration::from_secs(120);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -54,17 +48,26 @@ pub struct Coordinator<'a> {
     wire: Arc<dyn Wire>,
     /// Leases of blocks that are being measured.
     measured: BTreeMap<BlockKey, Lease>,
-    outcomes: (Sender<Outcome>, Receiver<Outcome>),
+    heard: (Sender<Heard>, Receiver<Heard>),
+    /// When the agents were asked last whether they are there; their answer may be awaited.
+    asked: Option<Instant>,
     /// What was said of agents that are not used: once each.
     unusable: BTreeSet<String>,
     /// How many blocks may be measured at the same time.
     at_once: usize,
+    /// How many senders are being asked to forget a result.
+    forgetting: usize,
     interrupted: &'static AtomicBool,
 }
 
-struct Outcome {
-    lease: Lease,
-    result: Result<Box<BlockResult>, FleetError>,
+/// What other threads waited for.
+enum Heard {
+    /// How a block ended. Its sender may forget the result when `committed` says so.
+    Ended { lease: Lease, result: Result<Box<BlockResult>, FleetError>, committed: Sender<()> },
+    /// A sender has forgotten a result, or cannot be reached.
+    Forgotten,
+    /// Who answers.
+    Present(Result<Vec<Presence>, FleetError>),
 }
 
 impl<'a> Coordinator<'a> {
@@ -78,14 +81,15 @@ impl<'a> Coordinator<'a> {
         interrupted: &'static AtomicBool,
     ) -> Result<Self, FleetError> {
         store.coordinate()?;
-        let outcomes = mpsc::channel();
         Ok(Coordinator {
             store,
             wire,
             measured: BTreeMap::new(),
-            outcomes,
+            heard: mpsc::channel(),
+            asked: None,
             unusable: BTreeSet::new(),
             at_once: usize::MAX,
+            forgetting: 0,
             interrupted,
         })
     }
@@ -102,7 +106,8 @@ impl<'a> Coordinator<'a> {
 
     /// The agents that can be used now. They are added to the store.
     pub fn agents(&mut self, tell: &mut dyn FnMut(Event<'_>)) -> Result<Vec<AgentInfo>, FleetError> {
-        Ok(self.present(tell)?.into_iter().map(|presence| presence.agent).collect())
+        let present = self.wire.present(&BTreeSet::new())?;
+        Ok(self.usable(present, tell)?.into_iter().map(|presence| presence.agent).collect())
     }
 
     /// Adds a campaign of all these pairs: `blocks` blocks of each, in random order, so that the time of day is no
@@ -116,40 +121,7 @@ impl<'a> Coordinator<'a> {
         blocks: u32,
         agents: &[AgentInfo],
     ) -> Result<CampaignRow, FleetError> {
-        crate::name::check("a campaign", id)?;
-        let (checked, _) = study.check()?;
-        let lacks_family = |pair: &[&AgentInfo; 2]| {
-            let mut ends = checked.cells.iter().flat_map(|cell| pair.map(|agent| agent.address(cell.family)));
-            ends.find_map(Result::err).map(|error| error.to_string())
-        };
-        let pairs: Vec<NewPair> = pairs
-            .of(agents)?
-            .into_iter()
-            .map(|pair| NewPair {
-                skipped: lacks_family(&pair),
-                sender: pair[0].clone(),
-                receiver: pair[1].clone(),
-            })
-            .collect();
-        if let Some(reason) = pairs.iter().all(|pair| pair.skipped.is_some()).then(|| &pairs[0].skipped) {
-            return Err(FleetError::Usage(format!(
-                "no pair can be measured; the first one: {}",
-                reason.as_deref().unwrap_or_default()
-            )));
-        }
-        let mut generator = Pcg64Mcg::seed_from_u64(study.seed);
-        let measurable: Vec<u32> =
-            (0..).zip(&pairs).filter(|(_, pair)| pair.skipped.is_none()).map(|(n, _)| n).collect();
-        let order = (0..blocks).flat_map(|_| shuffled(&measurable, &mut generator)).collect();
-        let campaign = NewCampaign {
-            id: id.to_owned(),
-            created_ns: now_ns(),
-            request: serde_json::to_string(study).expect("a study is JSON"),
-            class,
-            most_attempts: MOST_ATTEMPTS,
-            pairs,
-            order,
-        };
+        let campaign = new_campaign(id, study, class, pairs, blocks, agents)?;
         self.store.put_campaign(&campaign)?;
         self.store
             .campaign(Some(id))?
@@ -163,9 +135,9 @@ impl<'a> Coordinator<'a> {
     pub fn run(&mut self, campaign: &CampaignRow, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), FleetError> {
         let study = study_of(campaign)?;
         let lease = study.lease()?;
-        let (mut asked, mut worked) = (None, Instant::now());
+        let mut worked = Instant::now();
         while !self.interrupted.load(Ordering::Relaxed) {
-            match self.step(campaign, &study, lease, &mut asked, tell) {
+            match self.step(campaign, &study, lease, tell) {
                 Ok(true) => return Ok(()),
                 Ok(false) => worked = Instant::now(),
                 // Its transaction was rolled back, or is found to be committed.
@@ -187,27 +159,43 @@ impl<'a> Coordinator<'a> {
         campaign: &CampaignRow,
         study: &FleetStudy,
         lease: Duration,
-        asked: &mut Option<Instant>,
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<bool, FleetError> {
-        if asked.is_none_or(|asked| asked.elapsed() >= ASK_EVERY) {
-            let present = self.present(tell)?;
-            for presence in &present {
-                self.collect(presence, tell)?;
-            }
-            self.release_unknown(&present, tell)?;
+        if self.asked.is_none_or(|asked| asked.elapsed() >= ASK_EVERY) {
+            self.ask_who_is_there()?;
             self.expire(tell)?;
-            *asked = Some(Instant::now());
         }
-        if self.hand_out(campaign, study, lease)? && self.measured.is_empty() {
+        if self.hand_out(campaign, study, lease)? && self.measured.is_empty() && self.forgetting == 0 {
             return Ok(true);
         }
-        match self.outcomes.1.recv_timeout(POLL) {
-            Ok(outcome) => self.settle(outcome, tell)?,
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => unreachable!("this holds a sender"),
+        // All that was heard meanwhile, before blocks are handed out again.
+        let mut next = self.heard.1.recv_timeout(POLL).ok();
+        while let Some(heard) = next {
+            match heard {
+                Heard::Ended { lease, result, committed } => self.settle(&lease, result, &committed, tell)?,
+                Heard::Forgotten => self.forgetting -= 1,
+                Heard::Present(present) => {
+                    let present = self.usable(present?, tell)?;
+                    for presence in &present {
+                        self.collect(presence, tell)?;
+                    }
+                    self.release_unknown(&present, tell)?;
+                }
+            }
+            next = self.heard.1.try_recv().ok();
         }
         Ok(false)
+    }
+
+    /// Asks the agents that do not measure. Their answers are heard later.
+    fn ask_who_is_there(&mut self) -> Result<(), FleetError> {
+        let busy =
+            self.measured.values().flat_map(|lease| [lease.sender.clone(), lease.receiver.clone()]).collect();
+        let (wire, heard) = (Arc::clone(&self.wire), self.heard.0.clone());
+        self.asked = Some(Instant::now());
+        start(move || {
+            let _ = heard.send(Heard::Present(wire.present(&busy)));
+        })
     }
 
     /// Hands out every block that can be measured now. Whether nothing is left to hand out.
@@ -230,23 +218,27 @@ impl<'a> Coordinator<'a> {
                 study: study.clone(),
                 receiver,
             };
-            let (wire, sender, done) =
-                (Arc::clone(&self.wire), reserved.sender.clone(), self.outcomes.0.clone());
+            let (wire, sender, heard) =
+                (Arc::clone(&self.wire), reserved.sender.clone(), self.heard.0.clone());
             self.measured.insert(reserved.key.clone(), reserved.clone());
-            let waits = move || {
+            start(move || {
                 let result = match ask(&*wire, &sender, &Request::Measure(Box::new(order)), lease) {
                     Ok(Answer::Measured(result)) => Ok(result),
                     Ok(Answer::Failed { agent, reason }) => Err(FleetError::Agent { agent, reason }),
                     Ok(_) => {
                         let reason = "its answer is to another question".to_owned();
-                        Err(FleetError::Agent { agent: sender, reason })
+                        Err(FleetError::Agent { agent: sender.clone(), reason })
                     }
                     Err(error) => Err(error),
                 };
-                let _ = done.send(Outcome { lease: reserved, result });
-            };
-            let started = thread::Builder::new().stack_size(STACK).spawn(waits);
-            started.map_err(|reason| FleetError::System { attempted: "start a thread", reason })?;
+                let (committed, waits) = mpsc::channel();
+                let key = reserved.key.clone();
+                let _ = heard.send(Heard::Ended { lease: reserved, result, committed });
+                if waits.recv().is_ok() {
+                    forget(&*wire, &sender, key);
+                    let _ = heard.send(Heard::Forgotten);
+                }
+            })?;
         }
         let is_running =
             self.store.campaign(Some(&campaign.id))?.is_some_and(|row| row.state == State::Running);
@@ -254,12 +246,18 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Commits a result, or releases the block.
-    fn settle(&mut self, outcome: Outcome, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), FleetError> {
-        let Outcome { lease, result } = outcome;
+    fn settle(
+        &mut self,
+        lease: &Lease,
+        result: Result<Box<BlockResult>, FleetError>,
+        committed: &Sender<()>,
+        tell: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), FleetError> {
         self.measured.remove(&lease.key);
         match result {
             Ok(result) => {
-                self.commit(&lease.sender, &lease.key, &result, tell)?;
+                self.commit(&lease.key, &result, tell)?;
+                self.forgetting += usize::from(committed.send(()).is_ok());
                 self.store.keep_alive(&[lease.sender.as_str(), lease.receiver.as_str()], now_ns() + ns(ALIVE))
             }
             Err(error) => {
@@ -278,7 +276,6 @@ impl<'a> Coordinator<'a> {
 
     fn commit(
         &mut self,
-        sender: &str,
         key: &BlockKey,
         result: &BlockResult,
         tell: &mut dyn FnMut(Event<'_>),
@@ -287,8 +284,6 @@ impl<'a> Coordinator<'a> {
         if self.store.commit(key, now_ns(), &json)? == Committed::Counted {
             tell(Event::Committed(key));
         }
-        // It is asked to forget again if it does not hear this.
-        let _ = ask(&*self.wire, sender, &Request::Forget(key.clone()), FETCH_LIMIT);
         Ok(())
     }
 
@@ -303,7 +298,8 @@ impl<'a> Coordinator<'a> {
             if let Ok(Answer::Measured(result)) =
                 ask(&*self.wire, agent, &Request::Fetch(key.clone()), FETCH_LIMIT)
             {
-                self.commit(agent, key, &result, tell)?;
+                self.commit(key, &result, tell)?;
+                forget(&*self.wire, agent, key.clone());
             }
         }
         Ok(())
@@ -338,12 +334,14 @@ impl<'a> Coordinator<'a> {
         Ok(())
     }
 
-    /// The agents that answer and can be used. They count as alive from now on.
-    fn present(&mut self, tell: &mut dyn FnMut(Event<'_>)) -> Result<Vec<Presence>, FleetError> {
-        let busy =
-            self.measured.values().flat_map(|lease| [lease.sender.clone(), lease.receiver.clone()]).collect();
+    /// Those agents that can be used. They count as alive from now on.
+    fn usable(
+        &mut self,
+        present: Vec<Presence>,
+        tell: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Vec<Presence>, FleetError> {
         let mut usable = Vec::new();
-        for presence in self.wire.present(&busy)? {
+        for presence in present {
             let name = &presence.agent.name;
             match presence.unusable(now_ns()) {
                 Some(reason) if self.unusable.insert(name.clone()) => tell(Event::Unusable(name, reason)),
@@ -359,6 +357,17 @@ impl<'a> Coordinator<'a> {
     }
 }
 
+/// Starts a thread that waits for agents.
+fn start(waits: impl FnOnce() + Send + 'static) -> Result<(), FleetError> {
+    let started = thread::Builder::new().stack_size(STACK).spawn(waits);
+    started.map(drop).map_err(|reason| FleetError::System { attempted: "start a thread", reason })
+}
+
+/// Asks an agent to forget a result that is committed. If it does not hear this, it is asked again.
+fn forget(wire: &dyn Wire, agent: &str, key: BlockKey) {
+    let _ = ask(wire, agent, &Request::Forget(key), FETCH_LIMIT);
+}
+
 /// The study of a campaign.
 pub fn study_of(campaign: &CampaignRow) -> Result<FleetStudy, FleetError> {
     serde_json::from_str(&campaign.request).map_err(|error| {
@@ -369,31 +378,6 @@ pub fn study_of(campaign: &CampaignRow) -> Result<FleetStudy, FleetError> {
     })
 }
 
-fn shuffled(numbers: &[u32], generator: &mut Pcg64Mcg) -> Vec<u32> {
-    let mut numbers = numbers.to_vec();
-    for last in (1..numbers.len()).rev() {
-        numbers.swap(last, (generator.next_u64() % (last as u64 + 1)) as usize);
-    }
-    numbers
-}
-
-fn now_ns() -> i64 {
-    i64::try_from(now_unix_ns()).unwrap_or(i64::MAX)
-}
-
 fn ns(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_pair_is_in_each_round_of_the_order_once() {
-        let mut generator = Pcg64Mcg::seed_from_u64(5);
-        let rounds: Vec<Vec<u32>> = (0..20).map(|_| shuffled(&[3, 4, 5, 6], &mut generator)).collect();
-        assert!(rounds.iter().all(|round| round.iter().sum::<u32>() == 18 && round.len() == 4));
-        assert!(rounds.iter().any(|round| *round != rounds[0]));
-    }
 }

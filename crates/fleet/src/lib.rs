@@ -13,6 +13,7 @@ pub mod coordinator;
 mod error;
 mod message;
 mod name;
+mod new_campaign;
 pub mod pairs;
 mod presence;
 pub mod results;
