@@ -22,6 +22,8 @@ const ASK_EVERY: Duration = Duration::from_secs(5);
 const ALIVE: Duration = Duration::from_secs(30);
 /// Time limit for an agent to hand over or forget a kept result.
 const FETCH_LIMIT: Duration = Duration::from_secs(20);
+/// A block that takes this part of its lease is overdue: more than its estimated duration, and a quarter of a minute.
+const OVERDUE: u32 = 4;
 const POLL: Duration = Duration::from_millis(100);
 /// How long a store or NATS that does not answer is asked again, and how often.
 const RETRY_LIMIT: Duration = Duration::from_secs(120);
@@ -47,7 +49,7 @@ pub struct Coordinator<'a> {
     store: &'a mut Store,
     wire: Arc<dyn Wire>,
     /// Leases of blocks that are being measured.
-    measured: BTreeMap<BlockKey, Lease>,
+    measured: BTreeMap<BlockKey, Measured>,
     heard: (Sender<Heard>, Receiver<Heard>),
     /// When the agents were asked last whether they are there; their answer may be awaited.
     asked: Option<Instant>,
@@ -58,6 +60,13 @@ pub struct Coordinator<'a> {
     /// How many senders are being asked to forget a result.
     forgetting: usize,
     interrupted: &'static AtomicBool,
+}
+
+/// A block that is being measured.
+struct Measured {
+    lease: Lease,
+    /// When it takes longer than expected: its sender may have been started again, and is asked.
+    overdue: Instant,
 }
 
 /// What other threads waited for.
@@ -189,8 +198,11 @@ impl<'a> Coordinator<'a> {
 
     /// Asks the agents that do not measure. Their answers are heard later.
     fn ask_who_is_there(&mut self) -> Result<(), FleetError> {
-        let busy =
-            self.measured.values().flat_map(|lease| [lease.sender.clone(), lease.receiver.clone()]).collect();
+        // Who measures is not disturbed.
+        let now = Instant::now();
+        let busy = self.measured.values().filter(|measured| measured.overdue > now);
+        let busy = busy.flat_map(|Measured { lease, .. }| [lease.sender.clone(), lease.receiver.clone()]);
+        let busy = busy.collect();
         let (wire, heard) = (Arc::clone(&self.wire), self.heard.0.clone());
         self.asked = Some(Instant::now());
         start(move || {
@@ -220,7 +232,8 @@ impl<'a> Coordinator<'a> {
             };
             let (wire, sender, heard) =
                 (Arc::clone(&self.wire), reserved.sender.clone(), self.heard.0.clone());
-            self.measured.insert(reserved.key.clone(), reserved.clone());
+            let measured = Measured { lease: reserved.clone(), overdue: Instant::now() + lease / OVERDUE };
+            self.measured.insert(reserved.key.clone(), measured);
             start(move || {
                 let result = match ask(&*wire, &sender, &Request::Measure(Box::new(order)), lease) {
                     Ok(Answer::Measured(result)) => Ok(result),
@@ -287,14 +300,15 @@ impl<'a> Coordinator<'a> {
         Ok(())
     }
 
-    /// Commits what an agent keeps: the coordinator was gone when it had measured.
+    /// Commits what an agent keeps: the coordinator was gone when it had measured, or its answer was lost.
     fn collect(&mut self, presence: &Presence, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), FleetError> {
         let agent = &presence.agent.name;
         for key in &presence.kept {
             // It may be of another store's campaign.
-            if self.measured.contains_key(key) || !self.store.knows(key)? {
+            if self.is_waited_for(key) || !self.store.knows(key)? {
                 continue;
             }
+            self.measured.remove(key);
             if let Ok(Answer::Measured(result)) =
                 ask(&*self.wire, agent, &Request::Fetch(key.clone()), FETCH_LIMIT)
             {
@@ -316,13 +330,19 @@ impl<'a> Coordinator<'a> {
                 let known = presence.held.contains(&key) || presence.kept.contains(&key);
                 presence.agent.name == sender && !known
             };
-            if !self.measured.contains_key(&key) && present.iter().any(forgets) {
+            if !self.is_waited_for(&key) && present.iter().any(forgets) {
+                self.measured.remove(&key);
                 let reason = "its sender was started again, or never got it";
                 tell(Event::Failed(&key, reason));
                 self.store.fail(&key, now_ns(), reason)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether the answer of a block's sender is still to be expected.
+    fn is_waited_for(&self, key: &BlockKey) -> bool {
+        self.measured.get(key).is_some_and(|measured| measured.overdue > Instant::now())
     }
 
     /// Releases leases that are over, but for those whose agents still may answer.
