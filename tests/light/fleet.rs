@@ -155,6 +155,6 @@ fn nats_refuses_who_has_no_credentials_and_agents_refuse_strangers_traffic() {
     far.wait_for("is ready", std::time::Duration::from_secs(10));
     let store = fleet.coordinator.work().join("far.db").display().to_string();
     let args = ["fleet", "run", "study.toml", "--pairs", "site=a -> site=far", "--server", &address];
-    let args = [&args[..], &["--blocks", "2", "--store", &store]].concat();
+    let args = [&args[..], &["--blocks", "2", "--attempts", "2", "--store", &store]].concat();
     fleet.coordinator.run(&args).expect(code::NOTHING_VALID).says(&["refuses traffic with 192.0.2.1"]);
 }

@@ -104,7 +104,9 @@ impl Postgres {
         let log = fs::File::create(self.folder.path().join("log")).unwrap();
         let (data, socket) = (self.data(), self.socket());
         let mut command = self.program("postgres");
-        command.args(["-D", &data, "-k", &socket, "-c", "listen_addresses="]).args(&self.options);
+        command
+            .args(["-D", &data, "-k", &socket, "-c", "listen_addresses=", "-c", "max_connections=500"])
+            .args(&self.options);
         self.server = Some(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
         let begun = Instant::now();
         while self.says("SELECT 1", "postgres").is_none_or(|answer| answer != "1") {

@@ -119,15 +119,15 @@ impl<'a> Coordinator<'a> {
         Ok(self.usable(present, tell)?.into_iter().map(|presence| presence.agent).collect())
     }
 
-    /// Adds a campaign of all these pairs: `blocks` blocks of each, in random order, so that the time of day is no
-    /// confounder.
+    /// Adds a campaign of all these pairs: the number of blocks of each, and how often one is leased at most, in random
+    /// order, so that no pair has another time of day.
     pub fn add(
         &mut self,
         id: &str,
         study: &FleetStudy,
         class: Class,
         pairs: &Pairs,
-        blocks: u32,
+        blocks: (u32, u32),
         agents: &[AgentInfo],
     ) -> Result<CampaignRow, FleetError> {
         let campaign = new_campaign(id, study, class, pairs, blocks, agents)?;

@@ -8,16 +8,14 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 
-/// How often a block is leased before it is given up.
-const MOST_ATTEMPTS: u32 = 5;
-
-/// A campaign of all these pairs: `blocks` blocks of each, in random order, so that no pair has another time of day.
+/// A campaign of all these pairs: `blocks` blocks of each, each leased `most_attempts` times at most, in random order,
+/// so that no pair has another time of day.
 pub(crate) fn new_campaign(
     id: &str,
     study: &FleetStudy,
     class: Class,
     pairs: &Pairs,
-    blocks: u32,
+    (blocks, most_attempts): (u32, u32),
     agents: &[AgentInfo],
 ) -> Result<NewCampaign, FleetError> {
     crate::name::check("a campaign", id)?;
@@ -44,7 +42,7 @@ pub(crate) fn new_campaign(
         created_ns: now_ns(),
         request: serde_json::to_string(study).expect("a study is JSON"),
         class,
-        most_attempts: MOST_ATTEMPTS,
+        most_attempts,
         pairs,
         order: (0..blocks).flat_map(|_| shuffled(&measurable, &mut generator)).collect(),
     })

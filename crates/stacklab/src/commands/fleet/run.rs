@@ -27,6 +27,9 @@ pub(crate) struct RunOptions {
     /// Blocks of each pair
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub blocks: u32,
+    /// How often a block is tried before it is given up
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
+    pub attempts: u32,
     /// What may run at the same time on an agent or a shared link: exclusive (only background blocks), normal (no
     /// exclusive ones) or background (anything)
     #[arg(long, value_name = "CLASS", default_value = "exclusive")]
@@ -59,7 +62,14 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
         Some((study, pairs)) => {
             let agents = coordinator.agents(&mut tell)?;
             let name = options.name.clone().unwrap_or_else(|| default_name(&study.name));
-            coordinator.add(&name, &study, options.class, &pairs, options.blocks, &agents)?
+            coordinator.add(
+                &name,
+                &study,
+                options.class,
+                &pairs,
+                (options.blocks, options.attempts),
+                &agents,
+            )?
         }
         None => {
             let row = campaign(coordinator.store(), options.name.as_deref())?;
