@@ -68,24 +68,29 @@ fn servers_of_nats_and_postgresql_may_be_killed_meanwhile() {
     let (mut nats, mut postgres) = (Nats::start(3), Postgres::start());
     let mut fleet = Fleet::start(AGENTS, &["--server", &nats.address()], Some(&postgres.database("lab")));
     let mut random = Random(SplitMix64(5));
-    disturb(&mut fleet, &mut random, 16, |random| match random.below(3) {
-        0 => {
-            let number = random.below(3) as usize;
-            nats.kill(number);
-            sleep(Duration::from_millis(300));
-            nats.run(number);
-        }
-        1 => {
-            postgres.kill();
-            postgres.run();
-        }
-        _ => {
-            let first = random.below(3) as usize;
-            let two = [first, (first + 1) % 3];
-            nats.cut(&two);
-            sleep(Duration::from_secs(3));
-            nats.heal(&two);
+    let mut faults = 0;
+    disturb(&mut fleet, &mut random, 12, |random| {
+        faults += 1;
+        match faults % 3 {
+            1 => {
+                let number = random.below(3) as usize;
+                nats.kill(number);
+                sleep(Duration::from_millis(300));
+                nats.run(number);
+            }
+            2 => {
+                postgres.kill();
+                postgres.run();
+            }
+            _ => {
+                let first = random.below(3) as usize;
+                let two = [first, (first + 1) % 3];
+                nats.cut(&two);
+                sleep(Duration::from_secs(3));
+                nats.heal(&two);
+            }
         }
     });
+    assert!(faults >= 3, "another seed: only {faults} faults of servers");
     assert_eq!(fleet.trials("lab").len(), BLOCKS);
 }
