@@ -21,7 +21,7 @@ pub(crate) struct Nats {
 }
 
 impl Nats {
-    /// Starts so many servers, and waits until each one accepts clients.
+    /// Starts this many servers, and waits until each one accepts clients.
     pub(crate) fn start(count: usize) -> Self {
         let folder = tempfile::Builder::new().prefix("stacklab-nats-").tempdir().unwrap();
         // Held until all are known, so that they differ.

@@ -18,7 +18,7 @@ const SD: f64 = 0.02;
 pub enum Noise {
     /// All alike.
     Equal,
-    /// Each by a factor of its own, up to 11 between the quietest and the noisiest.
+    /// Each by a separate factor, up to 11 between the quietest and the noisiest.
     Unequal,
     /// All alike but for one, which is 20 times as noisy.
     OneNoisy,

@@ -1,33 +1,18 @@
 //! One block of a pair, measured by its sender.
 
 use crate::FleetError;
-use crate::message::{Answer, JoinOrder, Order, Request, talk};
+use crate::message::{Answer, BlockResult, JoinOrder, Order, Request, other_answer, talk};
 use crate::store::AgentInfo;
 use crate::wire::Wire;
-use serde::{Deserialize, Serialize};
 use stacklab_campaign::rig::agent_process::AgentProcess;
 use stacklab_campaign::rig::both_families::Way;
 use stacklab_campaign::rig::rigs::Rigs;
-use stacklab_model::{CpuScope, Family, RunRecord, SELF_ARMS, ScopedAddr};
-use stacklab_store::HostRow;
+use stacklab_model::{CpuScope, Family, SELF_ARMS, ScopedAddr};
 use stacklab_traffic::host::route::route_to;
 use stacklab_traffic::protocol::AgentClient;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-/// What a block gave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BlockResult {
-    /// The path, in a sentence.
-    pub path: String,
-    /// Whose CPU time the hosts' CPU figures cover.
-    pub cpu_scope: CpuScope,
-    /// Both hosts, the sender first.
-    pub hosts: Vec<HostRow>,
-    /// The runs.
-    pub runs: Vec<RunRecord>,
-}
 
 /// Measures a block between this host and the receiver's.
 pub(crate) fn measure(
@@ -86,13 +71,11 @@ fn join(
         lease: order.lease,
         sender: own.addresses.clone(),
     });
-    let failed = |reason: String| Err(FleetError::Agent { agent: receiver.clone(), reason });
     match talk(wire, receiver, &request, order.lease)? {
         (Answer::Joined, reader, writer) => {
             Ok(AgentClient::new(receiver.clone(), reader, writer, interrupted))
         }
-        (Answer::Failed { agent, reason }, ..) => Err(FleetError::Agent { agent, reason }),
-        _ => failed("its answer is to another question".to_owned()),
+        _ => Err(other_answer(receiver)),
     }
 }
 

@@ -2,8 +2,7 @@
 //! store, so that another one can take over at any time.
 
 use crate::FleetError;
-use crate::block::BlockResult;
-use crate::message::{Answer, Order, Request, ask};
+use crate::message::{Answer, BlockResult, Order, Request, ask, other_answer};
 use crate::new_campaign::{new_campaign, now_ns};
 use crate::pairs::Pairs;
 use crate::presence::Presence;
@@ -235,15 +234,11 @@ impl<'a> Coordinator<'a> {
             let measured = Measured { lease: reserved.clone(), overdue: Instant::now() + lease / OVERDUE };
             self.measured.insert(reserved.key.clone(), measured);
             start(move || {
-                let result = match ask(&*wire, &sender, &Request::Measure(Box::new(order)), lease) {
-                    Ok(Answer::Measured(result)) => Ok(result),
-                    Ok(Answer::Failed { agent, reason }) => Err(FleetError::Agent { agent, reason }),
-                    Ok(_) => {
-                        let reason = "its answer is to another question".to_owned();
-                        Err(FleetError::Agent { agent: sender.clone(), reason })
-                    }
-                    Err(error) => Err(error),
-                };
+                let answer = ask(&*wire, &sender, &Request::Measure(Box::new(order)), lease);
+                let result = answer.and_then(|answer| match answer {
+                    Answer::Measured(result) => Ok(result),
+                    _ => Err(other_answer(&sender)),
+                });
                 let (committed, waits) = mpsc::channel();
                 let key = reserved.key.clone();
                 let _ = heard.send(Heard::Ended { lease: reserved, result, committed });

@@ -21,7 +21,7 @@ pub mod store;
 mod study;
 pub mod wire;
 
-pub use block::BlockResult;
 pub use error::FleetError;
+pub use message::BlockResult;
 pub use presence::Presence;
 pub use study::FleetStudy;

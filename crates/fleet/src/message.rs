@@ -2,12 +2,13 @@
 //! untrusted until it is checked.
 
 use crate::FleetError;
-use crate::block::BlockResult;
 use crate::presence::Presence;
 use crate::store::{AgentInfo, BlockKey, Class};
 use crate::study::FleetStudy;
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
+use stacklab_model::{CpuScope, RunRecord};
+use stacklab_store::HostRow;
 use stacklab_traffic::protocol::{Lines, json_line};
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read, Write};
@@ -71,7 +72,21 @@ pub(crate) enum Answer {
     Forgotten,
 }
 
-/// A conversation with an agent: one request, then its answer. Fails after a silence of `limit`.
+/// What a block gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BlockResult {
+    /// The path, in a sentence.
+    pub path: String,
+    /// Whose CPU time the hosts' CPU figures cover.
+    pub cpu_scope: CpuScope,
+    /// Both hosts, the sender first.
+    pub hosts: Vec<HostRow>,
+    /// The runs.
+    pub runs: Vec<RunRecord>,
+}
+
+/// A conversation with an agent: one request, then its answer. Fails after a silence of `limit`, or if the agent says
+/// that it failed.
 pub(crate) fn ask(
     wire: &dyn Wire,
     agent: &str,
@@ -104,5 +119,13 @@ pub(crate) fn talk(
     };
     let answer = serde_json::from_str(&line)
         .map_err(|error| failed(format!("its answer is not one of this version: {error}")))?;
-    Ok((answer, reader, writer))
+    match answer {
+        Answer::Failed { agent, reason } => Err(FleetError::Agent { agent, reason }),
+        answer => Ok((answer, reader, writer)),
+    }
+}
+
+/// An answer that is none to the request.
+pub(crate) fn other_answer(agent: &str) -> FleetError {
+    FleetError::Agent { agent: agent.to_owned(), reason: "its answer is to another question".to_owned() }
 }

@@ -33,13 +33,10 @@ impl Presence {
                 "it is stacklab {version}, and this is {own}: install the same version on both"
             ));
         }
-        let ahead_ns = self.now_ns.abs_diff(now_ns);
-        (ahead_ns > CLOCK_LIMIT_NS).then(|| {
-        format!(
-            "its clock differs by {} s from this one: set both, for example with chrony or systemd-timesyncd",
-            ahead_ns / 1_000_000_000
-        )
-    })
+        let apart_ns = self.now_ns.abs_diff(now_ns);
+        let apart = apart_ns / 1_000_000_000;
+        let advice = "set both, for example with chrony or systemd-timesyncd";
+        (apart_ns > CLOCK_LIMIT_NS).then(|| format!("its clock differs by {apart} s from this one: {advice}"))
     }
 }
 

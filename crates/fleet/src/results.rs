@@ -1,8 +1,8 @@
 //! From the results in the store to a record for each pair.
 
 use crate::FleetError;
-use crate::block::BlockResult;
 use crate::coordinator::study_of;
+use crate::message::BlockResult;
 use crate::store::{BlockKey, CampaignRow, PairProgress, Store};
 use stacklab_campaign::record::conclude;
 use stacklab_model::{CpuScope, Findings};

@@ -17,7 +17,7 @@ const RESUME: [&str; 3] = ["--resume", "--name", "lab"];
 /// Whatever happens, it ends within this.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Kills and starts again for so many rounds while the campaign runs; `fault` does other faults. Then lets it end.
+/// Kills and starts again, `rounds` times, while the campaign runs; `fault` does other faults. Then lets it end.
 fn disturb(fleet: &mut Fleet, random: &mut Random, rounds: u32, mut fault: impl FnMut(&mut Random)) {
     let begun = Instant::now();
     let mut coordinator: Running = fleet.begin(&CAMPAIGN);

@@ -2,7 +2,7 @@
 
 use crate::FleetError;
 use crate::agent::failed;
-use crate::block::BlockResult;
+use crate::message::BlockResult;
 use crate::store::BlockKey;
 use std::fs::{DirBuilder, File};
 use std::io::Write;
