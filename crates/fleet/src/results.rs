@@ -4,8 +4,9 @@ use crate::FleetError;
 use crate::coordinator::study_of;
 use crate::message::BlockResult;
 use crate::store::{BlockKey, CampaignRow, PairProgress, Store};
+use stacklab_analysis::OverPairs;
 use stacklab_campaign::record::conclude;
-use stacklab_model::{CpuScope, Findings};
+use stacklab_model::{CpuScope, FleetFindings};
 use stacklab_store::{Campaign, Record};
 use std::path::Path;
 
@@ -52,22 +53,19 @@ pub fn write_record(
     Ok(record)
 }
 
-/// The findings of each pair that has results, one after the other: only one pair's runs are in memory.
-pub fn findings(
-    store: &mut Store,
-    campaign: &CampaignRow,
-    mut take: impl FnMut(&PairProgress, &Findings),
-) -> Result<(), FleetError> {
+/// The verdicts of each pair, and over all pairs. Only one pair's runs are in memory.
+pub fn over_pairs(store: &mut Store, campaign: &CampaignRow) -> Result<FleetFindings, FleetError> {
     let folder = tempfile::tempdir()
         .map_err(|reason| FleetError::System { attempted: "make a folder for records", reason })?;
+    let mut over = OverPairs::new();
     for pair in store.progress(&campaign.id)?.into_iter().filter(|pair| pair.done > 0) {
         let path = folder.path().join(format!("{}.stacklab", pair.pair));
         let record = write_record(store, campaign, &pair, &path)?;
-        take(&pair, &conclude(&record)?);
+        over.add(&pair.name(), &conclude(&record)?);
         drop(record);
         let _ = std::fs::remove_file(path);
     }
-    Ok(())
+    Ok(over.finish(store.has_ended(&campaign.id)?))
 }
 
 /// The blocks of a pair that have a result, in order.

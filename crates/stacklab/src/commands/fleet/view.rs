@@ -4,7 +4,6 @@ use crate::commands::fleet::{StoreOptions, WireOptions, campaign};
 use crate::failure::{Failure, NO_DATA, OTHER};
 use crate::output::{print_text, width};
 use clap::Args;
-use stacklab_analysis::OverPairs;
 use stacklab_fleet::results;
 use stacklab_fleet::store::{CampaignRow, PairProgress, State, Store};
 use stacklab_report::{fleet_json, fleet_text};
@@ -154,18 +153,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
 
 /// Prints the verdicts of each pair, and over all pairs.
 pub(crate) fn print_verdicts(store: &mut Store, row: &CampaignRow, json: bool) -> Result<(), Failure> {
-    let mut over = OverPairs::new();
-    let mut runs = 0;
-    results::findings(store, row, |pair, findings| {
-        runs += findings.valid_runs;
-        over.add(&pair.name(), findings);
-    })?;
-    let found = over.finish(store.has_ended(&row.id)?);
+    let found = results::over_pairs(store, row)?;
     if found.pairs.is_empty() {
         return Err(no_result(row));
     }
     print_text(&if json { fleet_json(&found) } else { fleet_text(&found, width()) })?;
-    if runs == 0 { Err(Failure::nothing_valid()) } else { Ok(()) }
+    if found.pairs.iter().all(|pair| pair.valid_runs == 0) { Err(Failure::nothing_valid()) } else { Ok(()) }
 }
 
 /// A campaign of which no block is measured yet.
