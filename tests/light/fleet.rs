@@ -46,6 +46,13 @@ fn a_campaign_on_local_agents_gives_verdicts_of_each_pair_and_over_all() {
         report.stdout.contains("valid runs in 4 blocks") && report.stdout.contains("a2 to a1"),
         "{report}"
     );
+    let report = fleet.coordinator.run(&["report", "pair.stacklab", "--format", "json"]).expect(code::DONE);
+    let record: Value = serde_json::from_str(&report.stdout).unwrap();
+    let (own, of_fleet) = (&record["comparisons"][0], &json["comparisons"][0]["answers"][2]);
+    assert!(own["effect"]["pairs"] == 4 && own["verdict"] != Value::Null, "{own}");
+    for key in ["verdict", "effect", "claimed_interval"] {
+        assert_eq!(own[key], of_fleet[key], "the pair has one answer: {own} {of_fleet}");
+    }
     for name in fleet.names() {
         assert_eq!(fleet.kept(&name), [""; 0], "{name} was not asked to forget");
     }

@@ -3,10 +3,7 @@
 use crate::campaign::{Ended, Rule, campaign, question};
 use crate::runs::{Simulation, Spread};
 use stacklab_analysis::OverPairs;
-use stacklab_model::{
-    Comparison, CpuScope, Estimate, Findings, FleetComparison, FleetFindings, Metric, Question, StopReason,
-    Verdict,
-};
+use stacklab_model::{FleetComparison, FleetFindings, FleetPair, Metric, PairAnswer, Question, Verdict};
 
 /// The margin of all of them.
 pub const MARGIN: f64 = 0.01;
@@ -128,7 +125,7 @@ fn one(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> FleetComp
 /// A fleet's campaign: each pair's runs, its own findings, and what holds over pairs.
 fn findings(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> FleetFindings {
     let questions: Vec<Question> = (0..effects.len()).map(numbered).collect();
-    let mut over = OverPairs::new();
+    let mut over = OverPairs::new("", questions.clone());
     for pair in 0..fleet.pairs {
         let factor = match fleet.noise {
             Noise::Unequal => (1.2 * (2.0 * simulation.uniform() - 1.0)).exp(),
@@ -140,7 +137,8 @@ fn findings(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> Flee
         let ended = campaign(&questions, fleet.rule, |number| {
             (100.0, 100.0 * (truth[number] + SD * factor * simulation.normal()).exp())
         });
-        over.add(&pair.to_string(), &of_pair(&questions, ended));
+        let named = FleetPair { name: pair.to_string(), blocks: 0, valid_runs: 0, invalid_runs: 0 };
+        over.add(named, ended.into_iter().map(answer).collect());
     }
     over.finish(true)
 }
@@ -154,43 +152,11 @@ fn numbered(number: usize) -> Question {
     question
 }
 
-/// The findings of a pair.
-fn of_pair(questions: &[Question], ended: Vec<Ended>) -> Findings {
-    let comparison = |(question, ended): (&Question, Ended)| Comparison {
-        question: question.clone(),
-        baseline_estimate: Estimate::default(),
-        candidate_estimate: Estimate::default(),
-        effect: ended.paired.ok().map(|paired| paired.effect()),
-        fitted: None,
-        tests: None,
-        explained: None,
+fn answer(ended: Ended) -> PairAnswer {
+    PairAnswer {
         verdict: ended.verdict,
+        effect: ended.paired.ok().map(|paired| paired.effect()),
         claimed_interval: ended.claimed_interval,
-        stop_reason: StopReason::Decided,
-        more_blocks: None,
-    };
-    Findings {
-        title: String::new(),
-        version: String::new(),
-        started_unix_ns: 0,
-        seed: 0,
-        blocks: 0,
-        measured_ns: 0,
-        valid_runs: 0,
-        invalid_runs: Vec::new(),
-        testbed_description: String::new(),
-        hosts: Vec::new(),
-        instruments: Vec::new(),
-        cpu_scope: CpuScope::Threads,
-        cells: Vec::new(),
-        comparisons: questions.iter().zip(ended).map(comparison).collect(),
-        overall: Vec::new(),
-        same_arm: Vec::new(),
-        arm_order: Vec::new(),
-        carry_over: Vec::new(),
-        warnings: Vec::new(),
-        is_sampled: false,
-        explanations: Vec::new(),
     }
 }
 

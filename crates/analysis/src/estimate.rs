@@ -26,7 +26,8 @@ pub fn estimate_of(figures: &[f64]) -> Estimate {
     }
 }
 
-fn missing(runs: &[&RunRecord], metric: Metric) -> Option<String> {
+/// Why an arm has fewer figures than runs, if it has.
+pub(crate) fn missing(runs: &[&RunRecord], metric: Metric) -> Option<String> {
     let mut valid = runs.iter().filter(|run| run.is_valid()).peekable();
     if valid.peek().is_none() {
         return Some(match runs.first().map(|run| &run.status) {

@@ -1,66 +1,63 @@
 //! What holds over the pairs of hosts of a fleet: random effects, by the rule of every verdict.
 
+use crate::comparison::blocks::Blocks;
 use crate::comparison::distance::{effect_of, interval_back, to_distance};
 use crate::comparison::evidence::Evidence;
-use crate::comparison::family::conclude;
+use crate::comparison::family::{Conclusion, conclude, settle};
 use crate::comparison::paired::Paired;
 use crate::findings::overall::overall;
 use crate::statistics::RandomEffects;
 use stacklab_model::{
-    Findings, FleetComparison, FleetFindings, FleetPair, Headline, PairAnswer, PooledEffect, Question,
-    Verdict,
+    FleetComparison, FleetFindings, FleetPair, Headline, PairAnswer, PooledEffect, Question, Verdict,
 };
 
-/// Findings of many pairs of hosts, added one after the other. It keeps their answers, so that its size does not depend
-/// on the number of runs.
+/// The answers of a pair of hosts to all questions, from its blocks. They are those of its own report: a campaign of a
+/// fixed number of blocks is looked at when it has ended (`is_whole`), and settles what is sure then if it `settles`.
+pub fn pair_answers(
+    questions: &[Question],
+    blocks: &[Blocks],
+    settles: bool,
+    is_whole: bool,
+) -> Vec<PairAnswer> {
+    let mut evidence: Vec<Evidence> = questions
+        .iter()
+        .zip(blocks)
+        .map(|(question, blocks)| Evidence::of_blocks(question, blocks))
+        .collect();
+    let mut settled = vec![None; questions.len()];
+    if settles && is_whole {
+        settle(&mut settled, questions, &evidence);
+    }
+    let conclusions = conclude(&settled, questions, &mut evidence, is_whole);
+    let answer = |(found, conclusion): (Evidence, Conclusion)| PairAnswer {
+        verdict: conclusion.verdict,
+        effect: found.paired.ok().map(|paired| paired.effect()),
+        claimed_interval: conclusion.claimed_interval,
+    };
+    evidence.into_iter().zip(conclusions).map(answer).collect()
+}
+
+/// Answers of many pairs of hosts, added one after the other. Its size does not depend on the number of runs.
 #[derive(Debug, Clone, Default)]
 pub struct OverPairs {
     title: String,
     questions: Vec<Question>,
-    /// Each pair with its answers, by the number of the question.
-    pairs: Vec<(FleetPair, Vec<Option<PairAnswer>>)>,
+    /// Each pair with its answers, in the order of the questions.
+    pairs: Vec<(FleetPair, Vec<PairAnswer>)>,
 }
 
 impl OverPairs {
-    /// Of no pair yet.
-    pub fn new() -> Self {
-        Self::default()
+    /// A study's title and questions; of no pair yet.
+    pub fn new(title: &str, questions: Vec<Question>) -> Self {
+        OverPairs { title: title.to_owned(), questions, pairs: Vec::new() }
     }
 
-    /// Adds the findings of a pair. They replace those of a pair with the same name, so that none counts twice.
-    pub fn add(&mut self, pair: &str, findings: &Findings) {
-        if self.pairs.is_empty() {
-            self.title.clone_from(&findings.title);
+    /// Adds the answers of a pair. They replace those of a pair with the same name, so that none counts twice.
+    pub fn add(&mut self, pair: FleetPair, answers: Vec<PairAnswer>) {
+        match self.pairs.iter_mut().find(|(known, _)| known.name == pair.name) {
+            Some(known) => *known = (pair, answers),
+            None => self.pairs.push((pair, answers)),
         }
-        let mut answers = vec![None; self.questions.len()];
-        for (number, comparison) in findings.comparisons.iter().enumerate() {
-            let place = self.place(number, &comparison.question);
-            answers.resize(self.questions.len(), None);
-            answers[place] = Some(PairAnswer {
-                verdict: comparison.verdict.clone(),
-                effect: comparison.effect.clone(),
-                claimed_interval: comparison.claimed_interval,
-            });
-        }
-        let invalid_runs = findings.invalid_runs.iter().map(|(runs, _)| runs).sum();
-        let Findings { blocks, valid_runs, .. } = *findings;
-        let added = FleetPair { name: pair.to_owned(), blocks, valid_runs, invalid_runs };
-        match self.pairs.iter_mut().find(|(known, _)| known.name == pair) {
-            Some(known) => *known = (added, answers),
-            None => self.pairs.push((added, answers)),
-        }
-    }
-
-    /// The number of a question, which is that of the pair's study unless pairs have different studies.
-    fn place(&mut self, number: usize, question: &Question) -> usize {
-        let known = |known: &Question| known == question;
-        if self.questions.get(number).is_some_and(known) {
-            return number;
-        }
-        self.questions.iter().position(known).unwrap_or_else(|| {
-            self.questions.push(question.clone());
-            self.questions.len() - 1
-        })
     }
 
     /// The findings over pairs. A campaign that has not ended has no claims: what is open is tested once, at the end.
@@ -70,7 +67,7 @@ impl OverPairs {
         let mut rows: Vec<_> = rows.into_iter().map(Vec::into_iter).collect();
         let mut columns = Vec::new();
         for _ in &questions {
-            columns.push(rows.iter_mut().map(|row| row.next().flatten()).collect::<Vec<_>>());
+            columns.push(rows.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>());
         }
         let counted: Vec<Vec<Unit>> =
             columns.iter().zip(&questions).map(|(column, of)| units(of, column)).collect();
@@ -105,7 +102,7 @@ struct Unit {
 }
 
 /// The pairs that have a figure. One that lost too many blocks has none.
-fn units(question: &Question, answers: &[Option<PairAnswer>]) -> Vec<Unit> {
+fn units(question: &Question, answers: &[PairAnswer]) -> Vec<Unit> {
     let of = |answer: &PairAnswer| {
         let effect = answer.effect.as_ref().filter(|_| !matches!(answer.verdict, Verdict::Nothing(_)))?;
         let distance = to_distance(question.metric.scale(), effect.estimate);
@@ -113,7 +110,7 @@ fn units(question: &Question, answers: &[Option<PairAnswer>]) -> Vec<Unit> {
         (distance.is_finite() && effect.error.is_finite())
             .then_some(Unit { distance: (distance, effect.error), is_seen })
     };
-    answers.iter().flatten().filter_map(of).collect()
+    answers.iter().filter_map(of).collect()
 }
 
 /// The effect over pairs with its evidence; or the evidence that there is nothing to pool.

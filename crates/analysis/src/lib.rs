@@ -28,6 +28,7 @@ pub mod statistics;
 #[cfg(test)]
 mod fixtures;
 
+pub use comparison::blocks::{ArmFigure, BlockFigures, Blocks, block_figures};
 pub use comparison::evidence::Evidence;
 pub use comparison::family::{Claim, Conclusion, ENDED, RUNNING, claims, conclude, settle};
 pub use comparison::paired::Paired;
@@ -35,7 +36,7 @@ pub use estimate::{estimate, estimate_of};
 pub use findings::campaign::Campaign;
 pub use findings::findings;
 pub use findings::worse::worse;
-pub use fleet::OverPairs;
+pub use fleet::{OverPairs, pair_answers};
 pub use rate_limit::limit;
 pub use records::between::{NothingInCommon, between};
 pub use runs::Runs;

@@ -7,8 +7,10 @@ use crate::new_campaign::{new_campaign, now_ns};
 use crate::pairs::Pairs;
 use crate::presence::Presence;
 use crate::store::{AgentInfo, BlockKey, CampaignRow, Class, Committed, Lease, State, Store};
-use crate::study::FleetStudy;
+use crate::study::{FleetStudy, study_of};
+use crate::summary::Summary;
 use crate::wire::Wire;
+use stacklab_model::Question;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,6 +56,8 @@ pub struct Coordinator<'a> {
     asked: Option<Instant>,
     /// What was said of agents that are not used: once each.
     unusable: BTreeSet<String>,
+    /// The questions of each campaign of which a result was committed.
+    questions: BTreeMap<String, Vec<Question>>,
     /// How many blocks may be measured at the same time.
     at_once: usize,
     /// How many senders are being asked to forget a result.
@@ -96,6 +100,7 @@ impl<'a> Coordinator<'a> {
             heard: mpsc::channel(),
             asked: None,
             unusable: BTreeSet::new(),
+            questions: BTreeMap::new(),
             at_once: usize::MAX,
             forgetting: 0,
             interrupted,
@@ -272,7 +277,7 @@ impl<'a> Coordinator<'a> {
                 let reason = error.to_string();
                 tell(Event::Failed(&lease.key, &reason));
                 let given_up = self.store.fail(&lease.key, now_ns(), &reason)?;
-                if given_up && self.store.results(&lease.key.campaign, lease.key.pair)?.is_empty() {
+                if given_up && self.store.summaries(&lease.key.campaign, lease.key.pair)?.is_empty() {
                     // Its other blocks would fail alike.
                     self.store.skip_pair(&lease.key.campaign, lease.key.pair, &reason)?;
                 }
@@ -288,8 +293,16 @@ impl<'a> Coordinator<'a> {
         result: &BlockResult,
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), FleetError> {
-        let json = serde_json::to_string(result).expect("a result is JSON");
-        if self.store.commit(key, now_ns(), &json)? == Committed::Counted {
+        if !self.questions.contains_key(&key.campaign) {
+            // It may be of another campaign, of which an agent kept it.
+            let Some(campaign) = self.store.campaign(Some(&key.campaign))? else { return Ok(()) };
+            let (study, _) = study_of(&campaign)?.check()?;
+            self.questions.insert(campaign.id, study.questions());
+        }
+        let summary = Summary::of(&self.questions[&key.campaign], result);
+        let json = |what: serde_json::Result<String>| what.expect("names and numbers are JSON");
+        let (result, summary) = (json(serde_json::to_string(result)), json(serde_json::to_string(&summary)));
+        if self.store.commit(key, now_ns(), &result, &summary)? == Committed::Counted {
             tell(Event::Committed(key));
         }
         Ok(())
@@ -381,16 +394,6 @@ fn start(waits: impl FnOnce() + Send + 'static) -> Result<(), FleetError> {
 /// Asks an agent to forget a result that is committed. If it does not hear this, it is asked again.
 fn forget(wire: &dyn Wire, agent: &str, key: BlockKey) {
     let _ = ask(wire, agent, &Request::Forget(key), FETCH_LIMIT);
-}
-
-/// The study of a campaign.
-pub fn study_of(campaign: &CampaignRow) -> Result<FleetStudy, FleetError> {
-    serde_json::from_str(&campaign.request).map_err(|error| {
-        FleetError::Usage(format!(
-            "the campaign {} was not made by this version of stacklab: {error}",
-            campaign.id
-        ))
-    })
 }
 
 fn ns(duration: Duration) -> i64 {

@@ -19,9 +19,11 @@ mod presence;
 pub mod results;
 pub mod store;
 mod study;
+mod summary;
 pub mod wire;
 
 pub use error::FleetError;
 pub use message::BlockResult;
 pub use presence::Presence;
-pub use study::FleetStudy;
+pub use study::{FleetStudy, study_of};
+pub use summary::Summary;

@@ -1,11 +1,11 @@
 //! From the results in the store to a record for each pair.
 
 use crate::FleetError;
-use crate::coordinator::study_of;
 use crate::message::BlockResult;
 use crate::store::{BlockKey, CampaignRow, PairProgress, Store};
+use crate::study::study_of;
+use crate::summary::PairSummary;
 use stacklab_analysis::OverPairs;
-use stacklab_campaign::record::conclude;
 use stacklab_model::{CpuScope, FleetFindings};
 use stacklab_store::{Campaign, Record};
 use std::path::Path;
@@ -53,17 +53,24 @@ pub fn write_record(
     Ok(record)
 }
 
-/// The verdicts of each pair, and over all pairs. Only one pair's runs are in memory.
+/// The verdicts of each pair, and over all pairs. Only one pair's figures are in memory.
 pub fn over_pairs(store: &mut Store, campaign: &CampaignRow) -> Result<FleetFindings, FleetError> {
-    let folder = tempfile::tempdir()
-        .map_err(|reason| FleetError::System { attempted: "make a folder for records", reason })?;
-    let mut over = OverPairs::new();
+    let (study, _) = study_of(campaign)?.check()?;
+    let questions = study.questions();
+    let mut over = OverPairs::new(&study.title, questions.clone());
     for pair in store.progress(&campaign.id)?.into_iter().filter(|pair| pair.done > 0) {
-        let path = folder.path().join(format!("{}.stacklab", pair.pair));
-        let record = write_record(store, campaign, &pair, &path)?;
-        over.add(&pair.name(), &conclude(&record)?);
-        drop(record);
-        let _ = std::fs::remove_file(path);
+        let mut summary = PairSummary::new(&study, &questions, pair.name());
+        for (block, text) in store.summaries(&campaign.id, pair.pair)? {
+            let read = serde_json::from_str(&text).map_err(|error| error.to_string());
+            read.and_then(|block| summary.add(&block)).map_err(|error| {
+                other_version(
+                    &format!("the summary of {}, pair {}, block {block}", campaign.id, pair.pair),
+                    &error,
+                )
+            })?;
+        }
+        let (counted, answers) = summary.finish(pair.is_whole());
+        over.add(counted, answers);
     }
     Ok(over.finish(store.has_ended(&campaign.id)?))
 }
@@ -79,7 +86,10 @@ pub fn blocks(
 }
 
 fn read(key: &BlockKey, text: &str) -> Result<BlockResult, FleetError> {
-    serde_json::from_str(text).map_err(|error| {
-        FleetError::Usage(format!("the result of {key} was not made by this version of stacklab: {error}"))
-    })
+    serde_json::from_str(text)
+        .map_err(|error| other_version(&format!("the result of {key}"), &error.to_string()))
+}
+
+fn other_version(what: &str, error: &str) -> FleetError {
+    FleetError::Usage(format!("{what} was not made by this version of stacklab: {error}"))
 }

@@ -1,6 +1,7 @@
 //! The study of a fleet: it is measured on the paths that pairs of agents have.
 
 use crate::FleetError;
+use crate::store::CampaignRow;
 use serde::{Deserialize, Serialize};
 use stacklab_campaign::sources::StudySource;
 use stacklab_model::{Factor, Topology};
@@ -62,8 +63,12 @@ impl FleetStudy {
         if source.check(scale.as_deref(), &settings)?.topology != Topology::Link {
             return Err(needs_testbed("routers or a Wi-Fi network"));
         }
-        let least = blocks.min(2);
-        settings.extend([OFFLOADS.to_owned(), format!("blocks.min={least}"), format!("blocks.max={blocks}")]);
+        // All blocks are measured: what each pair shows is looked at once, when it has all of them.
+        settings.extend([
+            OFFLOADS.to_owned(),
+            format!("blocks.min={blocks}"),
+            format!("blocks.max={blocks}"),
+        ]);
         let StudySource { name, text } = source;
         let study = FleetStudy { name, text, scale, settings, seed };
         study.check()?;
@@ -100,6 +105,16 @@ impl FleetStudy {
         let (study, plan) = self.check()?;
         Ok(LEASE_LEAST + LEASE_TIMES * Duration::from_nanos(plan.estimate(&study).block_ns))
     }
+}
+
+/// The study of a campaign.
+pub fn study_of(campaign: &CampaignRow) -> Result<FleetStudy, FleetError> {
+    serde_json::from_str(&campaign.request).map_err(|error| {
+        FleetError::Usage(format!(
+            "the campaign {} was not made by this version of stacklab: {error}",
+            campaign.id
+        ))
+    })
 }
 
 fn needs_testbed(what: &str) -> FleetError {

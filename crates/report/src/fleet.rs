@@ -108,9 +108,9 @@ fn opposite(found: &FleetFindings) -> Option<String> {
     if claims.is_empty() {
         return None;
     }
-    let is_other = |of: &&FleetComparison, pair: usize| match answer_of(of, pair) {
-        Some(answer) => matches!(answer.verdict, Verdict::Better(_)) && answer.verdict != of.verdict,
-        None => false,
+    let is_other = |of: &&FleetComparison, pair: usize| {
+        let verdict = of.answers.get(pair).map(|answer| &answer.verdict);
+        verdict.is_some_and(|verdict| matches!(verdict, Verdict::Better(_)) && *verdict != of.verdict)
     };
     let shows_it = |pair: &usize| claims.iter().any(|of| is_other(of, *pair));
     let pairs: Vec<usize> = (0..found.pairs.len()).filter(shows_it).collect();
@@ -124,10 +124,6 @@ fn opposite(found: &FleetFindings) -> Option<String> {
         1 => format!("1 pair shows the opposite: {}.", names[0]),
         n => format!("{n} pairs show the opposite: {}{more}.", names.join(", ")),
     })
-}
-
-fn answer_of(of: &FleetComparison, pair: usize) -> Option<&PairAnswer> {
-    of.answers.get(pair)?.as_ref()
 }
 
 fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
@@ -220,18 +216,15 @@ fn matrix(groups: &[Group], found: &FleetFindings) -> Vec<Block> {
     for group in groups {
         for row in &group.rows {
             let Some(of) = found.comparisons.iter().find(|of| of.question == row.question) else { continue };
-            let cell = |pair: usize| match answer_of(of, pair) {
-                None => String::new(),
-                Some(answer) => {
-                    let row = comparison(of, answer.effect.clone(), &answer.verdict, answer.claimed_interval);
-                    sign(group, &row, true)
-                }
+            let cell = |answer: &PairAnswer| {
+                let row = comparison(of, answer.effect.clone(), &answer.verdict, answer.claimed_interval);
+                sign(group, &row, true)
             };
             let arms = has_many_arms.then(|| group.arms());
             let place = format!("{} {}", group.subject(), group.row_label(row));
             let title =
                 std::iter::once(place.trim_end().to_owned()).chain(arms).collect::<Vec<_>>().join(", ");
-            table.push(title, false, (0..listed.len()).map(cell).collect());
+            table.push(title, false, of.answers.iter().take(listed.len()).map(cell).collect());
         }
     }
     let rest = match found.pairs.len() - listed.len() {

@@ -1,10 +1,11 @@
 //! The evidence of one comparison for each of its two claims.
 
+use crate::comparison::blocks::{Blocks, counts_events};
 use crate::comparison::distance::margin_distance;
 use crate::comparison::paired::Paired;
 use crate::runs::Runs;
 use crate::statistics::{e_value, e_value_inside};
-use stacklab_model::{Better, Effect, Length, Metric, Question, RunRecord, Scale, Tests, Verdict};
+use stacklab_model::{Better, Effect, Question, Scale, Tests, Verdict};
 
 /// With fewer pairs, figures that are all alike prove nothing.
 const LEAST_ALIKE: usize = 5;
@@ -25,13 +26,20 @@ pub struct Evidence {
 impl Evidence {
     /// The evidence of a question's runs.
     pub fn of(question: &Question, runs: &Runs) -> Self {
-        Self::judged(question, Paired::new(question, runs), runs)
+        Self::of_blocks(question, &Blocks::of(question, runs))
     }
 
-    fn judged(question: &Question, paired: Result<Paired, String>, runs: &Runs) -> Self {
+    /// Of pairs given as (baseline, candidate), as simulations have them.
+    pub fn of_pairs(question: &Question, pairs: &[(f64, f64)]) -> Self {
+        Self::of_blocks(question, &Blocks::of_pairs(pairs))
+    }
+
+    /// Of a question's figures by block.
+    pub(crate) fn of_blocks(question: &Question, blocks: &Blocks) -> Self {
+        let paired = blocks.paired(question);
         let verdict = match &paired {
             Err(reason) => Some(Verdict::Nothing(reason.clone())),
-            Ok(paired) => without_tests(question, paired, runs),
+            Ok(paired) => without_tests(question, paired, blocks.messages),
         };
         match (paired, verdict) {
             (Ok(paired), None) => Self::tested(question, paired),
@@ -39,15 +47,6 @@ impl Evidence {
                 Evidence { paired, tests: None, verdict: verdict.unwrap_or(Verdict::Inconclusive) }
             }
         }
-    }
-}
-
-impl Evidence {
-    /// Of pairs given as (baseline, candidate), as simulations have them.
-    pub fn of_pairs(question: &Question, pairs: &[(f64, f64)]) -> Self {
-        let paired = Paired::of(question.metric.scale(), pairs);
-        let runs = Runs::default();
-        Self::judged(question, paired, &runs)
     }
 
     /// Of pairs that are tested in any case.
@@ -80,7 +79,7 @@ pub(crate) fn tests(paired: &Paired, margin: f64) -> Tests {
 }
 
 /// The verdict of pairs that no test is needed for, or allowed.
-fn without_tests(question: &Question, paired: &Paired, runs: &Runs) -> Option<Verdict> {
+fn without_tests(question: &Question, paired: &Paired, messages: [f64; 2]) -> Option<Verdict> {
     let lost = paired.lost();
     let blocks = paired.pairs() + lost[0] + lost[1];
     for (cell, lost) in [&question.baseline, &question.candidate].into_iter().zip(lost) {
@@ -91,17 +90,15 @@ fn without_tests(question: &Question, paired: &Paired, runs: &Runs) -> Option<Ve
             )));
         }
     }
-    let counts_events =
-        question.metric.scale() == Scale::Difference && question.metric.better() == Better::Lower;
-    (counts_events && paired.nonzero() == 0).then(|| Verdict::NoneSeen(none_seen(question, paired, runs)))
+    let none = counts_events(question.metric) && paired.nonzero() == 0;
+    none.then(|| Verdict::NoneSeen(none_seen(paired, messages)))
 }
 
 /// The bounds on events of which none was seen, 95 %: on the share of trials, `1 - 0.05^(1/n)`, and on the share of
 /// messages, the rule of three.
-fn none_seen(question: &Question, paired: &Paired, runs: &Runs) -> String {
+fn none_seen(paired: &Paired, messages: [f64; 2]) -> String {
     let trials = 100.0 * (1.0 - 0.05_f64.powf(1.0 / paired.pairs() as f64));
-    let sent = |cell| runs.of(cell, question.metric).iter().filter_map(|run| messages(run)).sum::<f64>();
-    let messages = sent(&question.baseline).min(sent(&question.candidate));
+    let messages = messages[0].min(messages[1]);
     let of_messages = if messages >= 1.0 {
         format!(" and {} % of messages", significant(300.0 / messages))
     } else {
@@ -119,20 +116,6 @@ fn significant(figure: f64) -> String {
     format!("{figure:.places$}")
 }
 
-/// About how many messages a run sent.
-fn messages(run: &RunRecord) -> Option<f64> {
-    let measured = |metric: Metric| run.values.get(&metric)?.measured();
-    match run.spec.probe.length {
-        Length::Packets(count) => Some(count as f64),
-        Length::Time(ns) => {
-            let seconds = ns as f64 / 1e9;
-            let of_bits =
-                || Some(measured(Metric::Throughput)? * 1e6 / 8.0 / f64::from(run.spec.message_bytes));
-            Some(seconds * measured(Metric::MessageRate).or_else(of_bits)?)
-        }
-    }
-}
-
 /// The better level by the sign of an effect.
 pub(crate) fn better(question: &Question, effect: &Effect) -> Verdict {
     let is_more = match effect.scale {
@@ -148,7 +131,7 @@ pub(crate) fn better(question: &Question, effect: &Effect) -> Verdict {
 mod tests {
     use super::*;
     use crate::fixtures::{question, run_with, runs_of};
-    use stacklab_model::Value;
+    use stacklab_model::{Metric, Value};
 
     fn evidence(metric: Metric, margin: f64, pairs: &[(f64, f64)]) -> Evidence {
         let records = runs_of(metric, pairs);

@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(settled, [Some(Verdict::Better("ipv4".into())), Some(Verdict::Equivalent), None]);
         // Settled for good, whatever comes.
         let (questions, found) = family(&[(0.0, 0.05, 40), (0.3, 0.01, 40), (0.01, 0.03, 40)]);
-        assert_eq!(settle(&mut settled, &questions, &found), []);
+        assert_eq!(settle(&mut settled, &questions, &found), [0; 0]);
         assert_eq!(settled[..2], [Some(Verdict::Better("ipv4".into())), Some(Verdict::Equivalent)]);
     }
 

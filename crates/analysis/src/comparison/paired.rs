@@ -1,10 +1,10 @@
 //! Two arms compared within blocks.
 
+use crate::comparison::blocks::Blocks;
 use crate::comparison::distance::{back, effect_of, interval_back};
-use crate::runs::{Runs, figure};
+use crate::runs::Runs;
 use crate::statistics::{Moments, Student, confidence_sequence, mean};
-use stacklab_model::{Effect, Interval, Metric, Question, RunRecord, Scale};
-use std::collections::BTreeMap;
+use stacklab_model::{Effect, Interval, Question, Scale};
 
 /// The pairs of a question: one for each block in which both arms have a figure.
 ///
@@ -22,44 +22,16 @@ pub struct Paired {
     /// Pairs in which an arm's figure is not zero.
     nonzero: usize,
     /// Blocks in which only the other arm has a figure, of each arm.
-    lost: [usize; 2],
+    pub(super) lost: [usize; 2],
 }
 
 impl Paired {
     /// Pairs the runs of a question's two cells.
     ///
     /// # Errors
-    /// The reason why there is nothing to compare: an arm without figures, fewer than two pairs, or a ratio with a
-    /// figure that is not positive. One such pair is enough, because omitting it would favour the arm that failed.
+    /// The reason why there is nothing to compare.
     pub fn new(question: &Question, runs: &Runs) -> Result<Self, String> {
-        let arms = [&question.baseline, &question.candidate].map(|cell| runs.of(cell, question.metric));
-        let [baseline, candidate] = arms.map(|arm| by_block(arm, question.metric));
-        let both = |block: &u32| Some((*baseline.get(block)?, *candidate.get(block)?));
-        let pairs: Vec<(f64, f64)> =
-            baseline.keys().filter_map(both).filter_map(|(a, b)| Some((a?, b?))).collect();
-        let lost = |own: fn(&(Option<f64>, Option<f64>)) -> bool| {
-            baseline.keys().filter_map(both).filter(own).count()
-        };
-        let lost = [lost(|(a, b)| a.is_none() && b.is_some()), lost(|(a, b)| a.is_some() && b.is_none())];
-        match Self::of(question.metric.scale(), &pairs) {
-            Ok(paired) => Ok(Paired { lost, ..paired }),
-            Err(few) => {
-                let cells = [(&question.baseline, arms[0]), (&question.candidate, arms[1])];
-                let is_empty = |figures: &BTreeMap<u32, Option<f64>>| figures.values().all(Option::is_none);
-                let empty = cells.iter().zip([&baseline, &candidate]).find(|(_, figures)| is_empty(figures));
-                Err(match empty {
-                    Some(((cell, runs), _)) => {
-                        let missing = crate::estimate(runs, question.metric).missing;
-                        format!(
-                            "{}: {}",
-                            cell.level(question.factor),
-                            missing.as_deref().unwrap_or("no figure")
-                        )
-                    }
-                    None => few,
-                })
-            }
-        }
+        Blocks::of(question, runs).paired(question)
     }
 
     /// Pairs given as (baseline, candidate), finite figures.
@@ -147,11 +119,6 @@ impl Paired {
     pub fn effect(&self) -> Effect {
         effect_of(self.scale, self.distances.len(), &self.moments.student())
     }
-}
-
-/// The figure of each block in which an arm was run; `None` where the run is invalid or has none.
-fn by_block(arm: &[&RunRecord], metric: Metric) -> BTreeMap<u32, Option<f64>> {
-    arm.iter().map(|run| (run.trial.block, figure(run, metric))).collect()
 }
 
 #[cfg(test)]

@@ -1,24 +1,50 @@
 use super::*;
+use crate::comparison::blocks::block_figures;
 use crate::findings::findings;
 use crate::fixtures::{campaign, link_config, question, runs_of};
-use stacklab_model::{Interval, Metric, StopReason};
+use crate::runs::Runs;
+use stacklab_model::{Comparison, Findings, Interval, Metric, RunRecord, StopReason};
 
 /// The findings of a pair of hosts whose blocks have these log ratios, or differences.
 fn of(metric: Metric, distances: &[f64]) -> Findings {
+    let margin = if metric == Metric::Loss { 0.001 } else { 0.02 };
+    findings(&campaign(&link_config(None), &[question(metric, margin)], &runs_with(metric, distances)))
+}
+
+fn runs_with(metric: Metric, distances: &[f64]) -> Vec<RunRecord> {
     let pairs: Vec<(f64, f64)> = match metric {
         Metric::Loss => distances.iter().map(|distance| ((-distance).max(0.0), distance.max(0.0))).collect(),
         _ => distances.iter().map(|distance| (100.0, 100.0 * distance.exp())).collect(),
     };
-    let margin = if metric == Metric::Loss { 0.001 } else { 0.02 };
-    findings(&campaign(&link_config(None), &[question(metric, margin)], &runs_of(metric, &pairs)))
+    runs_of(metric, &pairs)
+}
+
+/// The fleet of pairs with these findings.
+fn fleet_of(pairs: &[(&str, Findings)], has_ended: bool) -> FleetFindings {
+    let questions = pairs[0].1.comparisons.iter().map(|of| of.question.clone());
+    let mut fleet = OverPairs::new("", questions.collect());
+    for (name, findings) in pairs {
+        let Findings { blocks, valid_runs, .. } = *findings;
+        let pair = FleetPair { name: (*name).to_owned(), blocks, valid_runs, invalid_runs: 0 };
+        fleet.add(pair, answers(findings));
+    }
+    fleet.finish(has_ended)
+}
+
+fn answers(findings: &Findings) -> Vec<PairAnswer> {
+    let answer = |of: &Comparison| PairAnswer {
+        verdict: of.verdict.clone(),
+        effect: of.effect.clone(),
+        claimed_interval: of.claimed_interval,
+    };
+    findings.comparisons.iter().map(answer).collect()
 }
 
 fn fleet(metric: Metric, pairs: &[&[f64]], has_ended: bool) -> FleetFindings {
-    let mut fleet = OverPairs::new();
-    for (number, distances) in pairs.iter().enumerate() {
-        fleet.add(&format!("a -> {number}"), &of(metric, distances));
-    }
-    fleet.finish(has_ended)
+    let names: Vec<String> = (0..pairs.len()).map(|number| format!("a -> {number}")).collect();
+    let all: Vec<_> =
+        names.iter().zip(pairs).map(|(name, distances)| (&**name, of(metric, distances))).collect();
+    fleet_of(&all, has_ended)
 }
 
 /// Blocks about a middle, all of them kept by the trimmed mean.
@@ -70,7 +96,7 @@ fn verdict_over_pairs_is_not_that_of_each() {
     // Sure in each pair, and the pairs contradict each other.
     let found = fleet(Metric::Throughput, &[&about(-0.1), &about(0.1), &about(-0.1)], true);
     let one = &found.comparisons[0];
-    let verdicts: Vec<_> = one.answers.iter().flatten().map(|answer| &answer.verdict).collect();
+    let verdicts: Vec<_> = one.answers.iter().map(|answer| &answer.verdict).collect();
     let better = |level: &str| Verdict::Better(level.to_owned());
     assert_eq!(verdicts, [&better("ipv4"), &better("ipv6"), &better("ipv4")]);
     assert_eq!((&one.verdict, one.claimed_interval), (&Verdict::Inconclusive, None));
@@ -78,7 +104,7 @@ fn verdict_over_pairs_is_not_that_of_each() {
     let noisy = [0.012, -0.004, 0.02, -0.012, 0.03, 0.008];
     let found = fleet(Metric::Throughput, &[&noisy[..]; 12], true);
     let one = &found.comparisons[0];
-    assert_eq!(one.answers[0].as_ref().unwrap().verdict, Verdict::Inconclusive);
+    assert_eq!(one.answers[0].verdict, Verdict::Inconclusive);
     assert_eq!(one.verdict, better("ipv6"));
 }
 
@@ -111,33 +137,57 @@ fn one_pair_is_no_claim_and_two_are_a_wide_one() {
 
 #[test]
 fn pair_without_figure_is_left_out_and_counted() {
-    let mut fleet = OverPairs::new();
-    fleet.add("a", &of(Metric::Throughput, &about(-0.1)));
     let mut lost = of(Metric::Throughput, &about(0.3));
     lost.comparisons[0].verdict = Verdict::Nothing("ipv6 has no figure in 7 of 20 blocks".into());
-    fleet.add("b", &lost);
-    fleet.add("c", &of(Metric::Throughput, &about(-0.1)));
-    // One is of another study, and one has never begun.
-    fleet.add("d", &of(Metric::Rtt, &about(0.1)));
-    fleet.add("e", &of(Metric::Throughput, &[]));
-    let found = fleet.finish(true);
-    let [throughput, rtt] = &found.comparisons[..] else { panic!("{found:?}") };
-    assert_eq!((throughput.counted, throughput.left_out, rtt.counted, rtt.left_out), (2, 3, 1, 4));
-    assert!(throughput.answers[3].is_none() && throughput.answers[4].is_some());
+    let usual = || of(Metric::Throughput, &about(-0.1));
+    // One has never begun.
+    let pairs = [("a", usual()), ("b", lost), ("c", usual()), ("d", of(Metric::Throughput, &[]))];
+    let found = fleet_of(&pairs, true);
+    let [throughput] = &found.comparisons[..] else { panic!("{found:?}") };
+    assert_eq!((throughput.counted, throughput.left_out), (2, 2));
     close(throughput.pooled.as_ref().unwrap().effect.estimate.ln(), -0.1);
-    assert!(found.pairs.iter().map(|pair| pair.name.as_str()).eq(["a", "b", "c", "d", "e"]));
+    assert!(found.pairs.iter().map(|pair| pair.name.as_str()).eq(["a", "b", "c", "d"]));
 }
 
 #[test]
 fn pair_that_is_added_again_counts_once() {
-    let mut fleet = OverPairs::new();
-    for middle in [0.3, 0.2, -0.1] {
-        fleet.add("a", &of(Metric::Throughput, &about(middle)));
-    }
-    fleet.add("b", &of(Metric::Throughput, &about(-0.1)));
-    let found = fleet.finish(true);
+    let pairs = [("a", 0.3), ("a", 0.2), ("a", -0.1), ("b", -0.1)];
+    let found = fleet_of(&pairs.map(|(name, middle)| (name, of(Metric::Throughput, &about(middle)))), true);
     assert_eq!((found.pairs.len(), found.comparisons[0].counted), (2, 2));
     close(found.comparisons[0].pooled.as_ref().unwrap().effect.estimate.ln(), -0.1);
+}
+
+#[test]
+fn blocks_give_the_answers_of_the_pairs_own_findings() {
+    let questions = [question(Metric::Throughput, 0.01), question(Metric::Loss, 0.001)];
+    let noisy = [0.012, -0.004, 0.02, -0.012, 0.03, 0.008, -0.02, 0.01];
+    let sure = [0.05, 0.051, 0.049, 0.0505, 0.0495, 0.0502, 0.0498, 0.0501];
+    let none = [0.0; 8];
+    for (throughput, loss) in [(&noisy[..], &none[..]), (&sure, &none), (&sure, &noisy), (&noisy, &noisy)] {
+        let mut records = runs_with(Metric::Throughput, throughput);
+        for (run, other) in records.iter_mut().zip(runs_with(Metric::Loss, loss)) {
+            run.values.extend(other.values);
+        }
+        for is_whole in [true, false] {
+            let link_config = link_config(None);
+            let mut own = campaign(&link_config, &questions, &records);
+            let mut settled = vec![None; 2];
+            let runs = Runs::new(&records);
+            let evidence = questions.each_ref().map(|question| Evidence::of(question, &runs));
+            settle(&mut settled, &questions, &evidence);
+            let reasons = [if is_whole { StopReason::Cap } else { StopReason::Unfinished }; 2];
+            (own.stop_reasons, own.settled) = (&reasons, if is_whole { &settled[..] } else { &[] });
+            let mut blocks = [Blocks::default(), Blocks::default()];
+            for block in 0..8 {
+                let of = Runs::new(records.iter().filter(|run| run.trial.block == block));
+                for (blocks, figures) in blocks.iter_mut().zip(block_figures(&questions, &of)) {
+                    blocks.add(&figures);
+                }
+            }
+            let found = pair_answers(&questions, &blocks, true, is_whole);
+            assert_eq!(found, answers(&findings(&own)), "{throughput:?} {loss:?} {is_whole}");
+        }
+    }
 }
 
 #[test]
@@ -159,18 +209,18 @@ fn many_comparisons_need_more_evidence() {
     // p of 0.018 alone is a claim; among questions that show nothing it is none.
     let pairs = [-0.05, -0.02, -0.06, -0.01, -0.04];
     let fleet = |questions: usize| {
-        let mut fleet = OverPairs::new();
-        for (number, middle) in pairs.iter().enumerate() {
-            let mut findings = of(Metric::Throughput, &[*middle - 1e-4, *middle + 1e-4]);
+        let of_pair = |(number, middle): (usize, f64)| {
+            let mut findings = of(Metric::Throughput, &[middle - 1e-4, middle + 1e-4]);
             for size in 1..questions {
                 let mut other = of(Metric::Throughput, &about(if number % 2 == 0 { 0.1 } else { -0.1 }));
                 let question = &mut other.comparisons[0].question;
                 (question.baseline.size, question.candidate.size) = (size as u32, size as u32);
                 findings.comparisons.append(&mut other.comparisons);
             }
-            fleet.add(&number.to_string(), &findings);
-        }
-        fleet.finish(true).comparisons.remove(0)
+            (["a", "b", "c", "d", "e"][number], findings)
+        };
+        let all: Vec<_> = pairs.into_iter().enumerate().map(of_pair).collect();
+        fleet_of(&all, true).comparisons.remove(0)
     };
     let (alone, among) = (fleet(1), fleet(10));
     let p = alone.pooled.unwrap().p;
@@ -181,12 +231,12 @@ fn many_comparisons_need_more_evidence() {
 
 #[test]
 fn unfinished_pairs_still_count() {
-    let mut fleet = OverPairs::new();
-    for name in ["a", "b"] {
+    let unfinished = |_| {
         let mut findings = of(Metric::Throughput, &about(0.1));
         findings.comparisons[0].stop_reason = StopReason::Unfinished;
-        fleet.add(name, &findings);
-    }
-    assert_eq!(fleet.finish(true).comparisons[0].counted, 2);
-    assert_eq!(OverPairs::new().finish(true).comparisons, []);
+        findings
+    };
+    let [a, b] = [0, 1].map(unfinished);
+    assert_eq!(fleet_of(&[("a", a), ("b", b)], true).comparisons[0].counted, 2);
+    assert_eq!(OverPairs::default().finish(true).comparisons, []);
 }

@@ -92,6 +92,11 @@ impl PairProgress {
     pub fn has_ended(&self) -> bool {
         self.skipped.is_some() || self.waiting + self.leased == 0
     }
+
+    /// Whether every block has a result.
+    pub fn is_whole(&self) -> bool {
+        self.done > 0 && self.waiting + self.leased + self.given_up == 0
+    }
 }
 
 impl Store {

@@ -64,7 +64,7 @@ fn reserve(store: &mut Store, now: i64) -> Option<Lease> {
 }
 
 fn commit(store: &mut Store, key: &BlockKey) -> Committed {
-    store.commit(key, 0, &format!("[{}]", key.attempt)).unwrap()
+    store.commit(key, 0, &format!("[{}]", key.attempt), &format!("{{{}}}", key.attempt)).unwrap()
 }
 
 fn follows_the_order(open: Open<'_>) {
@@ -130,10 +130,11 @@ fn counts_a_result_once(open: Open<'_>) {
     campaign(&mut store, CAMPAIGN, Class::Exclusive, &[[&a, &b]], &[0]);
     let lease = reserve(&mut store, 0).unwrap();
     let unknown = BlockKey { attempt: 2, ..lease.key.clone() };
-    assert!(matches!(store.commit(&unknown, 0, "[]"), Err(FleetError::Store { .. })));
+    assert!(matches!(store.commit(&unknown, 0, "[]", "{}"), Err(FleetError::Store { .. })));
     assert_eq!(commit(&mut store, &lease.key), Committed::Counted);
     assert_eq!(commit(&mut open(), &lease.key), Committed::Duplicate);
     assert_eq!(store.results(CAMPAIGN, 0).unwrap(), [(lease.key, "[1]".to_owned())]);
+    assert_eq!(store.summaries(CAMPAIGN, 0).unwrap(), [(0, "{1}".to_owned())]);
     assert!(store.reservations().unwrap().is_empty());
 }
 
@@ -152,6 +153,7 @@ fn leases_expired_blocks_again(open: Open<'_>) {
     assert_eq!(commit(&mut store, &second.key), Committed::Late);
     assert!(store.reservations().unwrap().is_empty());
     assert_eq!(store.results(CAMPAIGN, 0).unwrap().len(), 1);
+    assert_eq!(store.summaries(CAMPAIGN, 0).unwrap(), [(0, "{1}".to_owned())]);
     assert_eq!(reserve(&mut store, LEASE + 1), None);
 }
 

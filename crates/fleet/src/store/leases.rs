@@ -167,8 +167,15 @@ impl Store {
         })
     }
 
-    /// Stores the result of an attempt, and releases its reservation. It counts once, and once per block.
-    pub fn commit(&mut self, key: &BlockKey, now_ns: i64, result: &str) -> Result<Committed, FleetError> {
+    /// Stores the result of an attempt with its summary, and releases its reservation. It counts once, and once per
+    /// block.
+    pub fn commit(
+        &mut self,
+        key: &BlockKey,
+        now_ns: i64,
+        result: &str,
+        summary: &str,
+    ) -> Result<Committed, FleetError> {
         self.transaction("store a result", |tx| {
             let state = tx.row(
                 "SELECT state, attempts FROM block WHERE campaign = $1 AND pair = $2 AND block = $3 {FOR UPDATE}",
@@ -190,6 +197,11 @@ impl Store {
             tx.execute(
                 "INSERT INTO result VALUES ($1, $2, $3, $4, $5, $6)",
                 &[campaign, pair, block, attempt, now_ns.into(), result.into()],
+            )?;
+            let [campaign, pair, block] = key.block_values();
+            tx.execute(
+                "INSERT INTO summary VALUES ($1, $2, $3, $4)",
+                &[campaign, pair, block, summary.into()],
             )?;
             tx.execute(
                 "UPDATE block SET state = 'done' WHERE campaign = $1 AND pair = $2 AND block = $3",
@@ -263,6 +275,17 @@ impl Store {
                 })
             };
             rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?, key(row)?))).collect()
+        })
+    }
+
+    /// The summaries of a pair's results by block, as they were committed.
+    pub fn summaries(&mut self, campaign: &str, pair: u32) -> Result<Vec<(u32, String)>, FleetError> {
+        self.transaction("read summaries", |tx| {
+            let rows = tx.rows(
+                "SELECT block, summary FROM summary WHERE campaign = $1 AND pair = $2 ORDER BY block",
+                &[campaign.into(), pair.into()],
+            )?;
+            rows.iter().map(|row| Ok((row.number(0)?, row.text(1)?))).collect()
         })
     }
 

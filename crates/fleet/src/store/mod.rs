@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The format of the tables (`schema.sql`).
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 const SCHEMA: &str = include_str!("schema.sql");
 /// How long a SQLite transaction waits for another process.
 const SQLITE_WAITS: Duration = Duration::from_secs(30);

@@ -1,6 +1,6 @@
 -- The tables of a fleet, for SQLite and PostgreSQL. Times are nanoseconds since the Unix epoch.
 CREATE TABLE fleet (format BIGINT NOT NULL);
-INSERT INTO fleet VALUES (1);
+INSERT INTO fleet VALUES (2);
 
 -- An agent, and how long it is known to live.
 CREATE TABLE agent (
@@ -75,4 +75,13 @@ CREATE TABLE result (
     received_ns BIGINT NOT NULL,
     result TEXT NOT NULL,
     PRIMARY KEY (campaign, pair, block, attempt)
+);
+
+-- What a report reads of each result: the figures of each question, as JSON. A result is tens of times as long.
+CREATE TABLE summary (
+    campaign TEXT NOT NULL,
+    pair BIGINT NOT NULL,
+    block BIGINT NOT NULL,
+    summary TEXT NOT NULL,
+    PRIMARY KEY (campaign, pair, block)
 );

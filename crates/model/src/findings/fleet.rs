@@ -39,8 +39,8 @@ pub struct FleetComparison {
     /// The question.
     #[serde(flatten)]
     pub question: Question,
-    /// The answer of each pair, in the order of the pairs; `None` for a pair of which it was not asked.
-    pub answers: Vec<Option<PairAnswer>>,
+    /// The answer of each pair, in the order of the pairs.
+    pub answers: Vec<PairAnswer>,
     /// Number of pairs with a figure.
     pub counted: usize,
     /// Number of pairs without one, which are left out.

@@ -2,7 +2,7 @@ use super::*;
 use crate::tests::fixtures::{compared, findings};
 use insta::assert_snapshot;
 use stacklab_analysis::OverPairs;
-use stacklab_model::{Findings, Metric, Transport};
+use stacklab_model::{Findings, FleetPair, Metric, Transport};
 
 /// The findings of a pair of hosts: throughput of two sizes by these ratios, and loss.
 fn pair([small, large]: [f64; 2], loss: f64) -> Findings {
@@ -25,9 +25,24 @@ fn pair([small, large]: [f64; 2], loss: f64) -> Findings {
 }
 
 fn fleet(pairs: &[([f64; 2], f64)], has_ended: bool) -> FleetFindings {
-    let mut fleet = OverPairs::new();
-    for (number, (ratios, loss)) in pairs.iter().enumerate() {
-        fleet.add(&format!("lab{number} -> far{number}"), &pair(*ratios, *loss));
+    fleet_of(pairs.iter().map(|(ratios, loss)| pair(*ratios, *loss)).collect(), has_ended)
+}
+
+fn fleet_of(pairs: Vec<Findings>, has_ended: bool) -> FleetFindings {
+    let of = pair([1.0, 1.0], 0.0);
+    let questions = of.comparisons.into_iter().map(|of| of.question);
+    let mut fleet = OverPairs::new(&of.title, questions.collect());
+    for (number, findings) in pairs.into_iter().enumerate() {
+        let answer = |of: Comparison| PairAnswer {
+            verdict: of.verdict,
+            effect: of.effect,
+            claimed_interval: of.claimed_interval,
+        };
+        let Findings { blocks, valid_runs, comparisons, .. } = findings;
+        let invalid_runs = findings.invalid_runs.iter().map(|(runs, _)| runs).sum();
+        let name = format!("lab{number} -> far{number}");
+        let pair = FleetPair { name, blocks, valid_runs, invalid_runs };
+        fleet.add(pair, comparisons.into_iter().map(answer).collect());
     }
     fleet.finish(has_ended)
 }
@@ -48,17 +63,14 @@ const FIVE: [([f64; 2], f64); 5] = [
 
 #[test]
 fn text_is_answer_table_and_matrix() {
-    let mut fleet = OverPairs::new();
-    for (number, (ratios, loss)) in FIVE.into_iter().enumerate() {
-        fleet.add(&format!("lab{number} -> far{number}"), &pair(ratios, loss));
-    }
     let mut lost = pair([0.9, 0.9], 0.0);
     for comparison in &mut lost.comparisons {
         comparison.verdict = Verdict::Nothing("ipv6: no run is valid".into());
         comparison.effect = None;
     }
-    fleet.add("lab5 -> far5", &lost);
-    assert_snapshot!("fleet", text(&fleet.finish(true)));
+    let mut pairs: Vec<Findings> = FIVE.into_iter().map(|(ratios, loss)| pair(ratios, loss)).collect();
+    pairs.push(lost);
+    assert_snapshot!("fleet", text(&fleet_of(pairs, true)));
 }
 
 #[test]

@@ -1,0 +1,213 @@
+//! The figures of a question's two arms, block by block: what its pairs are made of. A fleet keeps them of each block,
+//! so that its findings need no runs.
+
+use crate::comparison::paired::Paired;
+use crate::estimate::missing;
+use crate::runs::{Runs, figure};
+use serde::{Deserialize, Serialize};
+use stacklab_model::{Better, Length, Metric, Question, RunRecord, Scale};
+use std::collections::BTreeMap;
+
+/// What an arm gave in a block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ArmFigure {
+    /// The figure of a valid run.
+    Measured(f64),
+    /// A count of events, and about how many messages the run sent.
+    Events([f64; 2]),
+    /// Why it has no figure.
+    Absent {
+        /// The reason.
+        absent: String,
+        /// Whether the run is valid.
+        valid: bool,
+    },
+}
+
+/// What both arms gave in a block, the baseline first; `None` where an arm was not run.
+pub type BlockFigures = [Option<ArmFigure>; 2];
+
+impl ArmFigure {
+    fn of(run: &RunRecord, metric: Metric) -> Self {
+        match figure(run, metric) {
+            Some(figure) if counts_events(metric) => {
+                ArmFigure::Events([figure, messages(run).unwrap_or(0.0)])
+            }
+            Some(figure) => ArmFigure::Measured(figure),
+            None => ArmFigure::Absent {
+                absent: missing(&[run], metric).unwrap_or_default(),
+                valid: run.is_valid(),
+            },
+        }
+    }
+
+    fn figure(&self) -> Option<f64> {
+        match self {
+            ArmFigure::Measured(figure) | ArmFigure::Events([figure, _]) => Some(*figure),
+            ArmFigure::Absent { .. } => None,
+        }
+    }
+}
+
+/// The figures of each question in the runs of one block.
+pub fn block_figures(questions: &[Question], runs: &Runs) -> Vec<BlockFigures> {
+    let of = |question: &Question| {
+        [&question.baseline, &question.candidate]
+            .map(|cell| runs.of(cell, question.metric).last().map(|run| ArmFigure::of(run, question.metric)))
+    };
+    questions.iter().map(of).collect()
+}
+
+/// The figures of a question, added block by block.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Blocks {
+    /// Baseline and candidate of each block in which both have a figure.
+    pub(crate) pairs: Vec<(f64, f64)>,
+    /// Blocks in which only the other arm has a figure, of each arm.
+    pub(crate) lost: [usize; 2],
+    has_figure: [bool; 2],
+    /// Why an arm has no figure, and whether a valid run says so.
+    absent: [Option<(String, bool)>; 2],
+    /// About how many messages each arm sent where events are counted.
+    pub(crate) messages: [f64; 2],
+}
+
+impl Blocks {
+    /// Of pairs given as (baseline, candidate), as simulations have them.
+    pub(crate) fn of_pairs(pairs: &[(f64, f64)]) -> Self {
+        Blocks { pairs: pairs.to_vec(), has_figure: [!pairs.is_empty(); 2], ..Blocks::default() }
+    }
+
+    /// Of the runs of a question's two cells.
+    pub(crate) fn of(question: &Question, runs: &Runs) -> Self {
+        let mut by_block: BTreeMap<u32, BlockFigures> = BTreeMap::new();
+        for (arm, cell) in [&question.baseline, &question.candidate].into_iter().enumerate() {
+            for run in runs.of(cell, question.metric) {
+                let found = ArmFigure::of(run, question.metric);
+                by_block.entry(run.trial.block).or_default()[arm] = Some(found);
+            }
+        }
+        let mut blocks = Blocks::default();
+        by_block.values().for_each(|block| blocks.add(block));
+        blocks
+    }
+
+    /// Adds a block.
+    pub fn add(&mut self, block: &BlockFigures) {
+        let figures = block.each_ref().map(|arm| arm.as_ref().and_then(ArmFigure::figure));
+        for (arm, found) in block.iter().enumerate() {
+            self.has_figure[arm] |= figures[arm].is_some();
+            match found {
+                Some(ArmFigure::Events([_, messages])) => self.messages[arm] += messages,
+                Some(ArmFigure::Absent { absent, valid }) => {
+                    let known = &mut self.absent[arm];
+                    if known.as_ref().is_none_or(|(_, known)| *valid && !known) {
+                        *known = Some((absent.clone(), *valid));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let [Some(_), Some(_)] = block {
+            match figures {
+                [Some(baseline), Some(candidate)] => self.pairs.push((baseline, candidate)),
+                [None, Some(_)] => self.lost[0] += 1,
+                [Some(_), None] => self.lost[1] += 1,
+                [None, None] => {}
+            }
+        }
+    }
+
+    /// Why an arm has no figure in any block.
+    pub(crate) fn nothing(&self, question: &Question) -> Option<String> {
+        let arm = self.has_figure.iter().position(|has| !has)?;
+        let cell = [&question.baseline, &question.candidate][arm];
+        let reason = self.absent[arm].as_ref().map_or("not measured", |(reason, _)| reason);
+        Some(format!("{}: {reason}", cell.level(question.factor)))
+    }
+
+    /// The pairs.
+    ///
+    /// # Errors
+    /// The reason why there is nothing to compare: an arm without figures, fewer than two pairs, or a ratio with a
+    /// figure that is not positive. One such pair is enough, because omitting it would favour the arm that failed.
+    pub(crate) fn paired(&self, question: &Question) -> Result<Paired, String> {
+        match Paired::of(question.metric.scale(), &self.pairs) {
+            Ok(mut paired) => {
+                paired.lost = self.lost;
+                Ok(paired)
+            }
+            Err(few) => Err(self.nothing(question).unwrap_or(few)),
+        }
+    }
+}
+
+/// Whether a metric counts events of which none may be seen.
+pub(crate) fn counts_events(metric: Metric) -> bool {
+    metric.scale() == Scale::Difference && metric.better() == Better::Lower
+}
+
+/// About how many messages a run sent.
+fn messages(run: &RunRecord) -> Option<f64> {
+    let measured = |metric: Metric| run.values.get(&metric)?.measured();
+    match run.spec.probe.length {
+        Length::Packets(count) => Some(count as f64),
+        Length::Time(ns) => {
+            let seconds = ns as f64 / 1e9;
+            let of_bits =
+                || Some(measured(Metric::Throughput)? * 1e6 / 8.0 / f64::from(run.spec.message_bytes));
+            Some(seconds * measured(Metric::MessageRate).or_else(of_bits)?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{cell, invalid, question, run, run_with};
+    use stacklab_model::{Family, Value};
+
+    #[test]
+    fn figures_that_were_kept_as_json_are_those_of_the_runs() {
+        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        for metric in [Metric::Throughput, Metric::Loss] {
+            let records = [
+                run(0, &four, metric, 10.0),
+                run(0, &six, metric, 11.5),
+                run(1, &four, metric, 0.1 + 0.2),
+                invalid(run(1, &six, metric, 99.0), "wrong family"),
+                run_with(2, &four, metric, Value::Missing("no arrivals".into())),
+                run(2, &six, metric, 0.0),
+                run(3, &four, metric, 10.0),
+            ];
+            let question = question(metric, 0.02);
+            let mut added = Blocks::default();
+            for block in 0..4 {
+                let runs = Runs::new(records.iter().filter(|run| run.trial.block == block));
+                let json =
+                    serde_json::to_string(&block_figures(std::slice::from_ref(&question), &runs)).unwrap();
+                let [read]: [BlockFigures; 1] = serde_json::from_str(&json).unwrap();
+                added.add(&read);
+            }
+            assert_eq!(added, Blocks::of(&question, &Runs::new(&records)));
+            assert_eq!((added.pairs.len(), added.lost), (1, [1, 1]));
+            assert_eq!(added.messages.map(|count| count > 0.0), [metric == Metric::Loss; 2]);
+        }
+    }
+
+    #[test]
+    fn a_valid_runs_reason_is_given_before_an_invalid_ones() {
+        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let metric = Metric::Rtt;
+        let nothing = |records: &[RunRecord]| {
+            Blocks::of(&question(metric, 0.02), &Runs::new(records)).nothing(&question(metric, 0.02))
+        };
+        let invalid = invalid(run(0, &six, metric, 1.0), "MTU is 1280");
+        let dead = run_with(1, &six, metric, Value::Missing("no arrivals".into()));
+        let four = run(0, &four, metric, 1.0);
+        assert_eq!(nothing(&[four.clone(), invalid.clone()]).unwrap(), "ipv6: no run is valid: MTU is 1280");
+        assert_eq!(nothing(&[four.clone(), invalid, dead]).unwrap(), "ipv6: no arrivals");
+        assert_eq!(nothing(&[four]).unwrap(), "ipv6: not measured");
+    }
+}
