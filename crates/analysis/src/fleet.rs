@@ -11,7 +11,7 @@ use stacklab_model::{
     FleetComparison, FleetFindings, FleetPair, Headline, PairAnswer, PooledEffect, Question, Verdict,
 };
 
-/// The answers of a pair of hosts to all questions, from its blocks. They are those of its own report: a campaign of a
+/// The answers of a pair of hosts to all questions, from its blocks. They are those of its record: a campaign of a
 /// fixed number of blocks is looked at when it has ended (`is_whole`), and settles what is sure then if it `settles`.
 pub fn pair_answers(
     questions: &[Question],

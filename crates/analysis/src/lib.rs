@@ -28,7 +28,7 @@ pub mod statistics;
 #[cfg(test)]
 mod fixtures;
 
-pub use comparison::blocks::{ArmFigure, BlockFigures, Blocks, block_figures};
+pub use comparison::blocks::{Blocks, block_summary};
 pub use comparison::evidence::Evidence;
 pub use comparison::family::{Claim, Conclusion, ENDED, RUNNING, claims, conclude, settle};
 pub use comparison::paired::Paired;

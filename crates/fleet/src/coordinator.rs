@@ -8,8 +8,8 @@ use crate::pairs::Pairs;
 use crate::presence::Presence;
 use crate::store::{AgentInfo, BlockKey, CampaignRow, Class, Committed, Lease, State, Store};
 use crate::study::{FleetStudy, study_of};
-use crate::summary::Summary;
 use crate::wire::Wire;
+use stacklab_analysis::block_summary;
 use stacklab_model::Question;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -299,7 +299,7 @@ impl<'a> Coordinator<'a> {
             let (study, _) = study_of(&campaign)?.check()?;
             self.questions.insert(campaign.id, study.questions());
         }
-        let summary = Summary::of(&self.questions[&key.campaign], result);
+        let summary = block_summary(&self.questions[&key.campaign], &result.runs);
         let json = |what: serde_json::Result<String>| what.expect("names and numbers are JSON");
         let (result, summary) = (json(serde_json::to_string(result)), json(serde_json::to_string(&summary)));
         if self.store.commit(key, now_ns(), &result, &summary)? == Committed::Counted {

@@ -1,6 +1,7 @@
 //! Errors of a fleet.
 
 use stacklab_campaign::CampaignError;
+use std::path::PathBuf;
 
 /// Everything that can go wrong with a fleet.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,16 @@ pub enum FleetError {
     /// A block could not be measured, or its runs have no findings.
     #[error("{0}")]
     Campaign(#[from] CampaignError),
+    /// A file or folder cannot be used.
+    #[error("could not {attempted} {}: {reason}", path.display())]
+    File {
+        /// What was done with it.
+        attempted: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The reason.
+        reason: std::io::Error,
+    },
     /// A step on this machine failed.
     #[error("could not {attempted}: {reason}")]
     System {

@@ -3,10 +3,10 @@
 use crate::FleetError;
 use crate::message::BlockResult;
 use crate::store::{BlockKey, CampaignRow, PairProgress, Store};
-use crate::study::study_of;
+use crate::study::{FleetStudy, study_of};
 use crate::summary::PairSummary;
 use stacklab_analysis::OverPairs;
-use stacklab_model::{CpuScope, FleetFindings};
+use stacklab_model::{BlockSummary, CpuScope, FleetFindings};
 use stacklab_store::{Campaign, Record};
 use std::path::Path;
 
@@ -53,30 +53,62 @@ pub fn write_record(
     Ok(record)
 }
 
-/// The verdicts of each pair, and over all pairs. Only one pair's figures are in memory.
+/// A pair with results, and where its summaries are.
+pub(crate) struct Pair<T> {
+    pub name: String,
+    /// Whether every block has a result.
+    pub is_whole: bool,
+    pub source: T,
+}
+
+/// The verdicts of each pair of a campaign, and over all pairs.
 pub fn over_pairs(store: &mut Store, campaign: &CampaignRow) -> Result<FleetFindings, FleetError> {
-    let (study, _) = study_of(campaign)?.check()?;
+    let has_ended = store.has_ended(&campaign.id)?;
+    let pairs = store.progress(&campaign.id)?.into_iter().filter(|pair| pair.done > 0);
+    let pairs = pairs.map(|pair| Pair { name: pair.name(), is_whole: pair.is_whole(), source: pair });
+    over(&study_of(campaign)?, pairs, has_ended, |pair, _| summaries(store, campaign, &pair))
+}
+
+/// The verdicts of pairs, whose summaries are read one after the other: only one pair's are in memory.
+pub(crate) fn over<T>(
+    study: &FleetStudy,
+    pairs: impl Iterator<Item = Pair<T>>,
+    has_ended: bool,
+    mut summaries: impl FnMut(T, usize) -> Result<Vec<(u32, BlockSummary)>, FleetError>,
+) -> Result<FleetFindings, FleetError> {
+    let (study, _) = study.check()?;
     let questions = study.questions();
     let mut over = OverPairs::new(&study.title, questions.clone());
-    for pair in store.progress(&campaign.id)?.into_iter().filter(|pair| pair.done > 0) {
-        let mut summary = PairSummary::new(&study, &questions, pair.name());
-        for (block, text) in store.summaries(&campaign.id, pair.pair)? {
-            let read = serde_json::from_str(&text).map_err(|error| error.to_string());
-            read.and_then(|block| summary.add(&block)).map_err(|error| {
-                other_version(
-                    &format!("the summary of {}, pair {}, block {block}", campaign.id, pair.pair),
-                    &error,
-                )
-            })?;
+    for Pair { name, is_whole, source } in pairs {
+        let mut summary = PairSummary::new(&study, &questions, name);
+        for (block, found) in summaries(source, questions.len())? {
+            summary
+                .add(&found)
+                .map_err(|reason| other_version(&format!("block {block} of {}", summary.name()), &reason))?;
         }
-        let (counted, answers) = summary.finish(pair.is_whole());
+        let (counted, answers) = summary.finish(is_whole);
         over.add(counted, answers);
     }
-    Ok(over.finish(store.has_ended(&campaign.id)?))
+    Ok(over.finish(has_ended))
+}
+
+/// The summaries of a pair's blocks that have a result, in order.
+pub(crate) fn summaries(
+    store: &mut Store,
+    campaign: &CampaignRow,
+    pair: &PairProgress,
+) -> Result<Vec<(u32, BlockSummary)>, FleetError> {
+    let read = |(block, text): (u32, String)| {
+        let what = || format!("the summary of {}, pair {}, block {block}", campaign.id, pair.pair);
+        serde_json::from_str(&text)
+            .map(|summary| (block, summary))
+            .map_err(|error| other_version(&what(), &error.to_string()))
+    };
+    store.summaries(&campaign.id, pair.pair)?.into_iter().map(read).collect()
 }
 
 /// The blocks of a pair that have a result, in order.
-pub fn blocks(
+pub(crate) fn blocks(
     store: &mut Store,
     campaign: &CampaignRow,
     pair: &PairProgress,

@@ -1,28 +1,8 @@
-//! What a report needs of a block: the figures of each question. A result has all that its runs measured.
+//! The answers of a pair of hosts, from the summaries of its blocks.
 
-use crate::message::BlockResult;
-use serde::{Deserialize, Serialize};
-use stacklab_analysis::{BlockFigures, Blocks, Runs, block_figures, pair_answers};
-use stacklab_model::{FleetPair, PairAnswer, Question, Until};
+use stacklab_analysis::{Blocks, pair_answers};
+use stacklab_model::{BlockSummary, FleetPair, PairAnswer, Question, Until};
 use stacklab_study::Study;
-
-/// The summary of a block's result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// Number of valid runs, and of all.
-    pub runs: [usize; 2],
-    /// The figures of each question of the study, in their order.
-    pub figures: Vec<BlockFigures>,
-}
-
-impl Summary {
-    /// Of the runs of a result.
-    pub(crate) fn of(questions: &[Question], result: &BlockResult) -> Self {
-        let valid = result.runs.iter().filter(|run| run.is_valid()).count();
-        let figures = block_figures(questions, &Runs::new(&result.runs));
-        Summary { runs: [valid, result.runs.len()], figures }
-    }
-}
 
 /// The summaries of a pair, added block by block: they need no more memory than the figures themselves.
 pub(crate) struct PairSummary<'a> {
@@ -38,19 +18,23 @@ impl<'a> PairSummary<'a> {
         PairSummary { study, questions, pair, blocks: vec![Blocks::default(); questions.len()] }
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.pair.name
+    }
+
     /// Adds a block.
     ///
     /// # Errors
     /// If it is not of this study.
-    pub(crate) fn add(&mut self, summary: &Summary) -> Result<(), String> {
+    pub(crate) fn add(&mut self, summary: &BlockSummary) -> Result<(), String> {
         let [valid, all] = summary.runs;
         if summary.figures.len() != self.questions.len() || valid > all {
             let (found, expected) = (summary.figures.len(), self.questions.len());
             return Err(format!("it has {found} questions, and the study has {expected}"));
         }
         self.pair.blocks += u32::from(all > 0);
-        self.pair.valid_runs += valid;
-        self.pair.invalid_runs += all - valid;
+        self.pair.valid_runs += valid as usize;
+        self.pair.invalid_runs += (all - valid) as usize;
         for (blocks, figures) in self.blocks.iter_mut().zip(&summary.figures) {
             blocks.add(figures);
         }

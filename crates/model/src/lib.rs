@@ -33,6 +33,7 @@ pub use factors::mechanism::{
 pub use factors::services::{NoServices, SERVICES, Service, Services};
 pub use factors::settings::{AsWritten, CellSettings, UnknownLevel};
 pub use factors::system::{SYSTEMS, System, Systems, UnknownSystem};
+pub use findings::blocks::{ArmFigure, BlockFigures, BlockSummary};
 pub use findings::campaign::Findings;
 pub use findings::difference::Difference;
 pub use findings::finding::{

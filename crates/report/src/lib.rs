@@ -38,7 +38,7 @@ pub use rendering::document::{Block, Footnotes, Table, WIDTH, Width};
 pub use rendering::format::{OutputFormat, versioned_json};
 pub use rendering::text::render as text;
 pub use stage_costs::stage_costs;
-pub use tidy::{LakePair, lake_files, tidy, tidy_slices};
+pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons, tidy, tidy_slices};
 
 use crate::findings::groups::Group;
 use crate::findings::{

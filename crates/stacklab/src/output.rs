@@ -2,8 +2,6 @@
 
 use crate::failure::Failure;
 use stacklab_report::{WIDTH, Width};
-use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,36 +23,7 @@ pub(crate) fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result
 
 /// Writes a whole file, or leaves the one that is there.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    write(path, bytes).map_err(Failure::step(format!("write {}", path.display())))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Symbolic links are followed, as for any write.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let before = std::fs::metadata(&path).ok();
-    let name = match (path.file_name(), &before) {
-        // A terminal or a pipe cannot be replaced, so it is written directly.
-        (_, Some(data)) if !data.is_file() => return std::fs::write(&path, bytes),
-        (None, _) => return std::fs::write(&path, bytes),
-        (Some(name), _) => name,
-    };
-    let mut part = OsString::from(".");
-    part.push(name);
-    part.push(".part");
-    let part = path.with_file_name(part);
-    let written = File::create(&part).and_then(|mut file| {
-        file.write_all(bytes)?;
-        if let Some(before) = before {
-            file.set_permissions(before.permissions())?;
-        }
-        file.sync_all()?;
-        std::fs::rename(&part, &path)
-    });
-    if written.is_err() {
-        // The error above is the relevant one.
-        let _ = std::fs::remove_file(&part);
-    }
-    written
+    stacklab_store::replace(path, bytes).map_err(Failure::step(format!("write {}", path.display())))
 }
 
 /// Whether something is on standard output.

@@ -12,9 +12,11 @@ pub mod fuzzing;
 mod limits;
 mod open;
 mod origin;
+mod replace;
 mod runs;
 
 pub use campaign::{Campaign, HostRow};
 pub use error::StoreError;
 pub use open::{FORMAT, Record};
 pub use origin::{Imported, Origin};
+pub use replace::replace;

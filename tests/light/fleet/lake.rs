@@ -18,7 +18,7 @@ fn exports_the_store_as_partitioned_parquet() {
     let fleet = Fleet::start(3, &[], None);
     let args = ["study.toml", "--pairs", "site=a -> site=b", "--blocks", "2", "--name", "lab", "--seed", "7"];
     fleet.run(&args).expect(code::DONE);
-    let lake = fleet.coordinator.work().join("lake");
+    let lake = fleet.coordinator.work().join("lake/runs");
     let export = || fleet.ask("export", &["lab", "--lake", "lake"]);
     export().expect(code::DONE).says(&["2 pairs of campaign lab"]);
 
@@ -26,6 +26,25 @@ fn exports_the_store_as_partitioned_parquet() {
     // Two pairs, two blocks, two families, each with the round-trip time at least.
     assert!(expected.len() >= 8 && expected.values().any(Option::is_some), "{expected:?}");
     assert_eq!(in_files(&lake), expected);
+
+    // The report needs no store.
+    let by_store = fleet.ask("report", &["--json"]).expect(code::DONE).stdout;
+    let report = ["fleet", "report", "--json", "--lake", "lake"];
+    for named in [None, Some("lab")] {
+        let by_lake = fleet.coordinator.run(&[&report[..], named.as_slice()].concat()).expect(code::DONE);
+        assert_eq!(by_lake.stdout, by_store);
+    }
+    fleet.ask("export", &["--without-runs", "--lake", "small"]).expect(code::DONE);
+    assert_eq!(names(&fleet.coordinator.work().join("small")), ["comparisons"]);
+    let by_small =
+        fleet.coordinator.run(&["fleet", "report", "--json", "--lake", "small"]).expect(code::DONE);
+    assert_eq!(by_small.stdout, by_store);
+    let comparisons = fleet.coordinator.work().join("lake/comparisons/campaign=lab");
+    fs::write(comparisons.join("pair-0001.parquet"), "half").unwrap();
+    let report = ["fleet", "report", "--lake"];
+    for (lake, expected) in [("lake", "pair-0001.parquet"), ("none", "none/comparisons")] {
+        fleet.coordinator.run(&[&report[..], &[lake]].concat()).expect(code::ELSE).says(&[expected]);
+    }
 
     // A part of a killed export, and a day of an older campaign of the same name.
     let first = &expected.keys().next().unwrap().0;
@@ -39,7 +58,10 @@ fn exports_the_store_as_partitioned_parquet() {
     assert_eq!(in_files(&lake), expected);
     assert_eq!(names(&day).iter().find(|name| name.ends_with(".part")), None);
 
-    fleet.ask("export", &["--lake", "study.toml"]).expect(code::ELSE).says(&["study.toml/campaign=lab"]);
+    fleet
+        .ask("export", &["--lake", "study.toml"])
+        .expect(code::ELSE)
+        .says(&["study.toml/comparisons/campaign=lab"]);
     fleet.ask("export", &["other", "--lake", "lake"]).expect(code::REQUEST).says(&["no campaign `other`"]);
     let store = rusqlite::Connection::open(&fleet.store).unwrap();
     store.execute_batch("DELETE FROM result; UPDATE block SET state = 'given_up'").unwrap();

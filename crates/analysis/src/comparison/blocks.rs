@@ -4,59 +4,33 @@
 use crate::comparison::paired::Paired;
 use crate::estimate::missing;
 use crate::runs::{Runs, figure};
-use serde::{Deserialize, Serialize};
-use stacklab_model::{Better, Length, Metric, Question, RunRecord, Scale};
+use stacklab_model::{
+    ArmFigure, Better, BlockFigures, BlockSummary, Length, Metric, Question, RunRecord, Scale,
+};
 use std::collections::BTreeMap;
 
-/// What an arm gave in a block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum ArmFigure {
-    /// The figure of a valid run.
-    Measured(f64),
-    /// A count of events, and about how many messages the run sent.
-    Events([f64; 2]),
-    /// Why it has no figure.
-    Absent {
-        /// The reason.
-        absent: String,
-        /// Whether the run is valid.
-        valid: bool,
-    },
-}
-
-/// What both arms gave in a block, the baseline first; `None` where an arm was not run.
-pub type BlockFigures = [Option<ArmFigure>; 2];
-
-impl ArmFigure {
-    fn of(run: &RunRecord, metric: Metric) -> Self {
-        match figure(run, metric) {
-            Some(figure) if counts_events(metric) => {
-                ArmFigure::Events([figure, messages(run).unwrap_or(0.0)])
-            }
-            Some(figure) => ArmFigure::Measured(figure),
-            None => ArmFigure::Absent {
-                absent: missing(&[run], metric).unwrap_or_default(),
-                valid: run.is_valid(),
-            },
-        }
-    }
-
-    fn figure(&self) -> Option<f64> {
-        match self {
-            ArmFigure::Measured(figure) | ArmFigure::Events([figure, _]) => Some(*figure),
-            ArmFigure::Absent { .. } => None,
+fn arm_figure(run: &RunRecord, metric: Metric) -> ArmFigure {
+    match figure(run, metric) {
+        Some(figure) if counts_events(metric) => ArmFigure::Events([figure, messages(run).unwrap_or(0.0)]),
+        Some(figure) => ArmFigure::Measured(figure),
+        None => {
+            ArmFigure::Absent { absent: missing(&[run], metric).unwrap_or_default(), valid: run.is_valid() }
         }
     }
 }
 
-/// The figures of each question in the runs of one block.
-pub fn block_figures(questions: &[Question], runs: &Runs) -> Vec<BlockFigures> {
+/// What the runs of one block gave for each question.
+pub fn block_summary(questions: &[Question], runs: &[RunRecord]) -> BlockSummary {
+    let index = Runs::new(runs);
     let of = |question: &Question| {
         [&question.baseline, &question.candidate]
-            .map(|cell| runs.of(cell, question.metric).last().map(|run| ArmFigure::of(run, question.metric)))
+            .map(|cell| index.of(cell, question.metric).last().map(|run| arm_figure(run, question.metric)))
     };
-    questions.iter().map(of).collect()
+    let valid = runs.iter().filter(|run| run.is_valid()).count();
+    BlockSummary {
+        runs: [valid, runs.len()].map(|count| count as u32),
+        figures: questions.iter().map(of).collect(),
+    }
 }
 
 /// The figures of a question, added block by block.
@@ -84,7 +58,7 @@ impl Blocks {
         let mut by_block: BTreeMap<u32, BlockFigures> = BTreeMap::new();
         for (arm, cell) in [&question.baseline, &question.candidate].into_iter().enumerate() {
             for run in runs.of(cell, question.metric) {
-                let found = ArmFigure::of(run, question.metric);
+                let found = arm_figure(run, question.metric);
                 by_block.entry(run.trial.block).or_default()[arm] = Some(found);
             }
         }
@@ -184,11 +158,13 @@ mod tests {
             let question = question(metric, 0.02);
             let mut added = Blocks::default();
             for block in 0..4 {
-                let runs = Runs::new(records.iter().filter(|run| run.trial.block == block));
-                let json =
-                    serde_json::to_string(&block_figures(std::slice::from_ref(&question), &runs)).unwrap();
-                let [read]: [BlockFigures; 1] = serde_json::from_str(&json).unwrap();
-                added.add(&read);
+                let runs: Vec<RunRecord> =
+                    records.iter().filter(|run| run.trial.block == block).cloned().collect();
+                let summary = block_summary(std::slice::from_ref(&question), &runs);
+                let json = serde_json::to_string(&summary).unwrap();
+                let read: BlockSummary = serde_json::from_str(&json).unwrap();
+                assert_eq!(read, summary);
+                added.add(&read.figures[0]);
             }
             assert_eq!(added, Blocks::of(&question, &Runs::new(&records)));
             assert_eq!((added.pairs.len(), added.lost), (1, [1, 1]));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::comparison::blocks::block_figures;
+use crate::comparison::blocks::block_summary;
 use crate::findings::findings;
 use crate::fixtures::{campaign, link_config, question, runs_of};
 use crate::runs::Runs;
@@ -179,9 +179,10 @@ fn blocks_give_the_answers_of_the_pairs_own_findings() {
             (own.stop_reasons, own.settled) = (&reasons, if is_whole { &settled[..] } else { &[] });
             let mut blocks = [Blocks::default(), Blocks::default()];
             for block in 0..8 {
-                let of = Runs::new(records.iter().filter(|run| run.trial.block == block));
-                for (blocks, figures) in blocks.iter_mut().zip(block_figures(&questions, &of)) {
-                    blocks.add(&figures);
+                let of: Vec<RunRecord> =
+                    records.iter().filter(|run| run.trial.block == block).cloned().collect();
+                for (blocks, figures) in blocks.iter_mut().zip(&block_summary(&questions, &of).figures) {
+                    blocks.add(figures);
                 }
             }
             let found = pair_answers(&questions, &blocks, true, is_whole);

@@ -4,8 +4,8 @@ use crate::FleetError;
 use crate::agent::failed;
 use crate::message::BlockResult;
 use crate::store::BlockKey;
-use std::fs::{DirBuilder, File};
-use std::io::Write;
+use stacklab_store::replace;
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -37,16 +37,8 @@ impl Kept {
 
     /// Keeps a result: it is on the disk, whole, when this returns.
     pub(super) fn put(&self, key: &BlockKey, result: &BlockResult) -> Result<(), FleetError> {
-        let path = self.file(key)?;
-        let part = path.with_extension("part");
-        let write = || {
-            let mut file = File::create(&part)?;
-            file.write_all(&serde_json::to_vec(result)?)?;
-            file.sync_all()?;
-            std::fs::rename(&part, &path)?;
-            File::open(&self.0)?.sync_all()
-        };
-        write().map_err(failed(KEEP))
+        let bytes = serde_json::to_vec(result).map_err(|error| failed(KEEP)(error.into()))?;
+        replace(&self.file(key)?, &bytes).map_err(failed(KEEP))
     }
 
     pub(super) fn forget(&self, key: &BlockKey) -> Result<(), FleetError> {

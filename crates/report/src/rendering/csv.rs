@@ -6,6 +6,7 @@ use crate::rendering::document::{Block, plain};
 use crate::rendering::format::OutputFormat;
 use std::borrow::Cow;
 
+#[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub name: Cow<'static, str>,
     /// What the column holds, for the documentation.

@@ -45,15 +45,18 @@ pub fn lake_files(pair: LakePair, runs: &[(u32, RunRecord)]) -> BTreeMap<String,
 
 /// The columns before those of every run. Without a pair, their names.
 pub(super) fn pair_fields(of: Option<(LakePair, u32)>) -> Vec<Field> {
+    let mut fields = pair_columns(of.map(|(pair, _)| pair));
+    let attempt = of.map(|(_, attempt)| u64::from(attempt));
+    fields.push(field("attempt", "attempt at the block that gave the result, from 1", attempt));
+    fields
+}
+
+/// The columns of a pair. Without one, their names.
+pub(super) fn pair_columns(pair: Option<LakePair>) -> Vec<Field> {
     vec![
-        field("pair", "number of the pair, from 0", of.map(|(pair, _)| u64::from(pair.number))),
-        field("sender", "name of the sender's agent", of.map(|(pair, _)| pair.sender)),
-        field("receiver", "name of the receiver's agent", of.map(|(pair, _)| pair.receiver)),
-        field(
-            "attempt",
-            "attempt at the block that gave the result, from 1",
-            of.map(|(_, attempt)| u64::from(attempt)),
-        ),
+        field("pair", "number of the pair, from 0", pair.map(|pair| u64::from(pair.number))),
+        field("sender", "name of the sender's agent", pair.map(|pair| pair.sender)),
+        field("receiver", "name of the receiver's agent", pair.map(|pair| pair.receiver)),
     ]
 }
 

@@ -1,14 +1,16 @@
 //! Runs as rows for other programs, one for each run and metric; slices of interleaved trials, one for each slice and
 //! host.
 
+mod comparisons;
 mod lake;
 mod parquet;
 
+pub use comparisons::{comparisons_file, read_comparisons};
 pub use lake::{LakePair, lake_files};
 
 use crate::rendering::csv::{self, Field, field};
 use crate::rendering::format::OutputFormat;
-use stacklab_model::{Factor, Metric, Role, RunRecord, RunStatus, Slice, Value};
+use stacklab_model::{Cell, Factor, Metric, Role, RunRecord, RunStatus, Slice, Value};
 
 /// Renders runs as rows of CSV or Parquet.
 pub fn tidy(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
@@ -20,7 +22,12 @@ fn metric_columns() -> Vec<Field> {
 }
 
 fn metric_rows(run: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
-    run.values.iter().map(move |value| whole_row(Some(run), metric_fields(Some(run), Some(value))))
+    // They are the same in each row.
+    let (before, after) = (run_fields(Some(run)), setting_fields(Some(&run.trial.cell)).collect::<Vec<_>>());
+    run.values.iter().map(move |value| {
+        let of_row = metric_fields(Some(run), Some(value));
+        before.iter().cloned().chain(of_row).chain(after.iter().cloned()).collect()
+    })
 }
 
 /// Renders the slices of runs with their host reports as rows of CSV or Parquet.
@@ -43,23 +50,26 @@ fn rendered(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>, format: O
 /// The run's fields, its row's, and its settings (`io` and so on), which are texts and absent if they keep their
 /// defaults. Without a run, the columns.
 fn whole_row(run: Option<&RunRecord>, of_row: Vec<Field>) -> Vec<Field> {
-    let settings = Factor::ALL.iter().filter(|factor| factor.is_setting()).map(|factor| {
-        let level = run.map(|run| run.trial.cell.level(*factor)).filter(|level| !level.is_empty());
-        field(factor.name(), "the level of the setting; absent if the default applies", level)
-    });
+    let settings = setting_fields(run.map(|run| &run.trial.cell));
     run_fields(run).into_iter().chain(of_row).chain(settings).collect()
+}
+
+fn setting_fields(cell: Option<&Cell>) -> impl Iterator<Item = Field> {
+    Factor::ALL.iter().filter(|factor| factor.is_setting()).map(move |factor| {
+        let level = cell.map(|cell| cell.level(*factor)).filter(|level| !level.is_empty());
+        field(factor.name(), "the level of the setting; absent if the default applies", level)
+    })
 }
 
 fn run_fields(run: Option<&RunRecord>) -> Vec<Field> {
     let trial = run.map(|run| &run.trial);
-    let cell = trial.map(|trial| &trial.cell);
     // A time; files of other tools may not have it, and it is 0 then.
     let time = |of: fn(&RunRecord) -> u64| run.map(of).filter(|ns| *ns > 0);
     let reasons = run.and_then(|run| match &run.status {
         RunStatus::Valid => None,
         RunStatus::Invalid(reasons) => Some(reasons.join("; ")),
     });
-    vec![
+    let mut fields = vec![
         field("block", "block, from 0", trial.map(|trial| u64::from(trial.block))),
         field(
             "position",
@@ -79,6 +89,14 @@ fn run_fields(run: Option<&RunRecord>) -> Vec<Field> {
         ),
         field("reasons", "why it is invalid", reasons),
         field("probe", "the probe", trial.map(|trial| trial.probe.name())),
+    ];
+    fields.extend(cell_fields(trial.map(|trial| &trial.cell)));
+    fields
+}
+
+/// The columns of a cell, without its settings. Without one, their names.
+fn cell_fields(cell: Option<&Cell>) -> Vec<Field> {
+    vec![
         field("transport", "transport protocol", cell.map(|cell| cell.transport.name())),
         field("size_of", "what size means", cell.map(|cell| cell.size_of.name())),
         field("family", "address family", cell.map(|cell| cell.family.name())),
@@ -214,6 +232,10 @@ mod tests {
         assert_eq!(tidy(&runs, OutputFormat::Parquet), tidy(&runs, OutputFormat::Parquet));
     }
 
+    fn is_setting(field: &Field) -> bool {
+        Factor::ALL.iter().any(|factor| factor.is_setting() && factor.name() == field.name)
+    }
+
     #[test]
     fn every_column_is_documented() {
         let page = include_str!("../../../../docs/export.md");
@@ -222,6 +244,7 @@ mod tests {
             .chain(metric_fields(None, None))
             .chain(slice_fields(None))
             .chain(lake::pair_fields(None))
+            .chain(comparisons::columns().into_iter().filter(|field| !is_setting(field)))
         {
             let kind = match value {
                 FieldValue::Number(_) => "INT64",

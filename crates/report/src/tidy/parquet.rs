@@ -1,10 +1,13 @@
-//! Rows as Parquet.
+//! Rows as Parquet, and columns of such files.
 
 use crate::rendering::csv::{Field, FieldValue};
 use parquet::basic::Compression;
+use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use std::sync::Arc;
@@ -16,7 +19,7 @@ pub(super) fn render(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>) 
     written(columns, rows).expect("the columns are of one schema, and memory can be written to")
 }
 
-fn written(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>) -> Result<Vec<u8>, ParquetError> {
+fn written(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>) -> Result<Vec<u8>> {
     let fields = columns.iter().map(|Field { name, value, .. }| match value {
         FieldValue::Number(_) => format!("OPTIONAL INT64 {name};\n"),
         FieldValue::Figure(_) => format!("OPTIONAL DOUBLE {name};\n"),
@@ -67,10 +70,42 @@ fn write<T: DataType>(
     target: &mut SerializedColumnWriter,
     column: &[FieldValue],
     value: impl Fn(&FieldValue) -> Option<T::T>,
-) -> Result<(), ParquetError> {
+) -> Result<()> {
     let values: Vec<Option<T::T>> = column.iter().map(value).collect();
     let present: Vec<i16> = values.iter().map(|value| value.is_some().into()).collect();
     let values: Vec<T::T> = values.into_iter().flatten().collect();
     target.typed::<T>().write_batch(&values, Some(&present), None)?;
     Ok(())
+}
+
+/// A column of a row group: a value for each row, if there is one.
+pub(super) type Column<T> = Vec<Option<T>>;
+
+/// The columns of one row group.
+pub(super) struct Columns<'a>(Box<dyn RowGroupReader + 'a>);
+
+impl<'a> Columns<'a> {
+    /// Of the row groups of a file, one after the other.
+    pub(super) fn of_groups(file: &'a dyn FileReader) -> impl Iterator<Item = Result<Self>> {
+        (0..file.num_row_groups()).map(|group| file.get_row_group(group).map(Columns))
+    }
+
+    /// A column of this name and type.
+    pub(super) fn read<T: DataType>(&self, name: &str) -> Result<Column<T::T>> {
+        let lacks = || ParquetError::General(format!("it has no column {name} of this kind"));
+        let columns = self.0.metadata().columns();
+        let is_it = |column: &ColumnChunkMetaData| {
+            column.column_path().string() == name && column.column_type() == T::get_physical_type()
+        };
+        let place = columns.iter().position(is_it).ok_or_else(lacks)?;
+        let descriptor = columns[place].column_descr();
+        if descriptor.max_def_level() != 1 || descriptor.max_rep_level() != 0 {
+            return Err(lacks());
+        }
+        let mut reader = get_typed_column_reader::<T>(self.0.get_column_reader(place)?);
+        let (mut levels, mut values) = (Vec::new(), Vec::new());
+        while reader.read_records(GROUP, Some(&mut levels), None, &mut values)?.0 > 0 {}
+        let mut values = values.into_iter();
+        Ok(levels.into_iter().map(|level| if level == 1 { values.next() } else { None }).collect())
+    }
 }

@@ -1,7 +1,6 @@
 //! `stacklab fleet`: one campaign over many machines.
 
 mod agent;
-mod lake;
 mod run;
 mod view;
 
@@ -29,7 +28,7 @@ pub(crate) enum FleetCommand {
     /// Print the verdicts of each pair and over all pairs, or write the record of one pair
     Report(view::ReportOptions),
     /// Write the runs of all pairs as Parquet files, partitioned by campaign and day
-    Export(lake::ExportOptions),
+    Export(view::ExportOptions),
     /// Check store, NATS and agents, and say what is unsafe
     Doctor(view::DoctorOptions),
     /// Run an agent, which measures what the coordinator of its fleet hands out
@@ -74,7 +73,7 @@ pub(crate) fn fleet(command: FleetCommand) -> Result<(), Failure> {
         FleetCommand::Stop(options) => view::stop(&options),
         FleetCommand::Agents(options) => view::agents(&options),
         FleetCommand::Report(options) => view::report(&options),
-        FleetCommand::Export(options) => lake::export(&options),
+        FleetCommand::Export(options) => view::export(&options),
         FleetCommand::Doctor(options) => view::doctor(&options),
         FleetCommand::Agent(options) => agent::agent(&options),
     }
@@ -112,7 +111,7 @@ impl From<FleetError> for Failure {
             FleetError::Usage(_) => Failure::usage(error),
             FleetError::Store { .. } => Failure::new(RECORD, error),
             FleetError::Agent { .. } | FleetError::Wire { .. } => Failure::new(UNREACHABLE, error),
-            FleetError::System { .. } => Failure::new(OTHER, error),
+            FleetError::File { .. } | FleetError::System { .. } => Failure::new(OTHER, error),
             FleetError::Interrupted => Failure::new(INTERRUPTED, error),
         }
     }

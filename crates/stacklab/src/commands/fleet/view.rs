@@ -1,11 +1,12 @@
-//! `stacklab fleet status`, `stop`, `agents` and `report`.
+//! `stacklab fleet status`, `stop`, `agents`, `report`, `export` and `doctor`.
 
 use crate::commands::fleet::{StoreOptions, WireOptions, campaign};
 use crate::failure::{Failure, NO_DATA, OTHER};
 use crate::output::{print_text, width};
 use clap::Args;
-use stacklab_fleet::results;
 use stacklab_fleet::store::{CampaignRow, PairProgress, State, Store};
+use stacklab_fleet::{lake, results};
+use stacklab_model::FleetFindings;
 use stacklab_report::{fleet_json, fleet_text};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::collections::BTreeSet;
@@ -31,9 +32,25 @@ pub(crate) struct ReportOptions {
     /// The record to write
     #[arg(long, value_name = "FILE", requires = "pair")]
     pub out: Option<PathBuf>,
+    /// Read the folder of `stacklab fleet export --lake` instead of the store
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["store", "pair"])]
+    pub lake: Option<PathBuf>,
     /// Print JSON
     #[arg(long, conflicts_with = "pair")]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportOptions {
+    #[command(flatten)]
+    pub campaign: CampaignOptions,
+    /// The folder below which Parquet files are written: runs/campaign=NAME/day=DATE/pair-N.parquet and
+    /// comparisons/campaign=NAME/pair-N.parquet. An earlier export of the campaign is replaced
+    #[arg(long, value_name = "DIR")]
+    pub lake: PathBuf,
+    /// Write the comparisons only: all that a report needs, and far smaller
+    #[arg(long)]
+    pub without_runs: bool,
 }
 
 #[derive(Debug, Args)]
@@ -135,8 +152,30 @@ pub(crate) fn agents(options: &WireOptions) -> Result<(), Failure> {
     print_text(&stacklab_model::printable_lines(&text))
 }
 
+/// Writes the runs and comparisons of all pairs as Parquet files.
+pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
+    let mut store = Store::open(&options.campaign.store.store)?;
+    let row = campaign(&mut store, options.campaign.campaign.as_deref())?;
+    let pairs = lake::export(&mut store, &row, &options.lake, !options.without_runs)?;
+    if pairs == 0 {
+        return Err(no_result(&row));
+    }
+    let lake = options.lake.display();
+    eprintln!(
+        "{pairs} pairs of campaign {}: {lake} (stacklab fleet report {} --lake {lake})",
+        row.id, row.id
+    );
+    Ok(())
+}
+
 /// Prints the verdicts, or writes the record of a pair.
 pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
+    if let Some(folder) = &options.lake {
+        return print_findings(
+            &lake::over_pairs(folder, options.campaign.campaign.as_deref())?,
+            options.json,
+        );
+    }
     let mut store = Store::open(&options.campaign.store.store)?;
     let row = campaign(&mut store, options.campaign.campaign.as_deref())?;
     let (Some(number), Some(path)) = (options.pair, &options.out) else {
@@ -157,11 +196,15 @@ pub(crate) fn print_verdicts(store: &mut Store, row: &CampaignRow, json: bool) -
     if found.pairs.is_empty() {
         return Err(no_result(row));
     }
-    print_text(&if json { fleet_json(&found) } else { fleet_text(&found, width()) })?;
+    print_findings(&found, json)
+}
+
+fn print_findings(found: &FleetFindings, json: bool) -> Result<(), Failure> {
+    print_text(&if json { fleet_json(found) } else { fleet_text(found, width()) })?;
     if found.pairs.iter().all(|pair| pair.valid_runs == 0) { Err(Failure::nothing_valid()) } else { Ok(()) }
 }
 
 /// A campaign of which no block is measured yet.
-pub(crate) fn no_result(row: &CampaignRow) -> Failure {
+fn no_result(row: &CampaignRow) -> Failure {
     Failure::new(NO_DATA, format!("{} has no result yet: see `stacklab fleet status`", row.id))
 }

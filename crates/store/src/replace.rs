@@ -1,0 +1,43 @@
+//! Writes whole files, or none.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes a whole file, which is on the disk when this returns, or leaves the one that is there.
+///
+/// # Errors
+/// Those of the file system.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Symbolic links are followed, as for any write.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let before = fs::metadata(&path).ok();
+    let name = match (path.file_name(), &before) {
+        // A terminal or a pipe cannot be replaced, so it is written directly.
+        (_, Some(data)) if !data.is_file() => return fs::write(&path, bytes),
+        (None, _) => return fs::write(&path, bytes),
+        (Some(name), _) => name,
+    };
+    let mut part = OsString::from(".");
+    part.push(name);
+    part.push(".part");
+    let part = path.with_file_name(part);
+    let written = File::create(&part).and_then(|mut file| {
+        file.write_all(bytes)?;
+        if let Some(before) = before {
+            file.set_permissions(before.permissions())?;
+        }
+        file.sync_all()?;
+        fs::rename(&part, &path)
+    });
+    if written.is_err() {
+        // The error above is the relevant one.
+        let _ = fs::remove_file(&part);
+    }
+    // Its name, too; some file systems cannot do that.
+    if let Some(Ok(folder)) = path.parent().map(File::open) {
+        let _ = folder.sync_all();
+    }
+    written
+}
