@@ -2,6 +2,7 @@
 
 mod faults;
 mod lake;
+mod once;
 
 use crate::support::fleet::Fleet;
 use crate::support::nats::Nats;
@@ -85,7 +86,7 @@ fn a_connection_to_postgresql_is_encrypted_where_that_is_asked_for() {
     let (plain, certificate) = postgres.secure("lab");
     let (secure, fleet) = (format!("{plain}?sslmode=require"), Fleet::start(2, &[], None));
     let doctor = |store: &str, certificate: Option<&std::path::Path>| {
-        let folder = fleet.coordinator.tmp().join("agents").display().to_string();
+        let folder = fleet.sockets().display().to_string();
         let mut command = fleet.coordinator.command(&["fleet", "doctor", "--store", store, "--dir", &folder]);
         certificate.map(|file| command.env("SSL_CERT_FILE", file));
         crate::support::program::Outcome::of(command)

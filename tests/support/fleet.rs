@@ -1,10 +1,9 @@
 //! A fleet of the real program: agents on loopback addresses, and a coordinator.
 
-use super::program::{Outcome, Program, Running};
+use super::program::{Outcome, Program, Running, names};
 use stacklab_fleet::BlockResult;
 use stacklab_fleet::store::Store;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -94,14 +93,19 @@ impl Fleet {
         }
     }
 
+    /// The folder where an agent keeps results.
+    pub(crate) fn keeps(&self, name: &str) -> PathBuf {
+        self.agents[name].0.work().join("kept")
+    }
+
     /// What an agent keeps.
     pub(crate) fn kept(&self, name: &str) -> Vec<String> {
-        let folder: PathBuf = self.agents[name].0.work().join("kept");
-        fs::read_dir(folder)
-            .unwrap()
-            .flatten()
-            .map(|file| file.file_name().to_string_lossy().into_owned())
-            .collect()
+        names(&self.keeps(name))
+    }
+
+    /// The folder of local agents' sockets.
+    pub(crate) fn sockets(&self) -> PathBuf {
+        self.coordinator.tmp().join("agents")
     }
 
     /// The arguments of `fleet run`, with those that say where agents and store are.

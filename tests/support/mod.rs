@@ -2,6 +2,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod fleet;
+pub(crate) mod fleet_relay;
 pub(crate) mod iperf3;
 pub(crate) mod leftovers;
 pub(crate) mod link_rig;

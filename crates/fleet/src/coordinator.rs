@@ -62,6 +62,8 @@ pub struct Coordinator<'a> {
     at_once: usize,
     /// How many senders are being asked to forget a result.
     forgetting: usize,
+    /// Whether agents may keep results of another coordinator, or those whose answers were lost.
+    uncollected: bool,
     interrupted: &'static AtomicBool,
 }
 
@@ -76,8 +78,8 @@ struct Measured {
 enum Heard {
     /// How a block ended. Its sender may forget the result when `committed` says so.
     Ended { lease: Lease, result: Result<Box<BlockResult>, FleetError>, committed: Sender<()> },
-    /// A sender has forgotten a result, or cannot be reached.
-    Forgotten,
+    /// A sender was asked to forget a result, and whether it has.
+    Forgotten(bool),
     /// Who answers.
     Present(Result<Vec<Presence>, FleetError>),
 }
@@ -103,6 +105,7 @@ impl<'a> Coordinator<'a> {
             questions: BTreeMap::new(),
             at_once: usize::MAX,
             forgetting: 0,
+            uncollected: true,
             interrupted,
         })
     }
@@ -179,6 +182,9 @@ impl<'a> Coordinator<'a> {
             self.expire(tell)?;
         }
         if self.hand_out(campaign, study, lease)? && self.measured.is_empty() && self.forgetting == 0 {
+            if self.uncollected {
+                self.welcome(self.wire.present(&BTreeSet::new())?, tell)?;
+            }
             return Ok(true);
         }
         // All that was heard meanwhile, before blocks are handed out again.
@@ -186,18 +192,24 @@ impl<'a> Coordinator<'a> {
         while let Some(heard) = next {
             match heard {
                 Heard::Ended { lease, result, committed } => self.settle(&lease, result, &committed, tell)?,
-                Heard::Forgotten => self.forgetting -= 1,
-                Heard::Present(present) => {
-                    let present = self.usable(present?, tell)?;
-                    for presence in &present {
-                        self.collect(presence, tell)?;
-                    }
-                    self.release_unknown(&present, tell)?;
+                Heard::Forgotten(has_forgotten) => {
+                    self.forgetting -= 1;
+                    self.uncollected |= !has_forgotten;
                 }
+                Heard::Present(present) => self.welcome(present?, tell)?,
             }
             next = self.heard.1.try_recv().ok();
         }
         Ok(false)
+    }
+
+    /// Agents that answered can be used, and what they keep is collected.
+    fn welcome(&mut self, present: Vec<Presence>, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), FleetError> {
+        let present = self.usable(present, tell)?;
+        for presence in &present {
+            self.collect(presence, tell)?;
+        }
+        self.release_unknown(&present, tell)
     }
 
     /// Asks the agents that do not measure. Their answers are heard later.
@@ -227,13 +239,8 @@ impl<'a> Coordinator<'a> {
                 self.store.fail(&reserved.key, now_ns(), "its receiver is unknown")?;
                 continue;
             };
-            let order = Order {
-                key: reserved.key.clone(),
-                class: campaign.class,
-                lease,
-                study: study.clone(),
-                receiver,
-            };
+            let (key, class, study) = (reserved.key.clone(), campaign.class, study.clone());
+            let order = Order { key, class, lease, study, receiver };
             let (wire, sender, heard) =
                 (Arc::clone(&self.wire), reserved.sender.clone(), self.heard.0.clone());
             let measured = Measured { lease: reserved.clone(), overdue: Instant::now() + lease / OVERDUE };
@@ -248,8 +255,7 @@ impl<'a> Coordinator<'a> {
                 let key = reserved.key.clone();
                 let _ = heard.send(Heard::Ended { lease: reserved, result, committed });
                 if waits.recv().is_ok() {
-                    forget(&*wire, &sender, key);
-                    let _ = heard.send(Heard::Forgotten);
+                    let _ = heard.send(Heard::Forgotten(forget(&*wire, &sender, key)));
                 }
             })?;
         }
@@ -274,6 +280,7 @@ impl<'a> Coordinator<'a> {
                 self.store.keep_alive(&[lease.sender.as_str(), lease.receiver.as_str()], now_ns() + ns(ALIVE))
             }
             Err(error) => {
+                self.uncollected = true;
                 let reason = error.to_string();
                 tell(Event::Failed(&lease.key, &reason));
                 let given_up = self.store.fail(&lease.key, now_ns(), &reason)?;
@@ -391,9 +398,9 @@ fn start(waits: impl FnOnce() + Send + 'static) -> Result<(), FleetError> {
     started.map(drop).map_err(|reason| FleetError::System { attempted: "start a thread", reason })
 }
 
-/// Asks an agent to forget a result that is committed. If it does not hear this, it is asked again.
-fn forget(wire: &dyn Wire, agent: &str, key: BlockKey) {
-    let _ = ask(wire, agent, &Request::Forget(key), FETCH_LIMIT);
+/// Asks an agent to forget a result that is committed, and whether it has. If not, it is asked again.
+fn forget(wire: &dyn Wire, agent: &str, key: BlockKey) -> bool {
+    ask(wire, agent, &Request::Forget(key), FETCH_LIMIT).is_ok()
 }
 
 fn ns(duration: Duration) -> i64 {
