@@ -1,6 +1,6 @@
 //! A fleet of the real program: agents on loopback addresses, and a coordinator.
 
-use super::program::{Outcome, Program, Running, names};
+use super::program::{Outcome, Program, Running, names, signal};
 use stacklab_fleet::BlockResult;
 use stacklab_fleet::store::Store;
 use std::collections::BTreeMap;
@@ -31,8 +31,9 @@ pub(crate) struct Fleet {
     /// The coordinator's program.
     pub coordinator: Program,
     agents: BTreeMap<String, (Program, Option<Running>)>,
-    /// The options that say where the agents are.
+    /// The options that say where the agents are, and those that agents of the site b have instead.
     wire: Vec<String>,
+    wire_of_b: Vec<String>,
     /// The store.
     pub store: String,
 }
@@ -41,14 +42,20 @@ impl Fleet {
     /// Agents `a0`, `a1`, .. with the label `site=a` or `site=b` in turns, reached by these options; without any, over
     /// Unix sockets. The store is a file, unless it is named.
     pub(crate) fn start(count: usize, wire: &[&str], store: Option<&str>) -> Self {
+        Self::start_apart(count, wire, wire, store)
+    }
+
+    /// As [`Fleet::start`]. The agents of the site `b` have other options.
+    pub(crate) fn start_apart(count: usize, wire: &[&str], wire_of_b: &[&str], store: Option<&str>) -> Self {
         let coordinator = Program::new();
         coordinator.write("study.toml", STUDY);
         let local = ["--dir".to_owned(), coordinator.tmp().join("agents").display().to_string()];
-        let wire =
-            if wire.is_empty() { local.to_vec() } else { wire.iter().map(ToString::to_string).collect() };
+        let [wire, wire_of_b] = [wire, wire_of_b].map(|wire| {
+            if wire.is_empty() { local.to_vec() } else { wire.iter().map(ToString::to_string).collect() }
+        });
         let store =
             store.map_or_else(|| coordinator.work().join("fleet.db").display().to_string(), str::to_owned);
-        let mut fleet = Fleet { coordinator, agents: BTreeMap::new(), wire, store };
+        let mut fleet = Fleet { coordinator, agents: BTreeMap::new(), wire, wire_of_b, store };
         for number in 0..count {
             fleet.agents.insert(format!("a{number}"), (Program::new(), None));
         }
@@ -79,7 +86,7 @@ impl Fleet {
             "--allow-target",
             "::1",
         ]);
-        args.extend(self.wire.iter().map(String::as_str));
+        args.extend([&self.wire, &self.wire_of_b][number % 2].iter().map(String::as_str));
         let (program, running) = self.agents.get_mut(name).unwrap();
         let mut agent = program.start(&args);
         agent.wait_for("is ready", SOON);
@@ -91,6 +98,13 @@ impl Fleet {
         if let Some(mut agent) = self.agents.get_mut(name).unwrap().1.take() {
             agent.kill();
         }
+    }
+
+    /// Ends an agent with Ctrl-C.
+    pub(crate) fn end_agent(&mut self, name: &str) -> Outcome {
+        let agent = self.agents.get_mut(name).unwrap().1.take().unwrap();
+        signal(agent.pid(), "INT");
+        agent.end(SOON)
     }
 
     /// The folder where an agent keeps results.

@@ -8,6 +8,7 @@ pub(crate) mod leftovers;
 pub(crate) mod link_rig;
 pub(crate) mod listening;
 pub(crate) mod nats;
+pub(crate) mod nats_relay;
 pub(crate) mod others;
 pub(crate) mod path;
 pub(crate) mod planned;

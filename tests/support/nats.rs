@@ -1,5 +1,6 @@
 //! Real servers of NATS on loopback, as a cluster.
 
+use super::nats_relay::NatsRelay;
 use super::program::signal;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -45,7 +46,7 @@ impl Nats {
             "listen: 127.0.0.1:{client}\nserver_name: n{number}\n\
              authorization {{ users: [{{ user: {user}, password: {password} }}, {{ user: other, password: {password}, \
              permissions: {{ subscribe: [\"_INBOX.>\", stacklab.present, stacklab.agent.other] }} }}] }}\n\
-             cluster {{ name: tests, listen: 127.0.0.1:{cluster}, routes: [{}] }}\n",
+             cluster {{ name: tests, listen: 127.0.0.1:{cluster}, no_advertise: true, routes: [{}] }}\n",
             routes.join(", ")
         );
         let path = self.folder.path().join(format!("n{number}.conf"));
@@ -95,6 +96,13 @@ impl Nats {
     /// The address of all servers, with user and password.
     pub(crate) fn address(&self) -> String {
         self.address_as(ACCOUNT)
+    }
+
+    /// The address of the first server behind a relay, with user and password; and the relay, which repeats one of so
+    /// many messages.
+    pub(crate) fn relayed(&self, repeats: u32) -> (String, NatsRelay) {
+        let relay = NatsRelay::start(self.ports[0][0], repeats);
+        (format!("nats://{ACCOUNT}@127.0.0.1:{}", relay.port), relay)
     }
 
     /// The address of all servers for somebody else.

@@ -94,3 +94,33 @@ fn servers_of_nats_and_postgresql_may_be_killed_meanwhile() {
     assert!(faults >= 3, "another seed: only {faults} faults of servers");
     assert_eq!(fleet.trials("lab").len(), BLOCKS);
 }
+
+#[test]
+fn agents_may_be_cut_off_and_messages_repeated_meanwhile() {
+    require_tool("nats-server", "nats-server");
+    let undisturbed = Fleet::start(AGENTS, &[], None);
+    let campaign = CAMPAIGN.map(|word| if word == "12" { "6" } else { word });
+    undisturbed.run(&campaign).expect(code::DONE);
+    let nats = Nats::start(1);
+    // The coordinator and the senders hear some messages twice, and the receivers are cut off.
+    let ((address, repeating), (far, cut)) = (nats.relayed(150), nats.relayed(100));
+    let mut fleet = Fleet::start_apart(AGENTS, &["--server", &address], &["--server", &far], None);
+    let mut coordinator = fleet.begin(&campaign);
+    coordinator.wait_for("campaign lab", Duration::from_secs(20));
+    for _ in 0..3 {
+        sleep(Duration::from_millis(700));
+        cut.cut();
+        sleep(Duration::from_secs(2));
+        cut.heal();
+    }
+    coordinator.end(LIMIT).expect(code::DONE);
+    assert_eq!(fleet.trials("lab"), undisturbed.trials("lab"));
+    let repeated = [repeating.repeated(), cut.repeated()];
+    // Each stream's first one, and others.
+    assert!(repeated.iter().all(|messages| *messages > 24), "{repeated:?} messages were repeated");
+    for name in fleet.names() {
+        assert_eq!(fleet.kept(&name), [""; 0], "{name} was not asked to forget");
+        // Nothing waits for the rest of a repeated stream.
+        fleet.end_agent(&name).expect(code::DONE);
+    }
+}

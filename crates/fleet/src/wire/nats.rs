@@ -30,6 +30,9 @@ const OLDEST: [u32; 2] = [2, 9];
 const MOST_PAYLOAD: usize = 1 << 20;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const OPEN_LIMIT: Duration = Duration::from_secs(5);
+/// How long an agent waits for the request of a stream, and then for a sender, which may be gone or in a long trial:
+/// nobody hears of a peer that was killed.
+const SERVED_LIMITS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(24 * 3600)];
 const POLL: Duration = Duration::from_millis(50);
 /// Longest answer to the question who is there, bytes.
 const LONGEST_PRESENCE: usize = MOST_PAYLOAD;
@@ -87,8 +90,8 @@ impl NatsWire {
         })
     }
 
-    fn incoming(&self, subscriber: Subscriber, limit: Option<Duration>) -> Incoming {
-        Incoming::new(self.runtime.handle(), subscriber, limit)
+    fn incoming(&self, subscriber: Subscriber, limits: [Duration; 2]) -> Incoming {
+        Incoming::new(self.runtime.handle(), subscriber, limits)
     }
 
     fn outgoing(&self, subject: String) -> Box<dyn Write + Send> {
@@ -114,7 +117,7 @@ impl NatsWire {
                 self.runtime
                     .block_on(async { client.publish(reply, own.into()).await })
                     .map_err(|error| self.lost(error))?;
-                Ok((Box::new(self.incoming(subscriber, None)), self.outgoing(theirs)))
+                Ok((Box::new(self.incoming(subscriber, SERVED_LIMITS)), self.outgoing(theirs)))
             }
         }
     }
@@ -203,7 +206,7 @@ impl Wire for NatsWire {
         if !theirs.starts_with("_INBOX.") {
             return Err(failed("its answer over NATS is not one of this version".to_owned()));
         }
-        Ok((Box::new(self.incoming(subscriber, Some(limit))), self.outgoing(theirs)))
+        Ok((Box::new(self.incoming(subscriber, [limit; 2])), self.outgoing(theirs)))
     }
 
     fn serve(

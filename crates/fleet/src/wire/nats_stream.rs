@@ -18,12 +18,13 @@ const MOST_WAITING: usize = 4096;
 pub(super) struct Incoming {
     pieces: Receiver<io::Result<Bytes>>,
     rest: Bytes,
-    limit: Option<Duration>,
+    /// The longest silence: before the first message, and after it.
+    limits: [Duration; 2],
 }
 
 impl Incoming {
-    /// Reads what comes to a subscription; fails after a silence of `limit`.
-    pub(super) fn new(runtime: &Handle, mut subscriber: Subscriber, limit: Option<Duration>) -> Self {
+    /// Reads what comes to a subscription; fails after a silence before the first message or after it.
+    pub(super) fn new(runtime: &Handle, mut subscriber: Subscriber, limits: [Duration; 2]) -> Self {
         let (sender, pieces) = mpsc::sync_channel(MOST_WAITING);
         runtime.spawn(async move {
             let mut number = 0;
@@ -36,7 +37,7 @@ impl Incoming {
                 }
             }
         });
-        Incoming { pieces, rest: Bytes::new(), limit }
+        Incoming { pieces, rest: Bytes::new(), limits }
     }
 }
 
@@ -54,10 +55,8 @@ fn piece(payload: &Bytes, expected: u64) -> io::Result<Bytes> {
 impl Read for Incoming {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.rest.is_empty() {
-            let next = match self.limit {
-                Some(limit) => self.pieces.recv_timeout(limit),
-                None => self.pieces.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            };
+            let next = self.pieces.recv_timeout(self.limits[0]);
+            self.limits[0] = self.limits[1];
             self.rest = match next {
                 Ok(piece) => piece?,
                 Err(RecvTimeoutError::Timeout) => return Err(ErrorKind::TimedOut.into()),
