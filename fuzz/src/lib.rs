@@ -18,7 +18,9 @@ pub use guests::{
     captured_frame, console, exact_counts, guest_message, mux, package_file, radio_frame, service_answer,
 };
 pub use local::{page_request, proc, words};
-pub use peers::{agent_answer, agent_request, arrivals, greeting, host_reports, message_header};
+pub use peers::{
+    agent_answer, agent_request, arrivals, fleet_message, greeting, host_reports, message_header,
+};
 pub use records::{record, records, report, reports};
 pub use stamp::stamp;
 pub use studies::study;
@@ -30,13 +32,14 @@ pub use tools::{generator_output, import, iperf3, path_answer};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 25] = [
+pub const TARGETS: [Target; 26] = [
     ("agent_request", agent_request),
     ("agent_answer", agent_answer),
     ("host_reports", host_reports),
     ("greeting", greeting),
     ("message_header", message_header),
     ("arrivals", arrivals),
+    ("fleet_message", fleet_message),
     ("stamp", stamp),
     ("study", study),
     // Their fuzzers change small records only, and make one report for each input.

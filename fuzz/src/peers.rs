@@ -5,6 +5,7 @@ use serde_json::Value;
 use stacklab_agent::auth::{AddressPair, Gate};
 use stacklab_agent::fuzzing::{admitted, handshake_lines};
 use stacklab_agent::key::Key;
+use stacklab_fleet::fuzzing as fleet;
 use stacklab_model::{
     ArmSchedule, Cell, Direction, Ends, Family, HostReport, Length, Pacing, Probe, ProbeSpec, SizeOf,
     Transport, TrialSpec,
@@ -106,6 +107,40 @@ pub fn agent_answer(data: &[u8]) {
             }
         }
     }
+}
+
+/// Messages of a fleet: requests, answers, and the pieces of a stream over NATS. What is understood reads back as it is
+/// written, answers have no control characters, and a stream has what was sent, up to a message that was lost.
+pub fn fleet_message(data: &[u8]) {
+    for line in Lines::new(data, LONGEST_REQUEST).map_while(Result::ok) {
+        if let Some(written) = fleet::request(&line) {
+            assert_eq!(fleet::request(&written).as_ref(), Some(&written));
+        }
+        if let Some((written, reason)) = fleet::answer(&line) {
+            assert_eq!(fleet::answer(&written).as_ref(), Some(&(written.clone(), reason.clone())));
+            all_plain(&serde_json::from_str(&written).expect("an answer is a value"));
+            assert!(crate::is_plain(&reason), "{reason:?}");
+        }
+    }
+    let (mut bytes, mut messages, mut expected) = (Bytes(data), Vec::new(), Vec::new());
+    let mut is_whole = true;
+    while !bytes.is_over() {
+        let (choice, number) = (bytes.number(1), messages.len() as u64);
+        let sent = bytes.some((choice >> 3) as usize);
+        let numbered = [&number.to_be_bytes(), sent].concat();
+        match choice % 8 {
+            // Lost, repeated, cut short.
+            0 => messages.push([&(number + 1).to_be_bytes(), sent].concat()),
+            1 => messages.extend([numbered.clone(), numbered]),
+            2 => messages.push(numbered[..sent.len().min(7)].to_vec()),
+            _ => messages.push(numbered),
+        }
+        if is_whole && choice % 8 != 0 && choice % 8 != 2 {
+            expected.extend_from_slice(sent);
+        }
+        is_whole &= choice % 8 > 2 && !sent.is_empty();
+    }
+    assert_eq!(fleet::stream(messages), expected);
 }
 
 fn all_plain(value: &Value) {

@@ -11,6 +11,7 @@ pub mod agent;
 mod block;
 pub mod coordinator;
 mod error;
+pub mod fuzzing;
 pub mod lake;
 mod message;
 mod name;

@@ -9,7 +9,7 @@ use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{CpuScope, RunRecord};
 use stacklab_store::HostRow;
-use stacklab_traffic::protocol::{Lines, json_line};
+use stacklab_traffic::protocol::{Lines, json_line, printable};
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read, Write};
 use std::time::Duration;
@@ -18,6 +18,9 @@ use std::time::Duration;
 pub(crate) const LONGEST_REQUEST: usize = 1 << 20;
 /// Maximum length of an answer, bytes: it has the runs of a block.
 const LONGEST_ANSWER: usize = 64 << 20;
+
+/// The longest lease that an agent grants: far more than the longest block takes, and not beyond what clocks can add.
+const LONGEST_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What an agent is asked.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -34,6 +37,31 @@ pub(crate) enum Request {
     Fetch(BlockKey),
     /// The result was committed: forget it.
     Forget(BlockKey),
+}
+
+impl Request {
+    /// Reads a request. Its names are names, and its lease ends.
+    pub(crate) fn read(line: &str) -> Result<Self, FleetError> {
+        let request = serde_json::from_str(line)
+            .map_err(|error| FleetError::Usage(format!("it does not understand the request: {error}")))?;
+        let (key, lease) = match &request {
+            Request::Describe => return Ok(request),
+            Request::Measure(order) => {
+                crate::name::check("an agent", &order.receiver.name)?;
+                (&order.key, order.lease)
+            }
+            Request::Join(order) => (&order.key, order.lease),
+            Request::Fetch(key) | Request::Forget(key) => (key, Duration::ZERO),
+        };
+        crate::name::check("a campaign", &key.campaign)?;
+        if lease > LONGEST_LEASE {
+            return Err(FleetError::Usage(format!(
+                "a lease of {} days is too long",
+                lease.as_secs() / 86_400
+            )));
+        }
+        Ok(request)
+    }
 }
 
 /// A block to measure.
@@ -70,6 +98,13 @@ pub(crate) enum Answer {
     },
     Joined,
     Forgotten,
+}
+
+impl Answer {
+    /// Reads an answer. No text in it has control characters, which would reach a terminal.
+    pub(crate) fn read(line: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(&printable(line.trim_end()))
+    }
 }
 
 /// What a block gave.
@@ -117,7 +152,7 @@ pub(crate) fn talk(
         Some(Err(error)) => return Err(failed(format!("it does not answer: {error}"))),
         None => return Err(failed("it ended before it answered".to_owned())),
     };
-    let answer = serde_json::from_str(&line)
+    let answer = Answer::read(&line)
         .map_err(|error| failed(format!("its answer is not one of this version: {error}")))?;
     match answer {
         Answer::Failed { agent, reason } => Err(FleetError::Agent { agent, reason }),

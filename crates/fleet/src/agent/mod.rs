@@ -62,16 +62,15 @@ impl FleetAgent {
         let mut reader = BufReader::new(reader);
         let line = Lines::new(&mut reader, LONGEST_REQUEST).next();
         let Some(Ok(line)) = line else { return };
-        let answer = match serde_json::from_str(&line) {
+        let answer = match Request::read(&line) {
             Ok(Request::Join(order)) => {
                 let joined = self.take_part(&order, reader, writer);
                 return joined.unwrap_or_else(|reason| eprintln!("stacklab: block {}: {reason}", order.key));
             }
             Ok(request) => self.answer(request),
-            Err(error) => self.failure(FleetError::Usage(format!(
-                "it does not understand the request: {error}; it is stacklab {}",
-                self.info.version
-            ))),
+            Err(error) => {
+                self.failure(FleetError::Usage(format!("{error}; it is stacklab {}", self.info.version)))
+            }
         };
         // A coordinator that is gone asks again.
         let _ = write_message(&mut writer, &answer);

@@ -2,7 +2,7 @@
 
 pub mod local;
 pub mod nats;
-mod nats_stream;
+pub(crate) mod nats_stream;
 
 use crate::FleetError;
 use crate::presence::Presence;

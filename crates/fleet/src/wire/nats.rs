@@ -4,7 +4,7 @@
 //! then measured again. Nothing depends on a message that a server keeps.
 
 use crate::FleetError;
-use crate::message::Request;
+use crate::message::{Answer, Request};
 use crate::presence::Presence;
 use crate::wire::Wire;
 use crate::wire::nats_stream::{Incoming, Outgoing};
@@ -147,8 +147,8 @@ impl Wire for NatsWire {
             let (mut found, ends) = (Vec::new(), tokio::time::Instant::now() + PRESENT_LIMIT);
             while let Ok(Some(message)) = tokio::time::timeout_at(ends, answers.next()).await {
                 // Without an agent, the server answers itself, with nothing.
-                if let Ok(crate::message::Answer::Presence(presence)) =
-                    serde_json::from_slice(&message.payload)
+                if let Ok(Answer::Presence(presence)) =
+                    Answer::read(&String::from_utf8_lossy(&message.payload))
                 {
                     found.push(presence);
                 }

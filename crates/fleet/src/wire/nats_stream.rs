@@ -42,7 +42,7 @@ impl Incoming {
 }
 
 /// The data of a message that must have this number.
-fn piece(payload: &Bytes, expected: u64) -> io::Result<Bytes> {
+pub(crate) fn piece(payload: &Bytes, expected: u64) -> io::Result<Bytes> {
     let number =
         payload.get(..NUMBER).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes")));
     match number {

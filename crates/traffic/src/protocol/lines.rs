@@ -20,7 +20,7 @@ pub fn json_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
 
 /// A line of JSON without control characters in its texts: an agent's words go to terminals, which some of them change.
 /// In their place is U+FFFD.
-pub(crate) fn printable(line: &str) -> Cow<'_, str> {
+pub fn printable(line: &str) -> Cow<'_, str> {
     let raw = |c: char| c.is_control() && c != '\r';
     if !line.contains('\\') && !line.contains(raw) {
         return Cow::Borrowed(line);

@@ -7,6 +7,6 @@ pub(crate) mod message;
 
 pub use client::{AgentClient, Pending};
 pub use error::AgentError;
-pub use lines::{Lines, json_line};
+pub use lines::{Lines, json_line, printable};
 pub use message::{Answer, Numbered, Request, SendArm, Timetable, VERSIONS};
 pub use stacklab_model::printable_text;
