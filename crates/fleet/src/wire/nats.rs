@@ -33,6 +33,8 @@ const OPEN_LIMIT: Duration = Duration::from_secs(5);
 /// How long an agent waits for the request of a stream, and then for a sender, which may be gone or in a long trial:
 /// nobody hears of a peer that was killed.
 const SERVED_LIMITS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(24 * 3600)];
+/// What the subjects of answers begin with.
+const INBOX: &str = "_INBOX.";
 const POLL: Duration = Duration::from_millis(50);
 /// Longest answer to the question who is there, bytes.
 const LONGEST_PRESENCE: usize = MOST_PAYLOAD;
@@ -47,11 +49,16 @@ pub struct NatsWire {
 
 impl NatsWire {
     /// Connects to one of these servers: `nats://host:4222`, or `tls://..`, several with commas. Later it connects
-    /// again whenever the connection is lost.
+    /// again whenever the connection is lost. An agent gives its name: what it is answered comes to subjects below
+    /// that name, which the credentials of other agents cannot read.
     ///
     /// # Errors
     /// If none of them can be reached, or they do not accept the credentials.
-    pub fn connect(servers: &str, credentials: Option<&Path>) -> Result<Self, FleetError> {
+    pub fn connect(
+        servers: &str,
+        credentials: Option<&Path>,
+        agent: Option<&str>,
+    ) -> Result<Self, FleetError> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -62,6 +69,10 @@ impl NatsWire {
         let (user, password) = account(urls[0])?;
         let client = runtime.block_on(async {
             let mut options = ConnectOptions::new().name("stacklab fleet").connection_timeout(CONNECT_LIMIT);
+            options = options.custom_inbox_prefix(match agent {
+                Some(agent) => format!("{INBOX}agent.{agent}"),
+                None => format!("{INBOX}coordinator"),
+            });
             if !user.is_empty() {
                 options = options.user_and_password(user, password);
             }
@@ -203,7 +214,7 @@ impl Wire for NatsWire {
             Ok(Err(error)) => return Err(failed(format!("it cannot be reached over NATS: {error}"))),
             Err(_) => return Err(failed("it does not answer over NATS".to_owned())),
         };
-        if !theirs.starts_with("_INBOX.") {
+        if !theirs.starts_with(INBOX) {
             return Err(failed("its answer over NATS is not one of this version".to_owned()));
         }
         Ok((Box::new(self.incoming(subscriber, [limit; 2])), self.outgoing(theirs)))
@@ -230,7 +241,7 @@ impl Wire for NatsWire {
                     message = opened.next() => message.map(|message| {
                         let theirs = String::from_utf8_lossy(&message.payload).into_owned();
                         let reply = message.reply?.to_string();
-                        theirs.starts_with("_INBOX.").then_some(Reached::Opened { reply, theirs })
+                        theirs.starts_with(INBOX).then_some(Reached::Opened { reply, theirs })
                     }),
                     message = asked.next() => message.map(|message| {
                         // Who measures is silent.
@@ -330,7 +341,7 @@ mod tests {
     fn a_password_is_in_no_message() {
         assert_eq!(without_password("nats://me:secret@host:4222"), "nats://host:4222");
         assert_eq!(without_password("host:4222"), "host:4222");
-        let error = NatsWire::connect("nats://me:secret@127.0.0.1:1", None).err().unwrap().to_string();
+        let error = NatsWire::connect("nats://me:secret@127.0.0.1:1", None, None).err().unwrap().to_string();
         assert!(error.contains("nats://127.0.0.1:1") && !error.contains("secret"), "{error}");
     }
 }

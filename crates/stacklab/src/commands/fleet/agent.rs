@@ -46,7 +46,7 @@ pub(crate) fn agent(options: &AgentOptions) -> Result<(), Failure> {
     let info = AgentInfo::new(&name, &options.labels, &options.addresses, &options.links)?;
     let keep = options.keep.clone().unwrap_or_else(|| folder().join("kept").join(&name));
     let allowed = (!options.allow_target.is_empty()).then(|| options.allow_target.clone());
-    let agent = FleetAgent::new(info, options.wire.open()?, &keep, allowed, interrupt_flag()?)?;
+    let agent = FleetAgent::new(info, options.wire.open(Some(&name))?, &keep, allowed, interrupt_flag()?)?;
     Ok(agent.run(&|| eprintln!("stacklab: agent {name} is ready for `stacklab fleet run`"))?)
 }
 

@@ -80,9 +80,10 @@ pub(crate) fn fleet(command: FleetCommand) -> Result<(), Failure> {
 }
 
 impl WireOptions {
-    fn open(&self) -> Result<Arc<dyn Wire>, Failure> {
+    /// The way of a coordinator, or of the agent with this name.
+    fn open(&self, agent: Option<&str>) -> Result<Arc<dyn Wire>, Failure> {
         if let Some(server) = &self.server {
-            return Ok(Arc::new(NatsWire::connect(server, self.creds.as_deref())?));
+            return Ok(Arc::new(NatsWire::connect(server, self.creds.as_deref(), agent)?));
         }
         Ok(Arc::new(LocalWire::new(&self.dir.clone().unwrap_or_else(|| folder().join("agents")))?))
     }

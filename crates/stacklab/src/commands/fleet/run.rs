@@ -55,7 +55,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     // All errors of the request are found before an agent is asked.
     let begun = if options.resume { None } else { Some(request(&options)?) };
     let mut store = Store::open(&options.store.store)?;
-    let mut coordinator = Coordinator::new(&mut store, options.wire.open()?, interrupted)?;
+    let mut coordinator = Coordinator::new(&mut store, options.wire.open(None)?, interrupted)?;
     coordinator.limit(options.at_once.map_or(usize::MAX, |limit| limit as usize));
     let mut tell = |event: Event<'_>| say(&event);
     let campaign = match begun {

@@ -64,7 +64,7 @@ pub(crate) struct DoctorOptions {
 /// Checks store, way and agents.
 pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
     let mut found = Store::open(&options.store.store)?.safety()?;
-    let wire = options.wire.open()?;
+    let wire = options.wire.open(None)?;
     found.extend(wire.safety());
     let present = wire.present(&BTreeSet::new())?;
     let now_ns = i64::try_from(now_unix_ns()).unwrap_or(i64::MAX);
@@ -136,7 +136,7 @@ pub(crate) fn stop(options: &CampaignOptions) -> Result<(), Failure> {
 /// Lists the agents that answer.
 pub(crate) fn agents(options: &WireOptions) -> Result<(), Failure> {
     let mut text = String::new();
-    for presence in options.open()?.present(&BTreeSet::new())? {
+    for presence in options.open(None)?.present(&BTreeSet::new())? {
         let agent = presence.agent;
         let labels = agent.labels.iter().map(|(key, value)| format!("{key}={value}"));
         let mut line: Vec<String> = labels.chain(agent.addresses.into_values()).collect();
