@@ -3,6 +3,7 @@
 
 pub mod auth;
 pub mod channel;
+pub mod client;
 pub mod fuzzing;
 pub mod interrupt;
 pub mod key;

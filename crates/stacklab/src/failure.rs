@@ -1,5 +1,6 @@
 //! Why a command ended early, with its exit code; `stacklab --help` lists the codes.
 
+use stacklab_agent::client::ReachError;
 use stacklab_agent::interrupt;
 use stacklab_campaign::CampaignError;
 use stacklab_explain::ExplainError;
@@ -135,6 +136,16 @@ impl From<ServeError> for Failure {
             ServeError::Campaign(error) => error.into(),
             ServeError::Usage(_) => Self::usage(error),
             _ => Self::new(OTHER, error),
+        }
+    }
+}
+
+impl From<ReachError> for Failure {
+    fn from(error: ReachError) -> Self {
+        match error {
+            ReachError::Usage(_) => Self::usage(error),
+            ReachError::Unreachable(_) => Self::unreachable(error),
+            ReachError::Agent(error) => error.into(),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! `stacklab measure .. --against FAMILY`: both families to one host in turns, until the verdicts are sure.
 
-use crate::commands::measure::ends::{both_families, reach};
+use crate::commands::measure::ends::reach;
 use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::study::{Arms, study_text, trial_ns};
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
+use stacklab_agent::client::both_families;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
 use stacklab_campaign::rig::agent_process::AgentProcess;
@@ -157,7 +158,7 @@ fn connect(
     interrupted: &'static AtomicBool,
 ) -> Result<(Rigs, AgentProcess), Failure> {
     let (mut ways, mut others) = (BTreeMap::new(), Vec::new());
-    for (family, address) in both_families(common)? {
+    for (family, address) in both_families(&common.target())? {
         let there = address.address.clone();
         let here = route_to(&there, None).map_err(Failure::unreachable)?;
         ways.insert(family, Way { here, there });

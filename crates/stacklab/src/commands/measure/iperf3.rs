@@ -1,12 +1,12 @@
 //! `stacklab measure tcp|udp HOST --peer iperf3`: to a server of iperf3, once or both families by turns.
 
 use crate::commands::measure::comparison::Comparison;
-use crate::commands::measure::ends::{AgentAddress, addresses, both_families, unreachable};
 use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::print;
 use crate::commands::measure::study::{Arms, study_text};
 use crate::commands::measure::{direction, refuse};
 use crate::failure::{Failure, campaign_error};
+use stacklab_agent::client::{AgentAddress, addresses, both_families, unreachable};
 use stacklab_campaign::single::MeasureRequest;
 use stacklab_campaign::single::plan;
 use stacklab_model::{
@@ -45,7 +45,7 @@ pub(super) fn measure_iperf3(
         return against(common, request, baseline, direction, interrupted);
     }
     let mut failed = Vec::new();
-    for address in addresses(common)? {
+    for address in addresses(&common.target())? {
         let way = Way::to(address, common)?;
         let (trial, spec) = plan(request, way.family(), direction, false, 0)?;
         match way.run(&trial, spec, direction, interrupted, true) {
@@ -64,13 +64,8 @@ pub(super) fn measure_iperf3(
         }
     }
     let (host, port) = (&common.host, common.port());
-    Err(unreachable(
-        "no iperf3 server could be reached",
-        &failed,
-        &format!("`iperf3 -s -p {port}`"),
-        host,
-        port,
-    ))
+    let service = format!("`iperf3 -s -p {port}`");
+    Err(unreachable("no iperf3 server could be reached", &failed, &service, host, port).into())
 }
 
 /// Refuses what a server of iperf3 cannot do.
@@ -156,7 +151,7 @@ fn against(
 ) -> Result<(), Failure> {
     let comparison = Comparison::new(common, study_text(common, request, baseline, Arms::Alternating)?)?;
     let mut ways = BTreeMap::new();
-    for (family, address) in both_families(common)? {
+    for (family, address) in both_families(&common.target())? {
         ways.insert(family, Way::to(address, common)?);
     }
     let described: Vec<String> =

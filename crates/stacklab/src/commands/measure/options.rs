@@ -2,6 +2,7 @@
 
 use crate::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
+use stacklab_agent::client::Target;
 use stacklab_agent::tls::Fingerprint;
 use stacklab_campaign::single::{MeasureRequest, Pace};
 use stacklab_model::{Family, Io, Length, Pacing, Probe, ScopedAddr, SizeOf, Transport, Tuning};
@@ -271,6 +272,19 @@ impl MeasureOptions {
 }
 
 impl CommonOptions {
+    /// The other host.
+    pub(crate) fn target(&self) -> Target<'_> {
+        let families = [(self.ipv4, Family::Ipv4), (self.ipv6, Family::Ipv6)];
+        Target {
+            host: &self.host,
+            port: self.port(),
+            family: families.into_iter().find_map(|(only, family)| only.then_some(family)),
+            from: self.from.as_ref(),
+            key_file: self.key_file.as_deref(),
+            tls: self.tls,
+        }
+    }
+
     pub(crate) fn port(&self) -> u16 {
         self.port.unwrap_or(match self.peer {
             Peer::Agent => stacklab_agent::PORT,

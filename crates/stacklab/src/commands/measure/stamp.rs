@@ -1,10 +1,10 @@
 //! `stacklab measure echo --peer stamp`: delays and losses both ways to a STAMP or TWAMP-Light reflector.
 
-use crate::commands::measure::ends::addresses;
 use crate::commands::measure::options::{CommonOptions, StampOptions};
 use crate::commands::measure::refuse;
 use crate::failure::Failure;
 use crate::output::print_text;
+use stacklab_agent::client::addresses;
 use stacklab_campaign::single::{MeasureRequest, Pace};
 use stacklab_model::{Length, Pacing, Transport};
 use stacklab_protocols::stamp::report::{Measured, json, text};
@@ -46,7 +46,7 @@ pub(super) fn measure(
     let key = common.key_file.as_deref().map(stamp::key).transpose();
     let key = key.map_err(Failure::usage)?;
     let session = session(request, peer, Codec::new(key.clone()))?;
-    let there = addresses(common)?.swap_remove(0);
+    let there = addresses(&common.target())?.swap_remove(0);
     let route = route_to(&there.address, common.from.as_ref()).map_err(Failure::unreachable)?;
     let spec = ExchangeSpec {
         from: route.address.clone(),
