@@ -1,6 +1,7 @@
 //! Campaigns and their blocks in the store.
 
 use crate::store::agents::resources;
+use crate::store::db::{DbError, Row};
 use crate::store::leases::Class;
 use crate::store::{AgentInfo, Store};
 use crate::{FleetError, name};
@@ -152,13 +153,7 @@ impl Store {
                  WHERE CAST($1 AS TEXT) IS NULL OR id = $1 ORDER BY created_ns DESC, id DESC LIMIT 1",
                 &[id.into()],
             )?;
-            let Some(row) = row else { return Ok(None) };
-            let state = if row.text(3)? == "running" { State::Running } else { State::Stopped };
-            let class = row.text(4)?;
-            let class =
-                Class::ALL.into_iter().find(|one| one.name() == class).ok_or("its class is unknown")?;
-            let (id, created_ns, request) = (row.text(0)?, row.int(1)?, row.text(2)?);
-            Ok(Some(CampaignRow { id, created_ns, request, class, state }))
+            row.as_ref().map(campaign_of).transpose()
         })?;
         // Files are named after it, and the store may be somebody else's.
         found.iter().try_for_each(|row| name::check("a campaign", &row.id))?;
@@ -199,9 +194,12 @@ impl Store {
     pub fn progress(&mut self, campaign: &str) -> Result<Vec<PairProgress>, FleetError> {
         self.transaction("read the progress of a campaign", |tx| {
             let rows = tx.rows(
-                "SELECT p.pair, p.sender, p.receiver, p.skipped, b.state, count(b.block), max(b.reason)
-                 FROM pair p LEFT JOIN block b ON b.campaign = p.campaign AND b.pair = p.pair
-                 WHERE p.campaign = $1 GROUP BY p.pair, p.sender, p.receiver, p.skipped, b.state ORDER BY p.pair",
+                // Counted before it is joined: SQLite reads all blocks of the campaign for each pair otherwise.
+                "SELECT p.pair, p.sender, p.receiver, p.skipped, b.state, b.blocks, b.reason
+                 FROM pair p LEFT JOIN (
+                     SELECT pair, state, count(*) AS blocks, max(reason) AS reason FROM block
+                     WHERE campaign = $1 GROUP BY pair, state) b ON b.pair = p.pair
+                 WHERE p.campaign = $1 ORDER BY p.pair",
                 &[campaign.into()],
             )?;
             let mut pairs: Vec<PairProgress> = Vec::new();
@@ -221,12 +219,14 @@ impl Store {
                     });
                 }
                 let Some(last) = pairs.last_mut() else { continue };
+                // A pair without blocks has no state.
+                let Some(state) = row.maybe_text(4)? else { continue };
                 let count = row.number(5)?;
-                match row.maybe_text(4)?.as_deref() {
-                    Some("waiting") => last.waiting = count,
-                    Some("leased") => last.leased = count,
-                    Some("done") => last.done = count,
-                    Some("given_up") => last.given_up = count,
+                match state.as_str() {
+                    "waiting" => last.waiting = count,
+                    "leased" => last.leased = count,
+                    "done" => last.done = count,
+                    "given_up" => last.given_up = count,
                     _ => {}
                 }
                 last.reason = last.reason.take().or(row.maybe_text(6)?);
@@ -234,4 +234,13 @@ impl Store {
             Ok(pairs)
         })
     }
+}
+
+/// A campaign from its id, creation, request, state and class.
+pub(super) fn campaign_of(row: &Row) -> Result<CampaignRow, DbError> {
+    let state = if row.text(3)? == "running" { State::Running } else { State::Stopped };
+    let class = row.text(4)?;
+    let class = Class::ALL.into_iter().find(|one| one.name() == class).ok_or("its class is unknown")?;
+    let (id, created_ns, request) = (row.text(0)?, row.int(1)?, row.text(2)?);
+    Ok(CampaignRow { id, created_ns, request, class, state })
 }

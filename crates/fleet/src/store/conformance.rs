@@ -4,7 +4,7 @@
 
 use crate::FleetError;
 use crate::store::agents::AgentInfo;
-use crate::store::{BlockKey, Class, Committed, Lease, NewCampaign, NewPair, State, Store};
+use crate::store::{BlockCounts, BlockKey, Class, Committed, Lease, NewCampaign, NewPair, State, Store};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -17,7 +17,7 @@ pub type Open<'a> = &'a (dyn Fn() -> Store + Sync);
 pub type Test = fn(Open<'_>);
 
 /// Every test with its name.
-pub const TESTS: [(&str, Test); 10] = [
+pub const TESTS: [(&str, Test); 11] = [
     ("follows_the_order", follows_the_order),
     ("reserves_all_or_none", reserves_all_or_none),
     ("keeps_classes_apart", keeps_classes_apart),
@@ -25,6 +25,7 @@ pub const TESTS: [(&str, Test); 10] = [
     ("leases_expired_blocks_again", leases_expired_blocks_again),
     ("gives_up_after_the_last_attempt", gives_up_after_the_last_attempt),
     ("needs_living_agents_and_a_running_campaign", needs_living_agents_and_a_running_campaign),
+    ("lists_campaigns_with_their_blocks", lists_campaigns_with_their_blocks),
     ("has_one_coordinator", has_one_coordinator),
     ("reserves_no_agent_twice_in_any_order", reserves_no_agent_twice_in_any_order),
     ("reserves_no_agent_twice_at_the_same_time", reserves_no_agent_twice_at_the_same_time),
@@ -190,6 +191,30 @@ fn needs_living_agents_and_a_running_campaign(open: Open<'_>) {
     assert_eq!(store.campaign(None).unwrap().unwrap().id, CAMPAIGN);
     assert_eq!(store.campaign(Some("other")).unwrap(), None);
     assert_eq!(store.agents().unwrap().iter().map(|(_, until)| *until).collect::<Vec<_>>(), [ALIVE, 10]);
+}
+
+fn lists_campaigns_with_their_blocks(open: Open<'_>) {
+    let mut store = open();
+    let [a, b, c] = ["a", "b", "c"].map(|name| agent(name, &[]));
+    campaign(&mut store, CAMPAIGN, Class::Exclusive, &[[&a, &b], [&b, &c], [&c, &a]], &[0, 0, 1, 1, 2]);
+    campaign(&mut store, "other", Class::Exclusive, &[[&a, &b]], &[0]);
+    for _ in 0..2 {
+        let lease = reserve(&mut store, 0).unwrap();
+        commit(&mut store, &lease.key);
+    }
+    let lease = reserve(&mut store, 0).unwrap();
+    store.skip_pair(CAMPAIGN, 2, "no route").unwrap();
+    let found = store.campaigns().unwrap();
+    assert_eq!(found.iter().map(|one| one.row.id.as_str()).collect::<Vec<_>>(), [CAMPAIGN, "other"]);
+    let blocks = found[0].blocks;
+    assert_eq!((found[0].pairs, blocks.done, blocks.leased, blocks.waiting), (3, 2, 1, 1));
+    assert_eq!(blocks, BlockCounts::of(&store.progress(CAMPAIGN).unwrap()));
+    assert_eq!(found[1].blocks, BlockCounts { waiting: 1, ..BlockCounts::default() });
+    commit(&mut store, &lease.key);
+    let lease = reserve(&mut store, 0).unwrap();
+    commit(&mut store, &lease.key);
+    // What is left out is not waited for.
+    assert!(store.campaigns().unwrap()[0].blocks.has_ended() && store.has_ended(CAMPAIGN).unwrap());
 }
 
 fn has_one_coordinator(open: Open<'_>) {

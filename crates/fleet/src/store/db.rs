@@ -4,8 +4,8 @@
 //! rows. SQLite has one writer at a time, and needs no such lock.
 
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, TransactionBehavior};
 use std::collections::HashMap;
 use std::error::Error;
 
@@ -132,8 +132,7 @@ impl Db {
     pub(super) fn transaction<T>(&mut self, run: impl FnOnce(&mut Tx<'_>) -> DbResult<T>) -> DbResult<T> {
         match self {
             Db::Sqlite(connection) => {
-                let mut tx =
-                    Tx::Sqlite(connection.transaction_with_behavior(TransactionBehavior::Immediate)?);
+                let mut tx = Tx::Sqlite(connection.transaction()?);
                 let result = run(&mut tx)?;
                 tx.commit()?;
                 Ok(result)

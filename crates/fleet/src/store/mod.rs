@@ -7,15 +7,18 @@ mod campaigns;
 pub mod conformance;
 mod db;
 mod leases;
+mod listing;
 mod safety;
 
 pub use agents::AgentInfo;
 pub use campaigns::{CampaignRow, NewCampaign, NewPair, PairProgress, State};
 pub use leases::{BlockKey, Class, Committed, Lease};
+pub use listing::{BlockCounts, ListedCampaign, state_name};
 
 use crate::FleetError;
 use db::{Db, DbError, Tx};
 use postgres::config::SslMode;
+use rusqlite::{OpenFlags, TransactionBehavior};
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -27,6 +30,8 @@ const FORMAT: i64 = 2;
 const SCHEMA: &str = include_str!("schema.sql");
 /// How long a SQLite transaction waits for another process.
 const SQLITE_WAITS: Duration = Duration::from_secs(30);
+/// How long a reader waits for a server of PostgreSQL that does not answer.
+const READER_WAITS: Duration = Duration::from_secs(10);
 /// The advisory locks of PostgreSQL: for creating the tables, and for the one coordinator. "StLb", and a number.
 const CREATING: i64 = 0x5374_4c62_0001;
 const COORDINATING: i64 = 0x5374_4c62_0002;
@@ -40,16 +45,51 @@ pub struct Store {
     /// The lock file of the coordinator of a SQLite store.
     lock: Option<File>,
     is_coordinator: bool,
+    access: Access,
+}
+
+/// What a program does with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Write,
+    Read,
 }
 
 impl Store {
     /// Opens a store, and creates its tables if they are missing: `postgres://..` or the path of a SQLite file.
     pub fn open(place: &str) -> Result<Self, FleetError> {
-        let address = place.to_owned();
-        let (db, place) = connect(&address)?;
-        let mut store = Store { db, address, place, lock: None, is_coordinator: false };
+        let mut store = Store::connected(place, Access::Write)?;
         store.create_tables()?;
         Ok(store)
+    }
+
+    /// Opens an existing store to read it: nothing is created or changed.
+    ///
+    /// # Errors
+    /// Also if it has no tables.
+    pub fn open_to_read(place: &str) -> Result<Self, FleetError> {
+        let mut store = Store::connected(place, Access::Read)?;
+        let format = store.transaction("read the format", |tx| {
+            if !tx.has_table("fleet")? {
+                return Ok(None);
+            }
+            Ok(Some(tx.row("SELECT format FROM fleet", &[])?.ok_or("its format is missing")?.int(0)?))
+        })?;
+        match format {
+            Some(format) => store.check_format(format)?,
+            None => {
+                return Err(FleetError::Usage(format!(
+                    "{} is not a fleet store: `stacklab fleet run --store` makes one",
+                    store.place
+                )));
+            }
+        }
+        Ok(store)
+    }
+
+    fn connected(address: &str, access: Access) -> Result<Self, FleetError> {
+        let (db, place) = connect(address, access)?;
+        Ok(Store { db, address: address.to_owned(), place, lock: None, is_coordinator: false, access })
     }
 
     fn create_tables(&mut self) -> Result<(), FleetError> {
@@ -63,6 +103,10 @@ impl Store {
             }
             tx.row("SELECT format FROM fleet", &[])?.ok_or("its format is missing")?.int(0)
         })?;
+        self.check_format(found)
+    }
+
+    fn check_format(&self, found: i64) -> Result<(), FleetError> {
         if found == FORMAT {
             return Ok(());
         }
@@ -122,7 +166,7 @@ impl Store {
         run: impl FnOnce(&mut Tx<'_>) -> Result<T, DbError>,
     ) -> Result<T, FleetError> {
         if self.db.is_lost() {
-            (self.db, self.place) = connect(&self.address)?;
+            (self.db, self.place) = connect(&self.address, self.access)?;
             if self.is_coordinator {
                 self.coordinate()?;
             }
@@ -146,18 +190,29 @@ fn full(reason: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-fn connect(address: &str) -> Result<(Db, String), FleetError> {
-    if is_postgres(address) { postgres(address) } else { sqlite(Path::new(address)) }
+fn connect(address: &str, access: Access) -> Result<(Db, String), FleetError> {
+    if is_postgres(address) { postgres(address, access) } else { sqlite(Path::new(address), access) }
 }
 
 fn is_postgres(place: &str) -> bool {
     place.starts_with("postgres://") || place.starts_with("postgresql://")
 }
 
-fn sqlite(path: &Path) -> Result<(Db, String), FleetError> {
+fn sqlite(path: &Path, access: Access) -> Result<(Db, String), FleetError> {
     let place = path.display().to_string();
     let opened = || -> rusqlite::Result<rusqlite::Connection> {
-        let connection = rusqlite::Connection::open(path)?;
+        let mut connection = match access {
+            Access::Write => rusqlite::Connection::open(path)?,
+            // Not read-only: SQLite undoes the commit of a coordinator that was killed.
+            Access::Read => rusqlite::Connection::open_with_flags(
+                path,
+                OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+            )?,
+        };
+        match access {
+            Access::Write => connection.set_transaction_behavior(TransactionBehavior::Immediate),
+            Access::Read => connection.pragma_update(None, "query_only", true)?,
+        }
         connection.busy_timeout(SQLITE_WAITS)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
@@ -169,11 +224,17 @@ fn sqlite(path: &Path) -> Result<(Db, String), FleetError> {
     }
 }
 
-fn postgres(url: &str) -> Result<(Db, String), FleetError> {
+fn postgres(url: &str, access: Access) -> Result<(Db, String), FleetError> {
     let wrong = |reason: postgres::Error| {
         FleetError::Usage(format!("the store's address is not valid: {}", full(&reason)))
     };
-    let config: postgres::Config = url.parse().map_err(wrong)?;
+    let mut config: postgres::Config = url.parse().map_err(wrong)?;
+    if access == Access::Read {
+        // Who looks at the page waits no longer for a server that is gone.
+        config.connect_timeout(*config.get_connect_timeout().unwrap_or(&READER_WAITS));
+        config.tcp_user_timeout(*config.get_tcp_user_timeout().unwrap_or(&READER_WAITS));
+        config.options("-c default_transaction_read_only=on");
+    }
     let host = match config.get_hosts() {
         [postgres::config::Host::Tcp(host), ..] => host.clone(),
         [postgres::config::Host::Unix(folder), ..] => folder.display().to_string(),
@@ -211,6 +272,28 @@ mod tests {
             eprintln!("{name}");
             test(&|| Store::open(path.to_str().unwrap()).unwrap());
         }
+    }
+
+    #[test]
+    fn who_only_reads_creates_and_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fleet.db");
+        let place = path.to_str().unwrap();
+        let Err(FleetError::Store { reason, .. }) = Store::open_to_read(place) else {
+            panic!("it is missing")
+        };
+        assert!(reason.contains("unable to open") && !path.exists(), "{reason}");
+        std::fs::write(&path, "").unwrap();
+        let Err(error) = Store::open_to_read(place) else { panic!("it has no tables") };
+        assert!(matches!(error, FleetError::Usage(_)) && error.to_string().contains("is not a fleet store"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
+        let mut writer = Store::open(place).unwrap();
+        let mut reader = Store::open_to_read(place).unwrap();
+        assert_eq!(reader.campaigns().unwrap(), []);
+        let refused = reader.keep_alive(&["a"], 1).unwrap_err().to_string();
+        assert!(refused.contains("readonly"), "{refused}");
+        // It does not wait for a transaction that has written nothing yet.
+        assert_eq!(writer.transaction("wait", |_| Ok(reader.agents()?.len())).unwrap(), 0);
     }
 
     #[test]

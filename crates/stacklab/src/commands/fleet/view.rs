@@ -4,7 +4,7 @@ use crate::commands::fleet::{StoreOptions, WireOptions, campaign};
 use crate::failure::{Failure, NO_DATA, OTHER};
 use crate::output::{print_text, width};
 use clap::Args;
-use stacklab_fleet::store::{CampaignRow, PairProgress, State, Store};
+use stacklab_fleet::store::{BlockCounts, CampaignRow, PairProgress, State, Store, state_name};
 use stacklab_fleet::{lake, results};
 use stacklab_model::FleetFindings;
 use stacklab_report::{fleet_json, fleet_text};
@@ -90,20 +90,8 @@ pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
     let mut store = Store::open(&options.store.store)?;
     let row = campaign(&mut store, options.campaign.as_deref())?;
     let pairs = store.progress(&row.id)?;
-    let sum = |count: fn(&PairProgress) -> u32| pairs.iter().map(count).sum::<u32>();
-    let state = match row.state {
-        State::Running if store.has_ended(&row.id)? => "ended",
-        State::Running => "running",
-        State::Stopped => "stopped",
-    };
-    let mut text = format!(
-        "Campaign {}: {state}; {} blocks with a result, {} being measured, {} waiting, {} given up\n\n",
-        row.id,
-        sum(|pair| pair.done),
-        sum(|pair| pair.leased),
-        sum(|pair| pair.waiting),
-        sum(|pair| pair.given_up)
-    );
+    let state = state_name(row.state, store.has_ended(&row.id)?);
+    let mut text = format!("Campaign {}: {state}; {}\n\n", row.id, BlockCounts::of(&pairs));
     let names: Vec<String> = pairs.iter().map(PairProgress::name).collect();
     let wide = names.iter().map(String::len).max().unwrap_or(0).max(4);
     let _ = writeln!(text, "Pair  {:<wide$}  Done  Now  Waiting  Given up  Last failure", "");
