@@ -3,6 +3,7 @@
 mod faults;
 mod lake;
 mod once;
+mod page;
 
 use crate::support::fleet::Fleet;
 use crate::support::nats::Nats;

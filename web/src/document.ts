@@ -352,6 +352,198 @@ export type Compared = { headline: string,
  */
 blocks: Array<Block>, };
 
+export type FleetListing = { 
+/**
+ * Where the store is, without a password.
+ */
+place: string, 
+/**
+ * The newest first.
+ */
+campaigns: Array<FleetRow>, 
+/**
+ * How many more there are than are listed.
+ */
+unlisted: number, };
+
+export type FleetRow = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Title of the study.
+ */
+title: string, 
+/**
+ * `running`, `ended` or `stopped`.
+ */
+state: string, 
+/**
+ * Number of its pairs.
+ */
+pairs: number, 
+/**
+ * How many blocks are in which state.
+ */
+progress: string, 
+/**
+ * When it began.
+ */
+started: string, };
+
+export type FleetPage = { 
+/**
+ * The campaign, as in the list.
+ */
+campaign: FleetRow, 
+/**
+ * Whether it may soon be another one.
+ */
+changes: boolean, 
+/**
+ * What holds over pairs.
+ */
+verdicts: FleetVerdicts, 
+/**
+ * The listed part of the pairs, by number.
+ */
+pairs: Array<FleetPairRow>, 
+/**
+ * Which part it is: `1 to 100 of 400`.
+ */
+part: string, 
+/**
+ * How many pairs come before the part before this one.
+ */
+before: number | null, 
+/**
+ * How many pairs come before the next part.
+ */
+after: number | null, 
+/**
+ * Pairs with a failure.
+ */
+failed: number, 
+/**
+ * The blocks that are being measured.
+ */
+measured: Array<MeasuredBlock>, 
+/**
+ * What is known about agents: how many measure, are alive and are lost; empty if nobody follows them.
+ */
+agents_summary: string, 
+/**
+ * The agents of the campaign, lost ones first.
+ */
+agents: Array<FleetAgent>, 
+/**
+ * How many more agents there are.
+ */
+unlisted_agents: number, };
+
+export type FleetVerdicts = { 
+/**
+ * The answer in one sentence or two.
+ */
+answer: string, facts: Array<Fact>, 
+/**
+ * The tables over pairs.
+ */
+blocks: Array<Block>, 
+/**
+ * What their words mean; empty without tables.
+ */
+terms: string, 
+/**
+ * What the signs of the matrix mean.
+ */
+legend: string, 
+/**
+ * The comparisons.
+ */
+columns: Array<string>, };
+
+export type FleetPairRow = { 
+/**
+ * Its number.
+ */
+pair: number, 
+/**
+ * Sender and receiver.
+ */
+name: string, 
+/**
+ * Blocks with a result.
+ */
+done: number, 
+/**
+ * All its blocks.
+ */
+blocks: number, 
+/**
+ * Its last failure, or why it is left out.
+ */
+failure: string | null, 
+/**
+ * Its verdicts by column; none without a result.
+ */
+cells: Array<FleetCell>, };
+
+export type FleetCell = { 
+/**
+ * The answer in a few characters: `IPv4 9.8 %`, `=`, `?`.
+ */
+sign: string, outcome: Outcome, 
+/**
+ * How large a difference is beside the margin, as in [`crate::page::document::ComparisonView`].
+ */
+strength: number, 
+/**
+ * The verdict in words, with the difference.
+ */
+words: string, };
+
+export type MeasuredBlock = { 
+/**
+ * The pair's number.
+ */
+pair: number, 
+/**
+ * Who measures.
+ */
+sender: string, 
+/**
+ * With whom.
+ */
+receiver: string, 
+/**
+ * The block, from 0.
+ */
+block: number, 
+/**
+ * The attempt, from 1.
+ */
+attempt: number, };
+
+export type FleetAgent = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Its labels: `site=north`.
+ */
+labels: string, 
+/**
+ * Whether it is lost.
+ */
+is_lost: boolean, 
+/**
+ * `measures`, `alive`, or for how long it has been lost.
+ */
+state: string, };
+
 export type Block = { "kind": "title", "content": string } | { "kind": "heading", "content": string } | { "kind": "text", "content": string } | { "kind": "facts", "content": Array<[string, string]> } | { "kind": "list", "content": Array<string> } | { "kind": "table", "content": Table };
 
 export type Table = { 

@@ -2,9 +2,10 @@
 
 use crate::findings::answer::of_headlines;
 use crate::findings::comparisons::{answered, better, margin};
-use crate::findings::groups::{Group, groups_of, is_number, varied};
+use crate::findings::groups::{Group, is_number};
 use crate::findings::heading::count;
 use crate::findings::matrix::sign;
+use crate::fleet::matrix::{LEGEND, columns, compared, groups};
 use crate::rendering::document::{Block, Footnotes, Table, Width};
 use crate::rendering::format::versioned_json;
 use crate::rendering::numbers::{
@@ -12,15 +13,16 @@ use crate::rendering::numbers::{
 };
 use crate::rendering::text;
 use stacklab_model::{
-    Comparison, Effect, Estimate, FleetComparison, FleetFindings, Interval, PairAnswer, PooledEffect, Scale,
-    StopReason, Verdict, once_each,
+    Effect, FleetComparison, FleetFindings, Interval, Metric, PooledEffect, Scale, Verdict,
 };
+
+pub(crate) mod matrix;
 
 const FLEET_FORMAT_VERSION: u32 = 1;
 /// Most pairs that text lists.
 const LISTED: usize = 100;
 
-const TERMS: &str = "difference: the mean over pairs of hosts, with its 95 % interval. spread: the standard deviation of \
+pub(crate) const TERMS: &str = "difference: the mean over pairs of hosts, with its 95 % interval. spread: the standard deviation of \
      the pairs' true differences. another pair: where the true difference of another such pair is expected, 95 %. pairs: \
      those with a figure. The verdicts of a pair are as in its report. At most one in twenty of the claims over pairs \
      (better, equivalent) is expected to be false, and so of the claims of each pair.";
@@ -36,9 +38,8 @@ pub fn fleet_text(found: &FleetFindings, width: Width) -> String {
 }
 
 fn document(found: &FleetFindings) -> Vec<Block> {
-    let rows: Vec<Comparison> = found.comparisons.iter().map(over_pairs).collect();
-    let cells = || rows.iter().flat_map(|row| [&row.question.baseline, &row.question.candidate]);
-    let groups = groups_of(&rows, varied(cells()), cells().map(|cell| cell.size_of).collect());
+    let rows = compared(found);
+    let groups = groups(&rows);
     let mut blocks =
         vec![Block::Title(found.title.clone()), Block::Text(answer(found)), Block::Facts(facts(found))];
     blocks.extend(groups.iter().flat_map(|group| over_pairs_blocks(group, found)));
@@ -49,36 +50,9 @@ fn document(found: &FleetFindings) -> Vec<Block> {
     blocks
 }
 
-/// A comparison with its difference over pairs, as one of a campaign.
-fn over_pairs(of: &FleetComparison) -> Comparison {
-    let effect = of.pooled.as_ref().map(|pooled| pooled.effect.clone());
-    comparison(of, effect, &of.verdict, of.claimed_interval)
-}
-
-fn comparison(
-    of: &FleetComparison,
-    effect: Option<Effect>,
-    verdict: &Verdict,
-    claimed_interval: Option<Interval>,
-) -> Comparison {
-    Comparison {
-        question: of.question.clone(),
-        baseline_estimate: Estimate::default(),
-        candidate_estimate: Estimate::default(),
-        effect,
-        fitted: None,
-        tests: None,
-        explained: None,
-        verdict: verdict.clone(),
-        claimed_interval,
-        stop_reason: StopReason::Decided,
-        more_blocks: None,
-    }
-}
-
 /// `On average over 12 pairs of hosts: over UDP, IPv6 has 3.9 to 4.9 % lower throughput than IPv4. 1 of 2 comparisons
 /// answered. 2 pairs show the opposite: a -> b, a -> c.`
-fn answer(found: &FleetFindings) -> String {
+pub(crate) fn answer(found: &FleetFindings) -> String {
     let pairs = count(found.pairs.len(), "pair");
     match found.pairs.len() {
         0 => return "No pair of hosts has findings yet.".to_owned(),
@@ -126,7 +100,7 @@ fn opposite(found: &FleetFindings) -> Option<String> {
     })
 }
 
-fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
     let valid = found.pairs.iter().map(|pair| pair.valid_runs).sum();
     let invalid: usize = found.pairs.iter().map(|pair| pair.invalid_runs).sum();
     let blocks = found.pairs.iter().map(|pair| pair.blocks);
@@ -140,21 +114,14 @@ fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
 }
 
 /// Heading, direction and table of the differences over pairs.
-fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block; 3] {
+pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block; 3] {
     let of: Vec<&FleetComparison> = group
         .rows
         .iter()
         .filter_map(|row| found.comparisons.iter().find(|of| of.question == row.question))
         .collect();
     let scale = group.metric.scale();
-    let ends =
-        |pooled: &PooledEffect| [pooled.effect.interval95.low, pooled.effect.interval95.high].map(f64::abs);
-    let shown = match scale {
-        Scale::Ratio => DisplayUnit::of(group.metric),
-        Scale::Difference => {
-            DisplayUnit::fitting(group.metric, of.iter().filter_map(|of| of.pooled.as_ref()).flat_map(ends))
-        }
-    };
+    let shown = unit(group.metric, of.iter().filter_map(|of| Some(&of.pooled.as_ref()?.effect)));
     let distances = |of_pooled: &dyn Fn(&PooledEffect) -> Option<Distance>| -> Vec<Option<Distance>> {
         of.iter().map(|of| of_pooled(of.pooled.as_ref()?)).collect()
     };
@@ -204,41 +171,32 @@ fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block; 3] {
     ]
 }
 
+/// The unit of differences; one that fits them unless they are ratios.
+pub(crate) fn unit<'a>(metric: Metric, effects: impl Iterator<Item = &'a Effect>) -> DisplayUnit {
+    let ends = |effect: &Effect| [effect.interval95.low, effect.interval95.high].map(f64::abs);
+    match metric.scale() {
+        Scale::Ratio => DisplayUnit::of(metric),
+        Scale::Difference => DisplayUnit::fitting(metric, effects.flat_map(ends)),
+    }
+}
+
 /// The matrix of all verdicts: rows are pairs, columns are comparisons.
 fn matrix(groups: &[Group], found: &FleetFindings) -> Vec<Block> {
     if groups.is_empty() || found.pairs.is_empty() {
         return vec![];
     }
-    let has_many_arms = once_each(groups.iter().map(|group| group.arms())).len() > 1;
     let listed = &found.pairs[..found.pairs.len().min(LISTED)];
     let mut table = Table::default();
     table.push("pair", false, listed.iter().map(|pair| pair.name.clone()).collect());
-    for group in groups {
-        for row in &group.rows {
-            let Some(of) = found.comparisons.iter().find(|of| of.question == row.question) else { continue };
-            let cell = |answer: &PairAnswer| {
-                let row = comparison(of, answer.effect.clone(), &answer.verdict, answer.claimed_interval);
-                sign(group, &row, true)
-            };
-            let arms = has_many_arms.then(|| group.arms());
-            let place = format!("{} {}", group.subject(), group.row_label(row));
-            let title =
-                std::iter::once(place.trim_end().to_owned()).chain(arms).collect::<Vec<_>>().join(", ");
-            table.push(title, false, of.answers.iter().take(listed.len()).map(cell).collect());
-        }
+    for column in columns(groups, found) {
+        let cell = |pair| column.row(pair).map_or_else(String::new, |row| sign(column.group, &row, true));
+        table.push(column.title.clone(), false, (0..listed.len()).map(cell).collect());
     }
     let rest = match found.pairs.len() - listed.len() {
         0 => String::new(),
         rest => format!("; the JSON report has {} more", count(rest, "pair")),
     };
-    vec![
-        Block::Heading("Pairs".to_owned()),
-        Block::Text(format!(
-            "the better arm of each pair and by how much, in parentheses where that is within the margin; = equivalent, 0 \
-             none seen, ? inconclusive, {NONE} nothing to compare{rest}"
-        )),
-        Block::Table(table),
-    ]
+    vec![Block::Heading("Pairs".to_owned()), Block::Text(format!("{LEGEND}{rest}")), Block::Table(table)]
 }
 
 #[cfg(test)]

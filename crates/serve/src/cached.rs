@@ -1,4 +1,4 @@
-//! Results of records that are kept while their files do not change.
+//! Results that are kept while what they were made from does not change: a record's file, or a fleet's results.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -22,40 +22,40 @@ impl Stamp {
     }
 }
 
-/// A cached result of a record, with the state of its file and the time that it took.
+/// A cached result, with the state that it was made from and the time that it took.
 #[derive(Clone)]
-pub(super) struct Cached<T> {
+pub(super) struct Cached<T, S = Stamp> {
     pub what: T,
-    pub stamp: Stamp,
+    pub stamp: S,
     pub took: Duration,
     pub at: Instant,
 }
 
-impl<T> Cached<T> {
-    pub(super) fn now(stamp: Stamp, make: impl FnOnce() -> T) -> Self {
+impl<T, S: Copy + PartialEq> Cached<T, S> {
+    pub(super) fn now(stamp: S, make: impl FnOnce() -> T) -> Self {
         let begun = Instant::now();
         let what = make();
         Cached { what, stamp, took: begun.elapsed(), at: Instant::now() }
     }
 
-    /// Whether the result is still current. While the record changes, the result is recomputed at most for a tenth of
+    /// Whether the result is still current. While what it is made from changes, it is recomputed at most for a tenth of
     /// the time, since a campaign may be running on this machine.
-    pub(super) fn is_fresh(&self, stamp: Stamp) -> bool {
+    pub(super) fn is_fresh(&self, stamp: S) -> bool {
         self.stamp == stamp || self.at.elapsed() < 9 * self.took
     }
 }
 
-pub(super) struct Cache<T>(Mutex<HashMap<String, Cached<T>>>);
+pub(super) struct Cache<T, S = Stamp>(Mutex<HashMap<String, Cached<T, S>>>);
 
-impl<T> Default for Cache<T> {
+impl<T, S> Default for Cache<T, S> {
     fn default() -> Self {
         Cache(Mutex::default())
     }
 }
 
-impl<T: Clone> Cache<T> {
+impl<T: Clone, S: Copy + PartialEq> Cache<T, S> {
     /// Locks the results, even after a panic: they stay valid.
-    pub(super) fn locked(&self) -> MutexGuard<'_, HashMap<String, Cached<T>>> {
+    pub(super) fn locked(&self) -> MutexGuard<'_, HashMap<String, Cached<T, S>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,19 +73,19 @@ impl<T: Clone> Cache<T> {
         }
     }
 
-    /// A record's result, made once for all requests: another one waits for it. An error is not kept.
+    /// The result of a name, made once for all requests: another one waits for it. An error is not kept.
     pub(super) fn get<E>(
         &self,
         name: &str,
-        stamp: Stamp,
+        stamp: S,
         make: impl FnOnce() -> Result<T, E>,
-    ) -> Result<Cached<T>, E> {
+    ) -> Result<Cached<T, S>, E> {
         let mut kept = self.locked();
         if let Some(known) = kept.get(name).filter(|known| known.is_fresh(stamp)) {
             return Ok(known.clone());
         }
         let Cached { what, took, at, .. } = Cached::now(stamp, make);
-        // What was made of another state of the file is no longer right.
+        // What was made of another state is no longer right.
         kept.remove(name);
         let made = Cached { what: what?, stamp, took, at };
         kept.insert(name.to_owned(), made.clone());

@@ -1,7 +1,8 @@
 //! `stacklab serve`: the page over a folder of records.
 //!
 //! * `library`: the records of the folder, by name only
-//! * `cached`: what was read of a record, while its file does not change
+//! * `fleet`: the campaigns of a fleet store
+//! * `cached`: what was read of a record or fleet, while it does not change
 //! * `metrics`: findings as gauges for Prometheus
 //! * `guard`: access control
 //! * `routes`: the answers
@@ -13,6 +14,7 @@
 
 mod cached;
 mod events;
+mod fleet;
 pub mod fuzzing;
 mod guard;
 mod library;
@@ -22,6 +24,7 @@ mod routes;
 mod running;
 
 use axum::Router;
+use fleet::Fleet;
 use guard::Guard;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -31,6 +34,7 @@ use metrics::Exporter;
 use serde::Serialize;
 use stacklab_agent::advice::listen_advice;
 use stacklab_campaign::CampaignError;
+use stacklab_fleet::FleetError;
 use stacklab_published::ReferenceError;
 use stacklab_report::page::NoPage;
 use stacklab_store::StoreError;
@@ -55,6 +59,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Settings {
     /// The folder with the records.
     pub folder: PathBuf,
+    /// A fleet store to show beside them.
+    pub fleet: Option<String>,
     /// The address and port to listen on; port 0 for any free one.
     pub listen: SocketAddr,
     /// The token that requests need; default: a random one.
@@ -69,6 +75,9 @@ pub enum ServeError {
     /// A record cannot be used.
     #[error("{0}")]
     Campaign(#[from] CampaignError),
+    /// A fleet store, or a campaign in it, cannot be used.
+    #[error("{0}")]
+    Fleet(#[from] FleetError),
     /// Settings that do not fit, or a record that is not read.
     #[error("{0}")]
     Usage(String),
@@ -99,6 +108,9 @@ impl From<StoreError> for ServeError {
 
 struct Server {
     library: Library,
+    fleet: Option<Fleet>,
+    /// One program thread reads the fleet store, so that records are read even if the store does not answer.
+    fleet_turn: Semaphore,
     guard: Guard,
     exporter: Exporter,
     /// Whether Prometheus may read them.
@@ -114,6 +126,7 @@ fn to_json(what: &impl Serialize) -> String {
 pub fn serve(options: &Settings) -> Result<(), ServeError> {
     stacklab_report::page::shell()?;
     let library = Library::open(&options.folder)?;
+    let fleet = options.fleet.as_deref().map(Fleet::open).transpose()?;
     let address = options.listen;
     let failed = |reason| ServeError::Serve { address, reason };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -126,10 +139,20 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let guard = Guard::new(bound, options.token.as_deref())?;
-        eprintln!("{} at {}  (Ctrl-C ends it)", options.folder.display(), guard.entry(bound));
+        let shown =
+            fleet.as_ref().map_or_else(String::new, |fleet| format!(", and the fleet of {}", fleet.place()));
+        eprintln!("{}{shown} at {}  (Ctrl-C ends it)", options.folder.display(), guard.entry(bound));
         let streams = Arc::new(Semaphore::new(STREAMS));
         let exporter = Exporter::default();
-        let server = Arc::new(Server { library, guard, exporter, metrics: options.metrics, streams });
+        let server = Arc::new(Server {
+            library,
+            fleet,
+            fleet_turn: Semaphore::new(1),
+            guard,
+            exporter,
+            metrics: options.metrics,
+            streams,
+        });
         answer(listener, routes::routes(server)).await;
         Ok(())
     })

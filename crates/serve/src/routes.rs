@@ -3,6 +3,7 @@
 use crate::ServeError;
 use crate::Server;
 use crate::events::events;
+use crate::fleet::{Fleet, FleetPart};
 use crate::guard::Pass;
 use crate::library::Library;
 use crate::to_json;
@@ -57,6 +58,13 @@ pub(super) fn routes(server: Arc<Server>) -> Router {
         .route(
             "/api/compare",
             get(|server, Query(Pair { a, b })| read(server, move |library| library.compare(&a, &b))),
+        )
+        .route("/api/fleet", get(|server| read_fleet(server, |fleet| fleet.listing().map(Some))))
+        .route(
+            "/api/fleet/campaign",
+            get(|server, Query(asked): Query<FleetPart>| {
+                read_fleet(server, move |fleet| fleet.campaign(&asked))
+            }),
         )
         .route("/api/events", get(changes))
         .route("/metrics", get(metrics))
@@ -140,6 +148,24 @@ async fn read(
     }
 }
 
+/// Reads the fleet store on a separate thread, one request after another. Without a store the answer is `null`.
+async fn read_fleet(
+    State(server): ServerState,
+    read: impl FnOnce(&Fleet) -> Result<Option<String>, ServeError> + Send + 'static,
+) -> Response {
+    if server.fleet.is_none() {
+        return json("null".to_owned());
+    }
+    let _turn = server.fleet_turn.acquire().await.expect("it is never closed");
+    let reader = server.clone();
+    match tokio::task::spawn_blocking(move || reader.fleet.as_ref().map(read)).await {
+        Ok(Some(Ok(Some(text)))) => json(text),
+        Ok(Some(Err(failure))) => refused(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
+        Ok(_) => refused(StatusCode::NOT_FOUND, "there is no such campaign in this fleet store"),
+        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this campaign could not be read"),
+    }
+}
+
 async fn metrics(State(server): ServerState) -> Response {
     if !server.metrics {
         return refused(StatusCode::NOT_FOUND, "start stacklab serve with --metrics for this");
@@ -211,8 +237,15 @@ mod tests {
         let (_folder, _path, library) = folder();
         let guard = Guard::new("127.0.0.1:8000".parse().unwrap(), None).unwrap();
         let streams = Arc::new(Semaphore::new(STREAMS));
-        let server =
-            Arc::new(Server { library, guard, exporter: Default::default(), metrics: false, streams });
+        let server = Arc::new(Server {
+            library,
+            fleet: None,
+            fleet_turn: Semaphore::new(1),
+            guard,
+            exporter: Default::default(),
+            metrics: false,
+            streams,
+        });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ask = |name: &str| {
             let name = Some(name.to_owned());

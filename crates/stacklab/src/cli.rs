@@ -211,6 +211,7 @@ Examples:
   stacklab serve                                   this folder, at http://127.0.0.1:8046/
   stacklab serve records --listen :9000
   stacklab serve records --listen [::]:8046       for other hosts too, with the printed token
+  stacklab serve --fleet fleet.db                  the campaigns of a fleet too
 
 It only reads records. Requests need the token in the printed address. The connection is not encrypted: let \
 it listen on networks that you trust.")]

@@ -134,6 +134,7 @@ impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
         match error {
             ServeError::Campaign(error) => error.into(),
+            ServeError::Fleet(error) => error.into(),
             ServeError::Usage(_) => Self::usage(error),
             _ => Self::new(OTHER, error),
         }

@@ -23,10 +23,13 @@ export function CampaignList({ listing }: { listing: Listing }) {
     chosen.value = on ? [...others, name].slice(-2) : others;
   };
   const [a, b] = byAge(listing.campaigns, chosen.value);
+  const title = <h1 id="campaigns-title">Campaigns in {listing.folder}</h1>;
+  if (listing.campaigns.length === 0) {
+    return <section aria-labelledby="campaigns-title">{title}<p>There is no record here yet: <code>stacklab run</code> makes one.</p></section>;
+  }
   return (
     <section aria-labelledby="campaigns-title">
-      <h1 id="campaigns-title">Campaigns in {listing.folder}</h1>
-      {listing.campaigns.length === 0 && <p>There is no record here yet: <code>stacklab run</code> makes one.</p>}
+      {title}
       <p>
         <button type="button" disabled={a === undefined || b === undefined} onClick={() => open({ a: a!, b: b! })}>
           compare the two that are ticked

@@ -1,10 +1,10 @@
 // Two records side by side, as `stacklab compare` prints them.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Block as Part, Compared, Table } from "../document";
+import type { Compared } from "../document";
 import { Back, open } from "../navigation";
-import { Facts } from "../testbed/Testbed";
 import { compared } from "./api";
+import { Block } from "./Block";
 
 export function Compare({ a, b }: { a: string; b: string }) {
   const found = useSignal<Compared | undefined>(undefined);
@@ -26,39 +26,5 @@ export function Compare({ a, b }: { a: string; b: string }) {
       {failed.value && <p role="alert">{failed.value}</p>}
       {found.value ? found.value.blocks.map((block, place) => <Block key={place} block={block} />) : !failed.value && <p>Loading …</p>}
     </>
-  );
-}
-
-function Block({ block }: { block: Part }) {
-  switch (block.kind) {
-    case "title":
-      return <h1>{block.content}</h1>;
-    case "heading":
-      return <h2>{block.content}</h2>;
-    case "text":
-      return <p>{block.content}</p>;
-    case "facts":
-      return <Facts facts={block.content.map(([name, text]) => ({ name, text }))} />;
-    case "list":
-      return <ul>{block.content.map((point, place) => <li key={place}>{point}</li>)}</ul>;
-    case "table":
-      return <Cells table={block.content} />;
-  }
-}
-
-function Cells({ table: { columns, rows, footnotes } }: { table: Table }) {
-  const titles = columns.map(([title]) => title);
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${titles.join(", ")}`}>
-      <table>
-        <thead><tr>{titles.map((title, place) => <th scope="col" key={place}>{title}</th>)}</tr></thead>
-        <tbody>
-          {rows.map((row, place) => (
-            <tr key={place}>{row.map((cell, column) => <td key={column} class={columns[column]?.[1] ? "number" : ""}>{cell}</td>)}</tr>
-          ))}
-        </tbody>
-      </table>
-      {footnotes.length > 0 && <ol>{footnotes.map((note, place) => <li key={place}>{note}</li>)}</ol>}
-    </div>
   );
 }

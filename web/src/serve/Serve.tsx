@@ -8,13 +8,21 @@ import { state } from "../state";
 import { AGAIN_MS, campaign, campaigns, follow, runDetail } from "./api";
 import { CampaignList, stateOf } from "./CampaignList";
 import { Compare } from "./Compare";
+import { FleetCampaign } from "./FleetCampaign";
+import { FleetList } from "./FleetList";
 import { repeatedly } from "./repeatedly";
 
 export function Serve() {
-  const { c, a, b } = state.value;
+  const { c, a, b, fleet } = state.value;
   if (c) return <Live key={c} name={c} />;
   if (a && b) return <Compare key={`${a} ${b}`} a={a} b={b} />;
-  return <Folder />;
+  if (fleet) return <FleetCampaign key={fleet} name={fleet} />;
+  return (
+    <>
+      <FleetList />
+      <Folder />
+    </>
+  );
 }
 
 /** How often the list is loaded where nothing changes, so that "just now" goes out of date. */

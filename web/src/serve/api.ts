@@ -1,5 +1,5 @@
 // Requests to the server, and its change events.
-import type { Changed, Compared, Headline, Listing, Page, Refused, RunDetail } from "../document";
+import type { Changed, Compared, FleetListing, FleetPage, Headline, Listing, Page, Refused, RunDetail } from "../document";
 
 async function ask<T>(path: string, asked: Record<string, string> = {}): Promise<T> {
   const answer = await fetch(`${path}?${new URLSearchParams(asked)}`, { headers: { accept: "application/json" } });
@@ -14,6 +14,10 @@ export const headline = (name: string) => ask<Headline>("/api/headline", { name 
 export const compared = (a: string, b: string) => ask<Compared>("/api/compare", { a, b });
 export const runDetail = (name: string, block: number, position: number) =>
   ask<RunDetail>("/api/run", { name, block: String(block), position: String(position) });
+/** The campaigns of the fleet store; `null` where the server has none. */
+export const fleet = () => ask<FleetListing | null>("/api/fleet");
+export const fleetCampaign = (name: string, from: number, failed: boolean) =>
+  ask<FleetPage>("/api/fleet/campaign", { name, from: String(from), failed: String(failed) });
 
 /** Milliseconds before a failed request is repeated. */
 export const AGAIN_MS = 3000;

@@ -1,8 +1,9 @@
 use super::*;
+use crate::page::{Outcome, fleet_verdicts};
 use crate::tests::fixtures::{compared, findings};
 use insta::assert_snapshot;
 use stacklab_analysis::OverPairs;
-use stacklab_model::{Findings, FleetPair, Metric, Transport};
+use stacklab_model::{Comparison, Findings, FleetPair, Metric, PairAnswer, Transport};
 
 /// The findings of a pair of hosts: throughput of two sizes by these ratios, and loss.
 fn pair([small, large]: [f64; 2], loss: f64) -> Findings {
@@ -105,6 +106,33 @@ fn many_pairs_are_listed_up_to_a_number() {
     let many = text(&fleet(&pairs, true));
     assert!(many.contains("lab99 ->") && !many.contains("lab100 ->"), "{many}");
     assert!(many.replace('\n', " ").contains("the JSON report has 3 pairs more"), "{many}");
+}
+
+#[test]
+fn the_page_has_the_signs_and_words_of_the_text() {
+    let found = fleet(&FIVE, true);
+    let text = text(&found);
+    let names = ["lab2 -> far2", "new -> pair", "lab0 -> far0"];
+    let (verdicts, cells) = fleet_verdicts(&found, &names);
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat(&text).contains(&flat(&verdicts.answer)) && flat(&text).contains(&flat(&verdicts.legend)),
+        "{text}"
+    );
+    assert!(flat(&text).contains(&verdicts.columns.join(" ")), "{:?}", verdicts.columns);
+    let signs = |row: usize| -> Vec<&str> { cells[row].iter().map(|cell| cell.sign.as_str()).collect() };
+    for row in [0, 2] {
+        assert!(
+            flat(&text).contains(&format!("{} {}", names[row], signs(row).join(" "))),
+            "{:?}",
+            signs(row)
+        );
+    }
+    assert_eq!(cells[1], []);
+    let first = &cells[0][0];
+    assert_eq!((first.outcome, first.strength), (Outcome::Baseline, 3));
+    assert!(first.words.starts_with("IPv4 better, difference -12.0 ["), "{}", first.words);
+    assert!(cells[2][2].words.contains("at most 31 % of trials"), "{:?}", cells[2][2]);
 }
 
 #[test]

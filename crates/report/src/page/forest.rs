@@ -100,7 +100,7 @@ pub(super) fn strength(by: f64, margin: f64) -> u8 {
 }
 
 /// `-2.0 [-3.1, -0.9] %`, or `15.7x [15.3x, 16.1x]`.
-fn shown(effect: &Effect, unit: &DisplayUnit) -> String {
+pub(super) fn shown(effect: &Effect, unit: &DisplayUnit) -> String {
     let distance = Distance::from(effect);
     let text = distance.parts(unit, difference_places([distance], unit)).concat();
     if distance.is_factor() { text } else { format!("{text} {}", unit.difference_unit) }

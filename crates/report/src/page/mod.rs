@@ -8,6 +8,7 @@ mod cells;
 mod channel;
 mod details;
 mod document;
+mod fleet;
 mod forest;
 mod html;
 mod runs;
@@ -21,6 +22,7 @@ mod why;
 pub(crate) use cells::AS_IT_IS;
 pub use details::{Detailed, detail, tool_end};
 pub use document::*;
+pub use fleet::fleet_verdicts;
 pub use html::{NoPage, SCRIPT, STYLE, html, shell};
 pub use why::exact_page;
 

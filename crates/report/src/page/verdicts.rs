@@ -116,7 +116,7 @@ fn view(
     }
 }
 
-fn strength(group: &Group, row: &Comparison) -> u8 {
+pub(super) fn strength(group: &Group, row: &Comparison) -> u8 {
     if !matches!(row.verdict, Verdict::Better(_)) {
         return 0;
     }

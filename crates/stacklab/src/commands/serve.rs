@@ -31,6 +31,9 @@ pub(crate) struct ServeOptions {
     /// The folder with the records
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
+    /// Show the campaigns of a fleet too, from its store: a SQLite file, or postgres://USER@HOST/DATABASE
+    #[arg(long, value_name = "STORE")]
+    pub fleet: Option<String>,
     /// The address and port to listen on; port 0 for any free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8046", value_parser = listen_address)]
     pub listen: SocketAddr,
@@ -48,8 +51,8 @@ pub(crate) struct ServeOptions {
 
 /// Serves the page over a folder of records until it is interrupted.
 pub(crate) fn serve(options: ServeOptions) -> Result<(), Failure> {
-    let ServeOptions { folder, listen, token, metrics, .. } = options;
-    Ok(stacklab_serve::serve(&Settings { folder, listen, token, metrics })?)
+    let ServeOptions { folder, fleet, listen, token, metrics, .. } = options;
+    Ok(stacklab_serve::serve(&Settings { folder, fleet, listen, token, metrics })?)
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@
 //! Figures are in the unit that the page prints (shares in per cent) and unrounded, but for those of single runs, which
 //! have six digits, and of the forest plot, which have four. Indices point into the lists of the document.
 
+mod fleet;
 mod runs;
 mod server;
 
+pub use fleet::*;
 pub use runs::*;
 pub use server::*;
 

@@ -1,0 +1,283 @@
+//! The campaigns of a fleet store: how far they are, their verdicts, and their agents.
+//!
+//! The store is opened anew for each request, so that one that was away, or replaced, is read as soon as it is there.
+
+mod agents;
+
+use crate::ServeError;
+use crate::cached::Cache;
+use crate::to_json;
+use agents::agents;
+use serde::Deserialize;
+use stacklab_fleet::results::over_pairs;
+use stacklab_fleet::store::{
+    BlockCounts, BlockKey, CampaignRow, ListedCampaign, PairProgress, State, Store, state_name,
+};
+use stacklab_fleet::study_of;
+use stacklab_model::FleetFindings;
+use stacklab_report::page::{FleetListing, FleetPage, FleetPairRow, FleetRow, MeasuredBlock, fleet_verdicts};
+use std::sync::Arc;
+
+/// Most campaigns, pairs, blocks and agents that one answer lists.
+const CAMPAIGNS: usize = 100;
+const PAIRS: usize = 100;
+const BLOCKS: usize = 200;
+const AGENTS: usize = 200;
+/// Maximum number of cached findings.
+const KEPT: usize = 8;
+
+/// A part of a campaign.
+#[derive(Debug, Deserialize)]
+pub(super) struct FleetPart {
+    /// The campaign.
+    pub name: String,
+    /// How many pairs come before the listed ones.
+    #[serde(default)]
+    pub from: usize,
+    /// Whether only pairs with a failure are listed.
+    #[serde(default)]
+    pub failed: bool,
+}
+
+/// What findings are made from: the campaign's creation, its number of results, and whether it has ended.
+type Results = (i64, u32, bool);
+
+pub(super) struct Fleet {
+    address: String,
+    place: String,
+    titles: Cache<String, i64>,
+    findings: Cache<Arc<FleetFindings>, Results>,
+}
+
+impl Fleet {
+    /// A store that exists.
+    pub(super) fn open(address: &str) -> Result<Self, ServeError> {
+        let place = Store::open_to_read(address)?.place().to_owned();
+        Ok(Fleet { address: address.to_owned(), place, titles: Cache::default(), findings: Cache::default() })
+    }
+
+    /// Where it is, without a password.
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    pub(super) fn listing(&self) -> Result<String, ServeError> {
+        let all = Store::open_to_read(&self.address)?.campaigns()?;
+        self.titles.retain(|name| all.iter().any(|one| one.row.id == name));
+        Ok(to_json(&FleetListing {
+            place: self.place.clone(),
+            unlisted: all.len().saturating_sub(CAMPAIGNS),
+            campaigns: all.iter().take(CAMPAIGNS).map(|one| self.row(one)).collect(),
+        }))
+    }
+
+    /// A campaign, as JSON; `None` if there is none of that name.
+    pub(super) fn campaign(&self, asked: &FleetPart) -> Result<Option<String>, ServeError> {
+        let mut store = Store::open_to_read(&self.address)?;
+        let Some(row) = store.campaign(Some(&asked.name))? else { return Ok(None) };
+        let pairs = store.progress(&row.id)?;
+        let blocks = BlockCounts::of(&pairs);
+        let results: Results = (row.created_ns, blocks.done, blocks.has_ended());
+        let found = self.findings.get(&row.id, results, || over_pairs(&mut store, &row).map(Arc::new))?;
+        self.findings.trim(KEPT);
+        let wanted: Vec<&PairProgress> =
+            pairs.iter().filter(|pair| !asked.failed || failure(pair).is_some()).collect();
+        let from = asked.from.min(wanted.len().saturating_sub(1) / PAIRS * PAIRS);
+        let until = wanted.len().min(from + PAIRS);
+        let shown = &wanted[from..until];
+        let names: Vec<String> = shown.iter().map(|pair| pair.name()).collect();
+        let (verdicts, cells) =
+            fleet_verdicts(&found.what, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        let listed = shown.iter().zip(names).zip(cells).map(|((pair, name), cells)| FleetPairRow {
+            pair: pair.pair,
+            name,
+            done: pair.done,
+            blocks: pair.done + pair.leased + pair.waiting + pair.given_up,
+            failure: failure(pair),
+            cells,
+        });
+        let is_running = row.state == State::Running && !blocks.has_ended();
+        let measured = measured(&store.leased()?, &row, &pairs);
+        let (agents_summary, mut agents) = match is_running || !measured.is_empty() {
+            true => agents(&mut store, &pairs)?,
+            false => Default::default(),
+        };
+        let unlisted_agents = agents.len().saturating_sub(AGENTS);
+        agents.truncate(AGENTS);
+        let campaign = ListedCampaign { row, pairs: pairs.len() as u32, blocks };
+        Ok(Some(to_json(&FleetPage {
+            campaign: self.row(&campaign),
+            changes: is_running || !measured.is_empty() || found.stamp != results,
+            verdicts,
+            pairs: listed.collect(),
+            part: format!("{} to {until} of {}", from + usize::from(until > 0), wanted.len()),
+            before: (from > 0).then(|| from.saturating_sub(PAIRS)),
+            after: (until < wanted.len()).then_some(until),
+            failed: pairs.iter().filter(|pair| failure(pair).is_some()).count(),
+            measured,
+            agents_summary,
+            agents,
+            unlisted_agents,
+        })))
+    }
+
+    fn row(&self, ListedCampaign { row, pairs, blocks }: &ListedCampaign) -> FleetRow {
+        // The study may be of another version of stacklab.
+        let read = || study_of(row).and_then(|study| study.check()).map(|(study, _)| study.title);
+        let title = self.titles.get(&row.id, row.created_ns, || Ok::<_, ()>(read().unwrap_or_default()));
+        FleetRow {
+            name: row.id.clone(),
+            title: title.map(|made| made.what).unwrap_or_default(),
+            state: state_name(row.state, blocks.has_ended()).to_owned(),
+            pairs: *pairs,
+            progress: blocks.to_string(),
+            started: stacklab_report::time(row.created_ns.unsigned_abs()),
+        }
+    }
+}
+
+fn failure(pair: &PairProgress) -> Option<String> {
+    pair.skipped.as_ref().map(|reason| format!("left out: {reason}")).or_else(|| pair.reason.clone())
+}
+
+/// The blocks of a campaign that are being measured.
+fn measured(
+    leased: &[(BlockKey, String)],
+    campaign: &CampaignRow,
+    pairs: &[PairProgress],
+) -> Vec<MeasuredBlock> {
+    let of = leased.iter().filter(|(key, _)| key.campaign == campaign.id).filter_map(|(key, sender)| {
+        let receiver = pairs.iter().find(|pair| pair.pair == key.pair)?.receiver.clone();
+        let BlockKey { pair, block, attempt, .. } = *key;
+        Some(MeasuredBlock { pair, sender: sender.clone(), receiver, block, attempt })
+    });
+    of.take(BLOCKS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use stacklab_campaign::sources::StudySource;
+    use stacklab_fleet::FleetStudy;
+    use stacklab_fleet::store::{AgentInfo, Class, NewCampaign, NewPair};
+
+    const FAR: i64 = i64::MAX;
+
+    /// A store with a campaign `lab` of so many pairs, each of two blocks between two agents of its own.
+    fn store(pairs: usize) -> (tempfile::TempDir, Store, Fleet) {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("fleet.db").display().to_string();
+        assert!(Fleet::open(&place).is_err());
+        let mut store = Store::open(&place).unwrap();
+        let agent = |name: String| AgentInfo::new(&name, &[("site".into(), "<x>".into())], &[], &[]);
+        let pair = |number| NewPair {
+            sender: AgentInfo { links: Default::default(), ..agent(format!("a{number}")).unwrap() },
+            receiver: AgentInfo { links: Default::default(), ..agent(format!("b{number}")).unwrap() },
+            skipped: None,
+        };
+        let pairs: Vec<NewPair> = (0..pairs).map(pair).collect();
+        store.put_agents(pairs.iter().flat_map(|pair| [&pair.sender, &pair.receiver]), FAR).unwrap();
+        let source = StudySource {
+            name: "quickstart".to_owned(),
+            text: include_str!("../../../studies/quickstart.toml").to_owned(),
+        };
+        let study = FleetStudy::new(source, None, vec![], 1, 2).unwrap();
+        let order = (0..pairs.len() as u32).flat_map(|pair| [pair, pair]).collect();
+        let campaign = NewCampaign {
+            id: "lab".to_owned(),
+            created_ns: 1,
+            request: serde_json::to_string(&study).unwrap(),
+            class: Class::Exclusive,
+            most_attempts: 2,
+            pairs,
+            order,
+        };
+        store.put_campaign(&campaign).unwrap();
+        let fleet = Fleet::open(&place).unwrap();
+        (folder, store, fleet)
+    }
+
+    fn ask(fleet: &Fleet, from: usize, failed: bool) -> Value {
+        let asked = FleetPart { name: "lab".to_owned(), from, failed };
+        serde_json::from_str(&fleet.campaign(&asked).unwrap().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn many_pairs_come_in_parts() {
+        let (_folder, _store, fleet) = store(250);
+        let part = |from| {
+            let page = ask(&fleet, from, false);
+            let pairs = page["pairs"].as_array().unwrap();
+            let names =
+                [&pairs[0], &pairs[pairs.len() - 1]].map(|pair| pair["name"].as_str().unwrap().to_owned());
+            (
+                page["part"].as_str().unwrap().to_owned(),
+                names,
+                page["before"].as_u64(),
+                page["after"].as_u64(),
+            )
+        };
+        let names = |first: &str, last: &str| [first.to_owned(), last.to_owned()];
+        assert_eq!(part(0), ("1 to 100 of 250".to_owned(), names("a0 -> b0", "a99 -> b99"), None, Some(100)));
+        let last = ("201 to 250 of 250".to_owned(), names("a200 -> b200", "a249 -> b249"), Some(100), None);
+        assert_eq!(part(200), last);
+        assert_eq!(part(9999), last);
+        assert_eq!(ask(&fleet, 0, false)["agents"].as_array().unwrap().len(), AGENTS);
+        assert_eq!(ask(&fleet, 0, false)["unlisted_agents"], 300);
+    }
+
+    #[test]
+    fn it_says_who_measures_who_is_lost_and_what_failed() {
+        let (_folder, mut store, fleet) = store(3);
+        let lease = store.reserve("lab", 0, FAR).unwrap().unwrap();
+        let failed = store.reserve("lab", 0, FAR).unwrap().unwrap();
+        store.fail(&failed.key, 0, "<b>no route</b>").unwrap();
+        // Who measures is not asked, and so its time runs out.
+        store.keep_alive(&["a0", "a1"], 1).unwrap();
+        let page = ask(&fleet, 0, false);
+        assert_eq!(page["agents_summary"], "6 agents: 2 measure, 3 alive, 1 lost (a1)");
+        assert_eq!(page["agents"][0]["name"], "a1");
+        assert!(page["agents"][0]["state"].as_str().unwrap().starts_with("lost "), "{page}");
+        assert_eq!(
+            page["measured"],
+            serde_json::json!([
+                {"pair": lease.key.pair, "sender": lease.sender, "receiver": lease.receiver, "block": 0, "attempt": 1}
+            ])
+        );
+        assert_eq!(
+            page["campaign"]["progress"],
+            "0 blocks with a result, 1 being measured, 5 waiting, 0 given up"
+        );
+        assert_eq!((&page["campaign"]["state"], &page["changes"]), (&"running".into(), &true.into()));
+        assert_eq!(page["verdicts"]["answer"], "No pair of hosts has findings yet.");
+        let only = ask(&fleet, 0, true);
+        assert_eq!((only["pairs"].as_array().unwrap().len(), &only["failed"]), (1, &1.into()));
+        assert_eq!(only["pairs"][0]["failure"], "<b>no route</b>");
+        store.fail(&lease.key, 0, "gone").unwrap();
+        store.keep_alive(&["a0", "a1", "a2", "b0", "b1", "b2"], 1).unwrap();
+        let summary = ask(&fleet, 0, false)["agents_summary"].to_string();
+        assert!(summary.contains("0 alive, 6 lost: perhaps no coordinator runs"), "{summary}");
+        store.set_state("lab", State::Stopped).unwrap();
+        let page = ask(&fleet, 0, false);
+        assert_eq!((&page["campaign"]["state"], &page["changes"]), (&"stopped".into(), &false.into()));
+        assert_eq!(page["agents"], serde_json::json!([]), "nobody follows them");
+    }
+
+    #[test]
+    fn a_store_that_is_away_is_an_error_until_it_is_back() {
+        let (folder, _store, fleet) = store(1);
+        let (here, away) = (folder.path().join("fleet.db"), folder.path().join("away"));
+        std::fs::rename(&here, &away).unwrap();
+        let error = fleet.listing().unwrap_err().to_string();
+        assert!(error.contains("fleet.db") && error.contains("unable to open"), "{error}");
+        std::fs::rename(&away, &here).unwrap();
+        let listing: Value = serde_json::from_str(&fleet.listing().unwrap()).unwrap();
+        assert_eq!(
+            (&listing["campaigns"][0]["name"], &listing["campaigns"][0]["pairs"]),
+            (&"lab".into(), &1.into())
+        );
+        let other = FleetPart { name: "other".to_owned(), from: 0, failed: false };
+        assert!(fleet.campaign(&other).unwrap().is_none());
+    }
+}
