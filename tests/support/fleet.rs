@@ -12,6 +12,9 @@ const SOON: Duration = Duration::from_secs(20);
 /// A study of short blocks: round trips over both families.
 pub(crate) const STUDY: &str = r#"
 title = "A fleet of tests"
+[blocks]
+# Nothing of a fleet ends by its budget.
+budget = "1s"
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["udp"]

@@ -112,11 +112,11 @@ test("of a thousand pairs a part is shown, and its neighbours by buttons", async
   await page.tab.goto(url);
   await page.tab.click('tbody a:text-is("lab")');
   await page.tab.waitForSelector('.fleet th:text-is("pair 99")');
-  expect(await page.tab.isDisabled('button:text-is("earlier")')).toBe(true);
+  expect(await page.tab.isDisabled('button:text-is("previous")')).toBe(true);
   // The heading stays where the matrix scrolls.
   await page.tab.locator('.fleet th:text-is("pair 99")').scrollIntoViewIfNeeded();
   expect(await page.tab.isVisible('.fleet thead th:text-is("pair")')).toBe(true);
-  await page.tab.click('button:text-is("later")');
+  await page.tab.click('button:text-is("next")');
   await page.tab.waitForSelector('.fleet th:text-is("pair 199")');
   expect(await page.tab.textContent(".controls")).toContain("101 to 200 of 1000");
   expect(page.tab.url()).toContain("from=100");

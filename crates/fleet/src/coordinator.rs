@@ -62,8 +62,6 @@ pub struct Coordinator<'a> {
     at_once: usize,
     /// How many senders are being asked to forget a result.
     forgetting: usize,
-    /// Whether agents may keep results of another coordinator, or those whose answers were lost.
-    uncollected: bool,
     interrupted: &'static AtomicBool,
 }
 
@@ -78,8 +76,8 @@ struct Measured {
 enum Heard {
     /// How a block ended. Its sender may forget the result when `committed` says so.
     Ended { lease: Lease, result: Result<Box<BlockResult>, FleetError>, committed: Sender<()> },
-    /// A sender was asked to forget a result, and whether it has.
-    Forgotten(bool),
+    /// A sender was asked to forget a result.
+    Forgotten,
     /// Who answers.
     Present(Result<Vec<Presence>, FleetError>),
 }
@@ -105,7 +103,6 @@ impl<'a> Coordinator<'a> {
             questions: BTreeMap::new(),
             at_once: usize::MAX,
             forgetting: 0,
-            uncollected: true,
             interrupted,
         })
     }
@@ -182,8 +179,9 @@ impl<'a> Coordinator<'a> {
             self.expire(tell)?;
         }
         if self.hand_out(campaign, study, lease)? && self.measured.is_empty() && self.forgetting == 0 {
-            if self.uncollected {
-                self.welcome(self.wire.present(&BTreeSet::new())?, tell)?;
+            // Agents may still keep results of another coordinator, or those whose answers were lost.
+            if let Ok(present) = self.wire.present(&BTreeSet::new()) {
+                self.welcome(present, tell)?;
             }
             return Ok(true);
         }
@@ -192,10 +190,7 @@ impl<'a> Coordinator<'a> {
         while let Some(heard) = next {
             match heard {
                 Heard::Ended { lease, result, committed } => self.settle(&lease, result, &committed, tell)?,
-                Heard::Forgotten(has_forgotten) => {
-                    self.forgetting -= 1;
-                    self.uncollected |= !has_forgotten;
-                }
+                Heard::Forgotten => self.forgetting -= 1,
                 Heard::Present(present) => self.welcome(present?, tell)?,
             }
             next = self.heard.1.try_recv().ok();
@@ -255,7 +250,8 @@ impl<'a> Coordinator<'a> {
                 let key = reserved.key.clone();
                 let _ = heard.send(Heard::Ended { lease: reserved, result, committed });
                 if waits.recv().is_ok() {
-                    let _ = heard.send(Heard::Forgotten(forget(&*wire, &sender, key)));
+                    forget(&*wire, &sender, key);
+                    let _ = heard.send(Heard::Forgotten);
                 }
             })?;
         }
@@ -280,7 +276,6 @@ impl<'a> Coordinator<'a> {
                 self.store.keep_alive(&[lease.sender.as_str(), lease.receiver.as_str()], now_ns() + ns(ALIVE))
             }
             Err(error) => {
-                self.uncollected = true;
                 let reason = error.to_string();
                 tell(Event::Failed(&lease.key, &reason));
                 let given_up = self.store.fail(&lease.key, now_ns(), &reason)?;
@@ -302,7 +297,8 @@ impl<'a> Coordinator<'a> {
     ) -> Result<(), FleetError> {
         if !self.questions.contains_key(&key.campaign) {
             // It may be of another campaign, of which an agent kept it.
-            let Some(campaign) = self.store.campaign(Some(&key.campaign))? else { return Ok(()) };
+            let gone = || FleetError::Usage(format!("the campaign {} is gone", key.campaign));
+            let campaign = self.store.campaign(Some(&key.campaign))?.ok_or_else(gone)?;
             let (study, _) = study_of(&campaign)?.check()?;
             self.questions.insert(campaign.id, study.questions());
         }
@@ -327,8 +323,14 @@ impl<'a> Coordinator<'a> {
             if let Ok(Answer::Measured(result)) =
                 ask(&*self.wire, agent, &Request::Fetch(key.clone()), FETCH_LIMIT)
             {
-                self.commit(key, &result, tell)?;
-                forget(&*self.wire, agent, key.clone());
+                match self.commit(key, &result, tell) {
+                    Ok(()) => forget(&*self.wire, agent, key.clone()),
+                    // Its campaign may be of another version. The agent keeps the result for that one.
+                    Err(error @ (FleetError::Usage(_) | FleetError::Campaign(_))) => {
+                        tell(Event::Failed(key, &error.to_string()));
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(())
@@ -398,9 +400,9 @@ fn start(waits: impl FnOnce() + Send + 'static) -> Result<(), FleetError> {
     started.map(drop).map_err(|reason| FleetError::System { attempted: "start a thread", reason })
 }
 
-/// Asks an agent to forget a result that is committed, and whether it has. If not, it is asked again.
-fn forget(wire: &dyn Wire, agent: &str, key: BlockKey) -> bool {
-    ask(wire, agent, &Request::Forget(key), FETCH_LIMIT).is_ok()
+/// Asks an agent to forget a result that is committed. If it does not hear this, it is asked again.
+fn forget(wire: &dyn Wire, agent: &str, key: BlockKey) {
+    let _ = ask(wire, agent, &Request::Forget(key), FETCH_LIMIT);
 }
 
 fn ns(duration: Duration) -> i64 {

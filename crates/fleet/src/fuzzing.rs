@@ -1,4 +1,4 @@
-//! What peers of a fleet send, public for the fuzz targets (`fuzz/`) only.
+//! The messages of a fleet's peers, public for the fuzz targets (`fuzz/`) only.
 
 use crate::message::{Answer, Request};
 use crate::wire::nats_stream::piece;

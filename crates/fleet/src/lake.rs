@@ -29,6 +29,12 @@ struct LakeCampaign {
     pairs: Vec<LakeCampaignPair>,
 }
 
+/// The one key that every format has.
+#[derive(Debug, Deserialize)]
+struct Format {
+    format: u32,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct LakeCampaignPair {
     pair: u32,
@@ -37,7 +43,7 @@ struct LakeCampaignPair {
 }
 
 /// Writes the comparisons of a campaign, and its runs if `with_runs`, one pair after the other. Returns the number of
-/// pairs; none if there is no result yet. An earlier export of the campaign is replaced.
+/// pairs; none if there is no result yet. Earlier files of the same pairs are replaced.
 ///
 /// # Errors
 /// If the store cannot be read or a file not be written, or another export is running.
@@ -47,7 +53,7 @@ pub fn export(
     lake: &Path,
     with_runs: bool,
 ) -> Result<usize, FleetError> {
-    // Before the pairs: what is measured meanwhile is left out of both.
+    // Before the pairs: results that come meanwhile do not end it.
     let has_ended = store.has_ended(&campaign.id)?;
     let mut pairs = store.progress(&campaign.id)?;
     pairs.retain(|pair| pair.done > 0);
@@ -133,15 +139,19 @@ fn described(lake: &Path, campaign: Option<&str>) -> Result<(PathBuf, LakeCampai
     for folder in folders {
         let path = folder.join(CAMPAIGN);
         let text = fs::read(&path).map_err(failed("read", &path))?;
-        let found: LakeCampaign = serde_json::from_slice(&text)
-            .map_err(|reason| failed("read", &path)(io::Error::new(ErrorKind::InvalidData, reason)))?;
-        if found.format != FORMAT {
+        let wrong = |reason| failed("read", &path)(io::Error::new(ErrorKind::InvalidData, reason));
+        let Format { format } = serde_json::from_slice(&text).map_err(wrong)?;
+        if format != FORMAT {
+            // Among others, a campaign of another version is passed over.
+            if campaign.is_none() {
+                continue;
+            }
             return Err(FleetError::Usage(format!(
-                "{} has format {}, and this version of stacklab reads format {FORMAT}: export the campaign again",
-                path.display(),
-                found.format
+                "{} has format {format}, and this version of stacklab reads format {FORMAT}: export the campaign again",
+                path.display()
             )));
         }
+        let found: LakeCampaign = serde_json::from_slice(&text).map_err(wrong)?;
         if newest.as_ref().is_none_or(|(_, newest)| newest.created_ns < found.created_ns) {
             newest = Some((folder, found));
         }

@@ -28,6 +28,8 @@ const FACTORS: [Factor; 15] = [
 ];
 /// Added to every study: packets on paths of a fleet are those of its hosts' adapters.
 const OFFLOADS: &str = "testbed.offloads=true";
+/// The longest budget: it ends no pair of hosts.
+const NO_BUDGET: &str = "blocks.budget=720h";
 /// The time that a block is leased for: a fixed part, and this multiple of its estimated duration.
 const LEASE_LEAST: Duration = Duration::from_secs(60);
 const LEASE_TIMES: u32 = 4;
@@ -63,11 +65,12 @@ impl FleetStudy {
         if source.check(scale.as_deref(), &settings)?.topology != Topology::Link {
             return Err(needs_testbed("routers or a Wi-Fi network"));
         }
-        // All blocks are measured: what each pair shows is looked at once, when it has all of them.
+        // All blocks are measured, in whatever time: what each pair shows is looked at once, when it has all of them.
         settings.extend([
             OFFLOADS.to_owned(),
             format!("blocks.min={blocks}"),
             format!("blocks.max={blocks}"),
+            NO_BUDGET.to_owned(),
         ]);
         let StudySource { name, text } = source;
         let study = FleetStudy { name, text, scale, settings, seed };

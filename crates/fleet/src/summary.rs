@@ -28,9 +28,12 @@ impl<'a> PairSummary<'a> {
     /// If it is not of this study.
     pub(crate) fn add(&mut self, summary: &BlockSummary) -> Result<(), String> {
         let [valid, all] = summary.runs;
-        if summary.figures.len() != self.questions.len() || valid > all {
-            let (found, expected) = (summary.figures.len(), self.questions.len());
-            return Err(format!("it has {found} questions, and the study has {expected}"));
+        let (found, expected) = (summary.figures.len(), self.questions.len());
+        if found != expected {
+            return Err(format!("it has {found} comparisons, and the study has {expected}"));
+        }
+        if valid > all {
+            return Err(format!("it has {valid} valid runs of {all}"));
         }
         self.pair.blocks += u32::from(all > 0);
         self.pair.valid_runs += valid as usize;

@@ -236,7 +236,7 @@ mod tests {
         // Who measures is not asked, and so its time runs out.
         store.keep_alive(&["a0", "a1"], 1).unwrap();
         let page = ask(&fleet, 0, false);
-        assert_eq!(page["agents_summary"], "6 agents: 2 measure, 3 alive, 1 lost (a1)");
+        assert_eq!(page["agents_summary"], "6 agents: 2 measuring, 3 alive, 1 lost (a1)");
         assert_eq!(page["agents"][0]["name"], "a1");
         assert!(page["agents"][0]["state"].as_str().unwrap().starts_with("lost "), "{page}");
         assert_eq!(

@@ -110,7 +110,7 @@ struct Server {
     library: Library,
     fleet: Option<Fleet>,
     /// One program thread reads the fleet store, so that records are read even if the store does not answer.
-    fleet_turn: Semaphore,
+    fleet_turn: Arc<Semaphore>,
     guard: Guard,
     exporter: Exporter,
     /// Whether Prometheus may read them.
@@ -147,7 +147,7 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
         let server = Arc::new(Server {
             library,
             fleet,
-            fleet_turn: Semaphore::new(1),
+            fleet_turn: Arc::new(Semaphore::new(1)),
             guard,
             exporter,
             metrics: options.metrics,

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use stacklab_report::page::{Refused, SCRIPT, STYLE, shell};
 use stacklab_report::prometheus;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Nothing from other origins is loaded, framed or run.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; \
@@ -32,6 +33,9 @@ const TOKEN_POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'se
 const NO_TOKEN: &str = "this server requires a token: open the address that it printed";
 
 const NOT_THERE: &str = "there is no such record or run in this folder";
+
+/// Time limit for an answer from the fleet store: the findings of ten million runs take five seconds.
+const FLEET_LIMIT: Duration = Duration::from_secs(30);
 
 type ServerState = State<Arc<Server>>;
 
@@ -156,13 +160,23 @@ async fn read_fleet(
     if server.fleet.is_none() {
         return json("null".to_owned());
     }
-    let _turn = server.fleet_turn.acquire().await.expect("it is never closed");
     let reader = server.clone();
-    match tokio::task::spawn_blocking(move || reader.fleet.as_ref().map(read)).await {
-        Ok(Some(Ok(Some(text)))) => json(text),
-        Ok(Some(Err(failure))) => refused(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
-        Ok(_) => refused(StatusCode::NOT_FOUND, "there is no such campaign in this fleet store"),
-        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this campaign could not be read"),
+    let answered = async move {
+        let turn = Arc::clone(&reader.fleet_turn).acquire_owned().await.expect("it is never closed");
+        // A client that is gone does not end the reading, nor its turn.
+        let read = move || {
+            let found = reader.fleet.as_ref().map(read);
+            drop(turn);
+            found
+        };
+        tokio::task::spawn_blocking(read).await
+    };
+    match tokio::time::timeout(FLEET_LIMIT, answered).await {
+        Ok(Ok(Some(Ok(Some(text))))) => json(text),
+        Ok(Ok(Some(Err(failure)))) => refused(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
+        Ok(Ok(_)) => refused(StatusCode::NOT_FOUND, "there is no such campaign in this fleet store"),
+        Ok(Err(_)) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this campaign could not be read"),
+        Err(_) => refused(StatusCode::UNPROCESSABLE_ENTITY, "the fleet store does not answer"),
     }
 }
 
@@ -240,7 +254,7 @@ mod tests {
         let server = Arc::new(Server {
             library,
             fleet: None,
-            fleet_turn: Semaphore::new(1),
+            fleet_turn: Arc::new(Semaphore::new(1)),
             guard,
             exporter: Default::default(),
             metrics: false,

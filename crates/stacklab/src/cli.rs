@@ -213,7 +213,7 @@ Examples:
   stacklab serve records --listen [::]:8046       for other hosts too, with the printed token
   stacklab serve --fleet fleet.db                  the campaigns of a fleet too
 
-It only reads records. Requests need the token in the printed address. The connection is not encrypted: let \
+It only reads. Requests need the token in the printed address. The connection is not encrypted: let \
 it listen on networks that you trust.")]
     Serve(ServeOptions),
     /// Print what this machine supports, and how to get the rest

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -35,9 +36,12 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         // The error above is the relevant one.
         let _ = fs::remove_file(&part);
     }
-    // Its name, too; some file systems cannot do that.
-    if let Some(Ok(folder)) = path.parent().map(File::open) {
-        let _ = folder.sync_all();
+    written?;
+    // Its name, too.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some file systems cannot, and some folders may be written to and not read.
+        Err(error) if ![InvalidInput, Unsupported, PermissionDenied].contains(&error.kind()) => Err(error),
+        _ => Ok(()),
     }
-    written
 }

@@ -19,7 +19,7 @@ export function FleetMatrix({ page, failures }: { page: FleetPage; failures: boo
         )}
         {(before !== null || after !== null) && (
           <span>
-            <Go to={before}>earlier</Go> {part} <Go to={after}>later</Go>
+            <Go to={before}>previous</Go> {part} <Go to={after}>next</Go>
           </span>
         )}
       </div>

@@ -9,12 +9,20 @@ use stacklab_model::{
 };
 use std::collections::BTreeMap;
 
+/// Characters of a reason that are kept.
+const LONGEST_REASON: usize = 300;
+
 fn arm_figure(run: &RunRecord, metric: Metric) -> ArmFigure {
     match figure(run, metric) {
-        Some(figure) if counts_events(metric) => ArmFigure::Events([figure, messages(run).unwrap_or(0.0)]),
+        Some(figure) if counts_events(metric) => {
+            let messages = messages(run).filter(|count| count.is_finite());
+            ArmFigure::Events([figure, messages.unwrap_or(0.0)])
+        }
         Some(figure) => ArmFigure::Measured(figure),
         None => {
-            ArmFigure::Absent { absent: missing(&[run], metric).unwrap_or_default(), valid: run.is_valid() }
+            // A peer's reason may be of any length.
+            let absent = missing(&[run], metric).unwrap_or_default().chars().take(LONGEST_REASON).collect();
+            ArmFigure::Absent { absent, valid: run.is_valid() }
         }
     }
 }
@@ -43,7 +51,7 @@ pub struct Blocks {
     has_figure: [bool; 2],
     /// Why an arm has no figure, and whether a valid run says so.
     absent: [Option<(String, bool)>; 2],
-    /// About how many messages each arm sent where events are counted.
+    /// About how many messages each arm sent in these pairs, where events are counted.
     pub(crate) messages: [f64; 2],
 }
 
@@ -72,20 +80,23 @@ impl Blocks {
         let figures = block.each_ref().map(|arm| arm.as_ref().and_then(ArmFigure::figure));
         for (arm, found) in block.iter().enumerate() {
             self.has_figure[arm] |= figures[arm].is_some();
-            match found {
-                Some(ArmFigure::Events([_, messages])) => self.messages[arm] += messages,
-                Some(ArmFigure::Absent { absent, valid }) => {
-                    let known = &mut self.absent[arm];
-                    if known.as_ref().is_none_or(|(_, known)| *valid && !known) {
-                        *known = Some((absent.clone(), *valid));
-                    }
+            if let Some(ArmFigure::Absent { absent, valid }) = found {
+                let known = &mut self.absent[arm];
+                if known.as_ref().is_none_or(|(_, known)| *valid && !known) {
+                    *known = Some((absent.clone(), *valid));
                 }
-                _ => {}
             }
         }
         if let [Some(_), Some(_)] = block {
             match figures {
-                [Some(baseline), Some(candidate)] => self.pairs.push((baseline, candidate)),
+                [Some(baseline), Some(candidate)] => {
+                    self.pairs.push((baseline, candidate));
+                    for (sum, found) in self.messages.iter_mut().zip(block) {
+                        if let Some(ArmFigure::Events([_, messages])) = found {
+                            *sum += messages;
+                        }
+                    }
+                }
                 [None, Some(_)] => self.lost[0] += 1,
                 [Some(_), None] => self.lost[1] += 1,
                 [None, None] => {}
@@ -143,7 +154,7 @@ mod tests {
     use stacklab_model::{Family, Value};
 
     #[test]
-    fn figures_that_were_kept_as_json_are_those_of_the_runs() {
+    fn summaries_as_json_give_the_figures_of_the_runs() {
         let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
         for metric in [Metric::Throughput, Metric::Loss] {
             let records = [
@@ -173,7 +184,22 @@ mod tests {
     }
 
     #[test]
-    fn a_valid_runs_reason_is_given_before_an_invalid_ones() {
+    fn what_a_peer_says_is_finite_and_short() {
+        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let question = question(Metric::Loss, 0.02);
+        let mut strange = run(0, &four, Metric::Loss, 0.0);
+        (strange.spec.probe.length, strange.spec.message_bytes) = (Length::Time(1), 0);
+        strange.values.insert(Metric::Throughput, Value::Measured(0.0));
+        let long = run_with(0, &six, Metric::Loss, Value::Missing("x".repeat(1000)));
+        let summary = block_summary(std::slice::from_ref(&question), &[strange, long]);
+        let read: BlockSummary = serde_json::from_str(&serde_json::to_string(&summary).unwrap()).unwrap();
+        assert_eq!(read.figures[0][0], Some(ArmFigure::Events([0.0, 0.0])));
+        let Some(ArmFigure::Absent { absent, .. }) = &read.figures[0][1] else { panic!("{read:?}") };
+        assert_eq!(absent.len(), LONGEST_REASON);
+    }
+
+    #[test]
+    fn reason_of_a_valid_run_comes_first() {
         let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
         let metric = Metric::Rtt;
         let nothing = |records: &[RunRecord]| {

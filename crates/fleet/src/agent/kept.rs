@@ -81,7 +81,7 @@ mod tests {
         let result =
             BlockResult { path: "p".to_owned(), cpu_scope: CpuScope::Host, hosts: vec![], runs: vec![] };
         kept.put(&key, &result).unwrap();
-        std::fs::write(folder.path().join("lab-1,3,11,1.part"), "{").unwrap();
+        std::fs::write(folder.path().join(".lab-1,3,11,1.json.part"), "{").unwrap();
         std::fs::write(folder.path().join("notes.json"), "{}").unwrap();
         assert_eq!(kept.keys().unwrap(), std::slice::from_ref(&key));
         assert_eq!(kept.get(&key).unwrap(), result);

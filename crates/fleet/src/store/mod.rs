@@ -230,10 +230,11 @@ fn postgres(url: &str, access: Access) -> Result<(Db, String), FleetError> {
     };
     let mut config: postgres::Config = url.parse().map_err(wrong)?;
     if access == Access::Read {
-        // Who looks at the page waits no longer for a server that is gone.
+        // A reader does not wait long for a server that is gone.
         config.connect_timeout(*config.get_connect_timeout().unwrap_or(&READER_WAITS));
         config.tcp_user_timeout(*config.get_tcp_user_timeout().unwrap_or(&READER_WAITS));
-        config.options("-c default_transaction_read_only=on");
+        let given = config.get_options().unwrap_or_default();
+        config.options(&format!("{given} -c default_transaction_read_only=on"));
     }
     let host = match config.get_hosts() {
         [postgres::config::Host::Tcp(host), ..] => host.clone(),

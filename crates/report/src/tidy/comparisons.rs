@@ -133,13 +133,13 @@ fn add(
         if comparison as usize >= comparisons {
             return Err(other("it has more comparisons than the study"));
         }
-        if comparison == 0 {
+        if comparison == 0 && blocks.last().is_none_or(|(last, _)| *last < block) {
             let figures = Vec::with_capacity(comparisons);
             blocks.push((block, BlockSummary { runs: [valid, runs], figures }));
         }
         match blocks.last_mut() {
             Some((last, summary)) if *last == block && summary.figures.len() == comparison as usize => {
-                summary.figures.push([baseline.figure(row), candidate.figure(row)]);
+                summary.figures.push([baseline.figure(row)?, candidate.figure(row)?]);
             }
             _ => return Err(other("its rows are not in order")),
         }
@@ -165,10 +165,13 @@ impl Arm {
         })
     }
 
-    fn figure(&self, row: usize) -> Option<ArmFigure> {
-        let status = self.status.get(row)?.as_ref()?;
+    fn figure(&self, row: usize) -> Result<Option<ArmFigure>, ParquetError> {
+        let Some(status) = self.status.get(row).and_then(Option::as_ref) else { return Ok(None) };
         let number = |column: &Column<f64>| column.get(row).copied().flatten();
-        Some(match (number(&self.number), number(&self.messages)) {
+        if [&self.number, &self.messages].into_iter().filter_map(number).any(|number| !number.is_finite()) {
+            return Err(ParquetError::General("a figure is not finite".to_owned()));
+        }
+        Ok(Some(match (number(&self.number), number(&self.messages)) {
             (Some(number), Some(messages)) => ArmFigure::Events([number, messages]),
             (Some(number), None) => ArmFigure::Measured(number),
             (None, _) => {
@@ -176,7 +179,7 @@ impl Arm {
                 let absent = missing.map(|text| String::from_utf8_lossy(text.data()).into_owned());
                 ArmFigure::Absent { absent: absent.unwrap_or_default(), valid: status.data() == b"valid" }
             }
-        })
+        }))
     }
 }
 
@@ -219,6 +222,14 @@ mod tests {
         let file = comparisons_file(PAIR, questions, &blocks);
         assert_eq!(read_comparisons(Bytes::from(file.clone()), 2).unwrap(), blocks);
         assert_eq!(read_comparisons(Bytes::from(comparisons_file(PAIR, questions, &[])), 2).unwrap(), []);
+        for again in &blocks {
+            let blocks = [again.clone(), blocks[0].clone()];
+            let file = Bytes::from(comparisons_file(PAIR, questions, &blocks));
+            assert!(read_comparisons(file, 2).unwrap_err().contains("not in order"));
+        }
+        let endless = BlockSummary { runs: [1, 1], figures: vec![[figure(f64::INFINITY), None]; 2] };
+        let unfit = Bytes::from(comparisons_file(PAIR, questions, &[(0, endless)]));
+        assert!(read_comparisons(unfit, 2).unwrap_err().contains("not finite"));
         for wrong in [1, 3] {
             assert!(read_comparisons(Bytes::from(file.clone()), wrong).unwrap_err().contains("comparisons"));
         }

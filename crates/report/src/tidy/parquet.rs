@@ -104,7 +104,11 @@ impl<'a> Columns<'a> {
         }
         let mut reader = get_typed_column_reader::<T>(self.0.get_column_reader(place)?);
         let (mut levels, mut values) = (Vec::new(), Vec::new());
-        while reader.read_records(GROUP, Some(&mut levels), None, &mut values)?.0 > 0 {}
+        // No more than this program writes: a file may claim any number of empty rows.
+        reader.read_records(GROUP, Some(&mut levels), None, &mut values)?;
+        if usize::try_from(self.0.metadata().num_rows()) != Ok(levels.len()) {
+            return Err(ParquetError::General(format!("a group of rows has more than {GROUP}, or too few")));
+        }
         let mut values = values.into_iter();
         Ok(levels.into_iter().map(|level| if level == 1 { values.next() } else { None }).collect())
     }

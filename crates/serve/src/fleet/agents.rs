@@ -49,7 +49,7 @@ pub(super) fn agents(
     Ok((summary(&agents), agents))
 }
 
-/// `12 agents: 8 measure, 3 alive, 1 lost (a7)`.
+/// `12 agents: 8 measuring, 3 alive, 1 lost (a7)`.
 fn summary(agents: &[FleetAgent]) -> String {
     let lost: Vec<&str> =
         agents.iter().filter(|agent| agent.is_lost).map(|agent| agent.name.as_str()).collect();
@@ -65,5 +65,5 @@ fn summary(agents: &[FleetAgent]) -> String {
             format!(" ({}{more})", lost[..lost.len().min(NAMED)].join(", "))
         }
     };
-    format!("{} agents: {measuring} measure, {alive} alive, {} lost{names}", agents.len(), lost.len())
+    format!("{} agents: {measuring} measuring, {alive} alive, {} lost{names}", agents.len(), lost.len())
 }

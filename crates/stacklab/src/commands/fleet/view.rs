@@ -45,7 +45,7 @@ pub(crate) struct ExportOptions {
     #[command(flatten)]
     pub campaign: CampaignOptions,
     /// The folder below which Parquet files are written: runs/campaign=NAME/day=DATE/pair-N.parquet and
-    /// comparisons/campaign=NAME/pair-N.parquet. An earlier export of the campaign is replaced
+    /// comparisons/campaign=NAME/pair-N.parquet. Earlier files of the same pairs are replaced
     #[arg(long, value_name = "DIR")]
     pub lake: PathBuf,
     /// Write the comparisons only: all that a report needs, and far smaller
@@ -87,7 +87,7 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
 
 /// Prints how far a campaign is.
 pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
-    let mut store = Store::open(&options.store.store)?;
+    let mut store = Store::open_to_read(&options.store.store)?;
     let row = campaign(&mut store, options.campaign.as_deref())?;
     let pairs = store.progress(&row.id)?;
     let state = state_name(row.state, store.has_ended(&row.id)?);
@@ -142,7 +142,7 @@ pub(crate) fn agents(options: &WireOptions) -> Result<(), Failure> {
 
 /// Writes the runs and comparisons of all pairs as Parquet files.
 pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
-    let mut store = Store::open(&options.campaign.store.store)?;
+    let mut store = Store::open_to_read(&options.campaign.store.store)?;
     let row = campaign(&mut store, options.campaign.campaign.as_deref())?;
     let pairs = lake::export(&mut store, &row, &options.lake, !options.without_runs)?;
     if pairs == 0 {
@@ -164,7 +164,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
             options.json,
         );
     }
-    let mut store = Store::open(&options.campaign.store.store)?;
+    let mut store = Store::open_to_read(&options.campaign.store.store)?;
     let row = campaign(&mut store, options.campaign.campaign.as_deref())?;
     let (Some(number), Some(path)) = (options.pair, &options.out) else {
         return print_verdicts(&mut store, &row, options.json);
