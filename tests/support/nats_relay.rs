@@ -23,7 +23,7 @@ struct State {
 }
 
 impl NatsRelay {
-    /// Relays to the server at this port, and repeats one of so many messages.
+    /// Relays to the server at this port, and repeats one in `repeats` messages.
     pub(crate) fn start(server: u16, repeats: u32) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -164,7 +164,7 @@ mod tests {
 
     const FAR: i64 = i64::MAX;
 
-    /// A store with a campaign `lab` of so many pairs, each of two blocks between two agents of its own.
+    /// A store with a campaign `lab` of this many pairs, each with two blocks and two agents.
     fn store(pairs: usize) -> (tempfile::TempDir, Store, Fleet) {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("fleet.db").display().to_string();

@@ -1,7 +1,6 @@
 //! The figures of a question's two arms, block by block: what its pairs are made of. A fleet keeps them of each block,
 //! so that its findings need no runs.
 
-use crate::comparison::paired::Paired;
 use crate::estimate::missing;
 use crate::runs::{Runs, figure};
 use stacklab_model::{
@@ -110,21 +109,6 @@ impl Blocks {
         let cell = [&question.baseline, &question.candidate][arm];
         let reason = self.absent[arm].as_ref().map_or("not measured", |(reason, _)| reason);
         Some(format!("{}: {reason}", cell.level(question.factor)))
-    }
-
-    /// The pairs.
-    ///
-    /// # Errors
-    /// The reason why there is nothing to compare: an arm without figures, fewer than two pairs, or a ratio with a
-    /// figure that is not positive. One such pair is enough, because omitting it would favour the arm that failed.
-    pub(crate) fn paired(&self, question: &Question) -> Result<Paired, String> {
-        match Paired::of(question.metric.scale(), &self.pairs) {
-            Ok(mut paired) => {
-                paired.lost = self.lost;
-                Ok(paired)
-            }
-            Err(few) => Err(self.nothing(question).unwrap_or(few)),
-        }
     }
 }
 

@@ -36,7 +36,7 @@ impl Evidence {
 
     /// Of a question's figures by block.
     pub(crate) fn of_blocks(question: &Question, blocks: &Blocks) -> Self {
-        let paired = blocks.paired(question);
+        let paired = Paired::of_blocks(question, blocks);
         let verdict = match &paired {
             Err(reason) => Some(Verdict::Nothing(reason.clone())),
             Ok(paired) => without_tests(question, paired, blocks.messages),

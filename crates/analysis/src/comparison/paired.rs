@@ -22,7 +22,7 @@ pub struct Paired {
     /// Pairs in which an arm's figure is not zero.
     nonzero: usize,
     /// Blocks in which only the other arm has a figure, of each arm.
-    pub(super) lost: [usize; 2],
+    lost: [usize; 2],
 }
 
 impl Paired {
@@ -31,7 +31,19 @@ impl Paired {
     /// # Errors
     /// The reason why there is nothing to compare.
     pub fn new(question: &Question, runs: &Runs) -> Result<Self, String> {
-        Blocks::of(question, runs).paired(question)
+        Self::of_blocks(question, &Blocks::of(question, runs))
+    }
+
+    /// The pairs of a question's blocks.
+    ///
+    /// # Errors
+    /// The reason why there is nothing to compare: an arm without figures, fewer than two pairs, or a ratio with a
+    /// figure that is not positive. One such pair is enough, because omitting it would favour the arm that failed.
+    pub(crate) fn of_blocks(question: &Question, blocks: &Blocks) -> Result<Self, String> {
+        match Self::of(question.metric.scale(), &blocks.pairs) {
+            Ok(paired) => Ok(Paired { lost: blocks.lost, ..paired }),
+            Err(few) => Err(blocks.nothing(question).unwrap_or(few)),
+        }
     }
 
     /// Pairs given as (baseline, candidate), finite figures.
