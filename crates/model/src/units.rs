@@ -3,13 +3,16 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A quantity that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError {
-    /// The invalid text.
     pub found: String,
-    /// A valid quantity, with an example.
     pub expected: &'static str,
+}
+
+impl UnitError {
+    fn new(found: &str, expected: &'static str) -> Self {
+        UnitError { found: found.to_owned(), expected }
+    }
 }
 
 impl fmt::Display for UnitError {
@@ -25,7 +28,6 @@ impl std::error::Error for UnitError {}
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// Bits per second.
     pub fn bits_per_second(self) -> u64 {
         self.0
     }
@@ -34,10 +36,7 @@ impl Rate {
 impl std::str::FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let error = || UnitError {
-            found: text.to_owned(),
-            expected: "a rate such as \"100 Mbit/s\" or \"1 Gbit/s\"",
-        };
+        let error = || UnitError::new(text, "a rate such as \"100 Mbit/s\" or \"1 Gbit/s\"");
         let (number, unit) = split(text).ok_or_else(error)?;
         // As iperf3 and data sheets write them, too. `B` is a byte, and not accepted.
         let scale = match unit {
@@ -64,12 +63,9 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Nanoseconds of a duration such as `200ms`, `1.5 s` or `2min`.
+/// Nanoseconds.
 pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
-    let error = || UnitError {
-        found: text.to_owned(),
-        expected: "a duration such as \"200ms\", \"1.5s\" or \"2min\"",
-    };
+    let error = || UnitError::new(text, "a duration such as \"200ms\", \"1.5s\" or \"2min\"");
     let (number, unit) = split(text).ok_or_else(error)?;
     let scale = match unit {
         "ns" => 1.0,
@@ -118,7 +114,7 @@ impl fmt::Display for Nanoseconds {
 
 /// A share such as `2 %` or `0.02`, as a ratio between 0 and 1.
 pub fn parse_ratio(text: &str) -> Result<f64, UnitError> {
-    let error = || UnitError { found: text.to_owned(), expected: "a share such as \"2 %\"" };
+    let error = || UnitError::new(text, "a share such as \"2 %\"");
     let (number, unit) = split(text).ok_or_else(error)?;
     let ratio = match unit {
         "%" => number / 100.0,

@@ -6,7 +6,7 @@ use crate::image::check_architecture;
 use crate::image::installed::built;
 use crate::kind::vm::machine::emulator;
 use crate::{Requirements, no_image};
-use stacklab_model::{System, UnknownSystem};
+use stacklab_model::System;
 use stacklab_testbed::mechanism::translate::tayga;
 use stacklab_testbed::{RoutedSpec, TestbedError};
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ impl FromStr for Placement {
         match text {
             "where-needed" => Ok(Placement::WhereNeeded),
             "any" => Ok(Placement::Any),
-            system => match system.parse().map_err(|error: UnknownSystem| error.to_string())? {
+            system => match system.parse()? {
                 holds @ (System::Uml | System::OwnUml(_) | System::Linux(_)) => Ok(Placement::Guest(holds)),
                 other => {
                     Err(format!("{other} cannot host a testbed: expected uml, uml-NAME or linux-SERIES"))

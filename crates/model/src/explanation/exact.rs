@@ -1,29 +1,22 @@
 //! Exact counts: the instructions that a message costs, by stage and function.
 
-use crate::factors::factor::Factor;
-use crate::factors::family::Family;
-use crate::factors::mechanism::Mechanism;
-use crate::names::named;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use crate::names::{json_is_text, named};
+use crate::{Factor, Family, Mechanism};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 named! {
-    /// The traffic whose instructions are counted.
     pub enum ExactProbe("probe") {
-        /// UDP messages, sent and received.
         Udp = "udp",
         /// TCP messages with TCP_NODELAY, sent and received.
         Tcp = "tcp",
-        /// UDP messages that return to the sender.
         Echo = "echo",
-        /// TCP connections, opened and closed by both ends.
         Connect = "connect",
     }
 }
 
 impl ExactProbe {
-    /// One message as the unit of a figure.
     pub fn unit(self) -> &'static str {
         match self {
             ExactProbe::Udp | ExactProbe::Tcp => "message",
@@ -33,19 +26,15 @@ impl ExactProbe {
     }
 }
 
-/// The network between sender and receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExactPath {
-    /// Loopback in one namespace.
     Loopback,
-    /// Two namespaces joined by a veth pair.
     Link,
     /// Two namespaces behind two routers with a mechanism between them.
     Routed(Mechanism),
 }
 
 impl ExactPath {
-    /// Whether packets of the family can pass.
     pub fn carries(self, family: Family) -> bool {
         !matches!(self, ExactPath::Routed(mechanism) if !mechanism.carries(family))
     }
@@ -76,24 +65,11 @@ impl FromStr for ExactPath {
     }
 }
 
-impl Serialize for ExactPath {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+json_is_text!(ExactPath);
 
-impl<'de> Deserialize<'de> for ExactPath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-/// One of the two kinds of messages that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExactArm {
-    /// The sender's address family.
     pub family: Family,
-    /// The network.
     pub path: ExactPath,
     /// Payload bytes of a message; 0 for connections.
     pub size: u32,
@@ -101,12 +77,9 @@ pub struct ExactArm {
     pub rules: u32,
 }
 
-/// Instructions that an emulated machine executed for messages of both arms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExactCounts {
-    /// Version of QEMU.
     pub qemu: String,
-    /// Release of the guest's kernel.
     pub kernel: String,
     /// One for each compared pair, in the order of the request.
     pub cells: Vec<ExactCell>,
@@ -115,15 +88,11 @@ pub struct ExactCounts {
 /// The counts of a pair of arms, baseline first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExactCell {
-    /// The traffic.
     pub probe: ExactProbe,
-    /// The arms.
     pub arms: [ExactArm; 2],
-    /// Messages of each arm.
     pub messages: u64,
-    /// All instructions of each arm.
     pub total: [u64; 2],
-    /// The same of each round; rounds differ by timer interrupts.
+    /// The total of each round; rounds differ by timer interrupts.
     pub rounds: Vec<[u64; 2]>,
     /// Stages, the largest difference first. They add up to the total.
     pub stages: Vec<ExactRow>,
@@ -134,34 +103,27 @@ pub struct ExactCell {
 /// The instructions of a stage, or of a function; with arms of both families also of its twin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExactRow {
-    /// The stage or function.
     pub name: String,
-    /// The stage of a function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// Instructions of each arm.
     pub instructions: [u64; 2],
 }
 
 impl ExactCell {
-    /// A number of instructions per message.
     pub fn per_message(&self, instructions: u64) -> f64 {
         instructions as f64 / self.messages as f64
     }
 
-    /// Candidate minus baseline, per message.
     pub fn difference(&self, [baseline, candidate]: [u64; 2]) -> f64 {
         (candidate as f64 - baseline as f64) / self.messages as f64
     }
 
     /// The levels in which the arms differ: `IPv4` and `IPv6`, `native` and `6in4`, `0 rules` and `10 rules`.
     pub fn levels(&self) -> [String; 2] {
-        let is_same = |of: fn(&ExactArm) -> String| of(&self.arms[0]) == of(&self.arms[1]);
-        let parts: Vec<_> = PARTS.into_iter().filter(|of| !is_same(*of)).collect();
+        let parts: Vec<_> = PARTS.into_iter().filter(|of| of(&self.arms[0]) != of(&self.arms[1])).collect();
         self.arms.each_ref().map(|arm| join(parts.iter().map(|of| of(arm))))
     }
 
-    /// The traffic, and everything that the arms have in common.
     pub fn context(&self) -> String {
         let [baseline, candidate] = &self.arms;
         let common = PARTS.into_iter().filter(|of| of(baseline) == of(candidate)).map(|of| of(baseline));
@@ -178,7 +140,6 @@ impl ExactCell {
 
 const NO_RULES: &str = "no rules";
 
-/// The parts of an arm's label.
 const PARTS: [fn(&ExactArm) -> String; 4] = [
     |arm| Factor::Family.level_label(arm.family.name()),
     |arm| match arm.size {

@@ -1,33 +1,27 @@
-//! A point of the study's matrix: one level of every factor.
+//! A point of the study's matrix: one level of every factor. And what applies where a study names no level.
 
-use crate::factors::factor::Factor;
-use crate::factors::family::{Family, SizeOf, Transport};
-use crate::factors::settings::{CellSettings, UnknownLevel};
-use crate::network::headers::payload_of_frame;
+use crate::{
+    CellSettings, Direction, Factor, Family, Generator, Mechanism, Services, SizeOf, Systems, Translator,
+    Transport, payload_of_frame,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One level of every factor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cell {
-    /// Transport protocol.
     pub transport: Transport,
-    /// The meaning of `size`.
     pub size_of: SizeOf,
     /// Bytes per message, or per frame if `size_of` says so.
     pub size: u32,
-    /// Address family.
     pub family: Family,
     /// A label without effect; empty if the study has no replicas.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replica: String,
-    /// Levels of the factors that have no field above.
-    #[serde(default, skip_serializing_if = "CellSettings::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub settings: CellSettings,
 }
 
 impl Cell {
-    /// A cell without a replica's label and without settings.
     pub fn new(family: Family, transport: Transport, size_of: SizeOf, size: u32) -> Self {
         Cell { transport, size_of, size, family, replica: String::new(), settings: CellSettings::default() }
     }
@@ -39,6 +33,18 @@ impl Cell {
             SizeOf::Payload | SizeOf::Write => self.size,
             SizeOf::Frame => payload_of_frame(self.family, self.transport, self.size).unwrap_or(0),
         }
+    }
+
+    /// Payload bytes of the packets on a path that leaves at most this many, and whether the kernel joins writes to
+    /// full segments, as it does for TCP.
+    pub(crate) fn wire_unit(&self, most: u32) -> (u32, bool) {
+        if self.size_of != SizeOf::Write || self.transport != Transport::Tcp {
+            return (self.payload_bytes(), false);
+        }
+        // TCP_MAXSEG includes the options after the first 20 bytes of the TCP header.
+        let options = self.transport.header_bytes() - 20;
+        let mss = self.settings.tuning.mss.map(|mss| mss.saturating_sub(options).max(1));
+        (mss.map_or(most, |mss| mss.min(most)), true)
     }
 
     /// The cell's level of a factor, in the spelling of reports and study files.
@@ -54,11 +60,8 @@ impl Cell {
     }
 
     /// Sets the cell's level of a factor, given in the spelling of study files.
-    ///
-    /// # Errors
-    /// If the text is not a level of the factor.
-    pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), UnknownLevel> {
-        let unknown = || UnknownLevel { factor, level: level.to_owned() };
+    pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), String> {
+        let unknown = || factor.unknown(level);
         match factor {
             Factor::Family => self.family = level.parse().map_err(|_| unknown())?,
             Factor::Transport => self.transport = level.parse().map_err(|_| unknown())?,
@@ -88,6 +91,20 @@ impl Cell {
         });
         parts.collect::<Vec<_>>().join(" ")
     }
+
+    /// `IPv6 TCP 128 B 6in4`. Sizes are of payloads unless it says so.
+    pub fn label(&self) -> String {
+        self.label_without(None)
+    }
+
+    pub fn label_without(&self, without: Option<Factor>) -> String {
+        let size_of = (self.size_of != SizeOf::Payload).then_some(Factor::SizeOf);
+        let factors = [Factor::Family, Factor::Transport, Factor::Size].into_iter().chain(size_of);
+        let levels = factors.chain([Factor::Replica]).map(|factor| (factor, self.level(factor)));
+        let all = levels.chain(self.settings.levels()).filter(|(factor, _)| Some(*factor) != without);
+        let labels = all.map(|(factor, level)| factor.level_label(&level));
+        labels.filter(|level| !level.is_empty()).collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl fmt::Display for Cell {
@@ -100,9 +117,53 @@ impl fmt::Display for Cell {
     }
 }
 
+impl Services {
+    pub fn of(cell: &Cell) -> Self {
+        cell.settings.services.as_deref().cloned().unwrap_or_default()
+    }
+}
+
+impl Systems {
+    pub fn of(cell: &Cell) -> Self {
+        cell.settings.os.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
+    }
+
+    /// The systems of the two routers, the sender's first.
+    pub fn of_routers(cell: &Cell) -> Self {
+        cell.settings.router_os.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
+    }
+}
+
+impl Generator {
+    pub fn of(cell: &Cell) -> Self {
+        cell.settings.generator.unwrap_or(Generator::Stacklab)
+    }
+}
+
+impl Mechanism {
+    pub fn of(cell: &Cell) -> Self {
+        cell.settings.mechanism.unwrap_or(Mechanism::Native)
+    }
+}
+
+impl Translator {
+    /// `None`: the routers' own translator.
+    pub fn of(cell: &Cell) -> Option<Self> {
+        cell.settings.translator
+    }
+}
+
+impl Direction {
+    pub fn of(cell: &Cell) -> Self {
+        cell.settings.direction.unwrap_or(Direction::Forward)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Metric;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_frame_holds_its_headers_and_a_message_does_not() {
@@ -141,5 +202,31 @@ mod tests {
                 r#""settings":{"os":"namespace->gvisor","mtu":"9000"}}"#
             )
         );
+    }
+
+    #[test]
+    fn no_label_is_a_key_and_none_is_used_twice() {
+        let labels: BTreeSet<String> = Metric::ALL.iter().map(|metric| metric.label()).collect();
+        assert_eq!(labels.len(), Metric::ALL.len());
+        assert!(labels.iter().all(|label| !label.contains('_')), "{labels:?}");
+        let factors: BTreeSet<String> = Factor::ALL.iter().map(|factor| factor.label()).collect();
+        assert_eq!(factors.len(), Factor::ALL.len());
+        assert!(factors.iter().all(|label| !label.contains('_')), "{factors:?}");
+    }
+
+    #[test]
+    fn levels_say_what_they_are() {
+        assert_eq!(Factor::Family.level_label("ipv6"), "IPv6");
+        assert_eq!(Factor::Size.level_label("128"), "128 B");
+        assert_eq!(Factor::Mechanism.level_label("6in4"), "6in4");
+        assert_eq!(Factor::Mtu.level_label("1280"), "MTU 1280");
+        assert_eq!(Factor::ReceiveBuffer.level_label("65536"), "receive buffer 65536");
+        assert_eq!(Factor::SizeOf.level_label("write"), "size of a write");
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128);
+        assert_eq!(cell.label(), "IPv4 UDP 128 B");
+        cell.set(Factor::Os, "gvisor").unwrap();
+        assert_eq!(cell.label_without(Some(Factor::Family)), "UDP 128 B gvisor");
+        cell.size_of = SizeOf::Frame;
+        assert_eq!(cell.label(), "IPv4 UDP 128 B size of a frame gvisor");
     }
 }

@@ -6,9 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 named! {
     /// Address family of the tested traffic. It is always stated, both as planned and as observed.
     pub enum Family("family") {
-        /// Internet Protocol version 4 (RFC 791).
         Ipv4 = "ipv4",
-        /// Internet Protocol version 6 (RFC 8200).
         Ipv6 = "ipv6",
     }
 }
@@ -22,8 +20,7 @@ impl Family {
         }
     }
 
-    /// Bytes of the largest IP packet: IPv4's length field counts the header (RFC 791), IPv6's does not (RFC 8200; no
-    /// jumbograms).
+    /// IPv4's length field counts the header (RFC 791), IPv6's does not (RFC 8200; no jumbograms).
     pub fn largest_packet_bytes(self) -> u32 {
         match self {
             Family::Ipv4 => 65_535,
@@ -39,7 +36,6 @@ impl Family {
         }
     }
 
-    /// The loopback address.
     pub fn loopback(self) -> IpAddr {
         match self {
             Family::Ipv4 => Ipv4Addr::LOCALHOST.into(),
@@ -47,7 +43,6 @@ impl Family {
         }
     }
 
-    /// The unspecified address.
     pub fn unspecified(self) -> IpAddr {
         match self {
             Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
@@ -65,18 +60,14 @@ impl Family {
 }
 
 named! {
-    /// Transport protocol of the tested traffic.
     pub enum Transport("transport") {
-        /// Transmission Control Protocol (RFC 9293).
         Tcp = "tcp",
-        /// User Datagram Protocol (RFC 768).
         Udp = "udp",
     }
 }
 
 impl Transport {
-    /// Bytes of the transport header as Linux sends it on an established connection. TCP carries the timestamp option
-    /// (12 bytes).
+    /// On an established connection of Linux: TCP carries the timestamp option (12 bytes).
     pub fn header_bytes(self) -> u32 {
         match self {
             Transport::Tcp => 20 + 12,
@@ -86,7 +77,6 @@ impl Transport {
 }
 
 named! {
-    /// The meaning of `size`.
     pub enum SizeOf("size_of") {
         /// Each message of `size` bytes leaves in its own packet; every run is validated for this.
         Payload = "payload",
@@ -102,22 +92,18 @@ named! {
     pub enum Probe("probe") {
         /// One direction: messages flow from the sender to the receiver.
         Stream = "stream",
-        /// A stream on a schedule below what the path carries, for delays: each message is sent and stamped by its own
-        /// call.
+        /// A stream on a schedule below what the path carries, for delays: a call sends and stamps each message.
         Paced = "paced",
         /// Closed loop: each message returns before the next one is sent.
         Echo = "echo",
         /// Open loop: messages go out on a schedule; round trips count from the intended send time.
         EchoOpenLoop = "echo_open_loop",
-        /// Closed loop while a stream runs.
         EchoUnderLoad = "echo_under_load",
-        /// TCP connections opened one after another.
         Connect = "connect",
     }
 }
 
 impl Probe {
-    /// Whether the probe can run over the transport.
     pub fn supports(self, transport: Transport) -> bool {
         self != Probe::Connect || transport == Transport::Tcp
     }

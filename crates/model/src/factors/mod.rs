@@ -1,11 +1,147 @@
-//! What a study varies: one file for each factor with its own level type, and the cell that combines the levels.
+//! What a study varies: the factors, one file for each that has its own type of level, and the cell that combines the
+//! levels.
 
 pub(crate) mod cell;
-pub(crate) mod factor;
 pub(crate) mod family;
-pub(crate) mod generator;
 pub(crate) mod mechanism;
-mod of_cell;
-pub(crate) mod services;
+pub(crate) mod programs;
 pub(crate) mod settings;
 pub(crate) mod system;
+
+use crate::names::named;
+
+named! {
+    pub enum Factor("factor") {
+        Family = "family",
+        Transport = "transport",
+        SizeOf = "size_of",
+        Size = "size",
+        /// A label without any effect: two replicas of one arm must not differ (an A/A study).
+        Replica = "replica",
+        Os = "os",
+        Services = "services",
+        Mechanism = "mechanism",
+        RouterOs = "router_os",
+        Translator = "translator",
+        Io = "io",
+        Flows = "flows",
+        Direction = "direction",
+        Mtu = "mtu",
+        QueueLength = "queue_length",
+        Pinning = "pinning",
+        SendBuffer = "send_buffer",
+        ReceiveBuffer = "receive_buffer",
+        Mss = "mss",
+        Nodelay = "nodelay",
+        CongestionControl = "congestion_control",
+        Dscp = "dscp",
+        FlowLabel = "flow_label",
+        /// Microseconds of busy polling in the kernel (SO_BUSY_POLL).
+        BusyPoll = "busy_poll",
+        KernelPacing = "kernel_pacing",
+        WifiChannelWidth = "wifi.channel_width",
+        WifiMcs = "wifi.mcs",
+        WifiGuardInterval = "wifi.guard_interval",
+        WifiChannel = "wifi.channel",
+        WifiSecurity = "wifi.security",
+        WifiAggregationFrames = "wifi.aggregation.frames",
+        WifiAggregationBytes = "wifi.aggregation.bytes",
+        WifiAggregationTime = "wifi.aggregation.time",
+        WifiDtimPeriod = "wifi.dtim_period",
+        WifiBasicRate = "wifi.basic_rate",
+        WifiMulticastToUnicast = "wifi.multicast_to_unicast",
+        WifiNeighbourLifetime = "wifi.neighbour_lifetime",
+        WifiPowerSave = "wifi.power_save",
+        WifiReceiver = "wifi.receiver",
+        WifiStations = "wifi.stations",
+        WifiSnr = "wifi.snr",
+        WifiClock = "wifi.clock",
+        Generator = "generator",
+        Programs = "programs",
+    }
+}
+
+impl Factor {
+    /// Whether its level is one of [`CellSettings`](crate::CellSettings).
+    pub fn is_setting(self) -> bool {
+        !matches!(self, Factor::Family | Factor::Transport | Factor::SizeOf | Factor::Size | Factor::Replica)
+    }
+
+    /// Whether cells that differ in the factor have separate testbeds.
+    pub fn is_of_testbeds(self) -> bool {
+        matches!(self, Factor::Os | Factor::Mechanism | Factor::Translator | Factor::RouterOs)
+    }
+
+    /// Whether cells that differ in the factor have separate Wi-Fi networks.
+    pub fn is_of_wifi(self) -> bool {
+        self.name().starts_with("wifi.")
+    }
+
+    pub fn is_socket_option(self) -> bool {
+        use Factor::*;
+        matches!(
+            self,
+            SendBuffer
+                | ReceiveBuffer
+                | Mss
+                | Nodelay
+                | CongestionControl
+                | Dscp
+                | FlowLabel
+                | BusyPoll
+                | KernelPacing
+        )
+    }
+
+    /// The error of a text that is not a level.
+    pub(crate) fn unknown(self, level: &str) -> String {
+        format!("`{level}` is not a level of factor {self}")
+    }
+
+    /// What tables call it: `receive buffer`.
+    pub fn label(self) -> String {
+        match self {
+            Factor::Os | Factor::Mtu | Factor::Mss | Factor::Dscp => self.name().to_uppercase(),
+            Factor::WifiMcs => "MCS".to_owned(),
+            Factor::WifiSnr => "SNR".to_owned(),
+            Factor::WifiDtimPeriod => "DTIM period".to_owned(),
+            _ => self.name().trim_start_matches("wifi.").replace(['_', '.'], " "),
+        }
+    }
+
+    /// What several of its levels are called: `mechanisms`.
+    pub fn plural(self) -> String {
+        let label = self.label();
+        match label.strip_suffix('y') {
+            Some(stem) if !label.ends_with("lay") => format!("{stem}ies"),
+            _ if label.ends_with('s') => label,
+            _ => format!("{label}s"),
+        }
+    }
+
+    /// Whether its levels are names that say what they are.
+    fn has_names(self) -> bool {
+        use Factor::*;
+        matches!(self, Replica | Os | Mechanism | Translator | CongestionControl | Generator | Programs)
+    }
+
+    /// A level by itself: `IPv6`, `128 B`, `6in4`, `MTU 1280`.
+    pub fn level_label(self, level: &str) -> String {
+        if self.is_setting() && !self.has_names() && !level.is_empty() {
+            return format!("{} {level}", self.label());
+        }
+        self.level_below(level)
+    }
+
+    /// A level below its factor's label: `IPv6`, `128 B`, `1280`.
+    pub fn level_below(self, level: &str) -> String {
+        match (self, level) {
+            (Factor::Family, "ipv4") => "IPv4".to_owned(),
+            (Factor::Family, "ipv6") => "IPv6".to_owned(),
+            (Factor::Transport, transport) => transport.to_uppercase(),
+            (Factor::SizeOf, part) if !part.is_empty() => format!("size of a {part}"),
+            (Factor::Size, size) => format!("{size} B"),
+            (_, level) => level.to_owned(),
+        }
+    }
+}

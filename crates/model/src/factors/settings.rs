@@ -1,13 +1,9 @@
 //! The levels of a cell's factors that most studies leave at their defaults.
 
-use crate::factors::factor::Factor;
-use crate::factors::generator::Generator;
-use crate::factors::mechanism::{Mechanism, Translator};
-use crate::factors::services::Services;
-use crate::factors::system::Systems;
-use crate::trial::io::IoChoice;
-use crate::trial::tuning::{Direction, Pinning, Tuning};
 use crate::wifi::WifiLevels;
+use crate::{
+    Direction, Factor, Generator, IoChoice, Mechanism, Pinning, Services, Systems, Translator, Tuning,
+};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -20,33 +16,19 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "BTreeMap<Factor, String>", try_from = "BTreeMap<Factor, String>")]
 pub struct CellSettings {
-    /// The operating systems of the hosts.
     pub os: Option<AsWritten<Systems>>,
-    /// The services that run on the receiver.
     pub services: Option<AsWritten<Services>>,
-    /// How packets cross the network between the routers.
     pub mechanism: Option<Mechanism>,
-    /// The operating systems of the routers.
     pub router_os: Option<AsWritten<Systems>>,
-    /// The translator on the routers.
     pub translator: Option<Translator>,
-    /// How messages enter and leave the kernel.
     pub io: Option<IoChoice>,
-    /// Number of parallel flows.
     pub flows: Option<u32>,
-    /// Direction of a stream.
     pub direction: Option<Direction>,
-    /// Largest IP packet of the link, bytes.
     pub mtu: Option<u32>,
-    /// Queue length at each end of the link, packets.
     pub queue_length: Option<u32>,
-    /// Processors of the hosts.
     pub pinning: Option<Pinning>,
-    /// Socket options.
     pub tuning: Tuning,
-    /// What differs from the study's Wi-Fi network.
     pub wifi: WifiLevels,
-    /// The program that drives the traffic.
     pub generator: Option<Generator>,
     /// The folder of the generator's programs; `None`: those in PATH.
     pub programs: Option<String>,
@@ -56,8 +38,7 @@ pub struct CellSettings {
 macro_rules! levels {
     ($($factor:ident = $($field:ident).+,)+) => {
         impl CellSettings {
-            /// The level of a factor in the spelling of study files; `None` if it is not set, or if the factor is not
-            /// a setting.
+            /// `None` if the level is not set, or the factor is not a setting.
             pub fn get(&self, factor: Factor) -> Option<String> {
                 match factor {
                     $(Factor::$factor => self.$($field).+.as_ref().map(ToString::to_string),)+
@@ -65,16 +46,13 @@ macro_rules! levels {
                 }
             }
 
-            /// Sets a factor to a level, given in the spelling of study files.
-            ///
-            /// # Errors
-            /// If the text is not a level of the factor, or the factor is not a setting.
-            pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), UnknownLevel> {
-                let unknown = || UnknownLevel { factor, level: level.to_owned() };
+            pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), String> {
                 match factor {
-                    $(Factor::$factor => self.$($field).+ = Some(level.parse().map_err(|_| unknown())?),)+
+                    $(Factor::$factor => {
+                        self.$($field).+ = Some(level.parse().map_err(|_| factor.unknown(level))?)
+                    })+
                     Factor::Family | Factor::Transport | Factor::SizeOf | Factor::Size | Factor::Replica => {
-                        return Err(unknown());
+                        return Err(factor.unknown(level));
                     }
                 }
                 Ok(())
@@ -126,11 +104,6 @@ levels! {
 }
 
 impl CellSettings {
-    /// Whether no setting is set.
-    pub fn is_empty(&self) -> bool {
-        *self == CellSettings::default()
-    }
-
     /// The settings that are set, in the order of [`Factor::ALL`], with levels in the spelling of study files.
     pub fn levels(&self) -> impl Iterator<Item = (Factor, String)> {
         Factor::ALL.iter().filter_map(|factor| Some((*factor, self.get(*factor)?)))
@@ -157,7 +130,8 @@ impl From<CellSettings> for BTreeMap<Factor, String> {
 }
 
 impl TryFrom<BTreeMap<Factor, String>> for CellSettings {
-    type Error = UnknownLevel;
+    type Error = String;
+
     fn try_from(levels: BTreeMap<Factor, String>) -> Result<Self, Self::Error> {
         let mut settings = CellSettings::default();
         levels.iter().try_for_each(|(factor, level)| settings.set(*factor, level))?;
@@ -165,25 +139,7 @@ impl TryFrom<BTreeMap<Factor, String>> for CellSettings {
     }
 }
 
-/// Text that is not a level of a factor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownLevel {
-    /// The factor.
-    pub factor: Factor,
-    /// The invalid text.
-    pub level: String,
-}
-
-impl fmt::Display for UnknownLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a level of factor {}", self.level, self.factor)
-    }
-}
-
-impl std::error::Error for UnknownLevel {}
-
-/// A value with several spellings (`gvisor->uml` and `gvisor -> uml`) and the spelling that the study uses. Reports
-/// and records keep the study's spelling.
+/// A value with several spellings (`gvisor->uml`, `gvisor -> uml`): reports and records keep the study's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AsWritten<T> {
     value: T,
@@ -198,7 +154,6 @@ impl<T> Deref for AsWritten<T> {
 }
 
 impl<T: ToString> From<T> for AsWritten<T> {
-    /// The value in its usual spelling.
     fn from(value: T) -> Self {
         AsWritten { text: value.to_string(), value }
     }
@@ -292,7 +247,7 @@ mod tests {
         let members: Vec<String> = LEVELS.iter().map(|(f, level)| format!("\"{f}\":\"{level}\"")).collect();
         assert_eq!(json, format!("{{{}}}", members.join(",")));
         assert_eq!(serde_json::from_str::<CellSettings>(&json).unwrap(), all());
-        assert!(serde_json::from_str::<CellSettings>("{}").unwrap().is_empty());
+        assert_eq!(serde_json::from_str::<CellSettings>("{}").unwrap(), CellSettings::default());
         for hostile in [r#"{"mtu":"banana"}"#, r#"{"family":"ipv4"}"#, r#"{"banana":"1"}"#] {
             assert!(serde_json::from_str::<CellSettings>(hostile).is_err(), "{hostile}");
         }
@@ -340,6 +295,6 @@ mod tests {
             kernel_pacing: Some(true),
         };
         assert_eq!(all().tuning, expected);
-        assert!(CellSettings::default().tuning.is_default());
+        assert_eq!(CellSettings::default().tuning, Tuning::default());
     }
 }

@@ -1,14 +1,12 @@
 //! The system of a host: the stack under test.
 
-use crate::network::address::ScopedAddr;
-use crate::renamed::renamed;
-use serde::{Deserialize, Serialize};
+use crate::ScopedAddr;
+use crate::names::{json_is_text, nearest, renamed};
 use std::fmt;
 use std::str::FromStr;
 
 /// A host's system. The levels of the factors `os` and `router_os` name it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum System {
     /// `namespace`: this machine's kernel, in a network namespace.
     Namespace,
@@ -29,29 +27,19 @@ pub enum System {
     Ssh(String),
 }
 
-/// A name that is not a system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownSystem(String);
-
 /// The valid names, for messages.
 pub const SYSTEMS: &str = "namespace, gvisor, linux-SERIES (such as linux-6.1), uml, uml-NAME, disk:PATH, localhost or ssh:USER@HOST";
 
-impl fmt::Display for UnknownSystem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(new) = renamed("system", &self.0) {
-            return write!(f, "system `{}` was renamed to `{new}`", self.0);
-        }
-        write!(f, "there is no system `{}`: expected {SYSTEMS}", self.0)?;
-        let names =
-            ["namespace", "gvisor", "linux-6.1", "linux-6.12", "linux-5.10", "linux-7.2", "uml", "localhost"];
-        match crate::names::nearest(&self.0, names) {
-            Some(name) => write!(f, "; did you mean `{name}`?"),
-            None => Ok(()),
-        }
+/// The error of a name that is not a system.
+fn unknown(found: &str) -> String {
+    if let Some(new) = renamed("system", found) {
+        return format!("system `{found}` was renamed to `{new}`");
     }
+    let names =
+        ["namespace", "gvisor", "linux-6.1", "linux-6.12", "linux-5.10", "linux-7.2", "uml", "localhost"];
+    let hint = nearest(found, names).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    format!("there is no system `{found}`: expected {SYSTEMS}{hint}")
 }
-
-impl std::error::Error for UnknownSystem {}
 
 impl System {
     /// Whether the system is on a link that the testbed creates. Otherwise it is a real machine on real networks.
@@ -64,14 +52,12 @@ impl System {
         matches!(self, System::Uml | System::OwnUml(_))
     }
 
-    /// Whether its kernel reports its own processor time. gVisor reports none. User-mode Linux counts by sampling,
-    /// and counts packet processing as idle time while no process runs: a fully loaded router reports that it is
-    /// idle.
+    /// Whether its kernel reports its own processor time. gVisor does not. User-mode Linux counts packet processing as
+    /// idle time while no process runs: a fully loaded router reports that it is idle.
     pub fn counts_cpu(&self) -> bool {
         !matches!(self, System::Gvisor | System::Uml | System::OwnUml(_))
     }
 
-    /// The kind of host, in one word.
     pub fn kind(&self) -> &'static str {
         match self {
             System::Namespace => "namespace",
@@ -84,19 +70,7 @@ impl System {
     }
 }
 
-impl From<System> for String {
-    fn from(system: System) -> String {
-        system.to_string()
-    }
-}
-
-impl TryFrom<String> for System {
-    type Error = UnknownSystem;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
+json_is_text!(System);
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -111,10 +85,9 @@ impl fmt::Display for System {
 }
 
 impl FromStr for System {
-    type Err = UnknownSystem;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let unknown = || UnknownSystem(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, String> {
         let after = |prefix| text.strip_prefix(prefix).filter(|rest: &&str| !rest.is_empty());
         Ok(match text {
             "namespace" => System::Namespace,
@@ -125,11 +98,11 @@ impl FromStr for System {
             _ if after("uml-").is_some_and(names_a_folder) => System::OwnUml(text[4..].to_owned()),
             _ if after("disk:").is_some() => System::Disk(text[5..].to_owned()),
             _ => {
-                let series = after("linux-").ok_or_else(unknown)?;
+                let series = after("linux-").ok_or_else(|| unknown(text))?;
                 let numbers: Vec<&str> = series.split('.').collect();
                 let number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
                 if numbers.len() != 2 || !numbers.iter().all(number) {
-                    return Err(unknown());
+                    return Err(unknown(text));
                 }
                 System::Linux(series.to_owned())
             }
@@ -137,8 +110,8 @@ impl FromStr for System {
     }
 }
 
-/// Whether ssh can be given this name of a machine. ssh's configuration may give it to a shell (`%h` in ProxyCommand).
-/// `%` stands only before the zone of a link-local address.
+/// ssh's configuration may give the name to a shell (`%h` in ProxyCommand). `%` stands only before the zone of a
+/// link-local address.
 fn names_a_machine(name: &str) -> bool {
     let fits = |c: char| {
         c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ':' | '[' | ']' | '%' | '+' | '/')
@@ -150,7 +123,6 @@ fn names_a_machine(name: &str) -> bool {
         && (!name.contains('%') || name.matches('%').count() == 1 && is_zoned(host))
 }
 
-/// Whether a user-chosen name is valid as a folder name and as part of a level: letters, digits, `.`, `_` and `-`.
 fn names_a_folder(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
@@ -159,14 +131,11 @@ fn names_a_folder(name: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Systems(pub [System; 2]);
 
-/// Separates the sender's system from the receiver's if they differ.
 const TO: &str = "->";
 
 impl Systems {
-    /// Two hosts of this kernel.
     pub const NAMESPACES: Systems = Systems([System::Namespace, System::Namespace]);
 
-    /// The systems of the pair that are not namespaces.
     pub fn guests(&self) -> impl Iterator<Item = &System> {
         self.0.iter().filter(|system| **system != System::Namespace)
     }
@@ -190,11 +159,11 @@ impl fmt::Display for Systems {
 }
 
 impl FromStr for Systems {
-    type Err = UnknownSystem;
+    type Err = String;
 
     /// One system for both hosts, or `SENDER -> RECEIVER`. If only a machine reached by ssh is named, it receives,
     /// and this machine sends.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(TO) {
             Some((sender, receiver)) => Ok(Systems([sender.trim().parse()?, receiver.trim().parse()?])),
             None => match text.trim().parse()? {

@@ -1,51 +1,37 @@
-//! Counters of a host: CPU time, TCP_INFO, kernel counters, and drops.
+//! What a host counted: CPU time, TCP_INFO, kernel counters, drops, and the slices of interleaved arms.
 
-use crate::host::facts::{CpuScope, CpuSource};
+use crate::{CpuScope, CpuSource, LinkBucket};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// System-wide CPU time of a host over its measured window, nanoseconds. If the host's kernel does not
-/// count CPU time ([`CpuScope::Outside`]), it is the CPU time of the host's processes over a whole trial.
+/// System-wide CPU time of a host over its measured window ([`CpuScope::Outside`]: over a whole trial).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
-    /// The scope of the CPU time.
     pub scope: CpuScope,
-    /// What busy time was computed from; `None` in older records. Ticks divide it into user, system and so on in any
-    /// case.
+    /// What busy time was computed from; `None` in older records. Ticks divide it into its parts in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<CpuSource>,
-    /// The window.
     pub window_ns: u64,
-    /// User and nice.
     pub user_ns: u64,
-    /// System.
     pub system_ns: u64,
-    /// Hardware interrupts.
     pub irq_ns: u64,
-    /// Software interrupts.
     pub softirq_ns: u64,
-    /// Idle and waiting for I/O.
     pub idle_ns: u64,
-    /// Taken by the hypervisor.
     pub steal_ns: u64,
-    /// Whether the host reports only user, system and idle time, as Windows does. Interrupts are then part of
-    /// `system_ns`, and `irq_ns`, `softirq_ns` and `steal_ns` are unknown. Of threads: whether all of their time is in
-    /// `system_ns`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether interrupts are part of `system_ns`, and `irq_ns`, `softirq_ns` and `steal_ns` are unknown, as on
+    /// Windows. Of threads: whether all of their time is in `system_ns`.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub undivided: bool,
-    /// The agent's own user time in it (rusage).
+    /// The agent's own (rusage), and below.
     pub own_user_ns: u64,
-    /// The agent's own system time in it (rusage).
     pub own_system_ns: u64,
 }
 
 impl CpuTime {
-    /// User, system, irq and softirq.
     pub fn busy_ns(&self) -> u64 {
         self.user_ns.saturating_add(self.kernel_ns())
     }
 
-    /// System, irq and softirq.
     pub fn kernel_ns(&self) -> u64 {
         self.system_ns.saturating_add(self.irq_ns).saturating_add(self.softirq_ns)
     }
@@ -54,21 +40,15 @@ impl CpuTime {
 /// The TCP_INFO fields in use; `None` if the stack does not fill them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpInfo {
-    /// Sending maximum segment size, bytes.
     pub snd_mss: Option<u64>,
-    /// Smoothed round-trip time, microseconds.
     pub rtt_us: Option<u64>,
-    /// Congestion window, segments.
     pub snd_cwnd: Option<u64>,
-    /// Retransmitted segments.
     pub total_retrans: Option<u64>,
     /// Data segments sent, retransmissions included.
     pub data_segs_out: Option<u64>,
-    /// Data segments received.
     pub data_segs_in: Option<u64>,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: Option<u64>,
-    /// Payload bytes retransmitted.
     pub bytes_retrans: Option<u64>,
     /// Minimum round-trip time of the last five minutes, microseconds.
     #[serde(default)]
@@ -98,16 +78,66 @@ impl Counters {
     }
 }
 
-/// Where the messages of a stream were lost, warm-up included. Counters give the other parts; `network` is the
-/// remainder.
+/// Where the messages of a stream were lost, warm-up included. `network` is what the counters leave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drops {
     /// Rejected by the sender's socket or queue.
     pub sender_queue: u64,
-    /// Dropped at an interface of either host.
     pub interface: u64,
     /// Dropped at the receiver because a socket buffer was full.
     pub socket_buffer: u64,
-    /// Lost elsewhere.
     pub network: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Round of the trial, from 0. Every arm has one slice in each round.
+    pub round: u32,
+    /// Messages that this host sent or received, duplicates not counted.
+    pub messages: u64,
+    /// Part of them that the slice's first receive returned, from which a rate counts; 0 for a sender.
+    pub at_first: u64,
+    pub first_ns: u64,
+    /// Nanoseconds of the host's clock at the last arrival, or after the last send.
+    pub last_ns: u64,
+    /// Median of the slice's delays. An unanswered round trip counts as infinite: `None` if half or more are, and
+    /// without any delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<u64>,
+    /// Mean absolute difference of consecutive delays within a flow; `None` with fewer than two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<f64>,
+    /// Of the arm's threads; `None` if the system does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
+    /// Time for which the arm's threads waited for a processor (run delay), from the slice's first message until the
+    /// arm's next slice, at a sender until its last message; `None` if the system does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
+}
+
+impl Slice {
+    /// A slice whose threads waited for more than this share of its time counts as held up.
+    pub const MOST_WAITED: f64 = 0.1;
+
+    pub fn seconds(&self) -> f64 {
+        self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9
+    }
+
+    /// Messages per second after the first receive, without a token bucket's burst; `None` if all arrived at once.
+    pub fn arrival_rate(&self, bucket: Option<LinkBucket>) -> Option<f64> {
+        let (messages, seconds) = (self.messages.saturating_sub(self.at_first) as f64, self.seconds());
+        let rate = |bucket: LinkBucket| bucket.sustained(messages, seconds);
+        (seconds > 0.0).then(|| bucket.map_or(messages / seconds, rate))
+    }
+
+    /// `None` without messages, or if the system does not count waiting.
+    pub fn held_up(&self) -> Option<bool> {
+        let waited = self.waited_ns.filter(|_| self.messages > 0)? as f64;
+        Some(waited > Self::MOST_WAITED * self.seconds() * 1e9)
+    }
+
+    pub fn cpu_per_message(&self) -> Option<f64> {
+        self.cpu_ns.filter(|_| self.messages > 0).map(|ns| ns as f64 / self.messages as f64)
+    }
 }

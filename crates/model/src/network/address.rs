@@ -1,6 +1,6 @@
 //! An address of a host, with its zone if it is link-local (RFC 4007).
 
-use serde::{Deserialize, Serialize};
+use crate::names::json_is_text;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -10,15 +10,13 @@ use std::str::FromStr;
 /// `2001:db8::7`, `fe80::1%eth0`, `fe80::1%2`.
 ///
 /// An IPv4-mapped address is the IPv4 address. No other address than a link-local one has a zone.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ScopedAddr {
     ip: IpAddr,
     zone: Option<String>,
 }
 
 impl ScopedAddr {
-    /// The address in this zone, which counts only if the address is link-local.
     pub fn new(ip: IpAddr, zone: Option<&str>) -> Self {
         let ip = ip.to_canonical();
         ScopedAddr { ip, zone: zone.filter(|_| is_link_local(ip)).map(str::to_owned) }
@@ -29,17 +27,15 @@ impl ScopedAddr {
         self.ip
     }
 
-    /// The zone: name or index of an interface.
     pub fn zone(&self) -> Option<&str> {
         self.zone.as_deref()
     }
 
-    /// Whether it is a link-local IPv6 address, which needs a zone to find a host.
+    /// IPv6 only.
     pub fn is_link_local(&self) -> bool {
         is_link_local(self.ip)
     }
 
-    /// Whether it is link-local, and its zone is not known.
     pub fn lacks_zone(&self) -> bool {
         self.is_link_local() && self.zone.is_none()
     }
@@ -59,14 +55,12 @@ fn is_link_local(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
 }
 
-/// Without a zone.
 impl From<IpAddr> for ScopedAddr {
     fn from(ip: IpAddr) -> Self {
         ScopedAddr::new(ip, None)
     }
 }
 
-/// As the kernel of a host says it: the zone is the index of that host's interface.
 impl From<SocketAddr> for ScopedAddr {
     fn from(address: SocketAddr) -> Self {
         let index = match address {
@@ -77,19 +71,7 @@ impl From<SocketAddr> for ScopedAddr {
     }
 }
 
-impl From<ScopedAddr> for String {
-    fn from(address: ScopedAddr) -> Self {
-        address.to_string()
-    }
-}
-
-impl TryFrom<String> for ScopedAddr {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
+json_is_text!(ScopedAddr);
 
 impl fmt::Display for ScopedAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

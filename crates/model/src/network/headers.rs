@@ -1,9 +1,7 @@
 //! The header model: bytes per message on an Ethernet wire.
 
-use crate::factors::family::{Family, Transport};
 use crate::factors::mechanism::Carriage;
-use crate::factors::mechanism::Mechanism;
-use crate::units::Rate;
+use crate::{Family, Mechanism, Transport};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of an Ethernet header. An interface's own counters include the header, but not the FCS.
@@ -12,16 +10,13 @@ pub const ETHERNET_HEADER_BYTES: u32 = 14;
 const FRAMING_BYTES: u32 = ETHERNET_HEADER_BYTES + 4;
 /// Bytes of preamble, start delimiter and interframe gap (IEEE 802.3).
 const GAP_BYTES: u32 = 20;
-/// Minimum size of an Ethernet frame, FCS included.
 const MIN_FRAME_BYTES: u32 = 64;
 
 /// Minimum MTU of an IPv6 link (RFC 8200).
 const LEAST_IPV6_MTU: u32 = 1280;
 
-/// One message on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireSize {
-    /// Number of packets.
     pub packets: u32,
     /// Bytes of all its IP packets.
     pub ip_bytes: u32,
@@ -29,29 +24,23 @@ pub struct WireSize {
     pub wire_bytes: u32,
 }
 
-/// The path of a message: its headers, and the largest packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WirePath {
-    /// Family of the sender's packets.
     pub family: Family,
-    /// Transport protocol.
     pub transport: Transport,
     /// Largest IP packet of the link, bytes, tunnel headers included.
     pub mtu: u32,
-    /// How packets cross the link.
     pub mechanism: Mechanism,
 }
 
 impl WirePath {
-    /// Native packets, unchanged on the link.
     pub fn plain(family: Family, transport: Transport, mtu: u32) -> Self {
         WirePath { family, transport, mtu, mechanism: Mechanism::Native }
     }
 
-    /// The packets of one message of `payload` bytes. A larger UDP message is fragmented; a larger TCP message takes
-    /// further segments (with the timestamp option). The sender knows the path MTU: inside a tunnel it cuts to the
-    /// link's MTU minus the tunnel's headers, and each piece is encapsulated alone. `None` if the mechanism does not
-    /// carry the family.
+    /// The packets of one message of `payload` bytes. A larger UDP message is fragmented, a larger TCP message takes
+    /// further segments. The sender knows the path MTU: inside a tunnel it cuts to the link's MTU minus the tunnel's
+    /// headers, and each piece is encapsulated alone. `None` if the mechanism does not carry the family.
     pub fn wire_size(&self, payload: u32) -> Option<WireSize> {
         let (family, transport) = (self.family, self.transport.header_bytes());
         let (ip, mtu) = (family.header_bytes(), self.mechanism.leaves(family, self.mtu)?);
@@ -84,8 +73,7 @@ impl WirePath {
         }
     }
 
-    /// The maximum size of a fragment after the link's entrance. A translator to IPv6 fragments packets that may be
-    /// fragmented to 1280 bytes (RFC 7915, section 4).
+    /// A translator to IPv6 fragments packets that may be fragmented to 1280 bytes (RFC 7915, section 4).
     fn translated_piece(&self) -> u32 {
         match self.mechanism.carriage(self.family) {
             Some(Carriage::Plain(family)) if family != self.family => {
@@ -95,7 +83,6 @@ impl WirePath {
         }
     }
 
-    /// Bytes on the link for one packet of the sender, which may be a fragment.
     fn carried(&self, packet: u32, fragment: bool, most: u32) -> Option<u32> {
         Some(match self.mechanism.carriage(self.family)? {
             Carriage::Plain(family) if fragment => {
@@ -109,18 +96,7 @@ impl WirePath {
     }
 }
 
-/// Messages per second that a link carries, if each takes this many bytes of wire time.
-pub(crate) fn messages_per_second(rate: Rate, wire_bytes: f64) -> f64 {
-    rate.bits_per_second() as f64 / 8.0 / wire_bytes
-}
-
-/// Payload rate of a link in Mbit/s, for messages with this payload and this many bytes of wire time.
-pub(crate) fn goodput(rate: Rate, payload_bytes: f64, wire_bytes: f64) -> f64 {
-    rate.bits_per_second() as f64 / 1e6 * payload_bytes / wire_bytes
-}
-
-/// The packets of one message of `payload` bytes on Ethernet with the given MTU, without a mechanism
-/// ([`WirePath::wire_size`]).
+/// [`WirePath::wire_size`] without a mechanism.
 pub fn wire_size(family: Family, transport: Transport, payload: u32, mtu: u32) -> WireSize {
     let path = WirePath::plain(family, transport, mtu);
     path.wire_size(payload).expect("either family is carried where there is no mechanism")
@@ -135,11 +111,16 @@ pub fn payload_of_frame(family: Family, transport: Transport, frame: u32) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Rate, WireCost};
     use Family::*;
     use Mechanism::*;
     use Transport::*;
 
     const GIGABIT: Rate = Rate(1_000_000_000);
+
+    fn cost(payload: u32, wire: u32) -> WireCost {
+        WireCost { payload_bytes: payload.into(), wire_bytes: wire.into(), because: String::new() }
+    }
 
     fn path(family: Family, transport: Transport, mechanism: Mechanism) -> WirePath {
         WirePath { mechanism, ..WirePath::plain(family, transport, 1500) }
@@ -175,7 +156,7 @@ mod tests {
         for (payload, row) in table {
             for (path, expected) in columns.iter().zip(row) {
                 let wire = path.wire_size(payload).unwrap().wire_bytes;
-                let found = format!("{:.2}", goodput(GIGABIT, payload.into(), wire.into()));
+                let found = format!("{:.2}", cost(payload, wire).goodput(GIGABIT));
                 assert_eq!(found, expected, "{payload} B, {path:?}");
             }
         }
@@ -272,7 +253,7 @@ mod tests {
             .carried(frame - FRAMING_BYTES, false, path.mechanism.leaves(path.family, path.mtu).unwrap())
             .unwrap();
         let wire = GAP_BYTES + (FRAMING_BYTES + carried).max(MIN_FRAME_BYTES);
-        messages_per_second(GIGABIT, wire.into())
+        cost(0, wire).messages_per_second(GIGABIT)
     }
 
     #[test]

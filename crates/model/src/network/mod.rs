@@ -1,8 +1,186 @@
-//! Addresses, links, the topology that they form, and the headers of the packets on them.
+//! The network between hosts: topology and links.
 
 pub(crate) mod address;
 pub(crate) mod headers;
-pub(crate) mod link_bucket;
-pub(crate) mod link_config;
-pub(crate) mod topology;
 pub(crate) mod wire_cost;
+
+use crate::wifi::WifiConfig;
+use crate::{Cell, Mechanism, Rate, Systems, Translator, WirePath, print_duration};
+use serde::{Deserialize, Serialize};
+
+/// The configuration of every link between hosts. Every link has addresses of both families.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkConfig {
+    /// Rate of the link in each direction, Ethernet overhead included; `None` is without a limit.
+    pub rate: Option<Rate>,
+    pub mtu: u32,
+    /// Whether segmentation and receive offloads stay on. Without them a packet in the kernel is one on the wire.
+    pub offloads: bool,
+}
+
+impl LinkConfig {
+    /// Largest IP packet of the link in a cell, bytes. The cell's own value applies if the study varies it.
+    pub fn mtu_of(&self, cell: &Cell) -> u32 {
+        cell.settings.mtu.unwrap_or(self.mtu)
+    }
+
+    /// Messages per second of a cell, by the path segment with the longest headers. `None` without a rate, or if the
+    /// mechanism does not carry the family.
+    pub fn messages_per_second(&self, cell: &Cell) -> Option<f64> {
+        let rate = self.rate?;
+        let payload = cell.payload_bytes();
+        let plain = WirePath::plain(cell.family, cell.transport, self.mtu_of(cell));
+        let crossing = WirePath { mechanism: Mechanism::of(cell), ..plain };
+        let most = plain.wire_size(payload)?.wire_bytes.max(crossing.wire_size(payload)?.wire_bytes);
+        Some(rate.bits_per_second() as f64 / 8.0 / f64::from(most))
+    }
+}
+
+/// How a study's hosts are connected.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Topology {
+    #[default]
+    Link,
+    /// Client, router, router, client: a chain with three links.
+    Routed(Links),
+    /// Station, access point, station: a Wi-Fi network for each combination of its settings that cells have.
+    Wifi(WifiConfig),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Links {
+    pub near: OwnLink,
+    /// Between the routers, with the link configuration's rate and MTU: the bottleneck.
+    pub middle: OwnLink,
+    pub far: OwnLink,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RoutedKind {
+    pub mechanism: Mechanism,
+    pub clients: Systems,
+    pub routers: Systems,
+    pub translator: Option<Translator>,
+}
+
+impl RoutedKind {
+    pub fn of(cell: &Cell) -> Self {
+        let (clients, routers) = (Systems::of(cell), Systems::of_routers(cell));
+        RoutedKind { mechanism: Mechanism::of(cell), clients, routers, translator: Translator::of(cell) }
+    }
+
+    pub fn of_namespaces(mechanism: Mechanism) -> Self {
+        let (clients, routers) = (Systems::NAMESPACES, Systems::NAMESPACES);
+        RoutedKind { mechanism, clients, routers, translator: None }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnLink {
+    /// Rate and MTU are set where they differ from the link configuration's.
+    pub rate: Option<Rate>,
+    pub mtu: Option<u32>,
+    pub delay_ns: u64,
+    pub loss: f64,
+}
+
+impl Topology {
+    pub fn round_trip_ns(&self) -> u64 {
+        self.links().iter().map(|link| 2 * link.delay_ns).sum()
+    }
+
+    pub fn slowest(&self, link_config: &LinkConfig) -> Option<Rate> {
+        let own = self.links().into_iter().filter_map(|link| link.rate);
+        own.chain(link_config.rate).min_by_key(|rate| rate.bits_per_second())
+    }
+
+    /// The first link that no other one is slower than; `None` without routers or a limited rate.
+    pub fn bottleneck(&self, link_config: &LinkConfig) -> Option<&'static str> {
+        let Topology::Routed(links) = self else { return None };
+        let rates =
+            links.all().into_iter().filter_map(|(name, link)| Some((name, link.of(link_config).rate?)));
+        // The first of several: `min_by_key` gives the first minimum.
+        Some(match rates.min_by_key(|(_, rate)| rate.bits_per_second())?.0 {
+            "near" => "near link, the sender's own: it queues at the sender, and no queue builds at a router",
+            "middle" => "middle link: packets queue at the near router",
+            _ => "far link: packets queue at the far router",
+        })
+    }
+
+    fn links(&self) -> Vec<OwnLink> {
+        match self {
+            Topology::Link | Topology::Wifi(_) => Vec::new(),
+            Topology::Routed(links) => links.all().map(|(_, link)| link).to_vec(),
+        }
+    }
+}
+
+impl Links {
+    pub fn all(&self) -> [(&'static str, OwnLink); 3] {
+        [("near", self.near), ("middle", self.middle), ("far", self.far)]
+    }
+}
+
+impl OwnLink {
+    pub fn impairs(&self) -> bool {
+        self.delay_ns > 0 || self.loss > 0.0
+    }
+
+    /// The complete link: values that it does not set come from the link configuration.
+    pub fn of(&self, link_config: &LinkConfig) -> LinkConfig {
+        LinkConfig {
+            rate: self.rate.or(link_config.rate),
+            mtu: self.mtu.unwrap_or(link_config.mtu),
+            offloads: link_config.offloads,
+        }
+    }
+
+    /// Its delay and loss in words, `delay 5 ms`, `loss 0.1 %`; empty if it has neither.
+    pub fn impairments(&self) -> Vec<String> {
+        let delay = (self.delay_ns > 0).then(|| format!("delay {}", print_duration(self.delay_ns)));
+        let loss = (self.loss > 0.0).then(|| format!("loss {} %", (self.loss * 1e8).round() / 1e6));
+        delay.into_iter().chain(loss).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Family, SizeOf, Transport};
+
+    #[test]
+    fn the_headers_on_the_fullest_part_of_a_link_say_how_many_messages_it_carries() {
+        let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
+        let cell = |mechanism| {
+            let mut cell = Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400);
+            cell.settings.mechanism = Some(mechanism);
+            cell
+        };
+        // IPv6 40, UDP 8, and 38 for the frame: preamble, header, check sequence, gap.
+        assert_eq!(link_config.messages_per_second(&cell(Mechanism::Native)), Some(12_500_000.0 / 1486.0));
+        assert_eq!(link_config.messages_per_second(&cell(Mechanism::SixInFour)), Some(12_500_000.0 / 1506.0));
+        // A packet that a translator makes smaller was larger before.
+        assert_eq!(link_config.messages_per_second(&cell(Mechanism::Nat64)), Some(12_500_000.0 / 1486.0));
+        assert_eq!(
+            LinkConfig { rate: None, ..link_config }.messages_per_second(&cell(Mechanism::Native)),
+            None
+        );
+    }
+
+    #[test]
+    fn a_link_has_the_beds_rate_and_mtu_unless_it_has_its_own() {
+        let link_config = LinkConfig { rate: Some(Rate(1_000_000)), mtu: 1500, offloads: false };
+        assert_eq!(OwnLink::default().of(&link_config), link_config);
+        let own = OwnLink { rate: Some(Rate(5_000_000)), mtu: Some(9000), ..OwnLink::default() };
+        assert_eq!(own.of(&link_config), LinkConfig { rate: own.rate, mtu: 9000, offloads: false });
+    }
+
+    #[test]
+    fn only_what_impairs_is_told() {
+        assert!(OwnLink::default().impairments().is_empty() && !OwnLink::default().impairs());
+        let link = OwnLink { delay_ns: 5_000_000, loss: 0.001, ..OwnLink::default() };
+        assert_eq!(link.impairments(), ["delay 5 ms", "loss 0.1 %"]);
+        assert!(link.impairs());
+    }
+}

@@ -1,32 +1,21 @@
 //! The wire time of a cell's messages, and the message rate that a link carries.
 
-use crate::factors::cell::Cell;
-use crate::factors::family::SizeOf;
-use crate::factors::family::Transport;
-use crate::factors::mechanism::Mechanism;
-use crate::network::headers::{WirePath, goodput, messages_per_second};
-use crate::network::link_config::LinkConfig;
-use crate::units::Rate;
+use crate::{Cell, LinkConfig, Mechanism, Rate, WirePath};
+use serde::{Deserialize, Serialize};
 
 /// The wire time of one message of a cell; TCP writes are spread over full segments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WireCost {
-    /// Payload of a message, bytes.
     pub payload_bytes: f64,
     /// Its share of wire time, bytes.
     pub wire_bytes: f64,
-    /// How `wire_bytes` was computed, in a few words.
     pub because: String,
 }
 
 impl WireCost {
-    /// The wire cost of a cell's messages on a link.
-    ///
-    /// # Errors
-    /// Why such a message is impossible.
     pub fn of(cell: &Cell, link_config: &LinkConfig) -> Result<Self, String> {
         let mtu = link_config.mtu_of(cell);
-        let Cell { family, transport, size_of, size, .. } = *cell;
+        let Cell { family, transport, size, .. } = *cell;
         let payload = cell.payload_bytes();
         if payload == 0 {
             return Err(format!("a frame of {size} bytes has no room for {family} payload"));
@@ -40,40 +29,81 @@ impl WireCost {
             .checked_sub(headers)
             .filter(|most| *most > 0)
             .ok_or_else(|| format!("an MTU of {mtu} bytes has no room for {family} payload"))?;
-        // The kernel coalesces TCP writes, so the headers are spread over full segments for every write size.
-        let joined = size_of == SizeOf::Write && transport == Transport::Tcp;
-        // TCP_MAXSEG includes the options after the first 20 bytes of the TCP header.
-        let mss = cell
-            .settings
-            .tuning
-            .mss
-            .map(|mss| mss.saturating_add(20).saturating_sub(transport.header_bytes()).max(1));
-        let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
+        let (unit, joined) = cell.wire_unit(most);
         let wire = path.wire_size(unit).ok_or_else(|| format!("{mechanism} does not carry {family}"))?;
         let crossing =
             if mechanism == Mechanism::Native { String::new() } else { format!(" by {mechanism}") };
-        let because = match (joined, wire.packets) {
-            (true, _) => {
-                format!("{family} {unit} B in {} B of wire (writes joined to full segments)", wire.wire_bytes)
-            }
-            (false, 1) => format!("{family} {unit} B in {} B of wire", wire.wire_bytes),
-            (false, packets) => {
-                format!("{family} {unit} B in {} B of wire ({packets} packets)", wire.wire_bytes)
-            }
+        let how = match (joined, wire.packets) {
+            (true, _) => " (writes joined to full segments)".to_owned(),
+            (false, 1) => String::new(),
+            (false, packets) => format!(" ({packets} packets)"),
         };
-        let because = format!("{because}{crossing}");
+        let because = format!("{family} {unit} B in {} B of wire{how}{crossing}", wire.wire_bytes);
         let wire_per_byte = f64::from(wire.wire_bytes) / f64::from(unit);
         let payload_bytes = f64::from(payload);
         Ok(WireCost { payload_bytes, wire_bytes: payload_bytes * wire_per_byte, because })
     }
 
-    /// Maximum messages per second on a link of this rate.
     pub fn messages_per_second(&self, rate: Rate) -> f64 {
-        messages_per_second(rate, self.wire_bytes)
+        rate.bits_per_second() as f64 / 8.0 / self.wire_bytes
     }
 
-    /// Maximum payload rate on a link of this rate, Mbit/s.
     pub fn goodput(&self, rate: Rate) -> f64 {
-        goodput(rate, self.payload_bytes, self.wire_bytes)
+        rate.bits_per_second() as f64 / 1e6 * self.payload_bytes / self.wire_bytes
+    }
+}
+
+/// What the token bucket of a link lets through, in messages of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LinkBucket {
+    pub messages_per_second: f64,
+    /// Messages beyond this rate that it lets through after a pause.
+    pub burst: f64,
+}
+
+impl LinkBucket {
+    /// The bucket of a link with a burst of this many bytes; `None` without a rate, or if no such message is possible.
+    pub fn of(cell: &Cell, link_config: &LinkConfig, burst_bytes: u64) -> Option<Self> {
+        let (rate, cost) = (link_config.rate?, WireCost::of(cell, link_config).ok()?);
+        let burst = burst_bytes as f64 / cost.wire_bytes;
+        Some(LinkBucket { messages_per_second: cost.messages_per_second(rate), burst })
+    }
+
+    /// Messages per second without the burst, where these arrived in this many seconds after a pause. What exceeds the
+    /// link's rate is the burst's, as far as it reaches; a rate below the link's is the sender's own.
+    pub fn sustained(self, messages: f64, seconds: f64) -> f64 {
+        let without = (messages - self.burst) / seconds;
+        (messages / seconds).min(self.messages_per_second.max(without))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Family, SizeOf, Transport};
+
+    #[test]
+    fn only_the_excess_over_the_links_rate_is_left_out_and_no_more_than_the_burst() {
+        let bucket = LinkBucket { messages_per_second: 1000.0, burst: 10.0 };
+        let rates = [150.0, 200.0, 205.0, 210.0, 230.0].map(|messages| bucket.sustained(messages, 0.2));
+        assert_eq!(rates, [750.0, 1000.0, 1000.0, 1000.0, 1100.0]);
+    }
+
+    #[test]
+    fn a_bucket_counts_bytes_on_the_wire() {
+        let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
+        let of = |family, transport, size_of| {
+            let cell = Cell::new(family, transport, size_of, 1408);
+            let LinkBucket { messages_per_second, burst } = LinkBucket::of(&cell, &link_config, 16_384)?;
+            Some((messages_per_second.round(), burst.floor()))
+        };
+        // 20 and 40 bytes of IP, 8 of UDP and 38 of the frame.
+        assert_eq!(of(Family::Ipv4, Transport::Udp, SizeOf::Payload), Some((8480.0, 11.0)));
+        assert_eq!(of(Family::Ipv6, Transport::Udp, SizeOf::Payload), Some((8367.0, 10.0)));
+        // 1448 of 1538 bytes of a full segment are payload.
+        assert_eq!(of(Family::Ipv4, Transport::Tcp, SizeOf::Write), Some((8358.0, 10.0)));
+        let unlimited = LinkConfig { rate: None, ..link_config };
+        let cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);
+        assert_eq!(LinkBucket::of(&cell, &unlimited, 16_384), None);
     }
 }

@@ -1,14 +1,11 @@
-//! One planned measurement, its specification, and its run.
+//! One planned measurement, and its run as stored in the record.
 
-pub(crate) mod check;
-pub(crate) mod io;
-pub(crate) mod run;
+pub(crate) mod options;
 pub(crate) mod spec;
-pub(crate) mod tuning;
 
-use crate::factors::cell::Cell;
-use crate::factors::family::Probe;
+use crate::{Cell, Drops, HostReport, Metric, Probe, TrialSpec};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// One cell measured by one probe in one block. Block and position identify it within a campaign.
@@ -18,14 +15,86 @@ pub struct Trial {
     pub block: u32,
     /// Position in the block's full shuffled order, from 0; unchanged if other trials of the block are omitted.
     pub position: u32,
-    /// The cell to measure.
     pub cell: Cell,
-    /// The probe's specification.
     pub probe: Probe,
 }
 
 impl fmt::Display for Trial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "block {} {} {}", self.block + 1, self.probe, self.cell)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunStatus {
+    Valid,
+    /// The observation differs from the plan; each reason names the planned and the observed value.
+    Invalid(Vec<String>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Warning {
+    /// A short, stable name, for example `tick`.
+    pub code: String,
+    pub text: String,
+    pub advice: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    pub trial: Trial,
+    pub spec: TrialSpec,
+    pub started_unix_ns: u64,
+    /// Duration with set-up, warm-up and drain, nanoseconds.
+    pub wall_ns: u64,
+    pub status: RunStatus,
+    pub values: BTreeMap<Metric, Value>,
+    pub drops: Drops,
+    /// The report of each host, sender first.
+    #[serde(rename = "ends")]
+    pub host_reports: Vec<HostReport>,
+    pub warnings: Vec<Warning>,
+}
+
+impl RunStatus {
+    pub fn of(reasons: Vec<String>) -> Self {
+        if reasons.is_empty() { RunStatus::Valid } else { RunStatus::Invalid(reasons) }
+    }
+}
+
+impl RunRecord {
+    /// Whether the run is of a paced stream that was to measure a metric, so that a flood's figure is not the study's.
+    pub fn paces(&self, metric: Metric) -> bool {
+        self.trial.probe == Probe::Paced && self.spec.probe.metrics.contains(&metric)
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.status == RunStatus::Valid
+    }
+}
+
+/// A figure in its metric's unit, or the reason for its absence; never NaN, never a silent zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Value {
+    Measured(f64),
+    /// The figure cannot be measured here; the text gives the reason.
+    Missing(String),
+    /// The figure was measured but must not be used; the text gives the reason.
+    Invalid(String),
+}
+
+impl Value {
+    /// A measured figure, or `Missing` with the reason if the arithmetic gave none (an empty window, 0/0).
+    pub fn finite(figure: f64, otherwise: &str) -> Self {
+        if figure.is_finite() { Value::Measured(figure) } else { Value::Missing(otherwise.to_owned()) }
+    }
+
+    pub fn measured(&self) -> Option<f64> {
+        match self {
+            Value::Measured(figure) => Some(*figure),
+            Value::Missing(_) | Value::Invalid(_) => None,
+        }
     }
 }

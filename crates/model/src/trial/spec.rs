@@ -1,16 +1,16 @@
 //! The specification of a run.
 
 use crate::names::named;
-use crate::trial::io::{Io, IoChoice};
-use crate::{Cell, CpuScope, Family, LinkBucket, Metric, Probe, SizeOf, Transport, Tuning, print_duration};
+use crate::{
+    Cell, CpuScope, Family, Io, IoChoice, LinkBucket, Metric, Probe, SizeOf, Transport, Tuning,
+    print_duration,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Bytes of the probe's own header, which is the minimum message size: sequence number, send time, reflector's
-/// receive time, token and phase.
+/// The probe's own header, the least message: sequence number, send time, reflector's receive time, token, phase.
 pub const HEADER_BYTES: u32 = 32;
 
-/// The end of the measured part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Length {
@@ -34,17 +34,15 @@ impl fmt::Display for Length {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pacing {
-    /// Immediately.
     Flood,
     /// On arrival of the answer to the previous message.
     Lockstep,
     /// On a fixed schedule of this many messages per second.
     Schedule(f64),
-    /// On a fixed schedule at the link's rate minus the headers: the highest load without loss (RFC 2544, section
-    /// 26.1). Only a study uses this value; a trial has the resulting schedule.
+    /// At the link's rate minus the headers: the highest load without loss (RFC 2544, section 26.1). Only in studies: a
+    /// trial has the resulting schedule.
     Link,
-    /// On a fixed schedule at this share of the rate at which the slowest arm of an interleaved trial floods during the
-    /// warm-up: one schedule for all arms.
+    /// At this share of the rate at which the slowest arm of an interleaved trial floods during the warm-up.
     Share(f64),
 }
 
@@ -61,44 +59,36 @@ impl fmt::Display for Pacing {
     }
 }
 
-/// How a probe runs; the same for all of its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeSpec {
-    /// Which probe.
     pub probe: Probe,
     /// The departure times of messages. For an echo during a stream, those of the stream.
     pub pacing: Pacing,
-    /// The end of the measured part.
     pub length: Length,
     /// Nanoseconds of the same traffic before the measured part.
     pub warmup_ns: u64,
     /// Nanoseconds of one row of the interval series.
     pub interval_ns: u64,
-    /// The metrics computed from it.
     pub metrics: Vec<Metric>,
 }
 
-/// How the arms of a trial share the time. The plan of a study decides it for each
-/// group of arms.
+/// How the arms of a trial share the time. The plan decides it for each group of arms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "SlicingJson", into = "SlicingJson")]
 pub enum ArmSchedule {
-    /// Each trial runs by itself.
     #[default]
     Alone,
-    /// The arms have the same two hosts, and pass a token: the sender of the arm that has it sends a slice of this many
+    /// The arms have the same two hosts: the sender of the arm that has the token sends a slice of this many
     /// nanoseconds. `None`: the sender's agent chooses after the warm-up, the same for all arms.
     TokenPassing(Option<u64>),
-    /// The arms are on separate testbeds: each arm's sender has time slots, and sends a slice in each. What a testbed
-    /// counts is its arm's.
+    /// The arms are on separate testbeds, and each sends a slice in its time slots. What a testbed counts is its arm's.
     TimeSlots(Option<u64>),
 }
 
-/// The JSON of a schedule that is not `Alone`.
 #[derive(Serialize, Deserialize)]
 struct SlicingJson {
     slice_ns: Option<u64>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     slots: bool,
 }
 
@@ -116,17 +106,14 @@ impl From<ArmSchedule> for SlicingJson {
 }
 
 impl ArmSchedule {
-    /// Maximum number of arms of one trial.
     pub const MOST_ARMS: usize = 16;
     /// Rounds below which an arm has no location; the sums over its slices are then the better figure.
     pub const LEAST_ROUNDS: u64 = 5;
 
-    /// Whether each trial runs by itself.
     pub fn is_alone(&self) -> bool {
         *self == ArmSchedule::Alone
     }
 
-    /// Nanoseconds of a slice, if they are planned.
     pub fn slice_ns(self) -> Option<u64> {
         match self {
             ArmSchedule::Alone => None,
@@ -134,9 +121,8 @@ impl ArmSchedule {
         }
     }
 
-    /// Whether a figure is of the whole host, and so of all arms. Arms with separate testbeds share no packets, but
-    /// the processors: what works for them outside their threads (translators, the kernel's workers) would be missing
-    /// from the CPU time of one arm and not from that of another.
+    /// Whether a figure is of the whole host, and so of all arms. Arms with separate testbeds share the processors:
+    /// work outside their threads (translators, the kernel's workers) cannot be attributed to one of them.
     pub fn shares(self, metric: Metric) -> bool {
         use Metric::*;
         match (self, metric) {
@@ -163,48 +149,35 @@ impl ArmSchedule {
 pub struct TrialSpec {
     /// Carried in every message, to recognise stray messages of another trial.
     pub token: u32,
-    /// Address family; the sockets' actual family is compared with it.
     pub family: Family,
-    /// Transport protocol.
     pub transport: Transport,
     /// Whether each message must leave in its own packet (`segment`, `frame`).
     pub size_of: SizeOf,
     /// Bytes per message, the probe's header included.
     pub message_bytes: u32,
-    /// The scope of the host's CPU figures.
     pub cpu_scope: CpuScope,
     /// Nanoseconds for which a receive polls before it sleeps; 0 disables polling.
     pub poll_ns: u64,
-    /// How messages enter and leave the kernel.
     #[serde(default = "one_call_per_message")]
     pub io: Io,
-    /// Number of parallel flows, one socket each.
     #[serde(default = "one")]
     pub flows: u32,
-    /// Additional socket options.
-    #[serde(default, skip_serializing_if = "Tuning::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub tuning: Tuning,
-    /// How far the clock of the receiver's host is ahead of the sender's, nanoseconds, if they were compared. A
-    /// receiver adds it to the send time of a message. In trials both ways or in reverse, it applies to the second
-    /// agent's host.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// How far the clock of the receiver's host (both ways or in reverse: the second agent's) is ahead of the other, if
+    /// they were compared. A receiver adds it to the send time of a message.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub clock_offset_ns: i64,
-    /// How the trial shares the time with the other arms of an interleaved trial. Its length is then that of all its
-    /// slices together.
-    #[serde(rename = "slicing", default, skip_serializing_if = "ArmSchedule::is_alone")]
+    /// The length of an interleaved trial is that of all its slices together.
+    #[serde(rename = "slicing", default, skip_serializing_if = "crate::is_default")]
     pub schedule: ArmSchedule,
     /// The token bucket of the path's bottleneck, if each slice of the trial may begin with a full one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket: Option<LinkBucket>,
-    /// How the probe runs.
     pub probe: ProbeSpec,
 }
 
-fn is_zero(number: &i64) -> bool {
-    *number == 0
-}
-
-/// The meaning of records of trials from before this setting existed.
+/// In records from before this setting existed.
 fn one_call_per_message() -> Io {
     Io::Send
 }
@@ -214,9 +187,8 @@ fn one() -> u32 {
 }
 
 impl TrialSpec {
-    /// A trial of a cell, with the cell's settings; one system call per message if the cell leaves that to the
-    /// program. Unless these fields are set afterwards, CPU time covers both hosts together, nothing polls and clocks
-    /// are not compared.
+    /// A trial of a cell. Unless these fields are set afterwards, CPU time covers both hosts together, nothing polls
+    /// and clocks are not compared.
     pub fn new(token: u32, cell: &Cell, probe: ProbeSpec) -> Self {
         TrialSpec {
             token,
@@ -226,10 +198,7 @@ impl TrialSpec {
             message_bytes: cell.payload_bytes(),
             cpu_scope: CpuScope::Shared,
             poll_ns: 0,
-            io: match cell.settings.io {
-                Some(IoChoice::Path(io)) => io,
-                Some(IoChoice::Auto) | None => Io::Send,
-            },
+            io: if let Some(IoChoice::Path(io)) = cell.settings.io { io } else { Io::Send },
             // Only streams have several; other probes have one message or connection at a time.
             flows: if probe.probe.streams() { cell.settings.flows.unwrap_or(1) } else { 1 },
             tuning: cell.settings.tuning.clone(),
@@ -240,44 +209,33 @@ impl TrialSpec {
         }
     }
 
-    /// Whether it is a stream that sends each message immediately after the previous one.
     pub fn is_flood(&self) -> bool {
         self.probe.probe == Probe::Stream && self.probe.pacing == Pacing::Flood
     }
 
-    /// Messages per second at which the kernel is to pace all flows together; `None` if kernel pacing is not
-    /// requested.
+    /// Messages per second at which the kernel is to pace all flows together, if it is.
     pub fn kernel_paced(&self) -> Option<f64> {
-        match (self.probe.probe, self.transport, self.probe.pacing) {
-            (Probe::Stream, Transport::Tcp, Pacing::Schedule(per_second)) => {
-                (self.tuning.kernel_pacing == Some(true)).then_some(per_second)
-            }
-            _ => None,
-        }
+        let Pacing::Schedule(per_second) = self.probe.pacing else { return None };
+        let is_tcp_stream = (self.probe.probe, self.transport) == (Probe::Stream, Transport::Tcp);
+        (is_tcp_stream && self.tuning.kernel_pacing == Some(true)).then_some(per_second)
     }
 }
 
 named! {
-    /// What a comparison is measured for.
     pub enum Until("until") {
-        /// A claim that is settled.
         Verdict = "verdict",
         /// An interval as narrow as the target; the verdict is made then.
         Precise = "precise",
     }
 }
 
-/// The condition for ending a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoppingRule {
     /// Number of blocks before the first look.
     pub min: u32,
-    /// Maximum number of blocks.
     pub max: u32,
-    /// What each comparison is measured for.
     pub until: Until,
-    /// Half-width of a comparison's 95 % interval at which it stops if it is measured until it is precise, as a ratio
-    /// (0.02 is 2 %).
+    /// Half-width of a comparison's 95 % interval that is precise, as a ratio (0.02 is 2 %).
     pub target: f64,
     /// Maximum measuring time in nanoseconds; checked after each block.
     pub budget_ns: Option<u64>,

@@ -1,33 +1,113 @@
-//! A-MPDUs (section 9.7).
+//! The frame that carries an IP packet, and A-MPDUs of such frames (section 9.7).
 
-use crate::wifi::radio::{ACK_BYTES, BLOCK_ACK_BYTES, Exchange, Radio};
+use crate::names::named;
+use crate::wifi::radio::{ACK_BYTES, BLOCK_ACK_BYTES};
+use crate::wifi::rates::US;
+use crate::wifi::{Exchange, Radio};
+use serde::{Deserialize, Serialize};
+
+named! {
+    pub enum Security("security") {
+        /// None: frames are in the clear.
+        Open = "open",
+        /// WPA2-Personal, CCMP.
+        Wpa2 = "wpa2",
+        /// WPA3-Personal: SAE instead of the pre-shared key, CCMP alike.
+        Wpa3 = "wpa3",
+    }
+}
+
+/// Frame control, duration, three addresses, sequence control (section 9.2.4).
+const HEADER_BYTES: u32 = 24;
+/// The QoS control field, which group frames of an access point lack.
+const QOS_BYTES: u32 = 2;
+/// LLC and SNAP (RFC 1042).
+const LLC_SNAP_BYTES: u32 = 8;
+/// Frame check sequence (section 9.2.4.8).
+pub const FCS_BYTES: u32 = 4;
+
+impl Security {
+    /// Bytes that the cipher adds: CCMP's header (8) and MIC (8) (section 12.5.3.2).
+    pub fn cipher_bytes(self) -> u32 {
+        match self {
+            Security::Open => 0,
+            Security::Wpa2 | Security::Wpa3 => 16,
+        }
+    }
+}
+
+/// Bytes of the QoS data frame that carries an IP packet to one receiver, FCS included.
+pub fn mpdu_bytes(security: Security, packet_bytes: u32) -> u32 {
+    group_mpdu_bytes(security, packet_bytes) + QOS_BYTES
+}
+
+/// Bytes of the data frame that carries a packet (IP or ARP) from an access point to a group, FCS included.
+pub fn group_mpdu_bytes(security: Security, packet_bytes: u32) -> u32 {
+    HEADER_BYTES + security.cipher_bytes() + LLC_SNAP_BYTES + packet_bytes + FCS_BYTES
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aggregation {
+    /// Most frames; 1 means no aggregation.
+    pub frames: u32,
+    /// Most bytes, delimiters and padding included.
+    pub bytes: u32,
+    pub time_ns: u64,
+    /// Least time from the start of one frame to the start of the next (minimum MPDU start spacing).
+    pub density_ns: u64,
+}
+
+impl Default for Aggregation {
+    /// The limits of the standard, and the density that mac80211_hwsim announces (8 us).
+    fn default() -> Self {
+        Aggregation { frames: 64, bytes: 65_535, time_ns: 5484 * US, density_ns: 8 * US }
+    }
+}
+
+impl Aggregation {
+    pub(super) fn check(self) -> Result<(), String> {
+        // The window of a compressed BlockAck; the length field of HT-SIG; aPPDUMaxTime (section 19.4.4); minimum MPDU
+        // start spacing (section 9.4.2.56.3).
+        if !(1..=64).contains(&self.frames) {
+            return Err(format!("an A-MPDU of {} frames is not possible: expected 1 to 64", self.frames));
+        }
+        if !(1..=65_535).contains(&self.bytes) {
+            return Err(format!("an A-MPDU of {} bytes is not possible: expected 1 to 65535", self.bytes));
+        }
+        if !(1..=5484 * US).contains(&self.time_ns) {
+            let us = self.time_ns as f64 / 1e3;
+            return Err(format!("an A-MPDU of {us} us is not possible: expected up to 5484 us"));
+        }
+        if self.density_ns > 16 * US {
+            let us = self.density_ns as f64 / 1e3;
+            return Err(format!("frames {us} us apart are not possible: expected up to 16 us"));
+        }
+        Ok(())
+    }
+}
 
 const DELIMITER_BYTES: u32 = 4;
-/// Frames begin at multiples of this.
 const ALIGNMENT: u32 = 4;
 /// The longest frame of an HT A-MPDU: the delimiter's length field has 12 bits.
 const LONGEST_MPDU_BYTES: u32 = 4095;
 
-/// The frames of one PPDU to one receiver, as they are added. One frame is sent as it is. More are an A-MPDU: each has
-/// a delimiter, and all but the last are padded.
+/// The frames of one PPDU to one receiver. One is sent as it is. More are an A-MPDU: each has a delimiter, and all but
+/// the last are padded.
 #[derive(Debug, Clone, Copy)]
 pub struct Aggregate<'a> {
     radio: &'a Radio,
-    /// Frames so far.
     frames: u32,
     /// Where the last frame's delimiter begins.
     last_at: u32,
-    /// Bytes of the last frame.
     last_bytes: u32,
 }
 
 impl<'a> Aggregate<'a> {
-    /// No frame yet.
     pub fn new(radio: &'a Radio) -> Self {
         Aggregate { radio, frames: 0, last_at: 0, last_bytes: 0 }
     }
 
-    /// Adds a frame, if it keeps the limits. The first frame always fits.
+    /// Adds a frame, if it keeps the limits. The first always does.
     pub fn push(&mut self, mpdu_bytes: u32) -> bool {
         if self.frames == 0 {
             *self = Aggregate { frames: 1, last_bytes: mpdu_bytes, ..*self };
@@ -43,7 +123,7 @@ impl<'a> Aggregate<'a> {
             last_bytes: mpdu_bytes,
             ..*self
         };
-        let limits = self.radio.aggregation();
+        let limits = self.radio.settings().aggregation;
         let fits = grown.frames <= limits.frames
             && grown.psdu_bytes() <= limits.bytes
             && self.radio.ht_ppdu(grown.psdu_bytes()).total_ns() <= limits.time_ns;
@@ -53,12 +133,10 @@ impl<'a> Aggregate<'a> {
         fits
     }
 
-    /// Frames so far.
     pub fn frames(&self) -> u32 {
         self.frames
     }
 
-    /// Bytes of the PSDU.
     pub fn psdu_bytes(&self) -> u32 {
         let delimiter = if self.frames > 1 { DELIMITER_BYTES } else { 0 };
         self.last_at + delimiter + self.last_bytes
@@ -76,9 +154,37 @@ impl Radio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wifi::aggregation::Aggregation;
-    use crate::wifi::radio::RadioSettings;
-    use crate::wifi::rates::{Band, US};
+    use crate::wifi::{Band, RadioSettings};
+    use crate::{Family, Transport};
+
+    #[test]
+    fn a_message_has_the_bytes_that_captures_show() {
+        // Captures of mac80211_hwsim are without the FCS.
+        let captured = |security, family: Family| {
+            mpdu_bytes(security, family.header_bytes() + Transport::Udp.header_bytes() + 1408) - FCS_BYTES
+        };
+        assert_eq!(captured(Security::Wpa2, Family::Ipv4), 1486);
+        assert_eq!(captured(Security::Wpa2, Family::Ipv6), 1506);
+        assert_eq!(captured(Security::Open, Family::Ipv4), 1470);
+        assert_eq!(captured(Security::Wpa3, Family::Ipv6), 1506);
+    }
+
+    #[test]
+    fn limits_that_do_not_exist_are_refused() {
+        let limits = Aggregation::default();
+        let refused = |aggregation: Aggregation, expected: &str| {
+            let error = aggregation.check().unwrap_err();
+            assert!(error.ends_with(expected), "{error}");
+        };
+        refused(Aggregation { frames: 65, ..limits }, "65 frames is not possible: expected 1 to 64");
+        refused(Aggregation { frames: 0, ..limits }, "0 frames is not possible: expected 1 to 64");
+        refused(Aggregation { bytes: 65_536, ..limits }, "65536 bytes is not possible: expected 1 to 65535");
+        refused(
+            Aggregation { time_ns: 5_484_001, ..limits },
+            "5484.001 us is not possible: expected up to 5484 us",
+        );
+        refused(Aggregation { density_ns: 16_001, ..limits }, "apart are not possible: expected up to 16 us");
+    }
 
     fn radio(aggregation: Aggregation) -> Radio {
         Radio::new(RadioSettings { aggregation, ..RadioSettings::default() }).unwrap()

@@ -8,7 +8,6 @@ use std::ops::{AddAssign, Sub};
 pub struct Airtime {
     /// Symbols with frames that did not collide.
     pub data_ns: u64,
-    /// Preambles, PHY headers and signal extensions of these.
     pub preamble_ns: u64,
     /// SIFS, ACK and BlockAck; the time in which a missing one was awaited.
     pub control_ns: u64,
@@ -16,7 +15,6 @@ pub struct Airtime {
     pub collision_ns: u64,
     /// AIFS and backoff, while a frame waits.
     pub contention_ns: u64,
-    /// No frame waits.
     pub idle_ns: u64,
 }
 
@@ -32,23 +30,19 @@ impl AddAssign for Airtime {
 }
 
 impl Airtime {
-    /// All time, with an exchange that has begun in full.
     pub fn elapsed_ns(&self) -> u64 {
         self.busy_ns() + self.contention_ns + self.idle_ns
     }
 
-    /// The time of exchanges.
     pub fn busy_ns(&self) -> u64 {
         self.data_ns + self.preamble_ns + self.control_ns + self.collision_ns
     }
 }
 
-/// What one node had of the channel, and what became of its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NodeAirtime {
     /// Symbols with its frames, in exchanges without a collision.
     pub data_ns: u64,
-    /// Preambles, PHY headers and signal extensions of these.
     pub preamble_ns: u64,
     /// SIFS and responses to its frames; the time in which it awaited one.
     pub control_ns: u64,
@@ -56,19 +50,14 @@ pub struct NodeAirtime {
     pub collision_ns: u64,
     /// Part of the first three for frames to groups.
     pub group_ns: u64,
-    /// PPDUs that it sent.
     pub transmissions: u64,
-    /// Part of these that collided.
     pub collisions: u64,
     /// Frames in all of its PPDUs; for each PPDU the aggregate size.
     pub frames_sent: u64,
-    /// Frames that were received.
     pub frames_received: u64,
-    /// Times that a frame had to be sent again.
     pub retries: u64,
     /// Frames lost for good: after the last attempt, or to a group.
     pub given_up: u64,
-    /// Frames dropped by a full queue.
     pub queue_drops: u64,
 }
 
@@ -87,7 +76,6 @@ impl Sub for NodeAirtime {
 }
 
 impl NodeAirtime {
-    /// Each count with the other's.
     fn with(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
         NodeAirtime {
             data_ns: of(self.data_ns, other.data_ns),
@@ -105,13 +93,102 @@ impl NodeAirtime {
         }
     }
 
-    /// The time of its exchanges without a collision.
     pub fn busy_ns(&self) -> u64 {
         self.data_ns + self.preamble_ns + self.control_ns
     }
 
-    /// Mean frames of a PPDU; `None` if it sent none.
     pub fn mean_aggregate(&self) -> Option<f64> {
-        (self.transmissions > 0).then(|| self.frames_sent as f64 / self.transmissions as f64)
+        share(self.frames_sent, self.transmissions)
+    }
+}
+
+/// The use of a radio channel in the windows of one host: the measured one, or the slices of an arm. An exchange is in
+/// the window in which it begins, in full; a window begins when the exchange before it has ended. So the parts of the
+/// airtime add up to the windows' time, and each exchange counts once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelUse {
+    pub airtime: Airtime,
+    /// Sender, access point, receiver (nothing if it is on a wire), other stations.
+    pub nodes: Vec<NodeAirtime>,
+    /// The first exchanges of the first window that has any, at most [`ChannelUse::MOST_INTERVALS`].
+    pub intervals: Vec<AirInterval>,
+}
+
+/// An exchange on the channel, or several joined where a trial has very many.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AirInterval {
+    /// Its beginning, nanoseconds after that of the window.
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    /// Part of it that each node's exchanges took, nanoseconds, in the order of nodes.
+    pub nodes_ns: Vec<u64>,
+    /// Part of it that collisions took, nanoseconds.
+    pub collision_ns: u64,
+}
+
+/// Shares are `None` where there is nothing to share.
+impl ChannelUse {
+    pub const MOST_INTERVALS: usize = 200;
+
+    pub fn airtime_share(&self) -> Option<f64> {
+        share(self.airtime.busy_ns(), self.airtime.elapsed_ns())
+    }
+
+    pub fn group_share(&self) -> Option<f64> {
+        share(self.sum(|node| node.group_ns), self.airtime.elapsed_ns())
+    }
+
+    pub fn mean_aggregate(&self) -> Option<f64> {
+        share(self.sum(|node| node.frames_sent), self.sum(|node| node.transmissions))
+    }
+
+    pub fn retry_share(&self) -> Option<f64> {
+        share(self.sum(|node| node.retries), self.sum(|node| node.frames_sent))
+    }
+
+    pub fn collision_share(&self) -> Option<f64> {
+        share(self.sum(|node| node.collisions), self.sum(|node| node.transmissions))
+    }
+
+    /// Of a node's frames, those that its full queue dropped.
+    pub fn drop_share(&self, node: usize) -> Option<f64> {
+        let node = self.nodes.get(node)?;
+        let done = node.frames_received.saturating_add(node.given_up);
+        share(node.queue_drops, done.saturating_add(node.queue_drops))
+    }
+
+    fn sum(&self, of: impl Fn(&NodeAirtime) -> u64) -> u64 {
+        self.nodes.iter().map(of).fold(0, u64::saturating_add)
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_all_nodes_but_for_drops() {
+        let node = |transmissions, frames_sent, queue_drops| NodeAirtime {
+            transmissions,
+            frames_sent,
+            frames_received: frames_sent,
+            queue_drops,
+            ..NodeAirtime::default()
+        };
+        let mut used = ChannelUse {
+            airtime: Airtime { data_ns: 60, control_ns: 15, idle_ns: 25, ..Airtime::default() },
+            nodes: vec![node(10, 80, 20), node(10, 60, 0), NodeAirtime::default()],
+            intervals: Vec::new(),
+        };
+        (used.nodes[0].collisions, used.nodes[1].retries) = (1, 7);
+        assert_eq!((used.airtime_share(), used.mean_aggregate()), (Some(0.75), Some(7.0)));
+        assert_eq!((used.collision_share(), used.retry_share()), (Some(0.05), Some(0.05)));
+        let drops = [0, 1, 2, 3].map(|node| used.drop_share(node));
+        assert_eq!(drops, [Some(0.2), Some(0.0), None, None]);
+        assert_eq!(ChannelUse::default().airtime_share(), None);
     }
 }

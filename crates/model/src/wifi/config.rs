@@ -1,14 +1,10 @@
 //! The Wi-Fi network of a study's cells.
 
-use crate::factors::cell::Cell;
-use crate::factors::settings::AsWritten;
-use crate::units::Nanoseconds;
-use crate::wifi::aggregation::Aggregation;
-use crate::wifi::edca::{AccessCategory, Edca, Role};
-use crate::wifi::mpdu::{Security, mpdu_bytes};
-use crate::wifi::network::{Attachment, WifiClock, WifiSettings};
-use crate::wifi::rates::{Guard, LegacyRate, Width};
-use crate::wifi::saturation::Saturation;
+use crate::wifi::{
+    AccessCategory, Aggregation, Attachment, Edca, Guard, LegacyRate, Role, Saturation, Security, Width,
+    WifiClock, WifiSettings, mpdu_bytes,
+};
+use crate::{AsWritten, Cell, Nanoseconds};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -17,12 +13,10 @@ use std::fmt;
 pub struct WifiConfig {
     /// The settings that all hosts share. The seed is each trial's own.
     pub settings: WifiSettings,
-    /// The security of the access point and of both stations.
     pub security: Security,
 }
 
 impl Default for WifiConfig {
-    /// Default settings, WPA2.
     fn default() -> Self {
         WifiConfig { settings: WifiSettings::default(), security: Security::Wpa2 }
     }
@@ -30,7 +24,6 @@ impl Default for WifiConfig {
 
 /// Levels of a cell's Wi-Fi factors. `None` keeps the study's setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "they are those of WifiSettings and of Aggregation")]
 pub struct WifiLevels {
     pub channel_width: Option<Width>,
     pub mcs: Option<u8>,
@@ -52,7 +45,6 @@ pub struct WifiLevels {
 }
 
 impl WifiConfig {
-    /// The network of a cell: what the cell sets, and else these settings.
     pub fn of(&self, cell: &Cell) -> Self {
         self.with(&cell.settings.wifi)
     }
@@ -81,7 +73,6 @@ impl WifiConfig {
         WifiConfig { settings, security: levels.security.unwrap_or(security) }
     }
 
-    /// Whether its time is simulated.
     pub fn is_virtual(&self) -> bool {
         self.settings.clock == WifiClock::Virtual
     }
@@ -144,7 +135,6 @@ fn replace<T>(setting: &mut T, level: Option<T>) {
     }
 }
 
-/// All settings in words.
 impl fmt::Display for WifiConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.facts().join(", "))
@@ -154,8 +144,7 @@ impl fmt::Display for WifiConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Factor;
-    use crate::factors::family::{Family, SizeOf, Transport};
+    use crate::{Factor, Family, SizeOf, Transport};
 
     fn cell(levels: &[(&str, &str)]) -> Cell {
         let mut cell = Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 1408);

@@ -12,34 +12,20 @@
 //! * [`Bianchi`]: several saturated senders
 //! * [`ChannelUse`]: where the time of a channel went in a trial
 
+mod access;
 mod aggregate;
-mod aggregation;
 mod airtime;
-mod bianchi;
-mod channel_use;
 mod config;
 mod cost;
-mod edca;
-mod mcs;
-mod mpdu;
 mod network;
-mod ppdu;
 mod radio;
 mod rates;
-mod saturation;
 
-pub use aggregate::Aggregate;
-pub use aggregation::Aggregation;
-pub use airtime::{Airtime, NodeAirtime};
-pub use bianchi::Bianchi;
-pub use channel_use::{AirInterval, ChannelUse};
+pub use access::{AccessCategory, Bianchi, Edca, Role};
+pub use aggregate::{Aggregate, Aggregation, FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};
+pub use airtime::{AirInterval, Airtime, ChannelUse, NodeAirtime};
 pub use config::{WifiConfig, WifiLevels};
-pub use cost::AirtimeCost;
-pub use edca::{AccessCategory, Edca, Role};
-pub use mcs::Mcs;
-pub use mpdu::{FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};
+pub use cost::{AirtimeCost, Saturation};
 pub use network::{Attachment, MOST_STATIONS, WifiClock, WifiSettings};
-pub use ppdu::Ppdu;
-pub use radio::{Exchange, Radio, RadioSettings};
-pub use rates::{Band, Guard, LegacyRate, Width};
-pub use saturation::Saturation;
+pub use radio::{Exchange, Ppdu, Radio, RadioSettings};
+pub use rates::{Band, Guard, LegacyRate, Mcs, Width};

@@ -1,13 +1,10 @@
 //! The settings of a Wi-Fi network: a station, an access point, and a station or a wired host.
 
 use crate::names::named;
-use crate::wifi::aggregation::Aggregation;
-use crate::wifi::radio::{Radio, RadioSettings};
-use crate::wifi::rates::{Band, Guard, LegacyRate, Width};
+use crate::wifi::{Aggregation, Band, Guard, LegacyRate, Radio, RadioSettings, Width};
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// The clock of a simulated network.
     pub enum WifiClock("clock") {
         /// Simulated time: it passes while all processes of the network wait, and at no other time. The reference.
         Virtual = "virtual",
@@ -20,7 +17,6 @@ named! {
     /// How a host is connected to an access point.
     #[derive(Default)]
     pub enum Attachment("receiver") {
-        /// It is a station of the network.
         #[default]
         Station = "station",
         /// It is on a wire, which the access point bridges to the network. The wire has no rate limit.
@@ -36,29 +32,23 @@ pub const MOST_STATIONS: u8 = 8;
 pub struct WifiSettings {
     /// The primary channel of the 2.4 GHz band, 1 to 11.
     pub channel: u8,
-    /// The channel's width.
     pub width: Width,
-    /// Guard interval of HT frames.
     pub guard: Guard,
     /// MCS index of HT frames, 0 to 15.
     pub mcs: u8,
-    /// Limits of A-MPDUs.
     pub aggregation: Aggregation,
     /// The lowest basic rate, which group frames and management frames have.
     pub basic_rate: LegacyRate,
     /// DTIM period: beacons from one delivery of group frames to the next, while a station sleeps. 1 to 255.
     pub dtim: u8,
-    /// Whether the access point sends group frames to each station alone.
     pub multicast_to_unicast: bool,
-    /// How long sender and receiver remember each other's link-layer address in trials, nanoseconds: the next packet
-    /// then causes ARP or neighbour discovery. None: for ever.
+    /// How long sender and receiver remember each other's link-layer address in trials. None: for ever.
     #[serde(default)]
     pub neighbour_lifetime_ns: Option<u64>,
-    /// Whether idle stations sleep. The access point then keeps their frames until they wake up, and group frames until
-    /// the next DTIM beacon.
+    /// Whether idle stations sleep, and the access point keeps their frames until they wake up, or the next DTIM
+    /// beacon.
     #[serde(default)]
     pub power_save: bool,
-    /// How the receiver is connected.
     #[serde(default)]
     pub receiver: Attachment,
     /// Stations beside sender and receiver. During trials each always has a message for the access point to send.
@@ -66,11 +56,8 @@ pub struct WifiSettings {
     pub stations: u8,
     /// Signal to noise ratio of all links, dB: frames are then lost at random. None: by collisions only.
     pub snr_db: Option<f64>,
-    /// MTU of each interface, bytes.
     pub mtu: u32,
-    /// The network's clock.
     pub clock: WifiClock,
-    /// The seed of backoffs and losses.
     pub seed: u64,
 }
 
@@ -103,10 +90,7 @@ impl Default for WifiSettings {
 const MTUS: std::ops::RangeInclusive<u32> = 1280..=2254;
 
 impl WifiSettings {
-    /// Checks the settings, and gives their channel.
-    ///
-    /// # Errors
-    /// The first that is not possible.
+    /// The channel, if the settings are possible.
     pub fn radio(&self) -> Result<Radio, String> {
         match self {
             Self { channel, .. } if !(1..=11).contains(channel) => {

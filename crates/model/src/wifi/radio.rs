@@ -1,9 +1,7 @@
-//! The settings of a radio channel, and the time of each exchange on it.
+//! The settings of a radio channel, and the time of each frame and exchange on it.
 
-use crate::wifi::aggregation::Aggregation;
-use crate::wifi::mcs::Mcs;
-use crate::wifi::ppdu::Ppdu;
-use crate::wifi::rates::{Band, Guard, LegacyRate, US, Width};
+use crate::wifi::rates::US;
+use crate::wifi::{Aggregation, Band, Guard, LegacyRate, Mcs, Width};
 
 pub(super) const ACK_BYTES: u32 = 14;
 /// A compressed BlockAck: its bitmap has 8 bytes (section 9.3.1.9.3).
@@ -11,28 +9,21 @@ pub(super) const BLOCK_ACK_BYTES: u32 = 32;
 /// aRxPHYStartDelay of OFDM in 20 MHz (section 17.4.4), in which responses are sent.
 const RX_START_DELAY_NS: u64 = 20 * US;
 
-/// Settings of a channel, as they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RadioSettings {
-    /// Frequency band.
     pub band: Band,
-    /// Channel width.
     pub width: Width,
-    /// Guard interval of HT frames.
     pub guard: Guard,
-    /// MCS index of HT frames.
     pub mcs: u8,
     /// BSSBasicRateSet: responses have one of these rates.
     pub basic_rates: Vec<LegacyRate>,
     /// Rate of group frames and of management frames.
     pub group_rate: LegacyRate,
-    /// Limits of A-MPDUs.
     pub aggregation: Aggregation,
 }
 
 impl Default for RadioSettings {
-    /// The settings of the study kolahi2011wlan: MCS 15 at 40 MHz with the short guard interval, 300 Mbit/s. Basic
-    /// rates are hostapd's for a BSS without 802.11b.
+    /// Those of the study kolahi2011wlan, 300 Mbit/s. Basic rates are hostapd's for a BSS without 802.11b.
     fn default() -> Self {
         RadioSettings {
             band: Band::Ghz2,
@@ -56,32 +47,24 @@ pub struct Radio {
 /// An exchange: a PPDU, and the response to it. Contention is not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// The sender's PPDU.
     pub ppdu: Ppdu,
     /// SIFS and ACK or BlockAck; zero for group frames.
     pub response_ns: u64,
-    /// Time for which the sender waits for the response (ACKTimeout, section 10.3.2.9); zero for group
-    /// frames.
+    /// How long the sender waits for the response (ACKTimeout, section 10.3.2.9); zero for group frames.
     pub timeout_ns: u64,
 }
 
 impl Exchange {
-    /// Time on the channel when the response comes.
     pub fn total_ns(self) -> u64 {
         self.ppdu.total_ns() + self.response_ns
     }
 
-    /// Time on the channel when no response comes.
     pub fn failed_ns(self) -> u64 {
         self.ppdu.total_ns() + self.timeout_ns
     }
 }
 
 impl Radio {
-    /// Checks the settings.
-    ///
-    /// # Errors
-    /// The first that is not possible.
     pub fn new(settings: RadioSettings) -> Result<Self, String> {
         let mcs = Mcs::new(settings.mcs)?;
         settings.aggregation.check()?;
@@ -97,25 +80,17 @@ impl Radio {
         }
     }
 
-    /// The settings.
     pub fn settings(&self) -> &RadioSettings {
         &self.settings
     }
 
-    /// The MCS of HT frames.
     pub fn mcs(&self) -> Mcs {
         self.mcs
     }
 
-    /// Data rate of HT frames, bits per second.
     pub fn data_rate(&self) -> f64 {
         let bits = self.mcs.bits_per_symbol(self.settings.width) as f64;
         bits * 1e9 / self.settings.guard.symbol_ns() as f64
-    }
-
-    /// The limits of A-MPDUs.
-    pub(super) fn aggregation(&self) -> Aggregation {
-        self.settings.aggregation
     }
 
     /// Bytes of the A-MPDU from the start of one frame to the start of the next, at least (section 10.13.3).
@@ -126,7 +101,6 @@ impl Radio {
         bytes.next_multiple_of(4) as u32
     }
 
-    /// An HT-mixed PPDU.
     pub(super) fn ht_ppdu(&self, psdu_bytes: u32) -> Ppdu {
         let RadioSettings { band, width, guard, .. } = self.settings;
         Ppdu::ht(band, width, guard, self.mcs, psdu_bytes)
@@ -150,7 +124,6 @@ impl Radio {
         Exchange { ppdu, response_ns: 0, timeout_ns: 0 }
     }
 
-    /// A frame to one receiver, and its response.
     pub(super) fn answered(&self, ppdu: Ppdu, rate: LegacyRate, response_bytes: u32) -> Exchange {
         let RadioSettings { band, basic_rates, .. } = &self.settings;
         let response = Ppdu::legacy(*band, rate.response(basic_rates), response_bytes);
@@ -162,9 +135,57 @@ impl Radio {
     }
 }
 
+/// Bits before and after the PSDU: SERVICE and tail. One encoder serves all rates up to 300 Mbit/s (N_ES = 1).
+const SERVICE_AND_TAIL_BITS: u64 = 16 + 6;
+/// Training and SIGNAL of an OFDM frame (section 17.3.2.2).
+const OFDM_PREAMBLE_NS: u64 = 20 * US;
+/// L-STF, L-LTF, L-SIG, HT-SIG and HT-STF of an HT-mixed frame (section 19.3.9.2). An HT-LTF for each stream follows.
+const HT_PREAMBLE_NS: u64 = 32 * US;
+const HT_LTF_NS: u64 = 4 * US;
+/// Long preamble and header (section 16.2.2).
+const DSSS_PREAMBLE_NS: u64 = 192 * US;
+const SYMBOL_NS: u64 = 4 * US;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Ppdu {
+    /// Preamble, PHY headers and signal extension.
+    pub preamble_ns: u64,
+    pub data_ns: u64,
+}
+
+impl Ppdu {
+    pub fn total_ns(self) -> u64 {
+        self.preamble_ns + self.data_ns
+    }
+
+    /// An HT-mixed PPDU of `bytes` (TXTIME, section 19.4.3).
+    pub(super) fn ht(band: Band, width: Width, guard: Guard, mcs: Mcs, bytes: u32) -> Self {
+        let symbols = (SERVICE_AND_TAIL_BITS + 8 * u64::from(bytes)).div_ceil(mcs.bits_per_symbol(width));
+        Ppdu {
+            preamble_ns: HT_PREAMBLE_NS + HT_LTF_NS * mcs.streams() + band.signal_extension_ns(),
+            data_ns: (symbols * guard.symbol_ns()).next_multiple_of(SYMBOL_NS),
+        }
+    }
+
+    /// A PPDU at a legacy rate: OFDM (sections 17.4.3, 18.5.3.2), or DSSS with the long preamble (section 16.3.4).
+    pub(super) fn legacy(band: Band, rate: LegacyRate, bytes: u32) -> Self {
+        let bits = 8 * u64::from(bytes);
+        if rate.is_dsss() {
+            let data_ns = (bits * US).div_ceil(rate.kbit_per_second()) * US;
+            return Ppdu { preamble_ns: DSSS_PREAMBLE_NS, data_ns };
+        }
+        let bits_per_symbol = rate.kbit_per_second() * SYMBOL_NS / 1_000_000;
+        Ppdu {
+            preamble_ns: OFDM_PREAMBLE_NS + band.signal_extension_ns(),
+            data_ns: (SERVICE_AND_TAIL_BITS + bits).div_ceil(bits_per_symbol) * SYMBOL_NS,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wifi::{Security, group_mpdu_bytes};
 
     #[test]
     fn settings_that_do_not_exist_are_refused() {
@@ -183,5 +204,50 @@ mod tests {
         let aggregation = Aggregation { frames: 0, ..Aggregation::default() };
         let error = of(RadioSettings { aggregation, ..settings });
         assert_eq!(error.to_string(), "an A-MPDU of 0 frames is not possible: expected 1 to 64");
+    }
+
+    #[test]
+    fn control_frames_take_the_usual_time() {
+        let at = |rate, bytes| Ppdu::legacy(Band::Ghz5, rate, bytes).total_ns() / US;
+        // ACK and compressed BlockAck, microseconds.
+        assert_eq!([6, 12, 24, 54].map(|mbit| at(of(mbit), 14)), [44, 32, 28, 24]);
+        assert_eq!([6, 12, 24, 54].map(|mbit| at(of(mbit), 32)), [68, 44, 32, 28]);
+        assert_eq!(Ppdu::legacy(Band::Ghz2, of(24), 14).total_ns(), 34 * US);
+    }
+
+    fn of(mbit: u64) -> LegacyRate {
+        let mut all = LegacyRate::ALL.iter().copied().filter(|rate| !rate.is_dsss());
+        all.find(|rate| rate.kbit_per_second() == mbit * 1000).unwrap()
+    }
+
+    #[test]
+    fn data_frames_take_the_time_of_the_worked_examples() {
+        let mcs = |index| Mcs::new(index).unwrap();
+        let ht = |width, guard, index, bytes| Ppdu::ht(Band::Ghz2, width, guard, mcs(index), bytes);
+        // 89 symbols of 1080 bits: 320.4 us, in whole symbols of 4 us.
+        let ppdu = ht(Width::Mhz40, Guard::Short, 15, 11_966);
+        assert_eq!((ppdu.preamble_ns, ppdu.data_ns), (46 * US, 324 * US));
+        assert_eq!(ht(Width::Mhz40, Guard::Long, 15, 11_966).data_ns, 356 * US);
+        // 462 symbols of 26 bits, one stream.
+        let ppdu = ht(Width::Mhz20, Guard::Long, 0, 1498);
+        assert_eq!((ppdu.preamble_ns, ppdu.data_ns), (42 * US, 462 * 4 * US));
+    }
+
+    #[test]
+    fn group_frames_at_one_megabit_take_their_bytes_and_the_long_preamble() {
+        // ARP; a neighbour solicitation with its source link-layer address; a router advertisement with that, an MTU
+        // and a prefix.
+        let packets = [28, 40 + 24 + 8, 40 + 16 + 8 + 8 + 32];
+        let at = |security, rate| {
+            packets.map(|packet| {
+                Ppdu::legacy(Band::Ghz2, rate, group_mpdu_bytes(security, packet)).total_ns() / US
+            })
+        };
+        assert_eq!(at(Security::Wpa2, LegacyRate::Dsss1), [832, 1184, 1440]);
+        assert_eq!(at(Security::Open, LegacyRate::Dsss1), [704, 1056, 1312]);
+        assert_eq!(at(Security::Wpa2, LegacyRate::Ofdm6), [138, 198, 238]);
+        // 124 bytes: 180.4 us at 5.5 Mbit/s, 90.2 us at 11 Mbit/s.
+        assert_eq!(at(Security::Wpa2, LegacyRate::Cck5)[1], 192 + 181);
+        assert_eq!(at(Security::Wpa2, LegacyRate::Cck11)[1], 192 + 91);
     }
 }

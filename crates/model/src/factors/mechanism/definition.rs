@@ -1,7 +1,7 @@
 //! The definition of a mechanism, as data. Everything else follows from it: the header model, the path MTU, the
 //! testbed, the kernel features that it needs, how a capture recognises it, and what a study may say about it.
 
-use crate::factors::family::Family;
+use crate::Family;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A transition mechanism. Each mechanism has one file with one such definition, and one line in the table
@@ -10,45 +10,36 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct MechanismDef {
     /// Name in study files, records and reports.
     pub name: &'static str,
-    /// What the mechanism does to packets, and its RFC: `IPv6 in IPv4 (RFC 4213)`. The study language's description
-    /// includes it.
+    /// What it does to packets, and its RFC, for the study language's description: `IPv6 in IPv4 (RFC 4213)`.
     pub doc: &'static str,
     /// Families of the sender's packets that the mechanism carries.
     pub carries: &'static [Family],
-    /// How the mechanism carries packets.
     pub method: Method,
 }
 
 /// How packets cross the link between the routers.
 #[derive(Debug)]
 pub enum Method {
-    /// Forwarded unchanged.
     Forwarding,
-    /// Encapsulated in other packets.
     Tunnel(Tunnel),
     /// Translated: every packet on the link is IPv6.
     Translation(Translation),
 }
 
-/// A tunnel between the routers.
 #[derive(Debug)]
 pub struct Tunnel {
     /// Headers added before each packet, from outside to inside. The first header has the link's family.
     pub headers: &'static [Header],
-    /// How a router finds the address of the other router.
     pub remote: Remote,
-    /// The tunnel's network device on each router.
     pub device: Device,
 }
 
 /// How a router finds the address of the tunnel's other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remote {
-    /// It is configured.
     Configured,
     /// It is embedded in the IPv6 destination (6to4, RFC 3056; 6rd, RFC 5969). The clients' networks follow from it.
     InDestination {
-        /// The prefix, and its length.
         prefix: (Ipv6Addr, u8),
         /// The common beginning of all routers' IPv4 addresses. Only the rest of an address follows the IPv6 prefix.
         common: (Ipv4Addr, u8),
@@ -60,13 +51,10 @@ pub enum Remote {
 pub struct Device {
     /// The name of the kernel's ability to create the device. Devices with the same ability are created alike.
     pub ability: &'static str,
-    /// What needs the device.
     pub what_for: &'static str,
-    /// What to do if the kernel does not support the device.
     pub remedy: &'static str,
     /// Its kind (`ip link add type KIND`).
     pub kind: &'static str,
-    /// Its module.
     pub module: &'static str,
     /// Whether the module adds a device to every namespace as soon as it is loaded (`sit0`, `tunl0`).
     pub intrusive: bool,
@@ -74,11 +62,9 @@ pub struct Device {
     pub options: &'static [&'static str],
     /// Whether Debian's build of user-mode Linux includes it.
     pub in_debian_uml: bool,
-    /// How it is configured.
     pub setup: Setup,
 }
 
-/// How a device is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setup {
     /// By attributes `IFLA_IPTUN_*` (linux/if_tunnel.h).
@@ -89,7 +75,6 @@ pub enum Setup {
     WireGuard,
 }
 
-/// A header of a packet on the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Header {
     /// IPv4 without options.
@@ -98,10 +83,8 @@ pub enum Header {
     Ipv6,
     /// GRE without checksum, key and sequence number (RFC 2784).
     Gre,
-    /// UDP.
     Udp,
-    /// WireGuard's transport data: type, receiver and counter before the packet, the authentication tag after it. The
-    /// inner packet is encrypted.
+    /// Type, receiver and counter before the encrypted packet, the authentication tag after it.
     WireGuard,
 }
 
@@ -117,7 +100,6 @@ pub enum Translation {
 }
 
 impl Tunnel {
-    /// The family of the outer packets.
     pub fn outer(&self) -> Family {
         match self.headers.first() {
             Some(Header::Ipv6) => Family::Ipv6,
@@ -130,14 +112,12 @@ impl Tunnel {
         self.headers.contains(&Header::WireGuard)
     }
 
-    /// Bytes added to each packet.
     pub fn added_bytes(&self) -> u32 {
         self.headers.iter().map(|header| header.bytes()).sum()
     }
 }
 
 impl Header {
-    /// The IP header of a family.
     pub const fn ip(family: Family) -> Self {
         match family {
             Family::Ipv4 => Header::Ipv4,
@@ -158,12 +138,10 @@ impl Header {
 }
 
 impl Translation {
-    /// Whether the sender's router translates.
     pub fn near(self) -> bool {
         self != Translation::Far
     }
 
-    /// Whether the receiver's router translates.
     pub fn far(self) -> bool {
         self != Translation::Near
     }

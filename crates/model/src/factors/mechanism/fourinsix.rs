@@ -2,7 +2,7 @@
 //! remote B encaplimit none`.
 
 use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
-use crate::factors::family::Family;
+use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
     name: "4in6",

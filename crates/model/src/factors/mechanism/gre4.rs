@@ -2,7 +2,7 @@
 //! add tunnel mode gre local A remote B ttl 64`.
 
 use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
-use crate::factors::family::Family;
+use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
     name: "gre4",

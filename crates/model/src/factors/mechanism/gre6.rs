@@ -2,7 +2,7 @@
 //! tunnel add tunnel mode ip6gre local A remote B encaplimit none hoplimit 64`.
 
 use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
-use crate::factors::family::Family;
+use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
     name: "gre6",

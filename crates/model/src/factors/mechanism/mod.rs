@@ -7,28 +7,23 @@ mod translator;
 pub use definition::{Device, Header, MechanismDef, Method, Remote, Setup, Translation, Tunnel};
 pub use translator::Translator;
 
-use crate::factors::family::Family;
-use crate::names::text_of_names;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use crate::Family;
+use crate::names::{json_is_text, text_of_names};
 
 /// Generates the mechanisms of the table: one module and one variant for each. Each module holds a `DEF`.
 macro_rules! mechanisms {
     ($($variant:ident = $module:ident,)+) => {
         $(mod $module;)+
 
-        /// How packets cross the link.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Mechanism {
             $(#[doc = concat!("Defined in `", stringify!($module), ".rs`.")] $variant,)+
         }
 
         impl Mechanism {
-            /// Every mechanism, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-            /// Every name, in the same order.
             pub const NAMES: &'static [&'static str] = &[$($module::DEF.name,)+];
 
-            /// The mechanism's definition.
             pub const fn definition(self) -> &'static MechanismDef {
                 match self { $(Self::$variant => &$module::DEF,)+ }
             }
@@ -53,19 +48,7 @@ mechanisms! {
 }
 
 text_of_names!(Mechanism, "mechanism");
-
-impl Serialize for Mechanism {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Mechanism {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        name.parse().map_err(|_| D::Error::unknown_variant(&name, Self::NAMES))
-    }
-}
+json_is_text!(Mechanism);
 
 /// How a packet changes on the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,16 +61,13 @@ pub(crate) enum Carriage {
     Filled(u32, u32),
 }
 
-/// WireGuard pads packets to a multiple of this many bytes.
 const WIREGUARD_BLOCK: u32 = 16;
 
 impl Mechanism {
-    /// The name used in study files, records and reports.
     pub const fn name(self) -> &'static str {
         self.definition().name
     }
 
-    /// The mechanism's tunnel, if it is a tunnel.
     pub fn tunnel(self) -> Option<&'static Tunnel> {
         match &self.definition().method {
             Method::Tunnel(tunnel) => Some(tunnel),
@@ -95,7 +75,6 @@ impl Mechanism {
         }
     }
 
-    /// The routers that translate, if the mechanism translates.
     pub fn translation(self) -> Option<Translation> {
         match self.definition().method {
             Method::Translation(translation) => Some(translation),
@@ -127,13 +106,11 @@ impl Mechanism {
         Self::ALL.iter().find(opposite).copied().unwrap_or(self)
     }
 
-    /// Whether it carries packets of a family.
     pub fn carries(self, family: Family) -> bool {
         self.definition().carries.contains(&family)
     }
 
-    /// How packets of a family change on the link while the mechanism works; `None` if the mechanism does not carry
-    /// the family.
+    /// How packets of a family change on the link; `None` if the mechanism does not carry it.
     pub(crate) fn carriage(self, family: Family) -> Option<Carriage> {
         let carriage = match &self.definition().method {
             Method::Forwarding => Carriage::Plain(family),
@@ -146,8 +123,7 @@ impl Mechanism {
         self.carries(family).then_some(carriage)
     }
 
-    /// The readable headers of a UDP datagram of a family on the link, from outside to inside; `None` if the
-    /// mechanism does not carry the family.
+    /// The readable headers of a UDP datagram on the link, outside first; `None` if the mechanism does not carry it.
     pub fn datagram_headers(self, family: Family) -> Option<Vec<Header>> {
         let headers = match &self.definition().method {
             Method::Forwarding => vec![Header::ip(family), Header::Udp],
@@ -158,9 +134,8 @@ impl Mechanism {
         self.carries(family).then_some(headers)
     }
 
-    /// The largest packet of a family that fits a link of this MTU without fragmentation, bytes. Senders' path MTU
-    /// discovery finds this size. `None` if the mechanism does not carry the family. A packet translated to IPv6 has
-    /// the longer header on the link (RFC 7915, section 5.2).
+    /// The largest packet of a family that fits a link of this MTU, which path MTU discovery finds; `None` if the
+    /// mechanism does not carry the family. Translated to IPv6 its header is longer (RFC 7915, section 5.2).
     pub fn leaves(self, family: Family, mtu: u32) -> Option<u32> {
         let taken = match self.carriage(family)? {
             Carriage::Plain(other) => other.header_bytes() - family.header_bytes(),
@@ -169,7 +144,6 @@ impl Mechanism {
         Some(mtu.saturating_sub(taken))
     }
 
-    /// The families of the mechanism's packets on the link.
     pub fn link_families(self) -> &'static [Family] {
         match &self.definition().method {
             Method::Forwarding => Family::ALL,

@@ -1,7 +1,7 @@
 //! NAT64: IPv6 clients reach IPv4 servers, translated at the far router (RFC 6146).
 
 use super::{MechanismDef, Method, Translation};
-use crate::factors::family::Family;
+use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
     name: "nat64",

@@ -1,7 +1,7 @@
 //! Dual stack: routers forward packets of both families unchanged.
 
 use super::{MechanismDef, Method};
-use crate::factors::family::Family;
+use crate::Family;
 
 pub(super) const DEF: MechanismDef =
     MechanismDef { name: "native", doc: "as they are", carries: Family::ALL, method: Method::Forwarding };

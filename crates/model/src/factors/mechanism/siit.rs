@@ -1,7 +1,7 @@
 //! SIIT: IPv4 clients reach IPv6 servers, translated at the near router, packet by packet (RFC 7915, RFC 7755).
 
 use super::{MechanismDef, Method, Translation};
-use crate::factors::family::Family;
+use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
     name: "siit",

@@ -5,7 +5,7 @@
 
 use super::sixinfour::SIT;
 use super::{Device, Header, MechanismDef, Method, Remote, Tunnel};
-use crate::factors::family::Family;
+use crate::Family;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub(super) const DEF: MechanismDef = MechanismDef {

@@ -1,10 +1,9 @@
 //! Translators on routers.
 
-use crate::factors::mechanism::Mechanism;
+use crate::Mechanism;
 use crate::names::named;
 
 named! {
-    /// A translator on routers.
     pub enum Translator("translator") {
         /// A program on a TUN device. It translates each packet alone, and maps one IPv6 address to one IPv4 address.
         Tayga = "tayga",

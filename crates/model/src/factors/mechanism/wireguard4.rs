@@ -1,7 +1,7 @@
 //! WireGuard over IPv4: either family encrypted inside UDP.
 
 use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
-use crate::factors::family::Family;
+use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
     name: "wireguard4",

@@ -2,7 +2,7 @@
 
 use super::wireguard4::WIREGUARD;
 use super::{Header, MechanismDef, Method, Remote, Tunnel};
-use crate::factors::family::Family;
+use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
     name: "wireguard6",

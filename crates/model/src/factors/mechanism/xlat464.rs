@@ -1,7 +1,7 @@
 //! 464XLAT: IPv4 translated to IPv6 at the near router, and back at the far one (RFC 6877).
 
 use super::{MechanismDef, Method, Translation};
-use crate::factors::family::Family;
+use crate::Family;
 
 pub(super) const DEF: MechanismDef = MechanismDef {
     name: "464xlat",

@@ -9,6 +9,7 @@ use stacklab_campaign::single::MeasureRequest;
 use stacklab_campaign::single::{check, plan};
 use stacklab_model::{
     CpuScope, Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, TrialSpec,
+    Tuning,
 };
 
 fn options(line: &str) -> Result<MeasureOptions, String> {
@@ -49,7 +50,7 @@ fn what_nobody_says_is_as_users_of_iperf3_expect() {
     assert_eq!(tcp.probe.length, Length::Time(10_000_000_000));
     assert_eq!((tcp.probe.pacing, tcp.probe.warmup_ns), (Pacing::Flood, 0));
     assert_eq!(tcp.probe.interval_ns, 1_000_000_000);
-    assert!(tcp.tuning.is_default());
+    assert_eq!(tcp.tuning, Tuning::default());
     assert_eq!(spec("udp host").message_bytes, 1400);
     assert_eq!(spec("echo host").message_bytes, 64);
     assert_eq!(spec("tcp host --size-of payload").message_bytes, 1400);

@@ -1,32 +1,25 @@
-//! Bounds on a trial that an untrusted coordinator requests: on the agent's memory, time and threads.
+//! Limits on what others wrote: whole numbers, text, and the trials that a coordinator requests.
 
 use crate::{HEADER_BYTES, Length, Metric, Pacing, Probe, Transport, TrialSpec};
 
-/// Longest message of a stream of bytes, bytes.
 const LONGEST_MESSAGE: u32 = 16 << 20;
 /// Longest datagram, bytes: what the length fields of UDP and IP leave.
 const LONGEST_DATAGRAM: u32 = 65_535;
 /// Maximum number of flows, and of bytes of one message of each.
 const MOST_FLOWS: u32 = 10_000;
 const MOST_FLOW_BYTES: u64 = 2 << 30;
-/// Messages per second of a schedule.
 const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 /// Longest measured part and warm-up, and the most messages of a trial.
 const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 const LONGEST_WARMUP_NS: u64 = 3600 * 1_000_000_000;
 const MOST_MESSAGES: u64 = 1_000_000_000_000;
-/// Longest polling of a receive.
 const LONGEST_POLL_NS: u64 = 1_000_000_000;
-/// Lengths of a slice.
 const SLICES_NS: std::ops::RangeInclusive<u64> = 100_000..=60_000_000_000;
 /// How far clocks may be apart: a century.
 const MOST_OFFSET_NS: u64 = 100 * 366 * 24 * 3600 * 1_000_000_000;
 
 impl TrialSpec {
-    /// Checks that a trial is one that can be run, and that needs no more than bounded memory and time.
-    ///
-    /// # Errors
-    /// What is out of bounds, and the bounds.
+    /// Checks that a trial can be run, and needs no more than bounded memory, time and threads of an agent.
     pub fn check(&self) -> Result<(), String> {
         let TrialSpec {
             transport, message_bytes, flows, poll_ns, clock_offset_ns, schedule, ref probe, ..
@@ -65,11 +58,49 @@ fn bounds(what: &str, found: u64, allowed: std::ops::RangeInclusive<u64>) -> Res
     if allowed.contains(&found) {
         return Ok(());
     }
-    Err(format!(
-        "refused a trial with {what} = {found}: {} to {} are possible",
-        allowed.start(),
-        allowed.end()
-    ))
+    let (least, most) = allowed.into_inner();
+    Err(format!("refused a trial with {what} = {found}: {least} to {most} are possible"))
+}
+
+/// The largest whole number of an answer or a record: 31 years of nanoseconds. Sums and differences of several such
+/// numbers do not overflow 64 bits.
+pub const LARGEST_NUMBER: u64 = 999_999_999_999_999_999;
+
+/// The first whole number in JSON text that is larger than [`LARGEST_NUMBER`], or as far below zero. Digits in strings
+/// do not count, nor does a number with a decimal point or an exponent: it is read as a float.
+pub fn too_large(json: &str) -> Option<&str> {
+    let bytes = json.as_bytes();
+    let (mut at, mut in_string) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => at += 1,
+            b'0'..=b'9' if !in_string => {
+                let number = &json[at..];
+                let digits = &number[..number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len())];
+                let is_float = number[digits.len()..].starts_with(['.', 'e', 'E'])
+                    || at > 0 && matches!(bytes[at - 1], b'.' | b'e' | b'E' | b'+');
+                if !is_float && !digits.parse().is_ok_and(|number: u64| number <= LARGEST_NUMBER) {
+                    return Some(digits);
+                }
+                at += digits.len();
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The text with U+FFFD for control characters, some of which command a terminal.
+pub fn printable_text(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
+/// The same, but for the ends of lines.
+pub fn printable_lines(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
 }
 
 #[cfg(test)]
@@ -124,5 +155,29 @@ mod tests {
         wide.message_bytes = 128 << 10;
         assert_eq!(wide.check(), Ok(()), "what `measure tcp -P 10000` asks for");
         refused(&|spec| spec.schedule = ArmSchedule::TokenPassing(Some(1)), "slice_ns = 1");
+    }
+
+    #[test]
+    fn whole_numbers_are_bounded_and_nothing_else_is() {
+        let most = u64::MAX.to_string();
+        for (json, found) in [
+            (r#"{"a":999999999999999999,"b":[-999999999999999999,0]}"#.to_owned(), None),
+            (r#"{"a":1000000000000000000}"#.to_owned(), Some("1000000000000000000")),
+            (format!("[1,[2,{most}]]"), Some(most.as_str())),
+            ("-9223372036854775808".to_owned(), Some("9223372036854775808")),
+            ("1".repeat(100), Some(&*"1".repeat(100))),
+            (format!(r#"{{"{most}":"\"{most}\\","b":1}}"#), None),
+            (format!("[0.{most},{most}.5,1e{most},1E+{most},{most}e3]"), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(too_large(&json), found, "{json}");
+        }
+    }
+
+    #[test]
+    fn control_characters_are_replaced_and_ends_of_lines_where_there_are_lines() {
+        let text = "a\u{1b}]0;b\u{9b}\r\nc";
+        assert_eq!(printable_text(text), "a\u{fffd}]0;b\u{fffd}\u{fffd}\u{fffd}c");
+        assert_eq!(printable_lines(text), "a\u{fffd}]0;b\u{fffd}\u{fffd}\nc");
     }
 }

@@ -1,19 +1,103 @@
-//! Services that run on the receiver. The levels of the factor `services` name them.
+//! The programs of a trial: generators, which drive its traffic, and services, which run on the receiver.
 
-use crate::names::UnknownName;
+use crate::Factor::{self, CongestionControl, Dscp, Flows, Mss, Nodelay, ReceiveBuffer, SendBuffer};
+use crate::Probe::{self, Echo, Paced, Stream};
+use crate::UnknownName;
 use crate::names::named;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+/// A program that drives the traffic of a trial. Its command lines and output are in `crates/protocols`.
+#[derive(Debug)]
+pub struct GeneratorDef {
+    /// What the generator is, in a sentence without its period. The study language's description includes it.
+    pub doc: &'static str,
+    /// Its programs: the sender's end, the receiver's end, and others that it needs. None: stacklab's own.
+    pub programs: &'static [&'static str],
+    pub remedy: &'static str,
+    pub probes: &'static [Probe],
+    /// Nanoseconds that its time must be a multiple of; 0: any time.
+    pub step_ns: u64,
+    pub counts_messages: bool,
+    /// The factors of a cell's own sockets and flows that its command line has. Those of hosts and links hold for all.
+    pub settings: &'static [Factor],
+}
+
+named! {
+    pub enum Generator("generator") {
+        Stacklab = "stacklab",
+        Iperf3 = "iperf3",
+        Iperf = "iperf",
+        Netperf = "netperf",
+        Ditg = "ditg",
+    }
+}
+
+/// In the order of [`Generator::ALL`].
+static DEFINITIONS: [GeneratorDef; Generator::ALL.len()] = [
+    GeneratorDef {
+        doc: "stacklab's own, the default",
+        programs: &[],
+        remedy: "",
+        probes: Probe::ALL,
+        step_ns: 0,
+        counts_messages: true,
+        settings: Factor::ALL,
+    },
+    GeneratorDef {
+        doc: "iperf3, whole seconds",
+        programs: &["iperf3", "iperf3"],
+        remedy: "sudo apt-get install iperf3",
+        probes: &[Stream, Paced],
+        step_ns: 1_000_000_000,
+        counts_messages: true,
+        settings: &[Flows, Mss, Nodelay, CongestionControl, Dscp],
+    },
+    GeneratorDef {
+        doc: "iperf 2",
+        programs: &["iperf", "iperf"],
+        remedy: "sudo apt-get install iperf",
+        probes: &[Stream, Paced],
+        step_ns: 10_000_000,
+        counts_messages: true,
+        settings: &[SendBuffer, ReceiveBuffer, Mss, Nodelay, CongestionControl, Dscp],
+    },
+    GeneratorDef {
+        doc: "netperf, whole seconds, floods and round trips",
+        programs: &["netperf", "netserver"],
+        remedy: "build it from its source (https://github.com/HewlettPackard/netperf), or take Debian's package from non-free",
+        probes: &[Stream, Echo],
+        step_ns: 1_000_000_000,
+        counts_messages: false,
+        settings: &[SendBuffer, ReceiveBuffer, Nodelay],
+    },
+    GeneratorDef {
+        doc: "D-ITG",
+        programs: &["ITGSend", "ITGRecv", "ITGDec"],
+        remedy: "sudo apt-get install d-itg",
+        probes: &[Stream, Paced],
+        step_ns: 1_000_000,
+        counts_messages: true,
+        settings: &[Dscp],
+    },
+];
+
+impl Generator {
+    pub fn definition(self) -> &'static GeneratorDef {
+        &DEFINITIONS[self as usize]
+    }
+
+    pub fn is_other(self) -> bool {
+        self != Generator::Stacklab
+    }
+}
+
 named! {
     /// A service that runs on the receiver and answers the sender's requests.
     pub enum Service("service") {
-        /// DNS.
         Dns = "dns",
-        /// DHCP.
         Dhcp = "dhcp",
-        /// LDAP.
         Directory = "directory",
     }
 }
@@ -22,18 +106,14 @@ named! {
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Services(BTreeSet<Service>);
 
-/// The level without services.
 const NONE: &str = "none";
 
 /// The valid levels, for messages.
 pub const SERVICES: &str = "\"none\", or names joined by + of dns, dhcp, directory";
 
-/// Text that is not a level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoServices {
-    /// A name that is not a service.
     Unknown(UnknownName),
-    /// A service is named twice.
     Twice(Service),
 }
 
@@ -49,17 +129,14 @@ impl fmt::Display for NoServices {
 impl std::error::Error for NoServices {}
 
 impl Services {
-    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the set contains a service.
     pub fn contains(&self, service: Service) -> bool {
         self.0.contains(&service)
     }
 
-    /// Every service in the set.
     pub fn iter(&self) -> impl Iterator<Item = Service> {
         self.0.iter().copied()
     }

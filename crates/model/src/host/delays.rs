@@ -1,12 +1,10 @@
-//! The two points between which a delay is measured.
+//! Delays: the points between which they are measured, and their histogram.
 
 use crate::names::named;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// A point on a message's path with a timestamp.
     pub enum Point("point") {
-        /// The scheduled send time.
         Schedule = "schedule",
         /// The program's system call: just before a send or a connect, just after a receive or a connect.
         Call = "call",
@@ -18,13 +16,10 @@ named! {
 }
 
 named! {
-    /// A clock of a host.
     pub enum ClockSource("clock") {
-        /// CLOCK_MONOTONIC.
         Monotonic = "monotonic",
         /// CLOCK_REALTIME, converted to the monotonic clock by the difference of both at the receive.
         Realtime = "realtime",
-        /// The interface's clock.
         Interface = "interface",
     }
 }
@@ -32,20 +27,15 @@ named! {
 /// The start and end points of a host's delays, and the clocks read there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayPoints {
-    /// The start of a delay.
     pub sent: Point,
-    /// The clock that was read there.
     pub sent_clock: ClockSource,
-    /// The end of a delay.
     pub received: Point,
-    /// The clock that was read there.
     pub received_clock: ClockSource,
     /// How the two hosts' clocks were compared; `None` if both hosts share one clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
 }
 
-/// How delays between two clocks were corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
     /// How far the receiver's clock is ahead of the sender's before the trial, nanoseconds.
@@ -57,7 +47,6 @@ pub struct Compared {
 }
 
 impl DelayPoints {
-    /// From the point of a message's departure to the point of its arrival.
     pub fn between(sent: Point, received: Point) -> Self {
         let clock = |point| match point {
             Point::Kernel => ClockSource::Realtime,
@@ -71,5 +60,47 @@ impl DelayPoints {
             received_clock: clock(received),
             compared: None,
         }
+    }
+}
+
+/// The non-empty buckets of an HDR histogram with 3 significant digits: `[value, count]` pairs, values ascending.
+/// Values are nanoseconds. Histograms are merged by adding counts, never averaged.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Buckets(pub Vec<(u64, u64)>);
+
+impl Buckets {
+    pub fn count(&self) -> u64 {
+        self.0.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// The smallest recorded value with at least a share `p` (0 to 1) of all values at or below it: nearest rank, RFC
+    /// 2330 section 11.3. `None` if the histogram is empty.
+    pub fn percentile(&self, p: f64) -> Option<u64> {
+        let rank = ((p * self.count() as f64).ceil() as u64).max(1);
+        let mut seen = 0_u64;
+        self.0
+            .iter()
+            .find(|(_, count)| {
+                seen = seen.saturating_add(*count);
+                seen >= rank
+            })
+            .map(|(value, _)| *value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let buckets = Buckets(vec![(10, 5), (20, 4), (100, 1)]);
+        assert_eq!(buckets.count(), 10);
+        assert_eq!(buckets.percentile(0.5), Some(10));
+        assert_eq!(buckets.percentile(0.51), Some(20));
+        assert_eq!(buckets.percentile(0.9), Some(20));
+        assert_eq!(buckets.percentile(0.99), Some(100));
+        assert_eq!(Buckets::default().percentile(0.5), None);
     }
 }
