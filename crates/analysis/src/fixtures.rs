@@ -1,6 +1,6 @@
 //! Hand-made cells, questions and runs for the tests.
 
-use crate::findings::campaign::Campaign;
+use crate::findings::Campaign;
 use stacklab_model::{
     Cell, Comparison, CpuScope, Drops, Estimate, Factor, Family, Length, LinkConfig, Metric, Pacing,
     ProbeSpec, Question, Rate, RunRecord, RunStatus, SizeOf, StopReason, Topology, Transport, Trial,

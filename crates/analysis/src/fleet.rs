@@ -1,10 +1,9 @@
 //! What holds over the pairs of hosts of a fleet: random effects, by the rule of every verdict.
 
 use crate::comparison::blocks::Blocks;
-use crate::comparison::distance::{effect_of, interval_back, to_distance};
 use crate::comparison::evidence::Evidence;
 use crate::comparison::family::{Conclusion, conclude, settle};
-use crate::comparison::paired::Paired;
+use crate::comparison::{Paired, effect_of, interval_back, to_distance};
 use crate::findings::overall::overall;
 use crate::statistics::RandomEffects;
 use stacklab_model::{
@@ -19,11 +18,8 @@ pub fn pair_answers(
     settles: bool,
     is_whole: bool,
 ) -> Vec<PairAnswer> {
-    let mut evidence: Vec<Evidence> = questions
-        .iter()
-        .zip(blocks)
-        .map(|(question, blocks)| Evidence::of_blocks(question, blocks))
-        .collect();
+    let of = |(question, blocks)| Evidence::of_blocks(question, blocks);
+    let mut evidence: Vec<Evidence> = questions.iter().zip(blocks).map(of).collect();
     let mut settled = vec![None; questions.len()];
     if settles && is_whole {
         settle(&mut settled, questions, &evidence);
@@ -42,7 +38,6 @@ pub fn pair_answers(
 pub struct OverPairs {
     title: String,
     questions: Vec<Question>,
-    /// Each pair with its answers, in the order of the questions.
     pairs: Vec<(FleetPair, Vec<PairAnswer>)>,
 }
 
@@ -88,16 +83,15 @@ impl OverPairs {
             });
         }
         // Its mean over sizes would take the sizes of a pair as independent.
-        let overall = overall(&comparisons).into_iter().map(|one| Headline { effect: None, ..one });
+        let overall = overall(comparisons.iter().map(From::from)).into_iter();
+        let overall = overall.map(|one| Headline { effect: None, ..one });
         FleetFindings { title, has_ended, pairs, overall: overall.collect(), comparisons }
     }
 }
 
-/// The difference of a pair of hosts.
 struct Unit {
     /// Log ratio or difference, and its standard error.
     distance: (f64, f64),
-    /// Whether an event was seen.
     is_seen: bool,
 }
 
@@ -116,7 +110,7 @@ fn units(question: &Question, answers: &[PairAnswer]) -> Vec<Unit> {
 /// The effect over pairs with its evidence; or the evidence that there is nothing to pool.
 fn pool(question: &Question, units: &[Unit]) -> (Option<RandomEffects>, Evidence) {
     let scale = question.metric.scale();
-    let without = |verdict| (None, Evidence { paired: Err("not pooled".to_owned()), tests: None, verdict });
+    let without = |verdict| (None, Evidence::untested("not pooled".to_owned(), verdict));
     let n = units.len();
     let seen = units.iter().filter(|unit| unit.is_seen).count();
     match n {

@@ -5,19 +5,13 @@
 //! every machine. The unit of replication is the run; comparisons pair runs within blocks.
 //!
 //! * [`Runs`]: the record's runs by cell and probe, indexed once
-//! * [`estimate`]: one cell, one metric
-//! * [`Paired`]: two cells, one metric
-//! * [`Evidence`]: the tests of one comparison
+//! * [`Paired`], [`Evidence`]: two cells, one metric, and its tests
 //! * [`settle`] and [`findings`]: the one rule for every verdict, while a campaign runs and when it has ended
 //! * [`limit`]: the most that a testbed carries, by header bytes or airtime
+//! * [`between`]: two campaigns, not paired; [`OverPairs`]: campaigns of many pairs of hosts
 //! * [`statistics`]: the tests and intervals that these are made of
-//! * [`findings`]: all of these, for a campaign
-//! * [`worse`]: the candidates that are worse than their baselines by more than is allowed
-//! * [`between`]: two campaigns, not paired
-//! * [`OverPairs`]: campaigns of many pairs of hosts
 
 mod comparison;
-mod estimate;
 mod findings;
 mod fleet;
 mod rate_limit;
@@ -28,16 +22,14 @@ pub mod statistics;
 #[cfg(test)]
 mod fixtures;
 
+pub use comparison::Paired;
 pub use comparison::blocks::{Blocks, block_summary};
 pub use comparison::evidence::Evidence;
 pub use comparison::family::{Claim, Conclusion, ENDED, RUNNING, claims, conclude, settle};
-pub use comparison::paired::Paired;
-pub use estimate::{estimate, estimate_of};
-pub use findings::campaign::Campaign;
-pub use findings::findings;
-pub use findings::worse::worse;
+pub use findings::overall::worse;
+pub use findings::{Campaign, findings};
 pub use fleet::{OverPairs, pair_answers};
 pub use rate_limit::limit;
-pub use records::between::{NothingInCommon, between};
-pub use runs::Runs;
+pub use records::{NothingInCommon, between};
+pub use runs::{Runs, estimate, estimate_of};
 pub use statistics::half_width_of;

@@ -25,23 +25,22 @@ impl<'a> RateLimit<'a> {
         }
     }
 
-    /// The most that the testbed carries of a cell, in the unit of a throughput or message rate, and the reasoning; or
-    /// why that is not known.
-    fn most(self, cell: &Cell, metric: Metric) -> Result<(f64, String), String> {
+    /// The most that the testbed carries of a cell, in the unit of a throughput or message rate, with or without TCP's
+    /// acknowledgements on air, and the reasoning; or why that is not known.
+    fn most(self, cell: &Cell, metric: Metric, acknowledged: bool) -> Result<(f64, String), String> {
         let is_rate = metric == Metric::MessageRate;
         match self {
             RateLimit::Link(link_config) => {
-                let Some(rate) = link_config.rate else {
-                    return Err(format!(
-                        "no rate limit on the link: header sizes cannot explain the difference in {}",
-                        metric.name().replace('_', " ")
-                    ));
-                };
+                let rate = link_config.rate.ok_or_else(|| {
+                    let what = metric.name().replace('_', " ");
+                    format!("no rate limit on the link: header sizes cannot explain the difference in {what}")
+                })?;
                 let cost = WireCost::of(cell, link_config)?;
                 Ok((if is_rate { cost.messages_per_second(rate) } else { cost.goodput(rate) }, cost.because))
             }
             RateLimit::Channel(network) => {
                 let cost = AirtimeCost::of(cell, &network.of(cell))?;
+                let cost = if acknowledged { cost } else { cost.at_least() };
                 Ok((if is_rate { cost.messages_per_second() } else { cost.goodput() }, cost.because))
             }
         }
@@ -74,20 +73,16 @@ impl<'a> RateLimit<'a> {
         })
     }
 
-    /// The explained ratio and the reasoning, or the reason for having none.
     fn ratio(self, question: &Question, means: [Option<f64>; 2]) -> Result<(f64, String), String> {
-        let of = |cell| self.most(cell, question.metric);
-        let ((baseline, of_baseline), (candidate, of_candidate)) =
-            (of(&question.baseline)?, of(&question.candidate)?);
+        let of = |cell| self.most(cell, question.metric, true);
+        let (baseline, of_baseline) = of(&question.baseline)?;
+        let (candidate, of_candidate) = of(&question.candidate)?;
         let (full, what, limit) = match self {
             RateLimit::Link(_) => (FULL_LINK, "link", "of its goodput"),
             RateLimit::Channel(_) => (FULL_CHANNEL, "channel", "of the airtime"),
         };
-        let is_full = means
-            .iter()
-            .zip([baseline, candidate])
-            .all(|(mean, most)| mean.is_none_or(|mean| mean >= full * most));
-        if !is_full {
+        let fills = |(mean, most): (Option<f64>, f64)| mean.is_none_or(|mean| mean >= full * most);
+        if !means.into_iter().zip([baseline, candidate]).all(fills) {
             return Err(format!(
                 "the {what} was not full (an arm below {:.0} % {limit} limit): another bottleneck set the pace",
                 100.0 * full
@@ -108,13 +103,7 @@ pub fn limit(cell: &Cell, metric: Metric, topology: &Topology, link_config: &Lin
     if !is_limited(metric) {
         return None;
     }
-    match RateLimit::of(topology, link_config) {
-        RateLimit::Channel(network) => {
-            let cost = AirtimeCost::of(cell, &network.of(cell)).ok()?.at_least();
-            Some(if metric == Metric::MessageRate { cost.messages_per_second() } else { cost.goodput() })
-        }
-        link => Some(link.most(cell, metric).ok()?.0),
-    }
+    Some(RateLimit::of(topology, link_config).most(cell, metric, false).ok()?.0)
 }
 
 #[cfg(test)]

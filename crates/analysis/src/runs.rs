@@ -1,6 +1,7 @@
-//! An index of the record's runs.
+//! An index of the record's runs, and the summary of one cell's runs of one metric.
 
-use stacklab_model::{Cell, Metric, Probe, RunRecord};
+use crate::statistics::{Moments, mean, median, median_interval};
+use stacklab_model::{Cell, Estimate, Metric, Probe, RunRecord, RunStatus, Value};
 use std::collections::HashMap;
 
 /// Runs by cell and probe, in the order of their blocks. Built once, used by every question.
@@ -34,8 +35,104 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The run's figure, if the run is valid and has one.
 pub(crate) fn figure(run: &RunRecord, metric: Metric) -> Option<f64> {
     let figure = run.values.get(&metric)?.measured()?;
     (run.is_valid() && figure.is_finite()).then_some(figure)
+}
+
+/// Summarises the runs of one cell, in the metric's unit. Only valid runs with a figure count. `missing` is the first
+/// reason if any valid run has no figure, or says why there is no valid run.
+pub fn estimate(runs: &[&RunRecord], metric: Metric) -> Estimate {
+    let figures: Vec<f64> = runs.iter().filter_map(|run| figure(run, metric)).collect();
+    Estimate { missing: missing(runs, metric), ..estimate_of(&figures) }
+}
+
+/// Summarises finite figures: mean, standard deviation (n - 1), median, and the 95 % t interval of the mean. Standard
+/// deviation and interval need two figures.
+pub fn estimate_of(figures: &[f64]) -> Estimate {
+    let moments = Moments::of(figures);
+    Estimate {
+        n: figures.len(),
+        mean: mean(figures),
+        sd: moments.map(|moments| moments.sd),
+        median: median(figures),
+        interval: moments.map(|moments| moments.interval(0.95)),
+        median_interval: median_interval(figures, 0.95).map(|found| found.interval),
+        missing: None,
+    }
+}
+
+/// Why an arm has fewer figures than runs, if it has.
+pub(crate) fn missing(runs: &[&RunRecord], metric: Metric) -> Option<String> {
+    let mut valid = runs.iter().filter(|run| run.is_valid()).peekable();
+    if valid.peek().is_none() {
+        return Some(match runs.first().map(|run| &run.status) {
+            Some(RunStatus::Invalid(reasons)) if !reasons.is_empty() => {
+                format!("no run is valid: {}", reasons.join("; "))
+            }
+            Some(_) => "no run is valid".to_owned(),
+            None => "not measured".to_owned(),
+        });
+    }
+    valid.find_map(|run| match run.values.get(&metric) {
+        Some(Value::Measured(figure)) if figure.is_finite() => None,
+        Some(Value::Measured(_)) => Some("the figure recorded is not finite".to_owned()),
+        Some(Value::Missing(reason) | Value::Invalid(reason)) => Some(reason.clone()),
+        None => Some("not recorded".to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{cell, invalid, run, run_with};
+    use stacklab_model::Family;
+
+    #[test]
+    fn the_interval_is_students() {
+        let estimate = estimate_of(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!((estimate.n, estimate.mean, estimate.median), (5, Some(3.0), Some(3.0)));
+        assert!((estimate.sd.unwrap() - 1.5811388).abs() < 1e-6);
+        // 3 -+ 2.776445 * 1.5811388 / sqrt(5)
+        let interval = estimate.interval.unwrap();
+        assert!((interval.low - 1.0367568).abs() < 1e-6, "{interval:?}");
+        assert!((interval.high - 4.9632432).abs() < 1e-6, "{interval:?}");
+    }
+
+    #[test]
+    fn one_figure_has_no_interval_and_none_has_nothing() {
+        let one = estimate_of(&[7.0]);
+        assert_eq!((one.n, one.mean, one.sd, one.interval), (1, Some(7.0), None, None));
+        let none = estimate_of(&[]);
+        assert_eq!((none.n, none.mean, none.median, none.interval), (0, None, None, None));
+    }
+
+    #[test]
+    fn runs_that_are_invalid_or_without_a_figure_do_not_count() {
+        let cell = cell(Family::Ipv4, 128);
+        let records = [
+            run(0, &cell, Metric::Throughput, 10.0),
+            invalid(run(1, &cell, Metric::Throughput, 1000.0), "family is ipv4"),
+            run_with(2, &cell, Metric::Throughput, Value::Missing("no arrivals".into())),
+            run_with(3, &cell, Metric::Throughput, Value::Invalid("clock".into())),
+            run(4, &cell, Metric::Throughput, 12.0),
+        ];
+        let runs: Vec<&RunRecord> = records.iter().collect();
+        let estimate = estimate(&runs, Metric::Throughput);
+        assert_eq!((estimate.n, estimate.mean), (2, Some(11.0)));
+        assert_eq!(estimate.missing.as_deref(), Some("no arrivals"));
+    }
+
+    #[test]
+    fn an_estimate_without_runs_says_why() {
+        let cell = cell(Family::Ipv4, 128);
+        assert_eq!(estimate(&[], Metric::Rtt).missing.as_deref(), Some("not measured"));
+        let record = invalid(run(0, &cell, Metric::Rtt, 1.0), "MTU is 1280");
+        assert_eq!(
+            estimate(&[&record], Metric::Rtt).missing.as_deref(),
+            Some("no run is valid: MTU is 1280")
+        );
+        let other = run(0, &cell, Metric::Rtt, 1.0);
+        assert_eq!(estimate(&[&other], Metric::RttMean).missing.as_deref(), Some("not recorded"));
+    }
 }

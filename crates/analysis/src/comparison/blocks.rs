@@ -1,14 +1,11 @@
-//! The figures of a question's two arms, block by block: what its pairs are made of. A fleet keeps them of each block,
-//! so that its findings need no runs.
+//! The figures of a question's two arms by block, of which its pairs are made. A fleet keeps them, and needs no runs.
 
-use crate::estimate::missing;
-use crate::runs::{Runs, figure};
+use crate::runs::{Runs, figure, missing};
 use stacklab_model::{
     ArmFigure, Better, BlockFigures, BlockSummary, Length, Metric, Question, RunRecord, Scale,
 };
 use std::collections::BTreeMap;
 
-/// Characters of a reason that are kept.
 const LONGEST_REASON: usize = 300;
 
 fn arm_figure(run: &RunRecord, metric: Metric) -> ArmFigure {
@@ -30,8 +27,8 @@ fn arm_figure(run: &RunRecord, metric: Metric) -> ArmFigure {
 pub fn block_summary(questions: &[Question], runs: &[RunRecord]) -> BlockSummary {
     let index = Runs::new(runs);
     let of = |question: &Question| {
-        [&question.baseline, &question.candidate]
-            .map(|cell| index.of(cell, question.metric).last().map(|run| arm_figure(run, question.metric)))
+        let of_arm = |cell| Some(arm_figure(index.of(cell, question.metric).last()?, question.metric));
+        question.cells().map(of_arm)
     };
     let valid = runs.iter().filter(|run| run.is_valid()).count();
     BlockSummary {
@@ -55,15 +52,13 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Of pairs given as (baseline, candidate), as simulations have them.
     pub(crate) fn of_pairs(pairs: &[(f64, f64)]) -> Self {
         Blocks { pairs: pairs.to_vec(), has_figure: [!pairs.is_empty(); 2], ..Blocks::default() }
     }
 
-    /// Of the runs of a question's two cells.
     pub(crate) fn of(question: &Question, runs: &Runs) -> Self {
         let mut by_block: BTreeMap<u32, BlockFigures> = BTreeMap::new();
-        for (arm, cell) in [&question.baseline, &question.candidate].into_iter().enumerate() {
+        for (arm, cell) in question.cells().into_iter().enumerate() {
             for run in runs.of(cell, question.metric) {
                 let found = arm_figure(run, question.metric);
                 by_block.entry(run.trial.block).or_default()[arm] = Some(found);
@@ -74,7 +69,7 @@ impl Blocks {
         blocks
     }
 
-    /// Adds a block.
+    /// Adds the figures of a block.
     pub fn add(&mut self, block: &BlockFigures) {
         let figures = block.each_ref().map(|arm| arm.as_ref().and_then(ArmFigure::figure));
         for (arm, found) in block.iter().enumerate() {
@@ -106,7 +101,7 @@ impl Blocks {
     /// Why an arm has no figure in any block.
     pub(crate) fn nothing(&self, question: &Question) -> Option<String> {
         let arm = self.has_figure.iter().position(|has| !has)?;
-        let cell = [&question.baseline, &question.candidate][arm];
+        let cell = question.cells()[arm];
         let reason = self.absent[arm].as_ref().map_or("not measured", |(reason, _)| reason);
         Some(format!("{}: {reason}", cell.level(question.factor)))
     }
@@ -117,7 +112,6 @@ pub(crate) fn counts_events(metric: Metric) -> bool {
     metric.scale() == Scale::Difference && metric.better() == Better::Lower
 }
 
-/// About how many messages a run sent.
 fn messages(run: &RunRecord) -> Option<f64> {
     let measured = |metric: Metric| run.values.get(&metric)?.measured();
     match run.spec.probe.length {

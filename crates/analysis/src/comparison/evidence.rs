@@ -1,10 +1,10 @@
-//! The evidence of one comparison for each of its two claims.
+//! The evidence of one comparison for each of its two claims, and how much more of it a verdict needs.
 
 use crate::comparison::blocks::{Blocks, counts_events};
-use crate::comparison::distance::margin_distance;
-use crate::comparison::paired::Paired;
+use crate::comparison::family::ENDED;
+use crate::comparison::{Paired, margin_distance, to_distance};
 use crate::runs::Runs;
-use crate::statistics::{e_value, e_value_inside};
+use crate::statistics::{e_value, e_value_inside, t_quantile};
 use stacklab_model::{Better, Effect, Question, Scale, Tests, Verdict};
 
 /// With fewer pairs, figures that are all alike prove nothing.
@@ -24,7 +24,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The evidence of a question's runs.
+    /// Of the runs of a question's two cells.
     pub fn of(question: &Question, runs: &Runs) -> Self {
         Self::of_blocks(question, &Blocks::of(question, runs))
     }
@@ -34,18 +34,14 @@ impl Evidence {
         Self::of_blocks(question, &Blocks::of_pairs(pairs))
     }
 
-    /// Of a question's figures by block.
     pub(crate) fn of_blocks(question: &Question, blocks: &Blocks) -> Self {
-        let paired = Paired::of_blocks(question, blocks);
-        let verdict = match &paired {
-            Err(reason) => Some(Verdict::Nothing(reason.clone())),
-            Ok(paired) => without_tests(question, paired, blocks.messages),
+        let paired = match Paired::of_blocks(question, blocks) {
+            Ok(paired) => paired,
+            Err(reason) => return Evidence::untested(reason.clone(), Verdict::Nothing(reason)),
         };
-        match (paired, verdict) {
-            (Ok(paired), None) => Self::tested(question, paired),
-            (paired, verdict) => {
-                Evidence { paired, tests: None, verdict: verdict.unwrap_or(Verdict::Inconclusive) }
-            }
+        match without_tests(question, &paired, blocks.messages) {
+            None => Self::tested(question, paired),
+            Some(verdict) => Evidence { paired: Ok(paired), tests: None, verdict },
         }
     }
 
@@ -57,22 +53,26 @@ impl Evidence {
 
     /// Of a comparison that is settled, whose runs need no test any more.
     pub fn settled(verdict: Verdict) -> Self {
-        Evidence { paired: Err("settled".to_owned()), tests: None, verdict }
+        Evidence::untested("settled".to_owned(), verdict)
+    }
+
+    pub(crate) fn untested(reason: String, verdict: Verdict) -> Self {
+        Evidence { paired: Err(reason), tests: None, verdict }
     }
 }
 
 pub(crate) fn tests(paired: &Paired, margin: f64) -> Tests {
-    let moments = paired.moments();
-    let margin = margin_distance(paired.scale(), margin);
+    let moments = paired.moments;
+    let margin = margin_distance(paired.scale, margin);
     let alike = moments.sd == 0.0 && paired.pairs() < LEAST_ALIKE;
     // Of rare events the mean is not normal: equivalence needs them in half of the pairs.
-    let rare = paired.scale() == Scale::Difference
-        && (2 * paired.nonzero() < paired.pairs() || paired.nonzero() < LEAST_ALIKE);
+    let rare = paired.scale == Scale::Difference
+        && (2 * paired.nonzero < paired.pairs() || paired.nonzero < LEAST_ALIKE);
     Tests {
         p: if alike { 1.0 } else { moments.student().p() },
         equivalence_p: if alike || rare { 1.0 } else { moments.student().equivalence_p(&margin) },
-        e: e_value(moments, 0.0),
-        equivalence_e: if rare { 0.0 } else { e_value_inside(moments, margin.low, margin.high) },
+        e: e_value(&moments, 0.0),
+        equivalence_e: if rare { 0.0 } else { e_value_inside(&moments, margin.low, margin.high) },
         adjusted_p: None,
         adjusted_equivalence_p: None,
     }
@@ -80,9 +80,9 @@ pub(crate) fn tests(paired: &Paired, margin: f64) -> Tests {
 
 /// The verdict of pairs that no test is needed for, or allowed.
 fn without_tests(question: &Question, paired: &Paired, messages: [f64; 2]) -> Option<Verdict> {
-    let lost = paired.lost();
+    let lost = paired.lost;
     let blocks = paired.pairs() + lost[0] + lost[1];
-    for (cell, lost) in [&question.baseline, &question.candidate].into_iter().zip(lost) {
+    for (cell, lost) in question.cells().into_iter().zip(lost) {
         if lost as f64 > MOST_LOST * blocks as f64 {
             return Some(Verdict::Nothing(format!(
                 "{} has no figure in {lost} of {blocks} blocks: leaving them out would favour it",
@@ -90,7 +90,7 @@ fn without_tests(question: &Question, paired: &Paired, messages: [f64; 2]) -> Op
             )));
         }
     }
-    let none = counts_events(question.metric) && paired.nonzero() == 0;
+    let none = counts_events(question.metric) && paired.nonzero == 0;
     none.then(|| Verdict::NoneSeen(none_seen(paired, messages)))
 }
 
@@ -104,11 +104,8 @@ fn none_seen(paired: &Paired, messages: [f64; 2]) -> String {
     } else {
         String::new()
     };
-    format!(
-        "none in {} trials of each arm: at most {} % of trials{of_messages}",
-        paired.pairs(),
-        significant(trials)
-    )
+    let (pairs, trials) = (paired.pairs(), significant(trials));
+    format!("none in {pairs} trials of each arm: at most {trials} % of trials{of_messages}")
 }
 
 fn significant(figure: f64) -> String {
@@ -125,6 +122,27 @@ pub(crate) fn better(question: &Question, effect: &Effect) -> Verdict {
     let is_candidate = is_more == (question.metric.better() == Better::Higher);
     let cell = if is_candidate { &question.candidate } else { &question.baseline };
     Verdict::Better(cell.level(question.factor))
+}
+
+/// Beyond this many blocks more, there is no telling.
+const MOST_BLOCKS: f64 = 100_000.0;
+
+/// How many more blocks an open question needs at this estimate and spread, until a test at the end of the campaign
+/// claims a difference, or that there is none; `None` if no number decides it. A standard error falls as the root of
+/// the number of blocks.
+pub(crate) fn blocks_to_decide(question: &Question, effect: &Effect, comparisons: usize) -> Option<u32> {
+    let Effect { scale, pairs, estimate, error, degrees_of_freedom, .. } = effect;
+    // As if it were the last claim of a family of which half is claimed.
+    let level = ENDED / (comparisons as f64 / 2.0).max(1.0);
+    let t = |share: f64| t_quantile(1.0 - share, degrees_of_freedom.max(1.0));
+    let distance = to_distance(*scale, *estimate).abs();
+    let inside = margin_distance(*scale, question.margin).high - distance;
+    let blocks = |half: f64, room: f64| {
+        if room > 0.0 { *pairs as f64 * (half / room).powi(2) } else { f64::INFINITY }
+    };
+    let needed = blocks(t(level / 2.0) * error, distance).min(blocks(t(level) * error, inside));
+    let more = needed.ceil() - *pairs as f64;
+    (1.0..=MOST_BLOCKS).contains(&more).then_some(more as u32)
 }
 
 #[cfg(test)]
@@ -172,5 +190,27 @@ mod tests {
     fn equal_pairs_need_five() {
         assert_eq!(evidence(Metric::Throughput, 0.02, &[(5.0, 5.5); 4]).tests.unwrap().p, 1.0);
         assert_eq!(evidence(Metric::Throughput, 0.02, &[(5.0, 5.5); 5]).tests.unwrap().p, 0.0);
+    }
+
+    fn effect(n: usize, middle: f64, sd: f64) -> Effect {
+        let place = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let pairs: Vec<(f64, f64)> = (0..n).map(|i| (1.0, (middle + sd * place(i)).exp())).collect();
+        Paired::of(Scale::Ratio, &pairs).unwrap().effect()
+    }
+
+    #[test]
+    fn a_difference_twice_as_small_takes_four_times_as_many_blocks() {
+        let question = question(Metric::Throughput, 0.001);
+        let total = |middle: f64| 20 + blocks_to_decide(&question, &effect(20, middle, 0.1), 1).unwrap();
+        let [large, small] = [total(0.02), total(0.01)].map(f64::from);
+        assert!((small / large - 4.0).abs() < 0.1, "{large} and {small}");
+    }
+
+    #[test]
+    fn equivalence_is_reached_inside_the_margin_only() {
+        let question = question(Metric::Throughput, 0.05);
+        assert!(blocks_to_decide(&question, &effect(10, 0.0, 0.2), 1).is_some());
+        let at_the_margin = effect(10, 0.0, 0.0);
+        assert_eq!(blocks_to_decide(&question, &at_the_margin, 1), None, "it is decided already");
     }
 }

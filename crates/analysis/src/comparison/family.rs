@@ -11,8 +11,8 @@
 //! e-BY), and Student's for what was claimed at the end (Benjamini and Yekutieli 2005). So at most one in twenty of the
 //! ranges is expected to miss the true difference. `bench/coverage` simulates both.
 
+use crate::comparison::Paired;
 use crate::comparison::evidence::{Evidence, better, tests};
-use crate::comparison::paired::Paired;
 use crate::statistics::{benjamini_hochberg, e_benjamini_hochberg};
 use stacklab_model::{Interval, Question, Tests, Verdict};
 
@@ -50,17 +50,16 @@ pub fn settle(settled: &mut [Option<Verdict>], questions: &[Question], evidence:
     newly
 }
 
-/// The verdict of a comparison.
+/// What is said of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
-    /// The verdict.
+    /// Its answer.
     pub verdict: Verdict,
     /// The range of a claimed difference, after selection.
     pub claimed_interval: Option<Interval>,
 }
 
-/// The verdicts of a campaign that has ended, or only those that are settled if it has not. Fills in the adjusted p of
-/// the tests.
+/// The verdicts of a campaign, only the settled ones if it has not ended. Fills in the adjusted p of the tests.
 pub fn conclude(
     settled: &[Option<Verdict>],
     questions: &[Question],
@@ -96,10 +95,8 @@ pub fn conclude(
     all.map(|(verdict, claimed_interval)| Conclusion { verdict, claimed_interval }).collect()
 }
 
-/// The range of each claim.
-///
-/// The claims of each kind are counted separately, because a report prints the ranges of differences alone: among
-/// many arms that are equivalent, the few that differ would have ranges as if none had been selected.
+/// The range of each claim. Those of each kind are counted separately: among many arms that are equivalent, the few
+/// that differ would have ranges as if none had been selected.
 fn claimed_intervals(
     verdicts: &[Verdict],
     settled: &[Option<Verdict>],
@@ -128,8 +125,8 @@ pub enum Claim {
     Equivalent,
 }
 
-/// The claims of pairs. Those of a number that was planned have one test at the end; those that are looked at again and
-/// again have e-values alone. `None` among the pairs stands for a comparison without figures.
+/// The claims of pairs; `None` among them is a comparison without figures. A planned number of pairs has one test at
+/// the end, one that is looked at again and again has e-values alone.
 pub fn claims(pairs: &[Option<&Paired>], margin: f64, is_planned: bool) -> Vec<Option<Claim>> {
     let of = |none: f64, of: fn(&Tests) -> f64| -> Vec<f64> {
         pairs.iter().map(|paired| paired.map_or(none, |paired| of(&tests(paired, margin)))).collect()
@@ -158,7 +155,6 @@ fn claimed(different: bool, equivalent: bool) -> Option<Claim> {
     }
 }
 
-/// The verdict of a claim; `None` without tests.
 fn verdict(question: &Question, found: &Evidence, claim: Claim) -> Option<Verdict> {
     let paired = found.paired.as_ref().ok().filter(|_| found.tests.is_some())?;
     Some(match claim {

@@ -1,29 +1,47 @@
 //! The findings of a campaign.
 
-pub(crate) mod campaign;
-mod carry_over;
 pub(crate) mod overall;
 mod same_arm;
-pub(crate) mod worse;
 
-use crate::comparison::evidence::Evidence;
+use crate::comparison::evidence::{Evidence, blocks_to_decide};
 use crate::comparison::family::{Conclusion, conclude};
-use crate::comparison::outlook::blocks_to_decide;
-use crate::estimate::estimate;
-use crate::findings::campaign::Campaign;
-use crate::findings::carry_over::carry_over;
 use crate::findings::overall::overall;
-use crate::findings::same_arm::{arm_order, same_arm};
+use crate::findings::same_arm::{arm_order, carry_over, same_arm};
 use crate::rate_limit::RateLimit;
 use crate::records::unpaired::unpaired_sentence;
-use crate::runs::Runs;
+use crate::runs::{Runs, estimate};
 use stacklab_model::{
-    CellEstimate, Comparison, Findings, HostFacts, Question, RunRecord, RunStatus, StopReason, Verdict,
-    Warning,
+    Cell, CellEstimate, Comparison, CpuScope, Explanation, Findings, HostFacts, LinkConfig, ProbeSpec,
+    Question, RunRecord, RunStatus, StopReason, Topology, Verdict, Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why runs that were sampled give no verdict.
+/// A campaign, as read from its record.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "what its name and its type say has no comment")]
+pub struct Campaign<'a> {
+    pub title: &'a str,
+    pub version: &'a str,
+    pub started_unix_ns: u64,
+    pub seed: u64,
+    pub link_config: &'a LinkConfig,
+    pub topology: &'a Topology,
+    pub testbed_description: &'a str,
+    pub hosts: &'a [(String, HostFacts)],
+    pub cpu_scope: CpuScope,
+    pub cells: &'a [Cell],
+    pub probes: &'a [ProbeSpec],
+    pub questions: &'a [Question],
+    /// Of each question; those beyond the end of the list are unfinished.
+    pub stop_reasons: &'a [StopReason],
+    /// The verdict of each question that was settled while measuring; those beyond the end of the list are open.
+    pub settled: &'a [Option<Verdict>],
+    pub runs: &'a [RunRecord],
+    /// Whether the processors were sampled while they were measured.
+    pub is_sampled: bool,
+    pub explanations: &'a [Explanation],
+}
+
 const SAMPLED: &str = "the processors were sampled while it was measured, which takes time";
 
 /// Computes all findings of a campaign.
@@ -67,7 +85,7 @@ fn measured(campaign: &Campaign) -> Findings {
             .collect(),
         cpu_scope: campaign.cpu_scope,
         cells,
-        overall: overall(&comparisons),
+        overall: overall(comparisons.iter().map(From::from)),
         same_arm: same_arm(campaign.runs),
         arm_order: arm_order(campaign.runs, campaign.questions),
         carry_over: carry_over(campaign.runs),
@@ -78,7 +96,7 @@ fn measured(campaign: &Campaign) -> Findings {
     }
 }
 
-/// Every cell with every metric that is meaningful over its transport.
+/// Every cell with every metric of its transport.
 fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
     let mut estimates = Vec::new();
     for cell in campaign.cells {
@@ -114,31 +132,25 @@ fn compare(
     campaign: &Campaign,
     runs: &Runs,
 ) -> Comparison {
-    let of = |cell| estimate(runs.of(cell, question.metric), question.metric);
-    let (baseline_estimate, candidate_estimate) = (of(&question.baseline), of(&question.candidate));
+    let arms = question.cells().map(|cell| runs.of(cell, question.metric));
+    let [baseline_estimate, candidate_estimate] = arms.map(|runs| estimate(runs, question.metric));
     let verdict = match (verdict, &evidence.paired) {
-        (Verdict::Nothing(reason), Err(_)) => {
-            let arms = [&question.baseline, &question.candidate].map(|cell| runs.of(cell, question.metric));
-            Verdict::Nothing(match unpaired_sentence(question, arms) {
-                Some(unpaired) => format!("{reason}; {unpaired}"),
-                None => reason,
-            })
-        }
+        (Verdict::Nothing(reason), Err(_)) => Verdict::Nothing(match unpaired_sentence(question, arms) {
+            Some(unpaired) => format!("{reason}; {unpaired}"),
+            None => reason,
+        }),
         (verdict, _) => verdict,
     };
     let effect = evidence.paired.as_ref().ok().map(|paired| paired.effect());
     let fitted = evidence.paired.as_ref().ok().map(|paired| paired.arms());
     let means = fitted.map_or([baseline_estimate.mean, candidate_estimate.mean], |fitted| fitted.map(Some));
+    let limit = RateLimit::of(campaign.topology, campaign.link_config);
     let open = effect.as_ref().filter(|_| verdict == Verdict::Inconclusive);
     Comparison {
         question: question.clone(),
         more_blocks: open.and_then(|effect| blocks_to_decide(question, effect, campaign.questions.len())),
         tests: evidence.tests,
-        explained: RateLimit::of(campaign.topology, campaign.link_config).explain(
-            question,
-            effect.as_ref(),
-            means,
-        ),
+        explained: limit.explain(question, effect.as_ref(), means),
         verdict,
         claimed_interval,
         effect,

@@ -1,11 +1,15 @@
-//! Each difference over all cells in which it was asked: what the first sentence of a report says.
+//! Each difference over all cells in which it was asked: what the first sentence of a report says. And the candidates
+//! that are worse than is allowed.
 
-use crate::comparison::distance::{effect_of, to_distance};
+use crate::comparison::{effect_of, to_distance};
+use crate::records::unpaired::is_beyond;
 use crate::statistics::Student;
-use stacklab_model::{Comparison, Effect, Factor, FleetComparison, Headline, Interval, Question, Verdict};
+use stacklab_model::{
+    Comparison, Effect, Factor, Findings, FleetComparison, Headline, Interval, Question, Verdict,
+};
 use std::collections::BTreeMap;
+use std::mem::discriminant;
 
-/// A question with its answer.
 #[derive(Clone, Copy)]
 pub(crate) struct Answered<'a> {
     question: &'a Question,
@@ -30,13 +34,10 @@ impl<'a> From<&'a FleetComparison> for Answered<'a> {
 }
 
 /// The differences over all cells, in the order in which they were first asked.
-pub(crate) fn overall<'a, T>(comparisons: &'a [T]) -> Vec<Headline>
-where
-    Answered<'a>: From<&'a T>,
-{
+pub(crate) fn overall<'a>(comparisons: impl Iterator<Item = Answered<'a>>) -> Vec<Headline> {
     let mut groups: Vec<Vec<Answered>> = Vec::new();
     let mut places = BTreeMap::new();
-    for comparison in comparisons.iter().map(Answered::from) {
+    for comparison in comparisons {
         let place = *places.entry(key(comparison)).or_insert(groups.len());
         match groups.get_mut(place) {
             Some(group) => group.push(comparison),
@@ -48,7 +49,7 @@ where
 
 fn key(comparison: Answered) -> impl Ord + use<> {
     let question = comparison.question;
-    let levels = [&question.baseline, &question.candidate].map(|cell| cell.level(question.factor));
+    let levels = question.cells().map(|cell| cell.level(question.factor));
     let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);
     (question.factor, levels, question.metric, transport)
 }
@@ -77,19 +78,11 @@ fn over(group: &[Answered]) -> Headline {
 /// `Inconclusive` if they differ.
 fn at_each(group: &[Answered]) -> Verdict {
     let first = group[0].verdict;
-    let seen = |comparison: &Answered| !matches!(comparison.verdict, Verdict::NoneSeen(_));
-    match first {
-        Verdict::NoneSeen(_) if group.iter().all(|comparison| !seen(comparison)) => first.clone(),
-        Verdict::Nothing(_)
-            if group.iter().all(|comparison| matches!(comparison.verdict, Verdict::Nothing(_))) =>
-        {
-            first.clone()
-        }
-        Verdict::Better(_) | Verdict::Equivalent if group.iter().all(|other| other.verdict == first) => {
-            first.clone()
-        }
-        _ => Verdict::Inconclusive,
-    }
+    let agrees = |other: &Answered| match first {
+        Verdict::Better(_) => other.verdict == first,
+        _ => discriminant(other.verdict) == discriminant(first),
+    };
+    if group.iter().all(agrees) { first.clone() } else { Verdict::Inconclusive }
 }
 
 fn range(group: &[Answered]) -> Option<[f64; 2]> {
@@ -98,7 +91,6 @@ fn range(group: &[Answered]) -> Option<[f64; 2]> {
     Some([low, estimates().max_by(f64::total_cmp)?])
 }
 
-/// The range that holds the ranges of all claims.
 fn claimed_range(group: &[Answered]) -> Option<Interval> {
     let all: Option<Vec<Interval>> = group.iter().map(|comparison| comparison.claimed_interval).collect();
     let hull = |one: Interval, other: Interval| Interval {
@@ -123,18 +115,48 @@ fn mean(effects: &[&Effect]) -> Effect {
     effect_of(scale, effects.iter().map(|effect| effect.pairs).sum(), &distance)
 }
 
+/// The comparisons of a campaign whose candidate is worse by more than `allowed` (0.05 is 5 %), or lacks a figure that
+/// its baseline has. The verdicts are those of the report: without one, a candidate is not worse.
+pub fn worse(findings: &Findings, allowed: f64) -> Vec<&Comparison> {
+    findings.comparisons.iter().filter(|comparison| is_worse(comparison, allowed)).collect()
+}
+
+fn is_worse(comparison: &Comparison, allowed: f64) -> bool {
+    let Comparison { question, baseline_estimate, candidate_estimate, .. } = comparison;
+    if baseline_estimate.n > 0 && candidate_estimate.n == 0 {
+        return true;
+    }
+    let baseline = question.baseline.level(question.factor);
+    comparison.verdict == Verdict::Better(baseline)
+        && is_beyond(
+            question.metric,
+            question.margin,
+            baseline_estimate,
+            comparison.claimed_interval,
+            allowed,
+        )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::paired::Paired;
-    use crate::fixtures::{comparison, question};
-    use stacklab_model::{Metric, Scale};
+    use crate::comparison::Paired;
+    use crate::fixtures::{self, question};
+    use stacklab_model::{Estimate, Metric, Scale};
+
+    fn overall(all: &[Comparison]) -> Vec<Headline> {
+        super::overall(all.iter().map(Answered::from))
+    }
 
     fn with(verdict: Verdict, apart: f64) -> Comparison {
         let pairs: Vec<(f64, f64)> =
             [0.001, -0.001, 0.002, -0.002, 0.0].map(|noise: f64| (1.0, (apart + noise).exp())).to_vec();
         let effect = Paired::of(Scale::Ratio, &pairs).unwrap().effect();
-        Comparison { verdict, effect: Some(effect), ..comparison(question(Metric::Throughput, 0.02)) }
+        Comparison {
+            verdict,
+            effect: Some(effect),
+            ..fixtures::comparison(question(Metric::Throughput, 0.02))
+        }
     }
 
     fn better() -> Verdict {
@@ -184,5 +206,39 @@ mod tests {
         let empty = Comparison { effect: None, ..with(nothing(), 0.0) };
         let found = overall(&[empty.clone(), empty]).remove(0);
         assert_eq!((found.effect, found.verdict), (None, nothing()));
+    }
+
+    fn comparison(metric: Metric, verdict: Verdict, [low, high]: [f64; 2]) -> Comparison {
+        let estimate = || Estimate { n: 10, mean: Some(0.1), ..Estimate::default() };
+        Comparison {
+            baseline_estimate: estimate(),
+            candidate_estimate: estimate(),
+            verdict,
+            claimed_interval: Some(Interval { low, high }),
+            ..fixtures::comparison(question(metric, 0.01))
+        }
+    }
+
+    #[test]
+    fn worse_by_more_than_allowed_fails() {
+        let baseline = || Verdict::Better("ipv4".to_owned());
+        let throughput = |verdict, range| comparison(Metric::Throughput, verdict, range);
+        assert!(is_worse(&throughput(baseline(), [0.90, 0.96]), 0.03));
+        assert!(!is_worse(&throughput(baseline(), [0.90, 0.98]), 0.03), "a part of the range is allowed");
+        assert!(!is_worse(&throughput(Verdict::Better("ipv6".to_owned()), [1.04, 1.1]), 0.03));
+        assert!(!is_worse(&throughput(Verdict::Inconclusive, [0.90, 0.96]), 0.03), "verdicts alone fail");
+        assert!(is_worse(&comparison(Metric::Rtt, baseline(), [1.04, 1.1]), 0.03));
+        // In points, and the margin at least.
+        let loss = |low, allowed| is_worse(&comparison(Metric::Loss, baseline(), [low, 0.2]), allowed);
+        assert!(loss(0.04, 0.03) && !loss(0.02, 0.03) && !loss(0.009, 0.0));
+    }
+
+    #[test]
+    fn candidate_without_figures_fails() {
+        let mut gone = comparison(Metric::Throughput, Verdict::Nothing("no run".to_owned()), [1.0, 1.0]);
+        gone.candidate_estimate = Estimate::default();
+        assert!(is_worse(&gone, 0.5));
+        gone.baseline_estimate = Estimate::default();
+        assert!(!is_worse(&gone, 0.5), "there is nothing to compare with");
     }
 }

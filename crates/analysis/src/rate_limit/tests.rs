@@ -1,7 +1,7 @@
 mod airtime;
 
 use super::*;
-use crate::comparison::paired::Paired;
+use crate::comparison::Paired;
 use crate::fixtures::{link_config, question};
 use stacklab_model::{CellSettings, Mechanism, Rate, Scale, SizeOf, Transport, Tuning};
 

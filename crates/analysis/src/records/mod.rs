@@ -1,5 +1,173 @@
-//! The unpaired comparison of two records.
+//! Two campaigns compared, without pairs.
+//!
+//! Blocks of different campaigns are not paired: the runs are two independent samples. Intervals cover the spread
+//! within each campaign only, not what changes on a machine from one day to the next.
 
-pub(crate) mod between;
-mod environment;
 pub(crate) mod unpaired;
+
+use crate::findings::Campaign;
+use crate::records::unpaired::{against, judge};
+use crate::runs::Runs;
+use stacklab_model::{
+    Apart, Cell, HostFacts, Metric, OnlyInOne, Probe, ProbeSpec, RecordDiff, Recorded, Scale, print_duration,
+};
+
+/// The margin of metrics on the ratio scale if the first campaign's study states none.
+const MARGIN: f64 = 0.02;
+
+/// Two campaigns without a common figure: no common cell, or no common metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NothingInCommon {
+    /// No cell is in both.
+    Cells,
+    /// Some cells are in both, but no metric of them.
+    Metrics,
+}
+
+/// Compares every metric of every cell that both campaigns contain; if `metrics` names any, only those. `names` are
+/// the records' names, as printed. `allowed` is by how much the second campaign may be worse (0.05 is 5 %).
+pub fn between(
+    [a, b]: [&Campaign; 2],
+    names: [&str; 2],
+    metrics: &[Metric],
+    allowed: Option<f64>,
+) -> Result<RecordDiff, NothingInCommon> {
+    let [metrics_a, metrics_b] = [a, b].map(|campaign| taken(campaign, metrics));
+    let shared: Vec<Metric> = metrics_a.iter().filter(|metric| metrics_b.contains(metric)).copied().collect();
+    let cells: Vec<&Cell> = a.cells.iter().filter(|cell| b.cells.contains(cell)).collect();
+    if cells.is_empty() {
+        return Err(NothingInCommon::Cells);
+    }
+    let [runs_a, runs_b] = [a, b].map(|campaign| Runs::new(campaign.runs));
+    let mut figures = Vec::new();
+    for cell in &cells {
+        for metric in shared.iter().filter(|metric| metric.applies_to(cell.transport)) {
+            let runs = [runs_a.of(cell, *metric), runs_b.of(cell, *metric)];
+            let scopes = (a.cpu_scope != b.cpu_scope && metric.is_host_cpu())
+                .then(|| format!("CPU scope {} is not {}", b.cpu_scope, a.cpu_scope));
+            figures.push(against((*cell).clone(), *metric, runs, margin_of(a, *metric), scopes, allowed));
+        }
+    }
+    if figures.is_empty() {
+        return Err(NothingInCommon::Metrics);
+    }
+    judge(&mut figures, allowed);
+    let only = |campaign: &Campaign, other: &Campaign, taken: &[Metric]| OnlyInOne {
+        cells: campaign.cells.iter().filter(|cell| !other.cells.contains(cell)).cloned().collect(),
+        metrics: taken.iter().filter(|metric| !shared.contains(metric)).copied().collect(),
+    };
+    Ok(RecordDiff {
+        a: recorded(a, names[0]),
+        b: recorded(b, names[1]),
+        differences: differences(a, b),
+        only_a: only(a, b, &metrics_a),
+        only_b: only(b, a, &metrics_b),
+        allowed,
+        figures,
+    })
+}
+
+/// The metrics of a campaign by which something is compared; if some were requested, only those.
+fn taken(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
+    let mut taken: Vec<Metric> = Vec::new();
+    for metric in campaign.probes.iter().flat_map(|probe| &probe.metrics) {
+        let is_asked = asked.is_empty() || asked.contains(metric);
+        if !metric.is_generator_error() && !taken.contains(metric) && is_asked {
+            taken.push(*metric);
+        }
+    }
+    taken
+}
+
+/// The margin of a metric: the study's own, otherwise that of its other comparisons.
+fn margin_of(campaign: &Campaign, metric: Metric) -> f64 {
+    if metric.scale() == Scale::Difference {
+        return metric.difference_margin();
+    }
+    let ratios = || campaign.questions.iter().filter(|question| question.metric.scale() == Scale::Ratio);
+    let own = ratios().find(|question| question.metric == metric);
+    own.or_else(|| ratios().next()).map_or(MARGIN, |question| question.margin)
+}
+
+fn recorded(campaign: &Campaign, name: &str) -> Recorded {
+    let valid_runs = campaign.runs.iter().filter(|run| run.is_valid()).count();
+    Recorded {
+        name: name.to_owned(),
+        title: campaign.title.to_owned(),
+        version: campaign.version.to_owned(),
+        started_unix_ns: campaign.started_unix_ns,
+        seed: campaign.seed,
+        testbed_description: campaign.testbed_description.to_owned(),
+        cpu_scope: campaign.cpu_scope,
+        valid_runs,
+        invalid_runs: campaign.runs.len() - valid_runs,
+    }
+}
+
+/// Every difference, hosts first. Equal facts are left out, and so are facts that do not describe the environment (boot
+/// identifiers, seeds).
+pub(super) fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
+    let [of_a, of_b] = [a, b].map(facts);
+    let rows = of_a.into_iter().zip(of_b);
+    let mut found: Vec<Apart> = rows.filter_map(|((what, a), (_, b))| apart(what, a, b)).collect();
+    let ways: [fn(&ProbeSpec) -> String; 3] = [
+        |spec| spec.pacing.to_string(),
+        |spec| spec.length.to_string(),
+        |spec| print_duration(spec.warmup_ns),
+    ];
+    for probe in Probe::ALL {
+        let of = |campaign: &Campaign| campaign.probes.iter().find(|spec| spec.probe == *probe).cloned();
+        // A probe that only one campaign has shows in its metrics.
+        let (Some(a), Some(b)) = (of(a), of(b)) else { continue };
+        for (what, way) in ["pacing", "length", "warmup"].into_iter().zip(ways) {
+            found.extend(apart(&format!("probe.{probe}.{what}"), way(&a), way(&b)));
+        }
+    }
+    found
+}
+
+fn apart(what: &str, a: String, b: String) -> Option<Apart> {
+    (a != b).then(|| Apart { what: what.to_owned(), a, b })
+}
+
+/// Printed for a fact that a host does not report.
+const UNKNOWN: &str = "unknown";
+
+fn facts(campaign: &Campaign) -> Vec<(&'static str, String)> {
+    let of = |fact: fn(&HostFacts) -> String| by_host(campaign.hosts, fact);
+    let link_config = campaign.link_config;
+    vec![
+        ("system", of(|host| host.os.clone())),
+        ("kernel", of(|host| host.kernel.clone())),
+        ("machine", of(|host| host.machine.clone())),
+        ("cpu", of(|host| host.cpu_model.clone())),
+        ("cores", of(|host| host.cores.to_string())),
+        ("memory", of(|host| format!("{:.1} GiB", host.memory_kib as f64 / f64::from(1 << 20)))),
+        ("governor", of(|host| host.governor.as_deref().unwrap_or(UNKNOWN).to_owned())),
+        ("clock source", of(|host| host.clock_source.as_deref().unwrap_or(UNKNOWN).to_owned())),
+        ("virtualised", of(|host| if host.virtualised { "yes" } else { "no" }.to_owned())),
+        ("agent version", of(|host| host.agent_version.clone())),
+        ("stacklab version", campaign.version.to_owned()),
+        ("testbed", campaign.testbed_description.to_owned()),
+        ("testbed.rate", link_config.rate.map_or_else(|| "no limit".to_owned(), |rate| rate.to_string())),
+        ("testbed.mtu", link_config.mtu.to_string()),
+        ("testbed.offloads", if link_config.offloads { "on" } else { "off" }.to_owned()),
+        ("CPU scope", campaign.cpu_scope.to_string()),
+    ]
+}
+
+/// A fact of all hosts: once if they agree, otherwise by name.
+fn by_host(hosts: &[(String, HostFacts)], fact: fn(&HostFacts) -> String) -> String {
+    let facts: Vec<String> = hosts.iter().map(|(_, facts)| fact(facts)).collect();
+    match facts.split_first() {
+        None => UNKNOWN.to_owned(),
+        Some((first, others)) if others.iter().all(|other| other == first) => first.clone(),
+        Some(_) => {
+            let named = hosts.iter().zip(facts).map(|((name, _), fact)| format!("{name}: {fact}"));
+            named.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,8 @@
 //! Two unpaired samples of runs.
 
-use crate::comparison::distance::{back, interval_back, margin_distance, to_distance};
 use crate::comparison::family::{Claim, ENDED, range_level};
-use crate::estimate::estimate;
-use crate::runs::figure;
+use crate::comparison::{back, interval_back, margin_distance, to_distance};
+use crate::runs::{estimate, figure, missing};
 use crate::statistics::{Student, benjamini_hochberg, welch};
 use stacklab_model::{
     Better, Cell, Change, Estimate, Interval, Metric, MetricDiff, Question, RunRecord, Scale, Unit, Unpaired,
@@ -19,29 +18,27 @@ pub(crate) fn against(
     allowed: Option<f64>,
 ) -> MetricDiff {
     let [a, b] = runs.map(|runs| estimate(runs, metric));
-    let [first, second] =
-        runs.map(|runs| runs.iter().filter_map(|run| figure(run, metric)).collect::<Vec<f64>>());
     let scale = metric.scale();
-    let fit = [(&first, &a, "A"), (&second, &b, "B")].map(|(figures, estimate, name)| {
-        fitness(scale, figures, estimate).map_err(|reason| format!("{name}: {reason}"))
-    });
-    let effect = match (&fit, unlike) {
-        ([Ok(()), Ok(())], None) => {
-            unpaired(scale, &first, &second, margin).ok_or_else(|| "no figures".to_owned())
-        }
-        (_, Some(unlike)) => Err(unlike),
-        ([Err(reason), _] | [_, Err(reason)], None) => Err(reason.clone()),
-    };
+    let samples = runs.map(|runs| sample(runs, metric));
     // A cell that is no longer measured fails the comparison. Others fail when all are judged.
-    let fails = allowed.is_some() && fit[0].is_ok() && fit[1].is_err();
+    let fails = allowed.is_some() && samples[0].is_ok() && samples[1].is_err();
+    let effect = match (samples, unlike) {
+        (_, Some(unlike)) => Err(unlike),
+        ([Err(reason), _], None) => Err(format!("A: {reason}")),
+        ([_, Err(reason)], None) => Err(format!("B: {reason}")),
+        ([Ok(first), Ok(second)], None) => match unpaired(scale, &first, &second, margin) {
+            Some(effect) => Ok((effect, [first, second].map(|figures| location(scale, &figures)))),
+            None => Err("no figures".to_owned()),
+        },
+    };
     MetricDiff {
         change: match &effect {
             // Until `judge` has seen all.
             Ok(_) => Change::Inconclusive,
             Err(reason) => Change::Nothing(reason.clone()),
         },
-        fitted: effect.as_ref().ok().map(|_| [&first, &second].map(|figures| location(scale, figures))),
-        effect: effect.ok(),
+        fitted: effect.as_ref().ok().map(|(_, fitted)| *fitted),
+        effect: effect.ok().map(|(effect, _)| effect),
         cell,
         metric,
         margin,
@@ -57,15 +54,10 @@ fn location(scale: Scale, figures: &[f64]) -> f64 {
     back(scale, sum / figures.len() as f64)
 }
 
-/// The difference of two arms whose runs are not paired, for a reader. It is not a verdict. `None` if one of them has
-/// fewer than two figures, or a ratio cannot be made.
+/// The difference of two arms whose runs are not paired, for a reader; not a verdict.
 pub(crate) fn unpaired_sentence(question: &Question, arms: [&[&RunRecord]; 2]) -> Option<String> {
     let Question { metric, margin, factor, ref baseline, ref candidate } = *question;
-    let [first, second] =
-        arms.map(|runs| runs.iter().filter_map(|run| figure(run, metric)).collect::<Vec<f64>>());
-    for (figures, runs) in [(&first, arms[0]), (&second, arms[1])] {
-        fitness(metric.scale(), figures, &estimate(runs, metric)).ok()?;
-    }
+    let [Ok(first), Ok(second)] = arms.map(|runs| sample(runs, metric)) else { return None };
     let found = unpaired(metric.scale(), &first, &second, margin)?;
     let [baseline, candidate] = [baseline, candidate].map(|cell| cell.level(factor));
     let Interval { low, high } = found.interval95;
@@ -83,18 +75,18 @@ pub(crate) fn unpaired_sentence(question: &Question, arms: [&[&RunRecord]; 2]) -
     })
 }
 
-/// Whether a sample can be compared, or why it cannot.
-fn fitness(scale: Scale, figures: &[f64], estimate: &Estimate) -> Result<(), String> {
-    let missing = || estimate.missing.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-    match figures.len() {
-        0 => Err(estimate.missing.clone().unwrap_or_else(|| "no figure".to_owned())),
-        1 => Err(format!("one run has a figure, and an interval needs two{}", missing())),
-        runs => match figures.iter().filter(|figure| **figure <= 0.0).count() {
-            unfit if unfit > 0 && scale == Scale::Ratio => {
-                Err(format!("no ratio can be made: a figure is zero or less in {unfit} of {runs} runs"))
-            }
-            _ => Ok(()),
-        },
+/// The figures of runs, or why they cannot be compared.
+fn sample(runs: &[&RunRecord], metric: Metric) -> Result<Vec<f64>, String> {
+    let figures: Vec<f64> = runs.iter().filter_map(|run| figure(run, metric)).collect();
+    let unfit = figures.iter().filter(|figure| **figure <= 0.0).count();
+    match (figures.len(), missing(runs, metric)) {
+        (0, missing) => Err(missing.unwrap_or_else(|| "no figure".to_owned())),
+        (1, None) => Err("one run has a figure, and an interval needs two".to_owned()),
+        (1, Some(reason)) => Err(format!("one run has a figure, and an interval needs two ({reason})")),
+        (runs, _) if unfit > 0 && metric.scale() == Scale::Ratio => {
+            Err(format!("no ratio can be made: a figure is zero or less in {unfit} of {runs} runs"))
+        }
+        _ => Ok(figures),
     }
 }
 
@@ -153,9 +145,8 @@ pub(crate) fn is_beyond(
 }
 
 /// Judges all figures of two records together: differences and equality are each claimed by Benjamini and Hochberg at
-/// 2.5 %, so that at most one in twenty of all claims is expected to be false. A difference that is sure is said, also
-/// where it is inside the margin. Each claim has a range that allows for the selection, as in a campaign. A figure that
-/// is claimed to be worse fails if its whole range is worse than what is allowed.
+/// 2.5 %, so at most one in twenty of all claims is expected to be false. Each claim has a range, as in a campaign. A
+/// figure that is claimed to be worse fails if its whole range is worse than what is allowed.
 pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
     let members: Vec<&Unpaired> = figures.iter().filter_map(|figure| figure.effect.as_ref()).collect();
     let adjusted = |of: fn(&Unpaired) -> f64| {

@@ -1,5 +1,7 @@
 //! Cumulative sums: when a series of figures has left the level that it had (Page 1954).
 
+use crate::statistics::median;
+
 /// Figures from which level and spread are taken.
 const BASELINE: usize = 20;
 /// The slack, in standard deviations: shifts of twice as much are found soonest.
@@ -79,9 +81,9 @@ impl Cusum {
 
 /// Median, and the standard deviation by the median absolute deviation: one wild figure does not hide a drift.
 fn level_of(figures: &[f64]) -> (f64, f64) {
-    let level = super::median(figures).unwrap_or_default();
+    let level = median(figures).unwrap_or_default();
     let apart: Vec<f64> = figures.iter().map(|figure| (figure - level).abs()).collect();
-    let sd = super::median(&apart).unwrap_or_default() * 1.4826;
+    let sd = median(&apart).unwrap_or_default() * 1.4826;
     // Figures that are all alike: any other one has drifted.
     (level, sd.max(level.abs() * 1e-6).max(1e-9))
 }

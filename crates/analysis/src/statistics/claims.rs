@@ -1,4 +1,4 @@
-//! Evidence about a mean that stays valid whenever it is looked at: e-values.
+//! What tests claim: e-values, and families of tests of which at most a stated share of claims is expected to be false.
 //!
 //! An e-value has an expectation of at most 1 if the null hypothesis is true, at any time: the chance that it ever
 //! exceeds 1/a is at most a (Ville's inequality). So it may be computed after each trial, and measuring may stop
@@ -12,9 +12,8 @@ const SPREAD: f64 = 1.0;
 
 /// The e-value against "the mean is `null`": Student's t with a normal mixture over effect sizes.
 ///
-/// With n figures, nu = n - 1 and k = 1 + n: `k^(-1/2) ((1 + t^2/nu) / (1 + t^2/(nu k)))^(n/2)`.
-///
-/// Source: Lai (1976); Wang and Ramdas, arXiv 2310.03722.
+/// With n figures, nu = n - 1 and k = 1 + n: `k^(-1/2) ((1 + t^2/nu) / (1 + t^2/(nu k)))^(n/2)` (Lai 1976; Wang and
+/// Ramdas, arXiv 2310.03722).
 pub fn e_value(moments: &Moments, null: f64) -> f64 {
     let n = moments.n;
     let (nu, k) = (n - 1.0, 1.0 + SPREAD * n);
@@ -49,6 +48,46 @@ pub fn confidence_sequence(moments: &Moments, level: f64) -> Option<Interval> {
     let ratio = (k.sqrt() / level).powf(2.0 / n);
     let half = moments.error() * (nu * (ratio - 1.0) / (1.0 - ratio / k)).sqrt();
     (ratio < k).then_some(Interval { low: moments.mean - half, high: moments.mean + half })
+}
+
+/// Holm's step-down p (1979): reject where it is below 0.05, and the chance of any false claim is below 5 %.
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let n = p.len();
+    let mut least = 0.0_f64;
+    let mut adjusted = vec![0.0; n];
+    for (place, index) in ascending(p).into_iter().enumerate() {
+        least = least.max((p[index] * (n - place) as f64).min(1.0));
+        adjusted[index] = least;
+    }
+    adjusted
+}
+
+/// Benjamini and Hochberg's step-up p (1995): reject where it is at most 0.05, and at most 5 % of the claims are
+/// expected to be false.
+pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
+    let n = p.len();
+    let mut most = 1.0_f64;
+    let mut adjusted = vec![0.0; n];
+    for (place, index) in ascending(p).into_iter().enumerate().rev() {
+        most = most.min(p[index] * n as f64 / (place + 1) as f64);
+        adjusted[index] = most;
+    }
+    adjusted
+}
+
+/// The claims of e-values: the k largest, where each is at least `n / (level k)`, with the largest such k. At most a
+/// share `level` of them is expected to be false, however the e-values depend on each other and whenever they are
+/// looked at (Wang and Ramdas 2022, the e-BH procedure).
+pub fn e_benjamini_hochberg(e: &[f64], level: f64) -> Vec<bool> {
+    let inverse: Vec<f64> = e.iter().map(|e| 1.0 / e).collect();
+    // Of exactly the level, rounding aside.
+    benjamini_hochberg(&inverse).into_iter().map(|adjusted| adjusted <= level * (1.0 + 1e-12)).collect()
+}
+
+fn ascending(p: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    order
 }
 
 #[cfg(test)]
@@ -97,5 +136,29 @@ mod tests {
         assert_eq!(e_value_inside(&moments(20, 0.011, 0.002), -0.01, 0.01), 0.0);
         let near = e_value_inside(&moments(20, 0.0099, 0.002), -0.01, 0.01);
         assert!(near < 1.0, "{near}");
+    }
+
+    #[test]
+    fn one_test_needs_no_adjustment_and_none_has_none() {
+        assert_eq!((holm(&[0.03]), benjamini_hochberg(&[0.03])), (vec![0.03], vec![0.03]));
+        assert_eq!((holm(&[]), benjamini_hochberg(&[])), (vec![], vec![]));
+    }
+
+    #[test]
+    fn nothing_exceeds_one() {
+        assert_eq!(holm(&[0.6, 0.9]), [1.0, 1.0]);
+        assert_eq!(benjamini_hochberg(&[0.6, 0.9]), [0.9, 0.9]);
+    }
+
+    #[test]
+    fn e_values_are_claimed_together() {
+        let claimed = |e: &[f64]| e_benjamini_hochberg(e, 0.05);
+        // Alone 20 are needed; of three, 60, 30 and 20.
+        assert_eq!(claimed(&[19.9]), [false]);
+        assert_eq!(claimed(&[20.0]), [true]);
+        assert_eq!(claimed(&[59.0, 29.0, 1.0]), [false; 3]);
+        assert_eq!(claimed(&[59.0, 31.0, 1.0]), [true, true, false]);
+        assert_eq!(claimed(&[20.0, f64::INFINITY, 20.0]), [true; 3]);
+        assert_eq!(claimed(&[0.0, 0.0]), [false; 2]);
     }
 }

@@ -1,0 +1,326 @@
+use super::*;
+use crate::fixtures::{cell, invalid, link_config, question, run};
+use crate::statistics::benjamini_hochberg;
+use stacklab_model::{
+    Change, CpuScope, Family, Length, LinkConfig, MetricDiff, Pacing, Question, Rate, RunRecord, Topology,
+    Transport, Unpaired,
+};
+
+const WITHOUT: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
+
+fn stream(metrics: &[Metric]) -> Vec<ProbeSpec> {
+    vec![ProbeSpec {
+        probe: Probe::Stream,
+        pacing: Pacing::Flood,
+        length: Length::Packets(1),
+        warmup_ns: 0,
+        interval_ns: 1,
+        metrics: metrics.to_vec(),
+    }]
+}
+
+/// A campaign of some cells and runs.
+struct RecordData {
+    link_config: LinkConfig,
+    cells: Vec<Cell>,
+    probes: Vec<ProbeSpec>,
+    questions: Vec<Question>,
+    runs: Vec<RunRecord>,
+    scope: CpuScope,
+}
+
+impl RecordData {
+    fn of(metric: Metric, figures: &[f64]) -> Self {
+        let cell = cell(Family::Ipv4, 128);
+        let runs = (0..).zip(figures).map(|(block, figure)| run(block, &cell, metric, *figure)).collect();
+        RecordData {
+            link_config: WITHOUT,
+            cells: vec![cell],
+            probes: stream(&[metric]),
+            questions: vec![],
+            runs,
+            scope: CpuScope::Shared,
+        }
+    }
+
+    fn campaign(&self) -> Campaign<'_> {
+        Campaign {
+            title: "a study",
+            version: "0.1.0",
+            started_unix_ns: 1,
+            seed: 7,
+            link_config: &self.link_config,
+            topology: &Topology::Link,
+            testbed_description: "a link",
+            hosts: &[],
+            cpu_scope: self.scope,
+            cells: &self.cells,
+            probes: &self.probes,
+            questions: &self.questions,
+            stop_reasons: &[],
+            settled: &[],
+            runs: &self.runs,
+            is_sampled: false,
+            explanations: &[],
+        }
+    }
+}
+
+fn compared(a: &RecordData, b: &RecordData, allowed: Option<f64>) -> RecordDiff {
+    between([&a.campaign(), &b.campaign()], ["a.stacklab", "b.stacklab"], &[], allowed).unwrap()
+}
+
+#[test]
+fn fitted_figures_have_the_ratio_that_is_said() {
+    // A disturbed run: the means say that B is higher.
+    let found = one(Metric::Rtt, &[1.0, 1.0, 1.1, 1.0], &[0.9, 0.95, 2.5, 0.9, 0.4], None);
+    assert!(found.b.mean > found.a.mean, "{found:?}");
+    let ([a, b], effect) = (found.fitted.unwrap(), found.effect.unwrap());
+    assert!(effect.estimate < 1.0 && (b / a - effect.estimate).abs() < 1e-12, "{a} {b} {effect:?}");
+    let found = one(Metric::Loss, &[0.0, 0.1], &[0.2, 0.3, 0.1], None);
+    assert_eq!(found.fitted.map(|[a, b]| [a - 0.05, b - 0.2].map(|off| off.abs() < 1e-12)), Some([true; 2]));
+}
+
+fn one(metric: Metric, a: &[f64], b: &[f64], allowed: Option<f64>) -> MetricDiff {
+    compared(&RecordData::of(metric, a), &RecordData::of(metric, b), allowed).figures.remove(0)
+}
+
+const AROUND: [f64; 8] = [0.99, 1.01, 1.0, 1.005, 0.995, 1.0, 0.99, 1.01];
+
+fn at(middle: f64) -> Vec<f64> {
+    AROUND.iter().map(|figure| figure * middle).collect()
+}
+
+#[test]
+fn a_ratio_is_of_geometric_means_and_inverts_when_the_records_are_swapped() {
+    let (a, b) = ([90.0, 100.0, 111.0, 95.0], [150.0, 160.0, 145.0]);
+    let there = one(Metric::Throughput, &a, &b, None).effect.unwrap();
+    let back = one(Metric::Throughput, &b, &a, None).effect.unwrap();
+    let geometric = |x: &[f64]| (x.iter().map(|x| x.ln()).sum::<f64>() / x.len() as f64).exp();
+    assert!((there.estimate - geometric(&b) / geometric(&a)).abs() < 1e-12, "{there:?}");
+    assert!((there.estimate * back.estimate - 1.0).abs() < 1e-12);
+    assert!((there.interval95.low * back.interval95.high - 1.0).abs() < 1e-12);
+    assert!((there.p - back.p).abs() < 1e-12 && there.p < 0.01, "{there:?}");
+}
+
+#[test]
+fn better_and_worse_follow_the_metrics_direction() {
+    for (metric, less) in [
+        (Metric::Throughput, Change::Worse),
+        (Metric::Rtt, Change::Better),
+        (Metric::Fairness, Change::Worse),
+        (Metric::Loss, Change::Better),
+    ] {
+        let mut made = [at(1.0), at(0.5)].map(|figures| RecordData::of(metric, &figures));
+        for made in &mut made {
+            made.probes[0].probe = metric.probe();
+        }
+        assert_eq!(compared(&made[0], &made[1], None).figures[0].change, less, "{metric}");
+    }
+}
+
+#[test]
+fn alike_is_equivalent_and_noise_is_inconclusive() {
+    assert_eq!(one(Metric::Throughput, &at(100.0), &at(100.2), None).change, Change::Equivalent);
+    let noisy = [50.0, 150.0, 80.0, 120.0];
+    let found = one(Metric::Throughput, &noisy, &at(100.0), Some(0.05));
+    assert_eq!((found.change, found.fails), (Change::Inconclusive, false));
+}
+
+#[test]
+fn the_margin_is_the_first_studys() {
+    let mut a = RecordData::of(Metric::Throughput, &at(100.0));
+    let b = RecordData::of(Metric::Throughput, &at(90.0));
+    assert_eq!(compared(&a, &b, None).figures[0].change, Change::Worse);
+    a.questions = vec![question(Metric::Rtt, 0.5)];
+    let found = compared(&a, &b, None).figures.remove(0);
+    // A sure difference is said, also inside the margin.
+    assert_eq!((found.margin, found.change), (0.5, Change::Worse));
+    a.questions.push(question(Metric::Throughput, 0.01));
+    assert_eq!(compared(&a, &b, None).figures[0].margin, 0.01);
+}
+
+#[test]
+fn what_is_allowed_is_exceeded_only_by_the_whole_interval() {
+    let fails = |metric, a: &[f64], b: &[f64], allowed| one(metric, a, b, Some(allowed)).fails;
+    use Metric::{CpuSender, Loss, Stalls, Throughput};
+    assert!(fails(Throughput, &at(100.0), &at(90.0), 0.05));
+    assert!(!fails(Throughput, &at(100.0), &at(90.0), 0.095), "the estimate is beyond, its interval is not");
+    assert!(!fails(Throughput, &at(100.0), &at(150.0), 0.05), "better is not worse");
+    assert!(fails(CpuSender, &at(100.0), &at(110.0), 0.05));
+    // Shares: percentage points, from zero too.
+    assert!(fails(Loss, &[0.0; 4], &[0.06, 0.061, 0.062, 0.06], 0.05));
+    assert!(!fails(Loss, &[0.01; 4], &[0.02, 0.021, 0.022, 0.02], 0.05));
+    // Counts: per cent of the first mean, and half an event at least.
+    assert!(fails(Stalls, &[10.0; 4], &[11.0; 4], 0.05));
+    assert!(!fails(Stalls, &[100.0; 4], &[104.0; 4], 0.05));
+    assert!(!fails(Stalls, &[0.0; 4], &[0.4; 4], 0.05));
+    assert!(!one(Throughput, &at(100.0), &at(10.0), None).fails, "nothing was said of what is allowed");
+}
+
+#[test]
+fn a_figure_fails_only_if_it_is_claimed_to_be_worse() {
+    // Of many figures without a difference, some intervals lie beyond anything; none is a claim.
+    let noise = [100.0, 100.4, 99.8, 100.1];
+    let mut a = RecordData::of(Metric::Throughput, &noise);
+    let mut b = RecordData::of(Metric::Throughput, &[98.9, 99.2, 99.1, 98.6]);
+    assert!(compared(&a, &b, Some(0.001)).figures[0].fails);
+    for size in 200..260 {
+        let cell = cell(Family::Ipv4, size);
+        for data in [&mut a, &mut b] {
+            data.cells.push(cell.clone());
+            let runs = (0..).zip(noise);
+            data.runs.extend(runs.map(|(block, figure)| run(block, &cell, Metric::Throughput, figure)));
+        }
+    }
+    let found = compared(&a, &b, Some(0.001));
+    let first = &found.figures[0];
+    assert!(first.effect.as_ref().unwrap().interval95.high < 0.999, "{first:?}");
+    assert!(first.change != Change::Worse && !first.fails, "{first:?}");
+}
+
+#[test]
+fn a_figure_that_vanished_has_not_held_what_was_allowed() {
+    let a = RecordData::of(Metric::Throughput, &at(100.0));
+    let mut b = RecordData::of(Metric::Throughput, &at(100.0));
+    b.runs = b.runs.into_iter().map(|run| invalid(run, "family is ipv6")).collect();
+    let there = compared(&a, &b, Some(0.05)).figures.remove(0);
+    assert_eq!(there.change, Change::Nothing("B: no run is valid: family is ipv6".into()));
+    assert!(there.fails && there.effect.is_none());
+    assert!(!compared(&b, &a, Some(0.05)).figures[0].fails, "what the first one has not cannot be lost");
+    let stopped = one(Metric::Throughput, &at(100.0), &[0.0, 100.0], Some(0.05));
+    assert!(stopped.fails && matches!(stopped.change, Change::Nothing(_)), "{stopped:?}");
+    assert!(!one(Metric::Throughput, &at(100.0), &[100.0], None).fails);
+}
+
+#[test]
+fn only_what_both_have_is_compared_and_the_rest_is_named() {
+    let mut a = RecordData::of(Metric::Throughput, &at(100.0));
+    let mut b = RecordData::of(Metric::Throughput, &at(100.0));
+    let (small, large) = (cell(Family::Ipv4, 64), cell(Family::Ipv4, 1024));
+    a.cells.insert(0, small.clone());
+    b.cells.push(large.clone());
+    // By a generator's bias nothing is compared.
+    a.probes = stream(&[Metric::Loss, Metric::Throughput, Metric::GeneratorTxError]);
+    b.probes = stream(&[Metric::Throughput, Metric::Jitter, Metric::GeneratorTxError]);
+    let found = compared(&a, &b, None);
+    assert_eq!(found.figures.len(), 1);
+    assert_eq!(found.only_a, OnlyInOne { cells: vec![small], metrics: vec![Metric::Loss] });
+    assert_eq!(found.only_b, OnlyInOne { cells: vec![large], metrics: vec![Metric::Jitter] });
+}
+
+#[test]
+fn nothing_in_common_is_said() {
+    let a = RecordData::of(Metric::Throughput, &at(100.0));
+    let mut b = RecordData::of(Metric::Throughput, &at(100.0));
+    let of = |b: &RecordData, asked: &[Metric]| {
+        between([&a.campaign(), &b.campaign()], ["a", "b"], asked, None).map(drop)
+    };
+    assert_eq!(of(&b, &[Metric::Throughput]), Ok(()));
+    assert_eq!(of(&b, &[Metric::Rtt]), Err(NothingInCommon::Metrics));
+    b.probes = stream(&[Metric::Jitter]);
+    assert_eq!(of(&b, &[]), Err(NothingInCommon::Metrics));
+    b.cells[0].transport = Transport::Tcp;
+    assert_eq!(of(&b, &[]), Err(NothingInCommon::Cells));
+}
+
+#[test]
+fn the_places_are_told_apart() {
+    let a = RecordData::of(Metric::CpuSender, &at(100.0));
+    let mut b = RecordData::of(Metric::CpuSender, &at(50.0));
+    assert_eq!(compared(&a, &b, None).differences, []);
+    b.link_config = link_config(Some(Rate(100_000_000)));
+    b.link_config.offloads = true;
+    b.scope = CpuScope::Processors;
+    b.probes[0].length = Length::Time(2_000_000);
+    let found = compared(&a, &b, None);
+    let differences: Vec<[&str; 3]> =
+        found.differences.iter().map(|d| [d.what.as_str(), d.a.as_str(), d.b.as_str()]).collect();
+    assert_eq!(
+        differences,
+        [
+            ["testbed.rate", "no limit", "100 Mbit/s"],
+            ["testbed.offloads", "off", "on"],
+            ["CPU scope", "shared", "processors"],
+            ["probe.stream.length", "1 messages", "2 ms"]
+        ]
+    );
+    // CPU time of all hosts is not the CPU time of one.
+    let unlike = Change::Nothing("CPU scope processors is not shared".into());
+    assert_eq!(found.figures[0].change, unlike);
+}
+
+#[test]
+fn p_is_adjusted_for_all_figures() {
+    let mut a = RecordData::of(Metric::Throughput, &[]);
+    a.cells = (0..10).map(|i| cell(Family::Ipv4, 100 + i)).collect();
+    let mut b = RecordData::of(Metric::Throughput, &[]);
+    b.cells = a.cells.clone();
+    let wander = [3.0, 1.0, 2.0, 5.0, 4.0, 2.5];
+    for (place, cell) in a.cells.iter().enumerate() {
+        for block in 0..6 {
+            let figure = wander[(place + block) % 6];
+            a.runs.push(run(block as u32, cell, Metric::Throughput, figure));
+            b.runs.push(run(block as u32, cell, Metric::Throughput, figure * (1.0 + 0.5 * place as f64)));
+        }
+    }
+    let found = compared(&a, &b, None).figures;
+    let effects: Vec<&Unpaired> = found.iter().map(|figure| figure.effect.as_ref().unwrap()).collect();
+    let adjusted = benjamini_hochberg(&effects.iter().map(|e| e.p).collect::<Vec<_>>());
+    assert_eq!(effects.iter().map(|e| e.adjusted_p).collect::<Vec<_>>(), adjusted);
+    assert!(
+        found.iter().all(|figure| (figure.change == Change::Better)
+            == (figure.effect.as_ref().unwrap().adjusted_p <= 0.025))
+    );
+    assert!(effects.iter().any(|effect| effect.adjusted_p > effect.p));
+    // What is claimed has a range, wider than the interval of one figure alone.
+    let claimed = effects.iter().filter(|effect| effect.adjusted_p <= 0.025);
+    let mut claims = 0;
+    for effect in claimed {
+        let range = effect.claimed_interval.expect("claims have ranges");
+        assert!(effect.interval95.is_within(&range) && range.low > 1.0, "{effect:?}");
+        claims += 1;
+    }
+    assert!(claims > 0);
+    assert_eq!(effects.iter().filter(|effect| effect.claimed_interval.is_some()).count(), claims);
+}
+
+fn host(kernel: &str) -> HostFacts {
+    HostFacts {
+        agent_version: "0.1.0".into(),
+        os: "Linux".into(),
+        kernel: kernel.into(),
+        machine: "x86_64".into(),
+        cpu_model: "Example 9000".into(),
+        cores: 2,
+        memory_kib: 4 << 20,
+        governor: None,
+        clock_source: Some("tsc".into()),
+        boot_id: Some(kernel.into()),
+        time_namespace: None,
+        virtualised: true,
+        abilities: Default::default(),
+        noise: None,
+    }
+}
+
+#[test]
+fn hosts_that_agree_are_told_once_and_others_by_name() {
+    let hosts = |second| [("left".to_owned(), host("6.1")), ("right".to_owned(), host(second))];
+    let kernel = |facts: &HostFacts| facts.kernel.clone();
+    assert_eq!(by_host(&hosts("6.1"), kernel), "6.1");
+    assert_eq!(by_host(&hosts("6.12"), kernel), "left: 6.1, right: 6.12");
+    assert_eq!(by_host(&[], kernel), "unknown");
+}
+
+#[test]
+fn a_probes_ways_are_told_with_their_units() {
+    assert_eq!(
+        (
+            Pacing::Schedule(500.0).to_string(),
+            Length::Packets(10).to_string(),
+            Length::Time(2_000_000).to_string()
+        ),
+        ("500 messages/s".to_owned(), "10 messages".to_owned(), "2 ms".to_owned())
+    );
+}
