@@ -1,20 +1,67 @@
 //! A campaign: the rigs that its trials run on, the trials, the programs that drive them, and the order in which they
 //! are measured. What a trial gives is a run; a record of runs becomes findings here too.
 
-mod chart;
-mod error;
 pub mod generator;
-pub mod imported;
 pub mod lab;
-mod measure;
 pub mod progress;
 pub mod record;
 pub mod rig;
 pub mod schedule;
 pub mod single;
-pub mod slow_path;
 pub mod sources;
 pub mod trial;
 
-pub use error::CampaignError;
-pub use measure::measure;
+pub use schedule::measure;
+
+use stacklab_store::StoreError;
+use stacklab_study::StudyErrors;
+use stacklab_testbed::TestbedError;
+use stacklab_traffic::protocol::AgentError;
+use std::io;
+use std::path::PathBuf;
+
+/// Everything that ends a campaign early.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// A study file is invalid, with the location of the error.
+    #[error("the study cannot be run\n\n{0}")]
+    Study(#[from] StudyErrors),
+    /// Settings that contradict each other, or names that do not exist.
+    #[error("{0}")]
+    Usage(String),
+    /// The testbed cannot be made.
+    #[error("{0}")]
+    Testbed(#[from] TestbedError),
+    /// A record cannot be used.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A host failed.
+    #[error("{0}")]
+    Agent(#[from] AgentError),
+    /// No agent runs on a machine.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The user interrupted.
+    #[error("interrupted; results so far are in {}. Resume with: stacklab run --resume --out {}", .0.display(), .0.display())]
+    Interrupted(PathBuf),
+    /// A step on this machine failed.
+    #[error("could not {attempted}: {reason}")]
+    System {
+        /// The step that failed.
+        attempted: &'static str,
+        /// The system's reason.
+        reason: io::Error,
+    },
+}
+
+impl CampaignError {
+    /// Whether the user interrupted.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, CampaignError::Interrupted(_) | CampaignError::Agent(AgentError::Interrupted))
+    }
+}
+
+pub(crate) fn own_program() -> Result<PathBuf, CampaignError> {
+    let failed = |reason| CampaignError::System { attempted: "find this program's executable", reason };
+    std::env::current_exe().map_err(failed)
+}

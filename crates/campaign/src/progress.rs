@@ -1,12 +1,12 @@
 //! Progress of a campaign, on standard error. On a terminal: a bar, the verdicts so far and a small chart. Elsewhere:
 //! one line per block.
 
-use crate::chart::LiveChart;
 use crate::schedule::Schedule;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use stacklab_model::{RunRecord, RunStatus, Trial, print_duration};
+use stacklab_model::{Cell, Factor, Metric, RunRecord, RunStatus, Trial, print_duration};
 use stacklab_report::{difference, figure_text};
 use stacklab_study::Study;
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::Instant;
 
@@ -38,15 +38,9 @@ pub struct Progress {
     is_by_time: bool,
 }
 
-impl Default for Progress {
-    fn default() -> Self {
-        Progress::new()
-    }
-}
-
 impl Progress {
-    /// Shows nothing yet.
-    pub fn new() -> Self {
+    /// Shows nothing yet; later the time only, or verdicts too.
+    pub fn new(is_by_time: bool) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:20.cyan/blue} {wide_msg}\n{prefix}")
                 .expect("a constant template");
@@ -65,20 +59,15 @@ impl Progress {
             latest: String::new(),
             verdicts: String::new(),
             chart: None,
-            is_by_time: false,
+            is_by_time,
         }
     }
 
-    /// Shows the time instead of verdicts.
-    pub fn by_time() -> Self {
-        Progress { is_by_time: true, ..Progress::new() }
-    }
-
     pub(crate) fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
-        let blocks_left = u64::from(study.rule.max - schedule.block());
+        let blocks_left = u64::from(study.rule.max - schedule.block);
         self.at_most = self.passed + blocks_left * trials.len() as u64;
         self.budget_ns = study.rule.budget_ns;
-        self.block = format!("block {}/{}", schedule.block() + 1, study.rule.max);
+        self.block = format!("block {}/{}", schedule.block + 1, study.rule.max);
         if self.is_by_time {
             if self.bar.is_none() {
                 eprintln!("{:>5} s  {}{}", self.started.elapsed().as_secs(), self.block, self.left());
@@ -94,7 +83,7 @@ impl Progress {
         }
         match &self.bar {
             Some(bar) => {
-                self.verdicts = match schedule.differences() {
+                self.verdicts = match &schedule.differences[..] {
                     [] => format!("{settled} of {questions} comparisons settled{}", self.verdicts),
                     few => few
                         .iter()
@@ -159,13 +148,6 @@ impl Progress {
         }
     }
 
-    /// Called when the campaign has ended, for any reason.
-    pub fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-
     fn pass(&mut self) {
         self.passed += 1;
         if let Some(bar) = &self.bar {
@@ -175,24 +157,146 @@ impl Progress {
         }
     }
 
-    /// `, 12 s left`; empty before the first run.
+    /// `, 12 s left`, at most, estimated from the runs so far; empty before the first run.
     fn left(&self) -> String {
-        self.left_ns().map_or_else(String::new, |ns| {
-            format!(", {} left", print_duration(ns.div_ceil(1_000_000_000) * 1_000_000_000))
-        })
+        let Some(each_ns) = self.spent_ns.checked_div(self.runs) else { return String::new() };
+        let by_count = each_ns * (self.at_most - self.passed.min(self.at_most));
+        let ns = self.budget_ns.map_or(by_count, |budget| by_count.min(budget.saturating_sub(self.spent_ns)));
+        format!(", {} left", print_duration(ns.div_ceil(1_000_000_000) * 1_000_000_000))
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Maximum number of lines: a chart that does not fit its terminal shows nothing.
+const LINES: usize = 6;
+
+/// A small chart of the results so far: means of one metric by size, a line for each combination of the other factors.
+struct LiveChart {
+    /// The factors that name a line, as printed: transport and family first, since most studies vary them.
+    factors: Vec<Factor>,
+    metric: Metric,
+    lines: BTreeMap<String, BTreeMap<u32, (f64, u32)>>,
+}
+
+impl LiveChart {
+    /// A chart of a metric for a study's cells.
+    fn new(cells: &[Cell], metric: Metric) -> Self {
+        let mut factors = vec![Factor::Transport, Factor::Family];
+        factors.extend(Factor::ALL.iter().filter(|factor| {
+            !matches!(factor, Factor::Transport | Factor::Family | Factor::Size)
+                && cells.iter().any(|cell| cell.level(**factor) != cells[0].level(**factor))
+        }));
+        LiveChart { factors, metric, lines: BTreeMap::new() }
     }
 
-    /// Maximum remaining nanoseconds, estimated from the runs so far.
-    fn left_ns(&self) -> Option<u64> {
-        let each = self.spent_ns.checked_div(self.runs)?;
-        let by_count = each * (self.at_most - self.passed.min(self.at_most));
-        Some(self.budget_ns.map_or(by_count, |budget| by_count.min(budget.saturating_sub(self.spent_ns))))
+    /// Adds a run's figure, if it has a valid one.
+    fn add(&mut self, run: &RunRecord) {
+        let figure = run.values.get(&self.metric).and_then(|value| value.measured());
+        let Some(figure) = figure.filter(|_| run.is_valid()) else { return };
+        let cell = &run.trial.cell;
+        let line = self.line(cell);
+        let (sum, n) = self.lines.entry(line).or_default().entry(cell.size).or_default();
+        (*sum, *n) = (*sum + figure, *n + 1);
     }
+
+    /// `TCP IPv4 gvisor`.
+    fn line(&self, cell: &Cell) -> String {
+        let levels = self.factors.iter().map(|factor| factor.level_label(&cell.level(*factor)));
+        levels.filter(|level| !level.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The lines: `throughput  TCP IPv4  ▁▃▅█  12.3 to 92.8 Mbit/s at 128 to 1408 B`, all bars on one scale from zero.
+    fn draw(&self) -> String {
+        let mean = |(sum, n): &(f64, u32)| sum / f64::from((*n).max(1));
+        let most = self.lines.values().flat_map(BTreeMap::values).map(mean).fold(0.0, f64::max);
+        let widest = self.lines.keys().map(|line| line.chars().count()).max().unwrap_or(0);
+        let draw = |(name, sizes): (&String, &BTreeMap<u32, (f64, u32)>)| {
+            let means: Vec<f64> = sizes.values().map(mean).collect();
+            let bars: String = means.iter().map(|mean| bar(*mean, most)).collect();
+            let (low, high) = means.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), m| (l.min(*m), h.max(*m)));
+            let [low, high] = [low, high].map(|figure| figure_text(self.metric, figure));
+            let range = if low == high { low } else { format!("{low} to {high}") };
+            let sizes = match (sizes.keys().min(), sizes.keys().max()) {
+                (Some(small), Some(large)) if small < large => format!(" at {small} to {large} B"),
+                _ => String::new(),
+            };
+            format!("{}  {name:<widest$}  {bars}  {range}{sizes}", self.metric.label())
+        };
+        let mut drawn: Vec<String> = self.lines.iter().take(LINES).map(draw).collect();
+        if self.lines.len() > LINES {
+            drawn.push(format!("and {} more", self.lines.len() - LINES));
+        }
+        drawn.join("\n")
+    }
+}
+
+fn bar(figure: f64, most: f64) -> char {
+    let share = if most > 0.0 { (figure / most).clamp(0.0, 1.0) } else { 0.0 };
+    BARS[(share * (BARS.len() - 1) as f64).round() as usize]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_model::{Family, SizeOf, Transport};
+
+    #[test]
+    fn bars_stand_on_one_scale_from_zero() {
+        assert_eq!([0.0, 50.0, 100.0].map(|figure| bar(figure, 100.0)), ['▁', '▅', '█']);
+        assert_eq!(bar(0.0, 0.0), '▁');
+        assert_eq!(bar(f64::NAN, 100.0), '▁');
+    }
+
+    fn cell(transport: Transport, family: Family, os: &str) -> Cell {
+        let mut cell = Cell::new(family, transport, SizeOf::Payload, 128);
+        cell.set(Factor::Os, os).unwrap();
+        cell
+    }
+
+    #[test]
+    fn what_differs_has_lines_of_its_own_and_none_vanishes_in_silence() {
+        let cells: Vec<Cell> = ["namespace", "gvisor"]
+            .into_iter()
+            .flat_map(|os| [Family::Ipv4, Family::Ipv6].map(|family| (os, family)))
+            .flat_map(|(os, family)| [Transport::Tcp, Transport::Udp].map(|of| cell(of, family, os)))
+            .collect();
+        let mut chart = LiveChart::new(&cells, Metric::Throughput);
+        let lines: Vec<String> = cells.iter().map(|cell| chart.line(cell)).collect();
+        assert_eq!(lines[..2], ["TCP IPv4 namespace", "UDP IPv4 namespace"]);
+        chart.lines = lines.into_iter().map(|line| (line, [(128, (10.0, 1))].into())).collect();
+        // Eight lines, but the terminal has room for six.
+        let drawn = chart.draw();
+        assert_eq!((chart.lines.len(), drawn.lines().count()), (8, 7), "{drawn}");
+        assert!(drawn.ends_with("\nand 2 more"), "{drawn}");
+        // A factor with one level is not part of a line's name.
+        let alike = LiveChart::new(&cells[..4], Metric::Throughput);
+        assert_eq!(alike.line(&cells[0]), "TCP IPv4");
+    }
+
+    #[test]
+    fn each_arm_has_a_line_with_its_range() {
+        let mut chart = LiveChart::new(&[], Metric::Throughput);
+        assert_eq!(chart.draw(), "");
+        for (name, sizes) in
+            [("TCP IPv4", [(128, 20.0), (1408, 80.0)]), ("TCP IPv6", [(128, 10.0), (1408, 70.0)])]
+        {
+            let means = sizes.into_iter().map(|(size, mean)| (size, (2.0 * mean, 2))).collect();
+            chart.lines.insert(name.to_owned(), means);
+        }
+        assert_eq!(
+            chart.draw(),
+            "throughput  TCP IPv4  ▃█  20.0 Mbit/s to 80.0 Mbit/s at 128 to 1408 B\n\
+             throughput  TCP IPv6  ▂▇  10.0 Mbit/s to 70.0 Mbit/s at 128 to 1408 B"
+        );
+    }
 
     #[test]
     fn bar_is_full_when_the_sooner_limit_ends_the_campaign() {

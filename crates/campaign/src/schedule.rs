@@ -1,14 +1,19 @@
-//! The state of a campaign, from its study, plan and runs alone.
+//! Trials in the plan's order, each stored when it ends, until the stopping rule is met; and the state of a campaign,
+//! from its study, plan and runs alone.
 //!
 //! The same runs always give the same schedule. So a resumed campaign makes the same decisions as an uninterrupted
 //! one, and a report of a record shows why measuring stopped for each question.
 
+use crate::CampaignError;
+use crate::progress::Progress;
 use stacklab_analysis::{Evidence, Paired, Runs, settle};
 use stacklab_model::{
     Cell, Effect, Metric, Probe, Question, RunRecord, Scale, StopReason, Trial, Until, Verdict,
 };
+use stacklab_store::Record;
 use stacklab_study::{Plan, Study, is_over, may_look};
-use std::collections::{BTreeMap, HashSet};
+use stacklab_traffic::protocol::AgentError;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Maximum number of comparisons whose differences are shown while they are measured.
 const FEW: usize = 6;
@@ -21,9 +26,10 @@ pub struct Schedule<'a> {
     stop_reasons: Vec<Option<StopReason>>,
     /// The verdict of each settled question: a report says the same.
     settled: Vec<Option<Verdict>>,
-    /// The differences so far, if few are asked for.
-    differences: Vec<(Metric, Effect)>,
-    block: u32,
+    /// The differences so far, with their metrics; none if many questions are asked.
+    pub(crate) differences: Vec<(Metric, Effect)>,
+    /// The current one, from 0.
+    pub(crate) block: u32,
 }
 
 impl<'a> Schedule<'a> {
@@ -41,11 +47,6 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The current block, from 0.
-    pub(crate) fn block(&self) -> u32 {
-        self.block
-    }
-
     /// The trials of the current block; none when the campaign has ended.
     pub(crate) fn trials(&self) -> Vec<Trial> {
         if self.block >= self.study.rule.max {
@@ -59,9 +60,10 @@ impl<'a> Schedule<'a> {
     pub(crate) fn advance(&mut self, runs: &[RunRecord]) {
         let index = self.update_stop_reasons(runs);
         if self.questions.len() <= FEW {
-            let effect = |question: &Question| Some(Paired::new(question, &index).ok()?.effect());
-            let found =
-                self.questions.iter().filter_map(|question| Some((question.metric, effect(question)?)));
+            let found = self
+                .questions
+                .iter()
+                .filter_map(|question| Some((question.metric, Paired::new(question, &index).ok()?.effect())));
             self.differences = found.collect();
         }
     }
@@ -148,11 +150,6 @@ impl<'a> Schedule<'a> {
         (self.questions.len(), self.stop_reasons.iter().flatten().count())
     }
 
-    /// The differences so far, with their metrics; none if many questions are asked.
-    pub(crate) fn differences(&self) -> &[(Metric, Effect)] {
-        &self.differences
-    }
-
     /// The verdicts of the settled questions with their counts, the most common first.
     pub(crate) fn verdicts(&self) -> Vec<(String, usize)> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -166,7 +163,7 @@ impl<'a> Schedule<'a> {
 
     /// Replays the runs.
     pub fn walk(mut self, runs: &[RunRecord]) -> Replayed {
-        let measured: std::collections::HashSet<(u32, u32)> = runs.iter().map(key).collect();
+        let measured: HashSet<(u32, u32)> = runs.iter().map(key).collect();
         loop {
             let trials = self.trials();
             if trials.is_empty()
@@ -203,8 +200,64 @@ fn answer(verdict: &Verdict) -> String {
 }
 
 /// The key of a run within its campaign.
-pub(crate) fn key(run: &RunRecord) -> (u32, u32) {
+fn key(run: &RunRecord) -> (u32, u32) {
     (run.trial.block, run.trial.position)
+}
+
+/// Measures until the campaign has ended; `run` gives a run for each trial that it is given together. Runs that the
+/// record already holds are not repeated. What was committed before an error is kept.
+pub fn measure(
+    study: &Study,
+    plan: &Plan,
+    mut run: impl FnMut(&[Trial]) -> Result<Vec<RunRecord>, CampaignError>,
+    record: &mut Record,
+    mut progress: Progress,
+) -> Result<(), CampaignError> {
+    let mut runs = record.runs()?;
+    let kept: HashMap<(u32, u32), usize> =
+        runs.iter().enumerate().map(|(place, run)| (key(run), place)).collect();
+    let mut schedule = Schedule::new(study, plan);
+    loop {
+        let trials = schedule.trials();
+        if trials.is_empty() {
+            return Ok(());
+        }
+        progress.block(study, &schedule, &trials);
+        let mut missing = Vec::new();
+        for trial in trials {
+            match kept.get(&(trial.block, trial.position)) {
+                Some(place)
+                    if (&runs[*place].trial.cell, runs[*place].trial.probe) == (&trial.cell, trial.probe) =>
+                {
+                    progress.kept(&runs[*place]);
+                }
+                Some(_) => {
+                    return Err(CampaignError::Usage(format!(
+                        "{} was recorded with a different plan (its run here is not `{trial}`): resume it with the version that wrote it, or start a new record",
+                        record.path().display()
+                    )));
+                }
+                None => missing.push(trial),
+            }
+        }
+        for arms in plan.together(&missing) {
+            progress.trial(&arms[0]);
+            let made = run(arms).map_err(|error| match error {
+                CampaignError::Agent(AgentError::Interrupted) => {
+                    CampaignError::Interrupted(record.path().to_owned())
+                }
+                failure => failure,
+            })?;
+            record.put_runs(&made)?;
+            for mut run in made {
+                // The host reports are in the record; a long campaign does not keep them in memory.
+                run.host_reports = Vec::new();
+                progress.done(&run);
+                runs.push(run);
+            }
+        }
+        schedule.advance(&runs);
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +266,6 @@ mod tests {
     use crate::sources::StudySource;
     use crate::trial::fixtures::trial_and_spec;
     use stacklab_model::{Family, RunStatus, Value};
-    use std::collections::BTreeMap;
 
     /// A run of so many seconds in a block.
     fn run(block: u32, seconds: u64) -> RunRecord {

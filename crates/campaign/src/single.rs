@@ -1,9 +1,10 @@
-//! A single measurement (`stacklab measure`): its request, and the trial and specification of it.
+//! A single measurement (`stacklab measure`): its request, and the trial and specification of it. Of paths that are too
+//! slow for slices of milliseconds, the families are compared by trials in turns.
 
 use crate::CampaignError;
 use stacklab_model::{
     Cell, CellSettings, CpuScope, Direction, Family, HEADER_BYTES, Io, IoChoice, Length, Metric, Pacing,
-    Probe, ProbeSpec, SizeOf, Transport, Trial, TrialSpec, Tuning,
+    Probe, ProbeSpec, RunRecord, SizeOf, Transport, Trial, TrialSpec, Tuning,
 };
 
 /// Row length if no rows are printed, nanoseconds: the JSON contains rows in any case.
@@ -187,5 +188,150 @@ fn settings(spec: &TrialSpec, direction: Direction) -> CellSettings {
         direction: (direction != Direction::Forward).then_some(direction),
         tuning: spec.tuning.clone(),
         ..CellSettings::default()
+    }
+}
+
+/// Length of the trial that samples a path, nanoseconds: a slow one soon empties.
+pub const LOOK_NS: u64 = 200_000_000;
+/// The send buffer of that trial, bytes.
+pub const LOOK_BUFFER: u32 = 64 << 10;
+/// Blocks without which nothing is claimed.
+pub const LEAST_BLOCKS: u32 = 6;
+/// Slices are for paths that empty within this share of a trial.
+const EMPTYING_SHARE: u64 = 4;
+/// The shortest and the longest trial of a slow path, nanoseconds, and the fewest messages of one.
+const SHORTEST_NS: u64 = 250_000_000;
+const LONGEST_NS: u64 = 2_000_000_000;
+const LEAST_MESSAGES: f64 = 4.0;
+/// By how much such a comparison may take longer than the time asked for, nanoseconds.
+const MORE_NS: u64 = 10_000_000_000;
+/// The least send buffer on a slow path, bytes, and how much of the path's rate it holds, nanoseconds.
+const LEAST_BUFFER: f64 = 8192.0;
+const BUFFER_NS: f64 = 250_000_000.0;
+
+/// Trials in turns on a slow path.
+#[derive(Debug)]
+pub struct SlowTrials {
+    /// Their length, nanoseconds.
+    pub trial_ns: u64,
+    /// The send buffer of TCP, bytes.
+    pub send_buffer: Option<u32>,
+    /// The slowest path, to print.
+    pub slowest: String,
+}
+
+/// What a family's path showed in a short trial.
+pub struct PathSample {
+    family: Family,
+    bits_per_second: f64,
+    message_bits: f64,
+    /// How long the path took to empty after it, and all other steps of a trial, nanoseconds.
+    emptying_ns: u64,
+    steps_ns: u64,
+    least_round_trip_ns: u64,
+}
+
+impl PathSample {
+    /// What a run showed; `None` where nothing got through, whose reason a comparison gives.
+    pub fn of(run: &RunRecord) -> Option<Self> {
+        let [sender, receiver, ..] = run.host_reports.as_slice() else { return None };
+        let received = &receiver.received;
+        let window_ns = received.last_ns.saturating_sub(received.first_ns);
+        let bytes = (received.bytes + received.cut_bytes).saturating_sub(received.bytes_at_first);
+        let emptying_ns = window_ns.saturating_sub(LOOK_NS);
+        let least_us = sender.tcp.as_ref().and_then(|tcp| tcp.min_rtt_us).unwrap_or(0);
+        (window_ns > 0 && bytes > 0).then(|| PathSample {
+            family: run.spec.family,
+            bits_per_second: bytes as f64 * 8e9 / window_ns as f64,
+            message_bits: f64::from(run.spec.message_bytes) * 8.0,
+            emptying_ns,
+            steps_ns: run.wall_ns.saturating_sub(LOOK_NS + emptying_ns),
+            least_round_trip_ns: least_us * 1000,
+        })
+    }
+
+    /// Whether slices of a trial of this length fit the path.
+    pub fn suits_slices(&self, trial_ns: u64) -> bool {
+        self.emptying_ns <= trial_ns / EMPTYING_SHARE
+    }
+
+    /// The send buffer with which the path is always busy, and soon empty.
+    fn send_buffer(&self) -> f64 {
+        let ns = BUFFER_NS.max(2.0 * self.least_round_trip_ns as f64);
+        (self.bits_per_second / 8.0 * ns / 1e9).clamp(LEAST_BUFFER, f64::from(LOOK_BUFFER))
+    }
+}
+
+/// Trials in turns, as long as the time allows after the samples have taken `looked_ns`; at least one sample. An error
+/// if the paths are too slow for the time, with the time that is enough.
+pub fn trials_in_turns(
+    transport: Transport,
+    time_ns: u64,
+    looked_ns: u64,
+    shown: &[PathSample],
+) -> Result<SlowTrials, String> {
+    let buffer = (transport == Transport::Tcp)
+        .then(|| shown.iter().map(PathSample::send_buffer).fold(LEAST_BUFFER, f64::max));
+    let smaller = buffer.map_or(1.0, |buffer| buffer / f64::from(LOOK_BUFFER));
+    let blocks = u64::from(LEAST_BLOCKS);
+    let besides = |path: &PathSample| (path.emptying_ns as f64 * smaller) as u64 + path.steps_ns;
+    let besides_ns = blocks * shown.iter().map(besides).sum::<u64>() + looked_ns;
+    let messages_ns = |path: &PathSample| LEAST_MESSAGES * path.message_bits / path.bits_per_second * 1e9;
+    let least_ns = shown.iter().map(messages_ns).fold(SHORTEST_NS as f64, f64::max) as u64;
+    let trials = blocks * 2;
+    let trial_ns = (time_ns.saturating_sub(besides_ns) / trials).max(least_ns);
+    let slowest = shown.iter().min_by(|one, two| one.bits_per_second.total_cmp(&two.bits_per_second));
+    let slowest = slowest.expect("a path was slow");
+    let (family, rate) = (slowest.family, slowest.bits_per_second / 1e3);
+    let needed_ns = besides_ns + trials * least_ns;
+    if needed_ns > time_ns + MORE_NS {
+        let seconds = needed_ns.div_ceil(1_000_000_000);
+        return Err(format!(
+            "the path is too slow to compare both families in this time: over {family} it carries {rate:.0} kbit/s, \
+             and takes {:.1} s to empty after each trial; use -t {seconds} or more, or measure each family alone",
+            slowest.emptying_ns as f64 / 1e9
+        ));
+    }
+    Ok(SlowTrials {
+        trial_ns: trial_ns.min(LONGEST_NS.max(least_ns)),
+        send_buffer: buffer.map(|bytes| bytes as u32),
+        slowest: format!("{rate:.0} kbit/s over {family}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(bits_per_second: f64, emptying_ns: u64) -> PathSample {
+        let (family, message_bits) = (Family::Ipv4, 11_200.0);
+        PathSample {
+            family,
+            bits_per_second,
+            message_bits,
+            emptying_ns,
+            steps_ns: 50_000_000,
+            least_round_trip_ns: 1_000_000,
+        }
+    }
+
+    #[test]
+    fn trials_of_a_slow_path_fill_the_time_or_a_longer_one_is_named() {
+        let second = 1_000_000_000;
+        let slow = [path(512e3, second), path(512e3, second)];
+        let Ok(SlowTrials { trial_ns, send_buffer: None, .. }) =
+            trials_in_turns(Transport::Udp, 20 * second, 3 * second, &slow)
+        else {
+            panic!("it fits")
+        };
+        assert_eq!(trial_ns, (20 - 3) * second / 12 - second - 50_000_000);
+        // A small buffer leaves less to empty.
+        let tcp = trials_in_turns(Transport::Tcp, 20 * second, 3 * second, &slow).unwrap();
+        let SlowTrials { trial_ns: longer, send_buffer: Some(16_000), .. } = tcp else { panic!("{tcp:?}") };
+        assert!(longer > trial_ns);
+        let slower = [path(64e3, 8 * second), path(64e3, 8 * second)];
+        // 18 s until now, six blocks of two trials of 0.7 s and what they need besides.
+        let error = trials_in_turns(Transport::Udp, 20 * second, 18 * second, &slower).unwrap_err();
+        assert!(error.contains("64 kbit/s") && error.contains("-t 123 or more"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::ExplainError;
 use crate::sampling::sampler::available;
-use stacklab_campaign::rig::placement::RoutedPlacement;
+use stacklab_campaign::rig::RoutedPlacement;
 use stacklab_guests::Placement;
 use stacklab_model::{SampleEvent, Systems, Topology};
 use stacklab_study::{Plan, Study};

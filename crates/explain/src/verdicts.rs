@@ -10,13 +10,12 @@ use stacklab_analysis::findings;
 use stacklab_campaign::measure;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::Recorded;
-use stacklab_campaign::rig::placement::RoutedPlacement;
-use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::rig::{Rigs, RoutedPlacement};
 use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{
     ArmSchedule, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
-    ProbeSpec, Question, StoppingRule, Transport, Verdict, Why,
+    ProbeSpec, Question, StoppingRule, Transport, Trial, Verdict, Why,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -163,9 +162,8 @@ fn sampled(
     };
     let mut runs = Record::create(&folder.path().join("why.stacklab"), &campaign)?;
     let sampler = Sampler::start(Timing { period_ns: PERIOD_NS, is_fixed: false, seed })?;
-    let mut progress = Progress::new();
-    let measured = measure(part, &plan, |arms| rigs.run(part, &plan, arms), &mut runs, &mut progress);
-    progress.end();
+    let run = |arms: &[Trial]| rigs.run(part, &plan, arms);
+    let measured = measure(part, &plan, run, &mut runs, Progress::new(false));
     let profile = sampler.finish()?;
     measured?;
     let cells = [pair.baseline.clone(), pair.candidate.clone()];

@@ -18,10 +18,7 @@ const GROUP_PACKETS: [(&str, u32); 3] =
     [("ARP", 28), ("neighbour solicitation", 72), ("router advertisement", 104)];
 const GROUP_RATES: [LegacyRate; 2] = [LegacyRate::Dsss1, LegacyRate::Ofdm6];
 
-/// The capacity of a channel for each family, size and security.
-///
-/// # Errors
-/// A channel that does not exist.
+/// The capacity of a channel for each family, size and security. An error if there is no such channel.
 pub fn airtime(settings: &RadioSettings) -> Result<Vec<Block>, String> {
     let &RadioSettings { band, width, guard, mcs, .. } = settings;
     let rate = Radio::new(settings.clone())?.data_rate() / 1e6;

@@ -5,16 +5,15 @@
 //! it. A study may have computed with more digits than it prints. So a formula is consistent with rounding if some
 //! figures that are printed like these give a difference that is printed like this one (interval arithmetic).
 
-use crate::claim::Claim;
+use crate::Reference;
+use crate::tables::Claim;
 use serde::Serialize;
 use stacklab_model::Difference;
 
 /// A claim, audited.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Audited<'a> {
-    /// The claim.
+pub(crate) struct Audited<'a> {
     pub claim: &'a Claim,
-    /// The difference by each formula.
     pub recomputed: Recomputed,
     /// The formula that gives the printed difference. If several do, the formula that fits most of the study's
     /// claims.
@@ -31,7 +30,7 @@ pub struct Audited<'a> {
 
 /// The difference by each formula, to six decimals; `None` if the formula divides by zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Recomputed {
+pub(crate) struct Recomputed {
     /// Per cent of the mean of both.
     pub symmetric: Option<f64>,
     /// Per cent of the lower figure.
@@ -43,7 +42,7 @@ pub struct Recomputed {
 }
 
 /// Recomputes every claim.
-pub fn audit(claims: &[Claim]) -> Vec<Audited<'_>> {
+pub(crate) fn audit(claims: &[Claim]) -> Vec<Audited<'_>> {
     let formulas: Vec<Vec<Difference>> = claims.iter().map(|claim| matching(claim, reproduces)).collect();
     let used = |source: &str, formula| {
         let own = claims.iter().zip(&formulas).filter(|(claim, _)| claim.source == source);
@@ -123,30 +122,27 @@ struct AuditRow<'a> {
     published: f64,
     recomputed: Recomputed,
     reproduced_by: Option<Difference>,
-    consistent_with_rounding: &'a [Difference],
+    consistent_with_rounding: Vec<Difference>,
 }
 
 /// The audit as a JSON list, one object per claim, one newline at the end.
-pub fn audit_json(audited: &[Audited<'_>]) -> String {
-    let rows: Vec<AuditRow<'_>> = audited
-        .iter()
-        .map(|audited| AuditRow {
-            source: &audited.claim.source,
-            location: &audited.claim.location,
-            metric: &audited.claim.metric,
-            published: audited.claim.stated().value,
-            recomputed: audited.recomputed,
-            reproduced_by: audited.reproduced_by,
-            consistent_with_rounding: &audited.within_rounding,
-        })
-        .collect();
+pub fn audit_json(all: &Reference) -> String {
+    let row = |Audited { claim, recomputed, reproduced_by, within_rounding, .. }| AuditRow {
+        source: &claim.source,
+        location: &claim.location,
+        metric: &claim.metric,
+        published: claim.stated().value,
+        recomputed,
+        reproduced_by,
+        consistent_with_rounding: within_rounding,
+    };
+    let rows: Vec<AuditRow<'_>> = audit(&all.claims).into_iter().map(row).collect();
     serde_json::to_string_pretty(&rows).expect("names and numbers become JSON") + "\n"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Reference;
     use Difference::{Higher, Lower, Points, Symmetric};
 
     fn claims() -> Vec<Claim> {
@@ -272,8 +268,7 @@ mod tests {
 
     #[test]
     fn the_json_has_an_object_for_each_claim_with_these_fields() {
-        let claims = claims();
-        let text = audit_json(&audit(&claims));
+        let text = audit_json(&Reference::built_in().unwrap());
         let rows: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&text).unwrap();
         assert_eq!(rows.len(), 61);
         for row in &rows {

@@ -1,7 +1,6 @@
-//! Directions that studies found.
+//! Directions that studies found, and the conditions of each.
 
-use crate::rows::{ReferenceError, rows};
-use crate::scope::Scope;
+use crate::tables::{ReferenceError, rows};
 use serde::Deserialize;
 use stacklab_model::{Family, Mechanism, Metric, Transport};
 use std::mem::discriminant;
@@ -9,26 +8,21 @@ use std::mem::discriminant;
 /// One arm of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub enum FindingArm {
-    /// An address family.
+pub(crate) enum FindingArm {
     Family(Family),
-    /// A transport protocol.
     Transport(Transport),
-    /// A size, bytes.
+    /// Bytes.
     Size(u32),
     /// A tunnel; any kind if none is named.
     Tunnel(Option<Mechanism>),
     /// The socket buffers: enlarged or default.
     Buffers {
-        /// Larger than the default.
         larger: bool,
     },
     /// The link's MTU: a smaller one, or 1500.
     Mtu {
-        /// Smaller than 1500.
         smaller: bool,
     },
-    /// Wi-Fi, encrypted or not.
     Wpa2(bool),
     /// The roles of the hosts: client and server, or peers.
     ClientServer(bool),
@@ -36,14 +30,11 @@ pub enum FindingArm {
 
 /// The direction of arm a against arm b.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub enum FindingDirection {
-    /// It is higher.
+pub(crate) enum FindingDirection {
     #[serde(rename = "a_higher")]
     Higher,
-    /// It is lower.
     #[serde(rename = "a_lower")]
     Lower,
-    /// They are the same.
     #[serde(rename = "equal")]
     Equal,
 }
@@ -61,30 +52,24 @@ impl FindingDirection {
 
 /// A direction that a study found.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// Its name in this project, such as `S1`.
     pub id: String,
-    /// The study.
     pub source: String,
     /// Table, figure or section.
     pub location: String,
-    /// The metric.
     pub metric: Metric,
-    /// The arm compared.
     #[serde(rename = "arm_a")]
     pub a: FindingArm,
-    /// The arm that it is compared with.
     #[serde(rename = "arm_b")]
     pub b: FindingArm,
-    /// The direction of a against b.
     pub direction: FindingDirection,
-    /// The conditions.
     pub scope: Scope,
     /// The finding in words.
     pub statement: String,
 }
 
-pub(crate) fn read(text: &str) -> Result<Vec<Finding>, ReferenceError> {
+pub(crate) fn findings(text: &str) -> Result<Vec<Finding>, ReferenceError> {
     rows("findings.csv", text, &["scope"], |finding: &Finding| {
         match discriminant(&finding.a) == discriminant(&finding.b) {
             true => Ok(()),
@@ -123,13 +108,140 @@ impl TryFrom<String> for FindingArm {
     }
 }
 
+/// The sizes of a finding.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sizes {
+    /// The study states no sizes, or uses the mean over sizes: all sizes together.
+    #[default]
+    Together,
+    /// Each size alone.
+    Every,
+    /// Each size except one.
+    EveryBut(u32),
+    /// More than half of the sizes, each alone.
+    Most,
+    Only(u32),
+    /// Sizes below this one, together.
+    Below(u32),
+    /// Sizes from this one on, together.
+    From(u32),
+}
+
+/// "Small sizes", if a study states no limit: less than this, in bytes.
+const SMALL_BELOW: u32 = 512;
+/// "Large sizes", if a study states no limit: this or more, in bytes.
+const LARGE_FROM: u32 = 1024;
+
+impl Sizes {
+    /// Whether a size is in the scope.
+    pub(crate) fn contains(self, size: u32) -> bool {
+        match self {
+            Sizes::Together | Sizes::Every | Sizes::Most => true,
+            Sizes::EveryBut(but) => size != but,
+            Sizes::Only(only) => size == only,
+            Sizes::Below(least) => size < least,
+            Sizes::From(least) => size >= least,
+        }
+    }
+
+    /// Whether each size is judged alone.
+    pub(crate) fn alone(self) -> bool {
+        matches!(self, Sizes::Every | Sizes::EveryBut(_) | Sizes::Most)
+    }
+}
+
+/// The systems of a finding.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) enum Systems {
+    /// The study states no systems.
+    #[default]
+    Unsaid,
+    Named(String),
+    /// All of the study's systems.
+    All,
+    /// The mean of the study's systems.
+    Mean,
+    /// The finding compares the systems.
+    Compared,
+}
+
+/// The conditions of a finding.
+#[derive(Debug, Default, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Scope {
+    /// The conditions as written.
+    pub text: String,
+    /// The transports, each judged alone; empty if none is named.
+    pub transports: Vec<Transport>,
+    pub family: Option<Family>,
+    /// Whether the finding must hold in each family alone.
+    pub each_family: bool,
+    pub sizes: Sizes,
+    pub systems: Systems,
+    /// The tunnel, if the finding is about one.
+    pub tunnel: Option<Mechanism>,
+    /// The largest difference of the arms, in the metric's unit.
+    pub within_points: Option<f64>,
+}
+
+impl TryFrom<String> for Scope {
+    type Error = String;
+
+    /// Reads the conditions, separated by `;`.
+    fn try_from(text: String) -> Result<Self, String> {
+        let mut scope = Scope { text: text.clone(), ..Scope::default() };
+        for condition in text.split(';').map(str::trim).filter(|condition| !condition.is_empty()) {
+            scope.add(condition)?;
+        }
+        Ok(scope)
+    }
+}
+
+impl Scope {
+    fn add(&mut self, condition: &str) -> Result<(), String> {
+        let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<u32>().ok());
+        let behind = |words: &str| number(condition.strip_prefix(words));
+        match condition {
+            "tcp" | "udp" => self.transports = condition.parse().into_iter().collect(),
+            "tcp and udp" => self.transports = vec![Transport::Tcp, Transport::Udp],
+            "ipv4" | "ipv6" => self.family = condition.parse().ok(),
+            "both families" => self.each_family = true,
+            "mean over sizes" => self.sizes = Sizes::Together,
+            "all sizes" => self.sizes = Sizes::Every,
+            "most sizes" => self.sizes = Sizes::Most,
+            "small sizes" => self.sizes = Sizes::Below(SMALL_BELOW),
+            "large sizes" => self.sizes = Sizes::From(LARGE_FROM),
+            "both systems" | "all systems" => self.systems = Systems::All,
+            "mean of systems" => self.systems = Systems::Mean,
+            "between systems" => self.systems = Systems::Compared,
+            "RHES 5.5" | "Ubuntu 10.04" | "Ubuntu" => self.systems = Systems::Named(condition.to_owned()),
+            "configured-tunnel" => self.tunnel = Some(Mechanism::SixInFour),
+            // The metric already states it.
+            "sender" => {}
+            _ => {
+                let points = condition.strip_prefix("within ").and_then(|rest| rest.strip_suffix(" points"));
+                if let Some(points) = number(points) {
+                    self.within_points = Some(f64::from(points));
+                } else {
+                    let sizes = behind("all sizes but").map(Sizes::EveryBut);
+                    let sizes = sizes.or_else(|| behind("sizes below").map(Sizes::Below));
+                    let sizes = sizes.or_else(|| behind("sizes from").map(Sizes::From));
+                    let sizes = sizes.or_else(|| number(Some(condition)).map(Sizes::Only));
+                    self.sizes = sizes.ok_or_else(|| format!("unknown condition `{condition}`"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn error(row: &str) -> String {
         let header = "id,source,location,metric,arm_a,arm_b,direction,scope,statement";
-        read(&format!("{header}\nX1,kolahi2009lan,IV,{row},same\n")).unwrap_err().to_string()
+        findings(&format!("{header}\nX1,kolahi2009lan,IV,{row},same\n")).unwrap_err().to_string()
     }
 
     #[test]
@@ -147,5 +259,18 @@ mod tests {
         }
         let wrong = error("speed,ipv4,ipv6,equal,tcp");
         assert!(wrong.starts_with("reference/findings.csv:2: unknown variant `speed`"), "{wrong}");
+    }
+
+    #[test]
+    fn conditions_are_read_one_by_one() {
+        let read = |text: &str| Scope::try_from(text.to_owned());
+        let scope = read("tcp; sizes below 896; mean of systems").unwrap();
+        assert_eq!(scope.transports, [Transport::Tcp]);
+        assert_eq!((scope.sizes, scope.systems), (Sizes::Below(896), Systems::Mean));
+        let scope = read("udp; all sizes but 384").unwrap();
+        assert_eq!(scope.sizes, Sizes::EveryBut(384));
+        assert!(scope.sizes.alone() && !scope.sizes.contains(384) && scope.sizes.contains(128));
+        assert_eq!(read("within 5 points").unwrap().within_points, Some(5.0));
+        assert_eq!(read("tcp; tea").unwrap_err(), "unknown condition `tea`");
     }
 }

@@ -3,33 +3,23 @@
 //! [`replication`] tests those findings on a record of this machine.
 //!
 //! The tables are part of the program. Every row is checked when it is read; an error names file and line.
-//!
-//! * [`Reference`]: everything, and each study by its name
-//! * [`audit`]: every stated difference recomputed by every formula
-//! * [`published_tables`]: a study's figures as it prints them
 
 mod airtime;
 mod audit;
-mod claim;
-mod figure;
 mod finding;
-mod printed;
 pub mod replication;
-mod rows;
-mod scope;
 mod studies;
+mod tables;
 mod text;
 
 pub use airtime::airtime;
-pub use audit::{Audited, Recomputed, audit, audit_json};
-pub use claim::Claim;
-pub use figure::{PublishedFigure, PublishedTable, published_tables};
-pub use finding::{Finding, FindingArm, FindingDirection};
-pub use printed::Printed;
-pub use rows::ReferenceError;
-pub use scope::{Scope, Sizes, Systems};
-pub use studies::{Limit, LimitKind, STUDIES, StudyName, study};
+pub use audit::audit_json;
+pub use studies::{STUDIES, StudyName, study};
+pub use tables::{Printed, PublishedFigure, ReferenceError};
 pub use text::{audit_blocks, list, show};
+
+use finding::Finding;
+use tables::{Claim, Limit};
 
 /// All published data, read and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,41 +27,39 @@ pub struct Reference {
     /// Figures.
     pub figures: Vec<PublishedFigure>,
     /// Stated differences.
-    pub claims: Vec<Claim>,
+    claims: Vec<Claim>,
     /// Directional findings.
-    pub findings: Vec<Finding>,
+    findings: Vec<Finding>,
     /// Conditions that presets do not reproduce.
-    pub limits: Vec<Limit>,
+    limits: Vec<Limit>,
 }
 
 impl Reference {
     /// Reads the tables that are part of the program.
     pub fn built_in() -> Result<Self, ReferenceError> {
         Ok(Reference {
-            figures: figure::read(include_str!("../reference/published.csv"))?,
-            claims: claim::read(include_str!("../reference/claims.csv"))?,
-            findings: finding::read(include_str!("../reference/findings.csv"))?,
-            limits: rows::rows("limits.csv", include_str!("../reference/limits.csv"), &[], |_| Ok(()))?,
+            figures: tables::figures(include_str!("../reference/published.csv"))?,
+            claims: tables::claims(include_str!("../reference/claims.csv"))?,
+            findings: finding::findings(include_str!("../reference/findings.csv"))?,
+            limits: tables::limits(include_str!("../reference/limits.csv"))?,
         })
     }
 
     /// The published data of one study; empty if no study has that name.
     pub fn of(&self, study: &str) -> Self {
-        fn keep<T: Clone>(rows: &[T], source: impl Fn(&T) -> bool) -> Vec<T> {
-            rows.iter().filter(|row| source(row)).cloned().collect()
-        }
-        Reference {
-            figures: keep(&self.figures, |row| row.source == study),
-            claims: keep(&self.claims, |row| row.source == study),
-            findings: keep(&self.findings, |row| row.source == study),
-            limits: keep(&self.limits, |row| row.source == study),
-        }
+        let mut own = self.clone();
+        own.figures.retain(|row| row.source == study);
+        own.claims.retain(|row| row.source == study);
+        own.findings.retain(|row| row.source == study);
+        own.limits.retain(|row| row.source == study);
+        own
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tables::LimitKind;
 
     #[test]
     fn everything_published_is_read() {

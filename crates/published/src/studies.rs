@@ -1,6 +1,5 @@
-//! The published studies by name, and their conditions that a testbed of namespaces cannot reproduce.
+//! The published studies by name.
 
-use serde::{Deserialize, Serialize};
 use stacklab_model::nearest;
 
 /// A study with a name.
@@ -43,51 +42,11 @@ pub const STUDIES: [StudyName; 5] = [
     },
 ];
 
-/// The study with a name.
-///
-/// # Errors
-/// The names that exist.
+/// The study with a name, or an error with the names that exist.
 pub fn study(name: &str) -> Result<&'static StudyName, String> {
     STUDIES.iter().find(|study| study.name == name).ok_or_else(|| {
         let names = STUDIES.each_ref().map(|study| study.name);
         let meant = nearest(name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         format!("there is no published study `{name}`: expected one of {}{meant}", names.join(", "))
     })
-}
-
-/// The kind of condition. A finding about it cannot be judged without it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LimitKind {
-    /// An operating system.
-    System,
-    /// The link and its cable.
-    Link,
-    /// Routers between the hosts.
-    Router,
-    /// Wi-Fi.
-    Wifi,
-    /// The roles of the two hosts.
-    Topology,
-    /// Services running on the hosts.
-    Services,
-    /// The traffic generator.
-    Tool,
-}
-
-/// A condition that a preset does not reproduce.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Limit {
-    /// The study.
-    #[serde(skip_serializing)]
-    pub source: String,
-    /// Its kind.
-    #[serde(skip_serializing)]
-    pub kind: LimitKind,
-    /// The study's condition.
-    pub original: String,
-    /// The preset's replacement.
-    pub stand_in: String,
-    /// The requirement for reproducing it.
-    pub needs: String,
 }

@@ -1,6 +1,9 @@
 //! Published studies as documents: the list, a study, and the audit.
 
-use crate::{Audited, Claim, PublishedTable, Reference, STUDIES, StudyName, audit, published_tables};
+use crate::audit::{Audited, audit};
+use crate::finding::Finding;
+use crate::tables::{Claim, PublishedTable, published_tables};
+use crate::{Reference, STUDIES, StudyName};
 use stacklab_model::Difference;
 use stacklab_report::{Block, Footnotes, Table, WIDTH};
 
@@ -36,7 +39,7 @@ pub fn show(study: &StudyName, all: &Reference) -> Vec<Block> {
     blocks.push(Block::Heading("Differences that it states".to_owned()));
     blocks.push(Block::Table(audit_table(&audit(&own.claims), false)));
     blocks.push(Block::Heading("Directions that it finds".to_owned()));
-    let finding = |finding: &crate::Finding| {
+    let finding = |finding: &Finding| {
         format!("{} ({}; {}): {}", finding.id, finding.location, finding.scope.text, finding.statement)
     };
     blocks.push(Block::List(own.findings.iter().map(finding).collect()));
@@ -59,11 +62,12 @@ fn published(published: &PublishedTable) -> Table {
 }
 
 /// Every stated difference with the formulas that reproduce it.
-pub fn audit_blocks(audited: &[Audited<'_>]) -> Vec<Block> {
+pub fn audit_blocks(all: &Reference) -> Vec<Block> {
+    let audited = audit(&all.claims);
     let mut blocks = vec![Block::Title("Stated differences, recomputed from the printed figures".to_owned())];
     for study in STUDIES {
-        let own: Vec<_> =
-            audited.iter().filter(|audited| audited.claim.source == study.name).cloned().collect();
+        let own = audited.iter().filter(|audited| audited.claim.source == study.name);
+        let own: Vec<Audited<'_>> = own.cloned().collect();
         blocks.push(Block::Heading(study.name.to_owned()));
         blocks.push(Block::Table(audit_table(&own, true)));
     }
@@ -91,7 +95,14 @@ fn audit_table(audited: &[Audited<'_>], recomputed: bool) -> Table {
     let column = |cell: &dyn Fn(&Audited<'_>) -> String| audited.iter().map(cell).collect::<Vec<String>>();
     let mut table = Table::default();
     table.push("where", false, column(&|audited| audited.claim.location.clone()));
-    table.push("what", false, column(&|audited| what(audited.claim)));
+    table.push(
+        "what",
+        false,
+        column(&|audited| {
+            let Claim { metric, a_label, b_label, .. } = audited.claim;
+            format!("{metric}: {a_label}, {b_label}")
+        }),
+    );
     table.push("a", true, column(&|audited| audited.claim.a.to_string()));
     table.push("b", true, column(&|audited| audited.claim.b.to_string()));
     table.push("stated", true, column(&|audited| stated(audited.claim)));
@@ -103,14 +114,8 @@ fn audit_table(audited: &[Audited<'_>], recomputed: bool) -> Table {
         table.push("higher", true, column(&|audited| figure(audited.recomputed.higher)));
         table.push("points", true, column(&|audited| figure(audited.recomputed.points)));
     }
-    let marks: Vec<String> = column(&outcome);
-    table.push("reproduced by", false, marks);
+    table.push("reproduced by", false, column(&outcome));
     table
-}
-
-fn what(claim: &Claim) -> String {
-    let Claim { metric, a_label, b_label, .. } = claim;
-    format!("{metric}: {a_label}, {b_label}")
 }
 
 /// The stated difference: per cent, or in the unit of the figures, or both.

@@ -1,23 +1,10 @@
 //! The command line.
 
-use crate::commands::agent::AgentCommand;
-use crate::commands::compare::CompareOptions;
-use crate::commands::explain::ExplainOptions;
-use crate::commands::fleet::FleetCommand;
-use crate::commands::image::ImageCommand;
-use crate::commands::import::ImportOptions;
-use crate::commands::lab::LabCommand;
-use crate::commands::measure::options::MeasureOptions;
-use crate::commands::path::PathOptions;
-use crate::commands::reference::ReferenceCommand;
-use crate::commands::regress::{BisectOptions, RegressOptions};
-use crate::commands::replicate::ReplicateOptions;
-use crate::commands::report::{ExportOptions, ReportOptions};
-use crate::commands::run::RunOptions;
-use crate::commands::serve::ServeOptions;
-use crate::commands::study::{StudyCommand, StudyOptions};
-use crate::commands::tools::{CompletionsOptions, GuestOptions, ManOptions, SshCleanOptions};
+use crate::commands::{
+    explain, fleet, image, import, lab, measure, path, published, regress, report, run, serve, study, tools,
+};
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -41,12 +28,10 @@ through (measure --against)
 #[derive(Debug, Parser)]
 #[command(name = "stacklab", version, after_help = EXIT_CODES, propagate_version = true)]
 pub(crate) struct Cli {
-    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a study: build the testbed, measure until the verdicts are settled, report
@@ -58,7 +43,7 @@ Examples:
   stacklab run --set 'testbed.rate=100 Mbit/s' --set 'factors.size=[64, 1408]'
   stacklab run builds.toml --fail-on worse=5%      exit code 8 if the candidate is worse
   stacklab run --resume --out my.stacklab          resume an interrupted campaign")]
-    Run(RunOptions),
+    Run(run::RunOptions),
     /// List and print built-in studies, create a study, or print the reference of study files
     #[command(
         subcommand,
@@ -69,13 +54,13 @@ Examples:
   stacklab study new my.toml                       a small one
   stacklab study reference                         docs/study.md: every key, level, probe and metric"
     )]
-    Study(StudyCommand),
+    Study(study::StudyCommand),
     /// Print the runs of a study, their order and the estimated time
     #[command(after_help = "\
 Examples:
   stacklab plan
   stacklab plan my.toml --scale paper")]
-    Plan(StudyOptions),
+    Plan(study::StudyOptions),
     /// Report the results of a record
     #[command(after_help = "\
 Examples:
@@ -86,7 +71,7 @@ Examples:
   stacklab report my.stacklab --figure throughput-tcp-payload --format pdf --out throughput.pdf
   stacklab report my.stacklab --format latex       tables as papers print them
   stacklab report my.stacklab --format markdown --difference lower")]
-    Report(ReportOptions),
+    Report(report::ReportOptions),
     /// Export a record as rows for other programs, one per run and metric
     #[command(after_help = "\
 Examples:
@@ -94,7 +79,7 @@ Examples:
   stacklab export my.stacklab --format parquet --out runs.parquet
 
 docs/export.md describes the columns.")]
-    Export(ExportOptions),
+    Export(report::ExportOptions),
     /// Import result files of iperf3, iperf, netperf, D-ITG, flent or `stacklab export` into a record
     #[command(after_help = "\
 Examples:
@@ -104,7 +89,7 @@ Examples:
 
 Values that a file does not state are missing. Tests of other tools are not paired: they get no verdict, and unpaired \
 differences are reported. docs/import.md lists what is read of each format.")]
-    Import(ImportOptions),
+    Import(import::ImportOptions),
     /// Compare two records: two kernels, two machines, before and after a change
     #[command(after_help = "\
 Examples:
@@ -115,7 +100,7 @@ Examples:
 
 Cells and metrics that both records have are compared. Runs are not paired. With --fail-on the \
 exit code is 8 if the whole interval of a claim is worse than that.")]
-    Compare(CompareOptions),
+    Compare(report::CompareOptions),
     /// Explain in which stage of the network stack two arms differ, in nanoseconds per message
     #[command(after_help = "\
 Examples:
@@ -134,7 +119,7 @@ Examples:
 stacklab samples the CPUs during a campaign. That needs root, or CAP_PERFMON and CAP_SYSLOG, and hosts that are \
 namespaces of this kernel. docs/explain.md describes the method and the columns. --exact counts instructions in QEMU's emulator instead; \
 docs/exact.md describes it.")]
-    Explain(ExplainOptions),
+    Explain(explain::ExplainOptions),
     /// Compare two Linux kernels by instructions per message, for `git bisect run` and continuous integration
     #[command(after_help = "\
 Examples:
@@ -151,7 +136,7 @@ Exit codes, as git bisect run reads them:
   130  interrupted: git stops
 
 It works as an ordinary user, without KVM. docs/tutorial-kernel.md begins with it.")]
-    Regress(RegressOptions),
+    Regress(regress::RegressOptions),
     /// Find the commit that changed the instructions per message, between a good and a bad commit of a Linux tree
     #[command(after_help = "\
 Examples:
@@ -160,7 +145,7 @@ Examples:
 
 It verifies both ends, searches by halves as git bisect does, and compares the found commit with its parent. The \
 repository is only read: commits are checked out in stacklab's cache.")]
-    Bisect(BisectOptions),
+    Bisect(regress::BisectOptions),
     /// Print figures of published studies, audit the differences that they state, or print the airtime model
     #[command(
         subcommand,
@@ -172,7 +157,7 @@ Examples:
   stacklab reference audit --format json
   stacklab reference airtime --mcs 7 --width 20    the capacity of a Wi-Fi channel"
     )]
-    Reference(ReferenceCommand),
+    Reference(published::ReferenceCommand),
     /// Run a published study's preset and test the study's findings
     #[command(after_help = "\
 Examples:
@@ -182,7 +167,7 @@ Examples:
 
 A finding `holds`, goes `the other way`, is `larger than stated`, or has one of the weaker outcomes of \
 docs/published.md; the exit code is 0 in each case. Differences from the study's testbed are printed first.")]
-    Replicate(ReplicateOptions),
+    Replicate(published::ReplicateOptions),
     /// Measure once to a host that runs `stacklab agent --listen`
     #[command(
         subcommand,
@@ -194,7 +179,7 @@ Examples:
   stacklab measure echo HOST --json                round trips, as JSON
 Options of each: stacklab measure tcp --help"
     )]
-    Measure(MeasureOptions),
+    Measure(measure::MeasureOptions),
     /// Compare the families to a dual-stack host, without an agent: reachability, delays, errors
     #[command(after_help = "\
 Examples:
@@ -204,7 +189,7 @@ Examples:
   stacklab path example.org --watch --format csv   until Ctrl-C; drifts on standard error
 
 The exit code is 9 if a family does not work, and 10 if the ratio of the families has drifted: docs/path.md.")]
-    Path(PathOptions),
+    Path(path::PathOptions),
     /// Serve the records of a folder as a web page, with the campaign in progress
     #[command(after_help = "\
 Examples:
@@ -215,7 +200,7 @@ Examples:
 
 It only reads. Requests need the token in the printed address. The connection is not encrypted: let \
 it listen on networks that you trust.")]
-    Serve(ServeOptions),
+    Serve(serve::ServeOptions),
     /// Print what this machine supports, and how to get the rest
     Doctor,
     /// Fetch or build images of other systems (gvisor, linux-6.1, uml ..) in stacklab's cache
@@ -232,7 +217,7 @@ Examples:
 
 The cache is STACKLAB_CACHE, or stacklab in XDG_CACHE_HOME, or ~/.cache/stacklab. Nothing is installed on the machine."
     )]
-    Image(ImageCommand),
+    Image(image::ImageCommand),
     /// Build a study's testbed for manual use (ping, iperf3, tcpdump on its hosts), and remove it
     #[command(
         subcommand,
@@ -248,12 +233,12 @@ Its hosts are namespaces of this kernel; of a guest's with --in-vm, or if this k
 Wi-Fi and no other systems. `enter` ends with the command's own exit code. One testbed is up at a time; it is \
 removed when its background process ends."
     )]
-    Lab(LabCommand),
+    Lab(lab::LabCommand),
     /// Run as the agent in a guest (used by stacklab itself, and in disk images)
     #[command(after_help = "\
 In your disk image, start it as root when the system is up, for example from a systemd unit:
   ExecStart=/usr/local/bin/stacklab guest")]
-    Guest(GuestOptions),
+    Guest(tools::GuestOptions),
     /// Run an agent: for remote coordinators (--listen), or on standard input (used by stacklab itself)
     #[command(after_help = "\
 Examples:
@@ -267,7 +252,7 @@ Examples:
 An agent that listens serves whoever knows its key. It generates and prints a key, or takes one from a file or \
 STACKLAB_KEY. It sends to the coordinator's own addresses only, for at most --max-duration seconds per trial. Without --tls \
 the connection is not encrypted (SECURITY.md). Ctrl-C ends it.")]
-    Agent(AgentCommand),
+    Agent(tools::AgentCommand),
     /// Measure one campaign over many pairs of hosts, and give verdicts over all of them
     #[command(
         subcommand,
@@ -281,23 +266,33 @@ Examples:
 
 docs/fleet.md describes stores, agents and verdicts."
     )]
-    Fleet(FleetCommand),
+    Fleet(fleet::FleetCommand),
     /// Remove the program that `run --copy-agent` copied to other machines
     #[command(after_help = "\
 Example:
   stacklab ssh-clean lab@server
 
 It removes the files stacklab-* in ~/.cache/stacklab/bin there, of any version.")]
-    SshClean(SshCleanOptions),
+    SshClean {
+        /// The machines, as ssh or a study names them (USER@HOST, ssh:USER@HOST)
+        #[arg(value_name = "HOST", required = true)]
+        hosts: Vec<String>,
+    },
     /// Print the JSON Schema of study files, for editors
     Schema,
     /// Print a shell's completion script
     #[command(
         after_help = "Example:\n  stacklab completions bash > ~/.local/share/bash-completion/completions/stacklab"
     )]
-    Completions(CompletionsOptions),
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     /// Write the manual pages into a folder
-    Man(ManOptions),
+    Man {
+        /// The folder, which must exist
+        folder: PathBuf,
+    },
 }
 
 #[cfg(test)]

@@ -8,9 +8,13 @@ mod failure;
 mod output;
 mod quantities;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::regress::STOP;
+use commands::{
+    doctor, explain, fleet, image, import, lab, measure, path, published, regress, report, run, serve, study,
+    tools,
+};
 use failure::USAGE;
 use std::process::ExitCode;
 
@@ -44,31 +48,31 @@ pub fn main() -> ExitCode {
         }));
     }
     let done = match cli.command {
-        Command::Run(options) => commands::run::run(options),
-        Command::Study(command) => commands::study::study(&command),
-        Command::Plan(options) => commands::plan::plan(&options),
-        Command::Report(options) => commands::report::report(&options),
-        Command::Export(options) => commands::report::export(&options),
-        Command::Import(options) => commands::import::import(&options),
-        Command::Compare(options) => commands::compare::compare(&options),
-        Command::Explain(options) => commands::explain::explain(&options),
-        Command::Regress(options) => commands::regress::regress(&options),
-        Command::Bisect(options) => commands::regress::bisect(&options),
-        Command::Replicate(options) => commands::replicate::replicate(options),
-        Command::Reference(command) => commands::reference::reference(&command),
-        Command::Measure(options) => commands::measure::measure(&options),
-        Command::Path(options) => commands::path::path(&options),
-        Command::Serve(options) => commands::serve::serve(options),
-        Command::Doctor => commands::doctor::doctor(),
-        Command::Image(command) => commands::image::image(&command),
-        Command::Lab(command) => commands::lab::lab(&command),
-        Command::Guest(options) => commands::tools::guest(&options),
-        Command::Fleet(command) => commands::fleet::fleet(command),
-        Command::Agent(options) => commands::agent::agent(&options),
-        Command::SshClean(options) => commands::tools::ssh_clean(&options),
-        Command::Schema => commands::tools::schema(),
-        Command::Completions(options) => commands::tools::completions(&options),
-        Command::Man(options) => commands::tools::man(&options),
+        Command::Run(options) => run::run(options),
+        Command::Study(command) => study::study(&command),
+        Command::Plan(options) => study::plan(&options),
+        Command::Report(options) => report::report(&options),
+        Command::Export(options) => report::export(&options),
+        Command::Import(options) => import::import(&options),
+        Command::Compare(options) => report::compare(&options),
+        Command::Explain(options) => explain::explain(&options),
+        Command::Regress(options) => regress::regress(&options),
+        Command::Bisect(options) => regress::bisect(&options),
+        Command::Replicate(options) => published::replicate(options),
+        Command::Reference(command) => published::reference(&command),
+        Command::Measure(options) => measure::measure(&options),
+        Command::Path(options) => path::path(&options),
+        Command::Serve(options) => serve::serve(options),
+        Command::Doctor => doctor::doctor(),
+        Command::Image(command) => image::image(&command),
+        Command::Lab(command) => lab::lab(&command),
+        Command::Guest(options) => tools::guest(&options),
+        Command::Fleet(command) => fleet::fleet(command),
+        Command::Agent(options) => tools::agent(&options),
+        Command::SshClean { hosts } => tools::ssh_clean(&hosts),
+        Command::Schema => output::print_text(&stacklab_study::json_schema()),
+        Command::Completions { shell } => tools::completions(shell, Cli::command()),
+        Command::Man { folder } => tools::man(&folder, Cli::command()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

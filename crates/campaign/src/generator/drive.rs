@@ -37,11 +37,8 @@ pub(super) struct Driven {
 
 type Running = stacklab_testbed::Tool;
 
-/// Drives a generator's programs. `stop` says whether the user has interrupted.
-///
-/// # Errors
-/// A program cannot be started, or the user interrupts. Failures of the programs are not errors but part of the result.
-/// Nothing of them is left behind in any case.
+/// Drives a generator's programs, and leaves nothing of them behind. `stop` says whether the user has interrupted, an
+/// error; failures of the programs are part of the result.
 pub(super) fn drive(
     hosts: [&Host; 2],
     generator: Generator,

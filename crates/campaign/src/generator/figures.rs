@@ -1,13 +1,12 @@
 //! Makes the figures of a trial that another program drove: they are its own, and what it does not tell is missing.
 
-use crate::generator::bias::drops_of;
 use crate::generator::drive::Driven;
+use crate::trial::figures::of_processes;
 use stacklab_model::{
-    Counters, CpuScope, CpuSource, CpuTime, Drops, Endpoint, Ends, Factor, Family, Generator, HostReport,
-    Metric, Role, RunStatus, TrialSpec, Value,
+    Counters, CpuScope, CpuSource, Drops, Endpoint, Ends, Factor, Family, Generator, HostReport, Metric,
+    Probe, Role, RunStatus, TrialSpec, Value,
 };
 use stacklab_protocols::generators::{Figures as ToolFigures, Tool};
-use stacklab_testbed::ChildCpu;
 use stacklab_trial::{Figures, Path, validate};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -58,26 +57,12 @@ pub(super) fn reports(
     let [by_sender, by_receiver] = counters;
     (sent.counters, received.counters) = (by_sender, by_receiver);
     [sent.tool, received.tool] = driven.reports.clone();
-    [sent.cpu, received.cpu] = driven.cpu.map(|cpu| Some(cpu_time(cpu?, last_ns.saturating_sub(first_ns))));
+    // With the kernel's work in the program's threads.
+    let kind = (CpuScope::Threads, CpuSource::ThreadClocks);
+    let window_ns = last_ns.saturating_sub(first_ns);
+    [sent.cpu, received.cpu] =
+        driven.cpu.map(|cpu| cpu.map(|cpu| of_processes(kind, window_ns, [cpu.user_ns, cpu.system_ns])));
     Ends { sender: sent, receiver: received }
-}
-
-/// A program's CPU time as its host's, with the kernel's work in its threads.
-fn cpu_time(of: ChildCpu, window_ns: u64) -> CpuTime {
-    CpuTime {
-        scope: CpuScope::Threads,
-        source: Some(CpuSource::ThreadClocks),
-        window_ns,
-        user_ns: of.user_ns,
-        system_ns: of.system_ns,
-        irq_ns: 0,
-        softirq_ns: 0,
-        idle_ns: 0,
-        steal_ns: 0,
-        undivided: false,
-        own_user_ns: 0,
-        own_system_ns: 0,
-    }
 }
 
 /// The figures of a trial that a generator drove, from its word and from both hosts' counters.
@@ -147,4 +132,50 @@ fn values(
         None => Value::Missing(format!("{generator} does not report it")),
     };
     metrics.map(|metric| (metric, value(metric))).collect()
+}
+
+/// Adds the bias of the generator that drove a trial: how far its own count of payload is from what the interfaces
+/// counted, less the headers of the model.
+pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Figures {
+    if made.status != RunStatus::Valid || !spec.schedule.is_alone() || spec.probe.probe != Probe::Stream {
+        return made;
+    }
+    let [sender, receiver] = &made.host_reports[..] else { return made };
+    let bytes = |tool: bool, bytes: u64, messages: u64| match (tool, bytes) {
+        (true, 0) => None,
+        (true, bytes) => Some(bytes),
+        // Warm-up and end markers are on the interface too.
+        (false, _) => Some(messages * u64::from(spec.message_bytes)),
+    };
+    let (sent, received) = (&sender.sent, &receiver.received);
+    let reported = [
+        bytes(sender.tool.is_some(), sent.bytes, sent.warmup + sent.measured + sent.markers),
+        bytes(receiver.tool.is_some(), received.bytes, received.warmup + received.measured),
+    ];
+    let dropped = drops_of(&receiver.counters) as f64 * f64::from(spec.message_bytes);
+    let mtu = path.path_mtus()[0];
+    // Of another family than the sender's behind a translator.
+    let [here, there] = [path.sender.ip(), path.receiver.ip()].map(Family::of);
+    let counted = [
+        validate::counted_payload(&sender.counters, "tx", spec, here, mtu),
+        validate::counted_payload(&receiver.counters, "rx", spec, there, mtu) - dropped,
+    ];
+    for (metric, (reported, counted)) in [Metric::GeneratorTxError, Metric::GeneratorRxError]
+        .into_iter()
+        .zip(reported.into_iter().zip(counted))
+    {
+        let value = match reported {
+            Some(reported) => {
+                Value::finite(100.0 * (reported as f64 / counted - 1.0), "the interface counted no payload")
+            }
+            None => Value::Missing("the generator does not report its bytes".to_owned()),
+        };
+        made.values.insert(metric, value);
+    }
+    made
+}
+
+/// Datagrams that a host's kernel dropped for want of room in a socket.
+fn drops_of(counters: &Counters) -> u64 {
+    counters.get("udp.RcvbufErrors") + counters.get("udp6.RcvbufErrors")
 }

@@ -3,31 +3,24 @@
 pub mod state;
 
 use crate::CampaignError;
-use crate::error::own_program;
-use crate::rig::placement::without_routers;
-use crate::rig::routed_text::translators;
+use crate::own_program;
+use crate::rig::{translators, without_routers};
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare, shell};
 use stacklab_model::{Family, Mechanism, RoutedKind, System, Systems, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::RunningProcess;
-use stacklab_testbed::{AGENT, Node, Routed, RoutedSpec, Testbed, clear, ends, enter};
-use state::{HostLocation, LOOK, RunningHost, RunningTestbed, failed, socket};
+use stacklab_testbed::{AGENT, Host, Node, Routed, RoutedSpec, Testbed, clear, ends, enter};
+use state::{ANNOUNCE, HostLocation, LOOK, RunningHost, RunningTestbed, failed, socket};
 use std::any::Any;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is attempted when the testbed is up.
-const TOLD: &str = "announce the testbed";
-
 /// A testbed of any kind, which is removed when this is dropped.
 type Held = Box<dyn Any>;
 
 /// Builds the testbed, reports it in a line, and holds it until `ended`.
-///
-/// # Errors
-/// If the testbed cannot be built; nothing of it is left.
 pub fn hold(
     study: &Study,
     row: Option<RoutedKind>,
@@ -53,9 +46,9 @@ pub fn hold(
         }
         _ => link(study, &program)?,
     };
-    let mut line = serde_json::to_vec(&up).map_err(io::Error::from).map_err(failed(TOLD))?;
+    let mut line = serde_json::to_vec(&up).map_err(io::Error::from).map_err(failed(ANNOUNCE))?;
     line.push(b'\n');
-    io::stdout().write_all(&line).and_then(|()| io::stdout().flush()).map_err(failed(TOLD))?;
+    io::stdout().write_all(&line).and_then(|()| io::stdout().flush()).map_err(failed(ANNOUNCE))?;
     // Ended by `lab down`: everything is removed in order, including the folder.
     while !ended.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
@@ -72,24 +65,19 @@ pub fn hold(
 
 fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), CampaignError> {
     let testbed = Testbed::build(&study.link_config, program, &AGENT)?;
-    let host = |host: &stacklab_testbed::Host| -> io::Result<RunningHost> {
-        Ok(RunningHost {
-            name: host.node().to_string(),
-            location: HostLocation::Process(RunningProcess::of(host.pid())?),
-            addresses: Family::ALL.iter().map(|family| host.address(*family).to_string()).collect(),
-        })
+    let host = |host: &Host| {
+        let location = RunningProcess::of(host.pid()).map(HostLocation::Process)?;
+        Ok(RunningHost::new(host.node(), location, &host.addresses()))
     };
-    let hosts = testbed.hosts().iter().map(host).collect::<io::Result<_>>().map_err(failed(TOLD))?;
-    let up = RunningTestbed { holder: this_process()?, testbed: testbed.describe(), hosts, files: true };
-    Ok((up, Box::new(testbed)))
+    let hosts = testbed.hosts().iter().map(host).collect();
+    Ok((RunningTestbed::new(testbed.describe(), hosts, true)?, Box::new(testbed)))
 }
 
 fn on_this_kernel(needs: &Requirements, program: &Path) -> Result<(RunningTestbed, Held), CampaignError> {
     let plan = &needs.specs(None)[0];
     let testbed = Routed::build_with(plan, program, &AGENT, prepare)?;
-    let up =
-        up_of_row(plan, "", true, |node| RunningProcess::of(testbed.pid(node)).map(HostLocation::Process))?;
-    Ok((up, Box::new(testbed)))
+    let hosts = Node::ALL.map(|node| RunningProcess::of(testbed.pid(node)).map(HostLocation::Process));
+    Ok((up_of_row(plan, "", true, hosts)?, Box::new(testbed)))
 }
 
 fn in_guest(
@@ -101,8 +89,9 @@ fn in_guest(
     let path = socket().map_err(failed("keep the testbed's state"))?;
     shell::listen(&path, streams).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version());
-    let up =
-        up_of_row(&testbeds[0].0, &place, system.is_uml(), |node| Ok(HostLocation::Guest(place_of(node))))?;
+    // A host's place on the path is its number for commands.
+    let hosts = [0, 1, 2, 3].map(|place| Ok(HostLocation::Guest(place)));
+    let up = up_of_row(&testbeds[0].0, &place, system.is_uml(), hosts)?;
     // The agents end with their streams, and the hosts with them.
     Ok((up, Box::new((testbeds, guest))))
 }
@@ -112,34 +101,16 @@ fn up_of_row(
     plan: &RoutedSpec,
     inside: &str,
     files: bool,
-    location: impl Fn(Node) -> io::Result<HostLocation>,
+    locations: [io::Result<HostLocation>; 4],
 ) -> Result<RunningTestbed, CampaignError> {
     let mechanism = plan.kind.mechanism;
-    let host = |node: &Node| -> io::Result<RunningHost> {
-        Ok(RunningHost {
-            name: node.to_string(),
-            location: location(*node)?,
-            addresses: addresses(mechanism, *node).iter().map(IpAddr::to_string).collect(),
-        })
-    };
-    Ok(RunningTestbed {
-        holder: this_process()?,
-        testbed: format!(
-            "client - router - router - client{inside}, {mechanism}{} between the routers",
-            translators(plan)
-        ),
-        hosts: Node::ALL.iter().map(host).collect::<io::Result<_>>().map_err(failed(TOLD))?,
-        files,
-    })
-}
-
-/// A host's place on the path, which is its number for commands.
-fn place_of(node: Node) -> usize {
-    Node::ALL.iter().position(|one| *one == node).expect("it is one of the four hosts")
-}
-
-fn this_process() -> Result<RunningProcess, CampaignError> {
-    RunningProcess::of(std::process::id()).map_err(failed(TOLD))
+    let translators = translators(plan);
+    let hosts = Node::ALL.into_iter().zip(locations);
+    let hosts =
+        hosts.map(|(node, location)| Ok(RunningHost::new(node, location?, &addresses(mechanism, node))));
+    let testbed =
+        format!("client - router - router - client{inside}, {mechanism}{translators} between the routers");
+    RunningTestbed::new(testbed, hosts.collect(), files)
 }
 
 /// A host's own addresses, each with the address that the other end uses, if that differs.
@@ -155,10 +126,8 @@ fn addresses(mechanism: Mechanism, node: Node) -> Vec<IpAddr> {
     .collect()
 }
 
-/// The routed testbed of a study with routers that is built: the first one, or that of the mechanism.
-///
-/// # Errors
-/// If the study has none, or hosts that cannot be entered.
+/// The routed testbed of a study with routers that is built: the first one, or that of the mechanism. An error if the
+/// study has none, or hosts that cannot be entered.
 pub fn testbed_of(
     study: &Study,
     asked: Option<Mechanism>,

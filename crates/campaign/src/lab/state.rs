@@ -2,15 +2,19 @@
 
 use crate::CampaignError;
 use serde::{Deserialize, Serialize};
-use stacklab_testbed::{RunningProcess, TestbedError};
+use stacklab_testbed::{Node, RunningProcess, TestbedError};
 use std::fs::{DirBuilder, File};
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time limit for building a testbed, during which no other one is built. An emulated machine takes longest.
 const CLAIMED: Duration = Duration::from_secs(120);
+
+/// What is attempted when a testbed is up.
+pub(super) const ANNOUNCE: &str = "announce the testbed";
 
 /// Polling interval for whether a testbed has gone.
 pub const LOOK: Duration = Duration::from_millis(20);
@@ -50,7 +54,24 @@ pub enum HostLocation {
     Guest(usize),
 }
 
+impl RunningHost {
+    pub(super) fn new(node: Node, location: HostLocation, addresses: &[IpAddr]) -> Self {
+        let addresses = addresses.iter().map(IpAddr::to_string).collect();
+        RunningHost { name: node.to_string(), location, addresses }
+    }
+}
+
 impl RunningTestbed {
+    /// A testbed that this process holds.
+    pub(super) fn new(
+        testbed: String,
+        hosts: io::Result<Vec<RunningHost>>,
+        files: bool,
+    ) -> Result<Self, CampaignError> {
+        let holder = RunningProcess::of(std::process::id()).map_err(failed(ANNOUNCE))?;
+        Ok(RunningTestbed { holder, testbed, hosts: hosts.map_err(failed(ANNOUNCE))?, files })
+    }
+
     /// The processes on this kernel that are gone when the testbed is.
     pub fn processes(&self) -> impl Iterator<Item = RunningProcess> {
         let own = self.hosts.iter().filter_map(|host| match host.location {
@@ -65,10 +86,7 @@ impl RunningTestbed {
 pub struct Claim(Option<PathBuf>);
 
 impl Claim {
-    /// Claims the file.
-    ///
-    /// # Errors
-    /// If another testbed is up or just being built.
+    /// Claims the file. An error if another testbed is up or just being built.
     pub fn new() -> Result<Self, CampaignError> {
         let path = make_folder().and_then(|()| state()).map_err(failed("keep the testbed's state"))?;
         let attempted = format!("write {}", path.display());
@@ -89,9 +107,6 @@ impl Claim {
     }
 
     /// Writes what the holder reported, and keeps the file.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn write(mut self, line: &str) -> Result<(), CampaignError> {
         let path = self.0.take().expect("it is written once");
         std::fs::write(&path, line).map_err(|reason| {

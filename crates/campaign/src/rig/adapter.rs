@@ -1,8 +1,12 @@
-//! Wi-Fi adapters of real machines: what their kernels say of them, by `iw`.
+//! Wi-Fi adapters of real machines: what their kernels say of them, by `iw`, and what that adds to a run.
 
 use crate::CampaignError;
+use crate::rig::remote::read_list;
 use crate::rig::ssh::ask;
-use stacklab_model::{Station, System, printable_text};
+use crate::trial::evidence::ReportSource;
+use crate::trial::wifi::invalid;
+use stacklab_model::{Station, StationReport, System, printable_text};
+use stacklab_trial::{Figures, validate};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -11,6 +15,9 @@ pub(crate) struct Adapter {
     system: System,
     interface: String,
 }
+
+/// An adapter before and after a trial: its state, or a sentence that says why it has none.
+pub(crate) type AdapterEvidence = [Result<Station, String>; 2];
 
 /// How a study reaches a machine: the address at this end, and the machine's own (SSH_CONNECTION).
 struct Control {
@@ -22,10 +29,8 @@ struct Control {
 const PATHS: &str = "PATH=$PATH:/usr/sbin:/sbin";
 
 impl Adapter {
-    /// The adapter with one of these addresses of a machine; `None` if that is not Wi-Fi, or is unknown.
-    ///
-    /// # Errors
-    /// The interface is Wi-Fi, and the machine has no `iw` that says its state.
+    /// The adapter with one of these addresses of a machine; `None` if that is not Wi-Fi, or is unknown. An error if it
+    /// is Wi-Fi, and the machine has no `iw` that says its state.
     pub(crate) fn find(system: &System, addresses: &[IpAddr]) -> Result<Option<Self>, CampaignError> {
         let listed = ask(system, &["ip", "-o", "addr", "show"], "read the addresses");
         let Some(interface) = listed.ok().and_then(|listed| interface_of(&listed, addresses)) else {
@@ -96,15 +101,9 @@ fn run(system: &System, script: &str, attempted: &str) -> Result<String, Campaig
     ask(system, &["sh", "-c", script], attempted)
 }
 
-/// The interface with one of these addresses, by lines `2: wlan0    inet 192.0.2.7/24 ..`. `None` also if a shell could
-/// take its name for something else.
+/// The interface with one of these addresses. `None` also if a shell could take its name for something else.
 fn interface_of(listed: &str, addresses: &[IpAddr]) -> Option<String> {
-    let name = listed.lines().find_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let place = words.iter().position(|word| word.starts_with("inet"))?;
-        let address: IpAddr = words.get(place + 1)?.split('/').next()?.parse().ok()?;
-        words.get(1).copied().filter(|_| addresses.contains(&address))
-    })?;
+    let (name, _) = read_list(listed).into_iter().find(|(_, address)| addresses.contains(address))?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     name.bytes().all(plain).then(|| name.to_owned())
 }
@@ -150,9 +149,44 @@ fn read(output: &str) -> Option<Station> {
 /// How much of a machine's text is kept, characters.
 const LONGEST: usize = 100;
 
+/// Adds the adapters to the reports. One that was not associated before or after the trial, or was associated otherwise
+/// afterwards, makes the run invalid. Signal and bit rate may change.
+pub(crate) fn checked(
+    mut made: Figures,
+    sources: &[ReportSource],
+    adapters: &[Option<AdapterEvidence>; 2],
+) -> Figures {
+    let mut reasons = Vec::new();
+    for (host, [before, after]) in
+        adapters.iter().enumerate().filter_map(|(host, own)| Some((host, own.as_ref()?)))
+    {
+        if let (Ok(before), Ok(after)) = (before, after) {
+            let reports = made.host_reports.iter_mut().zip(sources).filter(|(_, source)| source.host == host);
+            for (report, _) in reports {
+                let (before, after) = (before.clone(), after.clone());
+                report.station = Some(StationReport { seed: None, before, after });
+            }
+        }
+        reasons.extend(validate::steady("association", [before, after], describe));
+    }
+    invalid(made, reasons)
+}
+
+fn describe(station: &Station) -> String {
+    let Station { ssid, bssid, cipher, key_management, frequency, width, center, power_save, .. } = station;
+    let power_save = power_save.map_or("unknown", |is_on| if is_on { "on" } else { "off" });
+    format!(
+        "{bssid} ({ssid}) at {frequency} MHz, width {width} MHz around {center} MHz, cipher {cipher}, key management \
+         {key_management}, power save {power_save}"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::evidence::report_sources;
+    use crate::trial::fixtures::{received, stream_of};
+    use stacklab_model::{Direction, RunStatus};
 
     const TOLD: &str = "Interface wlan0\n\tifindex 3\n\taddr 02:00:00:00:00:01\n\tssid office\n\ttype managed\n\
         \tchannel 36 (5180 MHz), width: 80 MHz, center1: 5210 MHz\n\ttxpower 20.00 dBm\n\
@@ -198,5 +232,53 @@ mod tests {
         assert!(control("").is_none() && control("192.0.2.1 22 x 22").is_none());
         assert_eq!(device("192.0.2.1 via 192.0.2.254 dev wlan0 src 192.0.2.7 uid 0"), Some("wlan0"));
         assert_eq!(device("unreachable"), None);
+    }
+
+    fn station(width: u32, signal_dbm: i32) -> Station {
+        Station {
+            ssid: "office".to_owned(),
+            bssid: "02:00:00:00:00:03".to_owned(),
+            cipher: "unknown".to_owned(),
+            key_management: "unknown".to_owned(),
+            management_cipher: None,
+            power_save: Some(false),
+            frequency: 5180,
+            width,
+            center: 5210,
+            signal_dbm: Some(signal_dbm),
+            tx_bitrate: None,
+            frames: Vec::new(),
+        }
+    }
+
+    fn of(receiver: AdapterEvidence) -> Figures {
+        let (_, made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
+        checked(made, &report_sources(Direction::Forward), &[None, Some(receiver)])
+    }
+
+    #[test]
+    fn an_adapter_is_in_its_hosts_report_and_its_signal_may_change() {
+        let made = of([Ok(station(80, -50)), Ok(station(80, -52))]);
+        assert_eq!(made.status, RunStatus::Valid);
+        let stations: Vec<_> = made.host_reports.iter().map(|report| report.station.clone()).collect();
+        let [None, Some(receiver)] = &stations[..] else { panic!("{stations:?}") };
+        assert_eq!((receiver.seed, receiver.after.signal_dbm), (None, Some(-52)));
+    }
+
+    #[test]
+    fn an_association_that_changed_makes_the_run_invalid() {
+        let reasons = |made: Figures| match made.status {
+            RunStatus::Invalid(reasons) => reasons.join("; "),
+            RunStatus::Valid => "valid".to_owned(),
+        };
+        let said = reasons(of([Ok(station(80, -50)), Ok(station(40, -50))]));
+        assert!(
+            said.contains("width 80 MHz") && said.contains("and is") && said.contains("width 40 MHz"),
+            "{said}"
+        );
+        let gone = || Err("wlan0 of ssh:lab is not associated".to_owned());
+        let said = reasons(of([Ok(station(80, -50)), gone()]));
+        assert_eq!(said, "after the trial, wlan0 of ssh:lab is not associated");
+        assert!(reasons(of([gone(), gone()])).starts_with("before the trial, wlan0"));
     }
 }

@@ -1,24 +1,16 @@
 //! This host and a listening agent, over both families.
 
-use crate::CampaignError;
-use crate::rig::host_pair::{HostPair, Kernels, names};
-use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
-use crate::trial::evidence::Evidence;
-use crate::trial::settings::{CpuAffinity, Steers};
+use crate::rig::host_pair::{HostPair, names};
+use crate::rig::{CpuCover, Network, Rig, RigKind};
 use stacklab_model::{Cell, Family, LinkConfig, Role, ScopedAddr, Services, System, Systems};
-use stacklab_store::HostRow;
-use stacklab_testbed::{Host, TestbedError};
 use stacklab_traffic::foreign::may_choose_congestion_control;
 use stacklab_traffic::host::route::Route;
-use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_trial::Path;
 use std::collections::BTreeMap;
 
-/// This host and another one, over both families.
-pub struct BothFamilies {
-    /// The other host, as the user names it.
-    name: String,
+/// The way to another host in each family; in reverse, that host is the sender.
+struct BothFamilies {
     ways: BTreeMap<Family, Way>,
     reverse: bool,
 }
@@ -31,58 +23,37 @@ pub struct Way {
     pub there: ScopedAddr,
 }
 
-impl BothFamilies {
-    /// Sends hello to the agents, this host's first. There is a way in each family.
-    pub(crate) fn rig(
-        name: String,
-        ways: BTreeMap<Family, Way>,
-        reverse: bool,
-        [here, there]: [AgentClient; 2],
-    ) -> Result<Rig, AgentError> {
-        let (mut agents, mut systems) = ([here, there], [System::Localhost, System::Ssh(name.clone())]);
-        if reverse {
-            agents.reverse();
-            systems.reverse();
-        }
-        let names = names(&Systems::NAMESPACES, &Services::default());
-        let ends = HostPair::handshake(Systems(systems), names, agents)?;
-        let is = RigKind {
-            cells: Cells::All,
-            here: true,
-            cubic: may_choose_congestion_control("cubic"),
-            divides: false,
-            steers: Steers::None,
-            cpu: CpuCover::Machines,
-            buckets: Vec::new(),
-            in_guest: false,
-        };
-        Ok(Rig { ends, is, network: Box::new(BothFamilies { name, ways, reverse }) })
+/// Sends hello to the agents, this host's first, then that of the host that the user names so.
+pub(super) fn rig(
+    name: String,
+    ways: BTreeMap<Family, Way>,
+    reverse: bool,
+    mut agents: [AgentClient; 2],
+) -> Result<Rig, AgentError> {
+    let mut systems = [System::Localhost, System::Ssh(name.clone())];
+    let mut kinds = ["this host".to_owned(), name.clone()];
+    if reverse {
+        agents.reverse();
+        systems.reverse();
+        kinds.reverse();
     }
+    let described = ways
+        .values()
+        .map(|Way { here, there }| format!("{there} over {} (MTU {})", here.interface, here.mtu));
+    let described = described.collect::<Vec<_>>().join(", ");
+    let description = format!("{} {name}: {described}", if reverse { "from" } else { "to" });
+    let names = names(&Systems::NAMESPACES, &Services::default());
+    let ends = HostPair::handshake(Systems(systems), names, kinds, agents)?;
+    let is = RigKind {
+        here: true,
+        cubic: may_choose_congestion_control("cubic"),
+        cpu: CpuCover::Machines,
+        ..RigKind::default()
+    };
+    Ok(Rig::new(ends, is, description, BothFamilies { ways, reverse }))
 }
 
 impl Network for BothFamilies {
-    fn tool_hosts(&self) -> Option<[&Host; 2]> {
-        None
-    }
-
-    fn describe(&self, _: &LinkConfig) -> String {
-        let from = if self.reverse { "from" } else { "to" };
-        let ways = self.ways.values().map(|way| {
-            let Way { here, there } = way;
-            format!("{there} over {} (MTU {})", here.interface, here.mtu)
-        });
-        format!("{from} {}: {}", self.name, ways.collect::<Vec<_>>().join(", "))
-    }
-
-    fn hosts(&mut self, ends: &mut HostPair, _: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
-        let mut kinds = ["this host".to_owned(), self.name.clone()];
-        if self.reverse {
-            kinds.reverse();
-        }
-        // Without noise floors: they take longer than an answer.
-        Ok(ends.hosts(now_unix_ns(), kinds, AgentClient::facts)?)
-    }
-
     fn path(&self, _: &LinkConfig, cell: &Cell) -> Path {
         let Way { here, there } = &self.ways[&cell.family];
         // Its zone is called so here only.
@@ -95,17 +66,5 @@ impl Network for BothFamilies {
             shared: true,
             ..Path::unplanned(sender, receiver, here.mtu)
         }
-    }
-
-    fn configure(&mut self, _: &Cell, _: CpuAffinity) -> Result<(), TestbedError> {
-        Ok(())
-    }
-
-    fn begin(&mut self, _: &mut HostPair, _: u64) -> Result<(), CampaignError> {
-        Ok(())
-    }
-
-    fn end(&mut self, _: &mut HostPair, _: &mut [Evidence]) -> Result<(), CampaignError> {
-        Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! The two hosts at the ends of a rig: their agents, names, facts and clocks.
 
-use crate::trial::clock_offset::{ClockSync, one_machine};
+use crate::trial::clock::{ClockSync, one_machine};
 use stacklab_model::{
     Cell, Counters, Family, HostFacts, LinkConfig, NoiseFloor, Role, ScopedAddr, Services, System, Systems,
     TrialSpec,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::{INTERFACE, Node, Streams, Ticks};
+use stacklab_testbed::{INTERFACE, Node, Streams};
+use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_trial::{Path, measure_offset};
@@ -22,6 +23,8 @@ pub(crate) struct HostPair {
     /// The system of each host, sender first.
     pub systems: Systems,
     names: [String; 2],
+    /// What each host is, for the record.
+    kinds: [String; 2],
     agents: [AgentClient; 2],
     /// Each host's facts, sender first; empty until they are first requested.
     facts: Vec<HostFacts>,
@@ -34,21 +37,23 @@ impl HostPair {
     pub(crate) fn connect(
         systems: &Systems,
         names: [String; 2],
+        kinds: [String; 2],
         [sender, receiver]: [Streams; 2],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, AgentError> {
         let client =
             |name: &String, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
         let agents = [client(&names[0], sender), client(&names[1], receiver)];
-        HostPair::handshake(systems.clone(), names, agents)
+        HostPair::handshake(systems.clone(), names, kinds, agents)
     }
 
     pub(crate) fn handshake(
         systems: Systems,
         names: [String; 2],
+        kinds: [String; 2],
         agents: [AgentClient; 2],
     ) -> Result<Self, AgentError> {
-        let mut pair = HostPair { systems, names, agents, facts: Vec::new(), compared: None };
+        let mut pair = HostPair { systems, names, kinds, agents, facts: Vec::new(), compared: None };
         pair.ensure_alive()?;
         Ok(pair)
     }
@@ -57,34 +62,19 @@ impl HostPair {
         self.agents.iter_mut().try_for_each(AgentClient::hello)
     }
 
-    /// Each host's facts, as `facts` asks for them, and its kind, for the record.
-    pub(crate) fn hosts(
-        &mut self,
-        since_unix_ns: u64,
-        kinds: [String; 2],
-        mut facts: impl FnMut(&mut AgentClient) -> Result<HostFacts, AgentError>,
-    ) -> Result<Vec<HostRow>, AgentError> {
+    /// The rows of both hosts in the record. Their facts are known from now on.
+    pub(crate) fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, AgentError> {
         let mut rows = Vec::new();
-        for ((agent, name), kind) in self.agents.iter_mut().zip(self.names.clone()).zip(kinds) {
-            let facts = facts(agent)?;
-            self.facts.push(facts.clone());
-            rows.push(HostRow { name, kind, since_unix_ns, facts });
+        for (host, agent) in self.agents.iter_mut().enumerate() {
+            rows.push(kernels.host(self.names[host].clone(), self.kinds[host].clone(), agent)?);
         }
+        self.facts = rows.iter().map(|row| row.facts.clone()).collect();
         Ok(rows)
     }
 
     /// Whether both hosts are one machine, by their facts; false until these are requested.
     pub(crate) fn one_machine(&self) -> bool {
         matches!(&self.facts[..], [sender, receiver, ..] if one_machine(sender, receiver))
-    }
-
-    /// Keeps the CPU time of those guests that do not count all of their CPU time themselves.
-    pub(crate) fn uncounted(&self, all: impl FnOnce() -> [Option<Ticks>; 2]) -> [Option<Ticks>; 2] {
-        if self.systems.0.iter().all(System::counts_cpu) {
-            return [None, None];
-        }
-        let all = all();
-        [0, 1].map(|number| all[number].filter(|_| !self.systems.0[number].counts_cpu()))
     }
 
     /// The clock offset before a trial. The measurement after the previous trial is reused if it was over the same
@@ -102,16 +92,7 @@ impl HostPair {
         Ok(ClockSync::of(one, before))
     }
 
-    pub(crate) fn clock_sync(
-        &mut self,
-        before: ClockSync,
-        path: &Path,
-        spec: &TrialSpec,
-    ) -> Result<ClockSync, AgentError> {
-        before.with_after(|| self.measure_offset(path, spec))
-    }
-
-    fn measure_offset(
+    pub(crate) fn measure_offset(
         &mut self,
         path: &Path,
         spec: &TrialSpec,
@@ -145,11 +126,6 @@ impl HostPair {
     }
 }
 
-/// For each host, the CPU times before and after a trial, if both are known.
-pub(crate) fn spans(before: [Option<Ticks>; 2], after: [Option<Ticks>; 2]) -> [Option<[Ticks; 2]>; 2] {
-    [0, 1].map(|host| Some([before[host]?, after[host]?]))
-}
-
 /// What a host has counted so far, with its interface of that name.
 pub(super) fn counters(agent: &mut AgentClient, interface: &str) -> Result<Counters, AgentError> {
     let request = Request::Count { interface: interface.to_owned() };
@@ -166,15 +142,11 @@ pub(super) fn planned_path(
     cell: &Cell,
 ) -> Path {
     Path {
-        sender,
-        receiver,
-        mtu: link_config.mtu_of(cell),
         planned_mtu: true,
         offloads: link_config.offloads,
         rate: link_config.rate,
         shared: !Services::of(cell).is_empty(),
-        nat: None,
-        opener: None,
+        ..Path::unplanned(sender, receiver, link_config.mtu_of(cell))
     }
 }
 
@@ -200,17 +172,30 @@ pub fn router_name(router: Node, routers: &Systems) -> String {
 /// The kernels of a campaign's hosts, by boot ID, with their noise floors. Each is measured once: it is that of a
 /// kernel's clock, timers and sockets, which all of its network namespaces share, and takes a guest more than a second.
 #[derive(Debug, Default)]
-pub(crate) struct Kernels(BTreeMap<String, NoiseFloor>);
+pub(crate) struct Kernels {
+    pub floors: BTreeMap<String, NoiseFloor>,
+    /// Leaves noise floors out.
+    pub without_noise: bool,
+}
 
 impl Kernels {
-    /// The facts of an agent's host with its noise floor.
-    pub(crate) fn facts(&mut self, agent: &mut AgentClient) -> Result<HostFacts, AgentError> {
-        let facts = agent.facts()?;
-        let known = facts.boot_id.as_ref().and_then(|kernel| self.0.get(kernel)).cloned();
-        let floor = known.map_or_else(|| agent.noise_floor(), Ok)?;
-        if let Some(kernel) = &facts.boot_id {
-            self.0.insert(kernel.clone(), floor.clone());
+    /// The row of an agent's host in the record.
+    pub(crate) fn host(
+        &mut self,
+        name: String,
+        kind: String,
+        agent: &mut AgentClient,
+    ) -> Result<HostRow, AgentError> {
+        let since_unix_ns = now_unix_ns();
+        let mut facts = agent.facts()?;
+        if !self.without_noise {
+            let known = facts.boot_id.as_ref().and_then(|kernel| self.floors.get(kernel)).cloned();
+            let floor = known.map_or_else(|| agent.noise_floor(), Ok)?;
+            if let Some(kernel) = &facts.boot_id {
+                self.floors.insert(kernel.clone(), floor.clone());
+            }
+            facts.noise = Some(floor);
         }
-        Ok(HostFacts { noise: Some(floor), ..facts })
+        Ok(HostRow { name, kind, since_unix_ns, facts })
     }
 }

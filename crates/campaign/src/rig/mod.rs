@@ -1,45 +1,51 @@
 //! Rigs: two hosts with agents, and the network between them.
 
 pub(crate) mod adapter;
-pub mod agent_copy;
-pub mod agent_process;
-pub mod both_families;
-pub(crate) mod direct;
+mod agent;
+mod both_families;
+mod direct;
 pub(crate) mod host_pair;
-pub mod placement;
-pub(crate) mod remote;
-pub mod remote_host;
-pub mod rigs;
-pub(crate) mod routed;
-pub(crate) mod routed_source;
-pub mod routed_text;
-mod router_counts;
-pub(crate) mod ssh;
-pub mod wifi;
+mod remote;
+mod rigs;
+mod routed;
+mod ssh;
+mod wifi;
 
+pub use agent::{AgentProcess, Copying, remove_copies};
+pub use both_families::Way;
 pub use host_pair::{names, router_name};
+pub use remote::{reach, read_list};
+pub(crate) use rigs::without_routers;
+pub use rigs::{Rigs, RoutedPlacement};
+pub(crate) use routed::translators;
+pub use wifi::ACCESS_POINT;
 
 use crate::CampaignError;
-use crate::rig::host_pair::{HostPair, Kernels};
 use crate::trial::evidence::Evidence;
-use crate::trial::settings::{self, CpuAffinity, Steers};
+use crate::trial::spec::{self, CpuAffinity, Steers};
+use host_pair::{HostPair, Kernels};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
     Cell, CpuScope, Generator, LinkBucket, LinkConfig, Probe, RoutedKind, Services, System, Systems,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::{Host, TestbedError, burst_bytes};
+use stacklab_testbed::{Host, TestbedError, Ticks, burst_bytes};
+use stacklab_traffic::protocol::AgentError;
 use stacklab_trial::Path;
 
 /// Two hosts with agents: on a virtual link, as real machines, with two routers or an access point between them.
 pub(crate) struct Rig {
     pub ends: HostPair,
     pub is: RigKind,
+    /// In a sentence; of routed testbeds in a line that all have in common, and one for the mechanism.
+    pub description: String,
     pub network: Box<dyn Network>,
+    /// CPU time of the guests' processes when the trial began.
+    ticks: [Option<Ticks>; 2],
 }
 
 /// What a rig is for, and what it can do.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RigKind {
     pub cells: Cells,
     /// Whether a host is on this machine, where other load may disturb it.
@@ -50,7 +56,6 @@ pub(crate) struct RigKind {
     pub divides: bool,
     /// Whose receive work streams have on their own processors by default.
     pub steers: Steers,
-    /// Whose CPU time the hosts' CPU figures cover.
     pub cpu: CpuCover,
     /// The links with a token bucket, if they have a rate, and whether the packets of the cell's mechanism cross them.
     pub buckets: Vec<(LinkConfig, bool)>,
@@ -59,8 +64,9 @@ pub(crate) struct RigKind {
 }
 
 /// The cells that a rig measures.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum Cells {
+    #[default]
     All,
     /// Those of hosts with these systems and services.
     OfHosts(Systems, Services),
@@ -70,17 +76,27 @@ pub(crate) enum Cells {
 }
 
 /// Whose CPU time the CPU figures of a rig's hosts cover.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum CpuCover {
     /// That of the processes of guests, counted on this machine.
     Outside,
     /// As the hosts' systems and the processors of a cell determine.
+    #[default]
     BySystem,
     /// That of a whole machine each, or of the one that both are.
     Machines,
 }
 
 impl Rig {
+    pub(crate) fn new(
+        ends: HostPair,
+        is: RigKind,
+        description: String,
+        network: impl Network + 'static,
+    ) -> Self {
+        Rig { ends, is, description, network: Box::new(network), ticks: [None, None] }
+    }
+
     pub(crate) fn is_for(&self, cell: &Cell) -> bool {
         match &self.is.cells {
             Cells::All => true,
@@ -108,7 +124,7 @@ impl Rig {
             CpuCover::Machines => CpuScope::Host,
             CpuCover::BySystem if !systems.iter().any(System::counts_cpu) => CpuScope::Outside,
             CpuCover::BySystem if systems.iter().all(own_kernel) => CpuScope::Host,
-            CpuCover::BySystem => settings::cpu_scope(cell, self.is.steers),
+            CpuCover::BySystem => spec::cpu_scope(cell, self.is.steers),
         }
     }
 
@@ -123,26 +139,68 @@ impl Rig {
         });
         buckets.min_by(|one, other| one.messages_per_second.total_cmp(&other.messages_per_second))
     }
-}
-
-/// The network between the two hosts of a rig.
-pub(crate) trait Network {
-    /// The hosts in which other programs can run, sender first: namespaces of this kernel. `None` elsewhere.
-    fn tool_hosts(&self) -> Option<[&Host; 2]>;
-
-    fn describe(&self, link_config: &LinkConfig) -> String;
-
-    fn hosts(&mut self, ends: &mut HostPair, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError>;
-
-    fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path;
-
-    /// Applies a cell's path settings, and pins the hosts and their receive work to processors.
-    fn configure(&mut self, cell: &Cell, affinity: CpuAffinity) -> Result<(), TestbedError>;
 
     /// Begins to observe: called right before a trial. A path that draws random numbers draws them from the seed.
-    fn begin(&mut self, ends: &mut HostPair, seed: u64) -> Result<(), CampaignError>;
+    pub(crate) fn begin(&mut self, seed: u64) -> Result<(), CampaignError> {
+        self.network.begin(&mut self.ends, seed)?;
+        self.ticks = self.guest_ticks();
+        Ok(())
+    }
 
     /// Ends observing, and adds the observations to the evidence of the trial, or of each arm of an interleaved trial.
-    /// Counts of a whole host belong to no arm. The clocks are compared afterwards.
-    fn end(&mut self, ends: &mut HostPair, evidence: &mut [Evidence]) -> Result<(), CampaignError>;
+    /// The clocks are compared afterwards.
+    pub(crate) fn end(&mut self, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
+        let after = self.guest_ticks();
+        let spans = [0, 1].map(|host| Some([self.ticks[host]?, after[host]?]));
+        evidence.iter_mut().for_each(|arm| arm.guest_cpu = spans);
+        self.network.end(evidence)
+    }
+
+    /// CPU time so far of the processes of guests that do not count all of their CPU time themselves.
+    fn guest_ticks(&self) -> [Option<Ticks>; 2] {
+        let counts = self.ends.systems.0.each_ref().map(System::counts_cpu);
+        match self.is.cpu {
+            CpuCover::Outside => self.network.guest_ticks(),
+            _ if counts == [true; 2] => [None, None],
+            _ => {
+                let ticks = self.network.guest_ticks();
+                [0, 1].map(|host| ticks[host].filter(|_| !counts[host]))
+            }
+        }
+    }
+}
+
+/// The network between the two hosts of a rig. By default there is nothing on it but the two, and nothing to do.
+pub(crate) trait Network {
+    fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path;
+
+    /// The hosts in which other programs can run, sender first: namespaces of this kernel.
+    fn tool_hosts(&self) -> Option<[&Host; 2]> {
+        None
+    }
+
+    /// Adds the hosts between the two to their rows.
+    fn add_hosts(&mut self, _rows: &mut Vec<HostRow>, _kernels: &mut Kernels) -> Result<(), AgentError> {
+        Ok(())
+    }
+
+    /// CPU time so far of the processes of hosts that are guests, counted on this machine.
+    fn guest_ticks(&self) -> [Option<Ticks>; 2] {
+        [None, None]
+    }
+
+    /// Applies a cell's path settings, and pins the hosts and their receive work to processors.
+    fn configure(&mut self, _cell: &Cell, _affinity: CpuAffinity) -> Result<(), TestbedError> {
+        Ok(())
+    }
+
+    /// As [`Rig::begin`].
+    fn begin(&mut self, _ends: &mut HostPair, _seed: u64) -> Result<(), CampaignError> {
+        Ok(())
+    }
+
+    /// As [`Rig::end`]. Counts of a whole host belong to no arm.
+    fn end(&mut self, _evidence: &mut [Evidence]) -> Result<(), CampaignError> {
+        Ok(())
+    }
 }

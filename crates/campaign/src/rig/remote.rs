@@ -1,49 +1,105 @@
-//! Two real machines on existing networks.
+//! Two real machines on existing networks: this one, and machines reached with the user's ssh.
 
 use crate::CampaignError;
-use crate::rig::adapter::Adapter;
-use crate::rig::host_pair::{HostPair, Kernels, names, planned_path};
-use crate::rig::remote_host::{Reached, RemoteHost};
-use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
+use crate::rig::adapter::{Adapter, AdapterEvidence};
+use crate::rig::agent::{AgentProcess, Copying, agent_on};
+use crate::rig::host_pair::{HostPair, names, planned_path};
+use crate::rig::ssh::{ask, on, relay};
+use crate::rig::{Cells, Network, Rig, RigKind};
 use crate::trial::evidence::Evidence;
-use crate::trial::settings::{CpuAffinity, Steers};
-use stacklab_model::{Cell, LinkConfig, Services, Station, System, Systems};
-use stacklab_store::HostRow;
-use stacklab_testbed::{Host, TestbedError};
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_model::{Cell, Family, LinkConfig, ScopedAddr, Services, Station, System, Systems};
+use stacklab_study::{RealHost, Study};
+use stacklab_testbed::{AGENT, Streams};
 use stacklab_trial::Path;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
 
-pub(crate) struct Remote {
-    machines: [RemoteHost; 2],
+/// A machine with an agent on it.
+pub struct Machine {
+    system: System,
+    _agent: AgentProcess,
+    addresses: BTreeMap<Family, ScopedAddr>,
+    /// Its Wi-Fi adapter on the network under test, if it is Wi-Fi there.
+    adapter: Option<Adapter>,
+}
+
+/// A machine, with the streams of its agent.
+pub(super) type Reached = (Machine, Streams);
+
+/// Connects to the real machines of each pair. Call it before anything else: ssh finds the user's keys by user id,
+/// which changes when namespaces are created without root.
+pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [Reached; 2])>, CampaignError> {
+    let pairs = study.systems().into_iter().filter(|systems| !systems.are_built());
+    let reached = pairs.map(|systems| {
+        let [sender, receiver] = &systems.0;
+        let machines = [Machine::reach(sender, study, copying)?, Machine::reach(receiver, study, copying)?];
+        for ((machine, _), other) in machines.iter().zip([receiver, sender]) {
+            machine.adapter.as_ref().map_or(Ok(()), |adapter| adapter.check_control_path(other))?;
+        }
+        Ok((systems, machines))
+    });
+    reached.collect()
+}
+
+impl Machine {
+    fn reach(system: &System, study: &Study, copying: Copying) -> Result<Reached, CampaignError> {
+        let program = match system {
+            System::Ssh(host) => agent_on(host, copying)?,
+            _ => std::env::current_exe().map_err(|reason| no_agent(system, reason))?.display().to_string(),
+        };
+        let known = study.hosts.iter().find(|host| host.system == *system);
+        let addresses = addresses(system, known)?;
+        let adapter = Adapter::find(system, &addresses.values().map(ScopedAddr::ip).collect::<Vec<_>>())?;
+        let [agent, stdio] = AGENT;
+        let mut command = on(system, &[&program, agent, stdio]);
+        if matches!(system, System::Ssh(_)) {
+            command.stderr(Stdio::piped());
+        }
+        let spawned = AgentProcess::spawn(&mut command);
+        let (mut agent, streams) = spawned.map_err(|reason| no_agent(system, reason))?;
+        if let Some(errors) = agent.take_errors() {
+            relay(system, errors);
+        }
+        Ok((Machine { system: system.clone(), _agent: agent, addresses, adapter }, streams))
+    }
+}
+
+struct Remote {
+    machines: [Machine; 2],
     /// The states of the machines' Wi-Fi adapters when the trial began.
     before: [Option<Result<Station, String>>; 2],
 }
 
-impl Remote {
-    /// Sends hello to the agents on both machines.
-    pub(crate) fn rig(
-        systems: &Systems,
-        services: &Services,
-        [sender, receiver]: [Reached; 2],
-        interrupted: &'static AtomicBool,
-    ) -> Result<Rig, CampaignError> {
-        let streams = [sender.1, receiver.1];
-        let ends = HostPair::connect(systems, names(systems, services), streams, interrupted)?;
-        let is = RigKind {
-            cells: Cells::OfHosts(systems.clone(), services.clone()),
-            here: systems.0.contains(&System::Localhost),
-            cubic: false,
-            divides: false,
-            steers: Steers::None,
-            cpu: CpuCover::BySystem,
-            buckets: Vec::new(),
-            in_guest: false,
-        };
-        let network = Remote { machines: [sender.0, receiver.0], before: [None, None] };
-        Ok(Rig { ends, is, network: Box::new(network) })
-    }
+/// Sends hello to the agents on both machines.
+pub(super) fn rig(
+    study: &Study,
+    systems: &Systems,
+    services: &Services,
+    [(sender, to_sender), (receiver, to_receiver)]: [Reached; 2],
+    interrupted: &'static AtomicBool,
+) -> Result<Rig, CampaignError> {
+    let streams = [to_sender, to_receiver];
+    let kinds = systems.0.each_ref().map(|system| system.kind().to_owned());
+    let ends = HostPair::connect(systems, names(systems, services), kinds, streams, interrupted)?;
+    let is = RigKind {
+        cells: Cells::OfHosts(systems.clone(), services.clone()),
+        here: systems.0.contains(&System::Localhost),
+        ..RigKind::default()
+    };
+    let LinkConfig { mtu, rate, .. } = study.link_config;
+    let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
+    let adapters = [&sender, &receiver].into_iter().filter_map(|machine| machine.adapter.as_ref());
+    let wifi: String = adapters.map(|adapter| format!(", Wi-Fi at {adapter}")).collect();
+    let description =
+        format!("{} and {} on their own network, MTU {mtu}{rate}{wifi}", sender.system, receiver.system);
+    let network = Remote { machines: [sender, receiver], before: [None, None] };
+    Ok(Rig::new(ends, is, description, network))
+}
 
+impl Remote {
     /// The state of each machine's Wi-Fi adapter on the network under test.
     fn look(&self) -> [Option<Result<Station, String>>; 2] {
         self.machines.each_ref().map(|machine| machine.adapter.as_ref().map(Adapter::look))
@@ -51,30 +107,12 @@ impl Remote {
 }
 
 impl Network for Remote {
-    fn tool_hosts(&self) -> Option<[&Host; 2]> {
-        None
-    }
-
-    fn describe(&self, link_config: &LinkConfig) -> String {
-        let [sender, receiver] = self.machines.each_ref().map(|machine| &machine.system);
-        let rate = link_config.rate.map_or_else(String::new, |rate| format!(", {rate}"));
-        let adapters = self.machines.iter().filter_map(|machine| machine.adapter.as_ref());
-        let wifi: String = adapters.map(|adapter| format!(", Wi-Fi at {adapter}")).collect();
-        format!("{sender} and {receiver} on their own network, MTU {}{rate}{wifi}", link_config.mtu)
-    }
-
-    fn hosts(&mut self, ends: &mut HostPair, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
-        let kinds = ends.systems.0.each_ref().map(|system| system.kind().to_owned());
-        Ok(ends.hosts(now_unix_ns(), kinds, |agent| kernels.facts(agent))?)
-    }
-
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
-        let addresses = self.machines.each_ref().map(|machine| machine.address(cell.family));
+        let address = |machine: &Machine| machine.addresses.get(&cell.family).cloned();
+        let addresses = self.machines.each_ref().map(|machine| {
+            address(machine).expect("a checked study's machines have addresses of its families")
+        });
         planned_path(addresses, link_config, cell)
-    }
-
-    fn configure(&mut self, _: &Cell, _: CpuAffinity) -> Result<(), TestbedError> {
-        Ok(())
     }
 
     fn begin(&mut self, _: &mut HostPair, _: u64) -> Result<(), CampaignError> {
@@ -82,11 +120,88 @@ impl Network for Remote {
         Ok(())
     }
 
-    fn end(&mut self, _: &mut HostPair, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
+    fn end(&mut self, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
         let (before, after) = (std::mem::take(&mut self.before), self.look());
         let mut pairs = before.into_iter().zip(after).map(|(before, after)| Some([before?, after?]));
-        let adapters = [0, 1].map(|_| pairs.next().flatten());
+        let adapters: [Option<AdapterEvidence>; 2] = [0, 1].map(|_| pairs.next().flatten());
         evidence.iter_mut().for_each(|arm| arm.adapters = adapters.clone());
         Ok(())
+    }
+}
+
+fn no_agent(system: &System, reason: io::Error) -> CampaignError {
+    CampaignError::Unreachable(format!("could not start an agent on {system}: {reason}"))
+}
+
+/// The addresses that the study names, otherwise those of the interface that it names.
+fn addresses(
+    system: &System,
+    known: Option<&RealHost>,
+) -> Result<BTreeMap<Family, ScopedAddr>, CampaignError> {
+    let Some(RealHost { interface, addresses, .. }) = known else { return Ok(BTreeMap::new()) };
+    let mut found = addresses.clone();
+    for address in found.values() {
+        check_zone(system, address)?;
+    }
+    if let Some(interface) = interface {
+        for address in listed(system, interface, "global")? {
+            found.entry(Family::of(address)).or_insert(address.into());
+        }
+        for family in Family::ALL {
+            if !found.contains_key(family) {
+                return Err(CampaignError::Unreachable(format!(
+                    "{interface} of {system} has no global {family} address: name another one of its addresses in [[host]], as {family} = \"..\""
+                )));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a machine has a link-local address on the interface that the study names as its zone: otherwise each trial
+/// would fail.
+fn check_zone(system: &System, address: &ScopedAddr) -> Result<(), CampaignError> {
+    let Some(zone) = address.zone() else { return Ok(()) };
+    // This way the tool takes an index.
+    let interface =
+        if zone.bytes().all(|byte| byte.is_ascii_digit()) { format!("if{zone}") } else { zone.to_owned() };
+    if listed(system, &interface, "link")?.contains(&address.ip()) {
+        return Ok(());
+    }
+    Err(CampaignError::Unreachable(format!("{zone} of {system} does not have the address {}", address.ip())))
+}
+
+/// The addresses of an interface, in their order.
+fn listed(system: &System, interface: &str, scope: &str) -> Result<Vec<IpAddr>, CampaignError> {
+    let quoted = format!("'{}'", interface.replace('\'', ""));
+    let name = if matches!(system, System::Ssh(_)) { quoted.as_str() } else { interface };
+    let words = ["ip", "-o", "addr", "show", "dev", name, "scope", scope];
+    let listed = ask(system, &words, &format!("read the addresses of {interface}"))?;
+    Ok(read_list(&listed).into_iter().map(|(_, address)| address).collect())
+}
+
+/// The interface and address of each line of `ip -o addr`: `2: eth0    inet 192.0.2.7/24 brd .. scope global eth0`.
+pub fn read_list(listed: &str) -> Vec<(&str, IpAddr)> {
+    let read = |line| {
+        let words: Vec<&str> = str::split_whitespace(line).collect();
+        let place = words.iter().position(|word| word.starts_with("inet"))?;
+        let address = words.get(place + 1)?.split('/').next()?.parse().ok()?;
+        Some((words[1], address))
+    };
+    listed.lines().filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_in_their_order() {
+        let listed = "2: e    inet 192.0.2.7/24 brd 192.0.2.255 scope global e\\ valid\n\
+                      2: e    inet 192.0.2.8/24 scope global secondary e\\\n\
+                      2: e    inet6 2001:db8::7/64 scope global \\\n";
+        let [first, second, third] =
+            ["192.0.2.7", "192.0.2.8", "2001:db8::7"].map(|text| text.parse().unwrap());
+        assert_eq!(read_list(listed), [("e", first), ("e", second), ("e", third)]);
     }
 }

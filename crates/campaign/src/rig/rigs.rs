@@ -1,21 +1,18 @@
-//! All rigs of a study.
+//! All rigs of a study, and where those with routers are built.
 
-use crate::CampaignError;
-use crate::rig::Rig;
-use crate::rig::both_families::{BothFamilies, Way};
-use crate::rig::direct::Direct;
 use crate::rig::host_pair::Kernels;
-use crate::rig::placement::RoutedPlacement;
-use crate::rig::remote::Remote;
-use crate::rig::remote_host::Reached;
-use crate::rig::wifi::Wifi;
+use crate::rig::remote::Reached;
+use crate::rig::routed::RoutedSource;
+use crate::rig::{Rig, Way, both_families, direct, remote, routed, wifi};
 use crate::trial::run::run;
-use stacklab_guests::GuestHosted;
+use crate::{CampaignError, own_program};
+use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
 use stacklab_model::{
     Cell, CpuScope, Family, Generator, Probe, RunRecord, System, Systems, Topology, Trial, once_each,
 };
 use stacklab_store::HostRow;
 use stacklab_study::{Plan, Study};
+use stacklab_testbed::{AGENT, Routed};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -43,29 +40,8 @@ struct Anew {
     block: Option<u32>,
 }
 
-impl Anew {
-    /// `None` for rigs that stand for the whole campaign.
-    fn of(
-        study: &Study,
-        seed: u64,
-        routed: Option<RoutedPlacement>,
-        interrupted: &'static AtomicBool,
-    ) -> Option<Self> {
-        let plain = !study.keeps_testbeds
-            && study.networks().is_empty()
-            && study.labs().iter().all(|(systems, services)| {
-                services.is_empty() && systems.0.iter().all(|system| *system == System::Namespace)
-            })
-            && routed.as_ref().is_none_or(RoutedPlacement::is_without_guests);
-        plain.then(|| Anew { study: study.clone(), seed, routed, interrupted, block: None })
-    }
-}
-
 impl Rigs {
     /// Builds all rigs, except for the real machines, which are already connected. Call it from the main thread.
-    ///
-    /// # Errors
-    /// Those of the first rig that cannot be built; the rigs before it are removed again.
     pub fn build(
         study: &Study,
         seed: u64,
@@ -74,7 +50,19 @@ impl Rigs {
         interrupted: &'static AtomicBool,
     ) -> Result<Self, CampaignError> {
         let (rigs, _guest) = build(study, seed, reached, routed.as_ref(), interrupted)?;
-        let anew = Anew::of(study, seed, routed, interrupted);
+        let is_namespaces_only = study.networks().is_empty()
+            && study
+                .labs()
+                .iter()
+                .all(|(systems, services)| services.is_empty() && *systems == Systems::NAMESPACES)
+            && routed.as_ref().is_none_or(RoutedPlacement::is_without_guests);
+        let anew = (is_namespaces_only && !study.keeps_testbeds).then(|| Anew {
+            study: study.clone(),
+            seed,
+            routed,
+            interrupted,
+            block: None,
+        });
         Ok(Rigs { rigs, _guest, kernels: Kernels::default(), anew })
     }
 
@@ -86,22 +74,20 @@ impl Rigs {
         reverse: bool,
         agents: [AgentClient; 2],
     ) -> Result<Self, AgentError> {
-        let rigs = vec![BothFamilies::rig(name, ways, reverse, agents)?];
-        Ok(Rigs { rigs, _guest: None, kernels: Kernels::default(), anew: None })
+        let rigs = vec![both_families::rig(name, ways, reverse, agents)?];
+        // Noise floors take longer than an answer.
+        let kernels = Kernels { without_noise: true, ..Kernels::default() };
+        Ok(Rigs { rigs, _guest: None, kernels, anew: None })
     }
 
     /// A description of each rig in a sentence.
     pub fn describe(&self, study: &Study) -> String {
-        let said: Vec<String> =
-            self.rigs.iter().map(|rig| rig.network.describe(&study.link_config)).collect();
+        let mut said: Vec<String> = self.rigs.iter().map(|rig| rig.description.clone()).collect();
         // Where the MTU is a factor, the testbed's own is not that of all runs.
-        let mtu = format!("MTU {}", study.link_config.mtu);
-        let is_factor =
-            study.cells.iter().any(|cell| cell.settings.mtu.is_some_and(|mtu| mtu != study.link_config.mtu));
-        let said: Vec<String> = match is_factor {
-            true => said.into_iter().map(|text| text.replacen(&mtu, "MTU by factor", 1)).collect(),
-            false => said,
-        };
+        let own = study.link_config.mtu;
+        if study.cells.iter().any(|cell| cell.settings.mtu.is_some_and(|mtu| mtu != own)) {
+            said.iter_mut().for_each(|text| *text = text.replacen(&format!("MTU {own}"), "MTU by factor", 1));
+        }
         match study.topology {
             Topology::Link => said.join("; "),
             // What all have in common is said once.
@@ -113,7 +99,9 @@ impl Rigs {
     pub fn hosts(&mut self) -> Result<Vec<HostRow>, CampaignError> {
         let mut rows = Vec::new();
         for rig in &mut self.rigs {
-            rows.extend(rig.network.hosts(&mut rig.ends, &mut self.kernels)?);
+            let mut own = rig.ends.hosts(&mut self.kernels)?;
+            rig.network.add_hosts(&mut own, &mut self.kernels)?;
+            rows.extend(own);
         }
         Ok(rows)
     }
@@ -154,9 +142,6 @@ impl Rigs {
     }
 
     /// The rigs of cells that are measured together: that of all of them, or one for each in their order.
-    ///
-    /// # Panics
-    /// For a cell of another study, and if only some of the cells share a rig.
     fn of(&mut self, cells: &[&Cell]) -> Vec<&mut Rig> {
         let place = |cell: &&Cell| self.rigs.iter().position(|rig| rig.is_for(cell));
         let places: Option<Vec<usize>> = cells.iter().map(place).collect();
@@ -183,15 +168,15 @@ fn build(
     }
     let networks = study.networks();
     if !networks.is_empty() {
-        let rigs = networks.into_iter().map(|network| Wifi::build(study, network, seed, interrupted));
+        let rigs = networks.into_iter().map(|network| wifi::rig(study, network, seed, interrupted));
         return Ok((rigs.collect::<Result<_, _>>()?, None));
     }
     let mut rigs = Vec::new();
     for (systems, services) in study.labs() {
         let machines = reached.iter().position(|(known, _)| *known == systems);
         rigs.push(match machines.map(|place| reached.swap_remove(place).1) {
-            Some(machines) => Remote::rig(&systems, &services, machines, interrupted)?,
-            None => Direct::build(study, &systems, &services, interrupted)?,
+            Some(machines) => remote::rig(study, &systems, &services, machines, interrupted)?,
+            None => direct::rig(study, &systems, &services, interrupted)?,
         });
     }
     // So that no trial fails because of a study's processor pinning.
@@ -218,4 +203,96 @@ fn cpu_scope(rig: &Rig, study: &Study) -> CpuScope {
         false if study.cells.iter().any(|cell| Generator::of(cell).is_other()) => CpuScope::Various,
         false => CpuScope::Shared,
     }
+}
+
+/// The testbeds of a study, before they are built.
+pub struct RoutedPlacement {
+    needs: Requirements,
+    /// The guest that holds them, if they are not on this kernel, and why.
+    guest: Option<(System, String)>,
+}
+
+impl RoutedPlacement {
+    /// Finds where a study's testbeds can run; `None` if it has no routers. Starts nothing, but tests this kernel's
+    /// capabilities.
+    pub fn of(study: &Study, inside: &Placement) -> Result<Option<Self>, CampaignError> {
+        let asked = *inside != Placement::WhereNeeded;
+        let Topology::Routed(links) = study.topology else {
+            return if asked { Err(without_routers()) } else { Ok(None) };
+        };
+        let forward_only = study.flows_forward_only();
+        let needs =
+            Requirements { rows: study.rows(), link_config: study.link_config.clone(), links, forward_only };
+        if let (true, Some(guest)) = (asked, needs.guests().first()) {
+            return Err(CampaignError::Usage(format!(
+                "--in-vm builds all four hosts in one guest, but some of the study's hosts are guests ({guest}): leave \
+                 --in-vm out, or --set 'factors.os=[\"namespace\"]' and 'factors.router_os=[\"namespace\"]'"
+            )));
+        }
+        let system = find_placement(&needs, inside)?;
+        if let (Some(system), Some(generator)) =
+            (&system, study.cells.iter().map(Generator::of).find(|generator| generator.is_other()))
+        {
+            return Err(CampaignError::Usage(format!(
+                "generator {generator} runs between namespaces of this kernel, and the study's testbeds would be in {system}, where \
+                 its program is not installed: set factors.generator = [\"stacklab\"], or add the missing modules to this kernel (see: stacklab doctor)"
+            )));
+        }
+        let guest = system.map(|system| match asked {
+            true => (system, "as --in-vm asks".to_owned()),
+            false => (system, format!("because {}", needs.describe_all_missing())),
+        });
+        Ok(Some(RoutedPlacement { needs, guest }))
+    }
+
+    /// The guest that holds the testbeds, and why, in a sentence.
+    pub fn guest_and_why(&self) -> Option<String> {
+        let (system, why) = self.guest.as_ref()?;
+        Some(format!("the whole testbed is built inside a guest ({system}), {why}"))
+    }
+
+    /// Whether the testbeds are inside a guest.
+    pub fn is_in_guest(&self) -> bool {
+        self.guest.is_some()
+    }
+
+    /// Whether no guest is part of any testbed.
+    fn is_without_guests(&self) -> bool {
+        self.guest.is_none() && self.needs.guests().is_empty()
+    }
+
+    /// Builds all testbeds, and the guest that holds them if there is one. Call it from the main thread.
+    fn build(
+        &self,
+        interrupted: &'static AtomicBool,
+    ) -> Result<(Vec<Rig>, Option<GuestHosted>), CampaignError> {
+        let (program, link_config) = (own_program()?, &self.needs.link_config);
+        let mut rigs = Vec::new();
+        let Some((system, _)) = &self.guest else {
+            for plan in self.needs.specs(None) {
+                let mut own = Routed::build_with(&plan, &program, &AGENT, prepare)?;
+                let streams = own.meet()?;
+                let carried = own.path_checks().to_vec();
+                let own = Some(Box::new(own));
+                let source = RoutedSource { plan, carried, guest: None, process: None, own };
+                rigs.push(routed::rig(source, link_config, streams, interrupted)?);
+            }
+            return Ok((rigs, None));
+        };
+        eprintln!("stacklab: booting {system} ..");
+        let (booted, testbeds, _) = GuestHosted::boot(system, &self.needs, &program, 0)?;
+        let version = booted.version().to_owned();
+        let process = (!system.counts_cpu()).then(|| booted.process());
+        for (plan, carried, streams) in testbeds {
+            let source = RoutedSource { plan, carried, guest: Some(version.clone()), process, own: None };
+            rigs.push(routed::rig(source, link_config, streams, interrupted)?);
+        }
+        Ok((rigs, Some(booted)))
+    }
+}
+
+/// The error for `--in-vm` with a study that has no routers.
+pub(crate) fn without_routers() -> CampaignError {
+    let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
+    CampaignError::Usage(format!("{what}; a host in a virtual machine is factors.os = [\"linux-6.1\"]"))
 }

@@ -1,96 +1,121 @@
-//! A routed testbed: two clients with two routers between them. The routers count before and after a trial.
+//! A routed testbed: two clients with two routers between them. The routers count packets before and after a trial, and
+//! CPU time in its measured window.
 
 use crate::CampaignError;
-use crate::rig::host_pair::{HostPair, Kernels, names, router_name, spans};
-use crate::rig::routed_source::RoutedSource;
-use crate::rig::routed_text::{describe, kinds};
-use crate::rig::router_counts::RouterCounts;
+use crate::rig::host_pair::{COUNT_LIMIT, HostPair, Kernels, counters, names, router_name};
 use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
 use crate::trial::evidence::Evidence;
-use crate::trial::settings::{CpuAffinity, Steers};
-use stacklab_model::{Cell, LinkConfig, Links, RoutedKind, Services, System, Systems};
+use crate::trial::figures::busy_ns;
+use crate::trial::routers::{Busy, RouterEvidence};
+use stacklab_model::{
+    Cell, Counters, LinkConfig, Links, OwnLink, Role, RoutedKind, Services, System, Systems, Topology,
+    once_each,
+};
 use stacklab_store::HostRow;
-use stacklab_testbed::{Host, Node, Streams, TestbedError, Ticks, ends};
-use stacklab_traffic::host::unix_time::now_unix_ns;
-use stacklab_traffic::protocol::AgentClient;
+use stacklab_testbed::{Host, MIDDLE, Node, PathCheck, Routed, RoutedSpec, Streams, Ticks, ends};
+use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_trial::{NatPath, Path};
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
-pub(crate) struct RoutedNetwork {
+/// A running testbed of four hosts, on this kernel or inside a guest.
+pub(super) struct RoutedSource {
+    pub plan: RoutedSpec,
+    pub carried: Vec<PathCheck>,
+    /// The guest that holds the testbed, if it is not on this kernel.
+    pub guest: Option<String>,
+    /// The process of that guest, if its kernel does not count its own CPU time.
+    pub process: Option<u32>,
+    /// The testbed, if it is on this kernel; it is removed when this is dropped.
+    pub own: Option<Box<Routed>>,
+}
+
+impl RoutedSource {
+    /// Guest systems of the clients, if they are guests, and of the routers; the sender's first.
+    fn guests(&self) -> [[Option<String>; 2]; 2] {
+        self.own.as_ref().map_or_else(Default::default, |own| own.guests())
+    }
+
+    /// CPU time so far of the routers' processes, if their kernels do not count it themselves.
+    fn router_ticks(&self) -> [Option<Ticks>; 2] {
+        let counts = self.plan.kind.routers.0.each_ref().map(System::counts_cpu);
+        match (self.process, &self.own) {
+            (Some(process), _) => [Some(Ticks::of(process)); 2],
+            (None, Some(own)) if counts != [true; 2] => {
+                let all = own.ticks()[1];
+                [0, 1].map(|router| all[router].filter(|_| !counts[router]))
+            }
+            _ => [None, None],
+        }
+    }
+
+    fn has_one_clock(&self) -> bool {
+        let kind = &self.plan.kind;
+        self.guest.is_some()
+            || kind.clients.0.iter().chain(&kind.routers.0).all(|system| *system == System::Namespace)
+    }
+}
+
+struct RoutedNetwork {
     source: RoutedSource,
     routers: [AgentClient; 2],
-    /// What the routers had counted, and the guests' CPU times, when the trial began.
-    before: Option<(RouterCounts, [Option<Ticks>; 2])>,
+    before: Option<RouterCounts>,
+}
+
+/// What the routers had counted when a trial began.
+struct RouterCounts {
+    counters: [Counters; 2],
+    /// CPU time of the processes of routers whose kernels do not count it.
+    ticks: [Option<Ticks>; 2],
+    since: Instant,
+    /// How far the clock of each router is ahead of the sender's, nanoseconds.
+    ahead_ns: [i64; 2],
+}
+
+/// Sends hello to the agents on these streams: the sender's, both routers' and the receiver's.
+pub(super) fn rig(
+    source: RoutedSource,
+    link_config: &LinkConfig,
+    [sender, near, far, receiver]: [Streams; 4],
+    interrupted: &'static AtomicBool,
+) -> Result<Rig, CampaignError> {
+    let kind = source.plan.kind.clone();
+    let RoutedKind { mechanism, clients, routers, .. } = &kind;
+    let client = |node: Node, system: &System, (output, input): Streams| {
+        let system = if *system == System::Namespace { String::new() } else { format!("{system}, ") };
+        AgentClient::new(format!("{node} ({system}{mechanism})"), output, input, interrupted)
+    };
+    let mut routers = [client(Node::Router1, &routers.0[0], near), client(Node::Router2, &routers.0[1], far)];
+    routers.iter_mut().try_for_each(AgentClient::hello)?;
+    let agents =
+        [client(Node::Sender, &clients.0[0], sender), client(Node::Receiver, &clients.0[1], receiver)];
+    let [sender_kind, _, _, receiver_kind] = kinds(&source);
+    let names = names(clients, &Services::default());
+    let ends = HostPair::handshake(clients.clone(), names, [sender_kind, receiver_kind], agents)?;
+    let Links { near, middle, far } = source.plan.links;
+    let is = RigKind {
+        here: true,
+        cubic: *clients == Systems::NAMESPACES,
+        cpu: if source.process.is_some() { CpuCover::Outside } else { CpuCover::BySystem },
+        buckets: [(near, false), (middle, true), (far, false)]
+            .map(|(link, has_mechanism)| (link.of(link_config), has_mechanism))
+            .into(),
+        in_guest: source.own.is_none(),
+        cells: Cells::OfRouters(kind),
+        ..RigKind::default()
+    };
+    let description = describe(&source, link_config);
+    Ok(Rig::new(ends, is, description, RoutedNetwork { source, routers, before: None }))
 }
 
 impl RoutedNetwork {
-    /// Sends hello to the agents on these streams: the sender's, both routers' and the receiver's.
-    pub(crate) fn rig(
-        source: RoutedSource,
-        link_config: &LinkConfig,
-        streams: [Streams; 4],
-        interrupted: &'static AtomicBool,
-    ) -> Result<Rig, CampaignError> {
-        let kind = source.plan.kind.clone();
-        let RoutedKind { mechanism, clients, routers, .. } = &kind;
-        let client = |node: Node, system: &System, (output, input): Streams| {
-            let system = if *system == System::Namespace { String::new() } else { format!("{system}, ") };
-            AgentClient::new(format!("{node} ({system}{mechanism})"), output, input, interrupted)
-        };
-        let [sender, near, far, receiver] = streams;
-        let mut routers =
-            [client(Node::Router1, &routers.0[0], near), client(Node::Router2, &routers.0[1], far)];
-        routers.iter_mut().try_for_each(AgentClient::hello)?;
-        let agents =
-            [client(Node::Sender, &clients.0[0], sender), client(Node::Receiver, &clients.0[1], receiver)];
-        let ends = HostPair::handshake(clients.clone(), names(clients, &Services::default()), agents)?;
-        let Links { near, middle, far } = source.plan.links;
-        let is = RigKind {
-            here: true,
-            cubic: *clients == Systems::NAMESPACES,
-            divides: false,
-            steers: Steers::None,
-            cpu: if source.is_counted_outside() { CpuCover::Outside } else { CpuCover::BySystem },
-            buckets: [(near, false), (middle, true), (far, false)]
-                .map(|(link, has_mechanism)| (link.of(link_config), has_mechanism))
-                .into(),
-            in_guest: source.own.is_none(),
-            cells: Cells::OfRouters(kind),
-        };
-        Ok(Rig { ends, is, network: Box::new(RoutedNetwork { source, routers, before: None }) })
-    }
-
-    /// CPU time so far of the processes of guests that do not count all of their CPU time themselves. This includes a
-    /// guest that holds the whole testbed.
-    fn ticks(&self, ends: &HostPair) -> [Option<Ticks>; 2] {
-        if self.source.is_counted_outside() {
-            return [self.source.guest_ticks(); 2];
-        }
-        ends.uncounted(|| self.source.client_ticks())
+    fn counters(&mut self) -> Result<[Counters; 2], AgentError> {
+        let [near, far] = &mut self.routers;
+        Ok([counters(near, MIDDLE)?, counters(far, MIDDLE)?])
     }
 }
 
 impl Network for RoutedNetwork {
-    fn tool_hosts(&self) -> Option<[&Host; 2]> {
-        self.source.own.as_ref()?.client_namespaces()
-    }
-
-    fn describe(&self, link_config: &LinkConfig) -> String {
-        describe(&self.source, link_config)
-    }
-
-    fn hosts(&mut self, ends: &mut HostPair, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
-        let since_unix_ns = now_unix_ns();
-        let [sender, near, far, receiver] = kinds(&self.source);
-        let mut rows = ends.hosts(since_unix_ns, [sender, receiver], |agent| kernels.facts(agent))?;
-        let routers = [(Node::Router1, near), (Node::Router2, far)];
-        for (agent, (node, kind)) in self.routers.iter_mut().zip(routers) {
-            let (name, facts) = (router_name(node, &self.source.plan.kind.routers), kernels.facts(agent)?);
-            rows.push(HostRow { name, kind, since_unix_ns, facts });
-        }
-        Ok(rows)
-    }
-
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let plan = &self.source.plan;
         let ends = ends(plan.kind.mechanism, cell.family)
@@ -105,20 +130,34 @@ impl Network for RoutedNetwork {
             renumbers: plan.keeps_state(),
         };
         Path {
-            sender: ends.sender.into(),
-            receiver: ends.receiver.into(),
-            mtu: link_config.mtu,
             planned_mtu: true,
             offloads: link_config.offloads,
             rate: link_config.rate,
-            shared: false,
             nat: Some(nat),
-            opener: None,
+            ..Path::unplanned(ends.sender.into(), ends.receiver.into(), link_config.mtu)
         }
     }
 
-    fn configure(&mut self, _: &Cell, _: CpuAffinity) -> Result<(), TestbedError> {
+    fn tool_hosts(&self) -> Option<[&Host; 2]> {
+        self.source.own.as_ref()?.client_namespaces()
+    }
+
+    fn add_hosts(&mut self, rows: &mut Vec<HostRow>, kernels: &mut Kernels) -> Result<(), AgentError> {
+        let [_, near, far, _] = kinds(&self.source);
+        let systems = &self.source.plan.kind.routers;
+        let nodes = [(Node::Router1, near), (Node::Router2, far)];
+        for (agent, (node, kind)) in self.routers.iter_mut().zip(nodes) {
+            rows.push(kernels.host(router_name(node, systems), kind, agent)?);
+        }
         Ok(())
+    }
+
+    /// A guest that holds the whole testbed is both hosts.
+    fn guest_ticks(&self) -> [Option<Ticks>; 2] {
+        match (self.source.process, &self.source.own) {
+            (Some(process), _) => [Some(Ticks::of(process)); 2],
+            (None, own) => own.as_ref().map_or([None, None], |own| own.ticks()[0]),
+        }
     }
 
     fn begin(&mut self, ends: &mut HostPair, _: u64) -> Result<(), CampaignError> {
@@ -126,19 +165,149 @@ impl Network for RoutedNetwork {
         if let Some(own) = &mut self.source.own {
             own.keep_path_mtus()?;
         }
-        let counts = RouterCounts::begin(&self.source, &mut self.routers, ends)?;
-        self.before = Some((counts, self.ticks(ends)));
+        let mut ahead_ns = [0, 0];
+        if !self.source.has_one_clock() {
+            let [sender, _] = ends.agents();
+            let sender_ns = sender.clock_offset()?.offset_ns;
+            for (ahead_ns, router) in ahead_ns.iter_mut().zip(&mut self.routers) {
+                *ahead_ns = router.clock_offset()?.offset_ns - sender_ns;
+            }
+        }
+        let counters = self.counters()?;
+        for router in &mut self.routers {
+            match router.ask(Request::WatchCpu, "read its processor times", COUNT_LIMIT)? {
+                (_, Answer::Watching) => {}
+                _ => return Err(router.confused("read its processor times").into()),
+            }
+        }
+        let ticks = self.source.router_ticks();
+        self.before = Some(RouterCounts { counters, ticks, since: Instant::now(), ahead_ns });
         Ok(())
     }
 
-    fn end(&mut self, ends: &mut HostPair, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
-        let (counts, ticks) = self.before.take().expect("a trial is begun before it is ended");
-        let guest_cpu = spans(ticks, self.ticks(ends));
+    fn end(&mut self, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
+        let before = self.before.take().expect("a trial is begun before it is ended");
+        let of_ns = u64::try_from(before.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let ticks = self.source.router_ticks();
         let reports = evidence.iter().flat_map(|arm| arm.collected.reports.iter().flatten().flatten());
-        let routers = counts.end(&self.source, &mut self.routers, reports)?;
+        let windows = reports.filter(|report| report.role == Role::Sender);
+        let window = windows.map(|report| (report.sent.first_ns, report.sent.last_ns));
+        let window = window.reduce(|(from, to), (first, last)| (from.min(first), to.max(last)));
+        let (from_ns, to_ns) = window.unwrap_or_default();
+        let mut busy = [None, None];
+        for (router, agent) in self.routers.iter_mut().enumerate() {
+            let [from_ns, to_ns] =
+                [from_ns, to_ns].map(|ns| ns.saturating_add_signed(before.ahead_ns[router]));
+            let asked = Request::CpuBetween { from_ns, to_ns };
+            let time = match agent.ask(asked, "tell its CPU time", COUNT_LIMIT)? {
+                (_, Answer::Cpu { time }) => time,
+                _ => return Err(agent.confused("tell its CPU time").into()),
+            };
+            let outside = before.ticks[router].zip(ticks[router]);
+            busy[router] = match outside {
+                Some((before, after)) => {
+                    Some(Busy { ns: busy_ns(after).saturating_sub(busy_ns(before)), of_ns })
+                }
+                None => time.map(|time| Busy { ns: time.busy_ns(), of_ns: time.window_ns }),
+            };
+        }
+        let after = self.counters()?;
         if let [only] = evidence {
-            (only.guest_cpu, only.routers) = (guest_cpu, Some(routers));
+            let mechanism = self.source.plan.kind.mechanism;
+            only.routers = Some(RouterEvidence { mechanism, before: before.counters, after, busy });
         }
         Ok(())
+    }
+}
+
+/// Describes a routed testbed in a line for what it has in common with others, and one for its mechanism.
+fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
+    let RoutedSource { plan, carried, guest, .. } = source;
+    let (mechanism, links) = (plan.kind.mechanism, &plan.links);
+    let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
+    let (hosts, seen_by) = hosts(&place, &source.guests());
+    let rate = link_config.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
+    let by = translators(plan);
+    let own = links.all().into_iter().filter(|(_, link)| *link != OwnLink::default()).map(|(name, link)| {
+        let rate = link.rate.map(|rate| rate.to_string());
+        let mtu = link.mtu.map(|mtu| format!("MTU {mtu}"));
+        let parts: Vec<String> = rate.into_iter().chain(mtu).chain(link.impairments()).collect();
+        format!("; {name} link: {}", parts.join(", "))
+    });
+    let seen = carried.iter().map(|carried| {
+        format!("{} as {}, path MTU {}", carried.family, carried.headers.join(" / "), carried.path_mtus[0])
+    });
+    let bottleneck = Topology::Routed(*links).bottleneck(link_config);
+    let bottleneck = bottleneck.map_or_else(String::new, |link| format!("; bottleneck: {link}"));
+    let offloads = if link_config.offloads { "on" } else { "off" };
+    format!(
+        "client - router - router - client{hosts}, MTU {}, {rate}, offloads {offloads}{}{bottleneck}\n\
+         {mechanism}{by}, seen on the middle link{seen_by}: {}",
+        link_config.mtu,
+        own.collect::<String>(),
+        seen.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// The kind of each host, in their order on the path.
+fn kinds(source: &RoutedSource) -> [String; 4] {
+    let RoutedSource { plan, guest: inside, .. } = source;
+    let RoutedKind { mechanism, clients, routers, .. } = &plan.kind;
+    let inside = inside.as_ref().map_or_else(String::new, |guest| format!(" in {guest}"));
+    let [[sender, receiver], [near, far]] = source.guests();
+    let of = |system: &System, guest: Option<String>| match guest {
+        Some(guest) => format!("{}: {guest}, {mechanism}", system.kind()),
+        None => format!("namespace{inside}, {mechanism}"),
+    };
+    [of(&clients.0[0], sender), of(&routers.0[0], near), of(&routers.0[1], far), of(&clients.0[1], receiver)]
+}
+
+/// The translation between the routers, for a sentence; empty without translation.
+pub(crate) fn translators(plan: &RoutedSpec) -> String {
+    let names = once_each(plan.translators().into_iter().map(ToString::to_string));
+    let how = if plan.keeps_state() { "stateful" } else { "stateless" };
+    if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }
+}
+
+/// Two parts of the sentence: the four hosts, and whether packets were captured while the clients were namespaces.
+fn hosts(place: &str, [clients, routers]: &[[Option<String>; 2]; 2]) -> (String, &'static str) {
+    let pair = |guests: &[Option<String>; 2], names: [&str; 3]| match guests {
+        [None, None] => format!("the {}s namespaces", names[0]),
+        [Some(one), Some(other)] if one == other => format!("both {}s {one}", names[0]),
+        ends => {
+            let [near, far] = ends.each_ref().map(|end| end.as_deref().unwrap_or("a namespace"));
+            format!("the {} {near}, the {} {far}", names[1], names[2])
+        }
+    };
+    if [clients, routers].iter().all(|guests| **guests == [None, None]) {
+        return (format!(" in four namespaces{place}"), "");
+    }
+    let seen_by = if *clients == [None, None] { "" } else { " while the clients were namespaces" };
+    let clients = pair(clients, ["client", "sender", "receiver"]);
+    let routers = pair(routers, ["router", "near router", "far router"]);
+    (format!(", {clients}, {routers}"), seen_by)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_says_what_the_hosts_are() {
+        let said = |guests: [[Option<&str>; 2]; 2]| {
+            hosts("", &guests.map(|pair| pair.map(|guest| guest.map(str::to_owned))))
+        };
+        let none = [None, None];
+        assert_eq!(hosts(" inside a guest", &Default::default()).0, " in four namespaces inside a guest");
+        let (both, seen_by) = said([[Some("UML 7"), Some("UML 7")], none]);
+        assert_eq!(both, ", both clients UML 7, the routers namespaces");
+        assert_eq!(seen_by, " while the clients were namespaces");
+        let (mixed, _) = said([[None, Some("UML 7")], [Some("UML 6"), None]]);
+        let expected =
+            ", the sender a namespace, the receiver UML 7, the near router UML 6, the far router a namespace";
+        assert_eq!(mixed, expected);
+        let (routers, seen_by) = said([none, [Some("UML 7"), Some("UML 7")]]);
+        assert_eq!(routers, ", the clients namespaces, both routers UML 7");
+        assert_eq!(seen_by, "");
     }
 }

@@ -1,19 +1,17 @@
 //! A Wi-Fi network: station, access point, and station or wired host.
 
 use crate::CampaignError;
-use crate::error::own_program;
-use crate::rig::host_pair::{HostPair, Kernels, names, planned_path, spans};
+use crate::rig::host_pair::{HostPair, Kernels, names, planned_path};
 use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
-use crate::trial::evidence::{Evidence, WifiEvidence};
-use crate::trial::settings::{CpuAffinity, Steers};
+use crate::trial::evidence::Evidence;
+use crate::trial::wifi::WifiEvidence;
 use stacklab_guests::{WifiHosted, WifiSeen};
 use stacklab_model::wifi::{Attachment, Security, WifiConfig};
 use stacklab_model::{Cell, LinkConfig, Services, Systems, Topology};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
-use stacklab_testbed::{Host, TestbedError, Ticks};
-use stacklab_traffic::host::unix_time::now_unix_ns;
-use stacklab_traffic::protocol::AgentClient;
+use stacklab_testbed::Ticks;
+use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_trial::Path;
 use stacklab_wifi::{self as network, Passphrase, WifiSpec};
 use std::sync::atomic::AtomicBool;
@@ -27,73 +25,60 @@ const PATIENCE: u32 = 20;
 /// The name of the access point, in the record and on the page.
 pub const ACCESS_POINT: &str = "access point";
 
-pub(crate) struct Wifi {
+struct Wifi {
     network: WifiConfig,
     hosted: WifiHosted,
     access_point: AgentClient,
-    /// The seed, the state and the CPU time of the guest's process when the trial began.
-    before: Option<(u64, WifiSeen, Ticks)>,
+    /// The seed and the state when the trial began.
+    before: Option<(u64, WifiSeen)>,
 }
 
-impl Wifi {
-    /// Builds a network of a study. Call it from the main thread.
-    pub(crate) fn build(
-        study: &Study,
-        network: WifiConfig,
-        seed: u64,
-        interrupted: &'static AtomicBool,
-    ) -> Result<Rig, CampaignError> {
-        let Topology::Wifi(of_study) = &study.topology else {
-            return Err(CampaignError::Usage("the study has no Wi-Fi network".to_owned()));
-        };
-        let guest = GUEST.parse().expect("it is the name of a system");
-        let (hosted, [sender, (read, write), receiver], _) =
-            WifiHosted::boot(&guest, &spec(&network, seed)?, &own_program()?, 0)?;
-        let mut access_point = AgentClient::new(ACCESS_POINT, read, write, interrupted);
-        access_point.hello()?;
-        let names = names(&Systems::NAMESPACES, &Services::default());
-        let mut ends = HostPair::connect(&Systems::NAMESPACES, names, [sender, receiver], interrupted)?;
-        if network.is_virtual() {
-            access_point.be_patient(PATIENCE);
-            ends.agents().into_iter().for_each(|agent| agent.be_patient(PATIENCE));
-        }
-        let is = RigKind {
-            cells: Cells::OfWifi(Box::new([of_study.clone(), network.clone()])),
-            // What takes this machine's time takes none of a virtual clock's.
-            here: !network.is_virtual(),
-            cubic: true,
-            divides: false,
-            steers: Steers::None,
-            cpu: CpuCover::Outside,
-            buckets: Vec::new(),
-            in_guest: true,
-        };
-        let network = Wifi { network, hosted, access_point, before: None };
-        Ok(Rig { ends, is, network: Box::new(network) })
+/// Builds a network of a study. Call it from the main thread.
+pub(super) fn rig(
+    study: &Study,
+    network: WifiConfig,
+    seed: u64,
+    interrupted: &'static AtomicBool,
+) -> Result<Rig, CampaignError> {
+    let Topology::Wifi(of_study) = &study.topology else {
+        return Err(CampaignError::Usage("the study has no Wi-Fi network".to_owned()));
+    };
+    let guest = GUEST.parse().expect("it is the name of a system");
+    let (hosted, [sender, (read, write), receiver], _) =
+        WifiHosted::boot(&guest, &spec(&network, seed)?, &crate::own_program()?, 0)?;
+    let mut access_point = AgentClient::new(ACCESS_POINT, read, write, interrupted);
+    access_point.hello()?;
+    let receives = match network.settings.receiver {
+        Attachment::Station => "station",
+        Attachment::Wired => "wired host",
+    };
+    let kinds = ["station", receives].map(|what| format!("{what} in {}", hosted.version()));
+    let names = names(&Systems::NAMESPACES, &Services::default());
+    let mut ends = HostPair::connect(&Systems::NAMESPACES, names, kinds, [sender, receiver], interrupted)?;
+    if network.is_virtual() {
+        access_point.be_patient(PATIENCE);
+        ends.agents().into_iter().for_each(|agent| agent.be_patient(PATIENCE));
     }
-
-    /// Notes the use of the channel in the windows of each host that received something.
-    fn note_channel(&mut self, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
-        let reports = evidence.iter_mut().flat_map(|arm| arm.collected.reports.iter_mut());
-        let received = reports.flatten().flatten().filter(|report| report.received.measured > 0);
-        let mut received: Vec<_> = received.collect();
-        let windows = received.iter().map(|report| report.windows()).collect();
-        for (report, used) in received.iter_mut().zip(self.hosted.channel_use(windows)?) {
-            report.channel = Some(used);
-        }
-        Ok(())
-    }
-
-    fn receiver(&self) -> &'static str {
-        match self.network.settings.receiver {
-            Attachment::Station => "station",
-            Attachment::Wired => "wired host",
-        }
-    }
-
-    fn ticks(&self) -> Ticks {
-        Ticks::of(self.hosted.process())
-    }
+    let is = RigKind {
+        cells: Cells::OfWifi(Box::new([of_study.clone(), network.clone()])),
+        // What takes this machine's time takes none of a virtual clock's.
+        here: !network.is_virtual(),
+        cubic: true,
+        cpu: CpuCover::Outside,
+        ..RigKind::default()
+    };
+    let seen = hosted.state().checks.iter().map(|check| {
+        let bytes = check.hops.iter().flatten().map(|frame| frame.bytes.to_string());
+        let bytes = bytes.collect::<Vec<_>>().join(" and ");
+        format!("{} of {} bytes in frames of {bytes} bytes", check.family, check.packet)
+    });
+    let description = format!(
+        "station - access point - {receives} inside {}, {network}, MTU {}; seen on the medium: {}",
+        hosted.version(),
+        study.link_config.mtu,
+        seen.collect::<Vec<_>>().join("; ")
+    );
+    Ok(Rig::new(ends, is, description, Wifi { network, hosted, access_point, before: None }))
 }
 
 fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, CampaignError> {
@@ -110,37 +95,6 @@ fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, CampaignError> {
 }
 
 impl Network for Wifi {
-    fn tool_hosts(&self) -> Option<[&Host; 2]> {
-        None
-    }
-
-    fn describe(&self, link_config: &LinkConfig) -> String {
-        let seen = self.hosted.state().checks.iter().map(|check| {
-            let bytes = check.hops.iter().flatten().map(|frame| frame.bytes.to_string());
-            let bytes = bytes.collect::<Vec<_>>().join(" and ");
-            format!("{} of {} bytes in frames of {bytes} bytes", check.family, check.packet)
-        });
-        format!(
-            "station - access point - {} inside {}, {}, MTU {}; seen on the medium: {}",
-            self.receiver(),
-            self.hosted.version(),
-            self.network,
-            link_config.mtu,
-            seen.collect::<Vec<_>>().join("; ")
-        )
-    }
-
-    fn hosts(&mut self, ends: &mut HostPair, kernels: &mut Kernels) -> Result<Vec<HostRow>, CampaignError> {
-        let since_unix_ns = now_unix_ns();
-        let kind = |what: &str| format!("{what} in {}", self.hosted.version());
-        let kinds = [kind("station"), kind(self.receiver())];
-        let access_point = kind("access point");
-        let mut rows = ends.hosts(since_unix_ns, kinds, |agent| kernels.facts(agent))?;
-        let (name, facts) = (ACCESS_POINT.to_owned(), kernels.facts(&mut self.access_point)?);
-        rows.insert(1, HostRow { name, kind: access_point, since_unix_ns, facts });
-        Ok(rows)
-    }
-
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let addresses = WifiHosted::addresses(cell.family).map(Into::into);
         // The interfaces count what hosts ask for addresses too.
@@ -148,25 +102,34 @@ impl Network for Wifi {
         Path { shared, ..planned_path(addresses, link_config, cell) }
     }
 
-    fn configure(&mut self, _: &Cell, _: CpuAffinity) -> Result<(), TestbedError> {
+    fn add_hosts(&mut self, rows: &mut Vec<HostRow>, kernels: &mut Kernels) -> Result<(), AgentError> {
+        let kind = format!("access point in {}", self.hosted.version());
+        rows.insert(1, kernels.host(ACCESS_POINT.to_owned(), kind, &mut self.access_point)?);
         Ok(())
+    }
+
+    /// The medium's work, and that of all three hosts. Virtual time has no CPU time.
+    fn guest_ticks(&self) -> [Option<Ticks>; 2] {
+        [(!self.network.is_virtual()).then(|| Ticks::of(self.hosted.process())); 2]
     }
 
     fn begin(&mut self, _: &mut HostPair, seed: u64) -> Result<(), CampaignError> {
-        self.before = Some((seed, self.hosted.look(Some(seed))?, self.ticks()));
+        self.before = Some((seed, self.hosted.look(Some(seed))?));
         Ok(())
     }
 
-    fn end(&mut self, _: &mut HostPair, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
-        self.note_channel(evidence)?;
-        let (seed, before, ticks) = self.before.take().expect("a trial is begun before it is ended");
-        let ticks = [ticks, self.ticks()];
-        let is_virtual = self.network.is_virtual();
-        let seen = WifiEvidence { is_virtual, seed, before, after: self.hosted.look(None)? };
-        if let ([only], false) = (&mut *evidence, is_virtual) {
-            // The medium's work, and that of all three hosts.
-            only.guest_cpu = spans([Some(ticks[0]); 2], [Some(ticks[1]); 2]);
+    fn end(&mut self, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
+        // The use of the channel in the windows of each host that received something.
+        let reports = evidence.iter_mut().flat_map(|arm| arm.collected.reports.iter_mut());
+        let received = reports.flatten().flatten().filter(|report| report.received.measured > 0);
+        let mut received: Vec<_> = received.collect();
+        let windows = received.iter().map(|report| report.windows()).collect();
+        for (report, used) in received.iter_mut().zip(self.hosted.channel_use(windows)?) {
+            report.channel = Some(used);
         }
+        let (seed, before) = self.before.take().expect("a trial is begun before it is ended");
+        let after = self.hosted.look(None)?;
+        let seen = WifiEvidence { is_virtual: self.network.is_virtual(), seed, before, after };
         evidence.iter_mut().for_each(|arm| arm.wifi = Some(seen.clone()));
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! The evidence of a trial, before any figure is computed.
 
 use crate::generator::GeneratorEvidence;
-use crate::trial::clock_offset::ClockSync;
+use crate::rig::adapter::AdapterEvidence;
+use crate::trial::clock::ClockSync;
 use crate::trial::other_load::OtherLoad;
-use stacklab_guests::WifiSeen;
-use stacklab_model::{Counters, Direction, Mechanism, Service, Station};
+use crate::trial::routers::RouterEvidence;
+use crate::trial::wifi::WifiEvidence;
+use stacklab_model::{Direction, Service};
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
 use stacklab_trial::Collected;
@@ -26,7 +28,8 @@ pub struct Evidence {
     pub(crate) wifi: Option<WifiEvidence>,
     /// The Wi-Fi adapters of real machines: the sender's and the receiver's.
     pub(crate) adapters: [Option<AdapterEvidence>; 2],
-    pub(crate) clocks: ClockSync,
+    /// How the hosts' clocks are synchronised.
+    pub clocks: ClockSync,
     /// What others had of this machine's processors, if a host of the trial is on it.
     pub(crate) other_load: Option<OtherLoad>,
     /// The output of another program that drove the trial; `None` if it was stacklab's own generator.
@@ -51,43 +54,6 @@ impl Evidence {
             joint: JointFigures::default(),
         }
     }
-
-    /// The same, of hosts whose clocks were compared.
-    pub fn with_clocks(self, clocks: ClockSync) -> Self {
-        Evidence { clocks, ..self }
-    }
-}
-
-/// What the two routers counted in a trial, and their mechanism.
-#[derive(Debug)]
-pub(crate) struct RouterEvidence {
-    pub mechanism: Mechanism,
-    /// Counters of the sender's router and the receiver's router, before the trial.
-    pub before: [Counters; 2],
-    pub after: [Counters; 2],
-    /// Their CPU time in the measured window; that of a guest's processes, over the whole trial. `None` if it was not
-    /// counted.
-    pub busy: [Option<Busy>; 2],
-}
-
-/// A Wi-Fi network before and after a trial: its state, or a sentence that says how it was not as planned.
-#[derive(Debug, Clone)]
-pub(crate) struct WifiEvidence {
-    pub is_virtual: bool,
-    pub seed: u64,
-    pub before: WifiSeen,
-    pub after: WifiSeen,
-}
-
-/// A real machine's Wi-Fi adapter before and after a trial: its state, or a sentence that says why it has none.
-pub(crate) type AdapterEvidence = [Result<Station, String>; 2];
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Busy {
-    /// Busy time, nanoseconds.
-    pub ns: u64,
-    /// Length of the window, nanoseconds.
-    pub of_ns: u64,
 }
 
 /// The host and direction of a host report.

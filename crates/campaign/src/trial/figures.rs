@@ -1,10 +1,17 @@
 //! Makes a run from a trial's evidence.
 
 use crate::generator::{from_generator, with_bias};
-use crate::trial::evidence::{Evidence, report_sources};
-use crate::trial::{adapter, channel, clock_correction, guest_cpu, other_load, routers, services, wifi};
-use stacklab_model::{Direction, Probe, RunRecord, Trial, TrialSpec};
-use stacklab_trial::{Figures, Path, figures as reported};
+use crate::rig::adapter;
+use crate::trial::evidence::{Evidence, ReportSource, report_sources};
+use crate::trial::{clock, other_load, routers, wifi};
+use stacklab_model::{
+    CpuScope, CpuSource, CpuTime, Direction, LARGEST_NUMBER, Probe, RunRecord, Service, Trial, TrialSpec,
+    Warning,
+};
+use stacklab_testbed::Ticks;
+use stacklab_testbed::services::Asked;
+use stacklab_trial::{Figures, Path, figures as reported, results};
+use std::collections::BTreeMap;
 
 /// Makes the run of a trial: first the figures from the hosts' reports alone, then the figures that other evidence
 /// adds or removes. A pure function: the same evidence gives the same run.
@@ -29,19 +36,19 @@ pub fn figures(
         made = with_bias(made, &spec, path);
     }
     if let Some(asked) = services {
-        made = services::counted(made, sources, &asked);
+        made = with_services(made, sources, &asked);
     }
-    made = guest_cpu::counted(made, sources, &guest_cpu, &spec, path, collected.wall_ns);
+    made = with_guest_cpu(made, sources, &guest_cpu, &spec, path, collected.wall_ns);
     if let Some(counted) = &routers {
         made = routers::counted(made, sources, counted, &spec, path.mtu);
     }
     if let Some(seen) = &wifi {
-        made = channel::counted(wifi::checked(made, sources, seen, spec.transport), &spec);
+        made = wifi::with_channel(wifi::checked(made, sources, seen, spec.transport), &spec);
     }
     made = adapter::checked(made, sources, &adapters);
     made.warnings.extend(other_load.as_ref().and_then(|load| other_load::warning(load, held_up)));
     let Figures { status, mut values, drops, warnings, host_reports } =
-        clock_correction::corrected(made, sources, &clocks);
+        clock::corrected(made, sources, &clocks);
     if trial.probe == Probe::Paced {
         // Other figures of a stream are its flood's.
         values.retain(|metric, _| metric.is_of(Probe::Paced));
@@ -59,15 +66,102 @@ pub fn figures(
     }
 }
 
+/// Adds the counts to the counters of the querying host, and a warning for each service with unanswered queries.
+fn with_services(mut made: Figures, sources: &[ReportSource], asked: &BTreeMap<Service, Asked>) -> Figures {
+    // The sender of the testbed sends the queries.
+    let asks = sources.iter().position(|source| source.host == 0);
+    if let Some(report) = asks.and_then(|place| made.host_reports.get_mut(place)) {
+        for (service, Asked { asked, answered }) in asked {
+            report.counters.0.insert(format!("services.{service}.asked"), *asked);
+            report.counters.0.insert(format!("services.{service}.answered"), *answered);
+        }
+    }
+    made.warnings.extend(asked.iter().filter_map(|(service, count)| unanswered(*service, *count)));
+    made
+}
+
+/// A warning if not all queries were answered.
+fn unanswered(service: Service, Asked { asked, answered }: Asked) -> Option<Warning> {
+    (answered < asked).then(|| Warning {
+        code: "services".to_owned(),
+        text: format!("{service} answered {answered} of {asked} queries"),
+        advice: "a full link loses queries too; if none is answered, the receiver did not serve".to_owned(),
+    })
+}
+
+/// Replaces the CPU time that guests report by that of their processes, and recomputes the figures. It covers the
+/// whole trial, including set-up and warm-up.
+fn with_guest_cpu(
+    mut made: Figures,
+    sources: &[ReportSource],
+    guest_cpu: &[Option<[Ticks; 2]>; 2],
+    spec: &TrialSpec,
+    path: &Path,
+    wall_ns: u64,
+) -> Figures {
+    let mut replaced = false;
+    for (report, source) in made.host_reports.iter_mut().zip(sources) {
+        let Some([before, after]) = guest_cpu[source.host] else { continue };
+        report.cpu = Some(time(before, after, wall_ns, report.cpu.as_ref()));
+        replaced = true;
+    }
+    if let (true, [sent, received, ..]) = (replaced, &made.host_reports[..]) {
+        let values = results::values(spec, path, sent, received);
+        made.values.extend(values.into_iter().filter(|(metric, _)| metric.is_host_cpu()));
+    }
+    made
+}
+
+/// CPU time of processes, nanoseconds.
+pub(crate) fn busy_ns(ticks: Ticks) -> u64 {
+    ticks.user.saturating_add(ticks.system).saturating_mul(results::tick_ns())
+}
+
+/// `reported` is the guest's own CPU time; the agent's own part is taken from it.
+fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -> CpuTime {
+    let ns = |read: fn(Ticks) -> u64| {
+        let ticks = read(after).saturating_sub(read(before));
+        ticks.saturating_mul(results::tick_ns()).min(LARGEST_NUMBER)
+    };
+    let (user_ns, system_ns) = (ns(|ticks| ticks.user), ns(|ticks| ticks.system));
+    CpuTime {
+        idle_ns: wall_ns.saturating_sub(user_ns).saturating_sub(system_ns),
+        own_user_ns: reported.map_or(0, |reported| reported.own_user_ns),
+        own_system_ns: reported.map_or(0, |reported| reported.own_system_ns),
+        undivided: true,
+        ..of_processes((CpuScope::Outside, CpuSource::Ticks), wall_ns, [user_ns, system_ns])
+    }
+}
+
+/// CPU time of processes in a window, in user mode and in the kernel.
+pub(crate) fn of_processes(
+    (scope, source): (CpuScope, CpuSource),
+    window_ns: u64,
+    [user_ns, system_ns]: [u64; 2],
+) -> CpuTime {
+    CpuTime {
+        scope,
+        source: Some(source),
+        window_ns,
+        user_ns,
+        system_ns,
+        irq_ns: 0,
+        softirq_ns: 0,
+        idle_ns: 0,
+        steal_ns: 0,
+        undivided: false,
+        own_user_ns: 0,
+        own_system_ns: 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::clock_offset::ClockSync;
-    use crate::trial::fixtures::{path, received, trial_and_spec};
-    use stacklab_model::{Ends, HostReport, LARGEST_NUMBER, RunStatus, Service, too_large};
+    use crate::trial::clock::ClockSync;
+    use crate::trial::fixtures::{path, received, stream_of, trial_and_spec};
+    use stacklab_model::{Ends, HostReport, Metric, RunStatus, Value, too_large};
     use stacklab_report::{MeasurementText, measurement};
-    use stacklab_testbed::Ticks;
-    use stacklab_testbed::services::Asked;
     use stacklab_traffic::stats::clock::Offset;
     use stacklab_trial::Collected;
 
@@ -140,5 +234,38 @@ mod tests {
                 assert!(text.contains("throughput"), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn a_guests_time_is_that_of_its_processes_wherever_it_stands_in_the_trial() {
+        let tick_ns = results::tick_ns();
+        let (before, after) = (Ticks { user: 10, system: 1 }, Ticks { user: 40, system: 21 });
+        // The reports of the sender's host, which is the guest.
+        let cases = [
+            (Direction::Both, 4, vec![0, 3], Metric::CpuSender, Metric::CpuReceiver),
+            (Direction::Reverse, 2, vec![1], Metric::CpuReceiver, Metric::CpuSender),
+        ];
+        for (direction, count, own, measured, other) in cases {
+            let (spec, made) = stream_of((0..count).map(|_| received(0, 0.0)).collect());
+            let guest_cpu = [Some([before, after]), None];
+            let made =
+                with_guest_cpu(made, &report_sources(direction), &guest_cpu, &spec, &path(), 100 * tick_ns);
+            for (place, report) in made.host_reports.iter().enumerate() {
+                let found = report.cpu.as_ref().map(|cpu| (cpu.scope, cpu.busy_ns(), cpu.idle_ns));
+                let expected = (CpuScope::Outside, 50 * tick_ns, 50 * tick_ns);
+                assert_eq!(found, own.contains(&place).then_some(expected), "{direction} {place}");
+            }
+            assert_eq!(made.values[&measured], Value::Measured(50.0), "{direction}");
+            assert!(matches!(made.values[&other], Value::Missing(_)), "{direction}");
+        }
+    }
+
+    #[test]
+    fn a_service_that_is_silent_is_told_of() {
+        let of = |asked, answered| unanswered(Service::Dns, Asked { asked, answered });
+        assert_eq!(of(3, 3), None);
+        assert_eq!(of(0, 0), None);
+        let some = of(3, 1).unwrap();
+        assert_eq!((some.code.as_str(), some.text.as_str()), ("services", "dns answered 1 of 3 queries"));
     }
 }

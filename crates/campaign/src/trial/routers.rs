@@ -1,10 +1,31 @@
 //! Figures from the counters of the routers between a trial's hosts.
 
-use crate::trial::evidence::{Busy, ReportSource, RouterEvidence};
+use crate::trial::evidence::ReportSource;
 use stacklab_model::{
-    ETHERNET_HEADER_BYTES, Family, Metric, Probe, Role, Transport, TrialSpec, Value, WirePath,
+    Counters, ETHERNET_HEADER_BYTES, Family, Mechanism, Metric, Probe, Role, Transport, TrialSpec, Value,
+    WirePath,
 };
 use stacklab_trial::Figures;
+
+/// What the two routers counted in a trial, and their mechanism.
+#[derive(Debug)]
+pub(crate) struct RouterEvidence {
+    pub mechanism: Mechanism,
+    /// Counters of the sender's router and the receiver's router, before the trial.
+    pub before: [Counters; 2],
+    pub after: [Counters; 2],
+    /// Their CPU time in the measured window; that of a guest's processes, over the whole trial. `None` if it was not
+    /// counted.
+    pub busy: [Option<Busy>; 2],
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Busy {
+    /// Busy time, nanoseconds.
+    pub ns: u64,
+    /// Length of the window, nanoseconds.
+    pub of_ns: u64,
+}
 
 /// Adds the routers' figures to those of a stream.
 pub(super) fn counted(
@@ -43,11 +64,14 @@ pub(super) fn counted(
     if spec.transport != Transport::Udp {
         return made;
     }
-    if made.host_reports.len() != 2 {
+    let without = |mut made: Figures, reason: &str| {
         for metric in [Metric::LinkBytes, Metric::LinkBytesBeyond] {
-            made.values.insert(metric, Value::Missing("not available with direction both".to_owned()));
+            made.values.insert(metric, Value::Missing(reason.to_owned()));
         }
-        return made;
+        made
+    };
+    if made.host_reports.len() != 2 {
+        return without(made, "not available with direction both");
     }
     // In reverse, the sender is at the far router, and translators work in the opposite direction.
     let forward = sources[sent].forward;
@@ -59,10 +83,7 @@ pub(super) fn counted(
     let ip_bytes = bytes.saturating_sub(packets * u64::from(ETHERNET_HEADER_BYTES)) as f64;
     let path = WirePath { mechanism, ..WirePath::plain(family, spec.transport, mtu) };
     let Some(model) = path.wire_size(spec.message_bytes) else {
-        for metric in [Metric::LinkBytes, Metric::LinkBytesBeyond] {
-            made.values.insert(metric, Value::Missing("the header model has no such message".to_owned()));
-        }
-        return made;
+        return without(made, "the header model has no such message");
     };
     // Over packets, not over messages that arrived: what is lost behind the link has crossed it.
     let each = ip_bytes / packets as f64 * f64::from(model.packets);
@@ -77,7 +98,7 @@ mod tests {
     use super::*;
     use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
-    use stacklab_model::{Counters, Direction, HostReport, Mechanism};
+    use stacklab_model::{Direction, HostReport};
 
     fn count(bytes: u64, packets: u64) -> Counters {
         let counters =

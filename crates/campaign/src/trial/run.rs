@@ -3,14 +3,13 @@
 use crate::CampaignError;
 use crate::generator;
 use crate::rig::Rig;
-use crate::trial::clock_offset::ClockSync;
+use crate::trial::clock::ClockSync;
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use crate::trial::other_load::LoadSample;
 use crate::trial::spec::{spec, trial_seed};
 use stacklab_model::{ArmSchedule, CpuScope, Direction, Generator, RunRecord, Trial, TrialSpec};
 use stacklab_study::{Plan, Study};
-use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_trial::results::interleaved::{self, ArmReports};
 use stacklab_trial::{Collected, Path, PathLimits, SlotLengths, collect, collect_arms};
 
@@ -84,7 +83,7 @@ impl<'a> Prepared<'a> {
 
     fn run(self, rig: &mut Rig, evidence: Evidence) -> Result<RunRecord, CampaignError> {
         let Prepared { trial, path, spec, offset } = self;
-        let clocks = rig.ends.clock_sync(offset, &path, &spec)?;
+        let clocks = offset.with_after(|| rig.ends.measure_offset(&path, &spec))?;
         let direction = Direction::of(&trial.cell);
         Ok(figures(trial, spec, &path, direction, Evidence { clocks, ..evidence }))
     }
@@ -92,14 +91,17 @@ impl<'a> Prepared<'a> {
 
 fn alone(rig: &mut Rig, seed: u64, arm: &Prepared<'_>) -> Result<Evidence, CampaignError> {
     let (cell, seed) = (&arm.trial.cell, trial_seed(seed, arm.trial));
-    if Generator::of(cell).is_other() {
-        return generator::run(rig, cell, &arm.path, &arm.spec, seed);
-    }
-    let mut evidence = observed(&mut [rig], seed, |pairs| {
-        let [sender, receiver] = &mut pairs[0];
+    let mut generator = None;
+    let mut evidence = observed(&mut [rig], seed, |rigs| {
+        if Generator::of(cell).is_other() {
+            let (collected, found) = generator::run(rigs[0], cell, &arm.path, &arm.spec)?;
+            generator = Some(found);
+            return Ok(vec![collected]);
+        }
+        let [sender, receiver] = rigs[0].ends.agents();
         Ok(vec![collect(sender, receiver, &arm.path, &arm.spec, Direction::of(cell))?])
     })?;
-    Ok(evidence.remove(0))
+    Ok(Evidence { generator, ..evidence.remove(0) })
 }
 
 /// The evidence of the arms of an interleaved trial.
@@ -121,8 +123,10 @@ fn interleaved(
         arms.iter_mut().for_each(|arm| arm.spec.schedule = ArmSchedule::TimeSlots(Some(lengths.slice_ns)));
         slots = Some(lengths);
     }
-    let mut evidence =
-        observed(rigs, seed, |pairs| collect_arms(pairs, &asked(arms), direction, order, slots))?;
+    let mut evidence = observed(rigs, seed, |rigs| {
+        let mut pairs: Vec<_> = rigs.iter_mut().map(|rig| rig.ends.agents()).collect();
+        Ok(collect_arms(&mut pairs, &asked(arms), direction, order, slots)?)
+    })?;
     let is_shared = matches!(schedule, ArmSchedule::TokenPassing(_));
     let without_cpu = is_shared && rigs[0].cpu_scope(&first.cell) == CpuScope::Outside;
     for arm in &mut evidence {
@@ -147,17 +151,16 @@ fn asked<'a>(arms: &'a [Prepared<'_>]) -> Vec<(&'a Path, &'a TrialSpec)> {
 fn observed(
     rigs: &mut [&mut Rig],
     seed: u64,
-    collect: impl FnOnce(&mut [[&mut AgentClient; 2]]) -> Result<Vec<Collected>, AgentError>,
+    collect: impl FnOnce(&mut [&mut Rig]) -> Result<Vec<Collected>, CampaignError>,
 ) -> Result<Vec<Evidence>, CampaignError> {
-    rigs.iter_mut().try_for_each(|rig| rig.network.begin(&mut rig.ends, seed))?;
+    rigs.iter_mut().try_for_each(|rig| rig.begin(seed))?;
     let before = rigs.iter().any(|rig| rig.is.here).then(LoadSample::now);
-    let mut pairs: Vec<_> = rigs.iter_mut().map(|rig| rig.ends.agents()).collect();
-    let collected = collect(&mut pairs)?;
+    let collected = collect(rigs)?;
     let other_load = before.map(|before| before.until(&LoadSample::now()));
     let mut evidence: Vec<Evidence> = collected.into_iter().map(Evidence::of).collect();
     let of_rig = evidence.len() / rigs.len();
     for (rig, arms) in rigs.iter_mut().zip(evidence.chunks_mut(of_rig)) {
-        rig.network.end(&mut rig.ends, arms)?;
+        rig.end(arms)?;
     }
     evidence.iter_mut().for_each(|arm| arm.other_load.clone_from(&other_load));
     Ok(evidence)

@@ -1,10 +1,9 @@
-//! The specification of a cell's trial, as sent to both agents.
+//! The specification of a cell's trial, as sent to both agents, and the processors of its hosts.
 
 use crate::rig::Rig;
-use crate::trial::settings::{self, CpuAffinity};
 use stacklab_model::{
-    Cell, Generator, Io, IoChoice, LinkConfig, Probe, ProbeSpec, SplitMix64, System, Systems, Topology,
-    Transport, Trial, TrialSpec,
+    Cell, CpuScope, Direction, Generator, Io, IoChoice, LinkConfig, Mechanism, Pacing, Pinning, Probe,
+    ProbeSpec, SplitMix64, System, Topology, Transport, Trial, TrialSpec,
 };
 use stacklab_study::Study;
 
@@ -20,8 +19,14 @@ const WIFI_SEND_BUFFER: u32 = 32_768;
 pub(super) fn spec(study: &Study, seed: u64, trial: &Trial, rig: &Rig, affinity: CpuAffinity) -> TrialSpec {
     let cell = &trial.cell;
     let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
-    let io = io(&rig.ends.systems, &study.link_config, cell, &probe);
-    probe.pacing = settings::pacing(&study.link_config, cell, &probe);
+    let mut io = io(&study.link_config, cell, &probe);
+    let has_gso = |system: &System| matches!(system, System::Namespace | System::Localhost | System::Ssh(_));
+    let is_asked = matches!(cell.settings.io, Some(IoChoice::Path(_)));
+    if io == Io::Gso && !is_asked && !rig.ends.systems.0.iter().all(has_gso) {
+        // A guest may report GSO but not support it.
+        io = Io::Sendmmsg;
+    }
+    probe.pacing = pacing(&study.link_config, cell, &probe);
     if Generator::of(cell).is_other() {
         // What it counts, and what the interfaces count, is the whole test.
         probe.warmup_ns = 0;
@@ -42,16 +47,6 @@ pub(super) fn spec(study: &Study, seed: u64, trial: &Trial, rig: &Rig, affinity:
     spec
 }
 
-/// Default I/O mode: a guest may report GSO but not support it.
-fn io(systems: &Systems, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
-    let own = |system: &System| matches!(system, System::Namespace | System::Localhost | System::Ssh(_));
-    let said = matches!(cell.settings.io, Some(IoChoice::Path(_)));
-    match settings::io(link_config, cell, probe) {
-        Io::Gso if !said && !systems.0.iter().all(own) => Io::Sendmmsg,
-        io => io,
-    }
-}
-
 /// The seed of a trial's path, below 2^53: that of the campaign, the block and the position.
 pub(super) fn trial_seed(seed: u64, trial: &Trial) -> u64 {
     let number = u64::from(trial.block) << 32 | u64::from(trial.position);
@@ -62,4 +57,150 @@ pub(super) fn trial_seed(seed: u64, trial: &Trial) -> u64 {
 fn token(seed: u64, trial: &Trial) -> u32 {
     (seed as u32)
         ^ trial.block.wrapping_mul(0x9e37_79b1).wrapping_add(trial.position.wrapping_mul(0x85eb_ca6b))
+}
+
+/// Which receive work of streams a testbed steers by default.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Steers {
+    /// None: it cannot.
+    #[default]
+    None,
+    Senders,
+    Both,
+}
+
+/// The processors that the hosts of a trial run on, and whether these also do the receive work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CpuAffinity {
+    /// Each host uses its own half of the processors; otherwise any.
+    pub divided: bool,
+    /// Whether a host's receive work runs on its own processors: the sender of the testbed first.
+    pub steered: [bool; 2],
+}
+
+impl CpuAffinity {
+    /// The affinity of a probe in a cell. Unset values take the best that the testbed supports: `divides` and
+    /// `steers` are what it can do. A stream over a link of known rate, which is to be filled, has the receive work of
+    /// both hosts on their own processors. Any other TCP stream has its sender's there, which are its
+    /// acknowledgements: data that they let go would else leave from the receiver's processor, and overtake what the
+    /// sender's processor sends.
+    pub(crate) fn of(cell: &Cell, probe: Probe, divides: bool, steers: Steers) -> Self {
+        let unset = || match (probe, steers) {
+            (Probe::Stream | Probe::Paced, Steers::Both) => [true; 2],
+            (Probe::Stream | Probe::Paced, Steers::Senders) if cell.transport == Transport::Tcp => {
+                [0, 1].map(|host| Direction::of(cell).senders().contains(&host))
+            }
+            _ => [false; 2],
+        };
+        match cell.settings.pinning {
+            Some(Pinning::Steered) => CpuAffinity { divided: true, steered: [true; 2] },
+            Some(Pinning::Halves) => CpuAffinity { divided: true, steered: [false; 2] },
+            Some(Pinning::None) => CpuAffinity { divided: false, steered: [false; 2] },
+            None => CpuAffinity { divided: divides, steered: unset() },
+        }
+    }
+}
+
+/// Whose CPU time the CPU figures of a cell's runs cover; `steers` is the testbed's default for streams.
+pub(crate) fn cpu_scope(cell: &Cell, steers: Steers) -> CpuScope {
+    // Whether each host's CPUs do all of its work, and only its.
+    let separates = CpuAffinity::of(cell, Probe::Stream, true, steers).steered == [true; 2];
+    if separates { CpuScope::Processors } else { CpuScope::Shared }
+}
+
+/// I/O mode of a trial: the study's choice, else the default. On a link of known rate the goal is to fill the link,
+/// so UDP uses GSO batches, which are segmented before the link. Otherwise the goal is to measure the stack, so each
+/// message passes through the whole stack separately.
+fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
+    if let Some(IoChoice::Path(io)) = cell.settings.io {
+        return io;
+    }
+    match (probe.probe, probe.pacing, cell.transport) {
+        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, Transport::Udp)
+            if link_config.rate.is_some() && !link_config.offloads && fits_a_packet(link_config, cell) =>
+        {
+            Io::Gso
+        }
+        (Probe::Stream | Probe::EchoUnderLoad, Pacing::Flood, _) => Io::Sendmmsg,
+        _ => Io::Send,
+    }
+}
+
+/// When a trial's messages are sent. Pacing at the link's rate becomes the schedule for that rate.
+fn pacing(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Pacing {
+    match (probe.pacing, link_config.messages_per_second(cell)) {
+        (Pacing::Link, Some(rate)) => Pacing::Schedule(rate),
+        (pacing, _) => pacing,
+    }
+}
+
+/// Whether each message takes one packet: a fragmented message cannot be part of a GSO batch. The packets of a GSO
+/// batch may be fragmented on their way (Linux clears DF), and a translator to IPv6 then does so.
+fn fits_a_packet(link_config: &LinkConfig, cell: &Cell) -> bool {
+    if Mechanism::of(cell).translates() {
+        return false;
+    }
+    let headers = cell.family.header_bytes() + cell.transport.header_bytes();
+    let mtu = Mechanism::of(cell).leaves(cell.family, link_config.mtu_of(cell));
+    mtu.is_some_and(|mtu| cell.payload_bytes() + headers <= mtu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::{CellSettings, Family, Length, Rate, SizeOf};
+
+    fn cell(settings: CellSettings) -> Cell {
+        Cell { settings, ..Cell::new(Family::Ipv6, Transport::Udp, SizeOf::Payload, 1400) }
+    }
+
+    #[test]
+    fn the_io_path_is_the_studys_and_else_the_nearest_that_the_link_calls_for() {
+        let flood = ProbeSpec {
+            probe: Probe::Stream,
+            pacing: Pacing::Flood,
+            length: Length::Packets(1),
+            warmup_ns: 0,
+            interval_ns: 1,
+            metrics: Vec::new(),
+        };
+        let link_config = |rate| LinkConfig { rate, mtu: 1500, offloads: false };
+        let shaped = link_config(Some(Rate(1_000_000)));
+        let plain = CellSettings::default();
+        let asked = |choice| cell(CellSettings { io: Some(choice), ..plain.clone() });
+        assert_eq!(io(&shaped, &cell(plain.clone()), &flood), Io::Gso);
+        assert_eq!(io(&shaped, &asked(IoChoice::Auto), &flood), Io::Gso);
+        assert_eq!(io(&shaped, &asked(IoChoice::Path(Io::Send)), &flood), Io::Send);
+        // 1400 bytes take two packets with an MTU of 1280.
+        let narrow = cell(CellSettings { mtu: Some(1280), ..plain.clone() });
+        assert_eq!(io(&shaped, &narrow, &flood), Io::Sendmmsg);
+        assert_eq!(io(&link_config(None), &cell(plain), &flood), Io::Sendmmsg);
+    }
+
+    #[test]
+    fn pinning_is_the_studys_and_else_what_the_testbed_can() {
+        let in_cell = |cell: &Cell, probe, steers| {
+            let CpuAffinity { divided, steered } = CpuAffinity::of(cell, probe, true, steers);
+            (divided, steered)
+        };
+        let of = |pinning, probe, steers| {
+            in_cell(&cell(CellSettings { pinning, ..CellSettings::default() }), probe, steers)
+        };
+        let (none, all) = ([false; 2], [true; 2]);
+        assert_eq!(of(None, Probe::Stream, Steers::Both), (true, all));
+        assert_eq!(of(None, Probe::Echo, Steers::Both), (true, none));
+        assert_eq!(of(Some(Pinning::Halves), Probe::Stream, Steers::Both), (true, none));
+        assert_eq!(of(Some(Pinning::Steered), Probe::Echo, Steers::None), (true, all));
+        assert_eq!(of(Some(Pinning::None), Probe::Stream, Steers::Both), (false, none));
+        // Datagrams have no acknowledgements.
+        assert_eq!(of(None, Probe::Stream, Steers::Senders), (true, none));
+        let mut tcp = Cell { transport: Transport::Tcp, ..cell(CellSettings::default()) };
+        assert_eq!(in_cell(&tcp, Probe::Stream, Steers::None), (true, none));
+        for (direction, steered) in
+            [(Direction::Forward, [true, false]), (Direction::Reverse, [false, true]), (Direction::Both, all)]
+        {
+            tcp.settings.direction = Some(direction);
+            assert_eq!(in_cell(&tcp, Probe::Stream, Steers::Senders), (true, steered));
+        }
+    }
 }

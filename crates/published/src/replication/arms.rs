@@ -1,6 +1,7 @@
 //! Selects the cells of a study that represent the two arms of a finding.
 
-use crate::{Finding, FindingArm, Limit, LimitKind, Systems};
+use crate::finding::{Finding, FindingArm, Systems};
+use crate::tables::{Limit, LimitKind};
 use stacklab_model::wifi::Security;
 use stacklab_model::{Cell, Factor, Mechanism, Services, Topology};
 use stacklab_study::Study;
@@ -20,10 +21,7 @@ fn absent_tunnel(tunnel: Option<Mechanism>) -> String {
     format!("it is about {name}, which was not measured: add \"{name}\" to factors.mechanism")
 }
 
-/// The parts of a finding, in the study's order.
-///
-/// # Errors
-/// The reason why there are no such cells, and what would make it possible.
+/// The parts of a finding, in the study's order; or why there are no such cells, and what would make it possible.
 pub(super) fn parts(
     finding: &Finding,
     limits: &[Limit],

@@ -1,19 +1,24 @@
 //! A replication as text.
 
+use crate::Reference;
 use crate::replication::Replication;
+use crate::replication::counts::{Answers, CellPrecision, Precision};
 use crate::replication::judge::{Judged, JudgedPart};
-use crate::replication::precision::{Answers, CellPrecision, Precision};
+use crate::tables::Limit;
 use stacklab_model::{Effect, Interval, Metric, Scale};
 use stacklab_report::{Block, Table, Width, text};
 
-/// Parts of the study that are not replicated here, listed before measuring.
-pub fn limits(limits: &[crate::Limit], width: Width) -> String {
-    let line = |limit: &crate::Limit| {
-        let (original, stand_in, needs) = (&limit.original, &limit.stand_in, &limit.needs);
+/// Parts of a study that are not replicated here, listed before measuring.
+pub fn limits(own: &Reference, width: Width) -> String {
+    text(&limit_blocks(&own.limits), width)
+}
+
+fn limit_blocks(limits: &[Limit]) -> Vec<Block> {
+    let line = |Limit { original, stand_in, needs, .. }: &Limit| {
         format!("{original}. Here: {stand_in}. To have it: {needs}")
     };
     let lines = limits.iter().map(line).collect();
-    text(&[Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)], width)
+    vec![Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)]
 }
 
 /// Findings with their verdicts, the published figures, and the time it took.
@@ -45,9 +50,7 @@ pub fn render(replication: &Replication, width: Width) -> String {
     }
     blocks.push(Block::Heading("Verdicts".to_owned()));
     blocks.push(Block::Table(verdicts(&replication.findings)));
-    let mut text = text(&blocks, width);
-    text += &limits(&replication.limits, width);
-    text
+    text(&blocks, width) + &text(&limit_blocks(&replication.limits), width)
 }
 
 fn verdicts(findings: &[Judged]) -> Table {

@@ -11,7 +11,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::FindingDirection;
+use crate::finding::FindingDirection;
 use serde::{Serialize, Serializer};
 use stacklab_analysis::Paired;
 use stacklab_model::{Effect, Interval, Scale};
@@ -21,7 +21,7 @@ const LEVEL: f64 = 0.05;
 
 /// The verdict on a finding or on a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FindingOutcome {
+pub(super) enum FindingOutcome {
     /// The direction is that of the study; or the arms are the same within the margin, if the study states that.
     Holds,
     /// The direction is that of the study, and the difference is inside the margin.
@@ -41,7 +41,7 @@ use FindingOutcome::{CannotTell, DirectionOpen, Holds, HoldsNegligible, OtherWay
 impl FindingOutcome {
     const ALL: [Self; 6] = [Holds, HoldsNegligible, OtherWay, TooLarge, DirectionOpen, CannotTell];
 
-    pub(crate) fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Holds => "holds",
             HoldsNegligible => "holds, negligible",
@@ -53,7 +53,7 @@ impl FindingOutcome {
     }
 
     /// The name in a column of a table.
-    pub(crate) fn short_name(self) -> &'static str {
+    pub(super) fn short_name(self) -> &'static str {
         if self == DirectionOpen { "direction open" } else { self.name() }
     }
 }

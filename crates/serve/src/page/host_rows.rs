@@ -1,7 +1,6 @@
 //! The hosts and links of a study, for the drawing of the testbed.
 
-use stacklab_campaign::rig::wifi::ACCESS_POINT;
-use stacklab_campaign::rig::{names, router_name};
+use stacklab_campaign::rig::{ACCESS_POINT, names, router_name};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{RoutedKind, Services, Systems, Topology, once_each};
 use stacklab_report::page::TestbedDrawing;

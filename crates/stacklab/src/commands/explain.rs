@@ -30,7 +30,6 @@ use std::sync::atomic::AtomicBool;
 /// Options of sampling, which an exact count does not have.
 const SAMPLING: [&str; 6] = ["seconds", "period", "fixed_period", "seed", "settings", "out"];
 
-/// Options of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainOptions {
     /// udp, tcp or echo; or a study with interleaved arms whose hosts share this kernel; with --exact also connect

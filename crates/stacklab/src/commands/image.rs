@@ -2,70 +2,59 @@
 
 use crate::failure::Failure;
 use crate::output::print_text;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use stacklab_guests::image::{self, Image};
 use stacklab_model::System;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// The subcommands of `image`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImageCommand {
     /// List the systems, and the versions that are installed
     List,
     /// Fetch the newest image of a system
-    Get(ImageGetOptions),
+    Get {
+        /// gvisor, uml, or a kernel series: linux-5.10, linux-6.1, linux-6.12, linux-7.2; may be repeated
+        #[arg(value_name = "SYSTEM", required = true)]
+        systems: Vec<System>,
+    },
     /// Build user-mode Linux: from Debian's stable source, with all transition mechanisms and Jool, or from your kernel
     /// tree
-    Build(ImageBuildOptions),
+    Build {
+        /// uml-NAME: its name in studies and for --in-vm
+        #[arg(value_name = "uml-NAME")]
+        system: System,
+        /// A folder with Linux source, which is not modified; default: Debian's stable source, fetched
+        #[arg(long, value_name = "DIR")]
+        tree: Option<PathBuf>,
+    },
     /// Compare all files of the installed images with the sums taken when they were fetched
     Check,
-}
-
-/// Options of `image get`.
-#[derive(Debug, Args)]
-pub(crate) struct ImageGetOptions {
-    /// gvisor, uml, or a kernel series: linux-5.10, linux-6.1, linux-6.12, linux-7.2; may be repeated
-    #[arg(value_name = "SYSTEM", required = true)]
-    pub systems: Vec<System>,
-}
-
-/// Options of `image build`.
-#[derive(Debug, Args)]
-pub(crate) struct ImageBuildOptions {
-    /// uml-NAME: its name in studies and for --in-vm
-    #[arg(value_name = "uml-NAME")]
-    pub system: System,
-    /// A folder with Linux source, which is not modified; default: Debian's stable source, fetched
-    #[arg(long, value_name = "DIR")]
-    pub tree: Option<PathBuf>,
 }
 
 /// Lists, fetches or checks images.
 pub(crate) fn image(command: &ImageCommand) -> Result<(), Failure> {
     match command {
         ImageCommand::List => list(),
-        ImageCommand::Get(options) => {
-            for system in &options.systems {
-                let mut step = |what: &str| eprintln!("{system}: {what}");
-                let image = image::get(system, &mut step)?;
+        ImageCommand::Get { systems } => {
+            for system in systems {
+                let image = image::get(system, &mut |what: &str| eprintln!("{system}: {what}"))?;
                 print_text(&format!("{system}: {} is here ({})\n", image.version, image.source))?;
             }
             Ok(())
         }
-        ImageCommand::Build(options) => build(options),
+        ImageCommand::Build { system, tree } => build(system, tree.as_deref()),
         ImageCommand::Check => check(),
     }
 }
 
-fn build(options: &ImageBuildOptions) -> Result<(), Failure> {
-    let System::OwnUml(name) = &options.system else {
+fn build(system: &System, tree: Option<&Path>) -> Result<(), Failure> {
+    let System::OwnUml(name) = system else {
         let what = "only user-mode Linux can be built: use a name uml-NAME, such as uml-full";
-        return Err(Failure::usage(format!("{} is not built here; {what}", options.system)));
+        return Err(Failure::usage(format!("{system} is not built here; {what}")));
     };
-    let mut step = |what: &str| eprintln!("{}: {what}", options.system);
-    let image = image::build(name, options.tree.as_deref(), &mut step)?;
-    print_text(&format!("{}: {} is here ({})\n", options.system, image.version, image.source))
+    let image = image::build(name, tree, &mut |what: &str| eprintln!("{system}: {what}"))?;
+    print_text(&format!("{system}: {} is here ({})\n", image.version, image.source))
 }
 
 /// Images that can be fetched, and images that were built here.

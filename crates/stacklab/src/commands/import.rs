@@ -6,7 +6,7 @@ use crate::quantities::{bytes, compared};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sha2::{Digest, Sha256};
-use stacklab_campaign::imported::{ImportedStudy, NAME};
+use stacklab_campaign::record::{IMPORTED, ImportedStudy};
 use stacklab_campaign::sources::StudySource;
 use stacklab_import::{Content, Format, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
 use stacklab_model::{Family, Metric, Transport, printable_text};
@@ -17,7 +17,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Options of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct ImportOptions {
     /// Result files of iperf3, iperf, netperf, D-ITG, flent or `stacklab export`
@@ -90,7 +89,7 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     let campaign = Campaign {
         seed: 0,
         testbed_description: format!("imported, not measured by this program: {text}"),
-        ..StudySource { name: NAME.to_owned(), text: study.to_text() }.campaign()
+        ..StudySource { name: IMPORTED.to_owned(), text: study.to_text() }.campaign()
     };
     let imported = |(file, run, series): ImportedRun| Imported { origin: origins[file].clone(), run, series };
     let runs: Vec<Imported> = runs.into_iter().map(imported).collect();

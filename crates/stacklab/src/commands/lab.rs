@@ -21,14 +21,20 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The subcommands of `lab`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Build a study's testbed and leave it up
     Up(LabUpOptions),
     /// Run a command, or a shell, on a host of the running testbed: sender, receiver, and router1, router2 between
     /// them
-    Enter(LabEnterOptions),
+    Enter {
+        /// The host
+        #[arg(value_name = "HOST")]
+        host: String,
+        /// The command with its arguments; without one, your shell
+        #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
     /// Remove the running testbed
     Down,
     /// Hold a testbed (used by stacklab itself)
@@ -36,13 +42,19 @@ pub(crate) enum LabCommand {
     Hold(LabUpOptions),
     /// Become a command on a host, inside a guest (used by stacklab itself)
     #[command(hide = true)]
-    Inside(LabInsideOptions),
+    Inside {
+        /// A process in the host's network namespace
+        host: u32,
+        /// Where the command starts
+        folder: PathBuf,
+        /// The command with its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
 }
 
-/// Options of `lab up`.
 #[derive(Debug, Args)]
 pub(crate) struct LabUpOptions {
-    /// Which study.
     #[command(flatten)]
     pub study: StudyOptions,
     /// The mechanism between the routers; default: the study's first
@@ -61,29 +73,6 @@ impl LabUpOptions {
     }
 }
 
-/// Options of `lab inside`.
-#[derive(Debug, Args)]
-pub(crate) struct LabInsideOptions {
-    /// A process in the host's network namespace
-    pub host: u32,
-    /// Where the command starts
-    pub folder: PathBuf,
-    /// The command with its arguments
-    #[arg(last = true, required = true)]
-    pub command: Vec<String>,
-}
-
-/// Options of `lab enter`.
-#[derive(Debug, Args)]
-pub(crate) struct LabEnterOptions {
-    /// The host
-    #[arg(value_name = "HOST")]
-    pub host: String,
-    /// The command with its arguments; without one, your shell
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
-    pub command: Vec<String>,
-}
-
 /// Time limit for removing a testbed.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The environment variable with the name of the host that a command runs on.
@@ -92,17 +81,17 @@ const HOST: &str = "STACKLAB_HOST";
 pub(crate) fn lab(command: &LabCommand) -> Result<(), Failure> {
     match command {
         LabCommand::Up(options) => up(options),
-        LabCommand::Enter(options) => enter_host(options),
+        LabCommand::Enter { host, command } => enter_host(host, command),
         LabCommand::Down => down(),
         LabCommand::Hold(options) => {
             let (study, row) = options.testbed()?;
             let ended = interrupt::flag().map_err(failed("handle signals"))?;
             Ok(hold(&study, row, &options.placement.in_vm, ended)?)
         }
-        LabCommand::Inside(options) => {
-            let host = std::env::var(HOST).unwrap_or_default();
-            let attempted = format!("run {} on {host}", options.command.join(" "));
-            let reason = shell::become_command(options.host, &options.folder, &options.command);
+        LabCommand::Inside { host, folder, command } => {
+            let attempted =
+                format!("run {} on {}", command.join(" "), std::env::var(HOST).unwrap_or_default());
+            let reason = shell::become_command(*host, folder, command);
             // `exec` returns only on failure.
             Err(failed(&attempted)(reason).into())
         }
@@ -156,29 +145,28 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     crate::output::print_text(&text)
 }
 
-fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
-    let up = known().ok_or_else(|| Failure::usage("no testbed is up: stacklab lab up STUDY".to_owned()))?;
-    let host = up.hosts.iter().find(|host| host.name == options.host).ok_or_else(|| {
+fn enter_host(name: &str, command: &[String]) -> Result<(), Failure> {
+    let up = known().ok_or_else(|| Failure::usage("no testbed is up: stacklab lab up STUDY"))?;
+    let host = up.hosts.iter().find(|host| host.name == name).ok_or_else(|| {
         let names: Vec<&str> = up.hosts.iter().map(|host| host.name.as_str()).collect();
-        let names = names.join(", ");
-        Failure::usage(format!("there is no host `{}`: expected one of {names}", options.host))
+        Failure::usage(format!("there is no host `{name}`: expected one of {}", names.join(", ")))
     })?;
     let own_shell = std::env::var("SHELL").ok().filter(|_| up.files);
-    let command = match &options.command[..] {
+    let command = match command {
         [] => vec![own_shell.unwrap_or_else(|| "/bin/sh".to_owned())],
         command => command.to_vec(),
     };
-    let attempted = format!("run {} on {}", command[0], options.host);
+    let attempted = format!("run {} on {name}", command[0]);
     match host.location {
         HostLocation::Process(process) => {
-            process.enter().map_err(failed(&format!("enter {}", options.host)))?;
+            process.enter().map_err(failed(&format!("enter {name}")))?;
             // `exec` returns only on failure.
-            let mut run = Command::new(&command[0]);
-            Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()).into())
+            let reason = Command::new(&command[0]).args(&command[1..]).env(HOST, name).exec();
+            Err(failed(&attempted)(reason).into())
         }
         HostLocation::Guest(host) => {
             let ended = socket()
-                .and_then(|socket| shell::enter_guest(&socket, host, command, (HOST, &options.host)))
+                .and_then(|socket| shell::enter_guest(&socket, host, command, (HOST, name)))
                 .map_err(failed(&attempted))?;
             // Exits with the command's exit code.
             std::process::exit(ended)
@@ -187,7 +175,7 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
 }
 
 fn down() -> Result<(), Failure> {
-    let none = || Failure::usage("no testbed is up".to_owned());
+    let none = || Failure::usage("no testbed is up");
     let path = match state() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(none()),
         path => path.map_err(failed("find the testbed's state"))?,

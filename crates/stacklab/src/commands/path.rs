@@ -10,7 +10,6 @@ use stacklab_traffic::protocol::AgentError;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Options of `stacklab path`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PathOptions {
     /// Host name, or http:// or https:// URL to request; default: https

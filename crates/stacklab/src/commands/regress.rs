@@ -19,7 +19,6 @@ pub(crate) const STOP: u8 = 128;
 /// Payload bytes of the UDP and TCP messages that are counted.
 const SIZES: [u32; 2] = [128, 1408];
 
-/// Options of `regress`.
 #[derive(Debug, Args)]
 pub(crate) struct RegressOptions {
     /// The kernel to compare with: linux-SERIES, a bzImage, a folder with source, or a commit
@@ -46,7 +45,6 @@ pub(crate) struct RegressOptions {
     pub format: RegressFormat,
 }
 
-/// Options of `bisect`.
 #[derive(Debug, Args)]
 pub(crate) struct BisectOptions {
     /// A commit before the change

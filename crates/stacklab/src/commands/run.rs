@@ -1,37 +1,35 @@
 //! `stacklab run`.
 
-use crate::commands::compare::FailOn;
-use crate::commands::report;
+use crate::commands::report::{self, FailOn};
 use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::{Failure, TESTBED, WORSE, interrupt_flag};
 use crate::quantities::some_time;
 use clap::Args;
 use stacklab_campaign::generator::Programs;
-use stacklab_campaign::imported::ImportedStudy;
 use stacklab_campaign::progress::Progress;
+use stacklab_campaign::record::ImportedStudy;
 use stacklab_campaign::record::{conclude, has_a_block, study_of};
-use stacklab_campaign::rig::agent_copy::Copying;
-use stacklab_campaign::rig::placement::RoutedPlacement;
-use stacklab_campaign::rig::remote_host::reach;
-use stacklab_campaign::rig::rigs::Rigs;
+use stacklab_campaign::rig::Copying;
+use stacklab_campaign::rig::Rigs;
+use stacklab_campaign::rig::RoutedPlacement;
+use stacklab_campaign::rig::reach;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
 use stacklab_campaign::trial::other_load::LoadSample;
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
 use stacklab_guests::image::Image;
 use stacklab_model::{
-    Cell, Comparison, CpuScope, Factor, Findings, Metric, Probe, System, Systems, Topology, once_each,
+    Cell, Comparison, CpuScope, Factor, Findings, Metric, Probe, System, Systems, Topology, Trial, once_each,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct RunOptions {
-    /// Which study.
     #[command(flatten)]
     pub study: StudyOptions,
     /// The record to write; default: a file in this folder named after study and time
@@ -63,21 +61,18 @@ pub(crate) struct RunOptions {
 
 /// Runs or resumes a study, and prints its report.
 pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
-    let interrupted = interrupt_flag()?;
-    let (mut record, measured) = campaign_until(&options, interrupted)?;
+    let (mut record, measured) = campaign(&options)?;
     let path = record.path().to_owned();
     let mut measured = measured.map_err(|error| Failure::resumable(error, &path));
     if let (Ok(()), Some(ns)) = (&measured, options.explain) {
-        let time = Duration::from_nanos(ns);
-        measured =
-            explain_verdicts(&mut record, &options.placement.in_vm, time, interrupted).map_err(|error| {
-                match error {
-                    ExplainError::Campaign(error) if error.is_interruption() => {
-                        CampaignError::Interrupted(path.clone()).into()
-                    }
-                    error => error.into(),
-                }
-            });
+        let (place, time) = (&options.placement.in_vm, Duration::from_nanos(ns));
+        let explained = explain_verdicts(&mut record, place, time, interrupt_flag()?);
+        measured = explained.map_err(|error| match error {
+            ExplainError::Campaign(error) if error.is_interruption() => {
+                CampaignError::Interrupted(path.clone()).into()
+            }
+            error => error.into(),
+        });
     }
     let findings = conclude(&record)?;
     if measured.is_ok() || has_a_block(&record)? {
@@ -108,29 +103,20 @@ fn refuse_worse(findings: &Findings, allowed: f64) -> Result<(), Failure> {
     for comparison in &worse {
         eprintln!("stacklab: worse: {}", stacklab_report::worse(comparison));
     }
-    let percent = 100.0 * allowed;
-    match worse.len() {
-        0 => Ok(()),
-        n => Err(Failure::new(
-            WORSE,
-            format!(
-                "the candidate is worse by more than {percent} %, or lacks a figure, in {n} of {of} comparisons"
-            ),
-        )),
+    let (percent, n) = (100.0 * allowed, worse.len());
+    if n == 0 {
+        return Ok(());
     }
+    let text = format!(
+        "the candidate is worse by more than {percent} %, or lacks a figure, in {n} of {of} comparisons"
+    );
+    Err(Failure::new(WORSE, text))
 }
 
 /// Measures or resumes a study. Returns the record and how measuring ended: after an interruption, the measured part
 /// is still reported.
 pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), CampaignError>), Failure> {
-    campaign_until(options, interrupt_flag()?)
-}
-
-/// As [`campaign`], until this is set.
-fn campaign_until(
-    options: &RunOptions,
-    interrupted: &'static AtomicBool,
-) -> Result<(Record, Result<(), CampaignError>), Failure> {
+    let interrupted = interrupt_flag()?;
     // All errors of the request are detected before anything is built.
     let mut request =
         if options.resume { CampaignRequest::resumed(options)? } else { CampaignRequest::new(options)? };
@@ -151,7 +137,12 @@ fn campaign_until(
     if let Some(place) = routed.as_ref().and_then(RoutedPlacement::guest_and_why) {
         eprintln!("stacklab: {place}");
     }
-    say_what_boots(&request.study);
+    let guests = guests(&request.study);
+    if !guests.is_empty() {
+        // They take seconds to boot, in which nothing else is said.
+        let names: Vec<String> = guests.iter().map(System::to_string).collect();
+        eprintln!("stacklab: booting guests: {} ..", names.join(", "));
+    }
     let mut rigs = Rigs::build(&request.study, request.campaign.seed, reached, routed, interrupted)?;
     let testbed_description = rigs.describe(&request.study) + &programs.describe();
     let mut record = match request.record.take() {
@@ -178,24 +169,15 @@ fn campaign_until(
     if let Some(warning) = load_before.until(&LoadSample::now()).busy() {
         eprintln!("stacklab: {warning}");
     }
-    let is_sampled = options.sample_period_ns.is_some();
-    let mut progress = if is_sampled { Progress::by_time() } else { Progress::new() };
-    let measured = measure(
-        &request.study,
-        &plan,
-        |arms| rigs.run(&request.study, &plan, arms),
-        &mut record,
-        &mut progress,
-    );
-    progress.end();
+    // Runs that are sampled give no verdicts.
+    let progress = Progress::new(options.sample_period_ns.is_some());
+    let run = |arms: &[Trial]| rigs.run(&request.study, &plan, arms);
+    let measured = measure(&request.study, &plan, run, &mut record, progress);
     if interrupted.load(Ordering::Relaxed) {
         // Ending the testbed may take a while, and a second signal ends this program at once.
-        let named = if options.is_record_kept {
-            format!("; the record: {}", record.path().display())
-        } else {
-            String::new()
-        };
-        eprintln!("stacklab: interrupted: ending the testbed{named}");
+        let path = record.path().display();
+        let kept = if options.is_record_kept { format!("; the record: {path}") } else { String::new() };
+        eprintln!("stacklab: interrupted: ending the testbed{kept}");
     }
     drop(rigs);
     // Without a record there is nothing to report; what there is of one is reported, and why it ended.
@@ -230,15 +212,6 @@ fn without(study: &Study, system: &System) -> Option<String> {
     let options: Vec<String> =
         levels(true).into_iter().map(|level| format!("--without {}", quoted(level))).collect();
     (!levels(false).is_empty()).then(|| options.join(" "))
-}
-
-/// Guests take seconds to boot, in which nothing else is said.
-fn say_what_boots(study: &Study) {
-    let guests = guests(study);
-    if !guests.is_empty() {
-        let names: Vec<String> = guests.iter().map(System::to_string).collect();
-        eprintln!("stacklab: booting guests: {} ..", names.join(", "));
-    }
 }
 
 /// The systems of hosts that boot, each once.

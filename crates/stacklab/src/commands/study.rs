@@ -1,18 +1,18 @@
-//! `stacklab study`, and the options that choose a study.
+//! `stacklab study` and `stacklab plan`, and the options that choose a study.
 
 use crate::failure::Failure;
 use crate::output::print_text;
 use clap::{Args, Subcommand};
 use stacklab_campaign::CampaignError;
-use stacklab_campaign::sources::{PRESETS, StudySource, preset_names};
+use stacklab_campaign::rig::RoutedPlacement;
+use stacklab_campaign::sources::{PRESETS, StudySource, new_seed, preset_names};
 use stacklab_guests::Placement;
 use stacklab_model::nearest;
-use stacklab_study::Study;
+use stacklab_study::{Plan, Study};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Studies that are built in, and what study files may contain.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StudyCommand {
     /// List the built-in studies
@@ -64,12 +64,14 @@ impl StudyOptions {
         self.settings.iter().cloned().chain(without).collect()
     }
 
+    /// The text of the study that they name.
+    pub(crate) fn source(&self) -> Result<StudySource, CampaignError> {
+        self.source.clone().map_or_else(|| StudySource::read(self.study.as_deref()), Ok)
+    }
+
     /// The study that they name, checked.
     pub(crate) fn check(&self) -> Result<(StudySource, Study), CampaignError> {
-        let source = match &self.source {
-            Some(source) => source.clone(),
-            None => StudySource::read(self.study.as_deref())?,
-        };
+        let source = self.source()?;
         let study = source.check(self.scale.as_deref(), &self.all_settings())?;
         Ok((source, study))
     }
@@ -95,7 +97,6 @@ impl Default for PlacementOptions {
 /// A study that is small enough to be read at once.
 const NEW: &str = include_str!("new_study.toml");
 
-/// Lists or prints built-in studies, begins one, or prints the reference.
 pub(crate) fn study(command: &StudyCommand) -> Result<(), Failure> {
     match command {
         StudyCommand::List => list(),
@@ -140,6 +141,24 @@ fn new(file: &Path) -> Result<(), Failure> {
         "stacklab: {file} is written: change it, then `stacklab plan {file}` and `stacklab run {file}`"
     );
     Ok(())
+}
+
+/// Shows what a study would measure, in which order, and the time it may take.
+pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
+    let (_, study) = options.check()?;
+    let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
+    let mut text = plan.describe(&study);
+    // Show the rest even if this machine lacks something.
+    match RoutedPlacement::of(&study, &Placement::WhereNeeded) {
+        Ok(Some(placement)) => {
+            if let Some(place) = placement.guest_and_why() {
+                text = text.replacen("\nCells ", &format!("\nGuest       {place}\nCells "), 1);
+            }
+        }
+        Ok(None) => {}
+        Err(failure) => eprintln!("stacklab: it cannot run here: {failure}"),
+    }
+    print_text(&text)
 }
 
 #[cfg(test)]

@@ -1,18 +1,62 @@
-//! Texts generated from the program (`schema`, `completions`, `man`), `guest` and `ssh-clean`.
+//! `agent`, `guest` and `ssh-clean`, and the texts that are generated from the command line (`completions`, `man`).
 
-use crate::cli::Cli;
-use crate::failure::Failure;
+use crate::failure::{Failure, OTHER, interrupt_flag};
 use crate::output::print_text;
-use clap::{Args, CommandFactory};
-use stacklab_campaign::rig::agent_copy::remove;
+use clap::Args;
+use stacklab_agent::AgentOptions;
+use stacklab_agent::advice::listen_advice;
+use stacklab_campaign::rig::remove_copies;
 use stacklab_explain::send_counted;
 use stacklab_guests::inside;
 use stacklab_model::System;
+use stacklab_protocols::iperf3::server::{self, ServerError, ServerLimits};
+use stacklab_testbed::AGENT;
 use stacklab_traffic::agent::{Permission, alone, serve};
 use std::io::{self, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Options of `guest`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentCommand {
+    #[command(flatten)]
+    pub options: AgentOptions,
+    /// With --listen: serve unmodified iperf3 clients instead, on port 5201. It is open to everyone who reaches
+    /// it. A test takes at most --max-duration seconds; to each client it sends at most --max-rate [default: 10000]
+    #[arg(
+        long,
+        requires = "listen",
+        conflicts_with_all = ["key_file", "no_auth", "tls", "allow_target", "allow"]
+    )]
+    pub iperf3: bool,
+    /// Maximum number of concurrent iperf3 clients
+    #[arg(long, value_name = "N", default_value_t = 32, requires = "iperf3", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub clients: u32,
+}
+
+/// Highest rate to one client of an iperf3 server, Mbit/s, unless the operator says another.
+const MOST_RATE: f64 = 10_000.0;
+
+/// Serves a coordinator on standard input and output until the input ends, or listens for coordinators, or for clients
+/// of iperf3.
+pub(crate) fn agent(command: &AgentCommand) -> Result<(), Failure> {
+    let options = &command.options;
+    match &options.listen {
+        Some(place) if command.iperf3 => {
+            let interrupted = interrupt_flag()?;
+            let limits = ServerLimits {
+                clients: command.clients as usize,
+                longest: Duration::from_secs(options.max_duration.into()),
+                most_bits_per_second: options.max_rate.unwrap_or(MOST_RATE) * 1e6,
+            };
+            server::listen(place, limits, options.once, interrupted).map_err(|ServerError { at, reason }| {
+                let advice = listen_advice(&reason, "another server", "--listen :7000");
+                Failure::new(OTHER, format!("could not listen on {at}: {reason}{advice}"))
+            })
+        }
+        _ => stacklab_agent::run(options, &AGENT).map_err(|reason| Failure::new(OTHER, reason)),
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct GuestOptions {
     /// The device of the coordinator's channel; default: the virtual machine's port named stacklab
@@ -23,45 +67,17 @@ pub(crate) struct GuestOptions {
     pub count: Option<String>,
 }
 
-/// Options of `ssh-clean`.
-#[derive(Debug, Args)]
-pub(crate) struct SshCleanOptions {
-    /// The machines, as ssh or a study names them (USER@HOST, ssh:USER@HOST)
-    #[arg(value_name = "HOST", required = true)]
-    pub hosts: Vec<String>,
-}
-
-/// Options of `completions`.
-#[derive(Debug, Args)]
-pub(crate) struct CompletionsOptions {
-    /// The shell
-    pub shell: clap_complete::Shell,
-}
-
-/// Options of `man`.
-#[derive(Debug, Args)]
-pub(crate) struct ManOptions {
-    /// The folder, which must exist
-    pub folder: PathBuf,
-}
-
-/// Prints the JSON Schema of study files.
-pub(crate) fn schema() -> Result<(), Failure> {
-    print_text(&stacklab_study::json_schema())
-}
-
-/// Prints a shell's completion script.
-pub(crate) fn completions(options: &CompletionsOptions) -> Result<(), Failure> {
+/// Prints a shell's completion script for this command line.
+pub(crate) fn completions(shell: clap_complete::Shell, mut line: clap::Command) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut Cli::command(), "stacklab", &mut script);
+    clap_complete::generate(shell, &mut line, "stacklab", &mut script);
     print_text(&String::from_utf8_lossy(&script))
 }
 
-/// Writes the manual pages into a folder, which is made if it is missing.
-pub(crate) fn man(options: &ManOptions) -> Result<(), Failure> {
-    let written = std::fs::create_dir_all(&options.folder)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), &options.folder));
-    written.map_err(Failure::step(format!("write the manual pages into {}", options.folder.display())))
+/// Writes the manual pages of this command line into a folder, which is made if it is missing.
+pub(crate) fn man(folder: &Path, line: clap::Command) -> Result<(), Failure> {
+    let written = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(line, folder));
+    written.map_err(Failure::step(format!("write the manual pages into {}", folder.display())))
 }
 
 /// Runs one host of the outer testbed inside a guest, as its agent until the coordinator is gone; or holds testbeds
@@ -96,15 +112,15 @@ fn serve_coordinator(options: &GuestOptions) -> io::Result<()> {
 }
 
 /// Removes this program's copies from machines.
-pub(crate) fn ssh_clean(options: &SshCleanOptions) -> Result<(), Failure> {
+pub(crate) fn ssh_clean(hosts: &[String]) -> Result<(), Failure> {
     let machine = |host: &String| {
         let name = host.strip_prefix("ssh:").unwrap_or(host);
         let system: Option<System> = format!("ssh:{name}").parse().ok();
         system.ok_or_else(|| Failure::usage(format!("{host:?} names no machine that ssh reaches")))
     };
-    let machines: Vec<System> = options.hosts.iter().map(machine).collect::<Result<_, _>>()?;
+    let machines: Vec<System> = hosts.iter().map(machine).collect::<Result<_, _>>()?;
     for system in machines {
-        let removed = remove(&system)?;
+        let removed = remove_copies(&system)?;
         if removed.is_empty() {
             print_text(&format!("{system}: no copy of stacklab found\n"))?;
         }

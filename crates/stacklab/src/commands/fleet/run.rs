@@ -4,7 +4,7 @@ use crate::commands::fleet::{StoreOptions, WireOptions, campaign, view};
 use crate::commands::study::StudyOptions;
 use crate::failure::{Failure, interrupt_flag};
 use clap::Args;
-use stacklab_campaign::sources::{StudySource, new_record, new_seed};
+use stacklab_campaign::sources::{new_record, new_seed};
 use stacklab_fleet::coordinator::{Coordinator, Event};
 use stacklab_fleet::pairs::Pairs;
 use stacklab_fleet::store::{CampaignRow, Class, State, Store};
@@ -62,14 +62,8 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
         Some((study, pairs)) => {
             let agents = coordinator.agents(&mut tell)?;
             let name = options.name.clone().unwrap_or_else(|| default_name(&study.name));
-            coordinator.add(
-                &name,
-                &study,
-                options.class,
-                &pairs,
-                (options.blocks, options.attempts),
-                &agents,
-            )?
+            let tries = (options.blocks, options.attempts);
+            coordinator.add(&name, &study, options.class, &pairs, tries, &agents)?
         }
         None => {
             let row = campaign(coordinator.store(), options.name.as_deref())?;
@@ -81,29 +75,18 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let ended = measure(&mut coordinator, &campaign);
     drop(coordinator);
     if let Err(FleetError::Interrupted) = ended {
-        eprintln!(
-            "stacklab: continue with: stacklab fleet run --resume --name {}{}",
-            campaign.id,
-            options.store.option()
-        );
+        let option = options.store.option();
+        eprintln!("stacklab: continue with: stacklab fleet run --resume --name {}{option}", campaign.id);
     }
     ended?;
     view::print_verdicts(&mut store, &campaign, false)
 }
 
 fn request(options: &RunOptions) -> Result<(FleetStudy, Pairs), Failure> {
-    let source = match &options.study.source {
-        Some(source) => source.clone(),
-        None => StudySource::read(options.study.study.as_deref())?,
-    };
-    let seed = options.study.seed.unwrap_or_else(new_seed);
-    let study = FleetStudy::new(
-        source,
-        options.study.scale.clone(),
-        options.study.all_settings(),
-        seed,
-        options.blocks,
-    )?;
+    let asked = &options.study;
+    let seed = asked.seed.unwrap_or_else(new_seed);
+    let settings = asked.all_settings();
+    let study = FleetStudy::new(asked.source()?, asked.scale.clone(), settings, seed, options.blocks)?;
     Ok((study, Pairs::parse(&options.pairs)?))
 }
 
@@ -135,11 +118,8 @@ fn measure(coordinator: &mut Coordinator<'_>, campaign: &CampaignRow) -> Result<
             committed += 1;
             if said.elapsed() >= SAY_EVERY {
                 said = Instant::now();
-                eprintln!(
-                    "{committed} blocks in {} s, the last one of pair {}",
-                    began.elapsed().as_secs(),
-                    key.pair
-                );
+                let seconds = began.elapsed().as_secs();
+                eprintln!("{committed} blocks in {seconds} s, the last one of pair {}", key.pair);
             }
         }
         // A reason that repeats itself is said once.

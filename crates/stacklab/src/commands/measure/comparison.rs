@@ -1,18 +1,15 @@
 //! `stacklab measure .. --against FAMILY`: both families to one host in turns, until the verdicts are sure.
 
-use crate::commands::measure::ends::reach;
 use crate::commands::measure::options::CommonOptions;
+use crate::commands::measure::reach;
 use crate::commands::measure::study::{Arms, study_text, trial_ns};
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
 use stacklab_agent::client::both_families;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::{conclude, has_a_block};
-use stacklab_campaign::rig::agent_process::AgentProcess;
-use stacklab_campaign::rig::both_families::Way;
-use stacklab_campaign::rig::rigs::Rigs;
-use stacklab_campaign::single::MeasureRequest;
-use stacklab_campaign::slow_path::{PathSample, SlowTrials, trials_in_turns};
+use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
+use stacklab_campaign::single::{MeasureRequest, PathSample, SlowTrials, trials_in_turns};
 use stacklab_campaign::sources::{StudySource, new_seed};
 use stacklab_campaign::{CampaignError, measure};
 use stacklab_model::{
@@ -84,10 +81,8 @@ impl Comparison {
             record.put_host(host)?;
         }
         let plan = Plan::new(&study, campaign.seed);
-        let mut progress = Progress::new();
         let run = |arms: &[Trial]| run(&study, &plan, arms);
-        let measured = measure(&study, &plan, run, &mut record, &mut progress);
-        progress.end();
+        let measured = measure(&study, &plan, run, &mut record, Progress::new(false));
         let findings = conclude(&record)?;
         if measured.is_ok() || has_a_block(&record)? {
             print_text(&match json {

@@ -2,13 +2,11 @@
 
 use crate::commands::measure::comparison::Comparison;
 use crate::commands::measure::options::CommonOptions;
-use crate::commands::measure::print;
 use crate::commands::measure::study::{Arms, study_text};
-use crate::commands::measure::{direction, refuse};
+use crate::commands::measure::{direction, print, refuse};
 use crate::failure::{Failure, campaign_error};
 use stacklab_agent::client::{AgentAddress, addresses, both_families, unreachable};
-use stacklab_campaign::single::MeasureRequest;
-use stacklab_campaign::single::plan;
+use stacklab_campaign::single::{MeasureRequest, plan};
 use stacklab_model::{
     CpuScope, Direction, Family, Io, Length, Probe, RunRecord, SizeOf, Transport, Trial, TrialSpec,
 };

@@ -1,30 +1,35 @@
 //! `stacklab measure`: a single trial between this host and another one.
 
 mod comparison;
-mod ends;
 mod iperf3;
-pub(crate) mod options;
+mod options;
 mod stamp;
 mod study;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
-use crate::commands::measure::comparison::against;
-use crate::commands::measure::ends::AgentPair;
-use crate::commands::measure::options::{CommonOptions, MeasureOptions, Peer};
+pub(crate) use options::MeasureOptions;
+
 use crate::failure::{Failure, interrupt_flag};
 use crate::output::print_text;
+use comparison::against;
+use options::{CommonOptions, Peer};
+use stacklab_agent::client::{self, AgentAddress};
+use stacklab_campaign::rig::AgentProcess;
 use stacklab_campaign::single::{MeasureRequest, check, plan};
-use stacklab_campaign::trial::clock_offset::{ClockSync, one_machine};
+use stacklab_campaign::trial::clock::{ClockSync, one_machine};
 use stacklab_campaign::trial::evidence::Evidence;
 use stacklab_campaign::trial::figures::figures;
-use stacklab_model::{Direction, HostFacts, Length, Role, RunRecord, TrialSpec, print_duration};
+use stacklab_model::{Direction, Family, HostFacts, Length, Role, RunRecord, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
+use stacklab_traffic::host::route::route_to;
 use stacklab_traffic::host::unix_time::now_unix_ns;
-use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::timing::{SLACK, longest};
 use stacklab_trial::{Path, collect, measure_offset};
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 /// The time of an interrupted measurement is rounded to it.
 const ROUNDED_NS: u64 = 1_000_000;
@@ -44,53 +49,73 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     if let Some(baseline) = common.against {
         return against(common, &request, baseline, interrupted);
     }
-    let mut pair = AgentPair::connect(common, interrupted)?;
-    pair.here.agent.keep_figures();
-    pair.there.agent.keep_figures();
-    let shared = one_machine(&pair.here.facts, &pair.there.facts);
-    let direction = direction(common, &request);
-    let (trial, mut spec) = plan(&request, pair.family, direction, shared, token())?;
-    // On a path that loses much, each step may take long.
-    let must_end = pair.met + longest(&spec) + SLACK;
-    pair.here.agent.must_end(must_end);
-    pair.there.agent.must_end(must_end);
-    let (sender, receiver) =
-        if common.reverse { (&mut pair.there, &mut pair.here) } else { (&mut pair.here, &mut pair.there) };
+    single(common, &request, interrupted)
+}
+
+/// Measures once, with an agent on each host.
+fn single(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    interrupted: &'static AtomicBool,
+) -> Result<(), Failure> {
+    let (there, address) = reach(common, &[], interrupted)?;
+    let met = Instant::now();
+    let route = route_to(&address.address, common.from.as_ref()).map_err(Failure::unreachable)?;
+    let (_process, mut here) = AgentProcess::here(interrupted)?;
+    here.hello()?;
+    let (direction, family) = (direction(common, request), Family::of(route.address.ip()));
+    // Sender first. The zone of another host's address is known to its agent only.
+    let mut agents = [here, there];
+    let mut addresses = [route.address, address.address.elsewhere()];
+    if common.reverse {
+        agents.reverse();
+        addresses.reverse();
+    }
+    let [sender, receiver] = &mut agents;
+    let facts = [sender.facts()?, receiver.facts()?];
+    let shared = one_machine(&facts[0], &facts[1]);
+    let (trial, mut spec) = plan(request, family, direction, shared, token())?;
+    for agent in [&mut *sender, &mut *receiver] {
+        agent.keep_figures();
+        // On a path that loses much, each step may take long.
+        agent.must_end(met + longest(&spec) + SLACK);
+    }
+    let [from, to] = addresses;
     let path = Path {
         // Nothing need be let in here.
         opener: Some(if common.reverse { Role::Receiver } else { Role::Sender }),
-        ..Path::unplanned(sender.address.clone(), receiver.address.clone(), pair.route.mtu)
+        ..Path::unplanned(from, to, route.mtu)
     };
     // The ends are already ordered as sender and receiver.
     let ways = if request.both { Direction::Both } else { Direction::Forward };
     let waiting = WaitingLine::show(&spec);
-    let offset = match ClockSync::unmeasured(&sender.facts, &receiver.facts, &spec) {
+    let offset = match ClockSync::unmeasured(&facts[0], &facts[1], &spec) {
         Some(known) => known,
-        None => ClockSync::of(shared, measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec)?),
+        None => ClockSync::of(shared, measure_offset(sender, receiver, &path, &spec)?),
     };
     spec.clock_offset_ns = offset.offset_ns();
-    let collected = collect(&mut sender.agent, &mut receiver.agent, &path, &spec, ways)?;
+    let collected = collect(sender, receiver, &path, &spec, ways)?;
     let sent_ns = collected.sent_ns() / ROUNDED_NS * ROUNDED_NS;
-    let was_interrupted = sender.agent.is_interrupted();
+    let was_interrupted = sender.is_interrupted();
     if was_interrupted {
         if sent_ns == 0 {
             return Err(AgentError::Interrupted.into());
         }
         // What was sent until then is the whole measurement.
         spec.probe.length = Length::Time(sent_ns);
-        sender.agent.go_on();
-        receiver.agent.go_on();
+        sender.go_on();
+        receiver.go_on();
     }
-    let clocks =
-        offset.with_after(|| measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
-    let run = figures(&trial, spec, &path, ways, Evidence::of(collected).with_clocks(clocks));
+    let mut evidence = Evidence::of(collected);
+    evidence.clocks = offset.with_after(|| measure_offset(sender, receiver, &path, &spec))?;
+    let run = figures(&trial, spec, &path, ways, evidence);
     if !run.is_valid() {
         // A host that is gone is an error, and gives no measurement.
-        sender.agent.hello()?;
-        receiver.agent.hello()?;
+        sender.hello()?;
+        receiver.hello()?;
     }
     drop(waiting);
-    let printed = print(common, &request, direction, &run, &[&sender.facts, &receiver.facts]);
+    let printed = print(common, request, direction, &run, &[&facts[0], &facts[1]]);
     if was_interrupted {
         eprintln!("stacklab: the figures are of {}, until the interruption", print_duration(sent_ns));
         return Err(AgentError::Interrupted.into());
@@ -98,13 +123,27 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     printed
 }
 
+/// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to
+/// and from which there will be traffic.
+fn reach(
+    common: &CommonOptions,
+    others: &[AgentAddress],
+    interrupted: &'static AtomicBool,
+) -> Result<(AgentClient, AgentAddress), Failure> {
+    let ask_key = |there: &AgentAddress| {
+        let is_person = std::io::stdin().is_terminal();
+        is_person.then(|| rpassword::prompt_password(format!("Key of the agent on {there}: ")))
+    };
+    Ok(client::reach(&common.target(), others, &ask_key, interrupted)?)
+}
+
 /// Refuses the first of these that is given, for this reason.
-pub(super) fn refuse(given: &[(bool, &str)], why: &str) -> Result<(), Failure> {
+fn refuse(given: &[(bool, &str)], why: &str) -> Result<(), Failure> {
     let first = given.iter().find(|(given, _)| *given);
     first.map_or(Ok(()), |(_, what)| Err(Failure::usage(format!("{what}{why}"))))
 }
 
-pub(super) fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
+fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
     match (common.reverse, request.both) {
         (_, true) => Direction::Both,
         (true, _) => Direction::Reverse,

@@ -18,7 +18,18 @@ Examples:
   stacklab measure tcp server.example
   stacklab measure tcp server.example -6 -t 30 -R
   stacklab measure tcp 192.0.2.7 -l 1400 -N -C bbr --json > run.json")]
-    Tcp(TcpOptions),
+    Tcp {
+        #[command(flatten)]
+        common: CommonOptions,
+        #[command(flatten)]
+        stream: StreamOptions,
+        /// Also measure one-way delays; each message is then received when it arrives, which costs
+        /// throughput
+        #[arg(long)]
+        delays: bool,
+        #[command(flatten)]
+        tcp: TcpTuning,
+    },
     /// Throughput, message rate, loss, jitter and delay of a UDP stream: a flood, or at a rate (-b, --pps)
     #[command(after_help = "\
 Examples:
@@ -26,7 +37,12 @@ Examples:
   stacklab measure udp server.example -b 100M
   stacklab measure udp server.example --against ipv4    IPv6 compared with IPv4
   stacklab measure udp 2001:db8::7 --pps 10000 -l 64")]
-    Udp(UdpOptions),
+    Udp {
+        #[command(flatten)]
+        common: CommonOptions,
+        #[command(flatten)]
+        stream: StreamOptions,
+    },
     /// Round trips of a message out and back, one after another or on a schedule (--pps)
     #[command(after_help = "\
 Examples:
@@ -34,74 +50,42 @@ Examples:
   stacklab measure echo server.example --tcp -l 1K -n 10000
   stacklab measure echo server.example --pps 1000    on a schedule, from the intended send time
   stacklab measure echo router.example --peer stamp  any STAMP or TWAMP-Light reflector: delays and losses by direction")]
-    Echo(EchoOptions),
+    Echo {
+        #[command(flatten)]
+        common: CommonOptions,
+        #[command(flatten)]
+        message: MessageOptions,
+        /// Over UDP (default)
+        #[arg(long, conflicts_with = "tcp")]
+        udp: bool,
+        /// Over TCP
+        #[arg(long)]
+        tcp: bool,
+        /// Messages per second on a fixed schedule, instead of one outstanding
+        #[arg(long, value_name = "N", value_parser = per_second)]
+        pps: Option<f64>,
+        /// Seconds between two rows of the output; 0 for none
+        #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = time)]
+        interval: u64,
+        /// Microseconds for which both ends poll before they sleep: excludes CPU wake-up from the round trip
+        #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+        poll: u32,
+        /// Also measure the round trip between the kernel's timestamps; costs one more system call per message
+        #[arg(long, conflicts_with_all = ["tcp", "pps"])]
+        at_interface: bool,
+        #[command(flatten)]
+        peer: StampOptions,
+        #[command(flatten)]
+        tuning: TcpTuning,
+    },
     /// Time to open a TCP connection, one after another
     #[command(after_help = "Example:\n  stacklab measure connect server.example -n 1000")]
-    Connect(ConnectOptions),
-}
-
-#[derive(Debug, Clone, Args)]
-pub(crate) struct TcpOptions {
-    #[command(flatten)]
-    common: CommonOptions,
-    #[command(flatten)]
-    message: MessageOptions,
-    #[command(flatten)]
-    stream: StreamOptions,
-    /// Also measure one-way delays; each message is then received when it arrives, which costs
-    /// throughput
-    #[arg(long)]
-    delays: bool,
-    #[command(flatten)]
-    tcp: TcpTuning,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(crate) struct UdpOptions {
-    #[command(flatten)]
-    common: CommonOptions,
-    #[command(flatten)]
-    message: MessageOptions,
-    #[command(flatten)]
-    stream: StreamOptions,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(crate) struct EchoOptions {
-    #[command(flatten)]
-    common: CommonOptions,
-    #[command(flatten)]
-    message: MessageOptions,
-    /// Over UDP (default)
-    #[arg(long, conflicts_with = "tcp")]
-    udp: bool,
-    /// Over TCP
-    #[arg(long)]
-    tcp: bool,
-    /// Messages per second on a fixed schedule, instead of one outstanding
-    #[arg(long, value_name = "N", value_parser = per_second)]
-    pps: Option<f64>,
-    /// Seconds between two rows of the output; 0 for none
-    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = time)]
-    interval: u64,
-    /// Microseconds for which both ends poll before they sleep: excludes CPU wake-up from the round trip
-    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
-    poll: u32,
-    /// Also measure the round trip between the kernel's timestamps; costs one more system call per message
-    #[arg(long, conflicts_with_all = ["tcp", "pps"])]
-    at_interface: bool,
-    #[command(flatten)]
-    peer: StampOptions,
-    #[command(flatten)]
-    tuning: TcpTuning,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(crate) struct ConnectOptions {
-    #[command(flatten)]
-    common: CommonOptions,
-    #[command(flatten)]
-    tuning: TcpTuning,
+    Connect {
+        #[command(flatten)]
+        common: CommonOptions,
+        #[command(flatten)]
+        tuning: TcpTuning,
+    },
 }
 
 #[derive(Debug, Clone, Args)]
@@ -164,7 +148,7 @@ pub(crate) struct CommonOptions {
 }
 
 #[derive(Debug, Clone, Args)]
-struct MessageOptions {
+pub(crate) struct MessageOptions {
     /// Bytes per message, at least 32; K and M are powers of 1024 [default: tcp 128K, udp 1400, echo 64]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = bytes)]
     size: Option<u32>,
@@ -186,7 +170,9 @@ fn size_of(text: &str) -> Result<SizeOf, String> {
 }
 
 #[derive(Debug, Clone, Args)]
-struct StreamOptions {
+pub(crate) struct StreamOptions {
+    #[command(flatten)]
+    message: MessageOptions,
     /// Parallel flows, each with a separate socket
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     flows: u32,
@@ -212,7 +198,7 @@ struct StreamOptions {
 type Choice = std::option::Option<Io>;
 
 #[derive(Debug, Clone, Args)]
-struct TcpTuning {
+pub(crate) struct TcpTuning {
     /// TCP congestion control, for example cubic or bbr
     #[arg(short = 'C', long, value_name = "NAME")]
     congestion: Option<String>,
@@ -226,45 +212,46 @@ struct TcpTuning {
 
 impl MeasureOptions {
     pub(crate) fn common(&self) -> &CommonOptions {
-        match self {
-            MeasureOptions::Tcp(options) => &options.common,
-            MeasureOptions::Udp(options) => &options.common,
-            MeasureOptions::Echo(options) => &options.common,
-            MeasureOptions::Connect(options) => &options.common,
-        }
+        let (MeasureOptions::Tcp { common, .. }
+        | MeasureOptions::Udp { common, .. }
+        | MeasureOptions::Echo { common, .. }
+        | MeasureOptions::Connect { common, .. }) = self;
+        common
     }
 
     pub(crate) fn stamp(&self) -> Option<&StampOptions> {
-        let MeasureOptions::Echo(options) = self else { return None };
-        Some(&options.peer)
+        let MeasureOptions::Echo { peer, .. } = self else { return None };
+        Some(peer)
     }
 
     pub(crate) fn request(&self) -> MeasureRequest {
         match self {
-            MeasureOptions::Tcp(TcpOptions { common, message, stream, delays, tcp }) => {
-                let request =
-                    stream.request(message.request(common.request(Probe::Stream, Transport::Tcp, Some(tcp))));
-                MeasureRequest { delays: *delays, ..request }
+            MeasureOptions::Tcp { common, stream, delays, tcp } => {
+                let request = common.request(Probe::Stream, Transport::Tcp, Some(tcp));
+                MeasureRequest { delays: *delays, ..stream.request(request) }
             }
-            MeasureOptions::Udp(UdpOptions { common, message, stream }) => {
-                stream.request(message.request(common.request(Probe::Stream, Transport::Udp, None)))
+            MeasureOptions::Udp { common, stream } => {
+                stream.request(common.request(Probe::Stream, Transport::Udp, None))
             }
-            MeasureOptions::Echo(echo) => {
-                let (probe, pacing) = match echo.pps {
-                    Some(pps) => (Probe::EchoOpenLoop, Pacing::Schedule(pps)),
+            MeasureOptions::Echo {
+                common, message, tcp, pps, interval, poll, at_interface, tuning, ..
+            } => {
+                let (probe, pacing) = match pps {
+                    Some(pps) => (Probe::EchoOpenLoop, Pacing::Schedule(*pps)),
                     None => (Probe::Echo, Pacing::Lockstep),
                 };
-                let transport = if echo.tcp { Transport::Tcp } else { Transport::Udp };
-                let request = echo.common.request(probe, transport, Some(&echo.tuning));
+                let transport = if *tcp { Transport::Tcp } else { Transport::Udp };
                 MeasureRequest {
                     pace: Pace::As(pacing),
-                    interval_ns: echo.interval,
-                    poll_ns: u64::from(echo.poll) * 1000,
-                    at_interface: echo.at_interface,
-                    ..echo.message.request(request)
+                    size: message.size,
+                    size_of: message.size_of,
+                    interval_ns: *interval,
+                    poll_ns: u64::from(*poll) * 1000,
+                    at_interface: *at_interface,
+                    ..common.request(probe, transport, Some(tuning))
                 }
             }
-            MeasureOptions::Connect(ConnectOptions { common, tuning }) => {
+            MeasureOptions::Connect { common, tuning } => {
                 common.request(Probe::Connect, Transport::Tcp, Some(tuning))
             }
         }
@@ -329,12 +316,6 @@ impl CommonOptions {
     }
 }
 
-impl MessageOptions {
-    fn request(&self, request: MeasureRequest) -> MeasureRequest {
-        MeasureRequest { size: self.size, size_of: self.size_of, ..request }
-    }
-}
-
 impl StreamOptions {
     fn request(&self, request: MeasureRequest) -> MeasureRequest {
         let pace = match (self.pps, self.rate) {
@@ -342,8 +323,16 @@ impl StreamOptions {
             (None, Some(rate)) if rate > 0.0 => Pace::Bits(rate),
             _ => Pace::As(Pacing::Flood),
         };
-        let StreamOptions { flows, bidir, io, interval, .. } = *self;
-        MeasureRequest { pace, flows, both: bidir, io, interval_ns: interval, ..request }
+        MeasureRequest {
+            pace,
+            size: self.message.size,
+            size_of: self.message.size_of,
+            flows: self.flows,
+            both: self.bidir,
+            io: self.io,
+            interval_ns: self.interval,
+            ..request
+        }
     }
 }
 

@@ -3,9 +3,7 @@
 use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::refuse;
 use crate::failure::Failure;
-use stacklab_campaign::single::MeasureRequest;
-use stacklab_campaign::single::{best_io, default_size};
-use stacklab_campaign::slow_path::{LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS};
+use stacklab_campaign::single::{LEAST_BLOCKS, LOOK_BUFFER, LOOK_NS, MeasureRequest, best_io, default_size};
 use stacklab_model::{Factor, Family, Length, Pacing, Probe, Transport};
 use stacklab_study::Study;
 

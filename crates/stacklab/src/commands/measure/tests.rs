@@ -1,23 +1,24 @@
 //! From a command line to a specification.
 
-use crate::cli::{Cli, Command};
-use crate::commands::measure::options::MeasureOptions;
+use crate::commands::measure::MeasureOptions;
 use clap::Parser;
 use stacklab_agent::PORT;
 use stacklab_campaign::CampaignError;
-use stacklab_campaign::single::MeasureRequest;
-use stacklab_campaign::single::{check, plan};
+use stacklab_campaign::single::{MeasureRequest, check, plan};
 use stacklab_model::{
     CpuScope, Direction, Factor, Family, Io, Length, Metric, Pacing, Probe, SizeOf, Transport, TrialSpec,
     Tuning,
 };
 
+#[derive(Parser)]
+struct Line {
+    #[command(subcommand)]
+    options: MeasureOptions,
+}
+
 fn options(line: &str) -> Result<MeasureOptions, String> {
-    let words = ["stacklab", "measure"].into_iter().chain(line.split_whitespace());
-    match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
-        Command::Measure(options) => Ok(options),
-        other => panic!("{other:?}"),
-    }
+    let words = std::iter::once("measure").chain(line.split_whitespace());
+    Ok(Line::try_parse_from(words).map_err(|error| error.to_string())?.options)
 }
 
 fn request(line: &str) -> MeasureRequest {

@@ -1,11 +1,51 @@
-//! This program on other machines: found, copied there, and removed again.
+//! Agents: as a process of this program, and this program's copies on other machines.
 
 use crate::CampaignError;
 use crate::rig::ssh::{ask, ask_with, shown};
 use stacklab_guests::image::sha256;
 use stacklab_model::System;
+use stacklab_testbed::{AGENT, Streams};
+use stacklab_traffic::protocol::AgentClient;
 use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+/// A running agent. It is killed when this is dropped.
+pub struct AgentProcess(Child);
+
+impl AgentProcess {
+    /// Starts an agent that speaks on its standard input and output. Returns these too.
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<(Self, Streams)> {
+        // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input does.
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()?;
+        let (output, input) = child.stdout.take().zip(child.stdin.take()).expect("both are pipes");
+        Ok((AgentProcess(child), (Box::new(output), Box::new(input))))
+    }
+
+    /// Starts an agent on this host, separate from this process so that its CPU time and memory are counted separately.
+    pub fn here(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), CampaignError> {
+        let started = std::env::current_exe()
+            .and_then(|program| AgentProcess::spawn(Command::new(program).args(AGENT)))
+            .map_err(|reason| CampaignError::System { attempted: "start an agent on this host", reason });
+        let (process, (output, input)) = started?;
+        Ok((process, AgentClient::new("this host", output, input, interrupted)))
+    }
+
+    /// Its standard error, if the command has a pipe there that was not taken.
+    pub(crate) fn take_errors(&mut self) -> Option<ChildStderr> {
+        self.0.stderr.take()
+    }
+}
+
+impl Drop for AgentProcess {
+    fn drop(&mut self) {
+        // It may have ended already. The end of ssh ends the agent on the other machine, by the end of its input.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 /// Where this program installs itself on another machine, below the user's home.
 const FOLDER: &str = ".cache/stacklab/bin";
@@ -36,7 +76,8 @@ enum Found {
 /// The command of this version of the program on another machine, for a shell there; copies it there if it is missing.
 pub(crate) fn agent_on(host: &str, copying: Copying) -> Result<String, CampaignError> {
     let system = System::Ssh(host.to_owned());
-    let own = own_digest()?;
+    let digest = std::env::current_exe().and_then(|program| sha256(&program));
+    let own = digest.map_err(|reason| CampaignError::System { attempted: "read this program", reason })?;
     let look = format!(
         "stacklab --version 2>/dev/null; if [ -e {COPY} ]; then echo \"copy $(sha256sum < {COPY} 2>/dev/null)\"; fi; true"
     );
@@ -51,7 +92,14 @@ pub(crate) fn agent_on(host: &str, copying: Copying) -> Result<String, CampaignE
             "no agent of this version ({OWN_VERSION}) is on {system}: {missing}; copy it with --copy-agent, or install it"
         )));
     }
-    copy(&system)?;
+    let program = std::env::current_exe()
+        .and_then(File::open)
+        .map_err(|reason| CampaignError::System { attempted: "read this program", reason })?;
+    // Under a temporary name until it is complete.
+    let take = format!(
+        "umask 077 && mkdir -p \"$HOME/{FOLDER}\" && cat > {COPY}.part && chmod 700 {COPY}.part && mv {COPY}.part {COPY}"
+    );
+    ask_with(&system, &[&take], program, "put stacklab")?;
     let runs = ask(&system, &[&format!("{COPY} --version 2>&1; true")], "try stacklab")?;
     if runs.trim() == OWN_VERSION {
         return Ok(COPY.to_owned());
@@ -78,12 +126,6 @@ fn found(output: &str, own: &str) -> Found {
     }
 }
 
-/// SHA-256 of this program.
-fn own_digest() -> Result<String, CampaignError> {
-    let digest = std::env::current_exe().and_then(|program| sha256(&program));
-    digest.map_err(|reason| CampaignError::System { attempted: "read this program", reason })
-}
-
 fn agreed(question: &str) -> bool {
     if !io::stdin().is_terminal() {
         return false;
@@ -94,19 +136,8 @@ fn agreed(question: &str) -> bool {
     io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// Copies this program to another machine, under a temporary name until it is complete.
-fn copy(system: &System) -> Result<(), CampaignError> {
-    let program = std::env::current_exe()
-        .and_then(File::open)
-        .map_err(|reason| CampaignError::System { attempted: "read this program", reason })?;
-    let take = format!(
-        "umask 077 && mkdir -p \"$HOME/{FOLDER}\" && cat > {COPY}.part && chmod 700 {COPY}.part && mv {COPY}.part {COPY}"
-    );
-    ask_with(system, &[&take], program, "put stacklab").map(drop)
-}
-
 /// Removes every copy of this program that was put on a machine, of any version. Returns their names.
-pub fn remove(system: &System) -> Result<Vec<String>, CampaignError> {
+pub fn remove_copies(system: &System) -> Result<Vec<String>, CampaignError> {
     let remove = format!(
         "cd \"$HOME/{FOLDER}\" 2>/dev/null || exit 0; for copy in stacklab-*; do if [ -f \"$copy\" ]; then rm -f -- \"$copy\" && echo \"$copy\" || exit 1; fi; done; \
          cd ..; rmdir bin 2>/dev/null && cd .. && rmdir stacklab 2>/dev/null; true"

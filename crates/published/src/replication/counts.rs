@@ -1,31 +1,34 @@
-//! Time to an answer: how many runs it took until the preset's questions were answered, and until each cell's mean
-//! was as precise as the study's, compared with the study's fixed number of runs.
+//! What a replication counts beside the findings: how many runs it took until the preset's questions were answered, and
+//! until each cell's mean was as precise as the study's, compared with the study's fixed number of runs; and the
+//! fragments of messages larger than a packet, with the loss of throughput that the header model predicts.
 
 use crate::{PublishedFigure, StudyName};
 use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
 use stacklab_campaign::schedule::Schedule;
-use stacklab_model::{Cell, Family, Metric, RunRecord, Services, SizeOf, StopReason, Transport};
+use stacklab_model::{
+    Cell, Family, HostReport, Mechanism, Metric, Role, RunRecord, Services, SizeOf, StopReason, Transport,
+    WirePath, WireSize,
+};
+use stacklab_store::{Record, StoreError};
 use stacklab_study::{Plan, Study};
 use std::collections::BTreeMap;
 
 /// How many runs the preset's answers took.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Answers {
+pub(super) struct Answers {
     /// Comparisons of the preset.
     pub asked: usize,
-    /// Comparisons whose interval became narrow enough, or whose verdict was decided.
+    /// Those whose interval became narrow enough, or whose verdict was decided.
     pub answered: usize,
-    /// Blocks that were measured, including a partial one.
+    /// Including a partial one.
     pub blocks: u32,
     pub runs: usize,
-    /// Duration of these runs, minutes.
     pub minutes: f64,
     /// Runs of each cell in the study.
     pub published_runs: u32,
-    /// Runs of all cells and probes with the study's fixed number of runs.
+    /// Runs of all cells and probes with the study's fixed number of runs, each as long as the same trial here.
     pub fixed_runs: usize,
-    /// Duration of the fixed runs, minutes; each takes as long as the same trial here.
     pub fixed_minutes: f64,
 }
 
@@ -64,31 +67,28 @@ const PACKETS: f64 = 1e6;
 
 /// How many runs the study's precision took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct Precision {
+pub(super) struct Precision {
     /// Runs of each cell in the study.
     pub published_runs: u32,
     /// Measured cells with a published precision.
     pub cells: usize,
-    /// Cells whose mean is as precise here.
+    /// Cells whose mean is as precise here, and what they took.
     pub reached: usize,
-    /// Total number of runs that these cells took.
     pub runs: usize,
-    /// Duration of these runs, minutes.
     pub minutes: f64,
     /// Maximum number of runs of one such cell.
     pub most_runs: usize,
-    /// Runs of the same cells with the study's fixed number of runs.
+    /// Runs of the same cells with the study's fixed number of runs, each as long as the runs here.
     pub fixed_runs: usize,
-    /// Duration of the fixed runs, minutes, each as long as the runs here.
     pub fixed_minutes: f64,
-    /// Duration of the fixed runs, minutes, with a million packets each at the measured rates.
+    /// The same with a million packets each at the measured rates.
     pub fixed_minutes_of_a_million_packets: f64,
     pub each: Vec<CellPrecision>,
 }
 
 /// The precision of one cell's mean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct CellPrecision {
+pub(super) struct CellPrecision {
     pub cell: String,
     pub metric: Metric,
     /// Half-width of the 95 % interval of the published mean, from its standard deviation, in the metric's unit.
@@ -165,4 +165,108 @@ fn cell_of<'a>(figure: &PublishedFigure, plan: &'a Study) -> Option<&'a Cell> {
             && cell.size_of == SizeOf::Payload
             && Services::of(cell).is_empty()
     })
+}
+
+/// A cell whose messages do not fit a packet, and the largest size of the same cell that fits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct FragmentedCell {
+    pub cell: String,
+    /// The largest size of the same cell that fits.
+    pub fits: u32,
+    /// Messages that left the sender, over all valid runs.
+    pub messages: u64,
+    /// Fragments that the sender made from them.
+    pub fragments: u64,
+    pub arrived: u64,
+    /// Messages that the receiver's kernel reassembled from fragments.
+    pub reassembled: u64,
+    /// Packets per message by the header model.
+    pub model_packets: u32,
+    /// Throughput of the fragmented size relative to the size that fits, by the header model.
+    pub model_ratio: f64,
+    pub ratio: f64,
+}
+
+impl FragmentedCell {
+    pub(super) fn text(&self) -> String {
+        let FragmentedCell { cell, fits, messages, fragments, arrived, reassembled, model_packets, .. } =
+            self;
+        format!(
+            "{cell}: {messages} messages left in {fragments} fragments, {:.2} for each ({model_packets} by the header \
+             model); {reassembled} were put together of {arrived} that arrived. Headers alone make {:+.2} % of the throughput at {fits} \
+             B; measured is {:+.2} %",
+            *fragments as f64 / *messages as f64,
+            100.0 * (self.model_ratio - 1.0),
+            100.0 * (self.ratio - 1.0),
+        )
+    }
+}
+
+/// Every UDP cell whose messages are fragmented, if a smaller size of the same cell is not.
+pub(super) fn cuts(
+    study: &Study,
+    runs: &[RunRecord],
+    record: &Record,
+) -> Result<Vec<FragmentedCell>, StoreError> {
+    let mut cuts = Vec::new();
+    for cell in &study.cells {
+        let Some((fits, [cut_size, size])) = pair(cell, study) else { continue };
+        let (mut messages, mut fragments, mut arrived, mut reassembled) = (0, 0, 0, 0);
+        for run in valid(runs, cell) {
+            let host_reports = record.host_reports(&run.trial)?;
+            let side = |role| host_reports.iter().find(|side| side.role == role);
+            let (Some(sent), Some(received)) = (side(Role::Sender), side(Role::Receiver)) else { continue };
+            let of = |side: &HostReport, name: &str| {
+                side.counters.get(&format!("ip.{name}")) + side.counters.get(&format!("ip6.{name}"))
+            };
+            for (sum, of_run) in [
+                (&mut messages, sent.sent.warmup + sent.sent.measured + sent.sent.markers),
+                (&mut fragments, of(sent, "FragCreates")),
+                (&mut arrived, received.received.warmup + received.received.measured),
+                (&mut reassembled, of(received, "ReasmOKs")),
+            ] {
+                *sum = u64::saturating_add(*sum, of_run);
+            }
+        }
+        let (Some(throughput), Some(fitting)) = (mean(runs, cell), mean(runs, fits)) else { continue };
+        let limit =
+            |cell: &Cell, size: WireSize| f64::from(cell.payload_bytes()) / f64::from(size.wire_bytes);
+        cuts.push(FragmentedCell {
+            cell: cell.to_string(),
+            fits: fits.size,
+            messages,
+            fragments,
+            arrived,
+            reassembled,
+            model_packets: cut_size.packets,
+            model_ratio: limit(cell, cut_size) / limit(fits, size),
+            ratio: throughput / fitting,
+        });
+    }
+    Ok(cuts)
+}
+
+/// The largest cell of the same kind that fits a packet, if this one does not; and the on-wire sizes of both, this
+/// one first.
+fn pair<'a>(cell: &Cell, study: &'a Study) -> Option<(&'a Cell, [WireSize; 2])> {
+    let size = |cell: &Cell| {
+        let path = WirePath::plain(cell.family, cell.transport, study.link_config.mtu_of(cell));
+        WirePath { mechanism: Mechanism::of(cell), ..path }.wire_size(cell.payload_bytes())
+    };
+    let own = size(cell).filter(|size| size.packets > 1 && cell.transport == Transport::Udp)?;
+    let alike = |other: &&Cell| Cell { size: cell.size, ..(*other).clone() } == *cell;
+    let fitting =
+        study.cells.iter().filter(alike).filter(|other| size(other).is_some_and(|s| s.packets == 1));
+    let fits = fitting.max_by_key(|other| other.size)?;
+    Some((fits, [own, size(fits)?]))
+}
+
+fn valid<'a>(runs: &'a [RunRecord], cell: &'a Cell) -> impl Iterator<Item = &'a RunRecord> {
+    runs.iter().filter(move |run| run.is_valid() && run.trial.cell == *cell)
+}
+
+fn mean(runs: &[RunRecord], cell: &Cell) -> Option<f64> {
+    let of = |run: &RunRecord| run.values.get(&Metric::Throughput)?.measured();
+    let figures: Vec<f64> = valid(runs, cell).filter_map(of).collect();
+    (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
 }

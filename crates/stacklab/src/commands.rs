@@ -1,7 +1,5 @@
-//! One file per command: its options, and what it does.
+//! The commands: their options, and what they do.
 
-pub(crate) mod agent;
-pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod fleet;
@@ -10,10 +8,8 @@ pub(crate) mod import;
 pub(crate) mod lab;
 pub(crate) mod measure;
 pub(crate) mod path;
-pub(crate) mod plan;
-pub(crate) mod reference;
+pub(crate) mod published;
 pub(crate) mod regress;
-pub(crate) mod replicate;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
