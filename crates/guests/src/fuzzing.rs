@@ -1,8 +1,8 @@
 //! Parsers of lines of guests and files of packages: untrusted input. Public for the fuzz targets (`fuzz/`) only.
 
 use crate::hosted::mux;
-use crate::image::{apt, elf, modules};
-use crate::shell::frames::{Ask, ClientFrame, GuestFrame};
+use crate::image::{apt, archive, debian};
+use crate::shell::{Ask, ClientFrame, GuestFrame};
 use crate::{Greeting, GuestRole};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,12 +37,12 @@ pub fn guest_messages(line: &[u8]) -> Vec<String> {
 
 /// A program without its symbols, and whether it names a loader.
 pub fn program(file: &[u8]) -> (Vec<u8>, bool) {
-    (elf::without_symbols(file.to_vec()), elf::needs_a_loader(file))
+    (archive::without_symbols(file.to_vec()), archive::needs_a_loader(file))
 }
 
 /// The modules that a kernel module needs.
 pub fn needed_modules(module: &[u8]) -> Vec<String> {
-    modules::depends(module)
+    debian::depends(module)
 }
 
 /// The order of two package names by their numbers, and the mirror among apt's addresses.

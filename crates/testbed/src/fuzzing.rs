@@ -1,22 +1,23 @@
 //! Parsers of answers of servers, captured frames and consoles: untrusted input. Public for the fuzz targets (`fuzz/`)
 //! only.
 
-use crate::host::{console, ticks};
+use crate::host::workdir::last_lines;
+use crate::kernel::processes;
 use crate::layers;
 use crate::mechanism::layers::are_of;
-use crate::services::ask::{dhcp, directory, dns};
+use crate::services::ask::{check_dns, check_inform, check_information, directory};
 use stacklab_model::{Family, Mechanism};
 
 /// Whether a DNS server's answer to the query of this id is the receiver's address of a family.
 pub fn is_dns_answer(answer: &[u8], id: u16, wanted: Family) -> bool {
-    dns::check(answer, id, wanted).is_ok()
+    check_dns(answer, id, wanted).is_ok()
 }
 
 /// Whether a DHCP server's answer over a family acknowledges the query of this number.
 pub fn is_dhcp_answer(answer: &[u8], number: u32, family: Family) -> bool {
     match family {
-        Family::Ipv4 => dhcp::check_inform(answer, number).is_ok(),
-        Family::Ipv6 => dhcp::check_information(answer, number).is_ok(),
+        Family::Ipv4 => check_inform(answer, number).is_ok(),
+        Family::Ipv6 => check_information(answer, number).is_ok(),
     }
 }
 
@@ -44,10 +45,10 @@ pub fn carried_by(frame: &[u8]) -> Vec<(Mechanism, Family)> {
 
 /// Whether this is a line of /proc/PID/stat, of which the processor time is read.
 pub fn is_process(stat: &str) -> bool {
-    ticks::parse(stat).is_some()
+    processes::parse(stat).is_some()
 }
 
 /// What an error says of a guest's console.
 pub fn console_says(console: &[u8]) -> String {
-    console::last_lines(console)
+    last_lines(console)
 }

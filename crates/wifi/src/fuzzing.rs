@@ -1,8 +1,7 @@
 //! Parsers of messages of radios and answers of stations: untrusted input. Public for the fuzz targets (`fuzz/`) only.
 
 use crate::network::station;
-use crate::radios::hwsim::Frame;
-use crate::radios::nl80211;
+use crate::radios::netlink::{self, Frame};
 use crate::{Passphrase, Security};
 use stacklab_testbed::kernel::genl::message::{Message, messages};
 
@@ -14,7 +13,7 @@ pub fn radio_frames(datagram: &[u8]) -> Vec<usize> {
     });
     commands
         .filter_map(|attributes| {
-            let _ = nl80211::read_channel(attributes);
+            let _ = netlink::read_channel(attributes);
             Some(Frame::read(attributes)?.bytes.len())
         })
         .collect()

@@ -1,25 +1,37 @@
 //! Wi-Fi: the shared medium, simulated radios, and a network of access point and stations.
 //!
-//! | folder or file | what it holds |
-//! |---|---|
-//! | [`medium`] | the shared radio medium of IEEE 802.11n: who sends when, and what arrives. Pure |
-//! | [`radios`] | the kernel's simulated radios on that medium, and captures of what is on air |
-//! | `network` | access point, stations and their daemons, built inside a guest |
-//! | [`fuzzing`] | parsers of untrusted input, for fuzz targets |
+//! A network is a station, an access point and a station, with radios that the kernel simulates and the project's
+//! medium between them. It is built inside a guest: radios belong to a whole system.
+//!
+//! ```text
+//! hostapd, wpa_supplicant ── nl80211 ── mac80211 ── mac80211_hwsim ── netlink ── carrier ── medium
+//! ```
 
 pub mod fuzzing;
 pub mod medium;
-mod network;
-pub mod radios;
+mod network {
+    mod access_point;
+    mod background;
+    pub(crate) mod build;
+    mod check;
+    pub(crate) mod daemon;
+    pub(crate) mod spec;
+    pub(crate) mod station;
+}
+mod radios {
+    mod capture;
+    pub(crate) mod carrier;
+    mod header;
+    pub(crate) mod netlink;
+}
 
 pub use network::build::WifiNetwork;
-use network::control::Control;
-use network::daemon::Daemon;
+use network::daemon::{Control, Daemon};
 pub use network::daemon::{FOLDER, VERSIONS};
 use network::spec::SSID;
 pub use network::spec::{
-    Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec, WifiState,
+    Association, BadPassphrase, CarriedFrame, FrameCounts, Lateness, MediumCheck, MediumReport, Passphrase,
+    Security, WifiSpec, WifiState,
 };
 pub use radios::carrier::Watch;
-pub use radios::nl80211::Channel;
-pub use radios::report::{FrameCounts, Lateness, MediumReport};
+pub use radios::netlink::Channel;

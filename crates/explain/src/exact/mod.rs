@@ -36,7 +36,7 @@ use stacklab_guests::boot_files;
 use stacklab_guests::kernel::Kernel;
 use stacklab_model::{ExactCell, ExactCounts, ExactPath, printable_lines};
 use stacklab_testbed::RoutedSpec;
-use stacklab_testbed::mechanism::translate::tayga;
+use stacklab_testbed::mechanism::translate::tayga_program;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -131,7 +131,7 @@ fn programs(plan: &ExactPlan) -> Result<Vec<PathBuf>, ExplainError> {
     let mut all = Vec::new();
     let translates = |path| matches!(path, ExactPath::Routed(mechanism) if RoutedSpec::of_namespaces(mechanism, &LINK).runs_tayga());
     if plan.arms().any(|arm| translates(arm.path)) {
-        all.push(tayga::program().map_err(CampaignError::from)?);
+        all.push(tayga_program().map_err(CampaignError::from)?);
     }
     if plan.arms().any(|arm| arm.rules > 0) {
         all.push(nft().map_err(CampaignError::from)?);

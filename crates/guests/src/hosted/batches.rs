@@ -1,8 +1,8 @@
-//! Requests to a guest in virtual time, which must repeat: a line that comes over a device interrupts the guest at a
-//! time that depends on the machine outside. Instead the guest takes requests when it has none under way, all of those
-//! that were made together in one batch, and stands still until there are some.
+//! Requests to a guest in virtual time, which must repeat: a line over a device interrupts the guest at a time that
+//! depends on the machine outside. Instead the guest takes requests when it has none under way, all of those that were
+//! made together in one batch, and stands still until there are some.
 
-use crate::inside::outside::REQUESTS;
+use crate::inside::testbeds::REQUESTS;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use std::collections::VecDeque;
@@ -19,7 +19,6 @@ const END: u8 = 4;
 /// The guest's time between the last answer and the next request's work: what is still on its way arrives.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The end outside: lines that are written are a batch when they are flushed.
 #[derive(Debug)]
 pub(crate) struct Batches {
     pipe: File,
@@ -32,7 +31,6 @@ impl Batches {
         let link = folder.join(REQUESTS);
         let pipe = link.with_added_extension("pipe");
         mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR)?;
-        // What it names is not read.
         symlink(&pipe, &link)?;
         // With both ends here, neither end waits for the other one to be opened.
         Ok(Batches { pipe: OpenOptions::new().read(true).write(true).open(&pipe)?, batch: Vec::new() })
@@ -82,13 +80,10 @@ impl UnderWay {
     }
 }
 
-/// The guest's end: the lines of one batch after the other.
 pub(crate) struct Taken<F> {
     under_way: Arc<UnderWay>,
-    /// Waits for the next part of a batch.
     next: F,
     part: VecDeque<u8>,
-    /// Whether the part is its batch's last.
     ends: bool,
 }
 

@@ -24,7 +24,6 @@ pub(crate) fn open(
     let (senders, receivers): (Vec<_>, Vec<_>) =
         (0..count).map(|_| mpsc::sync_channel::<Vec<u8>>(MOST_WAITING)).unzip();
     thread::spawn(move || {
-        // Lines for a stream without a reader are dropped.
         let _ = each_line(channel, |number, line| {
             if let Some(sender) = senders.get(number) {
                 let _ = sender.send(line.to_vec());
@@ -40,8 +39,8 @@ pub(crate) fn open(
     receivers.into_iter().enumerate().map(stream).collect()
 }
 
-/// The other end. It sends the streams' output over the channel and writes the channel's input to them. Returns when
-/// the channel ends. What is under way may be counted.
+/// The other end: sends the streams' output over the channel and writes the channel's input to them. Returns when the
+/// channel ends. What is under way may be counted.
 pub(crate) fn serve(
     channel: impl Read,
     out: impl Write + Send + 'static,
@@ -56,7 +55,6 @@ pub(crate) fn serve(
         let mut numbered = Numbered { number, out, line, under_way: under_way.clone() };
         thread::spawn(move || {
             let mut output = BufReader::new(output);
-            // This thread ends with its agent. The coordinator then receives no more lines from that agent.
             let _ = io::copy(&mut output, &mut numbered);
         });
     }
@@ -91,7 +89,6 @@ pub(crate) fn each_line(
     }
 }
 
-/// The parts of a line: its stream's number, and what follows the space.
 fn numbered(line: &[u8]) -> Option<(usize, &[u8])> {
     let space = line.iter().position(|byte| *byte == b' ')?;
     Some((std::str::from_utf8(&line[..space]).ok()?.parse().ok()?, &line[space + 1..]))
@@ -103,7 +100,6 @@ fn invalid(text: impl Into<String>) -> io::Error {
 
 type Out = Arc<Mutex<Box<dyn Write + Send>>>;
 
-/// Writes complete lines to the channel, each with its stream's number.
 struct Numbered {
     number: usize,
     out: Out,
@@ -133,7 +129,6 @@ impl Write for Numbered {
     }
 }
 
-/// The lines of one stream, in order of arrival.
 struct Lines {
     lines: Receiver<Vec<u8>>,
     rest: VecDeque<u8>,

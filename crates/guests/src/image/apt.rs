@@ -8,9 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The archive's address if the machine's settings name no mirror.
 const MIRROR: &str = "http://deb.debian.org/debian";
-/// The archive's keys, from the package debian-archive-keyring.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 pub(super) struct Apt {

@@ -1,16 +1,16 @@
 //! User-mode Linux that is built on this machine from a kernel's source: with all mechanisms, of which Debian's build
 //! does not support some, and from any source tree.
 
+use crate::command::{check_programs, first_missing, remove, with_mechanisms};
 use crate::image::apt::Apt;
-use crate::image::command::remove;
-use crate::image::cpio::Archive;
-use crate::image::installed::cache;
-use crate::image::{jool, wifi};
+use crate::image::archive::Archive;
+use crate::image::cache;
+use crate::image::programs::{WIFI_ARCHIVE, pack_jool, pack_wifi};
 use crate::{ImageInfo, Step, failed, run};
-use stacklab_model::{Mechanism, System, once_each};
+use stacklab_model::System;
+use stacklab_testbed::TestbedError;
 use stacklab_testbed::kernel::cpus::allowed;
-use stacklab_testbed::{TestbedError, program_in_path};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,12 +24,9 @@ const PACKAGE: &str = "linux-source";
 pub(crate) const SEEDED: &str = "getrandom.so";
 /// The image's library that every guest has preloaded.
 pub(crate) const XSTATE: &str = "xstate.so";
-/// The libraries, with their sources.
 const PRELOADED: [(&str, &str); 2] =
     [(SEEDED, include_str!("getrandom.c")), (XSTATE, include_str!("xstate.c"))];
-/// The image's file with the modules that a guest loads.
 const MODULES: &str = "modules.cpio";
-/// The programs that the build needs, and how to get them.
 const PROGRAMS: [&str; 8] = ["make", "gcc", "flex", "bison", "bc", "tar", "xz", "pkg-config"];
 const GET_PROGRAMS: &str = "sudo apt-get install --no-install-recommends make gcc libc6-dev flex bison bc tar xz-utils pkg-config libssl-dev";
 /// The library with which the build reads the keys that sign the database of radio regulations.
@@ -46,28 +43,20 @@ pub(super) fn make(
     into: &Path,
     step: &mut Step<'_>,
 ) -> Result<ImageInfo, TestbedError> {
-    if let Some(program) = PROGRAMS.into_iter().find(|program| program_in_path(program).is_none()) {
-        return Err(TestbedError::no_program(program, GET_PROGRAMS));
-    }
-    let mut library = Command::new("pkg-config");
-    library.args(["--exists", "--print-errors", LIBRARY]);
-    run(library, &format!("compile with {LIBRARY}"), &format!("; install it: {GET_PROGRAMS}"))?;
+    check_programs(&PROGRAMS, LIBRARY, GET_PROGRAMS)?;
     // The compiler runs in another folder than this process.
     let at_hand = |path: &Path| std::path::absolute(path).map_err(TestbedError::file(path));
     let kept = at_hand(&cache().join("build").join(system.to_string()))?;
     let unpacked = at_hand(&into.join("unpacked"))?;
     let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
-    wifi::pack(&apt, &unpacked, &into.join(wifi::ARCHIVE), step)?;
+    pack_wifi(&apt, &unpacked, &into.join(WIFI_ARCHIVE), step)?;
     if let Some(tree) = source {
         let built = Build { tree: at_hand(tree)?, out: kept };
         let version = built.build(step)?;
         built.preloaded(into)?;
-        let empty = || Archive::new(File::create(into.join(MODULES))?).finish().map(drop);
-        built
-            .place(into)
-            .and_then(|()| empty())
-            .and_then(|()| remove(&unpacked))
-            .map_err(TestbedError::file(into))?;
+        let empty = || Archive::create(&into.join(MODULES))?.finish().map(drop);
+        let placed = built.place(into).and_then(|()| empty()).and_then(|()| remove(&unpacked));
+        placed.map_err(TestbedError::file(into))?;
         return Ok(ImageInfo { version, source: format!("built from {}", tree.display()), jool: None });
     }
     let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
@@ -76,7 +65,7 @@ pub(super) fn make(
     let version = built.build(step)?;
     built.place(into).map_err(TestbedError::file(into))?;
     built.preloaded(into)?;
-    let jool = jool::pack(&apt, &unpacked, &into.join(MODULES), |target| built.make(target), step)?;
+    let jool = pack_jool(&apt, &unpacked, &into.join(MODULES), |target| built.make(target), step)?;
     // The first folder takes some GiB and is restored from the package in seconds. The second holds objects compiled
     // from a tree under this name, which another source cannot use.
     for folder in [&unpacked, &kept] {
@@ -85,7 +74,6 @@ pub(super) fn make(
     Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool) })
 }
 
-/// Unpacks Debian's newest kernel source, through a temporary folder. Returns its package and version.
 fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
     let package = apt.newest(PACKAGE, "")?;
     let version = apt.unpack(&package, by_way_of, step)?;
@@ -105,22 +93,21 @@ struct Build {
 }
 
 impl Build {
-    /// Compiles the kernel. Objects that are up to date are not compiled again. Returns the kernel's release.
     fn build(&self, step: &mut Step<'_>) -> Result<String, TestbedError> {
         let asked = self.out.join("wanted.config");
-        let written = fs::create_dir_all(&self.out).and_then(|()| fs::write(&asked, wanted()));
+        let written = fs::create_dir_all(&self.out).and_then(|()| fs::write(&asked, with_mechanisms(CONFIG)));
         written.map_err(TestbedError::file(&asked))?;
         let mut configure = self.make("allnoconfig");
         configure.env("KCONFIG_ALLCONFIG", &asked);
         let attempted = format!("configure the kernel in {}", self.tree.display());
         run(configure, &attempted, "")?;
-        let has = fs::read_to_string(self.config()).map_err(TestbedError::file(self.config()))?;
-        if let Some(missing) = missing(&has) {
+        let config = self.out.join(".config");
+        let has = fs::read_to_string(&config).map_err(TestbedError::file(&config))?;
+        if let Some(missing) = first_missing(CONFIG, &NOT_EVERYWHERE, &has) {
             return Err(failed(&attempted, format!("it cannot have {missing}"), "; take a newer kernel"));
         }
         let release = run(self.make("kernelrelease"), "ask for the kernel's release", "")?.trim().to_owned();
         step(&format!("compiling user-mode Linux {release}, which takes some minutes"));
-        // The `modules` target writes the data that modules are compiled against.
         let mut compile = self.make("linux");
         compile.arg("modules").arg(format!("-j{}", allowed().len()));
         run(compile, &format!("compile the kernel in {}", self.tree.display()), "")?;
@@ -135,13 +122,9 @@ impl Build {
         make
     }
 
-    fn config(&self) -> PathBuf {
-        self.out.join(".config")
-    }
-
     fn place(&self, into: &Path) -> io::Result<()> {
         fs::copy(self.out.join("linux"), into.join("kernel"))?;
-        fs::copy(self.config(), into.join("config"))?;
+        fs::copy(self.out.join(".config"), into.join("config"))?;
         fs::create_dir(into.join("lib"))
     }
 
@@ -157,9 +140,8 @@ impl Build {
     }
 }
 
-/// Options that some kernels do not have in this form: the first depends on the source tree, and some kernels do not
-/// offer the others: old ones are not preemptible as user-mode Linux, and new ones always have the scheduler's
-/// settings.
+/// Options that some kernels lack in this form: the first depends on the source tree; old kernels are not preemptible
+/// as user-mode Linux, and new ones always have the scheduler's settings.
 const NOT_EVERYWHERE: [&str; 5] = [
     "CONFIG_LOCALVERSION_AUTO=y",
     "CONFIG_PREEMPT=y",
@@ -168,31 +150,16 @@ const NOT_EVERYWHERE: [&str; 5] = [
     "CONFIG_CRYPTO_MANAGER_DISABLE_TESTS=y",
 ];
 
-/// The first requested option that a configuration does not have.
-fn missing(has: &str) -> Option<&'static str> {
-    let wanted = CONFIG.lines().filter(|line| line.starts_with("CONFIG_"));
-    let wanted = wanted.filter(|line| !NOT_EVERYWHERE.contains(line));
-    wanted.chain(of_mechanisms()).find(|wanted| !has.lines().any(|line| line == *wanted))
-}
-
-pub(crate) fn of_mechanisms() -> Vec<&'static str> {
-    let devices = Mechanism::devices();
-    once_each(devices.iter().flat_map(|(_, device)| device.options).copied())
-}
-
-fn wanted() -> String {
-    format!("{CONFIG}\n{}\n", of_mechanisms().join("\n"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_a_kernel_lacks_is_named() {
-        let all = wanted();
+        let all = with_mechanisms(CONFIG);
+        let missing = |has: &str| first_missing(CONFIG, &NOT_EVERYWHERE, has);
         assert_eq!(missing(&all), None);
         let without = all.replace("CONFIG_WIREGUARD=y", "# CONFIG_WIREGUARD is not set");
-        assert_eq!(missing(&without), Some("CONFIG_WIREGUARD=y"));
+        assert_eq!(missing(&without).as_deref(), Some("CONFIG_WIREGUARD=y"));
     }
 }

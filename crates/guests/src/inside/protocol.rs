@@ -78,7 +78,6 @@ impl GuestRole {
     }
 }
 
-/// Routed testbeds in a guest: one for each mechanism, all at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostedRole {
     pub link_config: LinkConfig,
@@ -103,13 +102,11 @@ impl WifiRole {
         self.is_virtual() && self.commands == 0
     }
 
-    /// Whether the guest's clock is virtual.
     pub(crate) fn is_virtual(&self) -> bool {
-        self.spec.settings().clock == WifiClock::Virtual
+        self.spec.settings.clock == WifiClock::Virtual
     }
 }
 
-/// Asks a guest's Wi-Fi network for its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WifiLook {
     /// The medium draws from this seed from now on, if there is one.
@@ -132,7 +129,6 @@ pub type WifiSeen = Result<WifiState, String>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Greeting {
-    /// It has booted and waits for its role.
     Waiting,
     /// It has taken its role and is an agent from now on.
     Ready,

@@ -1,35 +1,26 @@
 //! gVisor as a host. `runsc` takes over the namespace's interface with its addresses, and the agent runs on the
 //! network stack of gVisor.
 
-use crate::{Boot, GuestRole, Running};
+use crate::{Boot, GuestRole, Image, Running};
 use serde_json::json;
 use stacklab_testbed::kernel::sys::mount_unseen;
-use stacklab_testbed::{AGENT, Attempt, Fault, Guest, GuestSpec, PathRole, RunningGuest};
+use stacklab_testbed::{AGENT, Attempt, Fault, GuestSpec};
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[derive(Debug)]
-pub(crate) struct Gvisor {
-    pub runsc: PathBuf,
-    pub version: String,
-}
+pub(crate) struct Gvisor(pub Image);
 
-impl Guest for Gvisor {
+impl Boot for Gvisor {
+    fn version(&self) -> String {
+        format!("gVisor {}", self.0.version)
+    }
+
     fn wants_a_tap(&self) -> bool {
         false
     }
 
-    fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {
-        Ok(Box::new(self.boot(spec, GuestRole::Path { role, offloads: spec.offloads })?))
-    }
-
-    fn version(&self) -> String {
-        format!("gVisor {}", self.version)
-    }
-}
-
-impl Boot for Gvisor {
     fn boot(&self, spec: &GuestSpec<'_>, _: GuestRole) -> Result<Running, Fault> {
         let bundle = spec.folder.join("bundle");
         fs::create_dir_all(&bundle).attempt(format!("create {}", bundle.display()))?;
@@ -38,16 +29,11 @@ impl Boot for Gvisor {
             .attempt(format!("write {}", config.display()))?;
         let console = spec.folder.join("console");
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
-        let mut command = Command::new(&self.runsc);
+        let mut command = Command::new(self.0.file("runsc"));
         command
             .arg(format!("--root={}", spec.folder.join("state").display()))
-            .args([
-                "--ignore-cgroups",
-                "--platform=systrap",
-                "--overlay2=none",
-                "--net-raw",
-                "--network=sandbox",
-            ])
+            .args(["--ignore-cgroups", "--platform=systrap", "--overlay2=none"])
+            .args(["--net-raw", "--network=sandbox"])
             .arg(format!("--gso={}", spec.offloads))
             .arg(format!("--software-gso={}", spec.offloads))
             .args(["run", "--bundle"])
@@ -58,7 +44,8 @@ impl Boot for Gvisor {
             .stderr(log);
         // `runsc` keeps its own network namespace alive by a mount.
         mount_unseen(&mut command);
-        Ok(Running::on_pipes(spec.spawn(&mut command)?, console))
+        let process = spec.spawn(&mut command)?;
+        Ok(Running { process, channel: None, role: None, console })
     }
 }
 

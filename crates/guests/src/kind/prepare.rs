@@ -1,16 +1,19 @@
-//! Prepares a guest from a system's name.
+//! Prepares a guest from a system's name, and says which kinds of hosts can run on this machine.
 
-use crate::image::tree::{SEEDED, XSTATE};
-use crate::image::{initramfs, wifi};
+use crate::image::archive::write_initramfs;
+use crate::image::known;
+use crate::image::programs::WIFI_ARCHIVE;
+use crate::image::tree::SEEDED;
 use crate::kernel::Kernel;
 use crate::kind::gvisor::Gvisor;
 use crate::kind::uml::Uml;
-use crate::kind::vm::kvm::{self, Accelerator};
-use crate::kind::vm::machine::{Boots, Vm, emulator};
+use crate::kind::vm::{
+    Accelerator, Boots, GET_QEMU, Vm, accelerator_that_works, emulator, known_accelerator,
+};
 use crate::{Boot, Image, no_image};
 use stacklab_model::System;
 use stacklab_model::wifi::WifiClock;
-use stacklab_testbed::{Guest, TestbedError, Workdir, not_built};
+use stacklab_testbed::{Ability, Guest, TestbedError, Workdir, not_built, program_in_path};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +25,7 @@ pub fn prepare(
     others: &[PathBuf],
     folder: &Workdir,
 ) -> Result<Option<Box<dyn Guest>>, TestbedError> {
-    Ok(prepared(system, program, others, folder)?.map(|guest| guest as Box<dyn Guest>))
+    Ok(prepared(system, program, others, folder)?.map(|guest| Box::new(guest) as Box<dyn Guest>))
 }
 
 /// As [`prepare`]: a guest that takes any role.
@@ -34,15 +37,11 @@ pub(crate) fn prepared(
 ) -> Result<Option<Box<dyn Boot>>, TestbedError> {
     Ok(Some(match system {
         System::Namespace => return Ok(None),
-        System::Gvisor => {
-            let image = Image::to_boot(system)?;
-            Box::new(Gvisor { runsc: image.file("runsc"), version: image.version })
-        }
+        System::Gvisor => Box::new(Gvisor(Image::to_boot(system)?)),
         System::Linux(_) => {
             let image = Image::to_boot(system)?;
             let initramfs = ramdisk(system, program, others, folder, &[image.file("modules.cpio")])?;
-            let boots = Boots::Kernel { kernel: image.file("kernel"), initramfs, release: image.version };
-            machine(boots)?
+            machine(Boots::Kernel(image, initramfs))?
         }
         System::Disk(path) => {
             let disk = PathBuf::from(path);
@@ -53,7 +52,7 @@ pub(crate) fn prepared(
             let image = Image::to_boot(system)?;
             let modules = modules_of(&image);
             let initramfs = ramdisk(system, program, others, folder, &modules)?;
-            Box::new(uml(image, initramfs))
+            Box::new(Uml { image, initramfs })
         }
         System::Localhost | System::Ssh(_) => return Err(not_built(system)),
     }))
@@ -70,7 +69,7 @@ pub(crate) fn prepare_wifi(
         return Err(no_image(&System::OwnUml("full".to_owned()), format!("{system} has no Wi-Fi")));
     }
     let image = Image::to_boot(system)?;
-    let programs = image.file(wifi::ARCHIVE);
+    let programs = image.file(WIFI_ARCHIVE);
     if !programs.exists() || image.lacks_options(&[RADIOS]) {
         return Err(no_image(system, "its image was built without Wi-Fi".to_owned()));
     }
@@ -80,7 +79,7 @@ pub(crate) fn prepare_wifi(
     let mut archives = modules_of(&image);
     archives.push(programs);
     let initramfs = ramdisk(system, program, &[], folder, &archives)?;
-    Ok(Box::new(uml(image, initramfs)))
+    Ok(Box::new(Uml { image, initramfs }))
 }
 
 /// The kernel options of simulated radios and of virtual time.
@@ -98,19 +97,12 @@ fn modules_of(image: &Image) -> Vec<PathBuf> {
     [image.file("modules.cpio")].into_iter().filter(|path| path.exists()).collect()
 }
 
-fn uml(image: Image, initramfs: PathBuf) -> Uml {
-    let [libraries, kernel, seeded, xstate] = ["lib", "kernel", SEEDED, XSTATE].map(|name| image.file(name));
-    let xstate = Some(xstate).filter(|library| library.exists());
-    Uml { libraries, kernel, seeded, xstate, initramfs, release: image.version }
-}
-
 fn machine(boots: Boots) -> Result<Box<dyn Boot>, TestbedError> {
     let qemu = emulator()?;
     let accelerator = match &boots {
-        Boots::Kernel { kernel, initramfs, .. } => kvm::that_works(&qemu, kernel, initramfs),
-        // The system on the disk image is unknown. Use the accelerator that was found earlier with a Debian kernel,
-        // if one was booted.
-        Boots::Disk(_) => kvm::known().unwrap_or(Accelerator::Tcg),
+        Boots::Kernel(image, initramfs) => accelerator_that_works(&qemu, &image.file("kernel"), initramfs),
+        // The system on the disk is unknown: use what was found earlier with a Debian kernel, if one was booted.
+        Boots::Disk(_) => known_accelerator().unwrap_or(Accelerator::Tcg),
     };
     Ok(Box::new(Vm { qemu, accelerator, boots }))
 }
@@ -127,9 +119,6 @@ pub struct BootFiles {
 }
 
 /// The files for a machine with this kernel, this program and others; writes the initramfs to the folder.
-///
-/// # Errors
-/// QEMU is missing; the error says how to get it. Or the initramfs cannot be written.
 pub fn boot_files(
     kernel: &Kernel,
     program: &Path,
@@ -138,7 +127,7 @@ pub fn boot_files(
 ) -> Result<BootFiles, TestbedError> {
     let qemu = emulator()?;
     let initramfs = folder.join("initramfs");
-    initramfs::write(&initramfs, kernel.modules.as_slice(), program, others)
+    write_initramfs(&initramfs, kernel.modules.as_slice(), program, others)
         .map_err(TestbedError::file(&initramfs))?;
     Ok(BootFiles { qemu, kernel: kernel.file.clone(), initramfs })
 }
@@ -153,7 +142,55 @@ fn ramdisk(
 ) -> Result<PathBuf, TestbedError> {
     let path = folder.path().join(format!("{system}.cpio"));
     if !path.exists() {
-        initramfs::write(&path, before, program, others).map_err(TestbedError::file(&path))?;
+        write_initramfs(&path, before, program, others).map_err(TestbedError::file(&path))?;
     }
     Ok(path)
+}
+
+const GET: &str = if cfg!(target_arch = "x86_64") {
+    "stacklab image get gvisor linux-6.1 .. (see: stacklab image list)"
+} else {
+    "an x86-64 machine"
+};
+
+/// Each system that a study can name, and whether it can run here. Starts nothing.
+pub fn kinds() -> Vec<Ability> {
+    let image = |name, what_for, system: &System| Ability {
+        name,
+        what_for,
+        result: Image::find(system).map(drop).map_err(|error| error.to_string()),
+        remedy: GET,
+    };
+    let program = |name, what_for, program: &str, remedy| Ability {
+        name,
+        what_for,
+        result: program_in_path(program).map(drop).ok_or_else(|| format!("there is no program `{program}`")),
+        remedy,
+    };
+    vec![
+        image("gvisor", "gVisor's user-space stack", &System::Gvisor),
+        machines(),
+        image("uml", "a Linux kernel as a process", &System::Uml),
+        program("ssh:HOST", "real machines", "ssh", "sudo apt-get install openssh-client"),
+    ]
+}
+
+fn machines() -> Ability {
+    let kernels: Vec<String> = known()
+        .iter()
+        .filter(|s| matches!(s, System::Linux(_)))
+        .filter_map(|s| Image::find(s).ok())
+        .map(|i| i.version)
+        .collect();
+    let (result, remedy) = match (program_in_path("qemu-system-x86_64"), kernels.is_empty()) {
+        (None, _) => (Err("there is no program `qemu-system-x86_64`".to_owned()), GET_QEMU),
+        (_, true) => (Err("no kernel is here".to_owned()), GET),
+        _ => (Ok(()), GET),
+    };
+    let what_for = match known_accelerator() {
+        Some(Accelerator::Kvm) => "Linux of other versions in virtual machines (KVM)",
+        Some(Accelerator::Tcg) => "Linux of other versions in virtual machines (TCG, emulated)",
+        None => "Linux of other versions in virtual machines (whether KVM works is tried at the first)",
+    };
+    Ability { name: "linux-SERIES", what_for, result, remedy }
 }

@@ -6,47 +6,50 @@ use stacklab_testbed::{
     Attempt, Fault, Guest, GuestSpec, PathRole, Process, RunningGuest, Streams, Ticks, last_words,
     write_message,
 };
-use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 /// Timeout for a guest to build one testbed.
 const BUILDING: Duration = Duration::from_secs(30);
 
-/// A kind of guest that takes any role.
-pub(crate) trait Boot: Guest {
+pub(crate) trait Boot: fmt::Debug {
+    fn version(&self) -> String;
+
+    fn wants_a_tap(&self) -> bool {
+        true
+    }
+
     /// Starts the guest. Does not wait until it accepts messages.
     fn boot(&self, spec: &GuestSpec<'_>, role: GuestRole) -> Result<Running, Fault>;
 }
 
+impl Guest for Box<dyn Boot> {
+    fn wants_a_tap(&self) -> bool {
+        (**self).wants_a_tap()
+    }
+
+    fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {
+        Ok(Box::new(self.boot(spec, GuestRole::Path { role, offloads: spec.offloads })?))
+    }
+
+    fn version(&self) -> String {
+        (**self).version()
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Running {
-    process: Process,
+    pub process: Process,
     /// The channel to the guest, until it is handed over. `None` for one that talks over its input and output.
-    channel: Option<UnixStream>,
-    /// The role that the guest has to take, and how long its boot may last.
-    role: Option<(GuestRole, Duration)>,
-    console: PathBuf,
+    pub channel: Option<UnixStream>,
+    /// The role that the guest has to take over the channel, and how long its boot may last.
+    pub role: Option<(GuestRole, Duration)>,
+    pub console: PathBuf,
 }
 
 impl Running {
-    /// A guest that runs the agent from its start, over its standard input and output.
-    pub(crate) fn on_pipes(process: Process, console: PathBuf) -> Self {
-        Running { process, channel: None, role: None, console }
-    }
-
-    /// A guest that boots and then takes its role over this socket.
-    pub(crate) fn on_socket(
-        process: Process,
-        console: PathBuf,
-        channel: UnixStream,
-        role: GuestRole,
-        patience: Duration,
-    ) -> Self {
-        Running { process, channel: Some(channel), role: Some((role, patience)), console }
-    }
-
     /// Waits until a guest that hosts testbeds has built them. Returns its greeting, which describes them, and its
     /// channel as two streams: one to read from and one to write to.
     pub(crate) fn meet_hosted(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
@@ -67,8 +70,8 @@ impl Running {
         match self.hear(&stream, Instant::now() + patience).map_err(said).attempt("boot it")? {
             Greeting::Waiting => {}
             other => {
-                return Err(format!("unexpected message {other:?} before its role was sent"))
-                    .attempt("boot it");
+                let what = format!("unexpected message {other:?} before its role was sent");
+                return Err(what).attempt("boot it");
             }
         }
         // Each testbed takes about one second to build, and several seconds in an emulated guest.
@@ -84,7 +87,6 @@ impl Running {
         greeted.map_err(said).attempt(attempted).map(Some)
     }
 
-    /// Sends the guest its role, unless it has it, and waits until the guest has taken it.
     fn tell(&mut self, stream: &UnixStream, role: &GuestRole, until: Instant) -> io::Result<Greeting> {
         if role.wifi().is_none() {
             write_message(&mut &*stream, role)?;
@@ -99,7 +101,6 @@ impl Running {
         }
     }
 
-    /// Reads the next greeting. Skips all other output.
     fn hear(&mut self, mut stream: &UnixStream, until: Instant) -> io::Result<Greeting> {
         const LOOK: Duration = Duration::from_millis(200);
         stream.set_read_timeout(Some(LOOK))?;
@@ -117,10 +118,6 @@ impl Running {
                 return Ok(greeting);
             }
         }
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.process.id()
     }
 }
 
@@ -140,6 +137,6 @@ impl RunningGuest for Running {
     }
 
     fn ticks(&self) -> Ticks {
-        Ticks::of(self.pid())
+        Ticks::of(self.process.id())
     }
 }

@@ -1,22 +1,21 @@
 //! User-mode Linux as a host: a Linux kernel that runs as a process, with this program as its init process. Its
 //! channel is its serial line. Its network interfaces are tap devices.
 
-use crate::inside::outside::write_role;
-use crate::{Boot, GuestRole, Running, WifiRole};
+use crate::image::tree::{SEEDED, XSTATE};
+use crate::inside::testbeds::write_role;
+use crate::{Boot, GuestRole, Image, Running, WifiRole};
 use nix::sys::personality::{self, Persona};
-use stacklab_testbed::host::disk::ensure_space;
+use stacklab_testbed::addressing::hardware_address_text;
+use stacklab_testbed::host::workdir::ensure_space;
 use stacklab_testbed::kernel::cpus;
-use stacklab_testbed::link::addressing::hardware_address_text;
-use stacklab_testbed::link::bridge::tap_of;
-use stacklab_testbed::{
-    Attempt, Fault, Guest, GuestSpec, Interface, PathRole, RunningGuest, spawn_in_namespace,
-};
+use stacklab_testbed::link::tap_of;
+use stacklab_testbed::{Attempt, Fault, GuestSpec, Interface, spawn_in_namespace};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -25,16 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(crate) struct Uml {
-    /// The folder of a C library that is new enough for this kernel, with its loader.
-    pub libraries: PathBuf,
-    pub kernel: PathBuf,
+    pub image: Image,
     /// The initramfs with this program and its libraries.
     pub initramfs: PathBuf,
-    /// The library that answers the kernel's getrandom from a seed, for virtual time.
-    pub seeded: PathBuf,
-    /// The library for processors with more state than the kernel knows, if the image has one.
-    pub xstate: Option<PathBuf>,
-    pub release: String,
 }
 
 /// The wall clock of every guest in virtual time when it boots, nanoseconds since 1970: the beginning of 2026.
@@ -58,21 +50,22 @@ impl Uml {
             command
                 .arg("time-travel=inf-cpu")
                 .arg(format!("time-travel-start={START}"))
-                .env("STACKLAB_SEED", wifi.spec.settings().seed.to_string());
+                .env("STACKLAB_SEED", wifi.spec.settings.seed.to_string());
         }
         Ok(())
     }
 
-    /// The libraries that the kernel has preloaded, as the loader reads them.
+    /// The libraries that the kernel has preloaded, as the loader reads them: one that answers its getrandom from a
+    /// seed, in virtual time, and one for processors with more state than it knows, if the image has it.
     fn preloaded(&self, role: &GuestRole) -> OsString {
-        let seeded = role.wifi().is_some_and(WifiRole::is_virtual).then_some(&self.seeded);
-        let libraries: Vec<&OsStr> =
-            seeded.into_iter().chain(&self.xstate).map(|path| path.as_os_str()).collect();
-        libraries.join(OsStr::new(":"))
+        let [seeded, xstate] = [SEEDED, XSTATE].map(|library| self.image.file(library).into_os_string());
+        let is_virtual = role.wifi().is_some_and(WifiRole::is_virtual);
+        let libraries = [is_virtual.then_some(&*seeded), Path::new(&xstate).exists().then_some(&*xstate)];
+        libraries.into_iter().flatten().collect::<Vec<_>>().join(OsStr::new(":"))
     }
 }
 
-/// Has what this thread starts be at the same addresses in each run, for a guest in virtual time: its kernel has more
+/// What this thread starts is then at the same addresses in each run, for a guest in virtual time: its kernel has more
 /// memory or less by where its own is. Returns what was before.
 fn unchanged_addresses(role: &GuestRole) -> io::Result<Option<Persona>> {
     if !role.wifi().is_some_and(WifiRole::is_virtual) {
@@ -83,21 +76,11 @@ fn unchanged_addresses(role: &GuestRole) -> io::Result<Option<Persona>> {
     Ok(Some(before))
 }
 
-impl Guest for Uml {
-    fn wants_a_tap(&self) -> bool {
-        true
-    }
-
-    fn start(&self, spec: &GuestSpec<'_>, role: PathRole) -> Result<Box<dyn RunningGuest>, Fault> {
-        Ok(Box::new(self.boot(spec, GuestRole::Path { role, offloads: spec.offloads })?))
-    }
-
-    fn version(&self) -> String {
-        format!("user-mode Linux {}", self.release)
-    }
-}
-
 impl Boot for Uml {
+    fn version(&self) -> String {
+        format!("user-mode Linux {}", self.image.version)
+    }
+
     fn boot(&self, spec: &GuestSpec<'_>, role: GuestRole) -> Result<Running, Fault> {
         let memory = if role.hosts_testbeds() { "1024M" } else { "512M" };
         ensure_space(spec.folder, memory).attempt("start it")?;
@@ -105,7 +88,9 @@ impl Boot for Uml {
         let console = spec.folder.join("console");
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
         let errors = log.try_clone().attempt("write its console")?;
-        let mut command = Command::new(&self.kernel);
+        let mut command = Command::new(self.image.file("kernel"));
+        // The folder of a C library that is new enough for this kernel, with its loader.
+        let libraries = self.image.file("lib");
         command.env_clear();
         // With seccomp, if this kernel allows it, the guest's system calls are caught faster than with ptrace.
         command.arg(format!("mem={memory}")).arg("seccomp=auto");
@@ -114,7 +99,7 @@ impl Boot for Uml {
             None => {
                 command
                     // The kernel file names its loader relative to this folder.
-                    .current_dir(&self.libraries)
+                    .current_dir(&libraries)
                     .arg(format!("initrd={}", self.initramfs.display()))
                     .arg(format!("uml_dir={}", spec.folder.display()));
             }
@@ -131,7 +116,7 @@ impl Boot for Uml {
             // The kernel passes unknown words to its init process. After a `--`, the kernel would add its own options
             // at the end.
             .args(["quiet", "loglevel=4", "panic=-1", "rdinit=/stacklab", "guest", "--channel", "/dev/ttyS0"])
-            .env("LD_LIBRARY_PATH", &self.libraries)
+            .env("LD_LIBRARY_PATH", &libraries)
             .env("LD_PRELOAD", self.preloaded(&role))
             .env("TMPDIR", spec.folder)
             .stdin(OwnedFd::from(its))
@@ -141,11 +126,10 @@ impl Boot for Uml {
         // other.
         let processors = cpus::one(spec.processors);
         let places = unchanged_addresses(&role).attempt("give the guest the same memory in each run")?;
-        let child = spawn_in_namespace(spec.namespace, &mut command, &processors);
+        let process = spawn_in_namespace(spec.namespace, &mut command, &processors);
         if let Some(places) = places {
             personality::set(places).attempt("take new addresses again")?;
         }
-        let child = child?;
-        Ok(Running::on_socket(child, console, own, role, PATIENCE))
+        Ok(Running { process: process?, channel: Some(own), role: Some((role, PATIENCE)), console })
     }
 }

@@ -1,31 +1,34 @@
-//! The client that enters a host: sends the user's input to the command, and prints its output.
+//! The client that enters a host: sends the user's input to the command, and prints its output. And the holder of the
+//! testbed, which relays messages between the clients and the guest.
 
-use crate::shell::frames::{Ask, Bytes, GuestFrame, Order, Window};
+use crate::shell::{Ask, Bytes, ClientFrame, GuestFrame, MOST_COMMANDS, Order, PART, Window};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::termios::Termios;
 use nix::unistd::geteuid;
 use stacklab_testbed::kernel::sys::{make_raw, put_back, window_size};
-use stacklab_testbed::write_message;
-use std::env;
+use stacklab_testbed::{Streams, write_message};
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Stdin, Write, stderr, stdin, stdout};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{env, fs, thread};
 
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Runs a command on a host of the testbed, over the socket of the testbed's holder. Host 0 is the sender, host 3 the
-/// receiver. The command gets this process's input, output, terminal, folder and environment, and one more variable.
-/// Returns its exit code.
+/// Runs a command on a host of the testbed, over the socket of its holder. Host 0 is the sender, host 3 the receiver.
+/// The command gets this process's input, output, terminal, folder and environment, and one more variable. Returns its
+/// exit code.
 pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str, &str)) -> io::Result<i32> {
     let holder = UnixStream::connect(socket)?;
     expect_own(&holder)?;
     let environment = environment().chain([(more.0.to_owned(), more.1.to_owned())]).collect();
-    let folder = env::current_dir().unwrap_or_else(|_| "/".into());
-    let shown = terminal();
+    let (folder, shown) = (folder(), terminal());
     let raw = shown.map(|_| Raw::new()).transpose()?;
     let out = Arc::new(Mutex::new(holder.try_clone()?));
     say(&out, &Ask::Run(Order { host, command, folder, environment, terminal: shown }))?;
@@ -35,14 +38,10 @@ pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str
         thread::spawn(move || {
             loop {
                 thread::sleep(LOOK);
-                match terminal() {
-                    Some(now) if now != shown => {
-                        shown = now;
-                        if say(&out, &Ask::Resized(now)).is_err() {
-                            return;
-                        }
-                    }
-                    _ => {}
+                let Some(now) = terminal().filter(|now| *now != shown) else { continue };
+                shown = now;
+                if say(&out, &Ask::Resized(now)).is_err() {
+                    return;
                 }
             }
         });
@@ -68,9 +67,8 @@ pub struct Ended {
 pub fn run_in_guest(socket: &Path, host: usize, command: &[&str]) -> io::Result<Ended> {
     let holder = Arc::new(Mutex::new(UnixStream::connect(socket)?));
     let command = command.iter().map(|word| (*word).to_owned()).collect();
-    let folder = env::current_dir().unwrap_or_else(|_| "/".into());
-    let order = Order { host, command, folder, environment: environment().collect(), terminal: None };
-    say(&holder, &Ask::Run(order))?;
+    let (folder, environment) = (folder(), environment().collect());
+    say(&holder, &Ask::Run(Order { host, command, folder, environment, terminal: None }))?;
     // A holder that refuses the command states the reason and closes the connection.
     let _ = say(&holder, &Ask::InputEnds);
     let from = holder.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?;
@@ -82,6 +80,10 @@ pub fn run_in_guest(socket: &Path, host: usize, command: &[&str]) -> io::Result<
 /// This process's environment. Variables that are not valid text are left out.
 fn environment() -> impl Iterator<Item = (String, String)> {
     env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()))
+}
+
+fn folder() -> PathBuf {
+    env::current_dir().unwrap_or_else(|_| "/".into())
 }
 
 fn pass_on_input(out: &Mutex<UnixStream>) {
@@ -102,7 +104,6 @@ fn say(out: &Mutex<UnixStream>, ask: &Ask) -> io::Result<()> {
     write_message(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), ask)
 }
 
-/// Hands what the command prints to these functions, until it has ended.
 fn hear(
     holder: UnixStream,
     mut output: impl FnMut(&[u8]) -> io::Result<()>,
@@ -144,17 +145,113 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // A terminal that is gone needs no restoring.
         let _ = put_back(&self.terminal, &self.before);
     }
 }
 
 /// Checks that it is a process of this user (SO_PEERCRED), whoever may reach the socket's path.
-pub(super) fn expect_own(stream: &UnixStream) -> io::Result<()> {
+pub(crate) fn expect_own(stream: &UnixStream) -> io::Result<()> {
     let (peer, own) = (getsockopt(stream, PeerCredentials)?.uid(), geteuid().as_raw());
     if peer == own {
         return Ok(());
     }
     let reason = format!("the other end of the testbed's socket is user {peer}'s, and not user {own}'s");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
+}
+
+const AGAIN: Duration = Duration::from_millis(200);
+
+struct CommandStream {
+    from: BufReader<Box<dyn Read + Send>>,
+    to: Box<dyn Write + Send>,
+}
+
+/// Accepts connections on this socket, to which only this user has access. Each runs a command over one of these
+/// streams. Returns at once; the threads live as long as the process.
+pub fn listen(socket: &Path, streams: Vec<Streams>) -> io::Result<()> {
+    let open = |(from, to): Streams| CommandStream { from: BufReader::new(from), to };
+    let free: Arc<Mutex<Vec<CommandStream>>> = Arc::new(Mutex::new(streams.into_iter().map(open).collect()));
+    match fs::remove_file(socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(socket)?;
+    fs::set_permissions(socket, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    thread::spawn(move || {
+        for client in listener.incoming().flatten().filter(|client| expect_own(client).is_ok()) {
+            let free = Arc::clone(&free);
+            thread::spawn(move || {
+                let stream = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                match stream {
+                    Some(mut stream) => {
+                        // A stream to a guest that has ended cannot be used again.
+                        if pass_on(&client, &mut stream).is_ok() {
+                            free.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+                        }
+                    }
+                    None => {
+                        let full = format!("{MOST_COMMANDS} commands run there already");
+                        let _ = write_message(&mut &client, &GuestFrame::Failed(full));
+                    }
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+fn pass_on(client: &UnixStream, stream: &mut CommandStream) -> io::Result<()> {
+    let CommandStream { from, to } = stream;
+    let (taken, next) = mpsc::channel();
+    thread::scope(|scope| {
+        let asked = scope.spawn(move || {
+            let mut part = [0; PART];
+            let mut client = client;
+            while let Ok(count @ 1..) = client.read(&mut part) {
+                write_message(to, &ClientFrame::Part(Bytes(part[..count].to_vec())))?;
+                if !may_go_on(&next, client) {
+                    break;
+                }
+            }
+            write_message(to, &ClientFrame::HangUp)
+        });
+        let mut line = String::new();
+        let ended = loop {
+            line.clear();
+            match from.read_line(&mut line) {
+                Ok(0) => break Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                Err(error) => break Err(error),
+                Ok(_) => {}
+            }
+            let tell = serde_json::from_str::<GuestFrame>(&line);
+            if matches!(tell, Ok(GuestFrame::Taken)) {
+                // A client that sends nothing more has disconnected.
+                let _ = taken.send(());
+                continue;
+            }
+            let _ = (&*client).write_all(line.as_bytes());
+            if tell.is_ok_and(|tell| tell.is_last()) {
+                break Ok(());
+            }
+        };
+        drop(taken);
+        let _ = client.shutdown(Shutdown::Both);
+        let asked = asked.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        ended.and(asked)
+    })
+}
+
+/// Waits until a part was acknowledged. `false` if the client disconnects or the command ends before that.
+fn may_go_on(taken: &Receiver<()>, client: &UnixStream) -> bool {
+    loop {
+        match taken.recv_timeout(AGAIN) {
+            Ok(()) => return true,
+            Err(RecvTimeoutError::Disconnected) => return false,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let mut gone = [PollFd::new(client.as_fd(), PollFlags::POLLHUP)];
+        if poll(&mut gone, PollTimeout::ZERO).is_ok_and(|count| count > 0) {
+            return false;
+        }
+    }
 }

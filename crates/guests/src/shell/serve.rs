@@ -1,6 +1,6 @@
 //! The guest's side of `stacklab lab enter`: runs commands on the guest's hosts.
 
-use crate::shell::frames::{Ask, Bytes, ClientFrame, GuestFrame, Order, Window};
+use crate::shell::{Ask, Bytes, ClientFrame, GuestFrame, Order, Window};
 use nix::sys::signal::Signal;
 use stacklab_model::printable_text;
 use stacklab_testbed::kernel::sys::{
@@ -21,18 +21,16 @@ use std::time::Duration;
 /// The time that a command has to end by itself after its client is gone.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Maximum length of a malformed line in an error, characters.
 const SHOWN: usize = 80;
 
 type Out = Arc<Mutex<UnixStream>>;
 
-/// Creates command streams. Each runs one command at a time on one of the hosts, which are process IDs.
+/// Command streams. Each runs one command at a time on one of the hosts, which are process IDs.
 pub(crate) fn serve(count: usize, hosts: &[u32]) -> io::Result<Vec<Streams>> {
     let open = |_| -> io::Result<Streams> {
         let (own, its) = UnixStream::pair()?;
         let hosts = hosts.to_vec();
         thread::spawn(move || {
-            // This thread ends with the channel, and so does the guest.
             let _ = answer(its, &hosts);
         });
         Ok((Box::new(own.try_clone()?), Box::new(own)))
@@ -48,14 +46,12 @@ fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
         let line = line?;
         match serde_json::from_str(&line) {
             Ok(ClientFrame::Part(Bytes(bytes))) => heard.extend(bytes),
-            Ok(ClientFrame::HangUp) => {
+            other => {
                 heard.clear();
-                running.take().map_or(Ok(()), Running::hang_up)?;
-                continue;
-            }
-            Err(_) => {
-                heard.clear();
-                refuse(&out, line.as_bytes(), running.take())?;
+                match other {
+                    Ok(_) => running.take().map_or(Ok(()), Running::hang_up)?,
+                    Err(_) => refuse(&out, line.as_bytes(), running.take())?,
+                }
                 continue;
             }
         }
@@ -72,7 +68,6 @@ fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
                         tell(&out, &GuestFrame::Failed(format!("{}: {error}", order.command.join(" "))));
                     }
                 },
-                // Input for a command that could not be started.
                 (_, None) => {}
                 (Ask::Input(Bytes(bytes)), Some(running)) => running.feed(bytes),
                 (Ask::InputEnds, Some(running)) => running.input = None,
@@ -105,15 +100,14 @@ fn refuse(out: &Out, line: &[u8], running: Option<Running>) -> io::Result<()> {
 }
 
 fn tell(out: &Out, what: &GuestFrame) {
-    // An error here means that the client is gone, which is harmless.
     let _ = write_message(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), what);
 }
 
 struct Running {
     pid: u32,
     ended: Arc<AtomicBool>,
-    /// Its input, and `None` for an acknowledgement once it has what came before. A separate thread writes it, because
-    /// the command may not read for a long time.
+    /// Its input, and `None` for an acknowledgement once it has what came before. A thread writes it: the command may
+    /// not read for a long time.
     input: Option<Sender<Option<Vec<u8>>>>,
     terminal: Option<File>,
 }
@@ -136,7 +130,6 @@ impl Running {
                 (command.spawn()?, None)
             }
         };
-        // Close this process's copies of the terminal's other end.
         drop(command);
         let mut readers = Vec::new();
         let (input, given) = mpsc::channel::<Option<Vec<u8>>>();
@@ -158,7 +151,7 @@ impl Running {
             let mut open = true;
             for bytes in given {
                 match bytes {
-                    // A command that does not read any more has ended or ignores its input. Drop the input.
+                    // A command that reads no more has ended or ignores its input.
                     Some(bytes) => open = open && sink.write_all(&bytes).is_ok(),
                     None => tell(&taker, &GuestFrame::Taken),
                 }
@@ -168,7 +161,6 @@ impl Running {
         let (pid, over, out) = (child.id(), Arc::clone(&ended), Arc::clone(out));
         thread::spawn(move || {
             let code = wait(&mut child, &over);
-            // Send all its output first.
             for reader in readers {
                 let _ = reader.join();
             }
@@ -178,13 +170,11 @@ impl Running {
     }
 
     fn feed(&mut self, bytes: Vec<u8>) {
-        // The receiving thread lives as long as this one.
         let _ = self.input.as_ref().map(|input| input.send(Some(bytes)));
     }
 
     fn resize(&self, window: Window) {
         if let Some(terminal) = &self.terminal {
-            // A terminal with the wrong size still works.
             let _ = resize_terminal(terminal, window.rows, window.columns);
         }
     }

@@ -1,10 +1,22 @@
-//! This program as an agent, and programs that are not part of stacklab.
+//! This program as an agent, and programs that are not part of stacklab, such as iperf3, which run in hosts for a
+//! while.
 
-use crate::TestbedError;
-use std::io;
+use crate::kernel::cpus;
+use crate::kernel::namespace::ChildCpu;
+use crate::kernel::sys::{kill_group, limit};
+use crate::services::program::with_own_libraries;
+use crate::{AtHost, Attempt, Fault, Host, Node, Process, TestbedError, Workdir, spawn_in_namespace};
+use nix::sys::resource::Resource;
+use nix::sys::signal::Signal;
+use stacklab_model::Transport;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The arguments with which stacklab is an agent on its standard input and output.
 pub const AGENT: [&str; 2] = ["agent", "--stdio"];
@@ -48,6 +60,153 @@ pub fn program_in_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(system).map(|folder| folder.join(name)).find(|file| is_program(file))
 }
 
+const LOOK: Duration = Duration::from_millis(5);
+
+impl Workdir {
+    /// Starts the program of a file in a host's namespace, on the host's processors, in its own process group. The
+    /// kernel kills it with the calling thread. A program that writes a file of more than a gigabyte is killed.
+    pub fn start(
+        &self,
+        host: &Host,
+        program: &'static str,
+        file: &Path,
+        arguments: &[String],
+    ) -> Result<Tool, TestbedError> {
+        let node = host.node();
+        let own = self.for_host(&node.to_string())?;
+        let start = || -> Result<Tool, Fault> {
+            let printed = own.join(program);
+            let output = File::create(&printed).attempt(format!("write {}", printed.display()))?;
+            let complained = own.join(format!("{program}.errors"));
+            let errors = File::create(&complained).attempt(format!("write {}", complained.display()))?;
+            let mut command = Command::new(file);
+            command
+                .args(arguments)
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+                .env("LC_ALL", "C")
+                .env("TMPDIR", &own)
+                .current_dir(&own)
+                .stdin(Stdio::null())
+                .stdout(output)
+                .stderr(errors);
+            with_own_libraries(&mut command, file);
+            limit(&mut command, Resource::RLIMIT_NOFILE, 1024);
+            limit(&mut command, Resource::RLIMIT_FSIZE, 1 << 30);
+            let process = spawn_in_namespace(host.pid(), &mut command, &cpus::of(host.pid()))?;
+            Ok(Tool { node, program, process, printed, complained })
+        };
+        start().at(node)
+    }
+}
+
+/// What a program prints when it is asked for its version: the first line; its name if it prints nothing within a
+/// second. Then it is killed with what it started, which may hold its output open.
+pub fn first_line(file: &Path, arguments: &[String]) -> String {
+    let said = || -> io::Result<String> {
+        let mut command = Command::new(file);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0);
+        with_own_libraries(&mut command, file);
+        let mut child = command.spawn()?;
+        let until = Instant::now() + Duration::from_secs(1);
+        while child.try_wait()?.is_none() {
+            if Instant::now() > until {
+                kill_group(child.id())?;
+            }
+            thread::sleep(LOOK);
+        }
+        let output = child.wait_with_output()?;
+        Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    let said = said().unwrap_or_default();
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty());
+    let name = || file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    line.map_or_else(name, |line| line.chars().take(80).collect())
+}
+
+/// A running program. Dropping it kills it and the processes that it started, and waits for it.
+#[derive(Debug)]
+pub struct Tool {
+    node: Node,
+    program: &'static str,
+    process: Process,
+    printed: PathBuf,
+    complained: PathBuf,
+}
+
+impl Tool {
+    /// Its name and host: `iperf3 on sender`.
+    pub fn name(&self) -> String {
+        format!("{} on {}", self.program, self.node)
+    }
+
+    /// Waits until it has ended, but not longer than until `until`, nor once `stop` says so. `None` if it has not.
+    pub fn wait(&mut self, until: Instant, stop: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+        loop {
+            let status = self.process.status()?;
+            if status.is_some() || stop() || Instant::now() >= until {
+                return Ok(status);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Its CPU time, once `wait` has found that it has ended.
+    pub fn cpu(&self) -> Option<ChildCpu> {
+        self.process.cpu()
+    }
+
+    /// Asks it to end (SIGINT), as its user would.
+    pub fn interrupt(&mut self) -> io::Result<()> {
+        self.process.signal(Signal::SIGINT)
+    }
+
+    /// Kills it and the processes that it started.
+    pub fn kill(&mut self) {
+        let _ = self.process.kill();
+    }
+
+    /// Whether a socket of its namespace waits for connections or datagrams on a port.
+    pub fn is_listening(&self, transport: Transport, port: u16) -> bool {
+        let (name, state) = match transport {
+            Transport::Tcp => ("tcp", "0A"),
+            Transport::Udp => ("udp", "07"),
+        };
+        let tables = [name.to_owned(), format!("{name}6")];
+        let read = |table: &String| fs::read_to_string(format!("/proc/{}/net/{table}", self.process.id()));
+        tables.iter().any(|table| listens(&read(table).unwrap_or_default(), state, port))
+    }
+
+    /// What it has printed so far, at most `most` bytes.
+    pub fn printed(&self, most: usize) -> String {
+        start_of(&self.printed, most)
+    }
+
+    /// What it has printed so far as errors, at most `most` bytes.
+    pub fn errors(&self, most: usize) -> String {
+        start_of(&self.complained, most)
+    }
+}
+
+fn start_of(file: &Path, most: usize) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(file) {
+        let _ = file.take(most as u64).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether a table of the kernel's sockets (/proc/net/tcp) has one on this port in this state.
+fn listens(table: &str, state: &str, port: u16) -> bool {
+    table.lines().skip(1).any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let local = words.next().and_then(|local| local.rsplit_once(':')).map(|(_, port)| port);
+        let found = local.and_then(|port| u16::from_str_radix(port, 16).ok());
+        found == Some(port) && words.nth(1) == Some(state)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,5 +218,25 @@ mod tests {
         let error = find_in(Some("base/src"), "sh", "").unwrap_err().to_string();
         assert!(error.contains("no program `base/src/sh`") && error.contains("`programs`"), "{error}");
         assert_eq!(find_in(None, "sh", "").unwrap(), program_in_path("sh").unwrap());
+    }
+
+    #[test]
+    fn a_listening_socket_is_found_by_its_port_and_state() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n   \
+            0: 0100007F:1451 00000000:0000 0A 00000000:00000000 00:00000000\n   \
+            1: 0100007F:1452 0100007F:1451 01 00000000:00000000 00:00000000\n";
+        assert!(listens(table, "0A", 5201));
+        assert!(!listens(table, "0A", 5202) && !listens(table, "07", 5201) && !listens("", "0A", 5201));
+    }
+
+    #[test]
+    fn the_first_line_of_a_program_is_its_version() {
+        let line = |script: &str| first_line(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()]);
+        assert_eq!(line("echo; echo tool 1.2; echo more; exit 1"), "tool 1.2");
+        assert_eq!(line("echo other >&2"), "other");
+        let began = Instant::now();
+        assert_eq!(line("sleep 60; true"), "sh");
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        assert_eq!(first_line(Path::new("/nonexistent/tool"), &[]), "tool");
     }
 }

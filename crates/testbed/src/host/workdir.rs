@@ -1,6 +1,8 @@
-//! The files of a testbed's guests, in a folder that is removed with the testbed.
+//! The folder with the files of a testbed's guests: it is removed with the testbed. Its disk, and guests' consoles in
+//! it.
 
 use crate::{TestbedError, owns};
+use nix::sys::statvfs::statvfs;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,9 +84,70 @@ fn is_left_over(folder: &Path) -> bool {
     }
 }
 
+/// The least free space to start a guest that has its memory in a file: what it needs to boot.
+const LEAST_TO_START: u64 = 64 << 20;
+/// With less free space a guest that ended may have ended for want of it.
+const ALMOST_FULL: u64 = 4 << 20;
+
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let disk = statvfs(folder).ok()?;
+    Some(disk.blocks_available() * disk.fragment_size())
+}
+
+/// Refuses to start a guest whose memory would not fit onto the disk.
+pub fn ensure_space(folder: &Path, memory: &str) -> io::Result<()> {
+    check_space(folder, memory, free_bytes(folder))
+}
+
+fn check_space(folder: &Path, memory: &str, free: Option<u64>) -> io::Result<()> {
+    let Some(free) = free.filter(|free| *free < LEAST_TO_START) else { return Ok(()) };
+    let folder = folder.display();
+    let text = format!(
+        "its memory (up to {memory}) is a file in {folder}, whose disk has {free} bytes free: {ADVICE}"
+    );
+    Err(io::Error::new(io::ErrorKind::StorageFull, text))
+}
+
+const ADVICE: &str = "free some space, or set TMPDIR to a folder on another disk";
+
+/// The sentence for a folder whose disk is full; empty for another one.
+pub(crate) fn full_disk(folder: &Path) -> String {
+    say_if_full(folder, free_bytes(folder))
+}
+
+fn say_if_full(folder: &Path, free: Option<u64>) -> String {
+    match free.filter(|free| *free < ALMOST_FULL) {
+        Some(free) => format!("; the disk of {} is full ({free} bytes free): {ADVICE}", folder.display()),
+        None => String::new(),
+    }
+}
+
+const LINES: usize = 8;
+
+/// What to append to an error message: whether the guest's disk is full, and the last lines of its console.
+pub fn last_words(console: &Path) -> String {
+    full_disk(console.parent().unwrap_or(console)) + &last_lines(&fs::read(console).unwrap_or_default())
+}
+
+pub(crate) fn last_lines(console: &[u8]) -> String {
+    let text = String::from_utf8_lossy(console);
+    let visible = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
+    let lines: Vec<String> = text.lines().map(visible).filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    // The lines after this program's last message are only the kernel's shutdown messages.
+    let own = lines.iter().rposition(|line| line.contains("stacklab:") || line.contains("Kernel panic"));
+    let end = own.map_or(lines.len(), |own| own + 1);
+    let last = &lines[end.saturating_sub(LINES)..end];
+    format!("; the end of its console output:\n    {}", last.join("\n    "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Attempt;
+    use crate::topology::Node;
 
     #[test]
     fn a_folder_goes_when_dropped_and_that_of_a_dead_process_with_the_next() {
@@ -115,5 +178,39 @@ mod tests {
         // Only root can give one away; for others, root's is another user's.
         let given = std::os::unix::fs::chown(made.path(), Some(65_534), None).is_ok();
         assert!(!is_left_over(if given { made.path() } else { Path::new("/") }));
+    }
+
+    #[test]
+    fn names_the_full_disk_and_a_way_out() {
+        let folder = Path::new("/tmp/guests/sender");
+        let refused = check_space(folder, "512M", Some(4096)).attempt("start it").unwrap_err();
+        let text = refused.at(Node::Sender).to_string();
+        for part in ["on sender", "/tmp/guests/sender", "512M", "4096 bytes free", "TMPDIR"] {
+            assert!(text.contains(part), "`{part}` is missing in: {text}");
+        }
+        assert!(!text.contains("sysctl"), "{text}");
+        let ended = say_if_full(folder, Some(0));
+        assert!(ended.contains("/tmp/guests/sender is full (0 bytes free)"), "{ended}");
+        // The disk of this test is not full.
+        let free = free_bytes(&std::env::temp_dir()).unwrap();
+        assert!(free > 0);
+        assert_eq!(say_if_full(folder, Some(1 << 30)), "");
+        assert!(
+            check_space(folder, "512M", Some(1 << 30)).is_ok() && check_space(folder, "512M", None).is_ok()
+        );
+    }
+
+    #[test]
+    fn the_last_lines_are_told_without_what_moves_a_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        let console = folder.path().join("console");
+        assert_eq!(last_words(&console), "");
+        let text: String = (0..9).map(|number| format!("\u{1b}line {number}\r\n\n")).collect();
+        fs::write(&console, text).unwrap();
+        let said = last_words(&console);
+        assert!(
+            said.ends_with("line 7\n    line 8") && said.contains("line 1") && !said.contains("line 0"),
+            "{said}"
+        );
     }
 }

@@ -7,7 +7,7 @@ use crate::kernel::sysctl::silence;
 use crate::kernel::tc::htb;
 use crate::kernel::tc::queue::{Part, create, remove_root};
 use crate::kernel::tc::tbf::{Bucket, words};
-use crate::link::offload::switch_off_all;
+use crate::link::switch_off_all;
 use crate::mechanism::translate::jool_here;
 use crate::mechanism::tunnels;
 use crate::{Attempt, Fault, INTERFACE};
@@ -34,8 +34,7 @@ pub struct Ability {
 /// Tries each ability once, in a network namespace that is gone on return. Call it after [`crate::enter`].
 ///
 /// Some modules (`sit`, `ip_gre`, `ip6_tunnel`) add a device to every namespace when they are loaded, including the
-/// machine's own. The check does not load such a module. If the module is not loaded but loadable, the result says
-/// so. The kernel loads other modules as needed.
+/// machine's own. They are not loaded for this; the result says so. The kernel loads other modules as needed.
 pub fn abilities() -> Vec<Ability> {
     let devices = Mechanism::devices();
     let tried = in_new_namespace(|| {
@@ -44,11 +43,14 @@ pub fn abilities() -> Vec<Ability> {
         let tunnels = tunnels.map(|(number, (mechanism, device))| try_tunnel(number, *mechanism, device));
         probes.chain(tunnels).collect::<Vec<_>>()
     });
-    let whole =
-        tried.as_ref().map(|_| ()).map_err(|error| format!("cannot make a network namespace: {error}"));
-    let untried =
-        || vec![Err("there is no network namespace to try it in".to_owned()); PROBES.len() + devices.len()];
-    let results = tried.unwrap_or_else(|_| untried());
+    let (whole, results) = match tried {
+        Ok(results) => (Ok(()), results),
+        Err(error) => {
+            let untried = Err("there is no network namespace to try it in".to_owned());
+            let whole = Err(format!("cannot make a network namespace: {error}"));
+            (whole, vec![untried; PROBES.len() + devices.len()])
+        }
+    };
     let remedy = "run as root (sudo), or open user namespaces; or a kernel with CONFIG_NET_NS";
     let probes = PROBES.iter().map(|probe| (probe.name, probe.what_for, probe.remedy));
     let devices = devices.iter().map(|(_, device)| (device.ability, device.what_for, device.remedy));
@@ -87,7 +89,6 @@ const PROBES: [Probe; 9] = [
         name: "offload control",
         what_for: "packets on the link as they are in the kernel",
         remedy: "needs veth, and CAP_NET_ADMIN",
-        // This is the interface that the previous probe has created.
         attempt: || switch_off_all(INTERFACE),
     },
     Probe {
@@ -103,7 +104,6 @@ const PROBES: [Probe; 9] = [
         name: "htb",
         what_for: "several rates on one link",
         remedy: "sudo modprobe sch_htb, or a kernel with CONFIG_NET_SCH_HTB",
-        // TCA_HTB_INIT is struct tc_htb_glob: version 3, rate to quantum 10, no default class, no debugging.
         attempt: || add_queue_to_loopback("htb", htb::discipline()),
     },
     Probe {
@@ -124,7 +124,6 @@ const PROBES: [Probe; 9] = [
         what_for: "translators in the kernel, stateful NAT64",
         remedy: "sudo apt-get install jool-dkms jool-tools, then sudo modprobe jool && sudo modprobe jool_siit; or a guest that has it: \
                  stacklab image build uml-full",
-        // This probe loads no module.
         attempt: || jool_here().map(drop),
     },
     Probe {
@@ -135,7 +134,6 @@ const PROBES: [Probe; 9] = [
     },
 ];
 
-/// Creates a tunnel device. The number distinguishes the devices in one namespace.
 fn try_tunnel(number: usize, mechanism: Mechanism, device: &Device) -> Result<(), String> {
     if device.intrusive && is_only_loadable(device.module, Path::new("/")) {
         return Err(format!(
@@ -162,7 +160,6 @@ fn add_tunnel(name: &str, mechanism: Mechanism) -> Result<(), Fault> {
     }
 }
 
-/// Whether a module is available for the running kernel, but not loaded.
 fn is_only_loadable(module: &str, root: &Path) -> bool {
     if root.join("sys/module").join(module).exists() {
         return false;

@@ -10,13 +10,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 /// Runs `work` on a new thread in the network namespace of a living process. Sockets created there stay there.
 pub fn in_namespace<T: Send>(pid: u32, work: impl FnOnce() -> T + Send) -> io::Result<T> {
@@ -30,9 +29,6 @@ pub(crate) fn enter_namespace(pid: u32) -> io::Result<()> {
 
 /// Opens the network namespace of another process. What is done there is never done to the machine: this process's own
 /// namespace is refused, whatever /proc says.
-///
-/// # Errors
-/// The process has ended or belongs to another user, or its namespace is this process's own.
 pub(crate) fn open_other(pid: u32) -> io::Result<File> {
     let path = format!("/proc/{pid}/ns/net");
     let open = || {
@@ -111,7 +107,6 @@ impl Process {
         Some((Box::new(output), Box::new(input)))
     }
 
-    /// Sends a signal to its group, unless it has ended.
     pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
         if self.status.is_none() { signal_group(self.id(), signal) } else { Ok(()) }
     }
@@ -128,7 +123,6 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Nobody is left to report an error to. It dies with this process at the latest.
         let _ = self.kill();
     }
 }
@@ -171,7 +165,6 @@ pub fn end(pid: u32) -> io::Result<()> {
     Ok(kill(Pid::from_raw(pid as i32), Signal::SIGTERM)?)
 }
 
-/// The time that a process has to end after the request, and the polling interval.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -192,7 +185,6 @@ pub fn clear(processes: &[u32]) {
     };
     let start = Instant::now();
     for pid in others() {
-        // A process that has ended in the meantime does not need this.
         let _ = end(pid);
     }
     while !others().is_empty() && start.elapsed() < PATIENCE {
@@ -203,7 +195,6 @@ pub fn clear(processes: &[u32]) {
     }
 }
 
-/// The identity of a process's network namespace. `None` if the process has ended or belongs to another user.
 fn namespace_of(process: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{process}/ns/net")).ok()
 }

@@ -1,10 +1,16 @@
-//! Netlink access to links, addresses and queues of the calling thread's network namespace.
+//! Links, addresses, routes and neighbours of the calling thread's network namespace, over netlink.
 
 use crate::{Attempt, Fault};
 use futures_util::TryStreamExt;
 use nix::net::if_::if_nametoindex;
-use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
-use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec};
+use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage, State};
+use rtnetlink::packet_route::neighbour::NeighbourFlags;
+use rtnetlink::packet_route::route::{RouteAttribute, RouteMetric};
+use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, RouteMessageBuilder};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+use std::{io, thread};
 use tokio::runtime::{Builder, Runtime};
 
 /// A netlink socket. It stays in the namespace of the thread that opened it, wherever it is used.
@@ -33,7 +39,6 @@ impl Netlink {
     }
 }
 
-/// Runs `work` with a netlink socket in the calling thread's namespace.
 pub(crate) fn with_netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
     Netlink::open()?.run(work)
 }
@@ -64,9 +69,162 @@ pub(crate) fn change(
     })
 }
 
-pub(crate) fn packets(link: &LinkMessage) -> Option<(u64, u64)> {
+pub(crate) fn counted_packets(link: &LinkMessage) -> Option<(u64, u64)> {
     link.attributes.iter().find_map(|attribute| match attribute {
         LinkAttribute::Stats64(counters) => Some((counters.rx_packets, counters.tx_packets)),
         _ => None,
+    })
+}
+
+/// Adds an address that is usable at once.
+pub(crate) fn add_address(device: &str, address: IpAddr, prefix: u8) -> Result<(), Fault> {
+    let index = index(device)?;
+    with_netlink(async |netlink| {
+        let mut add = netlink.address().add(index, address, prefix);
+        if address.is_ipv6() {
+            add.message_mut().attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+        }
+        add.execute().await.attempt(format!("add {address}/{prefix} to {device}"))
+    })
+}
+
+pub(crate) struct Route<'a> {
+    pub to: (IpAddr, u8),
+    pub device: &'a str,
+    /// The next hop, if the device has several neighbours.
+    pub via: Option<IpAddr>,
+    pub mtu: Option<u32>,
+}
+
+impl Route<'_> {
+    pub(crate) fn add(&self) -> Result<(), Fault> {
+        let (network, prefix) = self.to;
+        let what = format!("route {network}/{prefix} to {}", self.device);
+        let route = RouteMessageBuilder::<IpAddr>::new().output_interface(index(self.device)?);
+        let route = route.destination_prefix(network, prefix).and_then(|route| match self.via {
+            Some(via) => route.gateway(via),
+            None => Ok(route),
+        });
+        let mut route = route.attempt(&*what)?.build();
+        route.attributes.extend(self.mtu.map(|mtu| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)])));
+        with_netlink(async |netlink| netlink.route().add(route).execute().await.attempt(what))
+    }
+}
+
+/// Adds a permanent neighbour entry: there is no ARP or neighbour discovery among the counted packets. It has the
+/// router flag: without it the kernel soon forgets a path MTU that the neighbour reports (`rt6_age_exceptions`).
+pub(crate) fn add_neighbour(device: &str, address: IpAddr, hardware: [u8; 6]) -> Result<(), Fault> {
+    let index = index(device)?;
+    with_netlink(async |netlink| {
+        let add = netlink.neighbours().add(index, address).link_layer_address(&hardware);
+        let add = add.flags(NeighbourFlags::Router);
+        add.execute().await.attempt(format!("enter neighbour {address} on {device}"))
+    })
+}
+
+/// Timeout for a device to appear after its kernel has booted.
+const APPEARS: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Names the device with this hardware address, once it is there. Sets it down.
+pub fn name_by_hardware(name: &str, hardware: [u8; 6]) -> Result<(), Fault> {
+    let start = Instant::now();
+    let before = loop {
+        if let Some(found) = with_hardware(hardware)? {
+            break found;
+        }
+        if start.elapsed() > APPEARS {
+            return Err(io::Error::from(io::ErrorKind::NotFound))
+                .attempt(format!("find the interface of {name}"));
+        }
+        thread::sleep(LOOK);
+    };
+    change(&before, "lower", |link| link.down())?;
+    change(&before, &format!("give the name {name} to"), |link| link.name(name.to_owned()))
+}
+
+fn with_hardware(hardware: [u8; 6]) -> Result<Option<String>, Fault> {
+    let wanted = LinkAttribute::Address(hardware.to_vec());
+    let all = async |netlink: rtnetlink::Handle| {
+        let links = netlink.link().get().execute().try_collect::<Vec<_>>().await;
+        links.attempt("list the interfaces")
+    };
+    let found = with_netlink(all)?.into_iter().find(|link| link.attributes.contains(&wanted));
+    Ok(found.and_then(|link| {
+        link.attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::IfName(name) => Some(name),
+            _ => None,
+        })
+    }))
+}
+
+/// Sets a device's MTU and sets the device up.
+pub fn raise(device: &str, mtu: u32) -> Result<(), Fault> {
+    change(device, &format!("set MTU {mtu} and raise"), |link| link.mtu(mtu).up())
+}
+
+pub(crate) fn packets(device: &str) -> Result<(u64, u64), Fault> {
+    let link = with_netlink(async |netlink| interface(&netlink, device).await)?;
+    Ok(counted_packets(&link).unwrap_or_default())
+}
+
+/// It normally takes a fraction of a second; a loaded machine may take longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// The required silence. When a link comes up, IPv6 sends a few multicast listener reports, a few kernel ticks (of up
+/// to 10 ms) apart.
+const SILENCE: Duration = Duration::from_millis(50);
+
+/// Waits until the interface is up, these addresses are usable, and it sends nothing by itself any more.
+pub fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), Fault> {
+    with_netlink(async |netlink| {
+        let start = Instant::now();
+        let mut last_sent = (None, start);
+        loop {
+            let link = interface(&netlink, name).await?;
+            let sent = counted_packets(&link).map(|(_, sent)| sent);
+            if last_sent.0 != sent {
+                last_sent = (sent, Instant::now());
+            }
+            let missing = match missing(&netlink, name, addresses, &link).await? {
+                None if last_sent.1.elapsed() >= SILENCE => return Ok(()),
+                None => "it still sends counted_packets by itself".to_owned(),
+                Some(missing) => missing,
+            };
+            if start.elapsed() > PATIENCE {
+                let late = io::Error::new(io::ErrorKind::TimedOut, format!("{missing} after {PATIENCE:?}"));
+                return Err(late).attempt(format!("use {name}"));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    })
+}
+
+async fn missing(
+    netlink: &Handle,
+    name: &str,
+    addresses: &[IpAddr],
+    link: &LinkMessage,
+) -> Result<Option<String>, Fault> {
+    // A device that does not track its link's state (as in user-mode Linux) is usable as soon as it is set up.
+    let up = [State::Up, State::Unknown].map(LinkAttribute::OperState);
+    if !link.attributes.iter().any(|attribute| up.contains(attribute)) {
+        return Ok(Some("it is not up".to_owned()));
+    }
+    let found = netlink.address().get().set_link_index_filter(link.header.index).execute();
+    let found: Vec<_> = found.try_collect().await.attempt(format!("read the addresses of {name}"))?;
+    for wanted in addresses {
+        let wanted_address = AddressAttribute::Address(*wanted);
+        if !found.iter().any(|message| message.attributes.contains(&wanted_address)) {
+            return Ok(Some(format!("it has no address {wanted}")));
+        }
+    }
+    Ok(found.iter().any(is_tentative).then(|| "an address of it is still tentative".to_owned()))
+}
+
+fn is_tentative(message: &AddressMessage) -> bool {
+    message.attributes.iter().any(|attribute| match attribute {
+        AddressAttribute::Flags(flags) => flags.contains(AddressFlags::Tentative),
+        _ => false,
     })
 }

@@ -5,10 +5,8 @@ use crate::{TestbedError, unshare_mounts};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::process;
+use std::{fs, io, process};
 
 /// The privilege by which the process can create network namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +22,9 @@ pub fn owns(file: &fs::Metadata) -> bool {
     file.uid() == geteuid().as_raw()
 }
 
-/// Makes sure that the process can create network namespaces. Enters a user namespace if needed.
-///
-/// Call it once, early: the kernel lets only a process with a single thread enter a user namespace.
-///
-/// # Errors
-/// The kernel allows neither way. The process can continue without
-/// testbeds. It may then be in a user namespace in which it has no privileges.
+/// Makes sure that the process can create network namespaces. Enters a user namespace if needed: call it once, early,
+/// because only a process with a single thread may. After an error the process can continue without testbeds; it may
+/// then be in a user namespace in which it has no privileges.
 pub fn enter() -> Result<Privilege, TestbedError> {
     see_own_processes()?;
     let privilege = if has_capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default()) {
@@ -44,9 +38,8 @@ pub fn enter() -> Result<Privilege, TestbedError> {
     Ok(privilege)
 }
 
-/// Makes sure that /proc shows this process's own PID namespace: hosts are found there by their process IDs, and one of
-/// another PID namespace would be another program's. Some containers and CI runners have the outer /proc. The process
-/// then gets a mount namespace with a new /proc.
+/// Makes sure that /proc shows this process's own PID namespace, where hosts are found by their process IDs. Some
+/// containers and CI runners have the outer /proc. The process then gets a mount namespace with a new /proc.
 fn see_own_processes() -> Result<(), TestbedError> {
     let shows_own =
         || fs::read_link("/proc/self").is_ok_and(|own| own.as_os_str() == process::id().to_string().as_str());

@@ -4,8 +4,8 @@ use crate::kernel::netlink::change;
 use crate::{Attempt, Fault};
 use std::fs;
 
-/// Writes a setting below `/proc/sys/net`. This directory shows each thread the settings of that thread's namespace, so
-/// the machine's settings are out of reach.
+/// Writes a setting below `/proc/sys/net`, which shows each thread its namespace's settings: the machine's are out of
+/// reach.
 pub fn write(name: &str, value: &str) -> Result<(), Fault> {
     let path = format!("/proc/sys/net/{name}");
     fs::write(&path, value).attempt(format!("write {value} to {path}"))
@@ -22,8 +22,7 @@ const PER_INTERFACE: [(&str, &str); 7] = [
     ("accept_ra", "0"),
     ("autoconf", "0"),
     ("router_solicitations", "0"),
-    // Send multicast listener reports at once. The default spreads them over the first second, which may overlap a
-    // run.
+    // Send multicast listener reports at once, not spread over the first second, which may overlap a run.
     ("mldv2_unsolicited_report_interval", "1"),
 ];
 
@@ -34,8 +33,7 @@ pub fn silence() -> Result<(), Fault> {
             write(&format!("ipv6/conf/{scope}/{setting}"), value)?;
         }
     }
-    // Otherwise a connection starts with the metrics that the kernel saved from the previous one, and runs are not
-    // independent. The setting belongs to TCP and applies to both families.
+    // Otherwise a connection starts with metrics of the previous one. The setting applies to both families.
     write("ipv4/tcp_no_metrics_save", "1")?;
     // Otherwise the kernel refuses a TCP receiver that reflects the flow label of its peer.
     write("ipv6/flowlabel_consistency", "0")?;

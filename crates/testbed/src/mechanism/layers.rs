@@ -1,6 +1,6 @@
 //! The headers of a packet on the middle link, decoded from the packet itself.
 
-use crate::mechanism::wireguard::PORT;
+use crate::mechanism::tunnels::WIREGUARD_PORT;
 use stacklab_model::{Family, Header, Mechanism};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -86,7 +86,7 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
         17 => {
             into.push(Layer::Udp);
             // Type 4 is transport data.
-            if rest.get(2..4) == Some(&PORT.to_be_bytes()) && rest.get(8) == Some(&4) {
+            if rest.get(2..4) == Some(&WIREGUARD_PORT.to_be_bytes()) && rest.get(8) == Some(&4) {
                 into.push(Layer::WireGuard);
             }
         }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn each_mechanism_is_known_by_its_protocol_number() {
         let datagram = [0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0];
-        let [port_high, port_low] = PORT.to_be_bytes();
+        let [port_high, port_low] = WIREGUARD_PORT.to_be_bytes();
         let data = [0x12, 0x34, port_high, port_low, 0, 40, 0, 0, 4, 0, 0, 0];
         let gre = |kind: u16| [&[0, 0][..], &kind.to_be_bytes()].concat();
         use Family::{Ipv4, Ipv6};
@@ -185,7 +185,7 @@ mod tests {
 
     /// The frame of a datagram on the link, according to a mechanism's definition.
     fn made(headers: &[Header]) -> Vec<u8> {
-        let (port_high, port_low) = (PORT.to_be_bytes()[0], PORT.to_be_bytes()[1]);
+        let (port_high, port_low) = (WIREGUARD_PORT.to_be_bytes()[0], WIREGUARD_PORT.to_be_bytes()[1]);
         let kind = |header: Option<&Header>| if header == Some(&Header::Ipv6) { 0x86dd } else { 0x800_u16 };
         let mut bytes = Vec::new();
         for (place, header) in headers.iter().enumerate() {

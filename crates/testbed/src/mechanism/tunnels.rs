@@ -1,17 +1,18 @@
-//! Tunnels: the device that a definition describes ([`stacklab_model::Tunnel`]), and the routes into it.
+//! Tunnels: the device that a definition describes ([`stacklab_model::Tunnel`]), and the routes into it. WireGuard is
+//! configured over generic netlink (linux/wireguard.h), with random keys.
 
-use crate::kernel::genl::message::attribute;
-use crate::kernel::netlink::add_device;
-use crate::link::addressing::TUNNEL;
-use crate::link::interface::Route;
-use crate::mechanism::wireguard;
-use crate::{Fault, Router};
+use crate::addressing::TUNNEL;
+use crate::kernel::genl::message::{attribute, text};
+use crate::kernel::genl::socket::Socket;
+use crate::kernel::netlink::{Route, add_device};
+use crate::{Attempt, Fault, Router};
 use rtnetlink::packet_route::link::{InfoData, InfoKind, LinkMessage};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
+use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Remote, Setup, Tunnel};
 use std::net::{IpAddr, Ipv6Addr};
+use x25519_dalek::{X25519_BASEPOINT_BYTES, x25519};
 
-/// Hop limit of the outer packets.
 const HOP_LIMIT: u8 = 64;
 /// Attributes of linux/if_tunnel.h: IFLA_IPTUN_* and IFLA_GRE_*.
 const IPTUN_LOCAL: u16 = 2;
@@ -33,14 +34,13 @@ const NO_ENCAPSULATION_LIMIT: u32 = 1;
 /// The default prefix of `sit` devices (6to4).
 const SIX_TO_FOUR: Ipv6Addr = Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0);
 
-/// Creates and configures the device, and adds routes into it to the other client's networks.
-pub(super) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
+pub(crate) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
     let outer = tunnel.outer();
     let (own, other) = (router.site.outer(outer), router.site.other().outer(outer));
     let what = format!("the {} device of {} from {own} to {other}", tunnel.device.kind, router.mechanism);
     add_device(device(TUNNEL, router.mechanism, tunnel, [own, other]), &what)?;
     if tunnel.device.setup == Setup::WireGuard {
-        wireguard::set_up(router, other)?;
+        set_up_wireguard(router, other)?;
     }
     router.raise_tunnel()?;
     match tunnel.remote {
@@ -110,10 +110,96 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
+pub(crate) const WIREGUARD_PORT: u16 = 51820;
+
+/// Commands and attributes of linux/wireguard.h.
+const SET_DEVICE: u8 = 1;
+const DEVICE_NAME: u16 = 2;
+const DEVICE_PRIVATE_KEY: u16 = 3;
+const DEVICE_LISTEN_PORT: u16 = 6;
+const DEVICE_PEERS: u16 = 8;
+const PEER_PUBLIC_KEY: u16 = 1;
+const PEER_ENDPOINT: u16 = 4;
+const PEER_ALLOWED: u16 = 9;
+const ALLOWED_FAMILY: u16 = 1;
+const ALLOWED_ADDRESS: u16 = 2;
+const ALLOWED_MASK: u16 = 3;
+/// The bit in an attribute's type which marks nested attributes.
+const NESTED: u16 = 1 << 15;
+
+/// The keys that a router needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keys {
+    own: [u8; 32],
+    /// The other router's public key.
+    other: [u8; 32],
+}
+
+impl Keys {
+    /// Generates keys for the near and the far router. `None` if the mechanism does not encrypt.
+    pub(crate) fn draw(mechanism: Mechanism) -> Result<[Option<Self>; 2], Fault> {
+        if !mechanism.tunnel().is_some_and(Tunnel::encrypts) {
+            return Ok([None, None]);
+        }
+        let mut private = [[0; 32]; 2];
+        let drawn = private.iter_mut().try_for_each(|key| getrandom::fill(key));
+        drawn.attempt("draw keys for WireGuard")?;
+        let [near, far] = private;
+        let public = |private| x25519(private, X25519_BASEPOINT_BYTES);
+        Ok([Keys { own: near, other: public(far) }, Keys { own: far, other: public(near) }].map(Some))
+    }
+}
+
+pub(crate) fn set_up_wireguard(router: &Router, other: IpAddr) -> Result<(), Fault> {
+    let keys = router.keys.ok_or("it has none").attempt("find the router's keys for WireGuard")?;
+    let lines = [
+        text(DEVICE_NAME, TUNNEL),
+        attribute(DEVICE_PRIVATE_KEY, &keys.own),
+        attribute(DEVICE_LISTEN_PORT, &WIREGUARD_PORT.to_ne_bytes()),
+        attribute(DEVICE_PEERS | NESTED, &attribute(NESTED, &peer(other, &keys.other))),
+    ];
+    let set = Socket::open("wireguard").and_then(|mut socket| socket.ask(SET_DEVICE, &lines.concat()));
+    set.map(drop).attempt("give the WireGuard device its key and its peer")
+}
+
+fn peer(other: IpAddr, key: &[u8; 32]) -> Vec<u8> {
+    let all = Family::ALL.iter().flat_map(|family| {
+        let (number, bytes): (u16, &[u8]) = match family {
+            Family::Ipv4 => (libc::AF_INET as u16, &[0; 4]),
+            Family::Ipv6 => (libc::AF_INET6 as u16, &[0; 16]),
+        };
+        let one = [
+            attribute(ALLOWED_FAMILY, &number.to_ne_bytes()),
+            attribute(ALLOWED_ADDRESS, bytes),
+            attribute(ALLOWED_MASK, &[0]),
+        ];
+        attribute(NESTED, &one.concat())
+    });
+    let lines = [
+        attribute(PEER_PUBLIC_KEY, key),
+        attribute(PEER_ENDPOINT, &socket_address(other)),
+        attribute(PEER_ALLOWED | NESTED, &all.collect::<Vec<u8>>()),
+    ];
+    lines.concat()
+}
+
+/// `struct sockaddr_in` or `sockaddr_in6` with the port.
+fn socket_address(address: IpAddr) -> Vec<u8> {
+    let port = WIREGUARD_PORT.to_be_bytes();
+    match address {
+        IpAddr::V4(address) => {
+            [&(libc::AF_INET as u16).to_ne_bytes()[..], &port, &address.octets(), &[0; 8]].concat()
+        }
+        IpAddr::V6(address) => {
+            [&(libc::AF_INET6 as u16).to_ne_bytes()[..], &port, &[0; 4], &address.octets(), &[0; 4]].concat()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::addressing::Site;
+    use crate::addressing::Site;
     use rtnetlink::packet_route::link::{LinkAttribute, LinkInfo};
 
     /// The type of the near router's device, and its attributes as `number:bytes`.

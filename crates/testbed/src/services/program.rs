@@ -1,8 +1,15 @@
-//! The daemons' programs.
+//! The daemons' programs, and their configuration in files of a temporary folder. They use no settings of this machine.
+//! dnsmasq serves DNS for one name, and DHCP for addresses of the link, over both families; slapd a small directory
+//! that anybody may read.
 
-use crate::services::{dnsmasq, slapd};
-use crate::{Ability, Fault, TestbedError, find};
-use stacklab_model::{Service, Services};
+use crate::addressing::address;
+use crate::services::ask::{ENTRIES, NAME, SUFFIX, entry};
+use crate::services::{prepare, write};
+use crate::{Ability, Attempt, Fault, TestbedError, addresses, find};
+use stacklab_model::{Family, Role, Service, Services};
+use std::fmt::Write;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,7 +25,7 @@ pub(crate) struct Program {
     pub command: fn(&Path, &Services, &Path) -> Result<Command, Fault>,
 }
 
-pub(crate) const PROGRAMS: [&Program; 2] = [&dnsmasq::PROGRAM, &slapd::PROGRAM];
+pub(crate) const PROGRAMS: [&Program; 2] = [&DNSMASQ, &SLAPD];
 
 impl Program {
     pub(crate) fn of(services: &Services) -> impl Iterator<Item = &'static Program> {
@@ -74,6 +81,133 @@ pub(crate) fn with_own_libraries(command: &mut Command, file: &Path) {
     }
 }
 
+pub(crate) const DNSMASQ: Program = Program {
+    name: "dnsmasq",
+    services: &[Service::Dns, Service::Dhcp],
+    what_for: "services dns and dhcp",
+    remedy: "sudo apt-get install dnsmasq-base",
+    version: ("--version", "version "),
+    command: dnsmasq_command,
+};
+
+fn dnsmasq_command(file: &Path, services: &Services, own: &Path) -> Result<Command, Fault> {
+    let path = own.join("dnsmasq.conf");
+    write(&path, &dnsmasq_config(services, own))?;
+    let mut command = Command::new(file);
+    // Run in the foreground as the starting user: a user namespace may have no other user.
+    command.arg("--no-daemon").arg(format!("--conf-file={}", path.display()));
+    Ok(command)
+}
+
+/// The range of addresses that it may lease, as the last part of the address. No client here leases one.
+const RANGE: [u8; 2] = [100, 199];
+
+fn dnsmasq_config(services: &Services, folder: &Path) -> String {
+    let mut text = "no-resolv\nno-poll\nno-hosts\nlog-facility=-\n".to_owned();
+    if services.contains(Service::Dns) {
+        let [v4, v6] = [Family::Ipv4, Family::Ipv6].map(|family| address(family, Role::Receiver).0);
+        let _ = writeln!(text, "host-record={NAME},{v4},{v6}");
+    } else {
+        text += "port=0\n";
+    }
+    if services.contains(Service::Dhcp) {
+        for family in Family::ALL {
+            let (own, prefix) = address(*family, Role::Receiver);
+            let [low, high] = RANGE.map(|last| with_last(own, last));
+            let _ = match own {
+                IpAddr::V4(_) => writeln!(text, "dhcp-range={low},{high},1h"),
+                IpAddr::V6(_) => writeln!(text, "dhcp-range={low},{high},{prefix},1h"),
+            };
+        }
+        let _ = writeln!(text, "no-ping\ndhcp-leasefile={}", folder.join("leases").display());
+    }
+    text
+}
+
+fn with_last(address: IpAddr, last: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            [a, b, c, last].into()
+        }
+        IpAddr::V6(address) => {
+            let mut octets = address.octets();
+            octets[15] = last;
+            octets.into()
+        }
+    }
+}
+
+pub(crate) const SLAPD: Program = Program {
+    name: "slapd",
+    services: &[Service::Directory],
+    what_for: "service directory",
+    remedy: "sudo apt-get install slapd (which also starts one for this machine), or unpack that package and put its \
+             usr/sbin into PATH, as scripts/setup test-all does",
+    version: ("-VV", "slapd "),
+    command: slapd_command,
+};
+
+/// The folders that may hold slapd's modules, relative to the parent of `sbin`.
+const MODULES: [&str; 4] = ["lib/ldap", "lib/openldap", "lib64/openldap", "libexec/openldap"];
+const PORT: u16 = 389;
+
+fn slapd_command(file: &Path, _: &Services, own: &Path) -> Result<Command, Fault> {
+    let [path, ldif, database] = ["slapd.conf", "entries.ldif", "database"].map(|name| own.join(name));
+    fs::create_dir(&database).attempt(format!("create {}", database.display()))?;
+    let modules = prefix(file).and_then(|prefix| {
+        let mut folders = MODULES.iter().map(|folder| prefix.join(folder));
+        folders.find(|folder| folder.join("back_mdb.so").exists() || folder.join("back_mdb.la").exists())
+    });
+    write(&path, &slapd_config(&database, modules.as_deref()))?;
+    write(&ldif, &entries())?;
+    let mut add = Command::new(file);
+    add.args(["-T", "add", "-f"]).arg(&path).arg("-l").arg(&ldif);
+    prepare(&mut add, file, own);
+    let filled = add.output().attempt(format!("start {}", file.display()))?;
+    if !filled.status.success() {
+        let said = String::from_utf8_lossy(&filled.stderr).trim().replace('\n', "\n    ");
+        return Err(format!("{}:\n    {said}", filled.status)).attempt("fill the directory of slapd");
+    }
+    let listen =
+        addresses(Role::Receiver).map(|address| format!("ldap://{}/", SocketAddr::new(address, PORT)));
+    let mut command = Command::new(file);
+    // Run in the foreground with all log levels (-d), and do not log to syslog (-s).
+    command.args(["-d", "none", "-s", "0", "-h", &listen.join(" "), "-f"]).arg(path);
+    Ok(command)
+}
+
+/// Its configuration file. Its database is kept in a folder. It includes no file of this machine: the only object
+/// class of its entries is defined here. `modules` is the folder of slapd's modules, if the database backend is a
+/// module.
+fn slapd_config(database: &Path, modules: Option<&Path>) -> String {
+    let mut text = String::new();
+    if let Some(modules) = modules {
+        let _ = writeln!(text, "modulepath \"{}\"\nmoduleload back_mdb", modules.display());
+    }
+    // 1.1 is the OID arc that OpenLDAP's guide reserves for experiments.
+    text += "objectclass ( 1.1.2.1 NAME 'stacklabEntry' SUP top STRUCTURAL MUST cn MAY description )\n";
+    text += "loglevel 0\nthreads 2\n";
+    let _ = write!(
+        text,
+        "database mdb\nsuffix \"{SUFFIX}\"\ndirectory \"{}\"\nmaxsize 16777216\nindex cn eq\n",
+        database.display()
+    );
+    text
+}
+
+fn entries() -> String {
+    let mut text = "dn: cn=stacklab\nobjectClass: stacklabEntry\ncn: stacklab\n".to_owned();
+    for number in 0..ENTRIES {
+        let (name, of) = (entry(number), SUFFIX);
+        let _ = write!(
+            text,
+            "\ndn: cn={name},{of}\nobjectClass: stacklabEntry\ncn: {name}\ndescription: entry {number} of {ENTRIES}\n"
+        );
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,5 +244,46 @@ mod tests {
         let library = at("usr/lib/x86_64-linux-gnu").canonicalize().unwrap();
         let set: Vec<_> = command.get_envs().collect();
         assert_eq!(set, [("LD_LIBRARY_PATH".as_ref(), Some(library.as_os_str()))]);
+    }
+
+    fn of(services: &str) -> String {
+        dnsmasq_config(&services.parse().unwrap(), Path::new("/tmp/x"))
+    }
+
+    #[test]
+    fn it_serves_both_families_and_takes_nothing_from_the_machine() {
+        assert_eq!(
+            of("dns+dhcp"),
+            "no-resolv\nno-poll\nno-hosts\nlog-facility=-\n\
+             host-record=server.test,198.18.0.2,2001:2:0:1::2\n\
+             dhcp-range=198.18.0.100,198.18.0.199,1h\n\
+             dhcp-range=2001:2:0:1::64,2001:2:0:1::c7,64,1h\n\
+             no-ping\ndhcp-leasefile=/tmp/x/leases\n"
+        );
+    }
+
+    #[test]
+    fn it_does_only_what_it_is_there_for() {
+        assert!(!of("dns").contains("dhcp"));
+        assert!(of("dhcp").contains("port=0") && !of("dhcp").contains("host-record"));
+    }
+
+    #[test]
+    fn its_directory_is_in_its_own_folder() {
+        let text = slapd_config(Path::new("/tmp/a b"), Some(Path::new("/usr/lib/ldap")));
+        assert!(text.contains("directory \"/tmp/a b\"\n") && text.contains("suffix \"cn=stacklab\"\n"));
+        assert!(text.starts_with("modulepath \"/usr/lib/ldap\"\nmoduleload back_mdb\n"), "{text}");
+        assert!(!text.contains("include"), "{text}");
+        assert!(!slapd_config(Path::new("/x"), None).contains("module"));
+    }
+
+    #[test]
+    fn every_entry_that_is_asked_for_is_there() {
+        let text = entries();
+        assert_eq!(text.matches("dn: ").count(), ENTRIES as usize + 1);
+        assert!(
+            text.contains("\ndn: cn=user99,cn=stacklab\nobjectClass: stacklabEntry\ncn: user99\n"),
+            "{text}"
+        );
     }
 }

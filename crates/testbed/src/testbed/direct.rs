@@ -1,17 +1,13 @@
 //! A direct testbed: two hosts and one link.
 
-use crate::host::guest::namespaces_only;
-use crate::kernel::cpus;
-use crate::kernel::netlink::change;
-use crate::kernel::rps::Rps;
+use crate::host::namespaces_only;
+use crate::kernel::cpus::{self, Rps};
+use crate::kernel::netlink::{change, raise};
 use crate::kernel::tc::queue::Queue;
 use crate::kernel::tc::tbf::Bucket;
-use crate::link::configure::configure_end;
-use crate::link::interface::raise;
-use crate::link::veth::MTU_LIMITS;
-use crate::services::daemon::ServiceEnds;
-use crate::services::serving::Serving;
-use crate::testbed::network::{self, Network};
+use crate::link::{MTU_LIMITS, configure_end};
+use crate::services::{ServiceEnds, Serving};
+use crate::testbed::network::{Link, Network};
 use crate::{AtHost, Attempt, Host, INTERFACE, PathRole, Prepare, TestbedError, Workdir, addresses};
 use stacklab_model::{LinkConfig, Role, Services, System, Systems};
 use std::ffi::OsStr;
@@ -27,39 +23,29 @@ pub struct Testbed {
     network: Network<2>,
     /// The switches for receive packet steering (RPS) to each host's own processors, if RPS is allowed.
     rps: Option<[Rps; 2]>,
-    link: Link,
-    /// Whether each host currently runs on its own processors.
     divided: bool,
     /// The guests' files. They are dropped after the guests.
     _workdir: Option<Workdir>,
 }
 
-/// The settings of a link that can change between trials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Link {
-    mtu: u32,
-    queue: Queue,
-}
-
-impl Link {
-    fn new(link_config: &LinkConfig, mtu: u32, packets: Option<u32>) -> Result<Self, TestbedError> {
-        if !(MTU_LIMITS.0..=MTU_LIMITS.1).contains(&mtu) {
-            let (least, most) = MTU_LIMITS;
-            return Err(TestbedError(format!(
-                "MTU {mtu} is not possible: IPv6 needs at least {least}, a veth pair takes at most {most}"
-            )));
-        }
-        let bucket = link_config.rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
-        Ok(Link { mtu, queue: Queue { bucket, packets } })
+/// The link with this MTU and queue length in packets, which can change between trials.
+fn link(link_config: &LinkConfig, mtu: u32, packets: Option<u32>) -> Result<Link, TestbedError> {
+    let (least, most) = MTU_LIMITS;
+    if !(least..=most).contains(&mtu) {
+        return Err(TestbedError(format!(
+            "MTU {mtu} is not possible: IPv6 needs at least {least}, a veth pair takes at most {most}"
+        )));
     }
+    let bucket = link_config.rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
+    Ok(Link::direct(mtu, Queue { bucket, packets }))
 }
 
 impl Testbed {
-    /// Starts `program args` twice, each in a new network namespace, and builds the link between them. On return,
-    /// both families can be used and the link is silent.
+    /// Starts `program args` twice, each in a new network namespace, and builds the link between them. On return, both
+    /// families can be used and the link is silent.
     ///
-    /// Call it from the main thread, or from a thread that lives as long as the testbed: the kernel kills the
-    /// processes when the *thread* that started them ends. [`crate::enter`] must have succeeded before.
+    /// Call it from a thread that lives as long as the testbed, such as the main thread: the kernel kills the processes
+    /// when the *thread* that started them ends. [`crate::enter`] must have succeeded before.
     pub fn build(
         link_config: &LinkConfig,
         program: &Path,
@@ -79,7 +65,7 @@ impl Testbed {
         args: &[impl AsRef<OsStr>],
         prepare: Prepare,
     ) -> Result<Self, TestbedError> {
-        let link = Link::new(link_config, link_config.mtu, None)?;
+        let link = link(link_config, link_config.mtu, None)?;
         let plain = systems.0.iter().all(|system| *system == System::Namespace);
         let workdir = (!plain).then(Workdir::create).transpose()?;
         let [sender, receiver] = systems.0.each_ref().map(|system| match &workdir {
@@ -88,10 +74,8 @@ impl Testbed {
         });
         let guests = [sender?, receiver?];
         let nodes = ROLES.map(|role| (role.into(), addresses(role)));
-        let chain = vec![network::Link::direct(link.mtu, link.queue)];
-        let mut network = Network::build(nodes, chain, link_config.offloads, program, args)?;
-        // RPS needs privileges. The testbed reports whether it is available, and works without it. RPS does not apply
-        // to guests.
+        let mut network = Network::build(nodes, vec![link], link_config.offloads, program, args)?;
+        // RPS needs privileges, and does not apply to guests. The testbed works without it.
         let rps = network.processors.as_ref().filter(|_| plain).and_then(|[near, far]| {
             let open = |host: &Host, own: &[usize]| host.inside(|| Rps::open(own)).ok();
             Some([open(&network.hosts[0], near)?, open(&network.hosts[1], far)?])
@@ -111,15 +95,7 @@ impl Testbed {
             network.start_guest(place, guest, guest_role(place, link_config), program, workdir)?;
         }
         let divided = network.processors.is_some();
-        Ok(Self {
-            link_config: link_config.clone(),
-            serving: None,
-            network,
-            rps,
-            link,
-            divided,
-            _workdir: workdir,
-        })
+        Ok(Self { link_config: link_config.clone(), serving: None, network, rps, divided, _workdir: workdir })
     }
 
     /// Starts services on the receiver. The sender queries them on request ([`Testbed::serving`]). Does nothing if
@@ -172,29 +148,22 @@ impl Testbed {
     }
 
     /// Sets the link's MTU and the queue length in packets at each end (`None`: the value it was built with). No
-    /// packets may be in transit. Does nothing if the link already has these settings.
-    ///
-    /// # Errors
-    /// An impossible MTU, or the kernel's error. After an error, the ends may differ until the next call that
-    /// succeeds.
+    /// packets may be in transit. After an error, the ends may differ until the next call that succeeds.
     pub fn set_link(&mut self, mtu: Option<u32>, packets: Option<u32>) -> Result<(), TestbedError> {
-        let link = Link::new(&self.link_config, mtu.unwrap_or(self.link_config.mtu), packets)?;
-        if link == self.link {
-            return Ok(());
-        }
+        let (link, before) =
+            (link(&self.link_config, mtu.unwrap_or(self.link_config.mtu), packets)?, &self.network.links[0]);
         for host in &self.network.hosts {
             host.inside(|| {
-                if link.mtu != self.link.mtu {
+                if link.mtu != before.mtu {
                     change(INTERFACE, &format!("set MTU {} of", link.mtu), |to| to.mtu(link.mtu))?;
                 }
-                if link.queue != self.link.queue {
-                    link.queue.apply(INTERFACE, Some(self.link.queue), None)
-                } else {
-                    Ok(())
+                if link.queue != before.queue {
+                    link.queue.apply(INTERFACE, Some(before.queue), None)?;
                 }
+                Ok(())
             })?;
         }
-        self.link = link;
+        self.network.links[0] = link;
         Ok(())
     }
 

@@ -1,14 +1,11 @@
 //! A chain of hosts and links, with the steps that every kind of testbed is built from.
 
+use crate::addressing::routed_hardware_address;
+use crate::kernel::netlink::{raise, wait_until_quiet};
 use crate::kernel::tc::queue::{Impairment, Queue};
 use crate::kernel::tc::tbf::Bucket;
 use crate::kernel::{cpus, sysctl};
-use crate::link::addressing::routed_hardware_address;
-use crate::link::bridge::{hand_over, vacate};
-use crate::link::interface::raise;
-use crate::link::offload::switch_off_all;
-use crate::link::quiescence::wait_until_quiet;
-use crate::link::veth;
+use crate::link::{create_veth, hand_over, switch_off_all, vacate};
 use crate::{
     Fault, Guest, GuestSpec, Host, INTERFACE, Interface, MIDDLE, Node, PathRole, TestbedError, Workdir,
     hardware_address,
@@ -22,8 +19,8 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Link {
     interface: &'static str,
-    mtu: u32,
-    queue: Queue,
+    pub mtu: u32,
+    pub queue: Queue,
     impairment: Option<Impairment>,
     hardware: [[u8; 6]; 2],
 }
@@ -34,7 +31,6 @@ impl Link {
         Link { interface: INTERFACE, mtu, queue, impairment: None, hardware }
     }
 
-    /// The three links of a routed testbed.
     pub(crate) fn routed(links: &Links, link_config: &LinkConfig) -> Result<Vec<Self>, TestbedError> {
         let interfaces = [INTERFACE, MIDDLE, INTERFACE];
         let links = interfaces.into_iter().zip(links.all()).zip(Node::ALL.windows(2));
@@ -57,8 +53,7 @@ impl Link {
 #[derive(Debug)]
 pub(crate) struct Network<const N: usize> {
     pub hosts: [Host; N],
-    /// The links: one fewer than hosts.
-    links: Vec<Link>,
+    pub links: Vec<Link>,
     /// Whether each host's interface is bridged to a guest and has no address.
     bridged: [bool; N],
     /// The processors of the path's near half and of its far half, if they are divided.
@@ -70,8 +65,7 @@ pub(crate) struct Network<const N: usize> {
 
 impl<const N: usize> Network<N> {
     /// Starts `program args` as each host in a new network namespace, and creates the links between them. The links
-    /// are silent, shaped, not up, and without addresses. Hosts are in path order, with the addresses of their
-    /// interfaces.
+    /// are silent, shaped, not up, and without addresses. Hosts are in path order.
     pub(crate) fn build(
         nodes: [(Node, [IpAddr; 2]); N],
         links: Vec<Link>,
@@ -88,8 +82,7 @@ impl<const N: usize> Network<N> {
             hosts.push(Host::start(node, addresses, program, args, own)?);
         }
         let Ok(hosts) = <[Host; N]>::try_from(hosts) else { unreachable!("one host for each node") };
-        // Run each step on all hosts before the next step: a step needs the neighbours to have finished the previous
-        // one.
+        // A step needs the neighbours to have finished the previous one.
         let mut keeps_path_mtus = true;
         for host in &hosts {
             host.inside(sysctl::silence)?;
@@ -100,7 +93,7 @@ impl<const N: usize> Network<N> {
         }
         for (place, link) in links.iter().enumerate() {
             let next = hosts[place + 1].pid();
-            hosts[place].inside(|| veth::create(link.interface, link.mtu, next, link.hardware))?;
+            hosts[place].inside(|| create_veth(link.interface, link.mtu, next, link.hardware))?;
         }
         let bridged = [false; N];
         let network = Network { hosts, links, bridged, processors, keeps_path_mtus, offloads };
@@ -173,7 +166,6 @@ impl<const N: usize> Network<N> {
         host.start_guest(guest, &spec, role)
     }
 
-    /// Waits until every host's interface is up and sends no multicast listener reports by itself any more.
     pub(crate) fn wait_until_quiet(&self) -> Result<(), TestbedError> {
         for (host, bridged) in self.hosts.iter().zip(self.bridged) {
             let addresses = host.addresses();
@@ -183,7 +175,6 @@ impl<const N: usize> Network<N> {
     }
 }
 
-/// The half of the path that a host belongs to.
 fn half_of<const N: usize>(place: usize) -> usize {
     place * 2 / N
 }

@@ -1,10 +1,9 @@
 //! Checks that a routed testbed carries packets as its mechanism should: sends a datagram end to end, captures it on
 //! the middle link, and discovers the path MTU at both ends.
 
-use crate::kernel::netlink::index;
-use crate::kernel::sys::{Capture, never_fragment, path_mtu, probe_path};
-use crate::link::addressing::path_mtus;
-use crate::link::interface::packets;
+use crate::addressing::path_mtus;
+use crate::kernel::netlink::{index, packets};
+use crate::kernel::sys::{Capture, path_mtu, set_discovery};
 use crate::mechanism::layers::are_of;
 use crate::{Attempt, Fault, Host, INTERFACE, Layer, MIDDLE, Node, PathEnds, TestbedError, ends, layers};
 use serde::{Deserialize, Serialize};
@@ -56,8 +55,7 @@ pub(crate) fn check_path(
     Ok(PathCheck { family, headers, frame, path_mtus })
 }
 
-/// Connected sockets, one at each end. Each uses the peer address as translated for its end. Replies use the state
-/// that a stateful translator created.
+/// Connected sockets, one at each end, to the peer address as translated for that end.
 struct Flow {
     mechanism: Mechanism,
     family: Family,
@@ -82,7 +80,7 @@ impl Flow {
         let before = count(hosts)?;
         let start = Instant::now();
         let source = loop {
-            // An error here is the hosts' report about a broken path. It is reported below, together with the hop.
+            // A broken path is reported below, together with the hop.
             let said = sender.send(WORD).err();
             let mut room = [0; 256];
             match receiver.recv_from(&mut room) {
@@ -104,7 +102,6 @@ impl Flow {
         Ok(Flow { mechanism, family, sender, receiver })
     }
 
-    /// Discovers the path MTU at both ends, and checks that packets of that size arrive.
     fn find_both(&self, path_mtus: [u32; 2]) -> Result<(), TestbedError> {
         let ways =
             [(Node::Sender, &self.sender, &self.receiver), (Node::Receiver, &self.receiver, &self.sender)];
@@ -138,7 +135,7 @@ pub(crate) fn refresh_path_mtus(
 }
 
 fn probe(socket: &UdpSocket, mtu: u32) -> io::Result<()> {
-    probe_path(socket)?;
+    set_discovery(socket, libc::IP_PMTUDISC_PROBE)?;
     let room = vec![0; mtu.saturating_sub(headers(socket)) as usize];
     // This call may report the answer to an earlier packet. The kernel accepts both answers as updates.
     let _ = socket.send(&room);
@@ -177,7 +174,8 @@ fn seen(capture: &Capture, mechanism: Mechanism, family: Family) -> Result<(Vec<
 
 /// Sends packets as large as the known path MTU until one has arrived and the path MTU is the expected one.
 fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), String> {
-    never_fragment(socket).map_err(|error| format!("cannot set don't-fragment: {error}"))?;
+    set_discovery(socket, libc::IP_PMTUDISC_DO)
+        .map_err(|error| format!("cannot set don't-fragment: {error}"))?;
     let start = Instant::now();
     let mut known = 0;
     while start.elapsed() < PATIENCE {
@@ -190,7 +188,6 @@ fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), Str
             Err(error) => return Err(format!("packets of {known} bytes cannot be sent: {error}")),
             Ok(_) => {}
         }
-        // Skip smaller packets that arrived earlier.
         let mut came = vec![0; room.len() + 1];
         let arrived = loop {
             match at.recv(&mut came) {

@@ -1,16 +1,17 @@
 //! A routed testbed: sender, router, router, receiver, and a transition mechanism between the routers.
 
-use crate::host::guest::namespaces_only;
-use crate::link::configure::{configure_on_client_network, configure_router, fix_path_mtus};
-use crate::mechanism::translate::tayga;
-use crate::mechanism::wireguard::Keys;
+use crate::host::namespaces_only;
+use crate::link::{configure_on_client_network, configure_router, fix_path_mtus};
+use crate::mechanism::translate::{tayga_command, tayga_console, tayga_program};
+use crate::mechanism::translates_at;
+use crate::mechanism::tunnels::Keys;
 use crate::testbed::network::{Link, Network};
 use crate::testbed::path_check::{check_path, not_carried, refresh_path_mtus};
 use crate::{
-    AtHost, Guest, Host, Node, PathCheck, PathRole, Prepare, RoutedSpec, Router, Site, Streams, TestbedError,
-    Ticks, Workdir, ends, last_words,
+    AtHost, Guest, Host, Node, PathCheck, PathRole, Prepare, Router, Site, Streams, TestbedError, Ticks,
+    Translates, Workdir, ends, last_words,
 };
-use stacklab_model::{Family, Mechanism, Systems};
+use stacklab_model::{Family, LinkConfig, Links, Mechanism, RoutedKind, Systems, Translator};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,9 +20,8 @@ use std::time::{Duration, Instant};
 /// before half of that time.
 const REFRESH: Duration = Duration::from_secs(400);
 
-/// The sites of the clients (sender and receiver), and their positions among the hosts.
+/// The sites of clients and routers, and their positions among the hosts.
 const CLIENTS: [(Site, usize); 2] = [(Site::Near, 0), (Site::Far, 3)];
-/// The sites of the routers, and their positions among the hosts.
 const ROUTERS: [(Site, usize); 2] = [(Site::Near, 1), (Site::Far, 2)];
 
 type Guests = [Option<Box<dyn Guest>>; 2];
@@ -42,10 +42,8 @@ pub struct Routed {
 
 impl Routed {
     /// Starts `program args` four times, each in a new network namespace. Builds the links, and the mechanism on both
-    /// routers. Checks that packets of each carried family arrive in the expected form.
-    ///
-    /// Call it from the main thread: the kernel kills the processes when the thread that started them ends.
-    /// [`crate::enter`] must have succeeded before.
+    /// routers. Checks that packets of each carried family arrive in the expected form. Call it as
+    /// [`crate::Testbed::build`].
     pub fn build(
         spec: &RoutedSpec,
         program: &Path,
@@ -55,9 +53,8 @@ impl Routed {
     }
 
     /// Like [`Routed::build`], with guests that `prepare` makes in place of the namespaces of clients or routers.
-    /// `program` also runs as the agent in them. Guest routers are started before the path checks, and this function
-    /// waits for them. Guest clients are started after the path checks, which run between client namespaces. They are
-    /// still booting on return ([`Routed::meet`] waits for them).
+    /// `program` also runs as the agent in them. Guest routers are started before the path checks, guest clients after
+    /// them. Clients are still booting on return ([`Routed::meet`] waits for them).
     pub fn build_with(
         spec: &RoutedSpec,
         program: &Path,
@@ -69,7 +66,7 @@ impl Routed {
         let workdir = Workdir::create()?;
         // A router in a guest runs its translator itself.
         let inside = spec.runs_tayga() && kind.routers.guests().next().is_some();
-        let others = if inside { vec![tayga::program()?] } else { Vec::new() };
+        let others = if inside { vec![tayga_program()?] } else { Vec::new() };
         let guests = |systems: &Systems| -> Result<Guests, TestbedError> {
             let [near, far] = &systems.0;
             Ok([prepare(near, program, &others, &workdir)?, prepare(far, program, &others, &workdir)?])
@@ -107,7 +104,6 @@ impl Routed {
         Ok(routed)
     }
 
-    /// Configures the routers, or starts guests in their places and waits until they are configured.
     fn set_up_routers(
         &mut self,
         guests: &Guests,
@@ -130,21 +126,19 @@ impl Routed {
         ROUTERS.iter().try_for_each(|(_, place)| self.network.hosts[*place].come_up())
     }
 
-    /// Configures a router in a namespace, and starts its translator if the translator is a program.
     fn configure_router(&mut self, place: usize, router: &Router) -> Result<(), TestbedError> {
         let host = &mut self.network.hosts[place];
         host.inside(|| configure_router(router))?;
-        let translator = tayga::command(router, self.workdir.path());
+        let translator = tayga_command(router, self.workdir.path());
         match translator.at(host.node())? {
             Some(mut command) => host.start_companion(&mut command),
             None => Ok(()),
         }
     }
 
-    /// Starts guests in the clients' places and does not wait until they have booted. Their interfaces have the
-    /// hardware and IP addresses of the namespaces, so nothing changes for the routers. gVisor takes over the
-    /// namespace's own interface. From then on, routes set the path MTUs at both ends, because rediscovery cannot be
-    /// started in a guest.
+    /// Starts guests in the clients' places and does not wait until they have booted. Nothing changes for the routers:
+    /// their interfaces have the addresses of the namespaces. From then on, routes set the path MTUs at both ends,
+    /// because rediscovery cannot be started in a guest.
     fn start_clients(
         &mut self,
         guests: &Guests,
@@ -178,7 +172,6 @@ impl Routed {
         self.network.start_guest(place, guest, role, program, &self.workdir)
     }
 
-    /// Checks the path of each family that the mechanism carries.
     fn check_paths(&mut self, mtu: u32) -> Result<(), TestbedError> {
         for family in Family::ALL {
             let Some(ends) = ends(self.mechanism, *family) else { continue };
@@ -244,7 +237,72 @@ impl Routed {
     /// Returns the given error, or, if a translator has ended and so caused it, an error that says so.
     fn cause_of(&mut self, error: TestbedError, family: Family) -> TestbedError {
         let Some(lost) = self.network.hosts.iter_mut().find_map(Host::lost_companion) else { return error };
-        let said = last_words(&tayga::console(self.workdir.path()));
+        let said = last_words(&tayga_console(self.workdir.path()));
         not_carried(self.mechanism, family, format!("{lost}{said}"))
+    }
+}
+
+/// The specification of a routed testbed to build.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoutedSpec {
+    /// The mechanism between the routers, and the systems of the hosts.
+    pub kind: RoutedKind,
+    /// The translator of each router, if the mechanism translates; the sender's first.
+    pub translates: [Translates; 2],
+    /// The settings that its links share.
+    pub link_config: LinkConfig,
+    /// The settings of each link.
+    pub links: Links,
+}
+
+impl RoutedSpec {
+    /// Four namespaces with equal links, and programs as translators.
+    pub fn of_namespaces(mechanism: Mechanism, link_config: &LinkConfig) -> Self {
+        let tayga = Translates { by: Translator::Tayga, version: None };
+        let (kind, links) = (RoutedKind::of_namespaces(mechanism), Links::default());
+        RoutedSpec { kind, translates: [tayga.clone(), tayga], link_config: link_config.clone(), links }
+    }
+
+    /// The translators, the sender's router first. Empty if the mechanism does not translate.
+    pub fn translators(&self) -> Vec<&Translates> {
+        let sites = [Site::Near, Site::Far].into_iter().zip(&self.translates);
+        let translating = sites.filter(|(site, _)| translates_at(self.kind.mechanism, *site));
+        translating.map(|(_, translates)| translates).collect()
+    }
+
+    /// Whether the far router keeps connection state: connections start at the sender only, with translated ports.
+    pub fn keeps_state(&self) -> bool {
+        self.translates[1].by.keeps_state(self.kind.mechanism)
+    }
+
+    /// Whether a router translates with tayga.
+    pub fn runs_tayga(&self) -> bool {
+        self.translators().iter().any(|translates| translates.by == Translator::Tayga)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_translates_is_told_of_the_routers_that_do() {
+        let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
+        let jool = Translates { by: Translator::Jool, version: Some("4.1.13".to_owned()) };
+        let said = |mechanism, far_is_jool: bool| {
+            let plain = RoutedSpec::of_namespaces(mechanism, &link_config);
+            let [near, far] = plain.translates.clone();
+            let [near, far] = if far_is_jool { [near, jool.clone()] } else { [jool.clone(), far] };
+            let spec = RoutedSpec { translates: [near, far], ..plain };
+            let names: Vec<String> = spec.translators().iter().map(ToString::to_string).collect();
+            (names.join(", "), spec.keeps_state(), spec.runs_tayga())
+        };
+        let text = str::to_owned;
+        assert_eq!(said(Mechanism::Native, true), (String::new(), false, false));
+        assert_eq!(said(Mechanism::Nat64, true), (text("Jool 4.1.13"), true, false));
+        assert_eq!(said(Mechanism::Nat64, false), (text("tayga"), false, true));
+        assert_eq!(said(Mechanism::Siit, false), (text("Jool 4.1.13"), false, false));
+        assert_eq!(said(Mechanism::Xlat464, true), (text("tayga, Jool 4.1.13"), true, true));
+        assert_eq!(said(Mechanism::Xlat464, false), (text("Jool 4.1.13, tayga"), false, true));
     }
 }

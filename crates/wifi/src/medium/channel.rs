@@ -1,12 +1,12 @@
 //! Who sends when, and what becomes of it.
 
 use crate::medium::contender::Contender;
-use crate::medium::event::{Event, Exchange, Reception, SentFrame, Transmission};
-use crate::medium::frame::{Frame, NodeId, Receiver};
 use crate::medium::log::AirtimeLog;
 use crate::medium::loss::frame_error;
 use crate::medium::queue::{QueueFull, Waiting};
-use crate::medium::settings::MediumSettings;
+use crate::medium::{
+    Event, Exchange, Frame, MediumSettings, NodeId, Receiver, Reception, SentFrame, Transmission,
+};
 use stacklab_model::SplitMix64;
 use stacklab_model::wifi::{self, AccessCategory, Airtime, ChannelUse, NodeAirtime, Role};
 use std::collections::VecDeque;
@@ -53,7 +53,7 @@ impl Medium {
             events: VecDeque::new(),
             airtime: Airtime::default(),
             nodes: Vec::new(),
-            log: AirtimeLog::default(),
+            log: AirtimeLog::new(0, Vec::new()),
         })
     }
 
@@ -132,7 +132,6 @@ impl Medium {
         self.log.used(windows, self.waits_since_ns())
     }
 
-    /// Since when the first frame waits; `None` without one.
     fn waits_since_ns(&self) -> Option<u64> {
         self.contenders.iter().filter_map(Contender::waits_since_ns).min()
     }
@@ -221,7 +220,6 @@ impl Medium {
         }
     }
 
-    /// Counts a PPDU, and gives its frames back to the queue that will be sent again.
     fn transmit(&mut self, begun: Beginning, lost: &[bool], collides: bool, end_ns: u64) -> Transmission {
         let Beginning { contender, frames, exchange, receiver } = begun;
         let contender = &mut self.contenders[contender];
@@ -274,7 +272,6 @@ impl Medium {
         Transmission { transmitter: contender.node, receiver, ppdu, response_ns, frames: sent }
     }
 
-    /// Queues the events of an exchange, in the order of their times.
     fn tell(&mut self, exchange: Exchange) {
         let mut statuses = Vec::new();
         let mut delivered = Vec::new();

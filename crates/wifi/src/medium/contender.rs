@@ -1,6 +1,6 @@
 //! A node's access function for one category (EDCAF, section 10.22.2.2).
 
-use crate::medium::frame::NodeId;
+use crate::medium::NodeId;
 use crate::medium::queue::Queue;
 use stacklab_model::SplitMix64;
 use stacklab_model::wifi::{Band, Edca};
@@ -25,7 +25,6 @@ pub(crate) struct Contender {
 }
 
 impl Contender {
-    /// A node's contender with the parameters of its category; AIFS and slot are of the band.
     pub(crate) fn new(node: NodeId, edca: Edca, band: Band, random: SplitMix64) -> Self {
         Contender {
             node,
@@ -45,7 +44,6 @@ impl Contender {
         self.random = random;
     }
 
-    /// Frames that have a place in the queue.
     pub(crate) fn occupied(&self, now_ns: u64) -> usize {
         let (frames, until_ns) = self.in_flight;
         self.queue.len() + if now_ns < until_ns { frames } else { 0 }
@@ -94,7 +92,6 @@ impl Contender {
         }
     }
 
-    /// Draws the backoff after an access that worked.
     pub(crate) fn succeeds(&mut self) {
         self.failures = 0;
         self.draw();
@@ -127,7 +124,7 @@ impl Contender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::medium::frame::{Frame, FrameId, FrameKind, Receiver};
+    use crate::medium::{Frame, FrameId, FrameKind, Receiver};
     use stacklab_model::wifi::{AccessCategory, Role};
 
     fn contender() -> Contender {

@@ -5,20 +5,17 @@ use stacklab_model::wifi::{AirInterval, Airtime, ChannelUse, NodeAirtime};
 /// The most rows. With more, two neighbours become one: memory does not grow with time.
 const MOST_ROWS: usize = 16_384;
 
-/// An exchange, or as many in a row as belong together by now.
 #[derive(Debug, Clone)]
 struct Row {
     begin_ns: u64,
     end_ns: u64,
     /// For how long a frame had waited when it began.
     contention_ns: u64,
-    /// From its beginning to its end.
     airtime: Airtime,
     /// What each node had, and what its queue dropped since the row before.
     nodes: Vec<NodeAirtime>,
 }
 
-/// Every exchange since a moment.
 #[derive(Debug)]
 pub(crate) struct AirtimeLog {
     /// When the channel became idle for the first time.
@@ -29,12 +26,6 @@ pub(crate) struct AirtimeLog {
     last: usize,
     /// All that nodes had by the end of the last row.
     nodes: Vec<NodeAirtime>,
-}
-
-impl Default for AirtimeLog {
-    fn default() -> Self {
-        AirtimeLog::new(0, Vec::new())
-    }
 }
 
 impl AirtimeLog {

@@ -1,6 +1,6 @@
 //! Frames lost to noise.
 
-use crate::medium::frame::{FrameKind, Receiver};
+use crate::medium::{FrameKind, Receiver};
 use stacklab_model::wifi::{LegacyRate, Radio};
 
 /// The probability that a frame of `bytes` has an error at a signal to noise ratio: hard decisions on a channel with
@@ -75,7 +75,7 @@ fn erfc(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::medium::frame::NodeId;
+    use crate::medium::NodeId;
     use stacklab_model::wifi::RadioSettings;
 
     #[test]

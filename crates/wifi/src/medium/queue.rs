@@ -1,24 +1,16 @@
 //! The queue of one node and access category.
 
-use crate::medium::frame::{Frame, FrameKind, Receiver};
+use crate::medium::{Frame, FrameKind, Receiver};
 use stacklab_model::wifi::{Aggregate, Exchange, Radio};
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 
 /// Frames that a compressed BlockAck can acknowledge, from the first that is missing.
 const WINDOW: u64 = 64;
 
 /// A frame was dropped, because the queue was full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the queue is full: the frame was dropped")]
 pub struct QueueFull;
-
-impl fmt::Display for QueueFull {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the queue is full: the frame was dropped")
-    }
-}
-
-impl std::error::Error for QueueFull {}
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting {
@@ -34,7 +26,6 @@ impl Waiting {
         Waiting { attempts: self.attempts + 1, ..self }
     }
 
-    /// Which frames can be in one PPDU.
     fn flow(&self) -> (Receiver, FrameKind) {
         (self.frame.receiver, self.frame.kind)
     }
@@ -82,7 +73,6 @@ impl Queue {
         Some((taken, exchange))
     }
 
-    /// Takes frames of the first's flow in order, until one does not fit.
     fn take_joined(&mut self, first: Waiting, aggregate: &mut Aggregate<'_>) -> Vec<Waiting> {
         let mut taken = Vec::new();
         let mut left = VecDeque::with_capacity(self.frames.len());
@@ -111,7 +101,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::medium::frame::{FrameId, NodeId};
+    use crate::medium::{FrameId, NodeId};
     use stacklab_model::wifi::{AccessCategory, RadioSettings};
 
     const TO_1: Receiver = Receiver::Node(NodeId(1));

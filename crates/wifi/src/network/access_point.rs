@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Starts the access point in the network namespace of a process, and waits until its network is up.
 pub(super) fn start(pid: u32, spec: &WifiSpec, folder: &Path) -> Result<Daemon, Fault> {
     let mut daemon = Daemon::start("hostapd", pid, folder, &config(spec, folder), [])?;
     let mut control = Control::open(folder, INTERFACE, || daemon.check())?;
@@ -33,7 +32,7 @@ pub(super) fn start(pid: u32, spec: &WifiSpec, folder: &Path) -> Result<Daemon, 
 
 /// hostapd.conf: 802.11n, with the rates of 802.11b only if one of them is basic.
 fn config(spec: &WifiSpec, folder: &Path) -> String {
-    let settings = spec.settings();
+    let settings = &spec.settings;
     let with_dsss = settings.basic_rate.is_dsss();
     let supported = LegacyRate::ALL.iter().copied().filter(|rate| with_dsss || !rate.is_dsss());
     let mut lines = vec![
@@ -65,7 +64,7 @@ fn config(spec: &WifiSpec, folder: &Path) -> String {
     if settings.receiver == Attachment::Wired {
         lines.push(format!("bridge={BRIDGE}"));
     }
-    if let Some((passphrase, key_management, _, protected_management)) = spec.access_point().keys() {
+    if let Some((passphrase, key_management, _, protected_management)) = spec.access_point.keys() {
         lines.push(format!("wpa=2\nwpa_key_mgmt={key_management}\nrsn_pairwise=CCMP"));
         lines.push(format!("ieee80211w={protected_management}\nwpa_passphrase={}", passphrase.text()));
     }

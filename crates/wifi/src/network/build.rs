@@ -1,24 +1,22 @@
 //! A Wi-Fi network in this system: hosts in namespaces, radios for them, and a medium between the radios.
 
 use crate::network::access_point;
-use crate::network::background::{self, Background};
+use crate::network::background::{self, Background, Entries, Neighbours};
 use crate::network::check::check;
-use crate::network::neighbours::{Entries, Neighbours};
 use crate::network::station::{self, Station};
 use crate::radios::carrier::{Carrier, Radio};
-use crate::radios::nl80211::move_radio;
+use crate::radios::netlink::move_radio;
 use crate::{Association, Daemon, FOLDER, SSID, VERSIONS, Watch, WifiSpec, WifiState};
 use stacklab_model::wifi::{self, Attachment, WifiSettings};
 use stacklab_model::{Family, Role};
-use stacklab_testbed::kernel::sysctl;
-use stacklab_testbed::link::addressing::{
+use stacklab_testbed::addressing::{
     access_point_addresses, bridged_address, station_addresses, station_hardware_address,
 };
-use stacklab_testbed::link::configure::{configure_access_point, configure_end, configure_station};
-use stacklab_testbed::link::interface::{name_by_hardware, raise};
-use stacklab_testbed::link::offload::switch_off_all;
-use stacklab_testbed::link::quiescence::wait_until_quiet;
-use stacklab_testbed::link::{bridge, veth};
+use stacklab_testbed::kernel::netlink::{name_by_hardware, raise, wait_until_quiet};
+use stacklab_testbed::kernel::sysctl;
+use stacklab_testbed::link::{
+    configure_access_point, configure_end, configure_station, create_bridge, create_veth, switch_off_all,
+};
 use stacklab_testbed::{
     AtHost, Attempt, BRIDGE, BSSID, Fault, Host, INTERFACE, MIDDLE, Node, TestbedError, addresses,
     hardware_address,
@@ -58,7 +56,7 @@ impl WifiNetwork {
         folder: &Path,
         capture: Option<&Path>,
     ) -> Result<Self, TestbedError> {
-        let settings = spec.settings();
+        let settings = &spec.settings;
         let others = (1..=settings.stations).map(Node::Station);
         let nodes = [Node::Sender, Node::AccessPoint, Node::Receiver].into_iter().chain(others);
         let hosts: Vec<Host> = nodes.map(|node| host(node, program, args)).collect::<Result<_, _>>()?;
@@ -78,14 +76,13 @@ impl WifiNetwork {
         let access_point = access_point::start(at.pid(), spec, &folder.join("access-point")).at(at.node())?;
         let own = if is_wired { BRIDGE } else { INTERFACE };
         at.inside(|| configure_access_point(own))?;
-        // All stations look for the network at the same time.
         let mut stations = Vec::new();
         for (place, host) in hosts.iter().enumerate().filter(|(place, _)| radios[*place].is_some()) {
             let security = match place {
                 ACCESS_POINT => continue,
-                SENDER => &spec.stations()[0],
-                RECEIVER => &spec.stations()[1],
-                _ => spec.access_point(),
+                SENDER => &spec.stations[0],
+                RECEIVER => &spec.stations[1],
+                _ => &spec.access_point,
             };
             host.inside(|| station::prepare(spec))?;
             let station = Station::start(host.pid(), spec, security, &folder.join(host.node().name()));
@@ -175,20 +172,19 @@ fn radio(node: Node, place: usize, is_wired: bool) -> Option<Radio> {
 fn wire(access_point: &Host, receiver: &Host, mtu: u32) -> Result<(), TestbedError> {
     let hardware = hardware_address(Role::Receiver);
     let near = bridged_address(hardware);
-    access_point.inside(|| veth::create(MIDDLE, mtu, receiver.pid(), [near, hardware]))?;
+    access_point.inside(|| create_veth(MIDDLE, mtu, receiver.pid(), [near, hardware]))?;
     receiver.inside(|| {
         name_by_hardware(INTERFACE, hardware)?;
         raise(INTERFACE, mtu)
     })?;
     access_point.inside(|| {
-        // Otherwise it sends its own IPv6 packets.
         sysctl::write(&format!("ipv6/conf/{INTERFACE}/disable_ipv6"), "1")?;
         switch_off_all(MIDDLE)?;
-        bridge::create(BRIDGE, BSSID, MIDDLE)
+        create_bridge(BRIDGE, BSSID, MIDDLE)
     })
 }
 
-/// Waits for the association of each station, and compares it with the plan. Those of the ends, and of the others.
+/// Waits for the association of each station, and compares it with the plan: those of the ends, and of the others.
 fn associate_all(
     stations: &mut [(usize, Station)],
     hosts: &[Host],
@@ -242,7 +238,7 @@ fn associate(station: &mut Station, host: &Host, spec: &WifiSpec) -> Result<Asso
 fn contradiction(association: &Association, spec: &WifiSpec) -> Option<String> {
     let Association { channel, ssid, cipher, key_management, management_cipher, power_save, .. } =
         association;
-    let (settings, security) = (spec.settings(), spec.access_point());
+    let (settings, security) = (&spec.settings, &spec.access_point);
     let cipher_or_none = |cipher: Option<&str>| cipher.unwrap_or("NONE").to_owned();
     let state = |sleeps: bool| if sleeps { "on" } else { "off" }.to_owned();
     let pairs = [
@@ -267,7 +263,7 @@ fn contradiction(association: &Association, spec: &WifiSpec) -> Option<String> {
 mod tests {
     use super::*;
     use crate::network::spec::{Passphrase, Security};
-    use crate::radios::nl80211::Channel;
+    use crate::radios::netlink::Channel;
 
     #[test]
     fn an_association_is_compared_with_the_plan() {

@@ -1,7 +1,7 @@
 //! Checks what the medium carries: a packet of a family between the ends, its frames on each hop, and whether
 //! they are encrypted as planned.
 
-use crate::radios::hwsim::{Address, Frame};
+use crate::radios::netlink::{Address, Frame};
 use crate::{CarriedFrame, MediumCheck, Watch, WifiSpec};
 use stacklab_model::wifi::Attachment;
 use stacklab_model::{Family, Role};
@@ -61,7 +61,7 @@ pub(super) fn check(
             false => Err(failed(format!("a frame {name} has {}; planned: {}", text(found), text(planned)))),
         }
     };
-    let to_receiver = match spec.settings().receiver {
+    let to_receiver = match spec.settings.receiver {
         Attachment::Station => Some(hop(BSSID, receiver, "from the access point")?),
         Attachment::Wired => None,
     };
@@ -69,9 +69,8 @@ pub(super) fn check(
     Ok(MediumCheck { family, packet, hops })
 }
 
-/// The frame that carries a packet, without the frame check sequence.
 fn planned(spec: &WifiSpec, packet: usize) -> CarriedFrame {
-    let overhead = spec.access_point().overhead();
+    let overhead = spec.access_point.overhead();
     CarriedFrame { bytes: QOS_HEADER + LLC_HEADER + packet + overhead, protected: overhead > 0 }
 }
 

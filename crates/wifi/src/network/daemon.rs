@@ -1,18 +1,21 @@
-//! A daemon of the Wi-Fi network in a host's namespace.
+//! A daemon of the Wi-Fi network in a host's namespace, and the control sockets of hostapd and wpa_supplicant: text
+//! requests and answers in datagrams, and events that begin with `<`.
 
 use stacklab_testbed::{Attempt, Fault, Process, bundled, last_words, spawn_in_namespace};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// The folder of the programs in a guest, below the root.
 pub const FOLDER: &str = "wifi";
 /// The file in the folder with the versions of the programs' packages, a line each.
 pub const VERSIONS: &str = "versions";
 
-/// A running daemon with a separate folder. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     name: &'static str,
@@ -21,9 +24,9 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts a program of the guest's image in the network namespace of a process, with this configuration as a file
-    /// in the folder, which is created. The file's path follows the arguments.
-    pub(super) fn start<'a>(
+    /// Starts a program of the guest's image in the network namespace of a process. Its configuration is a file in the
+    /// folder, which is created, and the last argument.
+    pub(crate) fn start<'a>(
         name: &'static str,
         pid: u32,
         folder: &Path,
@@ -42,16 +45,149 @@ impl Daemon {
         Ok(Daemon { name, process, log })
     }
 
-    pub(super) fn check(&mut self) -> io::Result<()> {
-        match self.process.status()? {
-            None => Ok(()),
-            Some(status) => {
-                Err(io::Error::other(format!("{} has ended ({status}){}", self.name, self.last_words())))
+    pub(crate) fn check(&mut self) -> io::Result<()> {
+        let Some(status) = self.process.status()? else { return Ok(()) };
+        Err(io::Error::other(format!("{} has ended ({status}){}", self.name, self.last_words())))
+    }
+
+    pub(crate) fn last_words(&self) -> String {
+        last_words(&self.log)
+    }
+}
+
+const LONGEST: usize = 4096;
+/// Timeout for an answer, and for the socket to appear after the daemon's start.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(10);
+
+#[derive(Debug)]
+pub(crate) struct Control {
+    socket: UnixDatagram,
+    own: PathBuf,
+    /// Events that came before an awaited answer.
+    events: Vec<String>,
+}
+
+impl Control {
+    /// Connects to a daemon's socket in a folder, once it is there. `still_runs` is asked while it is not.
+    pub(crate) fn open(
+        folder: &Path,
+        interface: &str,
+        mut still_runs: impl FnMut() -> io::Result<()>,
+    ) -> Result<Self, Fault> {
+        let (path, own) = (folder.join(interface), folder.join("client"));
+        let attempted = || format!("connect to {}", path.display());
+        let start = Instant::now();
+        while !path.exists() {
+            still_runs().attempt(attempted())?;
+            if start.elapsed() > PATIENCE {
+                return Err(io::Error::from(io::ErrorKind::NotFound)).attempt(attempted());
+            }
+            std::thread::sleep(LOOK);
+        }
+        let socket = UnixDatagram::bind(&own).attempt(format!("create {}", own.display()))?;
+        socket.connect(&path).attempt(attempted())?;
+        Ok(Control { socket, own, events: Vec::new() })
+    }
+
+    pub(crate) fn ask(&mut self, request: &str) -> Result<String, Fault> {
+        let attempted = || format!("ask the daemon for {request}");
+        self.socket.send(request.as_bytes()).attempt(attempted())?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.datagram(until).attempt(attempted())? {
+                Some(event) if event.starts_with('<') => self.events.push(event),
+                Some(answer) => return Ok(answer),
+                None => return Err(io::Error::from(io::ErrorKind::TimedOut)).attempt(attempted()),
             }
         }
     }
 
-    pub(super) fn last_words(&self) -> String {
-        last_words(&self.log)
+    pub(crate) fn status(&mut self) -> Result<BTreeMap<String, String>, Fault> {
+        Ok(values(&self.ask("STATUS")?))
+    }
+
+    pub(crate) fn attach(&mut self) -> Result<(), Fault> {
+        match self.ask("ATTACH")?.trim() {
+            "OK" => Ok(()),
+            other => Err(format!("it answers {other:?}")).attempt("hear the daemon's events"),
+        }
+    }
+
+    pub(crate) fn events(&mut self, moment: Duration) -> Result<Vec<String>, Fault> {
+        let until = Instant::now() + moment;
+        while let Some(said) = self.datagram(until).attempt("hear the daemon's events")? {
+            self.events.push(said);
+        }
+        let events = std::mem::take(&mut self.events);
+        Ok(events.iter().map(|event| without_level(event).to_owned()).collect())
+    }
+
+    fn datagram(&self, until: Instant) -> io::Result<Option<String>> {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        let mut room = [0; LONGEST];
+        match self.socket.recv(&mut room) {
+            Ok(length) => Ok(Some(String::from_utf8_lossy(&room[..length]).into_owned())),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.own);
+    }
+}
+
+/// Parses lines `NAME=VALUE`. Other lines are left out.
+pub(crate) fn values(text: &str) -> BTreeMap<String, String> {
+    let pair = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    text.lines().filter_map(pair).collect()
+}
+
+fn without_level(event: &str) -> &str {
+    event.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(event, |(_, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn answers_and_events_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let daemon = UnixDatagram::bind(folder.path().join("st0")).unwrap();
+        let answers = thread::spawn(move || {
+            let mut room = [0; 64];
+            let (length, client) = daemon.recv_from(&mut room).unwrap();
+            assert_eq!(&room[..length], b"STATUS");
+            let client = client.as_pathname().unwrap().to_owned();
+            daemon.send_to(b"<3>CTRL-EVENT-SCAN-STARTED ", &client).unwrap();
+            daemon.send_to(b"wpa_state=COMPLETED\nssid=a=b\nnoise\n", &client).unwrap();
+        });
+        let mut control = Control::open(folder.path(), "st0", || Ok(())).unwrap();
+        let status = control.status().unwrap();
+        assert_eq!(status.get("wpa_state").map(String::as_str), Some("COMPLETED"));
+        assert_eq!(status.get("ssid").map(String::as_str), Some("a=b"));
+        assert_eq!(control.events(Duration::ZERO).unwrap(), ["CTRL-EVENT-SCAN-STARTED "]);
+        answers.join().unwrap();
+        drop(control);
+        assert!(!folder.path().join("client").exists());
+    }
+
+    #[test]
+    fn a_daemon_that_has_ended_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let ended = || Err(io::Error::other("it has ended"));
+        let error = Control::open(folder.path(), "st0", ended).unwrap_err();
+        assert!(error.to_string().contains("it has ended"), "{error}");
     }
 }

@@ -1,17 +1,16 @@
 //! A station: wpa_supplicant.
 
-use crate::radios::nl80211::{channel, let_sleep, sleeps};
+use crate::radios::netlink::{channel, let_sleep, sleeps};
 use crate::{Association, Control, Daemon, SSID, Security, WifiSpec};
 use stacklab_model::printable_text;
-use stacklab_testbed::kernel::netlink::index;
-use stacklab_testbed::link::interface::raise;
+use stacklab_testbed::kernel::netlink::{index, raise};
 use stacklab_testbed::{Attempt, Fault, INTERFACE};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Timeout for the association. A wrong passphrase is known after four seconds: the access point sends the first
-/// message of the handshake four times.
+/// A wrong passphrase is known after four seconds: the access point sends the first message of the handshake four
+/// times.
 const PATIENCE: Duration = Duration::from_secs(15);
 const MOMENT: Duration = Duration::from_millis(50);
 
@@ -23,7 +22,6 @@ pub(super) struct Station {
 }
 
 impl Station {
-    /// Starts a station in a process's network namespace, with a prepared interface. It begins to look for its network.
     pub(super) fn start(
         pid: u32,
         spec: &WifiSpec,
@@ -53,7 +51,7 @@ impl Station {
                 return Ok(Err(reason));
             }
             let late = start.elapsed() > PATIENCE;
-            if late || missed(&heard) >= MISSED {
+            if late || heard.iter().filter(|event| event.starts_with(NOT_FOUND)).count() >= MISSED {
                 let found = self.control.ask("SCAN_RESULTS")?;
                 let state = status.get("wpa_state").map_or("unknown", String::as_str);
                 let reason = unfound(&found, &self.security).unwrap_or_else(|| {
@@ -68,15 +66,12 @@ impl Station {
 
 /// Scans without the network after which it is given up.
 const MISSED: usize = 2;
-
-fn missed(events: &[String]) -> usize {
-    events.iter().filter(|event| event.starts_with("CTRL-EVENT-NETWORK-NOT-FOUND")).count()
-}
+const NOT_FOUND: &str = "CTRL-EVENT-NETWORK-NOT-FOUND";
 
 /// Sets up the interface of a station in the calling thread's namespace, and lets it sleep if it may.
 pub(super) fn prepare(spec: &WifiSpec) -> Result<(), Fault> {
-    raise(INTERFACE, spec.settings().mtu)?;
-    if spec.settings().power_save { let_sleep(index(INTERFACE)?) } else { Ok(()) }
+    raise(INTERFACE, spec.settings.mtu)?;
+    if spec.settings.power_save { let_sleep(index(INTERFACE)?) } else { Ok(()) }
 }
 
 fn association(status: &BTreeMap<String, String>) -> Result<Association, Fault> {
@@ -121,7 +116,6 @@ pub(crate) fn refusal(events: &[String]) -> Option<String> {
     })
 }
 
-/// Maximum length of an access point's description, characters.
 const SHOWN: usize = 100;
 
 fn shown(text: &str) -> String {
@@ -154,7 +148,7 @@ fn config(spec: &WifiSpec, security: &Security, folder: &Path) -> String {
             format!("{keys}\nieee80211w={protected}\npsk=\"{psk}\"")
         });
     let folder = folder.display();
-    let frequency = spec.settings().frequency();
+    let frequency = spec.settings.frequency();
     format!(
         "ctrl_interface={folder}\np2p_disabled=1\nnetwork={{\nssid=\"{SSID}\"\nscan_freq={frequency}\n{keys}\n}}\n"
     )
@@ -176,7 +170,7 @@ mod tests {
     #[test]
     fn a_station_is_configured_for_its_security() {
         let spec = WifiSpec::with_security(Security::Open);
-        let open = config(&spec, &spec.stations()[0], Path::new("/run/sta"));
+        let open = config(&spec, &spec.stations[0], Path::new("/run/sta"));
         assert!(open.contains("\nscan_freq=2412\nkey_mgmt=NONE\n}"), "{open}");
         let secured = config(&spec, &wpa2(), Path::new("/run/sta"));
         assert!(

@@ -2,7 +2,8 @@
 
 use crate::medium::{Exchange, FrameId, Reception, SentFrame};
 use crate::radios::header::has_data_rate;
-use crate::radios::hwsim::Frame;
+use crate::radios::netlink::Frame;
+use flate2::Crc;
 use stacklab_model::wifi::{Guard, LegacyRate, Radio, Width};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -120,12 +121,10 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// A rate in units of 500 kbit/s.
 fn half_mbits(rate: LegacyRate) -> u8 {
     (rate.kbit_per_second() / 500) as u8
 }
 
-/// A frame with its FCS, as it is sent this time.
 fn on_air(frame: &Frame, sent: &SentFrame) -> Vec<u8> {
     let mut bytes = frame.bytes.clone();
     if sent.attempt > 1 {
@@ -138,21 +137,9 @@ fn on_air(frame: &Frame, sent: &SentFrame) -> Vec<u8> {
 
 /// The frame check sequence (section 9.2.4.8): CRC-32.
 fn frame_check(bytes: &[u8]) -> u32 {
-    const TABLE: [u32; 256] = {
-        let mut table = [0; 256];
-        let mut byte = 0;
-        while byte < 256 {
-            let (mut value, mut bit) = (byte as u32, 0);
-            while bit < 8 {
-                value = value >> 1 ^ if value & 1 == 1 { 0xedb8_8320 } else { 0 };
-                bit += 1;
-            }
-            table[byte] = value;
-            byte += 1;
-        }
-        table
-    };
-    !bytes.iter().fold(!0, |check, byte| check >> 8 ^ TABLE[usize::from(check as u8 ^ byte)])
+    let mut check = Crc::new();
+    check.update(bytes);
+    check.sum()
 }
 
 /// Writes a block: its type, its length, a body of whole words, and its length again.
@@ -170,7 +157,7 @@ fn block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::medium::{NodeId, Receiver, Transmission};
-    use crate::radios::hwsim::{MOST_RATES, Rate};
+    use crate::radios::netlink::{MOST_RATES, Rate};
     use stacklab_model::wifi::{Ppdu, WifiSettings};
 
     #[test]

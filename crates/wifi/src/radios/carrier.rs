@@ -4,7 +4,7 @@ use crate::MediumReport;
 use crate::medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, NodeId, Receiver};
 use crate::radios::capture::Capture;
 use crate::radios::header::{Sessions, category};
-use crate::radios::hwsim::{
+use crate::radios::netlink::{
     Address, FAMILY, FRAME, Frame, MOST_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, delivery,
     is_deliverable, radio, status,
 };
@@ -27,10 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
-/// Frames that are kept for a look, at most.
 const MOST_KEPT: usize = 256;
 
-/// A radio: its name, address, and role.
 pub(crate) type Radio = (String, Address, Role);
 
 /// A running medium with its radios. Dropping it ends the medium, and the kernel removes the radios.
@@ -55,15 +53,13 @@ struct Shared {
     /// Where the medium is not asked.
     report: MediumReport,
     digest: DefaultHasher,
-    /// The frames that are kept for a look, while there is one.
     kept: Option<Vec<Frame>>,
     ended: Option<String>,
 }
 
 impl Carrier {
     /// Creates radios in the calling thread's namespace, and carries their frames over a medium, of which a capture
-    /// may be written. The namespace's radios have no other medium. A node of the medium without a radio neither
-    /// sends nor receives.
+    /// may be written. A node of the medium without a radio neither sends nor receives.
     pub(crate) fn start(
         radios: &[Option<Radio>],
         settings: &WifiSettings,
@@ -125,7 +121,6 @@ impl Drop for Carrier {
 
 type FileCapture = Capture<BufWriter<File>>;
 
-/// Begins the capture of a medium that begins now.
 fn begin_capture(path: &Path, settings: &WifiSettings) -> io::Result<FileCapture> {
     let radio = settings.radio().map_err(io::Error::other)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -133,7 +128,6 @@ fn begin_capture(path: &Path, settings: &WifiSettings) -> io::Result<FileCapture
     Capture::begin(BufWriter::new(File::create(path)?), radio, settings.frequency(), start_ns)
 }
 
-/// A medium with a node for each radio or its place, in their order.
 fn medium(radios: &[Option<Radio>], settings: &WifiSettings) -> Result<Medium, String> {
     let of_channel = MediumSettings { snr_db: settings.snr_db, ..MediumSettings::new(settings.radio()?) };
     let mut medium = Medium::new(of_channel, settings.seed)?;
@@ -171,7 +165,6 @@ impl Watch {
         self.lock().medium.used(&windows)
     }
 
-    /// The medium draws from another seed from now on. The use of the channel is known from now on.
     pub(crate) fn reseed(&self, seed: u64) {
         self.lock().medium.reseed(seed);
     }
@@ -219,12 +212,10 @@ struct Carry {
     addresses: Vec<Option<Address>>,
     capture: Option<FileCapture>,
     sessions: Sessions,
-    /// The frames on the medium, by the number that it knows them by.
     frames: HashMap<FrameId, Frame>,
     last: u64,
     /// The length of the exchange in progress, until one of its frames was received.
     exchange_ns: Option<u64>,
-    /// Requests to the kernel that are sent together.
     out: Vec<u8>,
 }
 
@@ -250,7 +241,6 @@ impl Carry {
                 })?;
             }
             let mut shared = watch.lock();
-            // Before anybody can have received them.
             shared.keep(&taken);
             let counts = &mut shared.report.frames;
             counts.sent += taken.len() as u64;

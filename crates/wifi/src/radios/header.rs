@@ -2,7 +2,7 @@
 //! there are (IEEE 802.11-2020, 9.2.4, 9.3 and 9.6.4). Pure.
 
 use crate::medium::FrameKind;
-use crate::radios::hwsim::{Address, Frame};
+use crate::radios::netlink::{Address, Frame};
 use stacklab_model::wifi::AccessCategory;
 use std::collections::BTreeMap;
 
@@ -42,7 +42,6 @@ fn tid(frame: &Frame) -> Option<u8> {
     frame.bytes.get(at).filter(|_| is_qos).map(|control| control & 0x0f)
 }
 
-/// The traffic identifier of a BlockAckReq: the highest bits of its control field.
 fn requested_tid(frame: &Frame) -> Option<u8> {
     let is_request = frame.bytes[0] == BLOCK_ACK_REQUEST;
     frame.bytes.get(REQUEST_CONTROL + 1).filter(|_| is_request).map(|control| control >> 4)
@@ -181,7 +180,7 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::radios::hwsim::{MOST_RATES, Rate};
+    use crate::radios::netlink::{MOST_RATES, Rate};
 
     const STATION: Address = [2, 0, 0, 0, 0, 1];
     const ACCESS_POINT: Address = [2, 0, 0, 0, 0, 3];

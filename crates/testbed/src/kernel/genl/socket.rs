@@ -22,7 +22,6 @@ const ROOM: usize = 8192;
 const RECEIVE_BUFFER: usize = 16 << 20;
 /// The most bytes of one send call. The kernel takes no more than the send buffer, of some 200 kB.
 const MOST_SENT: usize = 64 << 10;
-/// The time within which the kernel answers.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A socket for requests to a family of generic netlink, in the namespace in which it was opened.
@@ -57,11 +56,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Sends a request and waits for its answer. Returns the attributes of each message before the acknowledgement.
-    /// Messages that the kernel sends by itself meanwhile are dropped.
-    ///
-    /// # Errors
-    /// The kernel's error, or no answer within five seconds.
+    /// Sends a request and waits for its answer, for five seconds. Returns the attributes of each message before the
+    /// acknowledgement. Messages that the kernel sends by itself meanwhile are dropped.
     pub fn ask(&mut self, command: u8, attributes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         self.sequence += 1;
         let own = self.sequence;
@@ -125,7 +121,6 @@ impl Socket {
         Ok(lengths.len())
     }
 
-    /// Receives datagrams, and gives their lengths.
     fn fill(&mut self) -> nix::Result<Vec<usize>> {
         let mut slices: Vec<[IoSliceMut<'_>; 1]> =
             self.room.chunks_mut(ROOM).map(|room| [IoSliceMut::new(room)]).collect();

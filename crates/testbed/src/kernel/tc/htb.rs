@@ -14,8 +14,7 @@ use crate::kernel::genl::message::attribute;
 use crate::kernel::tc::queue::Part;
 use crate::kernel::tc::tbf::{Bucket, encode_cutter, rate_of_frames, words};
 use stacklab_model::Rate;
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 const HYSTERESIS: &str = "/sys/module/sch_htb/parameters/htb_hysteresis";
 
@@ -46,7 +45,6 @@ pub(crate) fn in_bursts(bucket: &Bucket) -> bool {
     bucket.rate >= DEAR && fs::read_to_string(HYSTERESIS).is_ok_and(|text| text.trim() == "1")
 }
 
-/// The discipline, its class, and what cuts packets below it.
 pub(crate) fn parts(bucket: &Bucket) -> [Part; 3] {
     let cutter = encode_cutter(bucket.frame, bucket.limit);
     let attempted = "add the rate of the htb shaper to".to_owned();
@@ -84,7 +82,6 @@ pub fn burst_bytes(rate: Rate, mtu: u32, in_guest: bool) -> Result<u64, TestbedE
     Ok(if in_bursts { u64::try_from(of_htb).unwrap_or(u64::MAX) } else { bucket.burst.into() })
 }
 
-/// The duration of a burst, at least that of two frames.
 fn burst_ns(bucket: &Bucket) -> u64 {
     let two = 2 * u64::from(bucket.frame);
     BURST_NS.max(two.saturating_mul(1_000_000_000) / bucket.rate)

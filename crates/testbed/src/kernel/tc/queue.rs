@@ -57,7 +57,6 @@ pub(crate) fn create(name: &str, parts: Vec<Part>) -> Result<(), Fault> {
     })
 }
 
-/// Removes the discipline at an interface's root, and all inside it.
 pub(crate) fn remove_root(name: &str) -> Result<(), Fault> {
     let mut message = TcMessage::with_index(index(name)? as i32);
     message.header.parent = TcHandle::ROOT;
@@ -150,7 +149,6 @@ impl Queue {
     }
 }
 
-/// The size of the largest frame as counted by a queue, bytes.
 fn frame(name: &str) -> Result<u32, Fault> {
     let link = with_netlink(async |netlink| interface(&netlink, name).await)?;
     let mtu = link.attributes.iter().find_map(|attribute| match attribute {

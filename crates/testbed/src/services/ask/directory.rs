@@ -1,7 +1,7 @@
 //! LDAP over TCP (RFC 4511). Each query uses its own connection: an anonymous bind, a search for an entry by its
 //! name, and an unbind.
 
-use crate::link::addressing::address;
+use crate::addressing::address;
 use crate::services::ask::{SUFFIX, TIMEOUT, entry, expect, strange};
 use stacklab_model::{Family, Role};
 use std::io::{self, Read, Write};
@@ -48,7 +48,6 @@ fn bind() -> Vec<u8> {
     message(1, &element(BIND, &[version, element(OCTETS, &[]), element(SIMPLE, &[])].concat()))
 }
 
-/// A search of the whole directory for an entry by its name, with all attributes.
 fn search(name: &str) -> Vec<u8> {
     let everywhere = element(ENUMERATED, &[2]);
     let aliases_as_they_are = element(ENUMERATED, &[0]);

@@ -1,0 +1,241 @@
+//! Runs programs that fetch and build images and kernels, some for minutes: with signs of life, and nothing of them
+//! outlives an interruption.
+
+use serde::{Deserialize, Serialize};
+use stacklab_model::{Mechanism, once_each};
+use stacklab_testbed::kernel::sys::{kill_group, signal_group};
+use stacklab_testbed::{TestbedError, program_in_path};
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
+
+/// The number of output lines to keep from a failed program. A compiler prints many lines before its errors.
+const LAST_LINES: usize = 12;
+/// How often a slow program is said to run.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
+/// Called with the description of each step before the step starts.
+pub type Step<'a> = dyn FnMut(&str) + 'a;
+
+/// What an image's label says of its origin.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ImageInfo {
+    pub version: String,
+    pub source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jool: Option<String>,
+}
+
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// As [`run`], of a program that takes minutes: says every few seconds that it still runs.
+pub(crate) fn run_slowly(
+    command: Command,
+    attempted: &str,
+    advice: &str,
+    what: &str,
+    step: &mut Step<'_>,
+) -> Result<String, TestbedError> {
+    thread::scope(|scope| {
+        let (sender, done) = mpsc::channel();
+        scope.spawn(move || sender.send(run(command, attempted, advice)));
+        let began = Instant::now();
+        loop {
+            match done.recv_timeout(SIGN_OF_LIFE) {
+                Ok(ended) => return ended,
+                Err(_) => step(&format!("{what}: {} s so far", began.elapsed().as_secs())),
+            }
+        }
+    })
+}
+
+/// Runs a program to its end, and returns its output.
+pub(crate) fn run(mut command: Command, attempted: &str, advice: &str) -> Result<String, TestbedError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let missing = |error| failed(attempted, format!("{name}: {error}"), &format!("; install {name}"));
+    let done = command.output().map_err(missing)?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    let lines: Vec<&str> = said.trim().lines().collect();
+    let said = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+    let said = if said.is_empty() { format!("{name} failed ({})", done.status) } else { said };
+    Err(failed(attempted, said, advice))
+}
+
+/// An error: a step failed. The advice follows the reason, after a semicolon; it may be empty.
+pub(crate) fn failed(attempted: &str, reason: impl fmt::Display, advice: &str) -> TestbedError {
+    TestbedError(format!("could not {attempted}: {reason}{advice}"))
+}
+
+const LOOK: Duration = Duration::from_millis(20);
+/// Time to remove incomplete files after a termination signal.
+const LEAVING: Duration = Duration::from_secs(5);
+/// Period of signs of life.
+const ALIVE: Duration = Duration::from_secs(30);
+
+/// A process group that does not outlive this value.
+struct ProcessGroup(Child);
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        let until = Instant::now() + LEAVING;
+        // Compilers and make remove incomplete files when they are terminated.
+        let _ = signal_group(self.0.id(), nix::sys::signal::Signal::SIGTERM);
+        while matches!(self.0.try_wait(), Ok(None)) && Instant::now() < until {
+            thread::sleep(LOOK);
+        }
+        let _ = kill_group(self.0.id());
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs a program in a process group to its end; its messages go to a file. `None` if the user interrupted: the group
+/// is then terminated. Otherwise whether the program succeeded. `alive` is called every half minute with the seconds
+/// so far.
+///
+/// # Errors
+/// The program cannot be started, or the file cannot be written.
+pub fn run_interruptibly(
+    mut command: Command,
+    messages: &Path,
+    interrupted: &AtomicBool,
+    alive: &mut dyn FnMut(u64),
+) -> io::Result<Option<bool>> {
+    let file = File::create(messages)?;
+    command.stdout(file.try_clone()?).stderr(file).process_group(0).env("LC_ALL", "C");
+    let mut group = ProcessGroup(command.spawn()?);
+    let began = Instant::now();
+    let mut next = ALIVE;
+    loop {
+        if let Some(status) = group.0.try_wait()? {
+            return Ok(Some(status.success()));
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        if began.elapsed() > next {
+            next += ALIVE;
+            alive(began.elapsed().as_secs());
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// The first error among the messages of a program, else their last line.
+pub fn first_error(messages: &Path) -> String {
+    let text = fs::read(messages).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_error = |line: &&str| {
+        let line = line.to_lowercase();
+        ["error:", "fatal:", "undefined reference", "no space left"].iter().any(|word| line.contains(word))
+    };
+    let reason = lines().find(is_error).or_else(|| lines().rfind(|line| !line.starts_with("make")));
+    reason.or_else(|| lines().next_back()).unwrap_or("it gave no reason").chars().take(400).collect()
+}
+
+pub(crate) fn check_programs(programs: &[&str], library: &str, remedy: &str) -> Result<(), TestbedError> {
+    if let Some(program) = programs.iter().find(|program| program_in_path(program).is_none()) {
+        return Err(TestbedError::no_program(program, remedy));
+    }
+    let found = Command::new("pkg-config").args(["--exists", library]).status();
+    if !found.is_ok_and(|status| status.success()) {
+        return Err(TestbedError(format!("there is no library {library} to build kernels with: {remedy}")));
+    }
+    Ok(())
+}
+
+/// The first option of a configuration, or of a mechanism, that a kernel's configuration lacks and does not need to.
+pub(crate) fn first_missing(config: &str, may_lack: &[&str], has: &str) -> Option<String> {
+    let config = with_mechanisms(config);
+    let mut wanted = config.lines().filter(|line| line.starts_with("CONFIG_") && !may_lack.contains(line));
+    wanted.find(|wanted| !has.lines().any(|line| line == *wanted)).map(str::to_owned)
+}
+
+/// A configuration with the options that mechanisms need.
+pub(crate) fn with_mechanisms(config: &str) -> String {
+    let devices = Mechanism::devices();
+    let options = once_each(devices.iter().flat_map(|(_, device)| device.options).copied());
+    format!(
+        "{config}
+{}
+",
+        options.join(
+            "
+"
+        )
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_program_gives_its_output_or_why_it_failed() {
+        let mut said = Vec::new();
+        let mut step = |what: &str| said.push(what.to_owned());
+        let mut shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            run_slowly(command, "try it", "", "trying", &mut step)
+        };
+        assert_eq!(shell("echo done").unwrap(), "done\n");
+        assert!(shell("echo no >&2; exit 3").unwrap_err().to_string().contains("no"));
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn messages_give_the_first_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let messages = folder.path().join("messages");
+        let run = |script: &str| {
+            let done =
+                run_interruptibly(shell(script), &messages, &AtomicBool::new(false), &mut |_| {}).unwrap();
+            (done, first_error(&messages))
+        };
+        assert_eq!(run("true"), (Some(true), "it gave no reason".to_owned()));
+        let script = "echo a warning; echo 'a.c:1:2: error: no b' >&2; echo 'make: *** [x] Error 1'; exit 2";
+        assert_eq!(run(script), (Some(false), "a.c:1:2: error: no b".to_owned()));
+        assert_eq!(run("echo one; echo two; echo make: done; exit 1").1, "two");
+    }
+
+    #[test]
+    fn an_interruption_ends_the_whole_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let (messages, pid) = (folder.path().join("messages"), folder.path().join("pid"));
+        let script = format!("sleep 600 & echo $! > {0}.part; mv {0}.part {0}; wait", pid.display());
+        let interrupted = AtomicBool::new(false);
+        let ended = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !pid.exists() {
+                    thread::sleep(LOOK);
+                }
+                interrupted.store(true, Ordering::Relaxed);
+            });
+            run_interruptibly(shell(&script), &messages, &interrupted, &mut |_| {}).unwrap()
+        });
+        assert_eq!(ended, None);
+        let sleeper = fs::read_to_string(&pid).unwrap();
+        // Gone, or a zombie that nobody has waited for.
+        let state = fs::read_to_string(format!("/proc/{}/stat", sleeper.trim())).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    }
+}

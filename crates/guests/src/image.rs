@@ -1,0 +1,294 @@
+//! The images that systems boot from, in the program's own folder: fetched once, checked, and never installed on the
+//! machine. An image is made in a temporary folder, which then replaces the image's folder: it is either complete or
+//! absent.
+
+use crate::command::{remove, run_slowly};
+use crate::{ImageInfo, failed, run};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use stacklab_model::System;
+use stacklab_testbed::{TestbedError, program_in_path};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+pub(crate) mod apt;
+pub(crate) mod archive;
+pub(crate) mod debian;
+pub(crate) mod programs;
+pub(crate) mod tree;
+
+pub use crate::command::Step;
+
+/// Fetches the newest image of a system. If that fails, an existing image and the downloads so far stay.
+pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> {
+    put(system, |into| match system {
+        System::Gvisor => make_gvisor(into, step),
+        System::Linux(series) => debian::make_kernel(series, into, step),
+        System::Uml => debian::make_uml(into, step),
+        other => {
+            let (reason, advice) = match other {
+                System::OwnUml(_) => ("it is built here", format!(": {}", how_to_get(other))),
+                _ => ("it needs none", String::new()),
+            };
+            Err(failed(&format!("get an image of {other}"), reason, &advice))
+        }
+    })
+}
+
+/// Builds user-mode Linux from a folder with a kernel's source or, if none is named, from Debian's stable kernel with
+/// Jool. Replaces the existing image of that name. The objects that were compiled from a folder are kept for the next
+/// build.
+pub fn build(name: &str, source: Option<&Path>, step: &mut Step<'_>) -> Result<Image, TestbedError> {
+    let system = System::OwnUml(name.to_owned());
+    put(&system, |into| tree::make(&system, source, into, step))
+}
+
+fn put(
+    system: &System,
+    make: impl FnOnce(&Path) -> Result<ImageInfo, TestbedError>,
+) -> Result<Image, TestbedError> {
+    check_architecture()?;
+    let folder = folder_of(system);
+    let part = folder.with_file_name(format!("{system}.part"));
+    remove(&part).and_then(|()| fs::create_dir_all(&part)).map_err(TestbedError::file(&part))?;
+    let place = |info: ImageInfo| {
+        Label::write(&part, info).map_err(TestbedError::file(&part))?;
+        remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(TestbedError::file(&folder))
+    };
+    make(&part).and_then(place).inspect_err(|_| drop(remove(&part)))?;
+    Image::find(system)
+}
+
+/// Each series of Debian's kernels, and the suites of Debian's archive that contain it.
+pub(crate) const SERIES: &[(&str, &[&str])] = &[
+    ("5.10", &["bullseye-security"]),
+    ("6.1", &["bookworm", "bookworm-security"]),
+    ("6.12", &["bookworm-security", "bookworm-backports", "trixie"]),
+    ("7.2", &["forky"]),
+];
+
+/// The folder of images and their sources: `STACKLAB_CACHE`, or `stacklab` in the user's cache folder.
+pub fn cache() -> PathBuf {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/var/cache")).join(".cache");
+    named("STACKLAB_CACHE").unwrap_or_else(|| named("XDG_CACHE_HOME").unwrap_or_else(home).join("stacklab"))
+}
+
+fn folder_of(system: &System) -> PathBuf {
+    cache().join("images").join(system.to_string())
+}
+
+/// The systems with images that can be fetched.
+pub fn known() -> Vec<System> {
+    let kernels = SERIES.iter().map(|(series, _)| System::Linux((*series).to_owned()));
+    [System::Gvisor].into_iter().chain(kernels).chain([System::Uml]).collect()
+}
+
+/// The user-mode Linux images that were built here.
+pub fn built() -> Vec<System> {
+    let entries = fs::read_dir(cache().join("images")).into_iter().flatten().flatten();
+    let systems = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // An image that is being built has no label yet.
+    let built =
+        |system: &System| matches!(system, System::OwnUml(_)) && folder_of(system).join(LABEL).exists();
+    let mut systems: Vec<System> = systems.filter(built).collect();
+    systems.sort();
+    systems
+}
+
+/// The command that gets an image of a system.
+pub fn how_to_get(system: &System) -> String {
+    let way = if matches!(system, System::OwnUml(_)) { "build" } else { "get" };
+    format!("stacklab image {way} {system}")
+}
+
+/// An error: a system has no image here, or its image is incomplete. It names the command that gets one.
+pub(crate) fn no_image(system: &System, reason: String) -> TestbedError {
+    TestbedError(format!("{system} cannot run here: {reason}; get it with: {}", how_to_get(system)))
+}
+
+/// An error unless this program runs in guests, whose kernels are x86-64.
+pub fn check_architecture() -> Result<(), TestbedError> {
+    if cfg!(target_arch = "x86_64") {
+        return Ok(());
+    }
+    let own = std::env::consts::ARCH;
+    Err(TestbedError(format!("guests cannot run here: they are x86-64, and this stacklab is for {own}")))
+}
+
+/// The image that a system boots from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// The system.
+    pub system: System,
+    /// Its exact version.
+    pub version: String,
+    /// The source that it was fetched or built from.
+    pub source: String,
+    /// The version of Jool in its kernel, if there is one.
+    pub jool: Option<String>,
+    folder: PathBuf,
+}
+
+/// The label of an image, stored next to its files.
+#[derive(Serialize, Deserialize)]
+struct Label {
+    #[serde(flatten)]
+    info: ImageInfo,
+    /// The size and SHA-256 of each file, by name.
+    files: BTreeMap<String, (u64, String)>,
+}
+
+const LABEL: &str = "image.json";
+
+impl Image {
+    /// The image of a system, with all of its files. The error says how to get it.
+    pub fn find(system: &System) -> Result<Self, TestbedError> {
+        check_architecture()?;
+        let folder = folder_of(system);
+        let missing = |reason: String| no_image(system, reason);
+        if !folder.exists() {
+            return Err(missing(format!("no image of it is in {}", cache().display())));
+        }
+        let label = Label::read(&folder).map_err(|reason| missing(reason.to_string()))?;
+        for (name, (bytes, _)) in &label.files {
+            let path = folder.join(name);
+            if path.metadata().ok().map(|about| about.len()) != Some(*bytes) {
+                return Err(missing(format!("{} is missing or incomplete", path.display())));
+            }
+        }
+        let ImageInfo { version, source, jool } = label.info;
+        Ok(Image { system: system.clone(), version, source, jool, folder })
+    }
+
+    /// The image of a system, to boot from. Its first boot in a process compares all of its files with the label.
+    pub(crate) fn to_boot(system: &System) -> Result<Self, TestbedError> {
+        static CHECKED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+        let image = Image::find(system)?;
+        let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+        if !checked.contains(&image.folder) {
+            image.check()?;
+            checked.insert(image.folder.clone());
+        }
+        Ok(image)
+    }
+
+    /// Whether its kernel was configured without one of these options. Known only for images that were built here.
+    pub(crate) fn lacks_options(&self, options: &[&str]) -> bool {
+        let config = fs::read_to_string(self.file("config"));
+        config.is_ok_and(|config| !options.iter().all(|option| config.lines().any(|line| line == *option)))
+    }
+
+    /// The path of one of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Reads all of its files and compares them with the label.
+    pub fn check(&self) -> Result<(), TestbedError> {
+        let wrong = |reason: String| no_image(&self.system, reason);
+        let label = Label::read(&self.folder).map_err(|reason| wrong(reason.to_string()))?;
+        for (name, (_, expected)) in &label.files {
+            let path = self.folder.join(name);
+            let found = sha256(&path).map_err(|reason| wrong(format!("{}: {reason}", path.display())))?;
+            if found != *expected {
+                return Err(wrong(format!("{} differs from the downloaded file", path.display())));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Label {
+    fn read(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(LABEL);
+        let label = fs::read(&path).and_then(|text| Ok(serde_json::from_slice(&text)?));
+        label.map_err(|error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    }
+
+    fn write(folder: &Path, info: ImageInfo) -> io::Result<()> {
+        let mut files = BTreeMap::new();
+        for path in files_below(folder)? {
+            let name = path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
+            files.insert(name, (path.metadata()?.len(), sha256(&path)?));
+        }
+        fs::write(folder.join(LABEL), serde_json::to_vec_pretty(&Label { info, files })?)
+    }
+}
+
+pub(crate) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next)? {
+            let path = entry?.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    Ok(files)
+}
+
+/// SHA-256 of a file, hexadecimal.
+pub fn sha256(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Its Go module, at a version of the branch that builds with plain Go. Go checks what it fetches by its checksum
+/// database.
+const GVISOR: &str = "gvisor.dev/gvisor/runsc@v0.0.0-20260905035102-160fafc42237";
+const RUNSC: &str = "runsc";
+
+pub(crate) fn make_gvisor(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {
+    let own = into.join(RUNSC);
+    if let Some(installed) = program_in_path(RUNSC) {
+        step(&format!("taking {}", installed.display()));
+        fs::copy(&installed, &own).map_err(TestbedError::file(&own))?;
+        let version = version_of(&own)?;
+        return Ok(ImageInfo { version, source: installed.display().to_string(), jool: None });
+    }
+    step("building runsc with Go (once, some minutes)");
+    let advice = "; install Go 1.21 or newer (https://go.dev/dl, or Debian's golang-go from backports), or runsc itself";
+    let mut build = Command::new("go");
+    build.args(["install", GVISOR]).env("CGO_ENABLED", "0").env("GOBIN", into);
+    // A toolchain that is too old fetches the version that the module requires.
+    build.env("GOTOOLCHAIN", "auto").env("GOFLAGS", "-modcacherw").env("GOPATH", cache().join("go"));
+    run_slowly(build, &format!("build {GVISOR}"), advice, "building runsc", step)?;
+    Ok(ImageInfo { version: version_of(&own)?, source: GVISOR.to_owned(), jool: None })
+}
+
+/// The version that Go has recorded in the program:
+/// `mod<tab>gvisor.dev/gvisor<tab>v0.0.0-20260101000000-0123456789ab<tab>h1:..`. Without it, the version that the
+/// program reports.
+fn version_of(runsc: &Path) -> Result<String, TestbedError> {
+    const RECORDED: &[u8] = b"mod\tgvisor.dev/gvisor\t";
+    let bytes = fs::read(runsc).map_err(TestbedError::file(runsc))?;
+    if let Some(at) = bytes.windows(RECORDED.len()).position(|window| window == RECORDED) {
+        let version = bytes[at + RECORDED.len()..].iter().take_while(|byte| byte.is_ascii_graphic());
+        return Ok(version.map(|byte| char::from(*byte)).collect());
+    }
+    let mut version = Command::new(runsc);
+    version.arg("--version");
+    let said = run(version, "ask runsc for its version", "")?;
+    Ok(said.lines().next().unwrap_or_default().trim_start_matches("runsc version ").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_version_is_built_and_no_moving_one() {
+        // Go checks a version's content by its checksum database, and cannot where it stands for another one each day.
+        let (_, version) = GVISOR.split_once('@').unwrap();
+        let parts: Vec<&str> = version.split('-').collect();
+        let [release, time, commit] = parts[..] else { panic!("{version}") };
+        assert_eq!(release, "v0.0.0");
+        assert!(time.len() == 14 && time.bytes().all(|byte| byte.is_ascii_digit()), "{version}");
+        assert!(commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{version}");
+    }
+}

@@ -1,4 +1,0 @@
-//! Virtual machines.
-
-pub(crate) mod kvm;
-pub(crate) mod machine;

@@ -1,0 +1,14 @@
+//! System calls without a safe wrapper in the standard library or nix. All unsafe code of the crate is here.
+#![allow(unsafe_code)]
+
+mod network;
+mod process;
+
+pub(crate) use network::{
+    Capture, create_lasting, create_tun, features, path_mtu, set_discovery, switch_off,
+};
+pub(crate) use process::{Network, die_with_parent, limit};
+pub use process::{
+    keep_open, kill_group, lead_terminal, make_raw, mount_unseen, open_terminal, put_back, reserve_nothing,
+    resize_terminal, run_first, signal_group, window_size,
+};

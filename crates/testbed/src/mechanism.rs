@@ -1,0 +1,68 @@
+//! Transition mechanisms on a router, in its namespace or its guest. They are built after its links and addresses.
+//! Each is built from its definition ([`stacklab_model::MechanismDef`]), regardless of its name: packets are
+//! forwarded, tunnelled or translated.
+
+use crate::addressing::TUNNEL;
+use crate::kernel::netlink::{Route, raise};
+use crate::mechanism::tunnels::Keys;
+use crate::{Fault, MIDDLE, Site};
+use serde::{Deserialize, Serialize};
+use stacklab_model::{Family, Mechanism, Method, Translator};
+
+pub(crate) mod layers;
+pub mod translate;
+pub(crate) mod tunnels;
+
+pub(crate) fn build(router: &Router) -> Result<(), Fault> {
+    match &router.mechanism.definition().method {
+        Method::Forwarding => forward(router),
+        Method::Tunnel(tunnel) => tunnels::build(router, tunnel),
+        Method::Translation(_) => translate::build(router),
+    }
+}
+
+/// Dual stack: packets of both families are forwarded unchanged.
+fn forward(router: &Router) -> Result<(), Fault> {
+    let other = router.site.other();
+    Family::ALL.iter().try_for_each(|family| {
+        let to = other.network(router.mechanism, *family);
+        Route { to, device: MIDDLE, via: Some(other.outer(*family)), mtu: None }.add()
+    })
+}
+
+/// A router on which a mechanism is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Router {
+    /// Its end of the path.
+    pub site: Site,
+    /// The mechanism to build.
+    pub mechanism: Mechanism,
+    /// MTU of the middle link, bytes.
+    pub mtu: u32,
+    /// The translator on it, if the mechanism translates.
+    pub translator: Translator,
+    /// The keys that it needs, if the mechanism encrypts.
+    pub keys: Option<Keys>,
+}
+
+impl Router {
+    pub(crate) fn raise_tunnel(&self) -> Result<(), Fault> {
+        let carried = Family::ALL.iter().filter_map(|family| self.mechanism.leaves(*family, self.mtu));
+        raise(TUNNEL, carried.min().unwrap_or(self.mtu))
+    }
+
+    pub(crate) fn route_into_tunnel(&self) -> Result<(), Fault> {
+        for family in Family::ALL.iter().filter(|family| self.mechanism.carries(**family)) {
+            let to = self.site.other().network(self.mechanism, *family);
+            Route { to, device: TUNNEL, via: None, mtu: None }.add()?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn translates_at(mechanism: Mechanism, site: Site) -> bool {
+    mechanism.translation().is_some_and(|translation| match site {
+        Site::Near => translation.near(),
+        Site::Far => translation.far(),
+    })
+}
