@@ -9,7 +9,7 @@ use stacklab_serve::fuzzing::is_served;
 use stacklab_testbed::fuzzing::is_process;
 use stacklab_traffic::agent::Network;
 use stacklab_traffic::fuzzing::proc_files;
-use stacklab_traffic::host::listen_address::ListenAddress;
+use stacklab_traffic::host::zone::ListenAddress;
 use std::fmt::{Debug, Display};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;

@@ -4,7 +4,7 @@ use crate::CampaignError;
 use stacklab_model::{CpuScope, nearest};
 use stacklab_store::Campaign;
 use stacklab_study::{Input, Study};
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::now_unix_ns;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;

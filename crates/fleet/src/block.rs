@@ -6,7 +6,7 @@ use crate::store::AgentInfo;
 use crate::wire::Wire;
 use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
 use stacklab_model::{CpuScope, Family, SELF_ARMS, ScopedAddr};
-use stacklab_traffic::host::route::route_to;
+use stacklab_traffic::host::zone::route_to;
 use stacklab_traffic::protocol::AgentClient;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

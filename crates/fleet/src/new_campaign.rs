@@ -6,7 +6,7 @@ use crate::store::{AgentInfo, Class, NewCampaign, NewPair};
 use crate::study::FleetStudy;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::now_unix_ns;
 
 /// A campaign of all these pairs: `blocks` blocks of each, each leased `most_attempts` times at most, in random order,
 /// so that no pair has another time of day.

@@ -12,7 +12,7 @@ use crate::target::Target;
 use stacklab_analysis::statistics::Drift;
 use stacklab_model::Family;
 use stacklab_report::OutputFormat;
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::now_unix_ns;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;

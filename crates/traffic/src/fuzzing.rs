@@ -2,8 +2,8 @@
 //! input. Public for the fuzz targets (`fuzz/`) only.
 
 pub use crate::engine::header::{Header, Phase};
-pub use crate::protocol::lines::{LONGEST_ANSWER, LONGEST_REQUEST, Lines};
-pub use crate::stats::sequence::{Arrival, SequenceWindow};
+pub use crate::protocol::{LONGEST_ANSWER, LONGEST_REQUEST, Lines};
+pub use crate::stats::flow::{Arrival, SequenceWindow};
 
 use crate::engine::count::{ArrivalCounter, SharedState};
 use crate::engine::receive_loop::{deliver, header_of};
@@ -29,11 +29,11 @@ pub fn count(spec: &TrialSpec, messages: impl IntoIterator<Item = (Vec<u8>, u64)
 /// Reads a text as each file of /proc that the agent reads; gives how many figures were found.
 #[cfg(target_os = "linux")]
 pub fn proc_files(text: &str) -> usize {
-    use crate::sys::linux::{counters, cpu};
+    use crate::sys::linux::{cpu, host};
     let mut found = Default::default();
-    counters::parse_dev(text, "st0", &mut found);
-    counters::parse_snmp(text, &mut found);
-    counters::parse_snmp6(text, &mut found);
+    host::parse_dev(text, "st0", &mut found);
+    host::parse_snmp(text, &mut found);
+    host::parse_snmp6(text, &mut found);
     let times = [&[][..], &[0, 1]].into_iter().filter_map(|processors| cpu::times(text, processors));
-    found.len() + times.count() + counters::pages(text).iter().count() + cpu::run_delay(text).iter().count()
+    found.len() + times.count() + host::pages(text).iter().count() + cpu::run_delay(text).iter().count()
 }

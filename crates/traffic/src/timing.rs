@@ -1,16 +1,14 @@
 //! How long a trial and its steps may take, and other rules of the engine that a coordinator has to know.
 
-pub use crate::engine::announce::OPEN_LIMIT;
-pub use crate::engine::coalesce::knows_arrival_times;
+pub use crate::engine::flows::OPEN_LIMIT;
 pub use crate::engine::phases::{END_LIMIT, LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
 pub use crate::engine::socket_options::pacing_rate;
 
-use stacklab_model::{Length, Pacing, TrialSpec};
+use stacklab_model::{Io, Length, Metric, Pacing, Transport, TrialSpec};
 use std::time::Duration;
 
 /// How long a send may find no room before the receiver counts as stuck.
 pub const SEND_LIMIT: Duration = crate::sys::SEND_LIMIT;
-
 /// What a trial may take in addition to its own length, all of its steps together: connecting, draining and a busy
 /// machine. More than an agent takes until it gives up by itself, whose reason is the better one.
 pub const SLACK: Duration = Duration::from_secs(30);
@@ -34,4 +32,17 @@ pub fn longest(spec: &TrialSpec) -> Duration {
 /// Nanoseconds per tick of this machine's CPU time.
 pub fn tick_ns() -> u64 {
     crate::sys::tick_ns()
+}
+
+/// Whether receives are delayed until more data has arrived, since a wake-up per packet costs more than the receive:
+/// in floods, except with plain I/O.
+pub(crate) fn coalesces(spec: &TrialSpec) -> bool {
+    let asks_for_delays = || spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
+    spec.is_flood() && spec.io != Io::Send && (spec.transport == Transport::Udp || !asks_for_delays())
+}
+
+/// Whether the arrival time of each message is known. The kernel timestamps each datagram. In a byte stream it
+/// timestamps only the last segment of a receive, so all messages of one receive would have the same time.
+pub fn knows_arrival_times(spec: &TrialSpec) -> bool {
+    spec.transport == Transport::Udp || !coalesces(spec)
 }

@@ -10,7 +10,7 @@ use crate::validate;
 use stacklab_model::{
     Direction, Drops, Ends, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
 };
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::collections::BTreeMap;
 use std::time::Instant;

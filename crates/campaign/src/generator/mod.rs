@@ -14,7 +14,7 @@ use stacklab_protocols::generators::{Traffic, tool};
 use stacklab_study::Study;
 use stacklab_testbed::{find_in, first_line};
 use stacklab_traffic::foreign::now_ns;
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::now_unix_ns;
 use stacklab_trial::{Collected, Path};
 use std::thread;
 use std::time::{Duration, Instant};

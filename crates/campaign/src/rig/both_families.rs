@@ -4,7 +4,7 @@ use crate::rig::host_pair::{HostPair, names};
 use crate::rig::{CpuCover, Network, Rig, RigKind};
 use stacklab_model::{Cell, Family, LinkConfig, Role, ScopedAddr, Services, System, Systems};
 use stacklab_traffic::foreign::may_choose_congestion_control;
-use stacklab_traffic::host::route::Route;
+use stacklab_traffic::host::zone::Route;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_trial::Path;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use stacklab_model::{
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::{INTERFACE, Node, Streams};
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_trial::{Path, measure_offset};

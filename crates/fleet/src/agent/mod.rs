@@ -15,7 +15,7 @@ use fence::Fence;
 use kept::Kept;
 use stacklab_testbed::{Streams, write_message};
 use stacklab_traffic::agent::Network;
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::protocol::Lines;
 use std::io::{self, BufReader};
 use std::net::IpAddr;

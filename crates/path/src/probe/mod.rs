@@ -14,7 +14,7 @@ use crate::target::Target;
 use rustls::ClientConfig;
 use stacklab_model::{Family, ScopedAddr};
 use stacklab_traffic::host::ping::{Echo, Ping, PingOptions};
-use stacklab_traffic::host::route::route_to;
+use stacklab_traffic::host::zone::route_to;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::iperf3::{Cookie, MOST_RESULT_BYTES, Parameters, Refusal, Results, Sta
 use stacklab_model::{Family, HostReport, Io, Length, ScopedAddr, Transport};
 use stacklab_traffic::EngineError;
 use stacklab_traffic::foreign::{Counted, OwnHost, SentCounts, Stream, Way, now_ns};
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::now_unix_ns;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -3,8 +3,7 @@
 use crate::iperf3::{State, framed, text_bytes};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_model::ScopedAddr;
-use stacklab_traffic::host::control_socket::notice_a_dead_peer;
-use stacklab_traffic::host::zone;
+use stacklab_traffic::host::{notice_a_dead_peer, zone};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};

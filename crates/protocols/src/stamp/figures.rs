@@ -2,7 +2,7 @@
 
 use stacklab_model::Delays;
 use stacklab_traffic::peer::{Exchange, PeerAnswer};
-use stacklab_traffic::stats::delay::delays;
+use stacklab_traffic::stats::delays;
 
 /// Both differences of an exchange, nanoseconds, each with the offset of the peer's clock in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

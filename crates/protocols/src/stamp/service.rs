@@ -1,7 +1,7 @@
 //! A STAMP session-reflector on sockets: `agent --stamp`.
 
 use crate::stamp::{PORT, StampKey};
-use stacklab_traffic::host::listen_address::ListenAddress;
+use stacklab_traffic::host::zone::ListenAddress;
 use std::path::Path;
 use std::thread::JoinHandle;
 
@@ -61,8 +61,8 @@ fn failed(reason: impl std::fmt::Display) -> StampError {
 mod linux {
     use super::{Reflectors, StampError, failed};
     use crate::stamp::{Arrived, Codec, ErrorEstimate, PORT, Reflector, SENDER_TTL, StampKey, TimeFormat};
-    use stacklab_traffic::host::listen_address::ListenAddress;
-    use stacklab_traffic::host::unix_time::now_unix_ns;
+    use stacklab_traffic::host::now_unix_ns;
+    use stacklab_traffic::host::zone::ListenAddress;
     use stacklab_traffic::peer::{Service, clock_error_ns};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;

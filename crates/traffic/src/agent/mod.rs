@@ -3,8 +3,7 @@
 mod permission;
 mod watch;
 
-pub use crate::engine::peers::DataPorts;
-pub use crate::engine::peers::{Network, Peers};
+pub use crate::engine::peers::{DataPorts, Network, Peers};
 pub use permission::{Limits, Permission};
 
 use crate::agent::watch::{Activity, lasts};
@@ -12,13 +11,12 @@ use crate::engine::opening::{self, WaitingSender};
 use crate::engine::receiver::Receiver;
 use crate::engine::sender::{self, Run};
 use crate::engine::turns::Turn;
-use crate::engine::{arms, socket_options};
-use crate::error::EngineError;
-use crate::host::cpu_watch::CpuWatch;
-use crate::host::{facts, noise};
-use crate::protocol::lines::{LONGEST_REQUEST, Lines, json_line};
+use crate::engine::{socket_options, threads};
+use crate::host::cpu::{self, CpuWatch};
+use crate::host::{self, facts};
 use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
-use crate::sys;
+use crate::protocol::{LONGEST_REQUEST, Lines, json_line};
+use crate::{EngineError, sys};
 use stacklab_model::{ArmSchedule, HostFacts, HostReport};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
@@ -44,15 +42,8 @@ pub fn serve(
     permission: Permission,
     end: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<()> {
-    let responder = Arc::new(Responder { output: Mutex::new(output), cache: Mutex::default() });
-    let mut agent = Agent {
-        receivers: BTreeMap::new(),
-        waiting: BTreeMap::new(),
-        stops: BTreeMap::new(),
-        cpu_watch: None,
-        activity: Activity::new(),
-        permission,
-    };
+    let responder = Responder::new(output);
+    let mut agent = Agent::new(permission);
     if let Some(limits) = &agent.permission.limits {
         agent.activity.watch(limits, end);
         // Beyond all trials that are accepted: an error elsewhere does not take the host's memory. It may be refused.
@@ -70,7 +61,7 @@ pub fn serve(
         };
         match Numbered::<Request>::read(&line) {
             Ok(request) => agent.attend(request, &responder)?,
-            Err(answer) => responder.write(&answer)?,
+            Err(answer) => locked(&responder).write(&answer)?,
         }
     }
     Ok(())
@@ -79,65 +70,40 @@ pub fn serve(
 /// Declares that no other host shares this host's kernel: it is a guest. CPU time is then counted for this host
 /// alone, whatever the trial says.
 pub fn alone() {
-    crate::host::cpu::alone();
+    cpu::alone();
 }
 
 /// The facts of this host with its noise floor, as its agent would report them.
 pub fn facts() -> HostFacts {
-    HostFacts { noise: Some(noise::floor()), ..facts::collect() }
+    HostFacts { noise: Some(facts::floor()), ..facts::collect() }
 }
 
+/// Writes answers, and keeps what a duplicate request needs.
 struct Responder<W> {
-    output: Mutex<W>,
-    cache: Mutex<AnswerCache>,
-}
-
-#[derive(Default)]
-struct AnswerCache {
+    output: W,
     in_progress: BTreeSet<u64>,
     answers: VecDeque<Numbered<Answer>>,
 }
 
-enum Admission {
-    /// New; now in progress.
-    New,
-    /// In progress: one answer serves both copies.
-    InProgress,
-    /// Already answered, with this answer.
-    Answered(Box<Numbered<Answer>>),
-}
-
 impl<W: Write> Responder<W> {
-    fn admit(&self, id: u64) -> Admission {
-        let mut cache = locked(&self.cache);
-        if let Some(answer) = cache.answers.iter().find(|answer| answer.id == id) {
-            return Admission::Answered(Box::new(answer.clone()));
-        }
-        if cache.in_progress.insert(id) { Admission::New } else { Admission::InProgress }
+    fn new(output: W) -> Arc<Mutex<Self>> {
+        let (in_progress, answers) = (BTreeSet::new(), VecDeque::with_capacity(KEPT + 1));
+        Arc::new(Mutex::new(Responder { output, in_progress, answers }))
     }
 
-    fn under_way(&self) -> usize {
-        locked(&self.cache).in_progress.len()
-    }
-
-    fn answer(&self, id: u64, done: Result<Answer, String>) -> io::Result<()> {
+    fn answer(&mut self, id: u64, done: Result<Answer, String>) -> io::Result<()> {
         let answer = Numbered { id, body: done.unwrap_or_else(|reason| Answer::Failed { reason }) };
-        {
-            let mut cache = locked(&self.cache);
-            cache.in_progress.remove(&id);
-            cache.answers.push_back(answer.clone());
-            if cache.answers.len() > KEPT {
-                cache.answers.pop_front();
-            }
+        self.in_progress.remove(&id);
+        self.answers.push_back(answer.clone());
+        if self.answers.len() > KEPT {
+            self.answers.pop_front();
         }
         self.write(&answer)
     }
 
-    fn write(&self, answer: &Numbered<Answer>) -> io::Result<()> {
-        let line = json_line(answer)?;
-        let mut output = locked(&self.output);
-        output.write_all(&line)?;
-        output.flush()
+    fn write(&mut self, answer: &Numbered<Answer>) -> io::Result<()> {
+        self.output.write_all(&json_line(answer)?)?;
+        self.output.flush()
     }
 }
 
@@ -165,35 +131,53 @@ struct Agent {
 }
 
 impl Agent {
+    fn new(permission: Permission) -> Self {
+        Agent {
+            receivers: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            stops: BTreeMap::new(),
+            cpu_watch: None,
+            activity: Activity::new(),
+            permission,
+        }
+    }
+
     fn attend<W: Write + Send + 'static>(
         &mut self,
         request: Numbered<Request>,
-        responder: &Arc<Responder<W>>,
+        responder: &Arc<Mutex<Responder<W>>>,
     ) -> io::Result<()> {
         let id = request.id;
-        match responder.admit(id) {
-            Admission::New => {}
-            Admission::InProgress => return Ok(()),
-            Admission::Answered(answer) => return responder.write(&answer),
-        }
+        let answer = |done| locked(responder).answer(id, done);
+        let under_way = {
+            let mut responder = locked(responder);
+            if let Some(answer) = responder.answers.iter().find(|answer| answer.id == id).cloned() {
+                return responder.write(&answer);
+            }
+            if !responder.in_progress.insert(id) {
+                // One answer serves both copies.
+                return Ok(());
+            }
+            responder.in_progress.len()
+        };
         self.activity.asked();
         if self.receivers.contains_key(&id) || self.waiting.contains_key(&id) {
             let reason = "refused a request with the number of a receiver or a waiting sender";
-            return responder.answer(id, Err(reason.to_owned()));
+            return answer(Err(reason.to_owned()));
         }
         // Before anything is begun that could not be completed.
-        if responder.under_way() > MOST_AT_ONCE {
-            return responder.answer(id, Err(format!("refused a request: {MOST_AT_ONCE} are running")));
+        if under_way > MOST_AT_ONCE {
+            return answer(Err(format!("refused a request: {MOST_AT_ONCE} are running")));
         }
         let (lasts, takes) = (lasts(&request.body), permission::takes(&request.body));
         let request = self.permission.in_own_zones(request.body);
         let permitted = self.permission.check(&request, self.activity.bits_per_second());
         match permitted.and_then(|()| self.perform(id, request)) {
-            Ok(Work::Done(answer)) => responder.answer(id, Ok(answer)),
-            Err(reason) => responder.answer(id, Err(reason)),
-            Ok(Work::Listening(answer)) => {
+            Ok(Work::Done(done)) => answer(Ok(done)),
+            Err(reason) => answer(Err(reason)),
+            Ok(Work::Listening(listening)) => {
                 self.activity.begin(id, lasts, 0.0);
-                responder.answer(id, Ok(answer))
+                answer(Ok(listening))
             }
             Ok(Work::Lasting(work)) => {
                 let (theirs, activity) = (Arc::clone(responder), self.activity.clone());
@@ -202,13 +186,13 @@ impl Agent {
                     let done = completed(work);
                     activity.end(id);
                     // A coordinator that is gone also ends the input. The input loop handles that.
-                    let _ = theirs.answer(id, done);
+                    let _ = locked(&theirs).answer(id, done);
                 };
                 match thread::Builder::new().name(format!("request {id}")).spawn(run) {
                     Ok(_) => Ok(()),
                     Err(error) => {
                         self.activity.end(id);
-                        responder.answer(id, Err(format!("could not start a thread: {error}")))
+                        answer(Err(format!("could not start a thread: {error}")))
                     }
                 }
             }
@@ -229,10 +213,10 @@ impl Agent {
                 Ok(Work::Done(Answer::Hello { version, program }))
             }
             Request::Facts => Ok(Work::Done(Answer::Facts(Box::new(facts::collect())))),
-            Request::NoiseFloor => Ok(Work::Done(Answer::NoiseFloor(Box::new(noise::floor())))),
-            Request::Count { interface } => Ok(Work::Done(Answer::Counted {
-                counters: crate::host::counters::Snapshot::take(&interface).into_counters(),
-            })),
+            Request::NoiseFloor => Ok(Work::Done(Answer::NoiseFloor(Box::new(facts::floor())))),
+            Request::Count { interface } => {
+                Ok(Work::Done(Answer::Counted { counters: host::counters(&interface) }))
+            }
             Request::WatchCpu => {
                 let watch =
                     CpuWatch::begin().map_err(|error| format!("could not start a thread: {error}"))?;
@@ -282,7 +266,7 @@ impl Agent {
                     Ok((arm, waiting))
                 };
                 let arms = arms.into_iter().map(with_flows).collect::<Result<Vec<_>, String>>()?;
-                Ok(Work::Lasting(Box::new(move || arms::send_in_turns(arms, seed).map(Answer::ArmsDone))))
+                Ok(Work::Lasting(Box::new(move || threads::send_in_turns(arms, seed).map(Answer::ArmsDone))))
             }
             Request::SendInSlots { arm, timetable } => {
                 let waiting = self.take_waiting(arm.waiting)?;
@@ -304,9 +288,7 @@ impl Agent {
             }
         }
     }
-}
 
-impl Agent {
     fn doors(&self) -> (Option<Peers>, DataPorts) {
         let limits = self.permission.limits.as_ref();
         limits.map_or_else(Default::default, |limits| (Some(limits.peers.clone()), limits.data_ports.clone()))
@@ -343,31 +325,23 @@ mod tests {
 
     #[test]
     fn requests_under_way_and_answers_that_are_kept_have_a_bound() {
-        let responder = Arc::new(Responder { output: Mutex::new(Vec::new()), cache: Mutex::default() });
-        let (activity, permission) = (Activity::new(), Permission::default());
-        let mut agent = Agent {
-            receivers: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            stops: BTreeMap::new(),
-            cpu_watch: None,
-            activity,
-            permission,
-        };
+        let responder = Responder::new(Vec::new());
+        let mut agent = Agent::new(Permission::default());
         let mut asked = |id| {
             agent.attend(Numbered { id, body: Request::Clock }, &responder).unwrap();
-            String::from_utf8(std::mem::take(&mut *locked(&responder.output))).unwrap()
+            String::from_utf8(std::mem::take(&mut locked(&responder).output)).unwrap()
         };
         for id in 1..=MOST_AT_ONCE as u64 {
-            assert!(matches!(responder.admit(id), Admission::New));
+            assert!(locked(&responder).in_progress.insert(id));
         }
         let refused = asked(20);
         assert!(refused.contains("refused a request: 8 are running"), "{refused}");
-        responder.answer(1, Err("ended".to_owned())).unwrap();
+        locked(&responder).answer(1, Err("ended".to_owned())).unwrap();
         assert!(asked(21).contains("clock"));
         for id in 100..200 {
-            responder.answer(id, Err("ended".to_owned())).unwrap();
+            locked(&responder).answer(id, Err("ended".to_owned())).unwrap();
         }
-        assert_eq!(locked(&responder.cache).answers.len(), KEPT);
+        assert_eq!(locked(&responder).answers.len(), KEPT);
     }
 
     #[test]

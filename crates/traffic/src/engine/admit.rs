@@ -1,13 +1,13 @@
 //! Admission of a trial's sender by its token: whatever else reaches the receiver's port is counted as a stray, and
 //! takes no place.
 
-use crate::engine::announce::{self, is_nothing};
+use crate::engine::flows::{self, is_nothing};
 use crate::engine::header::Header;
 use crate::engine::peers::Peers;
 use crate::engine::socket::Channel;
 use crate::engine::socket_options;
-use crate::error::{Attempt, EngineError};
 use crate::sys::{self, Interest, PollEntry};
+use crate::{Attempt, EngineError};
 use socket2::Socket;
 use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
 use std::collections::VecDeque;
@@ -24,58 +24,96 @@ const LOOK: Duration = Duration::from_millis(1);
 /// Time for which a receiver still reads after the trial's end while strays arrive.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of
-/// strays. Several flows of datagrams share the socket, which then has no peer.
-pub(crate) fn admit(
-    spec: &TrialSpec,
-    peers: Option<&Peers>,
-    socket: &Socket,
-    listening: SocketAddr,
-    ended: &AtomicBool,
-) -> Result<(Vec<Channel>, u64), EngineError> {
-    let attempt = || format!("accept {} on {listening}", spec.transport);
-    match spec.transport {
-        Transport::Tcp => connections(spec, peers, socket, ended, attempt),
-        Transport::Udp => {
-            let (socket, strays) = first_datagram(spec, peers, socket, ended).attempt(attempt)?;
-            let channel = socket.map(|socket| Channel::new(spec, socket)).transpose()?;
-            Ok((channel.into_iter().collect(), strays))
-        }
-    }
+/// A socket that waits for the other end's flows.
+#[derive(Clone, Copy)]
+pub(crate) struct Listener<'a> {
+    pub spec: &'a TrialSpec,
+    /// Who is admitted; `None` is whoever knows the token.
+    pub peers: Option<&'a Peers>,
+    pub socket: &'a Socket,
+    pub address: SocketAddr,
+    pub ended: &'a AtomicBool,
 }
 
-/// The socket, connected to whoever sent the first datagram of this trial.
-fn first_datagram(
-    spec: &TrialSpec,
-    peers: Option<&Peers>,
-    socket: &Socket,
-    ended: &AtomicBool,
-) -> io::Result<(Option<Socket>, u64)> {
-    let (mut strays, mut ends) = (0, None);
-    loop {
-        // Read first: whatever arrived before the end can still be accepted afterwards.
-        let over = has_ended(ended, &mut ends);
-        match sys::peek_sender(socket) {
-            Ok(sender) if is_peer(peers, sender.as_socket()) && is_of_trial(socket, spec.token)? => {
+impl Listener<'_> {
+    /// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of
+    /// strays. Several flows of datagrams share the socket, which then has no peer.
+    pub(crate) fn admit(self) -> Result<(Vec<Channel>, u64), EngineError> {
+        let attempt = || format!("accept {} on {}", self.spec.transport, self.address);
+        match self.spec.transport {
+            Transport::Tcp => self.connections(attempt),
+            Transport::Udp => {
+                let (socket, strays) = self.first_datagram().attempt(attempt)?;
+                let channel = socket.map(|socket| Channel::new(self.spec, socket)).transpose()?;
+                Ok((channel.into_iter().collect(), strays))
+            }
+        }
+    }
+
+    /// The socket, connected to whoever sent the first datagram of this trial.
+    fn first_datagram(self) -> io::Result<(Option<Socket>, u64)> {
+        let Listener { spec, peers, socket, ended, .. } = self;
+        let (mut strays, mut ends) = (0, None);
+        loop {
+            // Read first: whatever arrived before the end can still be accepted afterwards.
+            let over = has_ended(ended, &mut ends);
+            let from = match sys::peek_sender(socket) {
+                Ok(sender) => sender.as_socket(),
+                Err(error) if is_nothing(&error) && over != Ended::Not => return Ok((None, strays)),
+                Err(error) if is_nothing(&error) => continue,
+                Err(error) => return Err(error),
+            };
+            let seen = if is_peer(peers, from) { peeked(socket)? } else { None };
+            if seen.is_some_and(|seen| Header::read(&seen, spec.token).is_some()) {
                 let socket = socket.try_clone()?;
-                let from =
-                    sender.as_socket().ok_or_else(|| io::Error::other("the sender has no IP address"))?;
+                let from = from.ok_or_else(|| io::Error::other("the sender has no IP address"))?;
                 if spec.flows == 1 {
                     socket.connect(&socket_options::destination(&socket, spec, from)?)?;
                 }
                 return Ok((Some(socket), strays));
             }
-            Ok(_) => {
-                socket.recv(&mut [MaybeUninit::uninit(); 1]).or_else(cut_short)?;
-                strays += 1;
-                if over == Ended::ForLong {
-                    return Ok((None, strays));
-                }
+            socket.recv(&mut [MaybeUninit::uninit(); 1]).or_else(cut_short)?;
+            strays += 1;
+            if over == Ended::ForLong {
+                return Ok((None, strays));
             }
-            Err(error) if is_nothing(&error) && over != Ended::Not => return Ok((None, strays)),
-            Err(error) if is_nothing(&error) => {}
-            Err(error) => return Err(error),
         }
+    }
+
+    /// The connections of all flows, each of which began with a header of this trial.
+    fn connections(self, attempt: impl Fn() -> String) -> Result<(Vec<Channel>, u64), EngineError> {
+        let (found, unknown) = (Vec::new(), VecDeque::new());
+        let mut door = Door { listener: self, found, unknown, strays: 0, unprepared: None };
+        let flows = self.spec.flows as usize;
+        let mut ends = None;
+        while door.found.len() < flows {
+            // Read first: whatever arrived before the end can still be accepted afterwards.
+            let over = has_ended(self.ended, &mut ends);
+            door.accept().attempt(&attempt)?;
+            let all = door.unknown.iter().map(|channel| &channel.socket).chain([self.socket]);
+            let mut ready: Vec<PollEntry> =
+                all.map(|socket| PollEntry::new(socket, Interest::Readable)).collect();
+            sys::poll_sockets(&mut ready, sys::RECEIVE_TICK).attempt(&attempt)?;
+            if over == Ended::ForLong || over == Ended::JustNow && !ready.iter().any(PollEntry::is_ready) {
+                if let Some(error) = door.unprepared {
+                    return Err(error);
+                }
+                break;
+            }
+            if door.identify(&ready, over == Ended::Not).attempt(&attempt)? {
+                // What has begun to speak is ready all the time.
+                sys::sleep(LOOK);
+            }
+        }
+        // Other waiting connections are dropped, and so closed, before the sender begins.
+        let Door { mut found, unknown, strays, .. } = door;
+        let strays = strays + unknown.len() as u64;
+        drop(unknown);
+        if found.len() == flows {
+            flows::admit_all(&found).attempt(&attempt)?;
+            found.iter_mut().for_each(Channel::opened);
+        }
+        Ok((found, strays))
     }
 }
 
@@ -105,10 +143,6 @@ fn cut_short(error: io::Error) -> io::Result<usize> {
     if cfg!(windows) && error.raw_os_error() == Some(WSAEMSGSIZE) { Ok(0) } else { Err(error) }
 }
 
-fn is_of_trial(socket: &Socket, token: u32) -> io::Result<bool> {
-    Ok(peeked(socket)?.is_some_and(|seen| Header::read(&seen, token).is_some()))
-}
-
 /// The first bytes that wait at a socket; `None` if it has ended.
 pub(crate) fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
     let mut room = [0; HEADER_BYTES as usize];
@@ -120,9 +154,7 @@ pub(crate) fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
 
 /// Connections that were accepted.
 struct Door<'a> {
-    spec: &'a TrialSpec,
-    peers: Option<&'a Peers>,
-    socket: &'a Socket,
+    listener: Listener<'a>,
     /// Those that began with a header of the trial.
     found: Vec<Channel>,
     /// Those that have not shown whose they are, the oldest first.
@@ -134,20 +166,23 @@ struct Door<'a> {
 
 impl Door<'_> {
     fn most_unknown(&self) -> usize {
-        self.spec.flows as usize + MOST_UNKNOWN
+        self.listener.spec.flows as usize + MOST_UNKNOWN
     }
 
     /// Accepts what waits. Of many connections, all are accepted before they are looked at.
     fn accept(&mut self) -> io::Result<()> {
+        let Listener { spec, peers, socket, .. } = self.listener;
         let wait = if self.unknown.len() > MOST_UNKNOWN { LOOK } else { Duration::ZERO };
         for _ in 0..self.most_unknown() {
-            if !is_readable(self.socket, wait)? {
+            let mut entry = [PollEntry::new(socket, Interest::Readable)];
+            sys::poll_sockets(&mut entry, wait)?;
+            if !entry[0].is_ready() {
                 break;
             }
-            match sys::accept(self.socket) {
-                Ok((_, from)) if !is_peer(self.peers, from) => self.strays += 1,
+            match sys::accept(socket) {
+                Ok((_, from)) if !is_peer(peers, from) => self.strays += 1,
                 // Prepared at once: its first message has the kernel's stamp.
-                Ok((connection, _)) => match Channel::new(self.spec, connection) {
+                Ok((connection, _)) => match Channel::new(spec, connection) {
                     Ok(channel) => self.unknown.push_back(channel),
                     // A stray may be gone again. If it was the sender's, the trial ends, and this is why.
                     Err(error) => {
@@ -168,6 +203,7 @@ impl Door<'_> {
     /// Looks at the first bytes of connections that are ready. Returns whether one has a part of its header, for the
     /// rest of which it waits if it may.
     fn identify(&mut self, ready: &[PollEntry], may_wait: bool) -> io::Result<bool> {
+        let Listener { spec, .. } = self.listener;
         let mut has_part = false;
         for (channel, ready) in std::mem::take(&mut self.unknown).into_iter().zip(ready) {
             if !ready.is_ready() {
@@ -176,10 +212,11 @@ impl Door<'_> {
             }
             match peeked(&channel.socket) {
                 Ok(Some(seen))
-                    if Header::read(&seen, self.spec.token).is_some()
-                        && self.found.len() < self.spec.flows as usize =>
+                    if Header::read(&seen, spec.token).is_some()
+                        && self.found.len() < spec.flows as usize =>
                 {
-                    announce::take_header(&channel)?;
+                    // The header is not part of the stream; its sender waits until all flows are admitted.
+                    sys::receive_now(&channel.socket, &mut [0; HEADER_BYTES as usize])?;
                     self.found.push(channel);
                 }
                 Ok(Some(seen)) if !seen.is_empty() && seen.len() < HEADER_BYTES as usize && may_wait => {
@@ -196,53 +233,6 @@ impl Door<'_> {
         }
         Ok(has_part)
     }
-}
-
-/// The connections of all flows, each of which began with a header of this trial.
-fn connections(
-    spec: &TrialSpec,
-    peers: Option<&Peers>,
-    socket: &Socket,
-    ended: &AtomicBool,
-    attempt: impl Fn() -> String,
-) -> Result<(Vec<Channel>, u64), EngineError> {
-    let (found, unknown) = (Vec::new(), VecDeque::new());
-    let mut door = Door { spec, peers, socket, found, unknown, strays: 0, unprepared: None };
-    let mut ends = None;
-    while door.found.len() < spec.flows as usize {
-        // Read first: whatever arrived before the end can still be accepted afterwards.
-        let over = has_ended(ended, &mut ends);
-        door.accept().attempt(&attempt)?;
-        let all = door.unknown.iter().map(|channel| &channel.socket).chain([socket]);
-        let mut ready: Vec<PollEntry> =
-            all.map(|socket| PollEntry::new(socket, Interest::Readable)).collect();
-        sys::poll_sockets(&mut ready, sys::RECEIVE_TICK).attempt(&attempt)?;
-        if over == Ended::ForLong || over == Ended::JustNow && !ready.iter().any(PollEntry::is_ready) {
-            if let Some(error) = door.unprepared {
-                return Err(error);
-            }
-            break;
-        }
-        if door.identify(&ready, over == Ended::Not).attempt(&attempt)? {
-            // What has begun to speak is ready all the time.
-            sys::sleep(LOOK);
-        }
-    }
-    // Other waiting connections are dropped, and so closed, before the sender begins.
-    let Door { mut found, unknown, strays, .. } = door;
-    let strays = strays + unknown.len() as u64;
-    drop(unknown);
-    if found.len() == spec.flows as usize {
-        announce::admit_all(&found).attempt(&attempt)?;
-        found.iter_mut().for_each(Channel::opened);
-    }
-    Ok((found, strays))
-}
-
-fn is_readable(socket: &Socket, limit: Duration) -> io::Result<bool> {
-    let mut entry = [PollEntry::new(socket, Interest::Readable)];
-    sys::poll_sockets(&mut entry, limit)?;
-    Ok(entry[0].is_ready())
 }
 
 #[cfg(test)]
@@ -303,7 +293,7 @@ mod tests {
         let spec = spec(Transport::Tcp, 1);
         let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
         let mut stream = TcpStream::connect(receiver.address).unwrap();
-        stream.write_all(&announce::bare_header(spec.token, 0, Phase::Warmup)).unwrap();
+        stream.write_all(&flows::bare_header(spec.token, 0, Phase::Warmup)).unwrap();
         stream.read_exact(&mut [0]).unwrap();
         stream.write_all(&vec![7; spec.message_bytes as usize]).unwrap();
         let error = receiver.collect().unwrap_err().to_string();

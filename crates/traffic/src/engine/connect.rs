@@ -1,17 +1,15 @@
 //! The connect probe: TCP connections opened one after another.
 
-use crate::engine::open_socket::{self, unreached};
+use crate::engine::admit::{Listener, is_peer};
+use crate::engine::flows::{self, unreached};
 use crate::engine::pacer::Pacer;
-use crate::engine::peers::Peers;
-use crate::engine::{endpoint, socket_options};
-use crate::error::{Attempt, EngineError};
-use crate::host::counters::Snapshot;
+use crate::engine::socket_options;
 use crate::host::cpu::CpuWindow;
-use crate::stats::delay::FlowDelays;
-use crate::sys;
+use crate::stats::flow::FlowDelays;
+use crate::{Attempt, EngineError, host, sys};
 use socket2::Socket;
 use stacklab_model::{
-    DelayPoints, HostReport, Length, Pacing, Point, Received, Role, ScopedAddr, Sent, TrialSpec,
+    Counters, DelayPoints, HostReport, Length, Pacing, Point, Received, Role, ScopedAddr, Sent, TrialSpec,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -30,9 +28,8 @@ pub(crate) fn open_connections(
     to: SocketAddr,
     stop: Option<&AtomicBool>,
 ) -> Result<HostReport, EngineError> {
-    let before = Snapshot::take(&endpoint::interface_of(from)?);
-    let mut sent = Sent::default();
-    let mut last = None;
+    let before = host::counters(&flows::interface_of(from)?);
+    let (mut sent, mut last) = (Sent::default(), None);
     if spec.probe.warmup_ns > 0 {
         let mut unmeasured = FlowDelays::new();
         let warmup = Length::Time(spec.probe.warmup_ns);
@@ -49,14 +46,14 @@ pub(crate) fn open_connections(
     let last = last
         .ok_or_else(|| io::Error::other("the time was over before the first connection"))
         .attempt(|| format!("connect from {} to {to}", ScopedAddr::from(from)))?;
-    let endpoint = endpoint::observe(&last, None)?;
+    let endpoint = flows::observe(&last, None)?;
     Ok(HostReport {
         sent,
         delays: times.finish(),
         delay_points: Some(DelayPoints::between(Point::Call, Point::Call)),
         cpu: cpu.finish(),
         tcp: sys::tcp_info(&last).ok(),
-        counters: before.until(&Snapshot::take(&endpoint.interface), &last),
+        counters: host::counters_since(&before, &endpoint.interface, &[&last]),
         peak_rss_kib: sys::peak_rss_kib(),
         ..HostReport::new(Role::Sender, endpoint)
     })
@@ -75,7 +72,7 @@ fn open_phase(
     let mut pacer = Pacer::start(Pacing::Flood, length).stopped_by(stop);
     let mut opened = 0;
     while pacer.next_slot(opened, 1).is_some() {
-        let socket = open_socket::open(spec, from)?;
+        let socket = flows::open(spec, from)?;
         let connected = || -> io::Result<u64> {
             // Closing resets the connection, so that ports waiting in TIME_WAIT do not run out.
             socket.set_linger(Some(Duration::ZERO))?;
@@ -106,20 +103,17 @@ fn open_phase(
 
 /// The receiver: accepts and closes connections until the trial has ended.
 pub(crate) fn accept_connections(
-    socket: &Socket,
-    peers: Option<&Peers>,
-    before: &Snapshot,
-    ended: &AtomicBool,
+    listener: Listener<'_>,
+    before: &Counters,
 ) -> Result<HostReport, EngineError> {
-    let stranger = |address: Option<SocketAddr>| {
-        peers.is_some_and(|peers| address.is_some_and(|address| !peers.hold(&address.into())))
-    };
+    let Listener { peers, socket, ended, .. } = listener;
     let mut received = Received::default();
     let mut peer = None;
     loop {
         let over = ended.load(Ordering::Relaxed);
         match sys::accept(socket) {
-            Ok((_, address)) if stranger(address) => received.strays += 1,
+            // Where the opener has closed it already, the address may be missing.
+            Ok((_, from @ Some(_))) if !is_peer(peers, from) => received.strays += 1,
             Ok((_, address)) => {
                 received.measured += 1;
                 peer = address;
@@ -131,10 +125,10 @@ pub(crate) fn accept_connections(
             error => error.map(drop).attempt(|| "accept a connection".to_owned())?,
         }
     }
-    let endpoint = endpoint::observe(socket, peer)?;
+    let endpoint = flows::observe(socket, peer)?;
     Ok(HostReport {
         received,
-        counters: before.until(&Snapshot::take(&endpoint.interface), socket),
+        counters: host::counters_since(before, &endpoint.interface, &[socket]),
         peak_rss_kib: sys::peak_rss_kib(),
         ..HostReport::new(Role::Receiver, endpoint)
     })

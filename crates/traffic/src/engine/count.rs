@@ -1,15 +1,13 @@
 //! Counts arrivals, losses, delays and the interval series: the sink of a stream's receiver and of an echo's sender.
 
-use crate::engine::coalesce;
 use crate::engine::header::{Header, Phase};
 use crate::engine::receive_loop::{Sink, stop_if};
 use crate::host::cpu::CpuWindow;
-use crate::stats::delay::{DelayRecorder, Variation};
-use crate::stats::held::HeldBack;
-use crate::stats::sequence::{Arrival, SequenceWindow};
-use crate::stats::series::Series;
+use crate::stats::flow::{Arrival, DelayRecorder, SequenceWindow, Variation};
+use crate::stats::series::{HeldBack, Series};
 use crate::stats::slices::SliceCounter;
 use crate::sys::{self, Nanos};
+use crate::timing;
 use stacklab_model::{
     CpuScope, CpuTime, Delays, Exchange, IntervalRow, Pacing, Probe, Received, Slice, TrialSpec,
 };
@@ -143,7 +141,7 @@ impl<'a> ArrivalCounter<'a> {
             whole: matches!(spec.probe.pacing, Pacing::Schedule(_)),
             answers: spec.probe.probe == Probe::Echo,
             clock_offset_ns: spec.clock_offset_ns,
-            timed: coalesce::knows_arrival_times(spec),
+            timed: timing::knows_arrival_times(spec),
         }
     }
 
@@ -215,6 +213,13 @@ impl<'a> ArrivalCounter<'a> {
             cpu: cpu.and_then(CpuWindow::finish),
             flow_bytes: if flows.len() > 1 { flows.iter().map(bytes).collect() } else { Vec::new() },
         }
+    }
+
+    /// A flow by its number; `None` if the trial has no such flow.
+    fn flow(&mut self, place: usize) -> Option<&mut Flow> {
+        let slot = self.flows.get_mut(place)?;
+        let unheard = &mut self.unheard;
+        Some(slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| Flow::new(self.all_flows))))
     }
 
     fn arrived(&mut self, now: Nanos) {
@@ -291,11 +296,7 @@ impl Sink for ArrivalCounter<'_> {
         }
         let place = usize::from(header.flow);
         self.arrived(now);
-        let Some(slot) = self.flows.get_mut(place) else {
-            return Ok(self.stray());
-        };
-        let unheard = &mut self.unheard;
-        let flow = slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| Flow::new(self.all_flows)));
+        let Some(flow) = self.flow(place) else { return Ok(self.stray()) };
         match header.phase {
             Phase::Warmup => self.received.warmup += 1,
             Phase::Measured => {
@@ -324,12 +325,8 @@ impl Sink for ArrivalCounter<'_> {
             self.complete += 1;
         }
         let complete = self.complete >= self.awaited_flows;
-        let answered = self
-            .answer
-            .is_some_and(|(phase, sequence, _)| phase == header.phase && sequence == header.sequence);
-        if answered {
-            self.answer = None;
-        }
+        let awaited = (header.phase, header.sequence);
+        let answered = self.answer.take_if(|(phase, sequence, _)| (*phase, *sequence) == awaited).is_some();
         Ok(stop_if(complete || answered))
     }
 
@@ -342,11 +339,10 @@ impl Sink for ArrivalCounter<'_> {
         if !self.whole {
             self.begin(now);
         }
-        let unheard = &mut self.unheard;
-        let slot = &mut self.flows[usize::from(header.flow)];
-        let flow = slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| Flow::new(self.all_flows)));
+        let begun = self.received.first_ns > 0;
+        let Some(flow) = self.flow(header.flow.into()) else { return };
         let more = (message.len() as u64).saturating_sub(flow.partial);
-        if more == 0 || self.received.first_ns == 0 {
+        if more == 0 || !begun {
             return;
         }
         flow.partial += more;

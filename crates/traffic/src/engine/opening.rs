@@ -2,20 +2,18 @@
 //! translation. The sender waits for an opening message on each flow, which has the trial's token, and answers those of
 //! datagrams; so the firewalls of both hosts know the flow before the first message of the trial.
 
-use crate::engine::admit::{admit, is_peer, peeked};
-use crate::engine::announce::{bare_header, connect_all, is_nothing};
+use crate::engine::admit::{Listener, is_peer, peeked};
+use crate::engine::flows::{self, bare_header, connect_all, is_nothing};
 use crate::engine::header::{Header, Phase};
 use crate::engine::peers::{DataPorts, Peers};
 use crate::engine::receiver::{Receiver, take};
 use crate::engine::socket::Channel;
-use crate::engine::stamp_clock::StampClock;
-use crate::engine::{endpoint, open_socket, socket_options};
-use crate::error::{Attempt, EngineError};
-use crate::host::counters::Snapshot;
+use crate::engine::socket_options;
+use crate::engine::stamps::StampClock;
 use crate::host::socket_memory::SocketMemory;
-use crate::host::zone;
+use crate::host::{self, zone};
 use crate::sys::{self, Interest, PollEntry};
-use socket2::Socket;
+use crate::{Attempt, EngineError};
 use stacklab_model::{HEADER_BYTES, ScopedAddr, Transport, TrialSpec};
 use std::io;
 use std::net::SocketAddr;
@@ -54,14 +52,19 @@ impl WaitingSender {
     ) -> Result<Self, EngineError> {
         let own = zone::socket_addr(address, 0).attempt(|| format!("listen on {address}"))?;
         sys::raise_file_limit(spec.flows.into()).attempt(|| format!("admit {} flows", spec.flows))?;
-        let (socket, listening) = open_socket::listen(&spec, own, ports)?;
+        let (socket, listening) = flows::listen(&spec, own, ports)?;
         let ended = Arc::new(AtomicBool::new(false));
         let thread = thread::spawn({
             let (spec, ended) = (spec.clone(), Arc::clone(&ended));
-            move || match spec.transport {
-                Transport::Tcp => connections(&spec, peers.as_ref(), &socket, listening, &ended),
-                Transport::Udp => datagrams(&spec, peers.as_ref(), &socket, listening, &ended)
-                    .attempt(|| format!("wait for the receiver on {listening}")),
+            move || {
+                let (spec, peers, socket, address) = (&spec, peers.as_ref(), &socket, listening);
+                let listener = Listener { spec, peers, socket, address, ended: &ended };
+                match spec.transport {
+                    Transport::Tcp => connections(listener),
+                    Transport::Udp => {
+                        datagrams(listener).attempt(|| format!("wait for the receiver on {listening}"))
+                    }
+                }
             }
         });
         Ok(WaitingSender { address: listening, spec, ended, thread: Some(thread) })
@@ -80,7 +83,7 @@ impl WaitingSender {
                     "the other host opened {opened} of {} flows to {}; {}",
                     spec.flows,
                     self.address,
-                    open_socket::firewall_hint(spec.transport, port)
+                    flows::firewall_hint(spec.transport, port)
                 ),
             ),
         };
@@ -112,29 +115,18 @@ impl WaitingSender {
 }
 
 /// The receiver's connections, behind their opening messages.
-fn connections(
-    spec: &TrialSpec,
-    peers: Option<&Peers>,
-    socket: &Socket,
-    listening: SocketAddr,
-    ended: &AtomicBool,
-) -> Result<Vec<Option<Channel>>, EngineError> {
-    let (channels, _) = admit(spec, peers, socket, listening, ended)?;
+fn connections(listener: Listener<'_>) -> Result<Vec<Option<Channel>>, EngineError> {
+    let (channels, _) = listener.admit()?;
     for channel in &channels {
-        socket_options::set_pacing(&channel.socket, spec)
-            .attempt(|| format!("prepare a flow on {listening}"))?;
+        socket_options::set_pacing(&channel.socket, listener.spec)
+            .attempt(|| format!("prepare a flow on {}", listener.address))?;
     }
     Ok(channels.into_iter().map(Some).collect())
 }
 
 /// The flows whose opening datagrams came, by number.
-fn datagrams(
-    spec: &TrialSpec,
-    peers: Option<&Peers>,
-    socket: &Socket,
-    listening: SocketAddr,
-    ended: &AtomicBool,
-) -> io::Result<Vec<Option<Channel>>> {
+fn datagrams(listener: Listener<'_>) -> io::Result<Vec<Option<Channel>>> {
+    let Listener { spec, peers, socket, address, ended } = listener;
     let mut flows: Vec<Option<Channel>> = (0..spec.flows).map(|_| None).collect();
     // Each flow has a socket at this port.
     socket.set_reuse_address(true)?;
@@ -153,7 +145,7 @@ fn datagrams(
             continue;
         };
         if let Some(flow @ None) = flows.get_mut(usize::from(header.flow)) {
-            *flow = Some(connected(spec, listening, from)?);
+            *flow = Some(connected(spec, address, from)?);
         }
         if let Some(Some(channel)) = flows.get(usize::from(header.flow)) {
             // What is refused or lost is asked for again.
@@ -165,7 +157,7 @@ fn datagrams(
 
 /// A socket at the sender's port, connected to the receiver's of one flow.
 fn connected(spec: &TrialSpec, own: SocketAddr, to: SocketAddr) -> io::Result<Channel> {
-    let socket = open_socket::open_shared(spec, own)?;
+    let socket = flows::bound(spec, own, true)?;
     let to = match (own, to) {
         // A link-local receiver is in the zone of this address.
         (SocketAddr::V6(own), SocketAddr::V6(mut to)) if to.ip().is_unicast_link_local() => {
@@ -186,11 +178,11 @@ pub(crate) fn receiver(
 ) -> Result<Receiver, EngineError> {
     let attempt = || format!("open flows from {address} to {sender}");
     let (from, to) = zone::ends(address, sender).attempt(attempt)?;
-    let (before, clock) = (Snapshot::take(&endpoint::interface_of(from)?), StampClock::new());
+    let (before, clock) = (host::counters(&flows::interface_of(from)?), StampClock::new());
     sys::raise_file_limit(spec.flows.into()).attempt(attempt)?;
     let memory = SocketMemory::watch(&spec);
     let channels = connect_all(&spec, from, to)?;
-    let own = endpoint::observe(&channels[0].socket, None)?.local;
+    let own = flows::observe(&channels[0].socket, None)?.local;
     Ok(Receiver::start(own, move |ended| {
         sys::precise_timers();
         let strays = match spec.transport {
@@ -211,7 +203,7 @@ fn until_answered(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) ->
         if sent.is_none_or(|sent| sent.elapsed() >= REPEAT) {
             for (flow, channel) in &waiting {
                 // Refused by a firewall, for example: it is sent again.
-                let _ = channel.socket.send(&opening(spec.token, *flow));
+                let _ = channel.socket.send(&bare_header(spec.token, *flow, Phase::Open));
             }
             sent = Some(Instant::now());
         }
@@ -236,10 +228,6 @@ fn until_answered(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) ->
         }
     }
     Ok(strays)
-}
-
-fn opening(token: u32, flow: u16) -> [u8; OPENING_BYTES] {
-    bare_header(token, flow, Phase::Open)
 }
 
 #[cfg(test)]
@@ -307,7 +295,7 @@ mod tests {
         let open = |from: &str, token: u32| {
             let socket = std::net::UdpSocket::bind(from).unwrap();
             socket.connect(waiting.address).unwrap();
-            socket.send(&opening(token, 0)).unwrap();
+            socket.send(&bare_header(token, 0, Phase::Open)).unwrap();
             socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
             let answered = socket.recv(&mut [0; 64]).is_ok();
             (socket.local_addr().unwrap(), answered)

@@ -1,6 +1,6 @@
 //! Pacing: when the next message is sent.
 
-use crate::stats::delay::FlowDelays;
+use crate::stats::flow::FlowDelays;
 use crate::sys::{self, LEAST_SLEEP_NS, Nanos};
 use stacklab_model::{Delays, Length, Pacing};
 use std::sync::atomic::{AtomicBool, Ordering};

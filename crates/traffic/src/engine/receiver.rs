@@ -1,25 +1,28 @@
 //! The receiving host of a trial: listens and accepts the sender, or opens the flows to it; counts or echoes, reports.
 
-use crate::engine::admit::admit;
+use crate::engine::admit::Listener;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
+use crate::engine::header::{Header, Phase};
 use crate::engine::peers::{DataPorts, Peers};
-use crate::engine::receive_loop::receive;
-use crate::engine::reflect::Reflect;
+use crate::engine::receive_loop::{Sink, receive, stop_if};
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{Channel, tcp_total};
-use crate::engine::stamp_clock::StampClock;
-use crate::engine::{connect, endpoint, open_socket, threads};
-use crate::error::{Attempt, EngineError};
-use crate::host::counters::Snapshot;
+use crate::engine::stamps::StampClock;
+use crate::engine::{connect, flows, threads};
+use crate::host::cpu::{self, CpuWindow};
 use crate::host::socket_memory::SocketMemory;
-use crate::host::{cpu, zone};
-use crate::sys;
+use crate::host::{self, zone};
+use crate::stats::flow::{Arrival, SequenceWindow};
+use crate::sys::{self, Nanos};
+use crate::{Attempt, EngineError};
 use socket2::Socket;
 use stacklab_model::{
-    Compared, DelayPoints, HostReport, Point, Probe, Received, Role, ScopedAddr, Sent, Transport, TrialSpec,
+    Compared, Counters, DelayPoints, Endpoint, HostReport, Point, Probe, Received, Role, ScopedAddr, Sent,
+    Transport, TrialSpec,
 };
 use std::io;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -58,12 +61,13 @@ impl Receiver {
         let given = address.into();
         let address = zone::socket_addr(&given, 0).attempt(|| format!("listen on {given}"))?;
         // Taken before the socket exists, and so before the sender can start: its first packets must be counted too.
-        let (before, clock) = (Snapshot::take(&endpoint::interface_of(address)?), StampClock::new());
+        let (before, clock) = (host::counters(&flows::interface_of(address)?), StampClock::new());
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
         sys::raise_file_limit(sockets.into()).attempt(|| format!("admit {} flows", spec.flows))?;
-        let (socket, listening) = open_socket::listen(&spec, address, ports)?;
+        let (socket, listening) = flows::listen(&spec, address, ports)?;
         Ok(Self::start(listening, move |ended| {
-            attend(&spec, peers.as_ref(), socket, listening, &before, clock, ended)
+            let (spec, peers, socket) = (&spec, peers.as_ref(), &socket);
+            attend(Listener { spec, peers, socket, address: listening, ended }, &before, clock)
         }))
     }
 
@@ -92,24 +96,17 @@ impl Receiver {
 
 /// Runs the receiver. The channel stays open until the trial is collected, so that a late end marker does not meet a
 /// closed port.
-fn attend(
-    spec: &TrialSpec,
-    peers: Option<&Peers>,
-    socket: Socket,
-    listening: SocketAddr,
-    before: &Snapshot,
-    clock: StampClock,
-    ended: &AtomicBool,
-) -> Attended {
+fn attend(listener: Listener<'_>, before: &Counters, clock: StampClock) -> Attended {
+    let Listener { spec, socket, ended, .. } = listener;
     sys::precise_timers();
     if spec.probe.probe == Probe::Connect {
-        return Ok((connect::accept_connections(&socket, peers, before, ended)?, Vec::new()));
+        return Ok((connect::accept_connections(listener, before)?, Vec::new()));
     }
-    let unmet = endpoint::observe(&socket, None)?;
+    let unmet = flows::observe(socket, None)?;
     let memory = SocketMemory::watch(spec);
-    let (channels, strays) = admit(spec, peers, &socket, listening, ended)?;
+    let (channels, strays) = listener.admit()?;
     if channels.is_empty() {
-        return Ok((side(unmet, before, &[&socket]), Vec::new()));
+        return Ok((side(unmet, before, &[socket]), Vec::new()));
     }
     take(spec, channels, strays, memory, before, clock, ended)
 }
@@ -120,7 +117,7 @@ pub(super) fn take(
     channels: Vec<Channel>,
     strays: u64,
     memory: SocketMemory,
-    before: &Snapshot,
+    before: &Counters,
     clock: StampClock,
     ended: &AtomicBool,
 ) -> Attended {
@@ -128,7 +125,7 @@ pub(super) fn take(
     let shared = channels.len() < spec.flows as usize;
     let peer =
         if shared { sys::peek_sender(&first.socket).ok().and_then(|peer| peer.as_socket()) } else { None };
-    let endpoint = endpoint::observe(&first.socket, peer)?;
+    let endpoint = flows::observe(&first.socket, peer)?;
     let listening = endpoint.local;
     let size = spec.message_bytes as usize;
     let attempt = || format!("receive {} on {listening} from {}", spec.transport, endpoint.peer);
@@ -205,197 +202,91 @@ fn count(
 }
 
 /// A report without traffic.
-fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, sockets: &[&Socket]) -> HostReport {
-    let mut counters = before.until(&Snapshot::take(&endpoint.interface), sockets[0]);
-    if let drops @ 1.. = sockets[1..].iter().filter_map(|socket| sys::socket_drops(socket).ok()).sum() {
-        *counters.0.entry("socket.drops".to_owned()).or_default() += drops;
-    }
+fn side(endpoint: Endpoint, before: &Counters, sockets: &[&Socket]) -> HostReport {
+    let counters = host::counters_since(before, &endpoint.interface, sockets);
     HostReport { counters, peak_rss_kib: sys::peak_rss_kib(), ..HostReport::new(Role::Receiver, endpoint) }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::sender;
-    use stacklab_model::{Cell, Family, Io, Length, Metric, Pacing, ProbeSpec, SizeOf};
+/// Sends every message back once, with the time of its arrival written into it.
+pub(super) struct Reflect<'a> {
+    channel: &'a Channel,
+    /// Set by whoever knows that the sender has ended.
+    ended: &'a AtomicBool,
+    pub received: Received,
+    sent: Sent,
+    /// Open from the first measured arrival to the first end marker.
+    cpu: CpuWindow,
+    /// The measured messages that have come: a further copy of one is counted, and not answered.
+    seen: SequenceWindow,
+}
 
-    fn spec(
-        family: Family,
-        transport: Transport,
-        io: Io,
-        probe: Probe,
-        pacing: Pacing,
-        length: Length,
-    ) -> TrialSpec {
-        let probe = ProbeSpec {
-            probe,
-            pacing,
-            length,
-            warmup_ns: 2_000_000,
-            interval_ns: 1_000_000,
-            metrics: vec![Metric::TcpSrtt],
-        };
-        let mut spec = TrialSpec::new(77, &Cell::new(family, transport, SizeOf::Payload, 200), probe);
-        (spec.poll_ns, spec.io) = (10_000, io);
-        spec
+impl<'a> Reflect<'a> {
+    pub(super) fn new(spec: &TrialSpec, channel: &'a Channel, ended: &'a AtomicBool) -> Self {
+        let (received, sent) = (Received::default(), Sent::default());
+        let seen = SequenceWindow::new(1);
+        Reflect { channel, ended, received, sent, cpu: CpuWindow::new(spec.cpu_scope), seen }
     }
+}
 
-    /// Every probe over every transport and family that it supports.
-    fn each(probe: Probe, pacing: Pacing, length: Length, check: impl Fn(Transport, HostReport, HostReport)) {
-        for family in Family::ALL.iter().copied() {
-            let transports = Transport::ALL.iter().copied().filter(|transport| probe.supports(*transport));
-            let ways = |transport| [Io::Send, Io::Sendmmsg, Io::Gso].map(|io| (transport, io));
-            for (transport, io) in transports.flat_map(ways) {
-                if (transport, io) == (Transport::Tcp, Io::Gso) {
-                    continue;
+impl Sink for Reflect<'_> {
+    fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
+        if header.phase == Phase::Open {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if header.phase == Phase::Measured {
+            match self.seen.arrive(header.sequence) {
+                Arrival::Duplicate => {
+                    self.received.duplicates += 1;
+                    return Ok(ControlFlow::Continue(()));
                 }
-                let spec = spec(family, transport, io, probe, pacing, length);
-                let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
-                let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
-                let receiver = receiver.collect().unwrap();
-                for side in [&sender, &receiver] {
-                    assert_eq!((side.endpoint.family, side.endpoint.transport), (family, transport));
-                    assert_eq!(side.endpoint.local.ip(), family.loopback());
-                }
-                assert_eq!(sender.endpoint.local.ip(), receiver.endpoint.peer.ip());
-                check(transport, sender, receiver);
+                Arrival::Reordered => self.received.reordered += 1,
+                Arrival::First | Arrival::BeyondWindow => {}
             }
         }
-    }
-
-    #[test]
-    fn a_paced_stream_arrives_whole_and_in_order() {
-        each(
-            Probe::Stream,
-            Pacing::Schedule(5_000.0),
-            Length::Packets(300),
-            |transport, sender, receiver| {
-                assert_eq!((sender.sent.measured, sender.sent.bytes), (300, 60_000));
-                let received = &receiver.received;
-                assert_eq!((received.measured, received.bytes), (300, 60_000));
-                assert_eq!((received.duplicates, received.reordered, received.strays), (0, 0, 0));
-                assert_eq!(receiver.delays.unwrap().buckets.count(), 300);
-                assert_eq!(receiver.delay_points, Some(DelayPoints::between(Point::Call, Point::Kernel)));
-                assert_eq!(sender.delay_points, None);
-                assert_eq!(receiver.series.iter().map(|row| row.messages).sum::<u64>(), 300);
-                assert!(receiver.cpu.is_some() && sender.cpu.is_some());
-                if transport == Transport::Tcp {
-                    let segments = sender.tcp.as_ref().and_then(|tcp| tcp.sent_segments());
-                    let tcp = sender.tcp.unwrap();
-                    // On a busy machine, TCP retransmits segments that were only late.
-                    let all = sender.sent.warmup + 300 + sender.sent.markers + tcp.total_retrans.unwrap();
-                    assert_eq!(segments, Some((all * 200, all)));
-                    assert!(tcp.srtt_mean_us.is_some());
-                }
-            },
-        );
-    }
-
-    #[test]
-    fn a_timed_flood_counts_what_was_sent_and_what_arrived() {
-        each(Probe::Stream, Pacing::Flood, Length::Time(30_000_000), |transport, sender, receiver| {
-            assert!(sender.sent.measured > 0);
-            assert!(receiver.received.measured > 0);
-            match transport {
-                Transport::Tcp => assert_eq!(receiver.received.measured, sender.sent.measured),
-                Transport::Udp => assert!(receiver.received.measured <= sender.sent.measured),
-            }
-        });
-    }
-
-    #[test]
-    fn the_kernel_keeps_a_schedule_where_it_is_told_to() {
-        for family in Family::ALL.iter().copied() {
-            for flows in [1, 4] {
-                let (pacing, length) = (Pacing::Schedule(4_000.0), Length::Time(400_000_000));
-                let mut spec = spec(family, Transport::Tcp, Io::Send, Probe::Stream, pacing, length);
-                (spec.flows, spec.tuning.kernel_pacing) = (flows, Some(true));
-                // The first ten segments of a connection are not paced.
-                (spec.message_bytes, spec.probe.warmup_ns) = (1000, 50_000_000);
-                let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
-                let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
-                let received = receiver.collect().unwrap().received;
-                assert_eq!((sender.sent.measured, received.measured), (1_600, 1_600));
-                assert_eq!(sender.endpoint.options.max_pacing_rate, Some(4_000_000 / u64::from(flows)));
-                assert!(sender.pacing_error.is_none());
-                let seconds = (received.last_ns - received.first_ns) as f64 / 1e9;
-                let rate = 1_600.0 / seconds;
-                // A busy machine slows it down. Without a schedule the rate would be a hundred times higher.
-                assert!((400.0..4_400.0).contains(&rate), "{rate} messages a second over {flows} flows");
-            }
-        }
-    }
-
-    #[test]
-    fn many_flows_arrive_whole_each_with_its_share() {
-        const FLOWS: u32 = 50;
-        for family in Family::ALL.iter().copied() {
-            for (transport, io) in
-                [(Transport::Tcp, Io::Send), (Transport::Tcp, Io::Sendmmsg), (Transport::Udp, Io::Sendmmsg)]
+        Header::write_reflected(message, now);
+        match self.channel.send(message) {
+            Ok(refused) => self.sent.refused += refused,
+            // The sender needs no reply to its last marker, and may have closed.
+            Err(error) if header.phase == Phase::End && error.kind() == io::ErrorKind::ConnectionRefused => {}
+            // It has discarded what had not arrived when its time was over.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) =>
             {
-                for (pacing, length) in [
-                    (Pacing::Schedule(20_000.0), Length::Packets(1_003)),
-                    (Pacing::Flood, Length::Time(30_000_000)),
-                ] {
-                    let spec = TrialSpec {
-                        flows: FLOWS,
-                        ..spec(family, transport, io, Probe::Stream, pacing, length)
-                    };
-                    let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
-                    let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
-                    let receiver = receiver.collect().unwrap();
-                    let received = &receiver.received;
-                    if pacing == Pacing::Flood {
-                        assert!(received.measured > 0);
-                    } else {
-                        assert_eq!(sender.sent.measured, 1_003);
-                        assert_eq!(sender.pacing_error.unwrap().buckets.count(), 1_003);
-                    }
-                    if transport == Transport::Tcp || pacing != Pacing::Flood {
-                        assert_eq!(received.measured, sender.sent.measured, "{transport} {io} {pacing:?}");
-                    }
-                    // A short flood may end before a busy machine has come to each flow.
-                    if pacing != Pacing::Flood {
-                        assert!(receiver.flow_bytes.iter().all(|bytes| *bytes > 0));
-                    }
-                    assert_eq!(receiver.flow_bytes.len(), FLOWS as usize);
-                    assert_eq!(receiver.flow_bytes.iter().sum::<u64>(), received.bytes);
-                    assert_eq!((received.duplicates, received.reordered, received.strays), (0, 0, 0));
+                return Ok(ControlFlow::Break(()));
+            }
+            Err(error) => return Err(error),
+        }
+        match header.phase {
+            Phase::Warmup => {
+                self.received.warmup += 1;
+                self.sent.warmup += 1;
+            }
+            Phase::Measured => {
+                if self.received.measured == 0 {
+                    self.cpu.open();
+                    (self.received.first_ns, self.sent.first_ns) = (now, now);
                 }
+                self.received.measured += 1;
+                self.received.bytes += message.len() as u64;
+                self.sent.measured += 1;
+                self.sent.bytes += message.len() as u64;
+                (self.received.last_ns, self.sent.last_ns) = (now, now);
             }
-        }
-    }
-
-    #[test]
-    fn an_echo_comes_back_in_lockstep_and_on_schedule() {
-        let schedule = Pacing::Schedule(2_000.0);
-        for (probe, pacing) in [(Probe::Echo, Pacing::Lockstep), (Probe::EchoOpenLoop, schedule)] {
-            each(probe, pacing, Length::Packets(100), |_, sender, receiver| {
-                assert_eq!(sender.sent.measured, 100);
-                assert_eq!((sender.received.measured, receiver.sent.measured), (100, 100));
-                assert_eq!(sender.delays.unwrap().buckets.count(), 100);
-            });
-        }
-    }
-
-    #[test]
-    fn connections_open_one_after_another() {
-        each(Probe::Connect, Pacing::Flood, Length::Packets(50), |_, sender, receiver| {
-            assert_eq!(sender.sent.measured, 50);
-            assert!(receiver.received.measured >= 50);
-            assert_eq!(sender.delays.unwrap().buckets.count(), 50);
-        });
-    }
-
-    #[test]
-    fn a_receiver_whose_sender_never_comes_says_so_when_collected() {
-        for family in Family::ALL.iter().copied() {
-            for transport in Transport::ALL.iter().copied() {
-                let spec =
-                    spec(family, transport, Io::Send, Probe::Stream, Pacing::Flood, Length::Packets(1));
-                let side = Receiver::listen(spec, family.loopback()).unwrap().collect().unwrap();
-                assert_eq!((side.endpoint.peer.port(), side.received), (0, Received::default()));
+            Phase::End => {
+                self.cpu.close();
+                self.sent.markers += 1;
             }
+            Phase::Open => {}
         }
+        Ok(stop_if(header.phase == Phase::End && header.markers_left == 0))
+    }
+
+    fn stray(&mut self) -> ControlFlow<()> {
+        self.received.strays += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn idle(&mut self, _now: Nanos) -> ControlFlow<()> {
+        stop_if(self.ended.load(Ordering::Relaxed))
     }
 }

@@ -1,12 +1,12 @@
 //! Receive buffers: messages from the kernel.
 
-use crate::engine::coalesce::Coalescer;
 use crate::engine::header::ForeignFormat;
 use crate::engine::socket::Channel;
-use crate::engine::stamp_clock::StampClock;
+use crate::engine::stamps::StampClock;
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};
 use stacklab_model::{Io, Transport};
 use std::io;
+use std::time::Duration;
 
 const STREAM_BUFFER: usize = 256 * 1024;
 const MOST_AT_ONCE: usize = 64;
@@ -323,4 +323,54 @@ fn polling<T>(poll_ns: Nanos, mut receive: impl FnMut(bool) -> io::Result<T>) ->
         }
     }
     receive(true)
+}
+
+/// A receive that coalesces is delayed until more data has arrived, since a wake-up per packet costs more than it.
+const LEAST: Duration = Duration::from_micros(50);
+const MOST: Duration = Duration::from_millis(1);
+
+/// Adapts the delay of the next receive: longer after little data, half as long after much data, none after an empty
+/// receive.
+#[derive(Debug, Default)]
+pub(crate) struct Coalescer {
+    rest: Duration,
+}
+
+impl Coalescer {
+    /// Sleeps before a receive; `brought` is what the previous one received, in the unit of `little` and `much`.
+    pub(crate) fn rest(&mut self, brought: usize, little: usize, much: usize) {
+        self.adapt(brought, little, much);
+        if self.rest >= LEAST {
+            sys::sleep(self.rest);
+        }
+    }
+
+    fn adapt(&mut self, brought: usize, little: usize, much: usize) {
+        self.rest = match brought {
+            0 => Duration::ZERO,
+            brought if brought <= little => (2 * self.rest + LEAST).min(MOST),
+            brought if brought >= much => self.rest / 2,
+            _ => self.rest,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rests_grow_while_little_comes_and_shrink_when_much_does() {
+        let mut coalescer = Coalescer::default();
+        let mut rests = |brought: &[usize]| -> Vec<u128> {
+            let after = brought.iter().map(|brought| {
+                coalescer.adapt(*brought, 16, 32);
+                coalescer.rest.as_micros()
+            });
+            after.collect()
+        };
+        assert_eq!(rests(&[0, 1, 1, 16, 1, 1]), [0, 50, 150, 350, 750, 1000]);
+        assert_eq!(rests(&[17, 31, 32, 64]), [1000, 1000, 500, 250]);
+        assert_eq!(rests(&[0]), [0], "what comes after nothing may be far away, and is waited for");
+    }
 }

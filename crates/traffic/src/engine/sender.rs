@@ -1,29 +1,28 @@
 //! The sending host of a trial: prepares, warms up, measures, ends, reports.
 
-use crate::engine::announce::connect_all;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
-use crate::engine::interface_rtt::InterfaceRtt;
+use crate::engine::flows::{self, connect_all};
 use crate::engine::opening::WaitingSender;
 use crate::engine::pacer::PacingError;
 use crate::engine::phases::{Finished, Sending, wait_until_empty};
 use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{Channel, tcp_total};
-use crate::engine::stamp_clock::StampClock;
+use crate::engine::stamps::{InterfaceRtt, StampClock};
 use crate::engine::turns::Turn;
-use crate::engine::{black_hole, connect, endpoint, threads};
-use crate::error::{Attempt, EngineError};
-use crate::host::counters::Snapshot;
+use crate::engine::{connect, threads};
 use crate::host::socket_memory::SocketMemory;
-use crate::host::{cpu, zone};
+use crate::host::{self, cpu, zone};
 use crate::protocol::message::SendArm;
 use crate::sys::{self, Nanos};
+use crate::{Attempt, EngineError};
 use stacklab_model::{
-    DelayPoints, HostReport, Metric, Point, Probe, Role, ScopedAddr, TcpInfo, Transport, TrialSpec,
+    Counters, DelayPoints, HostReport, Metric, Point, Probe, Role, ScopedAddr, TcpInfo, Transport, TrialSpec,
 };
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use std::{io, thread};
 
@@ -40,27 +39,20 @@ pub(crate) struct Run<'a> {
     pub stop: Option<&'a AtomicBool>,
 }
 
-/// Runs the sender of a trial, from an own address to a listening receiver. If both are link-local, the zone of the
-/// own one is that of both.
-pub(crate) fn run_arm(arm: SendArm, run: Run<'_>) -> Result<HostReport, EngineError> {
-    run_all(&arm.spec, arm.from, arm.to, run)
-}
-
 #[cfg(test)]
 pub(crate) fn run(
     spec: &TrialSpec,
     from: impl Into<ScopedAddr>,
     to: SocketAddr,
 ) -> Result<HostReport, EngineError> {
-    run_all(spec, from.into(), to, Run::default())
+    run_arm(SendArm { spec: Box::new(spec.clone()), from: from.into(), to, waiting: None }, Run::default())
 }
 
-fn run_all(
-    spec: &TrialSpec,
-    given: ScopedAddr,
-    to: SocketAddr,
-    Run { waiting, turn, stop }: Run<'_>,
-) -> Result<HostReport, EngineError> {
+/// Runs the sender of a trial, from an own address to a listening receiver. If both are link-local, the zone of the
+/// own one is that of both.
+pub(crate) fn run_arm(arm: SendArm, Run { waiting, turn, stop }: Run<'_>) -> Result<HostReport, EngineError> {
+    let SendArm { spec, from: given, to, .. } = arm;
+    let spec = &*spec;
     sys::precise_timers();
     let (from, to) = match &waiting {
         Some(waiting) => (waiting.address, to),
@@ -75,19 +67,21 @@ fn run_all(
     }
     // Before the trial's packets; those that opened the flows are not the sender's.
     let opened = waiting.map(|waiting| waiting.flows(to)).transpose()?;
-    let before = Snapshot::take(&endpoint::interface_of(from)?);
+    let before = host::counters(&flows::interface_of(from)?);
     let memory = SocketMemory::watch(spec);
     sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {} flows", spec.flows))?;
     let mut channels = match opened {
         Some(channels) => channels,
         None => connect_all(spec, from, to)?,
     };
-    let groups = groups(channels.len(), turn.is_some());
+    // In turns, one thread sends all.
+    let all = 0..channels.len();
+    let groups = if turn.is_some() { vec![all] } else { threads::groups(channels.len()) };
     if groups.iter().any(|group| group.len() > 1) {
         channels.iter_mut().for_each(Channel::without_zerocopy);
     }
     let channels = channels;
-    black_hole::guarded(spec, &channels, to, || {
+    guarded(spec, &channels, to, || {
         on_flows(spec, (from, to), &channels, &groups, (before, memory), (turn, stop))
     })
 }
@@ -97,7 +91,7 @@ fn on_flows(
     (from, to): (SocketAddr, SocketAddr),
     channels: &[Channel],
     groups: &[Range<usize>],
-    (before, memory): (Snapshot, SocketMemory),
+    (before, memory): (Counters, SocketMemory),
     (mut turn, stop): (Option<Turn<'_>>, Option<&AtomicBool>),
 ) -> Result<HostReport, EngineError> {
     let given = ScopedAddr::from(from);
@@ -140,7 +134,7 @@ fn on_flows(
     if let Some(turn) = turn {
         turn.complete();
     }
-    let endpoint = endpoint::observe(&first.socket, None)?;
+    let endpoint = flows::observe(&first.socket, None)?;
     let mut sent = report.sent;
     for (channel, end) in channels.iter().zip(&report.ends) {
         let left = drain(channel, spec.transport, report.ends_ns);
@@ -149,7 +143,7 @@ fn on_flows(
         sent.discard(discarded as u64, spec.message_bytes.into());
     }
     let tcp = tcp_total(channels);
-    let mut counters = before.until(&Snapshot::take(&endpoint.interface), &first.socket);
+    let mut counters = host::counters_since(&before, &endpoint.interface, &[&first.socket]);
     if let Some((sent, copied)) = report.zerocopy {
         counters.0.insert("socket.zerocopy".to_owned(), sent);
         counters.0.insert("socket.zerocopy_copied".to_owned(), copied);
@@ -210,11 +204,6 @@ fn lockstep(
     sending.finish()
 }
 
-/// The flows of each sending thread. In turns, one thread sends all.
-fn groups(flows: usize, in_turns: bool) -> Vec<Range<usize>> {
-    if in_turns { std::iter::once(0..flows).collect() } else { threads::groups(flows) }
-}
-
 /// Sends on all flows without waiting for replies; each thread sends its own flows.
 fn stream(
     spec: &TrialSpec,
@@ -245,14 +234,13 @@ fn drain(channel: &Channel, transport: Transport, until: Nanos) -> io::Result<u3
         wait_until_empty(channel, until)?;
         return Ok(0);
     }
-    channel.socket.shutdown(std::net::Shutdown::Write)?;
+    channel.socket.shutdown(Shutdown::Write)?;
     let mut rest = [0; 4096];
     while sys::now_ns() < until {
         match sys::receive(&channel.socket, &mut rest) {
             Ok(0) => return Ok(0),
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(error) => return Err(error),
         }
     }
@@ -273,4 +261,63 @@ fn sample_srtt(channel: &Channel, ended: &AtomicBool) -> Option<f64> {
         }
     }
     (samples > 0).then(|| sum as f64 / f64::from(samples))
+}
+
+/// How often a sender looks whether anything was acknowledged.
+const LOOK: Duration = Duration::from_millis(500);
+/// A sender gives up after this many looks in a row at data without an acknowledgement. A kernel that probes for the
+/// path MTU (net.ipv4.tcp_mtu_probing) has done so by then.
+const MOST_LOOKS: u32 = 8;
+
+/// Sends on the flows of a trial by `send`. Connections on which nothing was ever acknowledged are ended: in a path MTU
+/// black hole they open, because small packets arrive, and no large one does (RFC 2923, section 2.1).
+fn guarded<T>(
+    spec: &TrialSpec,
+    channels: &[Channel],
+    to: SocketAddr,
+    send: impl FnOnce() -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    if spec.transport != Transport::Tcp {
+        return send();
+    }
+    let (over, watched) = mpsc::channel::<()>();
+    let (sent, is_hole) = thread::scope(|scope| {
+        let watcher = scope.spawn(move || {
+            let mut looks = 0;
+            while looks < MOST_LOOKS {
+                if watched.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+                    return false;
+                }
+                let all_wait = channels.iter().all(|channel| sys::is_unacknowledged(&channel.socket));
+                looks = if all_wait { looks + 1 } else { 0 };
+            }
+            for channel in channels {
+                let _ = channel.socket.shutdown(Shutdown::Both);
+            }
+            true
+        });
+        let sent = send();
+        drop(over);
+        (sent, watcher.join().unwrap_or(false))
+    });
+    if !is_hole {
+        return sent.map_err(given_up);
+    }
+    let text = format!(
+        "nothing was acknowledged for {} s, though the connection opened: large packets do not arrive; a path MTU black hole? Smaller segments (-M 1220) may pass",
+        (MOST_LOOKS * LOOK).as_secs()
+    );
+    Err(io::Error::new(io::ErrorKind::TimedOut, text))
+        .attempt(|| format!("send over {} to {to}", spec.transport))
+}
+
+/// Explains the error of a connection that the kernel has ended after too many retransmissions of one segment.
+fn given_up(error: EngineError) -> EngineError {
+    let EngineError { attempted, mut source } = error;
+    if source.kind() == io::ErrorKind::TimedOut && source.raw_os_error().is_some() {
+        let text = "the kernel ended a connection because retransmissions of a segment failed too often: the path or \
+                    this host's queue drops too much; use fewer flows (-P), or measure UDP";
+        source = io::Error::new(io::ErrorKind::TimedOut, text);
+    }
+    EngineError { attempted, source }
 }

@@ -1,10 +1,9 @@
-//! A socket with a message size. Both loops use it through an [`TxBatch`](crate::engine::tx::TxBatch) and an
-//! [`RxBatch`](crate::engine::rx::RxBatch).
+//! A socket with a message size, which both loops use through a `TxBatch` and an `RxBatch`.
 
 use crate::engine::header::{ForeignFormat, Header};
-use crate::engine::{coalesce, open_socket, socket_options};
-use crate::error::{Attempt, EngineError};
-use crate::sys::{self, Batch, Nanos, SEND_LIMIT};
+use crate::engine::{flows, socket_options};
+use crate::sys::{self, Batch, Nanos, SEND_LIMIT, SocketOption};
+use crate::{Attempt, EngineError, timing};
 use socket2::Socket;
 use stacklab_model::{Io, Pacing, Probe, ScopedAddr, SizeOf, TcpInfo, Transport, TrialSpec};
 use std::ffi::c_int;
@@ -24,25 +23,25 @@ const WAITING_ROOM: usize = 8 << 20;
 /// A connected socket that carries messages of one size.
 pub(crate) struct Channel {
     pub socket: Socket,
-    pub(crate) transport: Transport,
-    pub(crate) message_bytes: usize,
+    pub transport: Transport,
+    pub message_bytes: usize,
     /// The I/O mode: the requested one, or the nearest that this socket supports.
-    pub(crate) io: Io,
-    pub(crate) at_once: usize,
+    pub io: Io,
+    pub at_once: usize,
     /// Maximum payload bytes per packet of the path.
-    pub(crate) packet_bytes: usize,
+    packet_bytes: usize,
     /// Whether the kernel timestamps a datagram, or the last packet of a stream's receive. Otherwise the arrival time
     /// is when the receive returned.
-    pub(crate) stamped: bool,
-    pub(crate) coalesces: bool,
-    pub(crate) shares_segments: bool,
+    pub stamped: bool,
+    pub coalesces: bool,
+    shares_segments: bool,
     /// Whether one call sends several messages as one piece, because sendmmsg would skip bytes.
     joins: bool,
-    pub(crate) gro: bool,
+    pub gro: bool,
     /// Flags of sends; end markers use plain or MSG_EOR flags.
-    pub(crate) flags: c_int,
-    pub(crate) poll_ns: Nanos,
-    pub(crate) foreign: Option<ForeignFormat>,
+    pub flags: c_int,
+    pub poll_ns: Nanos,
+    pub foreign: Option<ForeignFormat>,
     /// The kernel's counts when the flow had been opened, which are not those of the trial.
     opening: TcpInfo,
 }
@@ -55,13 +54,11 @@ impl Channel {
         to: SocketAddr,
         limit: Duration,
     ) -> Result<Self, EngineError> {
-        let socket = open_socket::open(spec, from)?;
+        let socket = flows::open(spec, from)?;
         // No time at all would be a wrong argument.
         let limit = limit.max(Duration::from_millis(1));
         socket_options::destination(&socket, spec, to)
-            .and_then(|at| {
-                socket.connect_timeout(&at, limit).map_err(|error| open_socket::unreached(error, to))
-            })
+            .and_then(|at| socket.connect_timeout(&at, limit).map_err(|error| flows::unreached(error, to)))
             .and_then(|()| socket_options::set_pacing(&socket, spec))
             .attempt(|| format!("connect {} from {} to {to}", spec.transport, ScopedAddr::from(from)))?;
         Channel::new(spec, socket)
@@ -110,7 +107,7 @@ impl Channel {
             self.at_once = most.min(MAX_GSO_BYTES / self.message_bytes).max(1);
         }
         if self.io == Io::Zerocopy {
-            sys::enable_zerocopy(socket)?;
+            sys::set(socket, SocketOption::Zerocopy)?;
             self.flags |= sys::SEND_ZEROCOPY;
         }
         if self.io == Io::Gso {
@@ -118,12 +115,13 @@ impl Channel {
             if self.message_bytes > self.packet_bytes || self.at_once < 2 {
                 self.io = Io::Sendmmsg;
             } else {
-                sys::enable_gso(socket, self.message_bytes)?;
+                sys::set(socket, SocketOption::Gso(self.message_bytes))?;
             }
         }
-        if spec.transport == Transport::Tcp && spec.probe.probe == Probe::Stream {
-            self.stamped = sys::enable_rx_timestamps(socket).is_ok();
-            self.coalesces = self.stamped && coalesce::coalesces(spec);
+        if spec.probe.probe == Probe::Stream {
+            // Arrivals are timestamped by the kernel, so a later receive does not change the arrival times.
+            self.stamped = sys::set(socket, SocketOption::RxTimestamps).is_ok();
+            self.coalesces = self.stamped && timing::coalesces(spec);
         }
         if self.io == Io::Sendmmsg && !sys::BATCHED_CALLS {
             self.io = Io::Send;
@@ -139,12 +137,10 @@ impl Channel {
         }
         if spec.transport == Transport::Udp && spec.probe.probe == Probe::Stream {
             if spec.tuning.receive_buffer.is_none() {
-                sys::set_receive_buffer(socket, WAITING_ROOM)?;
+                sys::set(socket, SocketOption::ReceiveBuffer(WAITING_ROOM))?;
             }
-            self.stamped = sys::enable_rx_timestamps(socket).is_ok();
-            // Arrivals are timestamped by the kernel, so a later receive does not change the arrival times.
-            self.coalesces = self.stamped && coalesce::coalesces(spec);
-            self.gro = self.io == Io::Gso && spec.size_of == SizeOf::Write && sys::enable_gro(socket).is_ok();
+            let joins = self.io == Io::Gso && spec.size_of == SizeOf::Write;
+            self.gro = joins && sys::set(socket, SocketOption::Gro).is_ok();
         }
         Ok(())
     }
@@ -179,8 +175,7 @@ impl Channel {
         }
     }
 
-    /// Sends one whole message or a GSO batch. Returns how often it was retried after
-    /// ENOBUFS.
+    /// Sends one whole message or a GSO batch. Returns how often it was retried after ENOBUFS.
     pub(crate) fn send(&self, message: &[u8]) -> io::Result<u64> {
         Ok(self.send_until(message, self.flags, Nanos::MAX)?.refused)
     }

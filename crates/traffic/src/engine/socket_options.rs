@@ -1,8 +1,9 @@
 //! Socket options of a trial ([`Tuning`]): setting them and reading them back.
 
-use crate::sys;
+use crate::sys::{self, SocketOption};
 use socket2::{SockAddr, Socket};
 use stacklab_model::{Family, Io, SizeOf, SocketOptions, Transport, TrialSpec, Tuning};
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,39 +29,36 @@ pub(crate) fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
         busy_poll_us,
         kernel_pacing: _,
     } = &spec.tuning;
-    let is_privileged = PRIVILEGED.load(Ordering::Relaxed);
-    if let Some(bytes) = send_buffer {
-        let size = *bytes as usize;
-        let set = if is_privileged {
-            sys::set_send_buffer(socket, size)
-        } else {
-            socket.set_send_buffer_size(size)
-        };
-        set.named("SO_SNDBUF", bytes)?;
-    }
-    if let Some(bytes) = receive_buffer {
-        let size = *bytes as usize;
-        let set = if is_privileged {
-            sys::set_receive_buffer(socket, size).map(drop)
-        } else {
-            socket.set_recv_buffer_size(size)
-        };
-        set.named("SO_RCVBUF", bytes)?;
+    let set = |option, name: &str, value: &dyn Display| sys::set(socket, option).named(name, value);
+    if PRIVILEGED.load(Ordering::Relaxed) {
+        if let Some(bytes) = send_buffer {
+            set(SocketOption::SendBuffer(*bytes as usize), "SO_SNDBUF", bytes)?;
+        }
+        if let Some(bytes) = receive_buffer {
+            set(SocketOption::ReceiveBuffer(*bytes as usize), "SO_RCVBUF", bytes)?;
+        }
+    } else {
+        if let Some(bytes) = send_buffer {
+            socket.set_send_buffer_size(*bytes as usize).named("SO_SNDBUF", bytes)?;
+        }
+        if let Some(bytes) = receive_buffer {
+            socket.set_recv_buffer_size(*bytes as usize).named("SO_RCVBUF", bytes)?;
+        }
     }
     if let Some(bytes) = mss {
-        sys::set_mss(socket, *bytes).named("TCP_MAXSEG", bytes)?;
+        set(SocketOption::Mss(*bytes), "TCP_MAXSEG", bytes)?;
     }
     if let Some(name) = congestion_control {
-        sys::set_congestion_control(socket, name).named("TCP_CONGESTION", name)?;
+        set(SocketOption::CongestionControl(name), "TCP_CONGESTION", name)?;
     }
     if let Some(code_point) = dscp {
-        sys::set_traffic_class(socket, spec.family, code_point << 2).named("the DSCP", code_point)?;
+        set(SocketOption::TrafficClass(spec.family, code_point << 2), "the DSCP", code_point)?;
     }
     if *flow_label == Some(0) && spec.family == Family::Ipv6 {
-        sys::no_flow_label(socket).named("the flow label", &0)?;
+        set(SocketOption::NoFlowLabel, "the flow label", &0)?;
     }
     if let Some(microseconds) = busy_poll_us {
-        sys::set_busy_poll_us(socket, *microseconds).named("SO_BUSY_POLL", microseconds)?;
+        set(SocketOption::BusyPoll(*microseconds), "SO_BUSY_POLL", microseconds)?;
     }
     Ok(())
 }
@@ -79,14 +77,11 @@ pub(crate) fn set_connected(socket: &Socket, spec: &TrialSpec) -> io::Result<()>
 
 /// Sets SO_MAX_PACING_RATE on a sender's TCP socket, if the kernel paces.
 pub(crate) fn set_pacing(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
-    match pacing_rate(spec) {
-        Some(rate) => {
-            // Queued data was written before its scheduled time: keep the queue as short as possible.
-            let waiting = 2 * spec.message_bytes as usize;
-            sys::set_pacing_rate(socket, rate, waiting).named("SO_MAX_PACING_RATE", &rate)
-        }
-        None => Ok(()),
-    }
+    let Some(bytes_per_second) = pacing_rate(spec) else { return Ok(()) };
+    // Queued data was written before its scheduled time: keep the queue as short as possible.
+    let waiting = 2 * spec.message_bytes as usize;
+    sys::set(socket, SocketOption::Pacing { bytes_per_second, waiting })
+        .named("SO_MAX_PACING_RATE", &bytes_per_second)
 }
 
 /// Pacing rate of each flow, payload bytes per second.
@@ -99,19 +94,17 @@ pub fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
 /// net.ipv6.flowlabel_consistency is set (the default); then it chooses the labels of the replies, and the endpoint
 /// reports that. Testbeds clear that setting.
 pub(crate) fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
-    match (label(spec), spec.transport) {
-        (Some(label), Transport::Tcp) => match sys::reflect_flow_label(socket) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-            reflected => reflected.named("the flow label", &label),
-        },
-        _ => Ok(()),
+    let Some(label) = label(spec) else { return Ok(()) };
+    match sys::set(socket, SocketOption::ReflectFlowLabel) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        reflected => reflected.named("the flow label", &label),
     }
 }
 
 /// The address to connect to, with the flow label of the socket's packets.
 pub(crate) fn destination(socket: &Socket, spec: &TrialSpec, to: SocketAddr) -> io::Result<SockAddr> {
     let (SocketAddr::V6(mut to), Some(label)) = (to, label(spec)) else { return Ok(to.into()) };
-    sys::lease_flow_label(socket, *to.ip(), label).named("the flow label", &label)?;
+    sys::set(socket, SocketOption::FlowLabel(*to.ip(), label)).named("the flow label", &label)?;
     // The standard library passes the field unchanged to the kernel, which expects network byte order.
     to.set_flowinfo(label.to_be());
     Ok(to.into())
@@ -127,21 +120,17 @@ pub(crate) fn read_back(socket: &Socket, family: Family, transport: Transport) -
     SocketOptions {
         send_buffer: bytes(socket.send_buffer_size()),
         receive_buffer: bytes(socket.recv_buffer_size()),
-        mss: is_tcp.then(|| sys::mss(socket).ok()).flatten(),
-        nodelay: is_tcp.then(|| socket.tcp_nodelay().ok()).flatten(),
-        dscp: sys::traffic_class(socket, family).ok().map(|byte| (byte >> 2) as u8),
-        flow_label: (family == Family::Ipv6).then(|| sys::flow_label(socket)).flatten(),
-        busy_poll_us: sys::busy_poll_us(socket).ok(),
-        max_pacing_rate: is_tcp.then(|| sys::pacing_rate(socket)).flatten(),
+        nodelay: if is_tcp { socket.tcp_nodelay().ok() } else { None },
+        ..sys::options(socket, family, is_tcp)
     }
 }
 
 trait Named<T> {
-    fn named(self, option: &str, value: &impl std::fmt::Display) -> io::Result<T>;
+    fn named(self, option: &str, value: &dyn Display) -> io::Result<T>;
 }
 
 impl<T> Named<T> for io::Result<T> {
-    fn named(self, option: &str, value: &impl std::fmt::Display) -> io::Result<T> {
+    fn named(self, option: &str, value: &dyn Display) -> io::Result<T> {
         self.map_err(|error| io::Error::new(error.kind(), format!("{option} cannot be {value}: {error}")))
     }
 }

@@ -1,9 +1,9 @@
 //! Send buffers: messages to the kernel, over one or several flows.
 
 use crate::engine::header::Header;
-use crate::engine::socket::Channel;
-use crate::engine::zerocopy::Zerocopy;
+use crate::engine::socket::{Channel, Taken};
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready};
+use socket2::Socket;
 use stacklab_model::Io;
 use std::io;
 use std::time::Duration;
@@ -49,14 +49,6 @@ pub(crate) struct FlowEnd {
     pub marker: usize,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct TxResult {
-    /// Messages sent, including a partly sent last one.
-    pub messages: usize,
-    /// Calls repeated after ENOBUFS.
-    pub refused: u64,
-}
-
 impl<'a> TxBatch<'a> {
     /// Buffers for as many messages as the channels send per call, all with the same payload. The channels belong to
     /// one trial; `first` is the number of the first flow. Several flows have one buffer, and cannot use MSG_ZEROCOPY.
@@ -73,7 +65,7 @@ impl<'a> TxBatch<'a> {
             first,
             rooms,
             room: 0,
-            ready: if channels.len() > 1 { Some(Ready::watch(sockets, Interest::Writable)?) } else { None },
+            ready: (channels.len() > 1).then(|| Ready::watch(sockets, Interest::Writable)).transpose()?,
             zerocopy: (channel.io == Io::Zerocopy).then(|| Zerocopy::new(count)),
             writer: None,
             until_ns: Nanos::MAX,
@@ -140,7 +132,7 @@ impl<'a> TxBatch<'a> {
 
     /// Sends the first `count` messages, written with this header, on a flow. With several flows, sends only what
     /// fits in the socket buffer.
-    pub(crate) fn send(&mut self, flow: usize, count: usize, header: Header) -> io::Result<TxResult> {
+    pub(crate) fn send(&mut self, flow: usize, count: usize, header: Header) -> io::Result<Taken> {
         let header = self.numbered(flow, 0, header);
         let taken = match &mut self.ready {
             Some(ready) => {
@@ -155,7 +147,7 @@ impl<'a> TxBatch<'a> {
             None => {
                 if self.flows[0].rest.is_some() {
                     if !self.send_rest(0)? {
-                        return Ok(TxResult::default());
+                        return Ok(Taken::default());
                     }
                     // The first buffer held the rest.
                     self.flows[0].channel.write(&header, self.rooms[self.room].slot(0));
@@ -170,7 +162,7 @@ impl<'a> TxBatch<'a> {
                     let sequence = header.sequence + taken.messages as u64 - 1;
                     self.flows[0].rest = Some((Header { sequence, ..header }, taken.left));
                 }
-                TxResult { messages: taken.messages, refused: taken.refused }
+                taken
             }
         };
         self.flows[flow].messages += taken.messages as u64;
@@ -293,9 +285,9 @@ impl Flow<'_> {
     }
 
     /// Sends what fits in the socket buffer. Returns what was sent, and whether there is still room.
-    fn send_now(&mut self, room: &mut Batch, count: usize, header: Header) -> io::Result<(TxResult, bool)> {
+    fn send_now(&mut self, room: &mut Batch, count: usize, header: Header) -> io::Result<(Taken, bool)> {
         let Channel { socket, message_bytes, flags, .. } = self.channel;
-        let mut taken = TxResult::default();
+        let mut taken = Taken::default();
         if self.rest.is_some() {
             if !self.send_rest_now(room)? {
                 return Ok((taken, false));
@@ -303,20 +295,18 @@ impl Flow<'_> {
             // The first buffer held the rest of the previous message.
             self.channel.write(&header, room.slot(0));
         }
-        let gso_batch = self.channel.is_gso_batch(count);
-        let (messages, bytes) = if gso_batch {
-            match sys::send_now(socket, room.slots(0, count), *flags)? {
-                Some(_) => (count, *message_bytes),
-                None => (0, 0),
-            }
+        let (messages, bytes) = if self.channel.is_gso_batch(count) {
+            // It is taken as a whole.
+            let sent = sys::send_now(socket, room.slots(0, count), *flags)?;
+            sent.map_or((0, 0), |_| (count, *message_bytes))
         } else {
             match self.channel.send_some(room, 0, count, flags | sys::DONTWAIT) {
                 Err(error) if sys::is_out_of_buffers(&error) => {
                     taken.refused += 1;
                     return Ok((taken, true));
                 }
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => (0, 0),
-                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted) => return Ok((taken, true)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => (0, 0),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((taken, true)),
                 sent => sent?,
             }
         };
@@ -326,5 +316,62 @@ impl Flow<'_> {
             self.rest = Some((Header { sequence, ..header }, message_bytes - bytes));
         }
         Ok((taken, messages == count && self.rest.is_none()))
+    }
+}
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Tracks completions: the kernel numbers a socket's sends from 0 and reports which are complete.
+pub(crate) struct Zerocopy {
+    sent: u64,
+    /// Completed sends, and how many of them were copied anyway.
+    done: u64,
+    copied: u64,
+    /// For each buffer, how many sends must be complete before it may be written to.
+    needed: Vec<u64>,
+}
+
+impl Zerocopy {
+    pub(crate) fn new(rooms: usize) -> Self {
+        Zerocopy { sent: 0, done: 0, copied: 0, needed: vec![0; rooms] }
+    }
+
+    pub(crate) fn sent(&mut self, room: usize, sends: usize) {
+        self.sent += sends as u64;
+        self.needed[room] = self.sent;
+    }
+
+    /// Waits until a buffer may be written to. TCP completes sends in order.
+    pub(crate) fn await_room(&mut self, socket: &Socket, room: usize) -> io::Result<()> {
+        if self.done >= self.needed[room] {
+            return Ok(());
+        }
+        let until = sys::now_ns() + LIMIT.as_nanos() as sys::Nanos;
+        if self.await_done(socket, self.needed[room], until)? {
+            return Ok(());
+        }
+        let text = format!("no zerocopy completion after {} s", LIMIT.as_secs());
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
+    }
+
+    /// Waits for all completions, but not longer than until this time: what a slow path has not taken by then is
+    /// discarded with the socket. Returns the number of sends, and how many were copied anyway.
+    pub(crate) fn finish(mut self, socket: &Socket, until: sys::Nanos) -> io::Result<(u64, u64)> {
+        self.await_done(socket, self.sent, until)?;
+        Ok((self.sent, self.copied))
+    }
+
+    fn await_done(&mut self, socket: &Socket, count: u64, until: sys::Nanos) -> io::Result<bool> {
+        while self.done < count {
+            match sys::zerocopy_completion(socket)? {
+                Some(done) => {
+                    self.done += done.sends;
+                    self.copied += if done.copied { done.sends } else { 0 };
+                }
+                None if sys::now_ns() > until => return Ok(false),
+                None => sys::wait_error_queue(socket, Duration::from_millis(20))?,
+            }
+        }
+        Ok(true)
     }
 }

@@ -1,8 +1,8 @@
 //! What one stream sent or received.
 
 use crate::engine::header::Header;
-use crate::engine::receive_loop::Sink;
-use crate::stats::sequence::{Arrival, SequenceWindow};
+use crate::engine::receive_loop::{Sink, stop_if};
+use crate::stats::flow::{Arrival, SequenceWindow};
 use crate::sys::{self, Nanos};
 use std::io;
 use std::ops::ControlFlow;
@@ -126,10 +126,7 @@ impl<'a> Tally<'a> {
     /// A peer that still sends does not keep a receiver alive.
     fn go_on(&mut self, now: Nanos) -> ControlFlow<()> {
         let stopped = self.stop.load(Ordering::Relaxed);
-        if stopped && now.saturating_sub(*self.stopped_ns.get_or_insert(now)) > LATE_NS {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        stop_if(stopped && now.saturating_sub(*self.stopped_ns.get_or_insert(now)) > LATE_NS)
     }
 
     /// Whether a datagram counts: no copy of an earlier one.
@@ -194,7 +191,7 @@ impl Sink for Tally<'_> {
 
     fn idle(&mut self, _now: Nanos) -> ControlFlow<()> {
         // Nothing is under way any more.
-        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop_if(self.stop.load(Ordering::Relaxed))
     }
 }
 
@@ -210,18 +207,15 @@ impl<'a> SentTally<'a> {
         SentTally { counts: SentCounts::default(), progress, message_bytes }
     }
 
-    pub(super) fn begin(&mut self) {
-        self.counts.first_ns = sys::now_ns();
-    }
-
     /// The message of this number was sent, the first of which is 0.
-    pub(super) fn sent(&mut self, sequence: u64, is_measured: bool) {
+    pub(super) fn sent(&mut self, sequence: u64, is_measured: bool) -> io::Result<()> {
         if is_measured {
             self.counts.measured = sequence + 1 - self.counts.omitted;
             self.progress.store(self.counts.measured * self.message_bytes, Ordering::Relaxed);
         } else {
             self.counts.omitted = sequence + 1;
         }
+        Ok(())
     }
 }
 

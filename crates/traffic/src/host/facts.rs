@@ -1,11 +1,15 @@
-//! Properties and capabilities of this host; each capability is tested.
+//! Properties and capabilities of this host, each of which is tested, and its noise floor: what its clock, timers and
+//! sockets add to every figure.
 
-use crate::host::noise;
-use crate::sys;
+use crate::sys::{self, Batch, Nanos, SocketOption};
 use socket2::{Domain, Socket, Type};
-use stacklab_model::{Family, HostFacts, Transport};
+use stacklab_model::{EchoFloor, Family, HostFacts, NoiseFloor, Spread, Transport};
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::io::{self, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
 /// Collects the facts, without the noise floor. Never fails: what cannot be read is empty, absent or zero.
@@ -36,7 +40,7 @@ fn abilities() -> BTreeMap<String, String> {
 
 /// Two sockets of this host; the second waits for a second at most.
 fn connected(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
-    let ends = noise::loopback(transport, family)?;
+    let ends = loopback(transport, family)?;
     ends[1].set_read_timeout(Some(Duration::from_secs(1)))?;
     Ok(ends)
 }
@@ -68,7 +72,7 @@ fn kernel_pacing() -> io::Result<()> {
     // Forty messages in twenty milliseconds; the first ten of a connection are not paced.
     const RATE: u64 = 2_000_000;
     let [sender, receiver] = connected(Transport::Tcp, Family::Ipv4)?;
-    sys::set_pacing_rate(&sender, RATE, 2 * BYTES)?;
+    sys::set(&sender, SocketOption::Pacing { bytes_per_second: RATE, waiting: 2 * BYTES })?;
     let start = sys::now_ns();
     for _ in 0..MESSAGES {
         sender.send_with_flags(&[1; BYTES], sys::SEND_EOR)?;
@@ -84,7 +88,7 @@ fn kernel_pacing() -> io::Result<()> {
 
 fn transmit_stamps() -> io::Result<()> {
     let [sender, receiver] = connected(Transport::Udp, Family::Ipv4)?;
-    sys::enable_tx_timestamps(&sender)?;
+    sys::set(&sender, SocketOption::TxTimestamps)?;
     let before = sys::now_ns() as i64 + sys::realtime_offset().offset_ns;
     sender.send(&[1; 64])?;
     (&receiver).read_exact(&mut [0; 64])?;
@@ -100,11 +104,154 @@ fn transmit_stamps() -> io::Result<()> {
 
 fn hardware_stamps() -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
-    let names = sys::interfaces()?;
+    let names: Vec<String> = sys::interface_indices()?.into_iter().map(|(_, name)| name).collect();
     if names.iter().any(|name| sys::has_hardware_timestamps(&socket, name).unwrap_or(false)) {
         return Ok(());
     }
     Err(io::Error::other(format!("no interface does ({})", names.join(", "))))
+}
+
+const READINGS: u64 = 100;
+const BATCHES: u64 = 101;
+/// Minimum number of samples: a 99th percentile needs this many. The number of sleeps, and the minimum of round
+/// trips.
+const LEAST: usize = 100;
+const SLEEP: Duration = Duration::from_micros(500);
+/// Target number of round trips and arrivals of each kind. The time limit applies once [`LEAST`] samples exist.
+const ROUNDS: usize = 2000;
+const LIMIT_NS: Nanos = 20_000_000;
+/// Timeout of one message on loopback: a virtual machine may be paused for tens of milliseconds.
+const LOST_NS: Nanos = 200_000_000;
+const MESSAGE: usize = 64;
+
+/// This host's noise floor, measured on the first call in a fifth of a second. Do not call it first during a
+/// trial.
+pub(crate) fn floor() -> NoiseFloor {
+    static FLOOR: OnceLock<NoiseFloor> = OnceLock::new();
+    // On a separate thread, to set its timers like the engine's without changing other threads.
+    let measured = || thread::spawn(measure).join().expect("measuring the noise floor does not panic");
+    FLOOR.get_or_init(measured).clone()
+}
+
+fn measure() -> NoiseFloor {
+    sys::precise_timers();
+    let (clock_read_ns, clock_read_least_ns, clock_step_ns) = clock();
+    let kinds = Transport::ALL.iter().flat_map(|transport| Family::ALL.iter().map(|f| (*transport, *f)));
+    NoiseFloor {
+        clock_read_ns,
+        clock_read_least_ns,
+        clock_step_ns,
+        timer_late: Spread::of((0..LEAST).map(|_| overslept()).collect()),
+        arrival_stamp: arrival_stamps().ok().and_then(Spread::of),
+        echoes: kinds
+            .filter_map(|(transport, family)| {
+                let round_trip = Spread::of(round_trips(transport, family).ok()?)?;
+                Some(EchoFloor { transport, family, round_trip })
+            })
+            .collect(),
+    }
+}
+
+/// Median and minimum duration of a clock reading, and the smallest step between two readings.
+fn clock() -> (Nanos, Nanos, Nanos) {
+    let mut step = Nanos::MAX;
+    let mut batch = || {
+        let start = sys::now_ns();
+        let mut last = start;
+        for _ in 0..READINGS {
+            let now = black_box(sys::now_ns());
+            if now > last {
+                step = step.min(now - last);
+            }
+            last = now;
+        }
+        (last - start) / READINGS
+    };
+    let mut batches: Vec<Nanos> = (0..BATCHES).map(|_| batch()).collect();
+    batches.sort_unstable();
+    (batches[batches.len() / 2], batches[0], step)
+}
+
+fn overslept() -> Nanos {
+    let start = sys::now_ns();
+    sys::sleep(SLEEP);
+    (sys::now_ns() - start).saturating_sub(SLEEP.as_nanos() as Nanos)
+}
+
+/// Times from the kernel's receive timestamp of a datagram to the return of the receive call.
+fn arrival_stamps() -> io::Result<Vec<Nanos>> {
+    let [here, there] = pair(Transport::Udp, Family::Ipv4)?;
+    sys::set(&there, SocketOption::RxTimestamps)?;
+    let mut rx = Batch::new(1, MESSAGE);
+    let start = sys::now_ns();
+    let mut delays = Vec::with_capacity(ROUNDS);
+    while delays.len() < ROUNDS && (delays.len() < LEAST || sys::now_ns() - start < LIMIT_NS) {
+        sys::send(&here, &[0; MESSAGE], sys::SEND_PLAIN)?;
+        until_there(|| rx.receive(&there, false))?;
+        let now = sys::now_ns();
+        let arrived = rx.recv_meta(0).software_rx_ns;
+        let arrived = arrived.ok_or_else(|| io::Error::other("the kernel supports no receive timestamps"))?;
+        delays.push((now as i64 - (arrived as i64 - sys::realtime_offset().offset_ns)).max(0) as Nanos);
+    }
+    Ok(delays)
+}
+
+/// Round-trip times of a message. One thread has both ends, so no processor has to be woken, and a host with a single
+/// processor is measured like any other.
+fn round_trips(transport: Transport, family: Family) -> io::Result<Vec<Nanos>> {
+    let [here, there] = pair(transport, family)?;
+    let mut message = [0; MESSAGE];
+    let begun = sys::now_ns();
+    let mut times = Vec::with_capacity(ROUNDS);
+    while times.len() < ROUNDS && (times.len() < LEAST || sys::now_ns() - begun < LIMIT_NS) {
+        let start = sys::now_ns();
+        for [from, to] in [[&here, &there], [&there, &here]] {
+            sys::send(from, &message, sys::SEND_PLAIN)?;
+            // Messages of this size are never split, not even over TCP.
+            until_there(|| sys::receive_now(to, &mut message))?;
+        }
+        times.push(sys::now_ns() - start);
+    }
+    Ok(times)
+}
+
+fn until_there(mut receive: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
+    let start = sys::now_ns();
+    loop {
+        match receive() {
+            Ok(1..) => return Ok(()),
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            Err(_) if sys::now_ns() - start > LOST_NS => return Err(io::ErrorKind::TimedOut.into()),
+            Err(_) => thread::yield_now(),
+        }
+    }
+}
+
+fn pair(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
+    let ends = loopback(transport, family)?;
+    ends.iter().try_for_each(sys::set_timeouts)?;
+    Ok(ends)
+}
+
+fn loopback(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
+    let address = SocketAddr::new(family.loopback(), 0);
+    Ok(match transport {
+        Transport::Udp => {
+            let [here, there] = [UdpSocket::bind(address)?, UdpSocket::bind(address)?];
+            here.connect(there.local_addr()?)?;
+            there.connect(here.local_addr()?)?;
+            [here.into(), there.into()]
+        }
+        Transport::Tcp => {
+            let listener = TcpListener::bind(address)?;
+            let here = TcpStream::connect(listener.local_addr()?)?;
+            let (there, _) = listener.accept()?;
+            here.set_nodelay(true)?;
+            there.set_nodelay(true)?;
+            [here.into(), there.into()]
+        }
+    })
 }
 
 #[cfg(test)]
@@ -121,5 +268,40 @@ mod tests {
         // No loopback interface is hardware.
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
         assert!(!sys::has_hardware_timestamps(&socket, "lo").unwrap_or(false));
+    }
+
+    #[test]
+    fn the_floor_is_measured_of_every_kind_and_once() {
+        let found = floor();
+        assert!(
+            found.clock_read_least_ns > 0 && found.clock_read_least_ns <= found.clock_read_ns,
+            "{found:?}"
+        );
+        assert!(found.clock_step_ns >= 1 && found.clock_step_ns < 1_000_000, "{found:?}");
+        assert!(found.timer_late.is_some() && found.arrival_stamp.is_some(), "{found:?}");
+        assert_eq!(found.echoes.len(), Transport::ALL.len() * Family::ALL.len(), "{found:?}");
+        for EchoFloor { round_trip, .. } in &found.echoes {
+            // At least four system calls, each longer than a clock reading.
+            assert!(round_trip.median_ns > 4 * found.clock_read_least_ns, "{found:?}");
+            assert!(round_trip.median_ns <= round_trip.p99_ns, "{found:?}");
+        }
+        // A second measurement would not give the same figures.
+        assert_eq!(floor(), found);
+    }
+
+    #[test]
+    fn no_more_is_measured_than_a_percentile_takes_and_the_limit_allows() {
+        let stamps = arrival_stamps().unwrap().len();
+        let rounds = round_trips(Transport::Udp, Family::Ipv6).unwrap().len();
+        assert!(
+            (LEAST..=ROUNDS).contains(&stamps) && (LEAST..=ROUNDS).contains(&rounds),
+            "{stamps}, {rounds}"
+        );
+    }
+
+    #[test]
+    fn a_message_that_never_comes_is_given_up() {
+        let nothing = until_there(|| Err(io::ErrorKind::WouldBlock.into())).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::TimedOut);
     }
 }

@@ -1,8 +1,9 @@
 //! ICMP echo, without an agent at the other end: round trips, and whether a packet of a size or a TTL gets there.
 
-use crate::error::{Attempt, EngineError};
+use crate::engine::flows::is_nothing;
 use crate::host::zone;
 use crate::sys::{self, Nanos};
+use crate::{Attempt, EngineError};
 use socket2::{Domain, Protocol, Socket, Type};
 use stacklab_model::{Family, ScopedAddr};
 use std::io;
@@ -103,9 +104,7 @@ impl Ping {
                 }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    return Ok(Echo::Silent);
-                }
+                Err(error) if is_nothing(&error) => return Ok(Echo::Silent),
                 // An ICMP error, about this echo or about one before it.
                 Err(error) if is_about_the_path(&error) => {
                     if let Some(refusal) = self.refusal()? {
@@ -128,9 +127,8 @@ impl Ping {
                 Ok(_) => return Ok(began),
                 Err(_) if Duration::from_nanos(began - first) < wait => sys::sleep(FULL_QUEUE),
                 Err(_) => {
-                    return Err(io::Error::other(
-                        "this host sent no echo: the queue of its interface is full",
-                    ));
+                    let text = "this host sent no echo: the queue of its interface is full";
+                    return Err(io::Error::other(text));
                 }
             }
         }
@@ -198,8 +196,8 @@ fn checksum(message: &[u8]) -> u16 {
 
 /// Whether a socket's error is about a packet rather than the socket.
 fn is_about_the_path(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable)
-        || matches!(error.kind(), io::ErrorKind::ConnectionRefused)
+    use io::ErrorKind::*;
+    matches!(error.kind(), HostUnreachable | NetworkUnreachable | ConnectionRefused)
         || matches!(error.raw_os_error(), Some(libc::EMSGSIZE | libc::EPROTO | libc::EACCES))
 }
 

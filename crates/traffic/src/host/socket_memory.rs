@@ -90,6 +90,7 @@ impl Rows {
 mod tests {
     use super::*;
     use crate::fixtures::spec;
+    use crate::sys::SocketOption;
     use stacklab_model::{Family, Transport};
 
     #[test]
@@ -124,7 +125,7 @@ mod tests {
         // More than the 1 MiB that a kernel reserves for each processor without counting it.
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let socket: socket2::Socket = receiver.try_clone().unwrap().into();
-        sys::set_receive_buffer(&socket, 16 << 20).unwrap();
+        sys::set(&socket, SocketOption::ReceiveBuffer(16 << 20)).unwrap();
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
         for _ in 0..200 {

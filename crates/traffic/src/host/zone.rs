@@ -1,11 +1,16 @@
-//! Zones of link-local addresses on this host (RFC 4007): only here does the name of an interface become the index that
-//! the kernel takes.
+//! Addresses of this host: zones of link-local ones (RFC 4007), which only here become the index that the kernel takes;
+//! the route to another host; and where a program listens, as its user writes it.
 
-use crate::sys;
+use crate::engine::flows;
+use crate::{Attempt, EngineError, sys};
+use socket2::{Domain, Socket, Type};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::str::FromStr;
+use std::{fmt, io};
+
 pub use stacklab_model::ScopedAddr;
-use std::io;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 
+/// Maximum number of interfaces that an error names.
 const NAMED: usize = 16;
 
 /// The address as this host's kernel takes it.
@@ -29,23 +34,18 @@ pub fn socket_addr(address: &ScopedAddr, port: u16) -> io::Result<SocketAddr> {
 /// As [`socket_addr`]; `InvalidInput` if the ends are not in one zone.
 pub fn ends(from: &ScopedAddr, to: SocketAddr) -> io::Result<(SocketAddr, SocketAddr)> {
     let own = socket_addr(from, 0)?;
-    match (own, to) {
-        (SocketAddr::V6(own), SocketAddr::V6(to)) if to.ip().is_unicast_link_local() => {
-            let (zone, said) = (own.scope_id(), to.scope_id());
-            if zone == 0 || ![0, zone].contains(&said) {
-                let (to, text) = (
-                    ScopedAddr::from(SocketAddr::V6(to)),
-                    "link-local addresses reach each other in one zone only",
-                );
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    format!("{text}: {from} is not in that of {to}"),
-                ));
-            }
-            Ok((own.into(), SocketAddrV6::new(*to.ip(), to.port(), to.flowinfo(), zone).into()))
-        }
-        _ => Ok((own, to)),
+    let (SocketAddr::V6(own_v6), SocketAddr::V6(mut other)) = (own, to) else { return Ok((own, to)) };
+    if !other.ip().is_unicast_link_local() {
+        return Ok((own, to));
     }
+    let (zone, said) = (own_v6.scope_id(), other.scope_id());
+    if zone == 0 || ![0, zone].contains(&said) {
+        let text = "link-local addresses reach each other in one zone only";
+        let text = format!("{text}: {from} is not in that of {}", ScopedAddr::from(to));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    other.set_scope_id(zone);
+    Ok((own, other.into()))
 }
 
 /// Reads an address that a user of this host has written, and checks that this host has its zone.
@@ -88,9 +88,126 @@ fn names(interfaces: &[(u32, String)]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
+/// The local end of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// Own address. If it is link-local, with the zone as the other end's was given.
+    pub address: ScopedAddr,
+    /// The interface that holds it.
+    pub interface: String,
+    /// MTU of that interface, bytes.
+    pub mtu: u32,
+}
+
+/// The kernel's route to an address, from the address `from` if given. Nothing is sent.
+pub fn route_to(to: &ScopedAddr, from: Option<&ScopedAddr>) -> Result<Route, EngineError> {
+    /// A placeholder: a datagram socket is connected to it.
+    const NO_SERVICE: u16 = 9;
+    let seen = || -> io::Result<(Socket, SocketAddr)> {
+        let mut there = socket_addr(to, NO_SERVICE)?;
+        let socket = Socket::new(Domain::for_address(there), Type::DGRAM, None)?;
+        if let Some(from) = from {
+            let own;
+            (own, there) = ends(from, there)?;
+            socket.bind(&own.into())?;
+        }
+        socket.connect(&there.into())?;
+        let own = flows::local_addr(&socket)?;
+        Ok((socket, own))
+    };
+    let (socket, own) = seen().attempt(|| match from {
+        Some(from) => format!("find a route from {from} to {to}"),
+        None => format!("find a way to {to}"),
+    })?;
+    let interface = flows::interface_of(own)?;
+    let mtu = sys::interface_mtu(&socket, &interface).attempt(|| format!("read the MTU of {interface}"))?;
+    let address = match to.zone() {
+        Some(zone) => ScopedAddr::new(own.ip(), Some(zone)),
+        None => own.into(),
+    };
+    Ok(Route { address, interface, mtu })
+}
+
+/// Where to listen, as written: nothing, `ADDRESS`, `:PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenAddress {
+    /// `None` is any address of either family.
+    address: Option<ScopedAddr>,
+    /// `None` is the default of what listens.
+    port: Option<u16>,
+}
+
+impl ListenAddress {
+    /// The address; `None` is any address of either family.
+    pub fn address(&self) -> Option<&ScopedAddr> {
+        self.address.as_ref()
+    }
+
+    /// The port, or this one where none is written.
+    pub fn port_or(&self, default: u16) -> u16 {
+        self.port.unwrap_or(default)
+    }
+
+    /// The same, with this port where none is written.
+    pub fn with_default(self, port: u16) -> Self {
+        ListenAddress { port: Some(self.port_or(port)), ..self }
+    }
+
+    /// The addresses of sockets that have one family each, with this port where none is written.
+    pub fn of_each_family(&self, default: u16) -> io::Result<Vec<SocketAddr>> {
+        let port = self.port_or(default);
+        match &self.address {
+            Some(address) => Ok(vec![socket_addr(address, port)?]),
+            None => Ok(vec![(Ipv6Addr::UNSPECIFIED, port).into(), (Ipv4Addr::UNSPECIFIED, port).into()]),
+        }
+    }
+}
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let any = ListenAddress { address: None, port: None };
+        if text.is_empty() {
+            return Ok(any);
+        }
+        if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
+            return Ok(ListenAddress { port: Some(port), ..any });
+        }
+        let (address, port) = match text.strip_prefix('[') {
+            Some(rest) => rest.split_once(']').unwrap_or((text, "")),
+            // An address of IPv6 has more than one colon, and then no port.
+            None if text.matches(':').count() == 1 => text.split_at(text.find(':').unwrap_or(text.len())),
+            None => (text, ""),
+        };
+        let port = match port.strip_prefix(':') {
+            Some(port) => port.parse().ok().map(Some),
+            None => port.is_empty().then_some(None),
+        };
+        match port {
+            Some(port) if address.contains('%') || address.parse::<ScopedAddr>().is_ok() => {
+                Ok(ListenAddress { address: Some(written_here(address)?), port })
+            }
+            _ => Err("expected an address, :PORT, ADDRESS:PORT or [IPV6]:PORT".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.address, self.port) {
+            (Some(address), Some(port)) => f.write_str(&address.with_port(port)),
+            (Some(address), None) => address.fmt(f),
+            (None, Some(port)) => write!(f, "port {port} of any address"),
+            (None, None) => f.write_str("any address"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_model::Family;
 
     fn scoped(text: &str) -> ScopedAddr {
         text.parse().unwrap()
@@ -130,5 +247,78 @@ mod tests {
         assert!(global.contains("2001:db8::1 is not in that of fe80::2"), "{global}");
         let plain = ends(&scoped("192.0.2.1"), "192.0.2.2:80".parse().unwrap()).unwrap();
         assert_eq!(plain, ("192.0.2.1:0".parse().unwrap(), "192.0.2.2:80".parse().unwrap()));
+    }
+
+    #[test]
+    fn loopback_is_seen_from_itself() {
+        for family in Family::ALL {
+            let own = ScopedAddr::from(family.loopback());
+            let route = route_to(&own, None).unwrap();
+            assert_eq!(route.address, own);
+            assert!(route.mtu >= 1280, "{route:?}");
+            assert_eq!(route_to(&own, Some(&own)).unwrap(), route);
+        }
+    }
+
+    #[test]
+    fn an_address_that_this_host_has_not_is_no_place_to_see_from() {
+        let [there, other] = ["127.0.0.1", "192.0.2.77"].map(|text| text.parse().unwrap());
+        let error = route_to(&there, Some(&other)).unwrap_err();
+        assert!(error.to_string().contains("from 192.0.2.77 to 127.0.0.1"), "{error}");
+    }
+
+    const PORT: u16 = 5202;
+
+    #[test]
+    fn places_are_read_as_they_are_written() {
+        let place = |text: &str| {
+            text.parse::<ListenAddress>().map(|place| (place.address().cloned(), place.port_or(PORT)))
+        };
+        let [v4, v6] = ["127.0.0.1", "::1"].map(|text| Some(text.parse::<ScopedAddr>().unwrap()));
+        assert_eq!(place(""), Ok((None, PORT)));
+        assert_eq!(place(":7000"), Ok((None, 7000)));
+        assert_eq!(place("127.0.0.1"), Ok((v4.clone(), PORT)));
+        assert_eq!(place("127.0.0.1:7000"), Ok((v4, 7000)));
+        assert_eq!(place("::1"), Ok((v6.clone(), PORT)));
+        assert_eq!(place("[::1]"), Ok((v6.clone(), PORT)));
+        assert_eq!(place("[::1]:7000"), Ok((v6, 7000)));
+        for wrong in [
+            "7000",
+            "here",
+            ":70000",
+            "::1:",
+            "127.0.0.1:",
+            ":",
+            "[::1",
+            "[::1]7000",
+            "[::1]:",
+            "[127.0.0.1]:x",
+            "::1]",
+            "here:7000",
+        ] {
+            assert!(place(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    // Everywhere on Linux, interface 1 is loopback.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_link_local_place_has_a_zone_of_this_host() {
+        let place = |text: &str| text.parse::<ListenAddress>();
+        for (text, port) in [("fe80::1%1", PORT), ("[fe80::1%1]", PORT), ("[fe80::1%1]:7000", 7000)] {
+            let place = place(text).unwrap().with_default(PORT);
+            assert_eq!(place.to_string(), format!("[fe80::1%1]:{port}"));
+        }
+        for (text, word) in [
+            ("fe80::1", "%INTERFACE"),
+            ("[fe80::1]:7000", "%INTERFACE"),
+            ("[fe80::1%no-such]:7000", "no interface no-such; it has "),
+            ("fe80::1%lo:7000", "is not a zone"),
+            ("2001:db8::1%1", "leave out `%1`"),
+            ("127.0.0.1%1:7000", "leave out `%1`"),
+        ] {
+            let refused = place(text).unwrap_err();
+            assert!(refused.contains(word), "{text}: {refused}");
+        }
     }
 }

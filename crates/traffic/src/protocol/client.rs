@@ -1,8 +1,7 @@
 //! The coordinator's end of an agent's byte stream.
 
-use crate::protocol::error::AgentError;
-use crate::protocol::lines::{LONGEST_ANSWER, Lines, json_line};
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
+use crate::protocol::{AgentError, LONGEST_ANSWER, Lines, json_line};
 use crate::stats::clock::{self, Offset};
 use crate::sys;
 use stacklab_model::{Exchange, HostFacts, NoiseFloor};

@@ -3,7 +3,7 @@
 //! An answer has the id of its request. Answers come in the order in which requests are done. A duplicate request is
 //! not executed again; it gets the same answer, if there is one already.
 
-use crate::protocol::lines::printable;
+use crate::protocol::printable;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
     Counters, CpuTime, HostFacts, HostReport, NoiseFloor, ScopedAddr, TrialSpec, printable_text, too_large,

@@ -1,8 +1,8 @@
-//! Statistics with bounded memory: delays, sequence numbers, interval series, slices, clock offset and skew.
+//! Statistics with bounded memory.
 
 pub mod clock;
-pub mod delay;
-pub(crate) mod held;
-pub(crate) mod sequence;
+pub(crate) mod flow;
 pub(crate) mod series;
 pub(crate) mod slices;
+
+pub use flow::delays;

@@ -17,7 +17,7 @@ use crate::iperf3::server::listeners::{Listeners, datagrams};
 use crate::iperf3::server::registry::{Arrived, Registry};
 use crate::iperf3::server::session::serve;
 use crate::iperf3::{Cookie, State};
-use stacklab_traffic::host::listen_address::ListenAddress;
+use stacklab_traffic::host::zone::ListenAddress;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;

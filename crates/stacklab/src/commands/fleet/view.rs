@@ -8,7 +8,7 @@ use stacklab_fleet::store::{BlockCounts, CampaignRow, PairProgress, State, Store
 use stacklab_fleet::{lake, results};
 use stacklab_model::FleetFindings;
 use stacklab_report::{fleet_json, fleet_text};
-use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::host::now_unix_ns;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;

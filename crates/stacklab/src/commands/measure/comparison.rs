@@ -19,7 +19,7 @@ use stacklab_model::{
 use stacklab_report::{OutputFormat, WIDTH, compact, render, seconds_needed};
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::{Plan, Study};
-use stacklab_traffic::host::route::route_to;
+use stacklab_traffic::host::zone::route_to;
 use stacklab_traffic::protocol::AgentError;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -12,7 +12,7 @@ use stacklab_protocols::stamp::{
     self, ClassOfService, Codec, ErrorEstimate, Extensions, SENDER_TTL, SessionError, SessionFigures,
     StampSession, TimestampInfo,
 };
-use stacklab_traffic::host::route::route_to;
+use stacklab_traffic::host::zone::route_to;
 use stacklab_traffic::peer::{ExchangeSpec, PacketFormat, PeerError, clock_error_ns, exchange};
 use stacklab_traffic::protocol::AgentError;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,14 +1,16 @@
-//! Several messages per call: sendmmsg and recvmmsg on memory that this type owns.
+//! Several messages per call (sendmmsg, recvmmsg), on memory that a type owns, and readiness of many sockets (epoll).
 
-use super::control::parse_cmsg;
-use crate::sys::types::RecvMeta;
-use crate::sys::unix::DONTWAIT;
+use super::messages::parse_cmsg;
+use crate::sys::{DONTWAIT, Interest, RecvMeta};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use socket2::{Domain, Socket, Type};
+use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Space for the control messages of one datagram: a receive timestamp (software and hardware, if sends are
 /// timestamped too) and the GRO segment size.
@@ -152,11 +154,90 @@ fn receive_several(socket: &Socket, headers: &mut [libc::mmsghdr], flags: c_int)
     if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
 }
 
+const AT_ONCE: usize = 256;
+
+/// A set of sockets, identified by their index in the caller's list. A ready socket is returned once.
+pub(crate) struct Ready {
+    epoll: Epoll,
+    events: Box<[EpollEvent; AT_ONCE]>,
+    found: VecDeque<usize>,
+    is_found: Box<[bool]>,
+    /// How many are returned before the others are looked for: sockets that are returned again and again must not keep
+    /// the others waiting.
+    left: usize,
+}
+
+impl Ready {
+    pub(crate) fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        // Writable is reported once, when there is room again (edge-triggered). Readable is reported as long as there
+        // is data (level-triggered).
+        let flags = match what {
+            Interest::Readable => EpollFlags::EPOLLIN,
+            Interest::Writable => EpollFlags::EPOLLOUT | EpollFlags::EPOLLET,
+        };
+        let mut count = 0;
+        for (place, socket) in sockets.enumerate() {
+            epoll.add(socket, EpollEvent::new(flags, place as u64))?;
+            count = place + 1;
+        }
+        // It never holds a socket twice, so it never grows.
+        let mut found = VecDeque::with_capacity(count);
+        if what == Interest::Writable {
+            found.extend(0..count);
+        }
+        let is_found = vec![what == Interest::Writable; count].into();
+        let left = found.len();
+        Ok(Ready { epoll, events: Box::new([EpollEvent::empty(); AT_ONCE]), found, is_found, left })
+    }
+
+    /// The next ready socket, waiting at most `limit`; `None` on a timeout.
+    pub(crate) fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
+        if self.found.is_empty() {
+            self.look(limit)?;
+        } else if self.left == 0 && self.found.len() < self.is_found.len() {
+            self.look(Duration::ZERO)?;
+        }
+        self.left = self.left.saturating_sub(1);
+        let next = self.found.pop_front();
+        if let Some(place) = next {
+            self.is_found[place] = false;
+        }
+        Ok(next)
+    }
+
+    fn look(&mut self, limit: Duration) -> io::Result<()> {
+        let limit = EpollTimeout::try_from(limit).unwrap_or(EpollTimeout::MAX);
+        let count = match self.epoll.wait(&mut self.events[..], limit) {
+            Err(nix::errno::Errno::EINTR) => 0,
+            count => count?,
+        };
+        for number in 0..count {
+            self.again(self.events[number].data() as usize);
+        }
+        self.left = self.found.len();
+        Ok(())
+    }
+
+    pub(crate) fn again(&mut self, place: usize) {
+        if !std::mem::replace(&mut self.is_found[place], true) {
+            self.found.push_back(place);
+        }
+    }
+
+    pub(crate) fn forget(&mut self, socket: &Socket) -> io::Result<()> {
+        Ok(self.epoll.delete(socket)?)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys;
+    use crate::sys::{self, SocketOption};
+    use std::io::{Read, Write};
     use std::net::UdpSocket;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
 
     fn pair() -> (Socket, Socket) {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -173,7 +254,7 @@ mod tests {
     #[test]
     fn several_messages_go_and_come_in_one_call_each_with_its_arrival_time() {
         let (sender, receiver) = pair();
-        sys::enable_rx_timestamps(&receiver).unwrap();
+        sys::set(&receiver, SocketOption::RxTimestamps).unwrap();
         let mut out = Batch::new(4, 100);
         for place in 0..4 {
             out.slot(place).fill(place as u8);
@@ -196,7 +277,7 @@ mod tests {
     #[test]
     fn one_call_leaves_as_several_datagrams() {
         let (sender, receiver) = pair();
-        sys::enable_gso(&sender, 100).unwrap();
+        sys::set(&sender, SocketOption::Gso(100)).unwrap();
         let mut out = Batch::new(5, 100);
         for place in 0..5 {
             out.slot(place).fill(place as u8);
@@ -218,5 +299,54 @@ mod tests {
         let mut back = Batch::new(1, 33);
         assert_eq!(back.receive(&receiver, true).unwrap(), 1);
         assert_eq!(back.length(0), 64);
+    }
+
+    #[test]
+    fn sockets_are_found_by_what_they_are_ready_for() {
+        let sockets: Vec<UdpSocket> = (0..3).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+        let to = sockets[2].local_addr().unwrap();
+        sockets[0].send_to(&[1], to).unwrap();
+        let sockets: Vec<Socket> = sockets.into_iter().map(Socket::from).collect();
+        let mut reading = Ready::watch(sockets.iter(), Interest::Readable).unwrap();
+        assert_eq!(reading.next(Duration::from_secs(5)).unwrap(), Some(2));
+        reading.forget(&sockets[2]).unwrap();
+        assert_eq!(reading.next(Duration::from_millis(1)).unwrap(), None);
+        let mut writing = Ready::watch(sockets.iter(), Interest::Writable).unwrap();
+        assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(0));
+        writing.again(0);
+        assert_eq!(
+            (1..4).map(|_| writing.next(Duration::ZERO).unwrap()).collect::<Vec<_>>(),
+            [Some(1), Some(2), Some(0)]
+        );
+    }
+
+    #[test]
+    fn a_socket_that_is_always_ready_keeps_no_other_one_waiting() {
+        let pairs: Vec<_> = (0..2).map(|_| UnixStream::pair().unwrap()).collect();
+        let sockets: Vec<Socket> = pairs
+            .iter()
+            .map(|(here, _)| {
+                here.set_nonblocking(true).unwrap();
+                Socket::from(OwnedFd::from(here.try_clone().unwrap()))
+            })
+            .collect();
+        let mut writing = Ready::watch(sockets.iter(), Interest::Writable).unwrap();
+        assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(0));
+        // The first one is full until its peer reads.
+        while (&pairs[0].0).write(&[0; 65536]).is_ok() {}
+        for _ in 0..3 {
+            assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(1));
+            writing.again(1);
+        }
+        pairs[0].1.set_nonblocking(true).unwrap();
+        while (&pairs[0].1).read(&mut [0; 65536]).is_ok() {}
+        let next: Vec<_> = (0..3)
+            .map(|_| {
+                let next = writing.next(Duration::ZERO).unwrap();
+                next.into_iter().for_each(|place| writing.again(place));
+                next
+            })
+            .collect();
+        assert!(next.contains(&Some(0)), "{next:?}");
     }
 }

@@ -1,95 +1,66 @@
 //! Linux.
 
 mod batch;
-mod control;
-pub(crate) mod counters;
 pub(crate) mod cpu;
-mod host;
+pub(crate) mod host;
+mod messages;
 mod options;
-mod ready;
-mod residency;
-mod stamps;
-mod unconnected;
+mod service;
 
-pub(crate) use batch::{Batch, skips_bytes};
-pub(crate) use control::{enable_icmp_errors, next_icmp_error, read_tx_timestamp, zerocopy_completion};
-pub(crate) use counters::{counters, peak_rss_kib, socket_memory_bytes};
-pub(crate) use cpu::{CpuReader, RunDelay, processors_online, tick_ns};
+pub(crate) use batch::{Batch, Ready, skips_bytes};
+pub(crate) use cpu::{
+    CpuReader, RunDelay, allowed_processors, own_cpu_ns, pin_thread, processors_online, thread_cpu_ns,
+    thread_cpu_parts, tick_ns,
+};
 pub use host::clock_error_ns;
-pub(crate) use host::host;
+pub(crate) use host::{bound_memory, counters, host, peak_rss_kib, raise_file_limit, socket_memory_bytes};
+pub(crate) use messages::{
+    enable_icmp_errors, next_icmp_error, read_tx_timestamp, receive_with_timestamp, zerocopy_completion,
+};
 pub(crate) use options::*;
-pub(crate) use ready::Ready;
-pub(crate) use stamps::*;
-pub use unconnected::Datagram;
-pub(crate) use unconnected::Unconnected;
+pub use service::{Datagram, Service};
 
-use crate::sys::unix::{number, option, set_option};
+use crate::sys::{Interest, Nanos, RECEIVE_TICK, RealtimeOffset, SEND_TICK};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use socket2::{Domain, Protocol, Socket};
-use stacklab_model::{Family, Offloads, TcpInfo};
+use nix::time::{ClockId, clock_gettime};
+use socket2::{SockAddr, Socket};
 use std::ffi::c_int;
-use std::io;
-use std::mem::{MaybeUninit, offset_of};
+use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-const ON: c_int = 1;
+/// Shorter waits than this spin instead of sleeping, since a sleep ends tens of microseconds late.
+pub(crate) const LEAST_SLEEP_NS: Nanos = 120_000;
+/// Flag of a send or receive that does not block.
+pub(crate) const DONTWAIT: c_int = libc::MSG_DONTWAIT;
+pub(crate) const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
+/// Flags of a send whose message gets a separate segment.
+pub(crate) const SEND_EOR: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
+/// Flags of a send that is followed at once by another one.
+pub(crate) const SEND_MORE: c_int = libc::MSG_NOSIGNAL | libc::MSG_MORE;
+pub(crate) const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
 /// Whether one call can send or receive several messages.
 pub(crate) const BATCHED_CALLS: bool = true;
-/// Flags of a send whose message gets a separate segment (MSG_EOR).
-pub(crate) const SEND_EOR: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
-/// Flags of a send that is followed at once by another one (MSG_MORE).
-pub(crate) const SEND_MORE: c_int = libc::MSG_NOSIGNAL | libc::MSG_MORE;
-/// Flag of a zero-copy send (MSG_ZEROCOPY).
-pub(crate) const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
 
-/// Turns receive timestamps on (SO_TIMESTAMPNS: realtime clock, taken when the driver passes the packet to the
-/// stack).
-pub(crate) fn enable_rx_timestamps(socket: &Socket) -> io::Result<()> {
-    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, ON)
+/// The monotonic clock, which all namespaces of one machine share.
+pub(crate) fn now_ns() -> Nanos {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every POSIX system has the monotonic clock");
+    now.tv_sec() as Nanos * 1_000_000_000 + now.tv_nsec() as Nanos
 }
 
-/// Has receives tell the TTL, or hop limit, of each datagram of a family.
-pub(crate) fn enable_rx_ttl(socket: &Socket, family: Family) -> io::Result<()> {
-    match family {
-        Family::Ipv4 => set_option(socket, libc::SOL_IP, libc::IP_RECVTTL, ON),
-        Family::Ipv6 => set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT, ON),
-    }
+/// Offset of the realtime clock from [`now_ns`] at this moment. Converts the kernel's packet timestamps to this clock.
+pub(crate) fn realtime_offset() -> RealtimeOffset {
+    let realtime = || {
+        let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("every POSIX system has the realtime clock");
+        now.tv_sec() * 1_000_000_000 + now.tv_nsec()
+    };
+    RealtimeOffset::of(now_ns(), realtime(), now_ns())
 }
 
-/// Turns GSO on: one send leaves as datagrams of this many bytes (UDP_SEGMENT).
-pub(crate) fn enable_gso(socket: &Socket, bytes: usize) -> io::Result<()> {
-    set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes as c_int)
-}
-
-pub(crate) fn enable_gro(socket: &Socket) -> io::Result<()> {
-    set_option(socket, libc::SOL_UDP, libc::UDP_GRO, ON)
-}
-
-/// Sets SO_RCVBUF, above net.core.rmem_max if permitted. Returns the resulting size, bytes.
-pub(crate) fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<usize> {
-    if set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as c_int).is_err() {
-        socket.set_recv_buffer_size(bytes)?;
-    }
-    socket.recv_buffer_size()
-}
-
-/// Turns zero-copy on: enables sends with [`SEND_ZEROCOPY`].
-pub(crate) fn enable_zerocopy(socket: &Socket) -> io::Result<()> {
-    set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, ON)
-}
-
-pub(crate) fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
-    // poll always reports the error queue, even without requested events.
-    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
-    match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
-        Err(nix::errno::Errno::EINTR) => Ok(()),
-        polled => Ok(polled.map(drop)?),
-    }
-}
-
-pub(crate) fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
-    Ok((socket.domain()?, socket.protocol()?))
+/// Sleeps for this time, plus tens of microseconds.
+pub(crate) fn sleep(time: Duration) {
+    std::thread::sleep(time);
 }
 
 /// Lets this thread's sleeps end on time instead of up to 50 microseconds later.
@@ -98,151 +69,99 @@ pub(crate) fn precise_timers() {
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
-pub(crate) fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
-    let (level, name) = match family {
-        Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_MTU),
-        Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
-    };
-    number(socket, level, name)
+/// Sets the timeouts of a trial's socket: [`RECEIVE_TICK`] and [`SEND_TICK`].
+pub(crate) fn set_timeouts(socket: &Socket) -> io::Result<()> {
+    socket.set_read_timeout(Some(RECEIVE_TICK))?;
+    socket.set_write_timeout(Some(SEND_TICK))
 }
 
-/// Packets that the kernel dropped at this socket because its buffer was full (SO_MEMINFO).
-pub(crate) fn socket_drops(socket: &Socket) -> io::Result<u64> {
-    const DROPS: usize = 8; // SK_MEMINFO_DROPS
-    let mut value = MaybeUninit::<[u32; 9]>::zeroed();
-    option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut value)?;
-    // SAFETY: integers are valid whatever their bytes; they were zeroed and perhaps overwritten.
-    Ok(u64::from(unsafe { value.assume_init() }[DROPS]))
+/// Sends; blocks up to the socket's timeout, then returns `WouldBlock`.
+pub(crate) fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
+    socket.send_with_flags(message, flags)
 }
 
-/// TCP_INFO, and how many bytes of it the kernel filled.
-fn read_tcp_info(socket: &Socket) -> io::Result<(libc::tcp_info, usize)> {
-    let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
-    let filled = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;
-    // SAFETY: the structure holds only integers, valid whatever their bytes; it was zeroed and perhaps overwritten.
-    Ok((unsafe { value.assume_init() }, filled))
+/// Sends as much as fits without blocking; `None` if nothing fits.
+pub(crate) fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
+    match socket.send_with_flags(message, flags | DONTWAIT) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        sent => sent.map(Some),
+    }
 }
 
-/// TCP_INFO. Fields that the kernel did not fill, or left at zero where zero means "not supported", are `None`.
-pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
-    let (info, filled) = read_tcp_info(socket)?;
-    let kept = |end: usize, field: u64| (end <= filled).then_some(field);
-    macro_rules! field {
-        ($name:ident) => {
-            kept(offset_of!(libc::tcp_info, $name) + size_of_val(&info.$name), info.$name.into())
+/// Receives; `WouldBlock` after the socket's timeout.
+pub(crate) fn receive(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    socket.read(room)
+}
+
+/// Receives without blocking; `WouldBlock` without data.
+pub(crate) fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `room.len()`
+    // bytes to `room`.
+    let received = unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), DONTWAIT) };
+    if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
+}
+
+/// Accepts a connection, with its peer's address; `WouldBlock` after the socket's timeout.
+pub(crate) fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
+    let (connection, peer) = socket.accept()?;
+    Ok((connection, peer.as_socket()))
+}
+
+/// The source address of the next datagram, which stays in the queue; `WouldBlock` after the socket's timeout.
+pub(crate) fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
+    socket.peek_sender()
+}
+
+pub(crate) fn is_out_of_buffers(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOBUFS)
+}
+
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct PollEntry(libc::pollfd);
+
+impl PollEntry {
+    /// Polls a socket for this readiness. The socket must be open during each poll.
+    pub(crate) fn new(socket: &Socket, what: Interest) -> Self {
+        let events = match what {
+            Interest::Readable => libc::POLLIN,
+            Interest::Writable => libc::POLLOUT,
         };
+        PollEntry(libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 })
     }
-    // A connection that has sent data has a segment count: zero segments with sent bytes means that the kernel does
-    // not count segments.
-    let counted = field!(tcpi_data_segs_out).filter(|segments| *segments > 0 || info.tcpi_bytes_acked <= 1);
-    Ok(TcpInfo {
-        snd_mss: field!(tcpi_snd_mss).filter(|mss| *mss > 0),
-        rtt_us: field!(tcpi_rtt).filter(|rtt| *rtt > 0),
-        snd_cwnd: field!(tcpi_snd_cwnd).filter(|window| *window > 0),
-        total_retrans: counted.and(field!(tcpi_total_retrans)),
-        data_segs_out: counted,
-        data_segs_in: field!(tcpi_data_segs_in),
-        bytes_sent: field!(tcpi_bytes_sent),
-        bytes_retrans: field!(tcpi_bytes_retrans),
-        // The maximum value means that the connection has no measurement.
-        min_rtt_us: field!(tcpi_min_rtt).filter(|rtt| (1..u64::from(u32::MAX)).contains(rtt)),
-        srtt_mean_us: None,
-    })
-}
 
-/// Bytes that have arrived behind a lost segment, in total. Zero where the kernel does not count them (before 5.4).
-pub(crate) fn out_of_order_bytes(socket: &Socket) -> u64 {
-    let Ok((info, _)) = read_tcp_info(socket) else { return 0 };
-    u64::from(info.tcpi_rcv_ooopack) * u64::from(info.tcpi_rcv_mss)
-}
-
-/// Whether a connection has sent data again and never had any acknowledged; not where the kernel does not count that.
-pub(crate) fn is_unacknowledged(socket: &Socket) -> bool {
-    let Ok((info, filled)) = read_tcp_info(socket) else { return false };
-    let counts =
-        filled >= offset_of!(libc::tcp_info, tcpi_data_segs_out) + size_of_val(&info.tcpi_data_segs_out);
-    // The opening counts as a byte, and the header that follows it shows only that small packets arrive.
-    let opened = 1 + u64::from(stacklab_model::HEADER_BYTES);
-    counts && info.tcpi_data_segs_out > 0 && info.tcpi_total_retrans > 0 && info.tcpi_bytes_acked <= opened
-}
-
-/// An `ioctl` about an interface: `fill` completes its `ifreq`, which has the name.
-///
-/// # Safety
-/// The command reads and writes one `ifreq`, and what `fill` lets that point to.
-unsafe fn ask_interface(
-    socket: &Socket,
-    interface: &str,
-    command: libc::c_ulong,
-    fill: impl FnOnce(&mut libc::ifreq),
-) -> io::Result<libc::ifreq> {
-    // SAFETY: `ifreq` is plain data, for which all zeros is valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if interface.len() >= request.ifr_name.len() {
-        let text = format!("no interface is called {interface}");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    pub(crate) fn is_ready(&self) -> bool {
+        self.0.revents != 0
     }
-    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *to = from as libc::c_char;
-    }
-    fill(&mut request);
-    // SAFETY: the descriptor is open; the rest is as the caller promises.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), command as _, &raw mut request) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(request) }
-}
 
-pub(crate) fn interface_mtu(socket: &Socket, interface: &str) -> io::Result<u32> {
-    // SAFETY: SIOCGIFMTU fills one member of the union in the `ifreq`.
-    unsafe {
-        let answer = ask_interface(socket, interface, libc::SIOCGIFMTU, |_| {})?;
-        Ok(answer.ifr_ifru.ifru_mtu as u32)
+    #[cfg(test)]
+    pub(crate) fn is_of(&self, socket: &Socket) -> bool {
+        self.0.fd == socket.as_raw_fd()
     }
 }
 
-/// Asks the driver of an interface (SIOCETHTOOL).
-///
-/// # Safety
-/// The command that `value` begins with reads and writes a structure like `value`.
-unsafe fn ethtool<T>(socket: &Socket, interface: &str, value: &mut T) -> io::Result<()> {
-    let data = (&raw mut *value).cast();
-    // SAFETY: as the caller promises.
-    unsafe {
-        ask_interface(socket, interface, libc::SIOCETHTOOL, |request| request.ifr_ifru.ifru_data = data)
-    }
-    .map(drop)
-}
-
-pub(crate) fn offloads(socket: &Socket, interface: &str) -> Offloads {
-    const ETHTOOL_GTSO: u32 = 0x1e;
-    const ETHTOOL_GGSO: u32 = 0x23;
-    const ETHTOOL_GFLAGS: u32 = 0x25;
-    const ETHTOOL_GGRO: u32 = 0x2b;
-    const ETH_FLAG_LRO: u32 = 1 << 15;
-    let ask = |command: u32| {
-        // struct ethtool_value { __u32 cmd; __u32 data; }
-        let mut value = [command, 0];
-        // SAFETY: for these commands the kernel reads and writes one `ethtool_value`.
-        unsafe { ethtool(socket, interface, &mut value) }.ok().map(|()| value[1])
-    };
-    Offloads {
-        tso: ask(ETHTOOL_GTSO).map(|on| on != 0),
-        gso: ask(ETHTOOL_GGSO).map(|on| on != 0),
-        gro: ask(ETHTOOL_GGRO).map(|on| on != 0),
-        lro: ask(ETHTOOL_GFLAGS).map(|flags| flags & ETH_FLAG_LRO != 0),
-    }
-}
-
-/// Sent bytes that have not left this host (for TCP: not been acknowledged); `None` if the host does not report them.
-pub(crate) fn unsent_bytes(socket: &Socket) -> io::Result<Option<u32>> {
-    let mut bytes: c_int = 0;
-    // SAFETY: the descriptor is open, and SIOCOUTQ (TIOCOUTQ) writes one integer, which outlives the call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-    if result == 0 {
-        return Ok(Some(bytes as u32));
+/// Waits until one of the sockets is ready, or until the limit.
+pub(crate) fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
+    let milliseconds = limit.as_millis().min(c_int::MAX as u128) as c_int;
+    // SAFETY: `PollEntry` holds nothing but a `pollfd`, so that the slice is one of as many of these, which the kernel
+    // reads and writes within the call.
+    let found = unsafe { libc::poll(entries.as_mut_ptr().cast(), entries.len() as _, milliseconds) };
+    if found >= 0 {
+        return Ok(());
     }
     match io::Error::last_os_error() {
-        // gVisor's error for UDP.
-        error if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(None),
+        error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         error => Err(error),
+    }
+}
+
+pub(crate) fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
+    // poll always reports the error queue, even without requested events.
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
+    match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
+        Err(nix::errno::Errno::EINTR) => Ok(()),
+        polled => Ok(polled.map(drop)?),
     }
 }

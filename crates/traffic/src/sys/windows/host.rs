@@ -1,13 +1,28 @@
-//! Properties of this host.
+//! Clock, timers, processors and properties of this host.
 
-use super::clock::frequency;
+use crate::sys::{CpuTimes, Nanos, RealtimeOffset};
 use stacklab_model::HostFacts;
 use std::ffi::{CStr, c_char};
+use std::io;
 use std::mem::size_of;
+use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+use std::sync::{Once, OnceLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
+use windows_sys::Win32::Foundation::FILETIME;
+use windows_sys::Win32::Media::timeBeginPeriod;
 use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
+use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
+use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
 use windows_sys::Win32::System::Registry::{HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, RegGetValueW};
-use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW};
+use windows_sys::Win32::System::SystemInformation::{
+    GetSystemTimeAdjustment, GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW,
+};
+use windows_sys::Win32::System::Threading::{
+    ALL_PROCESSOR_GROUPS, CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW,
+    GetActiveProcessorCount, GetCurrentProcess, GetCurrentThread, GetProcessAffinityMask, GetProcessTimes,
+    GetSystemTimes, INFINITE, SetThreadAffinityMask, SetWaitableTimer, TIMER_ALL_ACCESS, WaitForSingleObject,
+};
 use windows_sys::w;
 
 pub(crate) fn host() -> HostFacts {
@@ -82,4 +97,152 @@ fn hypervisor() -> bool {
     return std::arch::x86_64::__cpuid(1).ecx >> 31 == 1;
     #[cfg(not(target_arch = "x86_64"))]
     false
+}
+
+/// Frequency of the counter, Hz.
+fn frequency() -> u64 {
+    static FREQUENCY: OnceLock<u64> = OnceLock::new();
+    *FREQUENCY.get_or_init(|| {
+        let mut counts = 0;
+        // SAFETY: the call writes one integer, which outlives it. It cannot fail since Windows XP.
+        unsafe { QueryPerformanceFrequency(&raw mut counts) };
+        u64::try_from(counts).unwrap_or(1).max(1)
+    })
+}
+
+pub(crate) fn now_ns() -> Nanos {
+    let mut counts = 0;
+    // SAFETY: the call writes one integer, which outlives it. It cannot fail since Windows XP.
+    unsafe { QueryPerformanceCounter(&raw mut counts) };
+    let (counts, frequency) = (counts as u64, frequency());
+    let (seconds, rest) = (counts / frequency, counts % frequency);
+    seconds * 1_000_000_000 + rest * 1_000_000_000 / frequency
+}
+
+pub(crate) fn realtime_offset() -> RealtimeOffset {
+    let realtime = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
+    RealtimeOffset::of(now_ns(), realtime(), now_ns())
+}
+
+/// Sets this process's timer resolution to one millisecond instead of a tick of 15.6 ms.
+pub(crate) fn precise_timers() {
+    static ONCE: Once = Once::new();
+    // SAFETY: the call takes a number. A refusal makes pacing coarser, which the pacing error shows.
+    ONCE.call_once(|| {
+        let _ = unsafe { timeBeginPeriod(1) };
+    });
+}
+
+/// Sleeps for this time, plus at most half a millisecond since Windows 10 version 1803. Earlier versions sleep in
+/// whole milliseconds.
+pub(crate) fn sleep(time: Duration) {
+    thread_local! {
+        static TIMER: Option<OwnedHandle> = timer();
+    }
+    // In units of 100 ns; negative means relative to now.
+    let due = -(time.as_nanos().div_ceil(100).min(i64::MAX as u128) as i64);
+    let slept = TIMER.with(|timer| {
+        let Some(timer) = timer else { return false };
+        // SAFETY: the handle is open for as long as the thread runs; the call reads one integer, which outlives it.
+        unsafe {
+            let set = SetWaitableTimer(timer.as_raw_handle(), &raw const due, 0, None, std::ptr::null(), 0);
+            set != 0 && WaitForSingleObject(timer.as_raw_handle(), INFINITE) == 0
+        }
+    });
+    if !slept {
+        std::thread::sleep(time);
+    }
+}
+
+fn timer() -> Option<OwnedHandle> {
+    // Systems before Windows 10 version 1803 refuse the unknown flag.
+    [CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, 0].into_iter().find_map(|flags| {
+        // SAFETY: the call takes no attributes and no name, and gives a handle that is this thread's alone, or null.
+        unsafe {
+            let handle = CreateWaitableTimerExW(std::ptr::null(), std::ptr::null(), flags, TIMER_ALL_ACCESS);
+            (!handle.is_null()).then(|| OwnedHandle::from_raw_handle(handle))
+        }
+    })
+}
+
+/// Nanoseconds per tick, the unit of CPU time.
+pub(crate) fn tick_ns() -> u64 {
+    let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
+    // SAFETY: the call writes three integers, which outlive it.
+    let succeeded =
+        unsafe { GetSystemTimeAdjustment(&raw mut adjustment, &raw mut increment, &raw mut disabled) };
+    // In units of 100 ns; the usual tick is 1/64 s.
+    if succeeded != 0 && increment > 0 { u64::from(increment) * 100 } else { 15_625_000 }
+}
+
+fn ns(time: FILETIME) -> u64 {
+    // In units of 100 ns.
+    ((u64::from(time.dwHighDateTime) << 32) | u64::from(time.dwLowDateTime)) * 100
+}
+
+/// Reads processor times (GetSystemTimes).
+pub(crate) struct CpuReader {
+    all: bool,
+}
+
+impl CpuReader {
+    pub(crate) fn new(processors: Vec<usize>) -> Self {
+        CpuReader { all: processors.is_empty() }
+    }
+
+    /// The times so far; `None` for a subset of the processors, which GetSystemTimes does not report.
+    pub(crate) fn read(&mut self) -> Option<CpuTimes> {
+        if !self.all {
+            return None;
+        }
+        let [mut idle, mut kernel, mut user] = [FILETIME::default(); 3];
+        // SAFETY: the call writes three structures, which outlive it.
+        let succeeded = unsafe { GetSystemTimes(&raw mut idle, &raw mut kernel, &raw mut user) };
+        let [idle_ns, kernel_ns, user_ns] = [idle, kernel, user].map(ns);
+        if succeeded == 0 || kernel_ns + user_ns == 0 {
+            return None;
+        }
+        // Kernel time includes idle time.
+        let system_ns = kernel_ns.saturating_sub(idle_ns);
+        Some(CpuTimes { user_ns, system_ns, idle_ns, undivided: true, ..CpuTimes::default() })
+    }
+}
+
+pub(crate) fn own_cpu_ns() -> (u64, u64) {
+    let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
+    // SAFETY: the handle stands for this process and needs no closing; the call writes four structures, which outlive
+    // it.
+    let succeeded = unsafe {
+        GetProcessTimes(GetCurrentProcess(), &raw mut created, &raw mut ended, &raw mut kernel, &raw mut user)
+    };
+    if succeeded == 0 { (0, 0) } else { (ns(user), ns(kernel)) }
+}
+
+pub(crate) fn peak_rss_kib() -> Option<u64> {
+    let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
+    let mut counters = PROCESS_MEMORY_COUNTERS { cb: size, ..PROCESS_MEMORY_COUNTERS::default() };
+    // SAFETY: the handle stands for this process and needs no closing; the call writes `size` bytes to a structure of
+    // that size, which outlives it.
+    let succeeded = unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &raw mut counters, size) };
+    (succeeded != 0 && counters.PeakWorkingSetSize > 0).then_some(counters.PeakWorkingSetSize as u64 / 1024)
+}
+
+pub(crate) fn allowed_processors() -> impl Iterator<Item = usize> {
+    let (mut own, mut machine) = (0_usize, 0_usize);
+    // SAFETY: the handle stands for this process and needs no closing; the call writes two integers, which outlive it.
+    unsafe { GetProcessAffinityMask(GetCurrentProcess(), &raw mut own, &raw mut machine) };
+    (0..usize::BITS as usize).filter(move |processor| (own >> processor) & 1 == 1)
+}
+
+pub(crate) fn pin_thread(processor: usize) -> io::Result<()> {
+    let mask = 1_usize.checked_shl(processor as u32).unwrap_or(0);
+    // SAFETY: the handle stands for this thread and needs no closing; the call takes a number.
+    let before = unsafe { SetThreadAffinityMask(GetCurrentThread(), mask) };
+    if before == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Online processors of the machine, whether or not this process may use them.
+pub(crate) fn processors_online() -> u32 {
+    // SAFETY: the call takes a number.
+    unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) }.max(1)
 }

@@ -1,7 +1,11 @@
-//! This host's interfaces (GetAdaptersAddresses) and their counters (GetIfEntry2).
+//! This host's interfaces (GetAdaptersAddresses), and counters of one of them and of the whole host by protocol and
+//! family.
+//!
+//! Counters have the same names as on Linux if they count the same. TCP is counted by family here: `tcp` is IPv4.
 
 use socket2::Socket;
 use stacklab_model::ScopedAddr;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,7 +13,8 @@ use std::os::windows::ffi::OsStringExt;
 use windows_sys::Win32::Foundation::{ERROR_BUFFER_OVERFLOW, ERROR_NO_DATA, NO_ERROR};
 use windows_sys::Win32::NetworkManagement::IpHelper::{
     GAA_FLAG_SKIP_ANYCAST, GAA_FLAG_SKIP_DNS_SERVER, GAA_FLAG_SKIP_MULTICAST, GetAdaptersAddresses,
-    GetIfEntry2, IP_ADAPTER_ADDRESSES_LH, MIB_IF_ROW2,
+    GetIfEntry2, GetIpStatisticsEx, GetTcpStatisticsEx, GetUdpStatisticsEx, IP_ADAPTER_ADDRESSES_LH,
+    MIB_IF_ROW2, MIB_IPSTATS_LH, MIB_TCPSTATS_LH, MIB_UDPSTATS,
 };
 use windows_sys::Win32::NetworkManagement::Ndis::NET_LUID_LH;
 use windows_sys::Win32::Networking::WinSock::{
@@ -36,12 +41,6 @@ pub(crate) fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
     Ok(found.map(|interface| interface.name))
 }
 
-pub(crate) fn interfaces() -> io::Result<Vec<String>> {
-    let mut names: Vec<String> = all()?.into_iter().map(|interface| interface.name).collect();
-    names.sort();
-    Ok(names)
-}
-
 pub(crate) fn interface_indices() -> io::Result<Vec<(u32, String)>> {
     let with_ipv6 = all()?.into_iter().filter(|interface| interface.index > 0);
     let mut all: Vec<(u32, String)> = with_ipv6.map(|interface| (interface.index, interface.name)).collect();
@@ -54,7 +53,7 @@ pub(crate) fn interface_mtu(_socket: &Socket, interface: &str) -> io::Result<u32
 }
 
 /// Counters of an interface; `None` if unknown.
-pub(super) fn row(interface: &str) -> Option<MIB_IF_ROW2> {
+fn row(interface: &str) -> Option<MIB_IF_ROW2> {
     let mut row = MIB_IF_ROW2 { InterfaceLuid: called(interface).ok()?.id, ..MIB_IF_ROW2::default() };
     // SAFETY: the call reads the interface's id from the structure and fills it; it outlives the call.
     let result = unsafe { GetIfEntry2(&raw mut row) };
@@ -146,4 +145,77 @@ unsafe fn address(socket: &SOCKET_ADDRESS) -> Option<IpAddr> {
             _ => None,
         }
     }
+}
+
+pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    let mut note = |group: &str, named: &[(&str, u64)]| {
+        counters.extend(named.iter().map(|(name, value)| (format!("{group}.{name}"), *value)));
+    };
+    if let Some(row) = row(interface) {
+        let named = [
+            ("rx_bytes", row.InOctets),
+            ("rx_packets", row.InUcastPkts + row.InNUcastPkts),
+            ("rx_errors", row.InErrors),
+            ("rx_dropped", row.InDiscards),
+            ("tx_bytes", row.OutOctets),
+            ("tx_packets", row.OutUcastPkts + row.OutNUcastPkts),
+            ("tx_errors", row.OutErrors),
+            ("tx_dropped", row.OutDiscards),
+        ];
+        note("interface", &named);
+    }
+    for (family, suffix) in [(AF_INET, ""), (AF_INET6, "6")] {
+        if let Some(ip) = filled(GetIpStatisticsEx, family) {
+            let MIB_IPSTATS_LH { dwInReceives, dwInDelivers, dwInDiscards, dwOutRequests, .. } = ip;
+            let named = [
+                ("InReceives", dwInReceives),
+                ("InDelivers", dwInDelivers),
+                ("InDiscards", dwInDiscards),
+                ("OutRequests", dwOutRequests),
+                ("OutDiscards", ip.dwOutDiscards),
+                ("ReasmReqds", ip.dwReasmReqds),
+                ("ReasmOKs", ip.dwReasmOks),
+                ("ReasmFails", ip.dwReasmFails),
+                ("FragOKs", ip.dwFragOks),
+                ("FragFails", ip.dwFragFails),
+                ("FragCreates", ip.dwFragCreates),
+            ];
+            note(&format!("ip{suffix}"), &named.map(|(name, value)| (name, value.into())));
+        }
+        if let Some(udp) = filled(GetUdpStatisticsEx, family) {
+            let MIB_UDPSTATS { dwInDatagrams, dwNoPorts, dwInErrors, dwOutDatagrams, .. } = udp;
+            let named = [
+                ("InDatagrams", dwInDatagrams),
+                ("NoPorts", dwNoPorts),
+                ("InErrors", dwInErrors),
+                ("OutDatagrams", dwOutDatagrams),
+            ];
+            note(&format!("udp{suffix}"), &named.map(|(name, value)| (name, value.into())));
+        }
+        if let Some(tcp) = filled(GetTcpStatisticsEx, family) {
+            let MIB_TCPSTATS_LH { dwActiveOpens, dwPassiveOpens, dwAttemptFails, dwEstabResets, .. } = tcp;
+            let named = [
+                ("ActiveOpens", dwActiveOpens),
+                ("PassiveOpens", dwPassiveOpens),
+                ("AttemptFails", dwAttemptFails),
+                ("EstabResets", dwEstabResets),
+                ("InSegs", tcp.dwInSegs),
+                ("OutSegs", tcp.dwOutSegs),
+                ("RetransSegs", tcp.dwRetransSegs),
+                ("InErrs", tcp.dwInErrs),
+                ("OutRsts", tcp.dwOutRsts),
+            ];
+            note(&format!("tcp{suffix}"), &named.map(|(name, value)| (name, value.into())));
+        }
+    }
+    counters
+}
+
+/// Statistics of a family, filled by one of these calls; `None` on failure.
+fn filled<T: Default>(call: unsafe extern "system" fn(*mut T, u32) -> u32, family: u16) -> Option<T> {
+    let mut statistics = T::default();
+    // SAFETY: each of these calls fills the one structure that its signature names, which outlives it.
+    let result = unsafe { call(&raw mut statistics, family.into()) };
+    (result == NO_ERROR).then_some(statistics)
 }

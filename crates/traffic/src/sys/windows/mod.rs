@@ -4,26 +4,17 @@
 //! a socket is in an undefined state after a receive timeout. A blocking call therefore tries first, then polls, and
 //! tries again.
 
-mod clock;
-mod counters;
-mod cpu;
 mod host;
 mod interfaces;
-mod tcp;
+mod unsupported;
 
-pub(crate) use clock::{now_ns, precise_timers, realtime_offset, sleep, tick_ns};
-pub(crate) use counters::counters;
-pub(crate) use cpu::{
-    CpuReader, allowed_processors, own_cpu_ns, peak_rss_kib, pin_thread, processors_online, thread_cpu_ns,
-    thread_cpu_parts,
-};
-pub(crate) use host::host;
-pub(crate) use interfaces::{interface_indices, interface_mtu, interface_of, interfaces};
-pub(crate) use tcp::{mss, tcp_info};
+pub(crate) use host::*;
+pub(crate) use interfaces::{counters, interface_indices, interface_mtu, interface_of};
+pub(crate) use unsupported::*;
 
-use crate::sys::types::{Interest, Nanos, RECEIVE_TICK, SEND_TICK};
+use crate::sys::{Interest, Nanos, RECEIVE_TICK, SEND_TICK};
 use socket2::{SockAddr, Socket, Type};
-use stacklab_model::Family;
+use stacklab_model::{Family, SocketOptions, TcpInfo};
 use std::ffi::c_int;
 use std::io::{self, Read};
 use std::mem::size_of;
@@ -133,16 +124,6 @@ pub(crate) fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
     waiting(socket, Interest::Readable, RECEIVE_TICK, || socket.peek_sender())
 }
 
-/// Limits the memory of this process: Windows does so by jobs, which the listening agent does not make.
-pub(crate) fn bound_memory(_bytes: u64) -> io::Result<()> {
-    Ok(())
-}
-
-/// Whether a congestion control is there: Windows lets none be chosen, and says so itself.
-pub(crate) fn has_congestion_control(_name: &str) -> bool {
-    true
-}
-
 pub(crate) fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(WinSock::WSAENOBUFS)
 }
@@ -177,11 +158,6 @@ pub(crate) fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Re
     if found < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// No effect: on Windows only memory limits the number of sockets.
-pub(crate) fn raise_file_limit(_sockets: u64) -> io::Result<()> {
-    Ok(())
-}
-
 /// Reads an integer socket option.
 fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
     let (mut value, mut length) = (0_u32, size_of::<u32>() as i32);
@@ -199,33 +175,61 @@ pub(crate) fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
     }
 }
 
-/// The traffic class. Unknown: Windows may accept a value and send another.
-pub(crate) fn traffic_class(_socket: &Socket, _family: Family) -> io::Result<u32> {
-    Err(no_traffic_class())
+/// SIO_TCP_INFO, since Windows 10 version 1703: what means the same as on Linux. Windows counts bytes, not segments.
+pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
+    let info = ask(socket)?;
+    let mss = u64::from(info.Mss);
+    let some = |value: u32| (value > 0).then_some(u64::from(value));
+    Ok(TcpInfo {
+        snd_mss: some(info.Mss),
+        rtt_us: some(info.RttUs),
+        // Bytes, converted to full segments.
+        snd_cwnd: u64::from(info.Cwnd).checked_div(mss),
+        total_retrans: None,
+        data_segs_out: None,
+        data_segs_in: None,
+        bytes_sent: Some(info.BytesOut),
+        bytes_retrans: Some(info.BytesRetrans.into()),
+        // The maximum value means that the connection has no measurement.
+        min_rtt_us: some(info.MinRttUs).filter(|rtt| *rtt < u32::MAX.into()),
+        srtt_mean_us: None,
+    })
 }
 
-/// Sets the traffic class: returns an error, since Windows accepts the option and ignores it.
-pub(crate) fn set_traffic_class(_socket: &Socket, _family: Family, _byte: u8) -> io::Result<()> {
-    Err(no_traffic_class())
+/// The options that Windows tells; of the buffers, what [`Socket`] reads on every system.
+pub(crate) fn options(socket: &Socket, _family: Family, is_tcp: bool) -> SocketOptions {
+    let mss = if is_tcp { ask(socket).ok().map(|info| info.Mss) } else { None };
+    SocketOptions { mss, ..SocketOptions::default() }
 }
 
-fn no_traffic_class() -> io::Error {
-    let text = "Windows ignores this socket option: set a policy (New-NetQosPolicy)";
-    io::Error::new(io::ErrorKind::Unsupported, text)
-}
-
-/// Limits the maximum segment size of a future connection: not supported on Windows.
-pub(crate) fn set_mss(_socket: &Socket, _bytes: u32) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "Windows sets it by the interface's MTU"))
-}
-
-/// TCP congestion control: not readable on Windows.
-pub(crate) fn congestion_control(_socket: &Socket) -> Option<String> {
-    None
-}
-
-/// Sets TCP congestion control: Windows supports this only for the whole host.
-pub(crate) fn set_congestion_control(_socket: &Socket, _name: &str) -> io::Result<()> {
-    let text = "Windows sets it for all connections (Set-NetTCPSetting -CongestionProvider)";
-    Err(io::Error::new(io::ErrorKind::Unsupported, text))
+fn ask(socket: &Socket) -> io::Result<WinSock::TCP_INFO_v0> {
+    let (version, mut info, mut filled) = (0_u32, WinSock::TCP_INFO_v0::default(), 0_u32);
+    let size = size_of::<WinSock::TCP_INFO_v0>() as u32;
+    // SAFETY: the socket is open for as long as it is borrowed; Winsock reads four bytes of `version` and writes at
+    // most `size` bytes to `info`, which is that large, and one integer to `filled`; no operation is pending when it
+    // returns, since it is given no overlapped structure. The structure's `bool` is one that Windows sets to 0 or 1.
+    let result = unsafe {
+        WinSock::WSAIoctl(
+            raw(socket),
+            WinSock::SIO_TCP_INFO,
+            (&raw const version).cast(),
+            size_of::<u32>() as u32,
+            (&raw mut info).cast(),
+            size,
+            &raw mut filled,
+            std::ptr::null_mut(),
+            None,
+        )
+    };
+    match result {
+        0 if filled >= size => Ok(info),
+        0 => Err(io::Error::other(format!("SIO_TCP_INFO filled {filled} of {size} bytes"))),
+        _ => Err(match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(WinSock::WSAEOPNOTSUPP) => {
+                let text = "this system does not know SIO_TCP_INFO: Windows does from 10 version 1703 on";
+                io::Error::new(io::ErrorKind::Unsupported, text)
+            }
+            error => error,
+        }),
+    }
 }

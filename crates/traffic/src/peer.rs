@@ -1,25 +1,57 @@
-//! The sender: packets on a schedule, and their answers.
+//! Exchanges with peers that speak another protocol: two-way measurements with four times, as of STAMP and TWAMP. What
+//! is on the wire is the caller's ([`PacketFormat`]); sending, receiving, times and counts are the engine's.
 
 use crate::engine::header::{Header, Phase};
 use crate::engine::pacer::PacingError;
-use crate::engine::receive_loop::receive_headers;
+use crate::engine::receive_loop::{Sink, receive_headers, stop_if};
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
 use crate::engine::socket::{CONNECT_LIMIT, Channel};
-use crate::engine::stamp_clock::StampClock;
+use crate::engine::stamps::StampClock;
 use crate::engine::tx::TxBatch;
-use crate::error::{Attempt, EngineError};
-use crate::host::unix_time::now_unix_ns;
-use crate::host::zone;
-use crate::peer::count::{AnswerCounter, SendTimes};
-use crate::peer::{PacketFormat, PeerAnswer};
-use crate::sys;
+use crate::host::{now_unix_ns, zone};
+use crate::stats::flow::{Arrival, SequenceWindow};
+use crate::sys::{self, Nanos, SocketOption};
+use crate::{Attempt, EngineError};
 use stacklab_model::{
     Cell, Family, Length, Pacing, Probe, ProbeSpec, ScopedAddr, SizeOf, Transport, TrialSpec, Tuning,
 };
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{io, thread};
+
+#[cfg(target_os = "linux")]
+pub use crate::sys::{Datagram, Service, clock_error_ns};
+
+/// The test packets of a protocol.
+pub trait PacketFormat: Sync {
+    /// Bytes of a packet.
+    fn bytes(&self) -> usize;
+    /// Writes packet number `sequence`, which is sent at this time, nanoseconds since 1970.
+    fn write(&self, sequence: u32, sent_unix_ns: u64, message: &mut [u8]);
+    /// Reads an answer that arrived at about this time, nanoseconds since 1970; `None` if it is none of this session.
+    fn read(&self, message: &[u8], now_unix_ns: u64) -> Option<PeerAnswer>;
+}
+
+/// What an answer says. Times are nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerAnswer {
+    /// The number of the packet that it answers.
+    pub sequence: u32,
+    /// The peer's own number.
+    pub peer_sequence: u32,
+    /// T1: when the packet was sent, as the peer repeats it.
+    pub sent_unix_ns: u64,
+    /// T2: when the peer received it.
+    pub received_unix_ns: u64,
+    /// T3: when the peer answered.
+    pub answered_unix_ns: u64,
+    /// TTL, or hop limit, with which it reached the peer; 0 if the peer does not know.
+    pub ttl: u8,
+    /// The largest error of the peer's clock, nanoseconds, if the peer says that it is synchronised.
+    pub clock_error_ns: Option<u64>,
+}
 
 /// Packets after the measurement that show how the peer counts.
 const CLOSING: u32 = 4;
@@ -44,7 +76,7 @@ pub struct ExchangeSpec {
 }
 
 /// What an exchange gave.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Exchange {
     /// Packets sent.
     pub sent: u64,
@@ -99,7 +131,16 @@ pub fn exchange(
         format.write(sequence, unix_ns, message);
     };
     let read = |message: &[u8]| format.read(message, now_unix_ns());
-    let mut counter = AnswerCounter::new(&times, &sent, &ended, realtime.offset_ns);
+    let mut counter = AnswerCounter {
+        times: &times,
+        sent: &sent,
+        ended: &ended,
+        realtime_offset_ns: realtime.offset_ns,
+        seen: SequenceWindow::new(1),
+        found: Exchange::default(),
+        closing: None,
+        last_ns: 0,
+    };
     let phase = SendPhase {
         token: 0,
         phase: Phase::Measured,
@@ -128,28 +169,23 @@ pub fn exchange(
         sending.and_then(|sending| Ok((sending, received?)))
     });
     // What was exchanged until an interruption is reported, if there is something.
-    if interrupted.load(Ordering::Relaxed) && counter.answers.is_empty() {
+    if interrupted.load(Ordering::Relaxed) && counter.found.answers.is_empty() {
         return Err(PeerError::Interrupted);
     }
     let (sending, answer_ttl) = match sending {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(PeerError::Refused(to)),
         sending => sending.attempt(attempt)?,
     };
-    if !counter.answers.is_empty() {
+    if !counter.found.answers.is_empty() {
         close(&channels, &write, read, sending.messages as u32, &mut counter).attempt(attempt)?;
     }
-    let AnswerCounter { answers, duplicates, reordered, strays, closed, .. } = counter;
     let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
     Ok(Exchange {
         sent: sending.messages,
-        answers,
-        duplicates,
-        reordered,
-        strays,
-        closing: closed,
         answer_ttl,
         late_ns: sending.pacing_error.as_ref().map_or(0, PacingError::most_ns),
         clock_was_set: moved > SET_NS + realtime.bound_ns,
+        ..counter.found
     })
 }
 
@@ -169,9 +205,9 @@ fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
 /// A connected socket whose arrivals have the kernel's timestamps.
 fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<Channel, EngineError> {
     let mut channel = Channel::connect(trial, from, to, CONNECT_LIMIT)?;
-    channel.stamped = sys::enable_rx_timestamps(&channel.socket).is_ok();
+    channel.stamped = sys::set(&channel.socket, SocketOption::RxTimestamps).is_ok();
     // Where it is not reported, it is missing.
-    let _ = sys::enable_rx_ttl(&channel.socket, Family::of(to.ip()));
+    let _ = sys::set(&channel.socket, SocketOption::RxTtl(Family::of(to.ip())));
     let set = match to {
         SocketAddr::V4(_) => channel.socket.set_ttl_v4(ttl.into()),
         SocketAddr::V6(_) => channel.socket.set_unicast_hops_v6(ttl.into()),
@@ -180,8 +216,7 @@ fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<
     Ok(channel)
 }
 
-/// Leaves a number out and sends some more packets, until one is answered: a reflector that counts what it answers
-/// now
+/// Leaves a number out and sends some more packets, until one is answered: a reflector that counts what it answers now
 /// has another number than the sender.
 fn close<R: Fn(&[u8]) -> Option<PeerAnswer>>(
     channels: &[Channel],
@@ -201,9 +236,91 @@ fn close<R: Fn(&[u8]) -> Option<PeerAnswer>>(
         channel.send(&message)?;
         counter.ended.store(sys::now_ns(), Ordering::Release);
         receive_headers(&mut rx, &read, counter)?;
-        if counter.closed.is_some() {
+        if counter.found.closing.is_some() {
             break;
         }
     }
     Ok(())
+}
+
+/// How long after the last packet, or the last answer, an answer is waited for.
+const LOSS_THRESHOLD_NS: Nanos = 1_000_000_000;
+
+/// Send times of the latest packets, nanoseconds since 1970, so that an answer with another T1 is none.
+struct SendTimes(Box<[AtomicU64]>);
+
+impl SendTimes {
+    const SLOTS: usize = 1 << 16;
+
+    fn new() -> Self {
+        SendTimes((0..Self::SLOTS).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn note(&self, sequence: u32, unix_ns: u64) {
+        self.0[sequence as usize % Self::SLOTS].store(unix_ns, Ordering::Release);
+    }
+
+    /// The format may round it by some nanoseconds.
+    fn was_at(&self, sequence: u32, unix_ns: u64) -> bool {
+        self.0[sequence as usize % Self::SLOTS].load(Ordering::Acquire).abs_diff(unix_ns) <= 1_000
+    }
+}
+
+struct AnswerCounter<'a> {
+    times: &'a SendTimes,
+    /// Packets sent so far, which are those of the measurement.
+    sent: &'a AtomicU64,
+    /// Set when all are sent.
+    ended: &'a AtomicU64,
+    realtime_offset_ns: i64,
+    seen: SequenceWindow,
+    found: Exchange,
+    /// The first packet after the end of the measurement.
+    closing: Option<u32>,
+    last_ns: Nanos,
+}
+
+impl AnswerCounter<'_> {
+    fn count(&mut self, answer: PeerAnswer, arrived: Nanos) {
+        match self.seen.arrive(answer.sequence.into()) {
+            Arrival::First => {}
+            Arrival::Reordered => self.found.reordered += 1,
+            Arrival::Duplicate | Arrival::BeyondWindow => {
+                self.found.duplicates += 1;
+                return;
+            }
+        }
+        self.found.answers.push((answer, arrived.saturating_add_signed(self.realtime_offset_ns)));
+    }
+}
+
+impl Sink<PeerAnswer> for AnswerCounter<'_> {
+    fn take(&mut self, answer: PeerAnswer, _: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>> {
+        self.last_ns = self.last_ns.max(arrived);
+        if !self.times.was_at(answer.sequence, answer.sent_unix_ns) {
+            self.found.strays += 1;
+        } else if let Some(closing) = self.closing
+            && answer.sequence >= closing
+        {
+            self.found.closing = Some(answer);
+            return Ok(ControlFlow::Break(()));
+        } else {
+            self.count(answer, arrived);
+        }
+        let is_all = self.closing.is_none()
+            && self.ended.load(Ordering::Acquire) > 0
+            && self.found.answers.len() as u64 == self.sent.load(Ordering::Acquire);
+        Ok(stop_if(is_all))
+    }
+
+    fn stray(&mut self) -> ControlFlow<()> {
+        self.found.strays += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn idle(&mut self, now: Nanos) -> ControlFlow<()> {
+        let ended = self.ended.load(Ordering::Acquire);
+        let over = ended > 0 && now.saturating_sub(ended.max(self.last_ns)) >= LOSS_THRESHOLD_NS;
+        stop_if(over)
+    }
 }

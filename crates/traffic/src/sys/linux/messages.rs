@@ -1,7 +1,6 @@
-//! Control messages, and the messages of a socket's error queue.
+//! Messages with control messages, and those of a socket's error queue.
 
-use crate::sys::types::{Nanos, RecvMeta, TxTimestamp, ZerocopyCompletion};
-use crate::sys::unix::DONTWAIT;
+use crate::sys::{DONTWAIT, Nanos, RecvMeta, TxTimestamp, ZerocopyCompletion};
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::Socket;
 use stacklab_model::Family;
@@ -19,7 +18,7 @@ fn stamp_ns(time: &libc::timespec) -> Option<Nanos> {
     (ns > 0).then_some(ns)
 }
 
-pub(super) fn receive_message(
+fn receive_message(
     socket: &Socket,
     room: &mut [u8],
     control: &mut [u64],
@@ -81,15 +80,28 @@ pub(super) unsafe fn parse_cmsg(header: &libc::msghdr) -> RecvMeta {
     meta
 }
 
+/// Receives available data of a stream; with `wait`, blocks up to the socket's timeout. Returns the number of bytes
+/// and, if receive timestamps are on, the receive timestamp of their last packet, nanoseconds of the realtime clock.
+pub(crate) fn receive_with_timestamp(
+    socket: &Socket,
+    room: &mut [u8],
+    wait: bool,
+) -> io::Result<(usize, Option<Nanos>)> {
+    let mut control = [0_u64; 16];
+    let (received, header) = receive_message(socket, room, &mut control, if wait { 0 } else { DONTWAIT })?;
+    // SAFETY: the kernel wrote `msg_controllen` bytes of control messages to the block, which is still there.
+    Ok((received, unsafe { parse_cmsg(&header) }.software_rx_ns))
+}
+
 /// A message of a socket's error queue.
-pub(super) struct Queued {
+struct Queued {
     pub error: Option<libc::sock_extended_err>,
     pub stamp: Option<TxTimestamp>,
     pub len: usize,
 }
 
 /// The next message of a socket's error queue, with its packet; `None` without one.
-pub(super) fn next_queued(socket: &Socket, room: &mut [u8]) -> io::Result<Option<Queued>> {
+fn next_queued(socket: &Socket, room: &mut [u8]) -> io::Result<Option<Queued>> {
     let mut control = [0_u64; 32];
     let (len, header) = match receive_message(socket, room, &mut control, libc::MSG_ERRQUEUE | DONTWAIT) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
