@@ -81,20 +81,19 @@ impl Blocks {
                 }
             }
         }
-        if let [Some(_), Some(_)] = block {
-            match figures {
-                [Some(baseline), Some(candidate)] => {
-                    self.pairs.push((baseline, candidate));
-                    for (sum, found) in self.messages.iter_mut().zip(block) {
-                        if let Some(ArmFigure::Events([_, messages])) = found {
-                            *sum += messages;
-                        }
+        match figures {
+            [Some(baseline), Some(candidate)] => {
+                self.pairs.push((baseline, candidate));
+                for (sum, found) in self.messages.iter_mut().zip(block) {
+                    if let Some(ArmFigure::Events([_, messages])) = found {
+                        *sum += messages;
                     }
                 }
-                [None, Some(_)] => self.lost[0] += 1,
-                [Some(_), None] => self.lost[1] += 1,
-                [None, None] => {}
             }
+            // An arm that was not run has lost nothing.
+            [None, Some(_)] => self.lost[0] += usize::from(block[0].is_some()),
+            [Some(_), None] => self.lost[1] += usize::from(block[1].is_some()),
+            [None, None] => {}
         }
     }
 

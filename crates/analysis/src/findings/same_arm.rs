@@ -35,12 +35,7 @@ pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<SameArm> {
     by_block.into_iter().filter_map(of).collect()
 }
 
-pub(super) fn check(
-    metric: Metric,
-    transport: Transport,
-    scale: Scale,
-    pairs: &[(f64, f64)],
-) -> Option<SameArm> {
+fn check(metric: Metric, transport: Transport, scale: Scale, pairs: &[(f64, f64)]) -> Option<SameArm> {
     let paired = Paired::of(scale, pairs).ok()?;
     Some(SameArm { metric, transport, effect: paired.effect(), p: paired.moments.student().p() })
 }
@@ -73,11 +68,9 @@ pub(super) fn arm_order(runs: &[RunRecord], questions: &[Question]) -> Vec<ArmOr
     in_order.into_iter().filter_map(of).collect()
 }
 
-type OneCell = ([Cell; 2], Metric);
-
-/// The arms of the A/A check and the interleaved replicas that are compared.
-fn pairs_of_one_cell(runs: &[RunRecord], questions: &[Question]) -> Vec<OneCell> {
-    let mut all: Vec<OneCell> = Vec::new();
+/// The arms of the A/A check and the interleaved replicas that are compared, with a metric of both.
+fn pairs_of_one_cell(runs: &[RunRecord], questions: &[Question]) -> Vec<([Cell; 2], Metric)> {
+    let mut all = Vec::new();
     let of_check = runs.iter().filter(|run| run.trial.cell.replica == SELF_ARMS[0]);
     let mut seen: BTreeSet<(Metric, Transport)> = BTreeSet::new();
     for run in of_check {
@@ -87,18 +80,13 @@ fn pairs_of_one_cell(runs: &[RunRecord], questions: &[Question]) -> Vec<OneCell>
             all.push(([one.clone(), other.clone()], *metric));
         }
     }
-    let interleaved: BTreeSet<&str> = runs
-        .iter()
-        .filter(|run| !run.spec.schedule.is_alone())
-        .map(|run| run.trial.cell.replica.as_str())
-        .collect();
-    let are_interleaved = |question: &&Question| {
-        let arms = question.cells();
-        question.factor == Factor::Replica && arms.iter().all(|arm| interleaved.contains(&*arm.replica))
-    };
-    let of_question =
-        |question: &Question| ([question.baseline.clone(), question.candidate.clone()], question.metric);
-    all.extend(questions.iter().filter(are_interleaved).map(of_question));
+    let interleaved = runs.iter().filter(|run| !run.spec.schedule.is_alone());
+    let interleaved: BTreeSet<&str> = interleaved.map(|run| run.trial.cell.replica.as_str()).collect();
+    for question in questions.iter().filter(|question| question.factor == Factor::Replica) {
+        if question.cells().iter().all(|arm| interleaved.contains(&*arm.replica)) {
+            all.push((question.cells().map(Cell::clone), question.metric));
+        }
+    }
     all
 }
 

@@ -9,7 +9,8 @@ use crate::findings::Campaign;
 use crate::records::unpaired::{against, judge};
 use crate::runs::Runs;
 use stacklab_model::{
-    Apart, Cell, HostFacts, Metric, OnlyInOne, Probe, ProbeSpec, RecordDiff, Recorded, Scale, print_duration,
+    Apart, Cell, HostFacts, Metric, OnlyInOne, Probe, ProbeSpec, RecordDiff, Recorded, Scale, once_each,
+    print_duration,
 };
 
 /// The margin of metrics on the ratio scale if the first campaign's study states none.
@@ -69,14 +70,9 @@ pub fn between(
 
 /// The metrics of a campaign by which something is compared; if some were requested, only those.
 fn taken(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
-    let mut taken: Vec<Metric> = Vec::new();
-    for metric in campaign.probes.iter().flat_map(|probe| &probe.metrics) {
-        let is_asked = asked.is_empty() || asked.contains(metric);
-        if !metric.is_generator_error() && !taken.contains(metric) && is_asked {
-            taken.push(*metric);
-        }
-    }
-    taken
+    let is_asked = |metric: &Metric| asked.is_empty() || asked.contains(metric);
+    let all = campaign.probes.iter().flat_map(|probe| &probe.metrics).copied();
+    once_each(all.filter(|metric| !metric.is_generator_error() && is_asked(metric)))
 }
 
 /// The margin of a metric: the study's own, otherwise that of its other comparisons.
@@ -106,7 +102,7 @@ fn recorded(campaign: &Campaign, name: &str) -> Recorded {
 
 /// Every difference, hosts first. Equal facts are left out, and so are facts that do not describe the environment (boot
 /// identifiers, seeds).
-pub(super) fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
+fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
     let [of_a, of_b] = [a, b].map(facts);
     let rows = of_a.into_iter().zip(of_b);
     let mut found: Vec<Apart> = rows.filter_map(|((what, a), (_, b))| apart(what, a, b)).collect();

@@ -40,10 +40,7 @@ impl Explanation {
     }
 
     pub fn costs(&self) -> Option<&StageCosts> {
-        match &self.why {
-            Why::Costs(costs) => Some(costs),
-            Why::Unknown(_) => None,
-        }
+        if let Why::Costs(costs) = &self.why { Some(costs) } else { None }
     }
 }
 

@@ -266,11 +266,8 @@ impl Metric {
 
     /// Its margin, if it is compared by difference: if a figure may be zero.
     fn margin(self) -> Option<f64> {
-        let own = self.row().traits.iter().find_map(|found| match found {
-            Margin(margin) => Some(*margin),
-            _ => None,
-        });
-        own.or(self.unit().margin())
+        let own = |found: &Trait| if let Margin(margin) = found { Some(*margin) } else { None };
+        self.row().traits.iter().find_map(own).or(self.unit().margin())
     }
 
     pub fn scale(self) -> Scale {

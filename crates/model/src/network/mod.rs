@@ -109,10 +109,8 @@ impl Topology {
     }
 
     fn links(&self) -> Vec<OwnLink> {
-        match self {
-            Topology::Link | Topology::Wifi(_) => Vec::new(),
-            Topology::Routed(links) => links.all().map(|(_, link)| link).to_vec(),
-        }
+        let Topology::Routed(links) = self else { return Vec::new() };
+        links.all().map(|(_, link)| link).to_vec()
     }
 }
 

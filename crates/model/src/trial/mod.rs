@@ -92,9 +92,6 @@ impl Value {
     }
 
     pub fn measured(&self) -> Option<f64> {
-        match self {
-            Value::Measured(figure) => Some(*figure),
-            Value::Missing(_) | Value::Invalid(_) => None,
-        }
+        if let Value::Measured(figure) = self { Some(*figure) } else { None }
     }
 }

@@ -1,8 +1,8 @@
 //! The Wi-Fi network of a study's cells.
 
+use crate::wifi::cost::cycle;
 use crate::wifi::{
-    AccessCategory, Aggregation, Attachment, Edca, Guard, LegacyRate, Role, Saturation, Security, Width,
-    WifiClock, WifiSettings, mpdu_bytes,
+    Aggregation, Attachment, Guard, LegacyRate, Saturation, Security, Width, WifiClock, WifiSettings,
 };
 use crate::{AsWritten, Cell, Nanoseconds};
 use serde::{Deserialize, Serialize};
@@ -81,8 +81,7 @@ impl WifiConfig {
     pub fn saturation(&self, cell: &Cell) -> Option<Saturation> {
         let packet = cell.payload_bytes() + cell.family.header_bytes() + cell.transport.header_bytes();
         let radio = self.settings.radio().ok().filter(|_| packet <= self.settings.mtu)?;
-        let edca = Edca::default_of(Role::Station, AccessCategory::BestEffort);
-        Some(radio.saturation(edca, mpdu_bytes(self.security, packet)))
+        Some(cycle(&radio, self, packet, u32::MAX))
     }
 
     /// The settings in words: `802.11n`, `channel 1 (2412 MHz)`, `40 MHz`, ..

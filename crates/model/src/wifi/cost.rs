@@ -123,7 +123,7 @@ impl AirtimeCost {
     }
 }
 
-fn cycle(radio: &Radio, network: &WifiConfig, packet_bytes: u32, at_most: u32) -> Saturation {
+pub(super) fn cycle(radio: &Radio, network: &WifiConfig, packet_bytes: u32, at_most: u32) -> Saturation {
     let edca = Edca::default_of(Role::Station, AccessCategory::BestEffort);
     radio.cycle(edca, mpdu_bytes(network.security, packet_bytes), at_most)
 }

@@ -69,17 +69,13 @@ impl Mechanism {
     }
 
     pub fn tunnel(self) -> Option<&'static Tunnel> {
-        match &self.definition().method {
-            Method::Tunnel(tunnel) => Some(tunnel),
-            Method::Forwarding | Method::Translation(_) => None,
-        }
+        let Method::Tunnel(tunnel) = &self.definition().method else { return None };
+        Some(tunnel)
     }
 
     pub fn translation(self) -> Option<Translation> {
-        match self.definition().method {
-            Method::Translation(translation) => Some(translation),
-            Method::Forwarding | Method::Tunnel(_) => None,
-        }
+        let Method::Translation(translation) = self.definition().method else { return None };
+        Some(translation)
     }
 
     /// Whether packets are translated, and therefore have other addresses after the translator.
