@@ -1,9 +1,10 @@
 //! Figures of a path for monitoring: Prometheus reads them at /metrics.
 
-use crate::findings::{Compared, PathVerdict, Rounds};
+use crate::findings::{Compared, Rounds};
 use crate::metric::PathMetric;
-use stacklab_model::{Family, Interval};
+use stacklab_model::{Family, Interval, Verdict};
 use stacklab_report::prometheus::{CONTENT_TYPE, Gauge, exposition};
+use stacklab_report::verdict_name;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +13,8 @@ use std::time::{Duration, Instant};
 
 /// How long a client may take for its request, and for the answer.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The longest request.
 const ROOM: usize = 8 << 10;
 
-/// The gauges of all targets, with this margin.
 pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
     let mut last = Gauge::new("stacklab_path_last", "Figure of the last round, in its unit.");
     let mut median = Gauge::new("stacklab_path_median", "Median of the rounds, in its unit.");
@@ -32,15 +31,10 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
             works.samples.push((labels, f64::from(u8::from(look.state(family).works()))));
         }
         for Compared { metric, families, effect, verdict: found, .. } in look.compare(margin, false) {
-            let of_metric = || {
-                let transport = ("transport", transport(metric).to_owned());
-                vec![
-                    target(),
-                    ("metric", metric.name().to_owned()),
-                    ("unit", metric.unit().to_owned()),
-                    transport,
-                ]
-            };
+            let named =
+                [("metric", metric.name()), ("unit", metric.unit()), ("transport", transport(metric))];
+            let named = named.map(|(label, value)| (label, value.to_owned()));
+            let of_metric = || [vec![target()], named.to_vec()].concat();
             for (family, of) in &families {
                 let labels = [of_metric(), vec![("family", family.to_string())]].concat();
                 if let Some(Ok(figure)) = look.last().and_then(|round| round.get(&(metric, *family))) {
@@ -52,11 +46,8 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
                 let Interval { low, high } = effect.interval95;
                 ratio.interval(&of_metric(), Some(effect.estimate), Some([low, high]));
             }
-            let better = match &found {
-                PathVerdict::Better(family) => family.to_string(),
-                _ => String::new(),
-            };
-            verdict.verdict(&of_metric(), found.name(), &better);
+            let better = if let Verdict::Better(family) = &found { family } else { "" };
+            verdict.verdict(&of_metric(), verdict_name(&found), better);
         }
     }
     vec![last, median, ratio, verdict, works, rounds]
@@ -73,7 +64,6 @@ fn transport(metric: PathMetric) -> &'static str {
 /// Serves the figures at /metrics, to one client after another.
 pub(crate) struct Exporter {
     text: Arc<Mutex<String>>,
-    /// Where it listens.
     pub address: SocketAddr,
 }
 
@@ -92,7 +82,6 @@ impl Exporter {
         Ok(exporter)
     }
 
-    /// Shows these gauges from now on.
     pub(crate) fn show(&self, gauges: &[Gauge]) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = exposition(gauges);
     }

@@ -5,10 +5,9 @@ use crate::probe::Figures;
 use crate::target::{NoAddress, Target};
 use stacklab_analysis::statistics::{Cusum, Drift, median};
 use stacklab_analysis::{Claim, Paired, claims};
-use stacklab_model::{Better, Effect, Family};
+use stacklab_model::{Better, Effect, Family, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Rounds that are kept.
 const MOST_ROUNDS: usize = 1_000;
 
 /// Whether a family works, with its name for programs: without an address, nobody could say whether there is one, no
@@ -23,7 +22,6 @@ pub(crate) enum StateKind {
     Works,
 }
 
-/// Whether a family works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FamilyState {
     pub kind: StateKind,
@@ -34,7 +32,6 @@ pub(crate) struct FamilyState {
 }
 
 impl FamilyState {
-    /// Its name for programs.
     pub(crate) fn name(&self) -> String {
         format!("{:?}", self.kind).to_lowercase()
     }
@@ -45,7 +42,6 @@ impl FamilyState {
     }
 }
 
-/// Figures of one family by one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OfFamily {
     pub median: Option<f64>,
@@ -54,7 +50,6 @@ pub(crate) struct OfFamily {
     pub missing: Option<String>,
 }
 
-/// A metric compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Compared {
     pub metric: PathMetric,
@@ -62,39 +57,10 @@ pub(crate) struct Compared {
     pub effect: Option<Effect>,
     /// Figures of IPv4 and IPv6 that fit the effect: what people read.
     pub fitted: Option<[f64; 2]>,
-    pub verdict: PathVerdict,
+    /// By the name of the better family.
+    pub verdict: Verdict,
 }
 
-/// What follows from a comparison.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PathVerdict {
-    Better(Family),
-    Equivalent,
-    Inconclusive,
-    Nothing(String),
-}
-
-impl PathVerdict {
-    /// Its name for programs.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            PathVerdict::Better(_) => "better",
-            PathVerdict::Equivalent => "equivalent",
-            PathVerdict::Inconclusive => "inconclusive",
-            PathVerdict::Nothing(_) => "nothing",
-        }
-    }
-
-    pub(crate) fn text(&self) -> String {
-        match self {
-            PathVerdict::Better(family) => format!("{family} better"),
-            PathVerdict::Nothing(reason) => format!("- ({reason})"),
-            verdict => verdict.name().to_owned(),
-        }
-    }
-}
-
-/// The rounds of a target.
 pub(crate) struct Rounds {
     pub target: Target,
     facts: Figures,
@@ -161,9 +127,8 @@ impl Rounds {
         if connects.iter().all(|connect| connect.is_err()) {
             return without(StateKind::Unreachable, &reason());
         }
-        let failed = (0..answers.len())
-            .filter(|place| answers[*place].is_err() || broke_off(*place).is_some())
-            .count();
+        let fails = |place: &usize| answers[*place].is_err() || broke_off(*place).is_some();
+        let failed = (0..answers.len()).filter(fails).count();
         let broken = (0..answers.len()).rev().find_map(broke_off).cloned();
         if failed == answers.len() {
             return without(StateKind::Broken, &broken.unwrap_or_else(reason));
@@ -185,35 +150,26 @@ impl Rounds {
         rounds.into_iter().filter_map(|round| pair(round, metric)).collect()
     }
 
-    fn compared(&self, metric: PathMetric, found: Option<&Paired>, verdict: PathVerdict) -> Compared {
-        let families: BTreeMap<Family, OfFamily> = Family::ALL
-            .iter()
-            .map(|family| {
-                let all = self.of(metric, *family);
-                let figures: Vec<f64> =
-                    all.iter().filter_map(|figure| figure.as_ref().ok().copied()).collect();
-                let missing = all.iter().rev().find_map(|figure| figure.as_ref().err().cloned());
-                (*family, OfFamily { median: median(&figures), count: figures.len(), missing })
-            })
-            .collect();
+    fn compared(&self, metric: PathMetric, found: Option<&Paired>, verdict: Verdict) -> Compared {
+        let of_family = |family: &Family| {
+            let all = self.of(metric, *family);
+            let figures: Vec<f64> = all.iter().filter_map(|figure| figure.as_ref().ok().copied()).collect();
+            let missing = all.iter().rev().find_map(|figure| figure.as_ref().err().cloned());
+            (*family, OfFamily { median: median(&figures), count: figures.len(), missing })
+        };
+        let families: BTreeMap<Family, OfFamily> = Family::ALL.iter().map(of_family).collect();
         let verdict = match (verdict, families.iter().find(|(_, of)| of.count == 0)) {
-            (PathVerdict::Nothing(_), Some((family, of))) => {
+            (Verdict::Nothing(_), Some((family, of))) => {
                 let reason = of.missing.clone().unwrap_or_else(|| "not measured".to_owned());
-                PathVerdict::Nothing(format!("{family}: {reason}"))
+                Verdict::Nothing(format!("{family}: {reason}"))
             }
             (verdict, _) => verdict,
         };
-        Compared {
-            metric,
-            families,
-            effect: found.map(Paired::effect),
-            fitted: found.map(Paired::arms),
-            verdict,
-        }
+        let (effect, fitted) = (found.map(Paired::effect), found.map(Paired::arms));
+        Compared { metric, families, effect, fitted, verdict }
     }
 }
 
-/// IPv4 and IPv6 of a round.
 fn pair(figures: &Figures, metric: PathMetric) -> Option<(f64, f64)> {
     let figure = |family| figures.get(&(metric, family))?.as_ref().ok().copied();
     Some((figure(Family::Ipv4)?, figure(Family::Ipv6)?))
@@ -225,14 +181,14 @@ fn judge_all(
     pairs: &[Vec<(f64, f64)>; 8],
     margin: f64,
     is_planned: bool,
-) -> impl Iterator<Item = (Option<Paired>, PathVerdict)> {
-    let found: Vec<Result<Paired, PathVerdict>> = PathMetric::ALL
+) -> impl Iterator<Item = (Option<Paired>, Verdict)> {
+    let found: Vec<Result<Paired, Verdict>> = PathMetric::ALL
         .into_iter()
         .zip(pairs)
         .map(|(metric, pairs)| match &pairs[..] {
-            _ if !metric.is_fact() => Paired::of(metric.scale(), pairs).map_err(PathVerdict::Nothing),
-            [] => Err(PathVerdict::Nothing("not measured".to_owned())),
-            [(baseline, candidate), ..] if baseline == candidate => Err(PathVerdict::Equivalent),
+            _ if !metric.is_fact() => Paired::of(metric.scale(), pairs).map_err(Verdict::Nothing),
+            [] => Err(Verdict::Nothing("not measured".to_owned())),
+            [(baseline, candidate), ..] if baseline == candidate => Err(Verdict::Equivalent),
             [(baseline, candidate), ..] => Err(better(metric, candidate > baseline)),
         })
         .collect();
@@ -240,19 +196,21 @@ fn judge_all(
     let claimed = claims(&paired, margin, is_planned);
     PathMetric::ALL.into_iter().zip(found).zip(claimed).map(|((metric, found), claim)| match (found, claim) {
         (Err(verdict), _) => (None, verdict),
-        (Ok(paired), Some(Claim::Different)) => {
-            let verdict = better(metric, paired.estimate() > 1.0);
+        (Ok(paired), claim) => {
+            let verdict = match claim {
+                Some(Claim::Different) => better(metric, paired.estimate() > 1.0),
+                Some(Claim::Equivalent) => Verdict::Equivalent,
+                None => Verdict::Inconclusive,
+            };
             (Some(paired), verdict)
         }
-        (Ok(paired), Some(Claim::Equivalent)) => (Some(paired), PathVerdict::Equivalent),
-        (Ok(paired), None) => (Some(paired), PathVerdict::Inconclusive),
     })
 }
 
 /// The better family, where IPv6 has more than IPv4 or less.
-fn better(metric: PathMetric, more: bool) -> PathVerdict {
+fn better(metric: PathMetric, more: bool) -> Verdict {
     let candidate = more == (metric.better() == Better::Higher);
-    PathVerdict::Better(if candidate { Family::Ipv6 } else { Family::Ipv4 })
+    Verdict::Better(if candidate { Family::Ipv6 } else { Family::Ipv4 }.to_string())
 }
 
 #[cfg(test)]
@@ -293,13 +251,16 @@ mod tests {
                 })
                 .collect()
         };
-        assert_eq!(judged(PathMetric::IcmpRtt, rounds(2.0)), PathVerdict::Better(Family::Ipv4));
-        assert_eq!(judged(PathMetric::Goodput, rounds(2.0)), PathVerdict::Better(Family::Ipv6));
+        assert_eq!(judged(PathMetric::IcmpRtt, rounds(2.0)), Verdict::Better(Family::Ipv4.to_string()));
+        assert_eq!(judged(PathMetric::Goodput, rounds(2.0)), Verdict::Better(Family::Ipv6.to_string()));
         let alike = |place: usize| (1.0, 1.0 + [0.002, -0.002, 0.001, -0.001][place % 4]);
-        assert_eq!(judged(PathMetric::TcpConnect, (0..20).map(alike).collect()), PathVerdict::Equivalent);
-        assert_eq!(judged(PathMetric::PathMtu, vec![(1500.0, 1280.0)]), PathVerdict::Better(Family::Ipv4));
-        assert_eq!(judged(PathMetric::Hops, vec![(3.0, 2.0)]), PathVerdict::Better(Family::Ipv6));
-        assert!(matches!(judged(PathMetric::Dns, vec![(1.0, 1.0)]), PathVerdict::Nothing(_)));
+        assert_eq!(judged(PathMetric::TcpConnect, (0..20).map(alike).collect()), Verdict::Equivalent);
+        assert_eq!(
+            judged(PathMetric::PathMtu, vec![(1500.0, 1280.0)]),
+            Verdict::Better(Family::Ipv4.to_string())
+        );
+        assert_eq!(judged(PathMetric::Hops, vec![(3.0, 2.0)]), Verdict::Better(Family::Ipv6.to_string()));
+        assert!(matches!(judged(PathMetric::Dns, vec![(1.0, 1.0)]), Verdict::Nothing(_)));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use stacklab_model::{Better, Scale};
 
-/// A figure of a path, of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PathMetric {
     IcmpRtt,

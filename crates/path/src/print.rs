@@ -1,13 +1,13 @@
 //! Output of a path's findings.
 
-use crate::findings::{Compared, FamilyState, OfFamily, PathVerdict, Rounds, StateKind};
+use crate::findings::{Compared, FamilyState, OfFamily, Rounds, StateKind};
 use crate::metric::PathMetric;
 use crate::probe::Figures;
 use serde_json::{Value, json};
-use stacklab_model::{Family, printable_lines};
+use stacklab_model::{Family, Verdict, printable_lines};
+use stacklab_report::verdict_name;
 use std::fmt::Write;
 
-/// Version of the JSON document.
 const FORMAT_VERSION: u32 = 1;
 
 pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
@@ -30,9 +30,11 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
         let verdict = match verdict {
             // The reason is below, once.
             _ if families.values().any(|of| of.count == 0) => "-".to_owned(),
-            PathVerdict::Better(_) if metric.is_fact() => "differs".to_owned(),
-            PathVerdict::Equivalent if metric.is_fact() => "the same".to_owned(),
-            verdict => verdict.text(),
+            Verdict::Better(_) if metric.is_fact() => "differs".to_owned(),
+            Verdict::Equivalent if metric.is_fact() => "the same".to_owned(),
+            Verdict::Better(family) => format!("{family} better"),
+            Verdict::Nothing(reason) => format!("- ({reason})"),
+            verdict => verdict_name(verdict).to_owned(),
         };
         let ratio = effect.as_ref().map_or_else(String::new, |effect| {
             let interval = effect.interval95;
@@ -58,18 +60,14 @@ fn missing_text(rounds: &Rounds, all: &[Compared]) -> String {
     let mut reasons: Vec<(&str, Vec<Family>, Vec<&str>)> = Vec::new();
     for Compared { metric, families, .. } in all {
         for ((family, of), state) in families.iter().zip(&states) {
-            let Some(why) =
-                of.missing.as_deref().filter(|why| of.count == 0 && state.reason.as_deref() != Some(why))
-            else {
-                continue;
-            };
+            let is_new = |why: &&str| of.count == 0 && state.reason.as_deref() != Some(why);
+            let Some(why) = of.missing.as_deref().filter(is_new) else { continue };
             let place = reasons.iter().position(|(reason, ..)| *reason == why).unwrap_or_else(|| {
                 reasons.push((why, Vec::new(), Vec::new()));
                 reasons.len() - 1
             });
-            let (_, of, metrics) = &mut reasons[place];
-            of.push(*family);
-            metrics.push(metric.label());
+            reasons[place].1.push(*family);
+            reasons[place].2.push(metric.label());
         }
     }
     let mut text = String::new();
@@ -106,7 +104,6 @@ fn state_text(state: &FamilyState) -> String {
     }
 }
 
-/// For programs.
 pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
     let families: serde_json::Map<String, Value> = Family::ALL
         .iter()
@@ -126,8 +123,8 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
                 json!({ "median": median, "count": count, "missing": missing })
             };
             let (better, nothing) = match verdict {
-                PathVerdict::Better(family) => (Some(family.to_string()), None),
-                PathVerdict::Nothing(reason) => (None, Some(reason)),
+                Verdict::Better(family) => (Some(family), None),
+                Verdict::Nothing(reason) => (None, Some(reason)),
                 _ => (None, None),
             };
             json!({
@@ -141,7 +138,7 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
                     "high95": effect.interval95.high,
                     "pairs": effect.pairs,
                 })),
-                "verdict": verdict.name(),
+                "verdict": verdict_name(verdict),
                 "better": better,
                 "reason": nothing,
             })
@@ -150,10 +147,8 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
     json!({ "format": FORMAT_VERSION, "target": rounds.target.name, "rounds": rounds.count, "families": families, "metrics": metrics })
 }
 
-/// The first line of CSV.
 pub(crate) const CSV_HEADER: &str = "unix_s,target,round,family,metric,unit,value,missing\n";
 
-/// A round as rows of CSV.
 pub(crate) fn csv(target: &str, round: u64, unix_s: u64, figures: &Figures) -> String {
     let mut rows = String::new();
     for ((metric, family), figure) in figures {
@@ -173,7 +168,6 @@ fn field(text: &str) -> String {
     format!("\"{guard}{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " "))
 }
 
-/// A round in a line for people.
 pub(crate) fn line(rounds: &Rounds) -> String {
     let Some(figures) = rounds.last() else { return String::new() };
     let shown = [PathMetric::IcmpRtt, PathMetric::TcpConnect, PathMetric::FirstByte].map(|metric| {

@@ -33,7 +33,6 @@ pub enum NoAddress {
 }
 
 impl NoAddress {
-    /// The reason, in a sentence.
     pub(crate) fn reason(&self) -> &str {
         match self {
             NoAddress::Absent(reason) | NoAddress::Unresolved(reason) => reason,
@@ -42,7 +41,6 @@ impl NoAddress {
 }
 
 impl Target {
-    /// The address of a family.
     pub(crate) fn address(&self, family: Family) -> Result<&ScopedAddr, &NoAddress> {
         self.addresses[&family].as_ref()
     }
@@ -92,9 +90,6 @@ fn place(text: &str) -> Result<(Target, Option<ScopedAddr>), PathError> {
 }
 
 /// Looks up a name: by these resolvers, or as the system does.
-///
-/// # Errors
-/// `Unreadable` if it is not a name, `NoAddress` if it has no address.
 pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
     let (target, address) = place(text)?;
     if let Some(address) = address {
@@ -191,9 +186,6 @@ fn by_system(host: &str) -> Result<Vec<IpAddr>, String> {
 
 /// Reads a file of pairs: an IPv4 and an IPv6 address on each line, then what [`named`] takes if requests are to be
 /// made. Empty lines and those that begin with `#` are left out.
-///
-/// # Errors
-/// With the line that is none.
 pub fn pairs(text: &str, file: &str) -> Result<Vec<Target>, PathError> {
     let lines = text.lines().enumerate().map(|(place, line)| (place + 1, line.trim()));
     let wanted = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

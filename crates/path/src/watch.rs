@@ -58,9 +58,6 @@ pub struct WatchResult {
 }
 
 /// Measures hosts over each family, and prints what differs.
-///
-/// # Errors
-/// When the exporter cannot listen, output cannot be written, or the user interrupts before the first round's end.
 pub fn measure(
     settings: &Settings<'_>,
     targets: Vec<Target>,

@@ -11,7 +11,6 @@ const LEAST_SILENT: u32 = 6;
 /// Echoes in all, about: a path that needs more has no answer.
 const MOST_ASKED: u32 = 120;
 
-/// What a probe says of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reply {
     Yes,

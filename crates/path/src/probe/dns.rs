@@ -1,6 +1,6 @@
 //! DNS queries over one family.
 
-use crate::probe::deadline::Timed;
+use crate::probe::pace::Timed;
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, Question, RCODE, TYPE};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -9,7 +9,6 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// The port of resolvers.
 const PORT: u16 = 53;
 /// How long an answer is waited for.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -21,7 +20,6 @@ const TRIES: u32 = 3;
 const RESPONSE: u8 = 0x80;
 const TRUNCATED: u8 = 0x02;
 
-/// An answer.
 pub(crate) struct Found {
     pub addresses: Vec<IpAddr>,
     pub took: Duration,
@@ -49,14 +47,8 @@ pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Fo
 
 /// As [`look_up`], for an address that is needed: an unanswered query is repeated.
 pub(crate) fn insist(resolver: IpAddr, name: &str, family: Family) -> Result<Found, String> {
-    let mut found = look_up(resolver, name, family);
-    for _ in 1..TRIES {
-        if found.is_ok() {
-            break;
-        }
-        found = look_up(resolver, name, family);
-    }
-    found
+    let again = |_| look_up(resolver, name, family);
+    (1..TRIES).fold(look_up(resolver, name, family), |found, _| found.or_else(again))
 }
 
 fn said(error: &io::Error) -> String {
@@ -110,9 +102,6 @@ fn query(id: u16, name: &str, kind: TYPE) -> Result<Vec<u8>, simple_dns::SimpleD
 }
 
 /// The addresses of a family in an answer; none if the name does not exist.
-///
-/// # Errors
-/// When it is not a DNS response, or the resolver failed.
 pub fn read(answer: &[u8], family: Family) -> Result<Vec<IpAddr>, String> {
     let packet = Packet::parse(answer).map_err(|error| format!("sent a malformed DNS response: {error}"))?;
     match packet.rcode() {

@@ -1,6 +1,6 @@
 //! One request over TCP, and TLS in it: how long each step takes.
 
-use crate::probe::deadline::Timed;
+use crate::probe::pace::Timed;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 /// How long each step may take, and the whole answer.
 const LIMIT: Duration = Duration::from_secs(5);
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// The longest header of an answer.
 const LONGEST_HEADER: usize = 64 << 10;
 /// Bytes of content below which a rate says nothing.
 const LEAST_CONTENT: u64 = 100_000;
@@ -76,11 +75,9 @@ fn steps(request: &HttpRequest<'_>, fetched: &mut Fetched) -> Result<(), String>
     let name = ServerName::try_from(request.host.to_owned()).map_err(|error| format!("TLS: {error}"))?;
     let session = ClientConnection::new(Arc::clone(config), name).map_err(|error| format!("TLS: {error}"))?;
     let mut stream = StreamOwned::new(session, stream);
+    let failed = |error| format!("connected, then the TLS handshake failed: {}", said(&error));
     while stream.conn.is_handshaking() {
-        stream
-            .conn
-            .complete_io(&mut stream.sock)
-            .map_err(|error| format!("connected, then the TLS handshake failed: {}", said(&error)))?;
+        stream.conn.complete_io(&mut stream.sock).map_err(failed)?;
     }
     fetched.tls = Some(began.elapsed());
     stream.sock.deadline = Instant::now() + ANSWER_LIMIT + LIMIT;
@@ -115,10 +112,7 @@ fn exchange(
     let mut header = Vec::new();
     let (mut first, mut content, mut before) = (None, 0_u64, 0_u64);
     let mut last = began;
-    while fetched.bytes < request.most_bytes {
-        if began.elapsed() > ANSWER_LIMIT {
-            break;
-        }
+    while fetched.bytes < request.most_bytes && began.elapsed() <= ANSWER_LIMIT {
         let most = room.len().min(usize::try_from(request.most_bytes - fetched.bytes).unwrap_or(usize::MAX));
         let length = match stream.read(&mut room[..most]) {
             Ok(0) => break,
@@ -162,9 +156,6 @@ fn exchange(
 }
 
 /// The status of an answer; `None` until its header is whole.
-///
-/// # Errors
-/// When it is not an HTTP response.
 pub fn head(bytes: &[u8]) -> Result<Option<u16>, String> {
     let mut headers = [httparse::EMPTY_HEADER; 128];
     let mut answer = httparse::Response::new(&mut headers);

@@ -1,7 +1,6 @@
 //! The probes of a round: each for both families, one right after the other in random order.
 
 mod boundary;
-mod deadline;
 pub(crate) mod dns;
 pub(crate) mod http;
 pub(crate) mod pace;
@@ -22,7 +21,6 @@ use std::time::Duration;
 
 /// How long an echo's answer is waited for.
 const WAIT: Duration = Duration::from_secs(1);
-/// TTL of ordinary echoes.
 const TTL: u8 = 64;
 /// Octets of an ordinary echo's packet, the same in both families.
 const ECHO_BYTES: u32 = 84;
@@ -30,16 +28,15 @@ const ECHO_BYTES: u32 = 84;
 const LEAST_MTU: u32 = 576;
 /// Ordinary echoes before a host counts as one that answers none.
 const FIRST_TRIES: u32 = 5;
+const TOO_LOSSY: &str = "too many ICMP echoes are lost";
 
 /// Figures, or why there are none.
 pub(crate) type Figures = BTreeMap<(PathMetric, Family), Result<f64, String>>;
 
-/// What probes need.
 pub(crate) struct Prober<'a> {
     pub pace: Pace,
     pub tls: Arc<ClientConfig>,
     pub resolvers: &'a [IpAddr],
-    /// Most bytes of one request.
     pub request_bytes: u64,
 }
 
@@ -78,15 +75,17 @@ impl Prober<'_> {
             Ok(to) => {
                 self.pace.probe()?;
                 let options = PingOptions { packet_bytes: ECHO_BYTES, ttl: TTL, wait: WAIT };
-                let echo = Ping::open(to, random()).map_err(|error| error.to_string());
-                let echo = echo.and_then(|mut ping| ping.echo(&options).map_err(|error| error.to_string()));
-                echo.and_then(|echo| match echo {
-                    Echo::Answered(ns) => Ok(ns as f64 / 1e6),
-                    Echo::Silent => Err("no answer within 1 s".to_owned()),
-                    Echo::Unreachable => Err("the host cannot be reached".to_owned()),
-                    Echo::Expired => Err(format!("the TTL of {TTL} expired on the way")),
-                    Echo::TooLong => Err(format!("a packet of {ECHO_BYTES} bytes is too long for the path")),
-                })
+                let ping = Ping::open(to, random()).map_err(|error| error.to_string());
+                match ping.and_then(|mut ping| ping.echo(&options).map_err(|error| error.to_string())) {
+                    Err(error) => Err(error),
+                    Ok(Echo::Answered(ns)) => Ok(ns as f64 / 1e6),
+                    Ok(Echo::Silent) => Err("no answer within 1 s".to_owned()),
+                    Ok(Echo::Unreachable) => Err("the host cannot be reached".to_owned()),
+                    Ok(Echo::Expired) => Err(format!("the TTL of {TTL} expired on the way")),
+                    Ok(Echo::TooLong) => {
+                        Err(format!("a packet of {ECHO_BYTES} bytes is too long for the path"))
+                    }
+                }
             }
         };
         figures.insert((PathMetric::IcmpRtt, family), figure);
@@ -114,15 +113,12 @@ impl Prober<'_> {
         let failed = fetched.failed.clone();
         let ms = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e3);
         let mbits = fetched.bytes_per_second.map(|rate| rate * 8.0 / 1e6);
+        let short = "the answer is too short for a rate: name a longer one, as in NAME/PATH";
         for (metric, figure, otherwise) in [
             (PathMetric::TcpConnect, ms(fetched.connect), ""),
             (PathMetric::TlsHandshake, ms(fetched.tls), "without TLS"),
             (PathMetric::FirstByte, ms(fetched.first_byte), ""),
-            (
-                PathMetric::Goodput,
-                mbits,
-                "the answer is too short for a rate: name a longer one, as in NAME/PATH",
-            ),
+            (PathMetric::Goodput, mbits, short),
         ] {
             let missing = || failed.clone().unwrap_or_else(|| otherwise.to_owned());
             // A transfer that broke off has no rate, and its first byte came.
@@ -147,7 +143,6 @@ impl Prober<'_> {
         Ok(())
     }
 
-    /// Sends an echo of this size and TTL.
     fn tell(
         &mut self,
         ping: &mut Ping,
@@ -160,22 +155,21 @@ impl Prober<'_> {
             Ok(Echo::Answered(_)) => Ok(Reply::Yes),
             Ok(echo) if echo == refusal => Ok(Reply::No),
             Ok(_) => Ok(Reply::Nothing),
-            Err(error) => Err(Unanswered::Because(error.to_string())),
+            Err(error) => Err(because(error)),
         }
     }
 
-    /// Makes sure that ordinary echoes are answered.
     fn answers(&mut self, ping: &mut Ping) -> Result<(), Unanswered> {
         for _ in 0..FIRST_TRIES {
             if self.tell(ping, ECHO_BYTES, TTL, Echo::Expired)? == Reply::Yes {
                 return Ok(());
             }
         }
-        Err(Unanswered::Because("no ICMP echo is answered".to_owned()))
+        Err(because("no ICMP echo is answered"))
     }
 
     fn path_mtu(&mut self, ping: &mut Ping, to: &ScopedAddr) -> Result<u32, Unanswered> {
-        let own = route_to(to, None).map_err(|error| Unanswered::Because(error.to_string()))?.mtu.min(65_535);
+        let own = route_to(to, None).map_err(because)?.mtu.min(65_535);
         self.answers(ping)?;
         if self.tell(ping, own, TTL, Echo::TooLong)? == Reply::Yes {
             return Ok(own);
@@ -189,7 +183,7 @@ impl Prober<'_> {
         // A packet of more than the own MTU is refused here.
         let found =
             boundary(LEAST_MTU.min(own), own + 1, next, |bytes| self.tell(ping, bytes, TTL, Echo::TooLong))?;
-        found.ok_or_else(too_lossy)
+        found.ok_or_else(|| because(TOO_LOSSY))
     }
 
     fn hops(&mut self, ping: &mut Ping) -> Result<u32, Unanswered> {
@@ -199,31 +193,31 @@ impl Prober<'_> {
             let ttl = u8::try_from(ttl).unwrap_or(TTL);
             self.tell(ping, ECHO_BYTES, ttl, Echo::Expired)
         })?;
-        found.ok_or_else(too_lossy)
+        found.ok_or_else(|| because(TOO_LOSSY))
     }
 }
 
 /// Why a path has no figure of its echoes.
 enum Unanswered {
-    Interrupted(Interrupted),
+    Interrupted,
     Because(String),
 }
 
 impl From<Interrupted> for Unanswered {
-    fn from(interrupted: Interrupted) -> Self {
-        Unanswered::Interrupted(interrupted)
+    fn from(_: Interrupted) -> Self {
+        Unanswered::Interrupted
     }
 }
 
-fn too_lossy() -> Unanswered {
-    Unanswered::Because("too many ICMP echoes are lost".to_owned())
+fn because(reason: impl ToString) -> Unanswered {
+    Unanswered::Because(reason.to_string())
 }
 
 fn figure(found: Result<u32, Unanswered>) -> Result<Result<f64, String>, Interrupted> {
     match found {
         Ok(found) => Ok(Ok(found.into())),
         Err(Unanswered::Because(reason)) => Ok(Err(reason)),
-        Err(Unanswered::Interrupted(interrupted)) => Err(interrupted),
+        Err(Unanswered::Interrupted) => Err(Interrupted),
     }
 }
 

@@ -1,22 +1,20 @@
-//! Limits of what is sent: probes a second, and bytes in all.
+//! Limits: probes a second, bytes in all, and the time that a peer has.
 
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How often a wait looks whether it should end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What may still be sent and read.
 pub(crate) struct Pace {
     gap: Duration,
     next: Instant,
-    /// Bytes that may still be read.
     pub bytes_left: u64,
     interrupted: &'static AtomicBool,
 }
 
-/// The user interrupted.
 pub(crate) struct Interrupted;
 
 impl Pace {
@@ -40,5 +38,73 @@ impl Pace {
         // What was late is not made good: no second has more probes than it may.
         self.next = Instant::now() + self.gap;
         Ok(())
+    }
+}
+
+/// A stream of which each read and write ends at the deadline at the latest, or after the longest wait: a byte now and
+/// then does not hold it open.
+pub(super) struct Timed {
+    stream: TcpStream,
+    longest: Duration,
+    pub deadline: Instant,
+}
+
+impl Timed {
+    /// With this much time from now on, and for each wait.
+    pub(super) fn new(stream: TcpStream, longest: Duration) -> Self {
+        Timed { stream, longest, deadline: Instant::now() + longest }
+    }
+
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left.min(self.longest))) }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(room)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+
+    #[test]
+    fn a_byte_now_and_then_does_not_hold_it_open() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut slow, _) = listener.accept().unwrap();
+        let writer = thread::spawn(move || {
+            while slow.write_all(&[0]).is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let limit = Duration::from_millis(200);
+        let mut timed = Timed::new(stream, limit);
+        let (began, mut room) = (Instant::now(), vec![0; 1 << 20]);
+        let ended = timed.read_exact(&mut room).unwrap_err();
+        assert!(matches!(ended.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{ended}");
+        assert!(began.elapsed() >= limit);
+        // It goes on with a new deadline.
+        timed.deadline += limit;
+        timed.read_exact(&mut room[..1]).unwrap();
+        drop(timed);
+        writer.join().unwrap();
     }
 }
