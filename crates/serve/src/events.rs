@@ -1,9 +1,8 @@
 //! Changes of records, as server-sent events.
 
 use crate::Server;
-use crate::cached::Stamp;
+use crate::cached::{Running, Stamp};
 use crate::library::Library;
-use crate::running::Running;
 use crate::to_json;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};
@@ -27,7 +26,6 @@ struct Follower {
 /// The state of the files: their stamps, and whether a campaign is writing one of them.
 type Seen = (Vec<(String, Stamp)>, bool);
 
-/// How files differ from the reported state.
 enum Change {
     /// Already reported, or unreadable at the moment.
     NothingNew,

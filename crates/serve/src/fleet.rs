@@ -2,12 +2,9 @@
 //!
 //! The store is opened anew for each request, so that one that was away, or replaced, is read as soon as it is there.
 
-mod agents;
-
 use crate::ServeError;
 use crate::cached::Cache;
 use crate::to_json;
-use agents::agents;
 use serde::Deserialize;
 use stacklab_fleet::results::over_pairs;
 use stacklab_fleet::store::{
@@ -15,8 +12,12 @@ use stacklab_fleet::store::{
 };
 use stacklab_fleet::study_of;
 use stacklab_model::FleetFindings;
-use stacklab_report::page::{FleetListing, FleetPage, FleetPairRow, FleetRow, MeasuredBlock, fleet_verdicts};
+use stacklab_report::page::{
+    FleetAgent, FleetListing, FleetPage, FleetPairRow, FleetRow, MeasuredBlock, fleet_verdicts,
+};
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Most campaigns, pairs, blocks and agents that one answer lists.
 const CAMPAIGNS: usize = 100;
@@ -29,7 +30,6 @@ const KEPT: usize = 8;
 /// A part of a campaign.
 #[derive(Debug, Deserialize)]
 pub(super) struct FleetPart {
-    /// The campaign.
     pub name: String,
     /// How many pairs come before the listed ones.
     #[serde(default)]
@@ -50,13 +50,11 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// A store that exists.
     pub(super) fn open(address: &str) -> Result<Self, ServeError> {
         let place = Store::open_to_read(address)?.place().to_owned();
         Ok(Fleet { address: address.to_owned(), place, titles: Cache::default(), findings: Cache::default() })
     }
 
-    /// Where it is, without a password.
     pub(super) fn place(&self) -> &str {
         &self.place
     }
@@ -140,7 +138,6 @@ fn failure(pair: &PairProgress) -> Option<String> {
     pair.skipped.as_ref().map(|reason| format!("left out: {reason}")).or_else(|| pair.reason.clone())
 }
 
-/// The blocks of a campaign that are being measured.
 fn measured(
     leased: &[(BlockKey, String)],
     campaign: &CampaignRow,
@@ -152,6 +149,60 @@ fn measured(
         Some(MeasuredBlock { pair, sender: sender.clone(), receiver, block, attempt })
     });
     of.take(BLOCKS).collect()
+}
+
+/// Most lost agents that a sentence names.
+const NAMED: usize = 5;
+/// A failed attempt ends the time of both its agents, and who lives answers within this time, seconds.
+const ANSWERS_S: i64 = 10;
+const MEASURES: &str = "measures";
+
+/// The agents of these pairs, lost ones first, with a sentence about them.
+fn agents(store: &mut Store, pairs: &[PairProgress]) -> Result<(String, Vec<FleetAgent>), ServeError> {
+    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
+    let members: HashSet<&str> =
+        pairs.iter().flat_map(|pair| [pair.sender.as_str(), pair.receiver.as_str()]).collect();
+    // Who measures is not asked whether it lives.
+    let taken = store.reservations()?;
+    let busy: HashSet<&str> =
+        taken.iter().filter_map(|(resource, ..)| resource.strip_prefix("agent ")).collect();
+    let mut agents = Vec::new();
+    for (agent, alive_until_ns) in store.agents()? {
+        if !members.contains(agent.name.as_str()) {
+            continue;
+        }
+        let is_busy = busy.contains(agent.name.as_str());
+        let lost_s = now_ns.saturating_sub(alive_until_ns) / 1_000_000_000;
+        let is_lost = !is_busy && lost_s > ANSWERS_S;
+        let state = match (is_busy, is_lost) {
+            (true, _) => MEASURES.to_owned(),
+            (_, true) => format!("lost for {lost_s} s"),
+            _ => "alive".to_owned(),
+        };
+        let labels: Vec<String> = agent.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        agents.push(FleetAgent { name: agent.name, labels: labels.join(" "), is_lost, state });
+    }
+    agents.sort_by_key(|agent| (!agent.is_lost, agent.state != MEASURES));
+    Ok((summary(&agents), agents))
+}
+
+/// `12 agents: 8 measuring, 3 alive, 1 lost (a7)`.
+fn summary(agents: &[FleetAgent]) -> String {
+    let lost: Vec<&str> =
+        agents.iter().filter(|agent| agent.is_lost).map(|agent| agent.name.as_str()).collect();
+    let measuring = agents.iter().filter(|agent| agent.state == MEASURES).count();
+    let alive = agents.len() - lost.len() - measuring;
+    let names = match lost[..] {
+        [] => String::new(),
+        _ if lost.len() == agents.len() => {
+            ": perhaps no coordinator runs; `stacklab fleet run --resume` continues".to_owned()
+        }
+        _ => {
+            let more = if lost.len() > NAMED { ", .." } else { "" };
+            format!(" ({}{more})", lost[..lost.len().min(NAMED)].join(", "))
+        }
+    };
+    format!("{} agents: {measuring} measuring, {alive} alive, {} lost{names}", agents.len(), lost.len())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use crate::ServeError;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use stacklab_agent::key::random_hex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -19,7 +19,6 @@ const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 pub(crate) struct Guard {
     token: String,
     cookie: String,
-    /// Whether the server is reachable from this machine only.
     loopback: bool,
 }
 
@@ -34,18 +33,18 @@ pub(crate) enum Pass {
 }
 
 impl Guard {
-    /// A guard for a bound address, with the given token or a new one.
     pub(crate) fn new(bound: SocketAddr, token: Option<&str>) -> Result<Self, ServeError> {
+        let usage = ServeError::Usage;
         let token = match token {
-            None => new_token()?,
+            None => random_hex(16).map_err(|error| {
+                usage(format!("cannot generate a random token ({error}): set one with --token"))
+            })?,
             Some(token) if token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 token.to_owned()
             }
             Some(_) => {
-                return Err(ServeError::Usage(
-                    "a token has at least 16 letters and digits; without --token, one is generated"
-                        .to_owned(),
-                ));
+                let length = "a token has at least 16 letters and digits; without --token, one is generated";
+                return Err(usage(length.to_owned()));
             }
         };
         let cookie = format!("{COOKIE_NAME}-{}", bound.port());
@@ -132,10 +131,21 @@ fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |apart, (a, b)| apart | (a ^ b)) == 0
 }
 
-fn new_token() -> Result<String, ServeError> {
-    random_hex(16).map_err(|error| {
-        ServeError::Usage(format!("cannot generate a random token ({error}): set one with --token"))
-    })
+/// For the fuzz targets (`fuzz/`): whether `stacklab serve`, bound to this address and with this token, answers a
+/// request with these headers and this query. A header that is not HTTP is refused by the server's parser.
+///
+/// # Panics
+/// If the token is not one that `serve` takes.
+pub fn is_served(bound: SocketAddr, token: &str, headers: &[(&[u8], &[u8])], query: &str) -> bool {
+    let guard = Guard::new(bound, Some(token)).expect("a token of letters and digits");
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) else {
+            return false;
+        };
+        map.append(name, value);
+    }
+    matches!(guard.pass(&map, query), Pass::Yes | Pass::Welcome(_))
 }
 
 #[cfg(test)]

@@ -1,27 +1,21 @@
 //! `stacklab serve`: the page over a folder of records.
 //!
-//! * `library`: the records of the folder, by name only
-//! * `fleet`: the campaigns of a fleet store
-//! * `cached`: what was read of a record or fleet, while it does not change
-//! * `metrics`: findings as gauges for Prometheus
-//! * `guard`: access control
-//! * `routes`: the answers
-//! * `running`: which records a campaign is writing
-//! * `events`: changes of records, as server-sent events
-//!
 //! It only reads, and never writes. A campaign can run at the same time: only the requested parts of its record are
 //! read, and while the record changes only for a tenth of the time.
 
 mod cached;
 mod events;
 mod fleet;
-pub mod fuzzing;
 mod guard;
 mod library;
 mod metrics;
 pub mod page;
 mod routes;
-mod running;
+
+/// Access control on untrusted requests, for the fuzz targets (`fuzz/`).
+pub mod fuzzing {
+    pub use crate::guard::is_served;
+}
 
 use axum::Router;
 use fleet::Fleet;
@@ -35,10 +29,8 @@ use serde::Serialize;
 use stacklab_agent::advice::listen_advice;
 use stacklab_campaign::CampaignError;
 use stacklab_fleet::FleetError;
-use stacklab_published::ReferenceError;
-use stacklab_report::page::NoPage;
 use stacklab_store::StoreError;
-use std::io;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -81,23 +73,13 @@ pub enum ServeError {
     /// Settings that do not fit, or a record that is not read.
     #[error("{0}")]
     Usage(String),
-    /// A table of published figures is invalid. This does not occur in an installed program.
+    /// The page cannot be made, or not served on its address.
     #[error("{0}")]
-    Reference(#[from] ReferenceError),
-    /// The program was built without its web page.
-    #[error("{0}")]
-    NoPage(#[from] NoPage),
-    /// The page cannot be served on this address.
-    #[error(
-        "could not serve the page on {address}: {reason}{}",
-        listen_advice(reason, "another program", "--listen :8100")
-    )]
-    Serve {
-        /// The address.
-        address: SocketAddr,
-        /// The system's reason.
-        reason: io::Error,
-    },
+    Other(String),
+}
+
+fn other(error: impl Display) -> ServeError {
+    ServeError::Other(error.to_string())
 }
 
 impl From<StoreError> for ServeError {
@@ -112,9 +94,8 @@ struct Server {
     /// One program thread reads the fleet store, so that records are read even if the store does not answer.
     fleet_turn: Arc<Semaphore>,
     guard: Guard,
-    exporter: Exporter,
-    /// Whether Prometheus may read them.
-    metrics: bool,
+    /// Gauges, if Prometheus may read them.
+    exporter: Option<Exporter>,
     streams: Arc<Semaphore>,
 }
 
@@ -124,11 +105,14 @@ fn to_json(what: &impl Serialize) -> String {
 
 /// Serves until it is interrupted.
 pub fn serve(options: &Settings) -> Result<(), ServeError> {
-    stacklab_report::page::shell()?;
+    stacklab_report::page::shell().map_err(other)?;
     let library = Library::open(&options.folder)?;
     let fleet = options.fleet.as_deref().map(Fleet::open).transpose()?;
     let address = options.listen;
-    let failed = |reason| ServeError::Serve { address, reason };
+    let failed = |reason: std::io::Error| {
+        let advice = listen_advice(&reason, "another program", "--listen :8100");
+        other(format!("could not serve the page on {address}: {reason}{advice}"))
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Threads that read records. More of them would only take processor time from a running campaign.
@@ -142,16 +126,13 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
         let shown =
             fleet.as_ref().map_or_else(String::new, |fleet| format!(", and the fleet of {}", fleet.place()));
         eprintln!("{}{shown} at {}  (Ctrl-C ends it)", options.folder.display(), guard.entry(bound));
-        let streams = Arc::new(Semaphore::new(STREAMS));
-        let exporter = Exporter::default();
         let server = Arc::new(Server {
             library,
             fleet,
             fleet_turn: Arc::new(Semaphore::new(1)),
             guard,
-            exporter,
-            metrics: options.metrics,
-            streams,
+            exporter: options.metrics.then(Exporter::default),
+            streams: Arc::new(Semaphore::new(STREAMS)),
         });
         answer(listener, routes::routes(server)).await;
         Ok(())

@@ -4,9 +4,8 @@
 //! Symbolic links, folders and other file extensions are ignored.
 
 use crate::ServeError;
-use crate::cached::{Cache, Cached, Stamp};
+use crate::cached::{Cache, Cached, Running, Stamp};
 use crate::page::{document, run_detail};
-use crate::running::Running;
 use crate::to_json;
 use stacklab_analysis::{between, findings};
 use stacklab_campaign::CampaignError;
@@ -18,11 +17,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Maximum number of listed records.
 pub(super) const LISTED: usize = 200;
 /// Records larger than this are listed but not read, bytes: reading time grows with the size.
 const LARGEST: u64 = 512 << 20;
-/// Maximum number of cached documents.
 const KEPT: usize = 8;
 
 pub(super) struct Library {
@@ -33,17 +30,12 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Opens a folder.
     pub(super) fn open(folder: &Path) -> Result<Self, ServeError> {
         std::fs::read_dir(folder).map_err(|reason| {
             ServeError::Usage(format!("the folder {} cannot be read: {reason}", folder.display()))
         })?;
-        Ok(Library {
-            folder: folder.to_owned(),
-            rows: Cache::default(),
-            documents: Cache::default(),
-            headlines: Cache::default(),
-        })
+        let (rows, documents, headlines) = (Cache::default(), Cache::default(), Cache::default());
+        Ok(Library { folder: folder.to_owned(), rows, documents, headlines })
     }
 
     /// The existing records, with the stamps of their files, the last changed first.
@@ -61,7 +53,6 @@ impl Library {
         files
     }
 
-    /// The stamp of a record's file; `None` without a file of that name.
     pub(super) fn stamp(&self, name: &str) -> Option<Stamp> {
         Some(self.files().into_iter().find(|(known, _)| known == name)?.1)
     }
@@ -75,12 +66,8 @@ impl Library {
         let unlisted = files.len().saturating_sub(LISTED);
         let now = SystemTime::now();
         let campaigns = files.iter().take(LISTED).map(|(name, stamp)| {
-            let since = now.duration_since(stamp.changed).unwrap_or_default();
-            CampaignRow {
-                changed_s: since.as_secs_f64().round(),
-                running: running.has(*stamp),
-                ..self.row(name, *stamp).what
-            }
+            let changed_s = now.duration_since(stamp.changed).unwrap_or_default().as_secs_f64().round();
+            CampaignRow { changed_s, running: running.has(*stamp), ..self.row(name, *stamp).what }
         });
         Listing { folder: self.folder.display().to_string(), campaigns: campaigns.collect(), unlisted }
     }
@@ -92,42 +79,35 @@ impl Library {
     }
 
     fn row(&self, name: &str, stamp: Stamp) -> Cached<CampaignRow> {
-        let row = |(title, started, runs), error| CampaignRow {
-            name: name.to_owned(),
-            title,
-            started,
-            runs,
-            running: false,
-            changed_s: 0.0,
-            error,
+        let row = |title, started, runs, error| {
+            let (name, running, changed_s) = (name.to_owned(), false, 0.0);
+            CampaignRow { name, title, started, runs, running, changed_s, error }
         };
-        let made = self.rows.get(name, stamp, || match self.summary(name, stamp) {
-            Ok(summary) => Ok(row(summary, None)),
-            Err(failure) => {
-                let failed = row(Default::default(), Some(failure.to_string()));
+        let read = || -> Result<CampaignRow, ServeError> {
+            let record = self.open_record(name, stamp)?;
+            let campaign = record.campaign()?;
+            let started = stacklab_report::time(campaign.created_unix_ns);
+            let title = Recorded::title(&campaign).unwrap_or(campaign.study_name);
+            Ok(row(title, started, record.run_count()?, None))
+        };
+        let made = self.rows.get(name, stamp, || {
+            read().or_else(|failure| {
+                let failed = row(String::new(), String::new(), 0, Some(failure.to_string()));
                 // A temporary error is not kept until the file changes.
                 match failure {
                     ServeError::Campaign(CampaignError::Store(error)) if error.is_passing() => Err(failed),
                     _ => Ok(failed),
                 }
-            }
+            })
         });
         made.unwrap_or_else(|failed| Cached::now(stamp, || failed))
-    }
-
-    fn summary(&self, name: &str, stamp: Stamp) -> Result<(String, String, usize), ServeError> {
-        let record = self.open_record(name, stamp)?;
-        let campaign = record.campaign()?;
-        let title = Recorded::title(&campaign).unwrap_or(campaign.study_name);
-        Ok((title, stacklab_report::time(campaign.created_unix_ns), record.run_count()?))
     }
 
     pub(super) fn findings(&self, name: &str, stamp: Stamp) -> Result<Findings, ServeError> {
         Ok(findings(&Recorded::read(&self.open_record(name, stamp)?)?.campaign()))
     }
 
-    /// What an existing record says, as JSON; `None` if there is no such record. While the record changes, it may be
-    /// slightly out of date.
+    /// What an existing record says, as JSON; slightly out of date while the record changes.
     pub(super) fn headline(&self, name: &str) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
         let make = || Ok(to_json(&headline(&self.findings(name, stamp)?)));
@@ -145,8 +125,7 @@ impl Library {
         Ok(Record::open_unchecked(&self.folder.join(name))?)
     }
 
-    /// The document of a record, as JSON, without details of runs; `None` if there is no such record. While the
-    /// record changes, the document may be slightly out of date.
+    /// The document of a record, as JSON, without details of runs; slightly out of date while the record changes.
     pub(super) fn document(&self, name: &str) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
         let make = || Ok(to_json(&document(&self.open_record(name, stamp)?, 0)?));
@@ -155,33 +134,27 @@ impl Library {
         Some(made)
     }
 
-    /// The host reports of a run, as JSON; `None` if there is no such record or run.
     pub(super) fn detail(&self, name: &str, block: u32, position: u32) -> Option<Result<String, ServeError>> {
         let stamp = self.stamp(name)?;
         let read = || run_detail(&self.open_record(name, stamp)?, block, position);
         read().map(|detail| detail.map(|detail| to_json(&detail))).transpose()
     }
 
-    /// A comparison of two records, as JSON; `None` if one of them does not exist.
     pub(super) fn compare(&self, a: &str, b: &str) -> Option<Result<String, ServeError>> {
         let both = [(a, self.stamp(a)?), (b, self.stamp(b)?)];
         let compare = || -> Result<String, ServeError> {
             let [first, second] = both.map(|(name, stamp)| self.open_record(name, stamp));
             let [first, second] = [Recorded::read(&first?)?, Recorded::read(&second?)?];
-            let found =
-                between([&first.campaign(), &second.campaign()], [a, b], &[], None).map_err(|_| {
-                    ServeError::Usage(format!(
-                        "{a} and {b} have nothing in common: measure the same study on both"
-                    ))
-                })?;
-            Ok(to_json(&compared(&found)))
+            let found = between([&first.campaign(), &second.campaign()], [a, b], &[], None);
+            let apart = || format!("{a} and {b} have nothing in common: measure the same study on both");
+            Ok(to_json(&compared(&found.map_err(|_| ServeError::Usage(apart()))?)))
         };
         Some(compare())
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use stacklab_model::CpuScope;
     use stacklab_store::Campaign;

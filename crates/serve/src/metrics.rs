@@ -11,7 +11,7 @@ const MOST: usize = 20;
 
 /// The gauges of records, each record's kept while it does not change.
 #[derive(Default)]
-pub(super) struct Exporter(Cache<Vec<Gauge>>);
+pub(super) struct Exporter(Cache<[Gauge; 5]>);
 
 impl Exporter {
     pub(super) fn text(&self, library: &Library) -> String {
@@ -19,7 +19,7 @@ impl Exporter {
         files.truncate(MOST);
         let mut readable =
             Gauge::new("stacklab_record_readable", "1 if the record could be read: 0 has no other gauges.");
-        let mut all = none();
+        let mut all = GAUGES.map(|(name, help)| Gauge::new(name, help)).to_vec();
         self.0.retain(|name| files.iter().any(|(known, _)| known == name));
         for (name, stamp) in files {
             let make = || library.findings(&name, stamp).map(|found| gauges(&name, &found));
@@ -34,27 +34,22 @@ impl Exporter {
     }
 }
 
-/// Every gauge of a record, without samples.
-fn none() -> Vec<Gauge> {
-    vec![
-        Gauge::new("stacklab_runs", "Runs of a record, by status."),
-        Gauge::new("stacklab_blocks", "Blocks of a record."),
-        Gauge::new(
-            "stacklab_mean",
-            "Mean of a cell's valid runs and its 95 % interval, in the metric's unit.",
-        ),
-        Gauge::new(
-            "stacklab_effect",
-            "Candidate against baseline and the 95 % interval: a ratio, or a difference in the metric's unit.",
-        ),
-        Gauge::new("stacklab_verdict", "1 for the verdict that holds."),
-    ]
-}
+/// Every gauge of a record, without samples: name and help.
+const GAUGES: [(&str, &str); 5] = [
+    ("stacklab_runs", "Runs of a record, by status."),
+    ("stacklab_blocks", "Blocks of a record."),
+    ("stacklab_mean", "Mean of a cell's valid runs and its 95 % interval, in the metric's unit."),
+    (
+        "stacklab_effect",
+        "Candidate against baseline and the 95 % interval: a ratio, or a difference in the metric's unit.",
+    ),
+    ("stacklab_verdict", "1 for the verdict that holds."),
+];
 
-/// The gauges of a record, in the order of [`none`].
-fn gauges(name: &str, findings: &Findings) -> Vec<Gauge> {
-    let mut all = none();
-    let [runs, blocks, mean, effect, verdict] = &mut all[..] else { unreachable!("there are five") };
+/// The gauges of a record, in the order of [`GAUGES`].
+fn gauges(name: &str, findings: &Findings) -> [Gauge; 5] {
+    let mut all = GAUGES.map(|(name, help)| Gauge::new(name, help));
+    let [runs, blocks, mean, effect, verdict] = &mut all;
     let record = || ("record", name.to_owned());
     let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
     for (status, count) in [("valid", findings.valid_runs), ("invalid", invalid)] {

@@ -1,12 +1,10 @@
 //! Answers: the page, its script and style, and its data as JSON.
 
-use crate::ServeError;
-use crate::Server;
 use crate::events::events;
 use crate::fleet::{Fleet, FleetPart};
 use crate::guard::Pass;
 use crate::library::Library;
-use crate::to_json;
+use crate::{ServeError, Server, to_json};
 use axum::Router;
 use axum::extract::{Query, Request, State};
 use axum::http::header::{
@@ -181,12 +179,10 @@ async fn read_fleet(
 }
 
 async fn metrics(State(server): ServerState) -> Response {
-    if !server.metrics {
-        return refused(StatusCode::NOT_FOUND, "start stacklab serve with --metrics for this");
-    }
-    let text = move || server.exporter.text(&server.library);
+    let text = move || Some(server.exporter.as_ref()?.text(&server.library));
     match tokio::task::spawn_blocking(text).await {
-        Ok(text) => ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response(),
+        Ok(Some(text)) => ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text).into_response(),
+        Ok(None) => refused(StatusCode::NOT_FOUND, "start stacklab serve with --metrics for this"),
         Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "the records could not be read"),
     }
 }
@@ -256,8 +252,7 @@ mod tests {
             fleet: None,
             fleet_turn: Arc::new(Semaphore::new(1)),
             guard,
-            exporter: Default::default(),
-            metrics: false,
+            exporter: None,
             streams,
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
