@@ -2,23 +2,11 @@
 
 export const PAGE_FORMAT_VERSION = 1;
 
-export type Page = { 
-/**
- * [`PAGE_FORMAT_VERSION`].
- */
-format: number, title: string, 
+export type Page = { format: number, title: string, 
 /**
  * The answer in a few sentences; `None` where nothing is compared.
  */
-answer: string | null, facts: Array<Fact>, legend: string, finished: boolean, answered: string, 
-/**
- * What is compared: `IPv6 vs IPv4`.
- */
-pairs: Array<string>, forest: Array<ForestRow>, why: Array<WhyView>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, 
-/**
- * The factors that tell cells apart, transport first.
- */
-factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
+answer: string | null, facts: Array<Fact>, legend: string, finished: boolean, answered: string, pairs: Array<string>, forest: Array<ForestRow>, why: Array<WhyView>, sentences: Array<Sentence>, matrix: Matrix, notes: Array<string>, metrics: Array<MetricView>, factors: Array<FactorView>, cells: Array<CellView>, estimates: Array<EstimateView>, comparisons: Array<ComparisonView>, limits: Array<LimitView>, 
 /**
  * Which of them: `headers`, or `airtime`.
  */
@@ -46,19 +34,11 @@ whole: Span | null,
 /**
  * The same, rounded, with its unit; above 100 % as a factor.
  */
-shown: string, parts: Array<Span>, 
-/**
- * The margin: ends of the differences that count as none.
- */
-margin: [number, number], };
+shown: string, parts: Array<Span>, margin: [number, number], };
 
 export type Span = { middle: number, low: number, high: number, };
 
-export type WhyView = { label: string, arms: [string, string], 
-/**
- * The answer, or the reason why there is none.
- */
-sentence: string, remarks: Array<string>, 
+export type WhyView = { label: string, arms: [string, string], sentence: string, remarks: Array<string>, 
 /**
  * What says whether the samples describe the stack; empty without costs.
  */
@@ -108,15 +88,7 @@ export type MetricView = { name: string,
  */
 label: string, unit: string, difference_unit: string, higher_is_better: boolean, can_be_negative: boolean, definition: string, probe: string, };
 
-export type FactorView = { name: string, 
-/**
- * What people call it: `receive buffer`.
- */
-label: string, 
-/**
- * Its levels, as written in study files, in order.
- */
-levels: Array<string>, 
+export type FactorView = { name: string, label: string, levels: Array<string>, 
 /**
  * The levels as printed below the factor's label: `IPv6`, `1280`.
  */
@@ -132,39 +104,19 @@ export type EstimateView = { cell: number, metric: number, n: number, mean: numb
 /**
  * Lower end of its 95 % interval.
  */
-low: number | null, 
-/**
- * Upper end of its 95 % interval.
- */
-high: number | null, sd: number | null, median: number | null, 
-/**
- * Why runs have no figure, where any has none.
- */
-missing: string | null, shown: string, };
+low: number | null, high: number | null, sd: number | null, median: number | null, missing: string | null, shown: string, };
 
 export type Outcome = "baseline" | "candidate" | "equivalent" | "unseen" | "inconclusive" | "nothing";
 
-export type ComparisonView = { metric: number, factor: number, baseline: number, candidate: number, 
-/**
- * `IPv6 vs IPv4`.
- */
-arms: string, outcome: Outcome, 
+export type ComparisonView = { metric: number, factor: number, baseline: number, candidate: number, arms: string, outcome: Outcome, 
 /**
  * How large a difference is beside the margin: 1 up to twice, 2 up to five times, 3 more; 0 without a better arm.
  */
-strength: number, 
-/**
- * The answer in a few characters: `IPv4 9.8%`, `=`, `?`.
- */
-sign: string, words: string, reason: string | null, difference: number | null, 
+strength: number, sign: string, words: string, reason: string | null, difference: number | null, 
 /**
  * Lower end of its 95 % interval.
  */
-low: number | null, 
-/**
- * Upper end of its 95 % interval.
- */
-high: number | null, 
+low: number | null, high: number | null, 
 /**
  * The same three, rounded; above 100 % as factors.
  */
@@ -224,15 +176,7 @@ about_figures: string | null,
 /**
  * What each host saw.
  */
-ends: Array<EndView>, 
-/**
- * The slices of all arms of its trial; none if it was measured by itself.
- */
-slices: SlicesView | null, 
-/**
- * The use of the radio channel; none if there is none.
- */
-channel: ChannelView | null, };
+ends: Array<EndView>, slices: SlicesView | null, channel: ChannelView | null, };
 
 export type EndView = { role: string, facts: Array<Fact>, series: SeriesView | null, delays: HistogramView | null, cpu: CpuView | null, counters: Array<Fact>, };
 
@@ -242,11 +186,7 @@ export type ArmSlices = { label: string,
 /**
  * Start of each slice, milliseconds after the trial's first one.
  */
-start_ms: Array<number>, 
-/**
- * The slice's figure; none where nothing came.
- */
-figures: Array<number | null>, held_up: Array<boolean>, };
+start_ms: Array<number>, figures: Array<number | null>, held_up: Array<boolean>, };
 
 export type ChannelView = { facts: Array<Fact>, lanes: Array<AirLane>, 
 /**
@@ -268,19 +208,7 @@ start_ms: Array<number>, rate: Array<number>, rate_unit: string, delay: Array<nu
 
 export type HistogramView = { what: string, unit: string, edges: Array<number>, counts: Array<number>, n: number, percentiles: Array<[string, number]>, mean: number, };
 
-export type CpuView = { scope: string, 
-/**
- * Name and per cent of one core, busy parts first, idle last.
- */
-parts: Array<[string, number]>, 
-/**
- * Busy in all, per cent of one core.
- */
-busy: number, 
-/**
- * All parts together, per cent of one core.
- */
-whole: number, };
+export type CpuView = { scope: string, parts: Array<[string, number]>, busy: number, whole: number, };
 
 export type TestbedView = { sentence: string, rows: Array<DrawingView>, hosts: Array<HostView>, };
 
@@ -296,249 +224,77 @@ export type LinkView = { mechanisms: Array<string>, facts: Array<string>, };
 
 export type HostView = { name: string, kind: string, system: string, facts: Array<Fact>, abilities: Array<Fact>, };
 
-export type Listing = { 
-/**
- * The folder as it was named.
- */
-folder: string, 
-/**
- * Its records, the last changed first.
- */
-campaigns: Array<CampaignRow>, 
-/**
- * How many more there are than are listed.
- */
-unlisted: number, };
+export type Listing = { folder: string, campaigns: Array<CampaignRow>, unlisted: number, };
 
-export type CampaignRow = { 
-/**
- * The file's name.
- */
-name: string, 
+export type CampaignRow = { name: string, 
 /**
  * Title of the study; of a file that cannot be read, empty.
  */
-title: string, 
-/**
- * When it began.
- */
-started: string, 
-/**
- * Runs in it.
- */
-runs: number, 
-/**
- * Whether a campaign is writing it now.
- */
-running: boolean, 
+title: string, started: string, runs: number, running: boolean, 
 /**
  * Seconds since it last changed.
  */
-changed_s: number, 
-/**
- * Why it cannot be read.
- */
-error: string | null, };
+changed_s: number, error: string | null, };
 
-export type Headline = { 
-/**
- * The answer; empty where nothing is compared.
- */
-text: string, finished: boolean, };
+export type Headline = { text: string, finished: boolean, };
 
-export type Compared = { headline: string, 
-/**
- * The parts of the report, in order.
- */
-blocks: Array<Block>, };
+export type Compared = { headline: string, blocks: Array<Block>, };
 
 export type FleetListing = { 
 /**
  * Where the store is, without a password.
  */
-place: string, 
-/**
- * The newest first.
- */
-campaigns: Array<FleetRow>, 
-/**
- * How many more there are than are listed.
- */
-unlisted: number, };
+place: string, campaigns: Array<FleetRow>, unlisted: number, };
 
-export type FleetRow = { 
-/**
- * Its name.
- */
-name: string, 
-/**
- * Title of the study.
- */
-title: string, 
+export type FleetRow = { name: string, title: string, 
 /**
  * `running`, `ended` or `stopped`.
  */
-state: string, 
-/**
- * Number of its pairs.
- */
-pairs: number, 
-/**
- * How many blocks are in which state.
- */
-progress: string, 
-/**
- * When it began.
- */
-started: string, };
+state: string, pairs: number, progress: string, started: string, };
 
-export type FleetPage = { 
-/**
- * The campaign, as in the list.
- */
-campaign: FleetRow, 
+export type FleetPage = { campaign: FleetRow, 
 /**
  * Whether it may soon be another one.
  */
-changes: boolean, 
-/**
- * What holds over pairs.
- */
-verdicts: FleetVerdicts, 
-/**
- * The listed part of the pairs, by number.
- */
-pairs: Array<FleetPairRow>, 
+changes: boolean, verdicts: FleetVerdicts, pairs: Array<FleetPairRow>, 
 /**
  * Which part it is: `1 to 100 of 400`.
  */
-part: string, 
-/**
- * How many pairs come before the part before this one.
- */
-before: number | null, 
+part: string, before: number | null, 
 /**
  * How many pairs come before the next part.
  */
-after: number | null, 
-/**
- * Pairs with a failure.
- */
-failed: number, 
-/**
- * The blocks that are being measured.
- */
-measured: Array<MeasuredBlock>, 
+after: number | null, failed: number, measured: Array<MeasuredBlock>, 
 /**
  * What is known about agents: how many measure, are alive and are lost; empty if nobody follows them.
  */
-agents_summary: string, 
-/**
- * The agents of the campaign, lost ones first.
- */
-agents: Array<FleetAgent>, 
-/**
- * How many more agents there are.
- */
-unlisted_agents: number, };
+agents_summary: string, agents: Array<FleetAgent>, unlisted_agents: number, };
 
-export type FleetVerdicts = { 
-/**
- * The answer in one sentence or two.
- */
-answer: string, facts: Array<Fact>, 
-/**
- * The tables over pairs.
- */
-blocks: Array<Block>, 
+export type FleetVerdicts = { answer: string, facts: Array<Fact>, blocks: Array<Block>, 
 /**
  * What their words mean; empty without tables.
  */
-terms: string, 
-/**
- * What the signs of the matrix mean.
- */
-legend: string, 
-/**
- * The comparisons.
- */
-columns: Array<string>, };
+terms: string, legend: string, columns: Array<string>, };
 
-export type FleetPairRow = { 
-/**
- * Its number.
- */
-pair: number, 
-/**
- * Sender and receiver.
- */
-name: string, 
-/**
- * Blocks with a result.
- */
-done: number, 
-/**
- * All its blocks.
- */
-blocks: number, 
-/**
- * Its last failure, or why it is left out.
- */
-failure: string | null, 
+export type FleetPairRow = { pair: number, name: string, done: number, blocks: number, failure: string | null, 
 /**
  * Its verdicts by column; none without a result.
  */
 cells: Array<FleetCell>, };
 
-export type FleetCell = { 
+export type FleetCell = { sign: string, outcome: Outcome, 
 /**
- * The answer in a few characters: `IPv4 9.8 %`, `=`, `?`.
+ * How large a difference is beside the margin, as in [`super::ComparisonView`].
  */
-sign: string, outcome: Outcome, 
-/**
- * How large a difference is beside the margin, as in [`crate::page::document::ComparisonView`].
- */
-strength: number, 
-/**
- * The verdict in words, with the difference.
- */
-words: string, };
+strength: number, words: string, };
 
-export type MeasuredBlock = { 
-/**
- * The pair's number.
- */
-pair: number, 
-/**
- * Who measures.
- */
-sender: string, 
-/**
- * With whom.
- */
-receiver: string, 
-/**
- * The block, from 0.
- */
-block: number, 
-/**
- * The attempt, from 1.
- */
-attempt: number, };
+export type MeasuredBlock = { pair: number, sender: string, receiver: string, block: number, attempt: number, };
 
-export type FleetAgent = { 
-/**
- * Its name.
- */
-name: string, 
+export type FleetAgent = { name: string, 
 /**
  * Its labels: `site=north`.
  */
-labels: string, 
-/**
- * Whether it is lost.
- */
-is_lost: boolean, 
+labels: string, is_lost: boolean, 
 /**
  * `measures`, `alive`, or for how long it has been lost.
  */
@@ -572,8 +328,4 @@ count: number,
  */
 running: boolean, };
 
-export type Refused = { 
-/**
- * The reason.
- */
-error: string, };
+export type Refused = { error: string, };

@@ -2,7 +2,8 @@
 
 use crate::rendering::csv::{self, Field, field};
 use crate::rendering::document::{Block, Table, Width, plain};
-use crate::rendering::format::{OutputFormat, render, versioned_json};
+use crate::rendering::format::{OutputFormat, versioned_json};
+use crate::rendering::text::render;
 use stacklab_model::{ExactCell, ExactCounts, ExactRow};
 
 const EXACT_FORMAT_VERSION: u32 = 1;
@@ -33,7 +34,6 @@ fn blocks(counts: &ExactCounts, functions: bool) -> Vec<Block> {
     blocks
 }
 
-/// The answer and the tables of a cell.
 pub(crate) fn cell_blocks(cell: &ExactCell, functions: bool) -> Vec<Block> {
     let mut blocks =
         vec![Block::Text(plain(&answer(cell))), Block::Table(table(cell, "stage", &cell.stages))];
@@ -48,7 +48,6 @@ pub(crate) fn machine(counts: &ExactCounts) -> String {
     format!("Linux {} in QEMU {}, one emulated CPU for all hosts.", counts.kernel, counts.qemu)
 }
 
-/// The answer in a sentence.
 pub(crate) fn answer(cell: &ExactCell) -> String {
     let [before, after] = cell.total.map(|total| cell.per_message(total));
     let [baseline, candidate] = cell.levels();
@@ -105,20 +104,16 @@ pub(crate) fn fields(row: Option<(&ExactCell, &str, &ExactRow)>) -> Vec<Field> {
         None => [None, None],
     };
     vec![
-        field("probe", "the traffic: udp, tcp, echo or connect", cell.map(|cell| cell.probe.to_string())),
-        field("context", "everything that both arms have in common", cell.map(ExactCell::context)),
-        field("baseline", "the baseline's level", baseline),
-        field("candidate", "the candidate's level", candidate),
-        field("kind", "`stage`, `function`, or `whole`: the sum", kind),
-        field("name", "the stage or function", name),
-        field("stage", "the stage of a function", stage),
-        field("baseline_instructions", "instructions per message of the baseline", of(0)),
-        field("candidate_instructions", "the same of the candidate", of(1)),
-        field(
-            "difference",
-            "candidate minus baseline",
-            row.map(|(cell, _, row)| cell.difference(row.instructions)),
-        ),
+        field("probe", cell.map(|cell| cell.probe.to_string())),
+        field("context", cell.map(ExactCell::context)),
+        field("baseline", baseline),
+        field("candidate", candidate),
+        field("kind", kind),
+        field("name", name),
+        field("stage", stage),
+        field("baseline_instructions", of(0)),
+        field("candidate_instructions", of(1)),
+        field("difference", row.map(|(cell, _, row)| cell.difference(row.instructions))),
     ]
 }
 

@@ -1,25 +1,25 @@
-//! The report of a fleet: what holds over pairs of hosts, and each pair's verdicts.
+//! The report of a fleet: what holds over pairs of hosts, and the matrix of verdicts, whose rows are pairs.
+
+#[cfg(test)]
+mod tests;
 
 use crate::findings::answer::of_headlines;
-use crate::findings::comparisons::{answered, better, margin};
-use crate::findings::groups::{Group, is_number};
+use crate::findings::comparisons::better;
+use crate::findings::groups::{Group, groups_of, varied};
 use crate::findings::heading::count;
-use crate::findings::matrix::sign;
-use crate::fleet::matrix::{LEGEND, columns, compared, groups};
+use crate::findings::verdicts::{answered, sign};
 use crate::rendering::document::{Block, Footnotes, Table, Width};
 use crate::rendering::format::versioned_json;
 use crate::rendering::numbers::{
     DisplayUnit, Distance, NONE, aligned, difference_heading, difference_places, differences,
 };
-use crate::rendering::text;
+use crate::rendering::text::text;
 use stacklab_model::{
-    Effect, FleetComparison, FleetFindings, Interval, Metric, PooledEffect, Scale, Verdict,
+    Comparison, Effect, Estimate, FleetComparison, FleetFindings, Interval, Metric, PairAnswer, PooledEffect,
+    Scale, StopReason, Verdict, once_each,
 };
 
-pub(crate) mod matrix;
-
 const FLEET_FORMAT_VERSION: u32 = 1;
-/// Most pairs that text lists.
 const LISTED: usize = 100;
 
 pub(crate) const TERMS: &str = "difference: the mean over pairs of hosts, with its 95 % interval. spread: the standard deviation of \
@@ -34,7 +34,7 @@ pub fn fleet_json(found: &FleetFindings) -> String {
 
 /// The findings of a fleet as text: the answer, a table over pairs for each metric, and the matrix of pairs.
 pub fn fleet_text(found: &FleetFindings, width: Width) -> String {
-    text::render(&document(found), width)
+    text(&document(found), width)
 }
 
 fn document(found: &FleetFindings) -> Vec<Block> {
@@ -54,17 +54,19 @@ fn document(found: &FleetFindings) -> Vec<Block> {
 /// answered. 2 pairs show the opposite: a -> b, a -> c.`
 pub(crate) fn answer(found: &FleetFindings) -> String {
     let pairs = count(found.pairs.len(), "pair");
-    match found.pairs.len() {
-        0 => return "No pair of hosts has findings yet.".to_owned(),
+    let unclaimed = match found.pairs.len() {
+        0 => "No pair of hosts has findings yet.",
         1 => {
-            return "Only one pair of hosts has findings. How much pairs differ is not known from one, so nothing is claimed \
-                 over pairs."
-                .to_owned();
+            "Only one pair of hosts has findings. How much pairs differ is not known from one, so nothing is claimed \
+             over pairs."
         }
         _ if !found.has_ended => {
-            return format!("The campaign has not ended: nothing is claimed over {pairs} of hosts yet.");
+            &format!("The campaign has not ended: nothing is claimed over {pairs} of hosts yet.")
         }
-        _ => {}
+        _ => "",
+    };
+    if !unclaimed.is_empty() {
+        return unclaimed.to_owned();
     }
     let Some(said) = of_headlines(&found.overall, &[], false) else {
         return format!("{pairs} of hosts, and nothing was compared.");
@@ -115,11 +117,8 @@ pub(crate) fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
 
 /// Heading, direction and table of the differences over pairs.
 pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block; 3] {
-    let of: Vec<&FleetComparison> = group
-        .rows
-        .iter()
-        .filter_map(|row| found.comparisons.iter().find(|of| of.question == row.question))
-        .collect();
+    let found = |row: &&Comparison| found.comparisons.iter().find(|of| of.question == row.question);
+    let of: Vec<&FleetComparison> = group.rows.iter().filter_map(found).collect();
     let scale = group.metric.scale();
     let shown = unit(group.metric, of.iter().filter_map(|of| Some(&of.pooled.as_ref()?.effect)));
     let distances = |of_pooled: &dyn Fn(&PooledEffect) -> Option<Distance>| -> Vec<Option<Distance>> {
@@ -138,13 +137,7 @@ pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block;
     });
     let places = difference_places(means.iter().copied().flatten(), &shown);
     let mut notes = Footnotes::default();
-    let mut table = Table::default();
-    for factor in &group.row_factors {
-        let levels: Vec<String> = group.rows.iter().map(|row| group.level_below(row, *factor)).collect();
-        if levels.iter().any(|level| !level.is_empty()) {
-            table.push(factor.label(), is_number(&levels), levels);
-        }
-    }
+    let mut table = group.labelled();
     let cells = differences(means.into_iter(), &shown, places);
     table.push(difference_heading(shown.difference_unit, &cells), true, cells);
     let unsigned: Vec<String> =
@@ -166,7 +159,7 @@ pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block;
     table.footnotes = notes;
     [
         Block::Heading(format!("{}: {}", group.subject(), group.arms())),
-        Block::Text(format!("over pairs; {} is better{}", better(group.metric), margin(group, &shown))),
+        Block::Text(format!("over pairs; {} is better{}", better(group.metric), group.margin(&shown))),
         Block::Table(table),
     ]
 }
@@ -180,7 +173,6 @@ pub(crate) fn unit<'a>(metric: Metric, effects: impl Iterator<Item = &'a Effect>
     }
 }
 
-/// The matrix of all verdicts: rows are pairs, columns are comparisons.
 fn matrix(groups: &[Group], found: &FleetFindings) -> Vec<Block> {
     if groups.is_empty() || found.pairs.is_empty() {
         return vec![];
@@ -199,5 +191,68 @@ fn matrix(groups: &[Group], found: &FleetFindings) -> Vec<Block> {
     vec![Block::Heading("Pairs".to_owned()), Block::Text(format!("{LEGEND}{rest}")), Block::Table(table)]
 }
 
-#[cfg(test)]
-mod tests;
+/// What the signs of the matrix mean.
+pub(crate) const LEGEND: &str = "the better arm of each pair and by how much, in parentheses where that is within the \
+     margin; = equivalent, 0 none seen, ? inconclusive, - nothing to compare";
+
+/// A column of the matrix, a comparison.
+pub(crate) struct Column<'a, 'b> {
+    pub title: String,
+    pub group: &'b Group<'a>,
+    of: &'b FleetComparison,
+}
+
+impl Column<'_, '_> {
+    /// What a pair answers, as a comparison of a campaign; `None` without such a pair.
+    pub(crate) fn row(&self, pair: usize) -> Option<Comparison> {
+        let PairAnswer { verdict, effect, claimed_interval } = self.of.answers.get(pair)?;
+        Some(comparison(self.of, effect.clone(), verdict, *claimed_interval))
+    }
+}
+
+pub(crate) fn columns<'a, 'b>(groups: &'b [Group<'a>], found: &'b FleetFindings) -> Vec<Column<'a, 'b>> {
+    let has_many_arms = once_each(groups.iter().map(|group| group.arms())).len() > 1;
+    let column = |group: &'b Group<'a>, row: &Comparison| {
+        let of = found.comparisons.iter().find(|of| of.question == row.question)?;
+        let arms = has_many_arms.then(|| group.arms());
+        let place = format!("{} {}", group.subject(), group.row_label(row));
+        let title = std::iter::once(place.trim_end().to_owned()).chain(arms).collect::<Vec<_>>().join(", ");
+        Some(Column { title, group, of })
+    };
+    groups.iter().flat_map(|group| group.rows.iter().filter_map(move |row| column(group, row))).collect()
+}
+
+/// The comparisons with their differences over pairs, as those of a campaign.
+pub(crate) fn compared(found: &FleetFindings) -> Vec<Comparison> {
+    let row = |of: &FleetComparison| {
+        let effect = of.pooled.as_ref().map(|pooled| pooled.effect.clone());
+        comparison(of, effect, &of.verdict, of.claimed_interval)
+    };
+    found.comparisons.iter().map(row).collect()
+}
+
+pub(crate) fn groups(rows: &[Comparison]) -> Vec<Group<'_>> {
+    let cells = || rows.iter().flat_map(|row| [&row.question.baseline, &row.question.candidate]);
+    groups_of(rows, varied(cells()), cells().map(|cell| cell.size_of).collect())
+}
+
+fn comparison(
+    of: &FleetComparison,
+    effect: Option<Effect>,
+    verdict: &Verdict,
+    claimed_interval: Option<Interval>,
+) -> Comparison {
+    Comparison {
+        question: of.question.clone(),
+        baseline_estimate: Estimate::default(),
+        candidate_estimate: Estimate::default(),
+        effect,
+        fitted: None,
+        tests: None,
+        explained: None,
+        verdict: verdict.clone(),
+        claimed_interval,
+        stop_reason: StopReason::Decided,
+        more_blocks: None,
+    }
+}

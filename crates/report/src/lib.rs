@@ -1,12 +1,7 @@
-//! Findings as bytes: text for the terminal, Markdown, CSV and JSON.
+//! Findings as bytes: text, Markdown, CSV, JSON, LaTeX, figures and the page. The same findings always give the same
+//! bytes. Nothing is computed here but what printing needs (percentages, rounding).
 //!
-//! One pure function, [`render`]: the same findings always give the same bytes. Nothing is computed here but what
-//! printing needs (percentages, rounding); every statistic comes with the findings.
-//!
-//! Text and Markdown are two renderings of one document: answer, verdicts, tables, and technical notes last. [`brief`]
-//! is the first screen alone, and [`compact`] that of a campaign of few cells. CSV and JSON contain the figures
-//! unrounded. A single run has its own text and JSON ([`measurement`], [`measurement_json`]); two compared records have
-//! theirs too ([`between`]), and so has a fleet of pairs of hosts ([`fleet_text`], [`fleet_json`]).
+//! Text and Markdown are two renderings of one document: answer, verdicts, tables, and technical notes last.
 
 mod exact;
 mod figure;
@@ -28,24 +23,23 @@ pub use exact::exact_counts;
 pub use figure::{figure, figures};
 pub use findings::answer::difference;
 pub use findings::claims::worse;
-pub use findings::csv::{scale, verdict_name};
+pub use findings::csv::scale;
 pub use findings::heading::time;
+pub use findings::verdicts::verdict_name;
 pub use fleet::{fleet_json, fleet_text};
 pub use measurement::{MeasurementText, measurement, measurement_json};
 pub use paper::paper;
 pub use records::between;
 pub use rendering::document::{Block, Footnotes, Table, WIDTH, Width};
 pub use rendering::format::{OutputFormat, versioned_json};
-pub use rendering::text::render as text;
+pub use rendering::text::text;
 pub use stage_costs::stage_costs;
 pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons, tidy, tidy_slices};
 
 use crate::findings::groups::Group;
-use crate::findings::{
-    comparisons, csv, estimates, groups, heading, levels, matrix, notes, properties, summary,
-};
-use crate::rendering::format;
+use crate::findings::{comparisons, csv, estimates, groups, heading, matrix, notes, verdicts};
 use crate::rendering::numbers::DisplayUnit;
+use crate::rendering::text::render as render_document;
 use stacklab_model::{Findings, Metric};
 
 /// Version of the JSON report's shape, its field `format`: raised when a field changes its meaning or goes.
@@ -56,14 +50,14 @@ pub fn render(findings: &Findings, format: OutputFormat, width: Width) -> String
     match format {
         OutputFormat::Csv | OutputFormat::RawCsv => csv::render(findings, format),
         OutputFormat::Json => versioned_json(FORMAT_VERSION, findings),
-        _ => format::render(&document(findings, width), format, width),
+        _ => render_document(&document(findings, width), format, width),
     }
 }
 
 /// A document of another crate as text, or as Markdown.
 pub fn document_text(blocks: &[Block], is_markdown: bool, width: Width) -> String {
     let format = if is_markdown { OutputFormat::Markdown } else { OutputFormat::Text };
-    format::render(blocks, format, width)
+    render_document(blocks, format, width)
 }
 
 /// A figure in a unit that fits it: `9.12 us`, `2.38 Gbit/s`.
@@ -76,7 +70,7 @@ pub fn figure_text(metric: Metric, figure: f64) -> String {
 pub fn brief(findings: &Findings, width: Width) -> String {
     let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merged(findings).into_iter().unzip();
     let mut blocks = heading::short(findings);
-    blocks.extend(verdicts(&groups, &is_many, width));
+    blocks.extend(matrices(&groups, &is_many, width));
     if groups.is_empty() {
         blocks.extend(estimates::blocks(findings));
     }
@@ -98,16 +92,15 @@ pub fn seconds_needed(findings: &Findings) -> Option<f64> {
     Some(notes::seconds(findings, findings.blocks.saturating_add(half)))
 }
 
-/// The answer and the verdicts, then the tables, and technical notes last.
 fn document(findings: &Findings, width: Width) -> Vec<Block> {
     let (groups, is_many): (Vec<Group>, Vec<bool>) = groups::merged(findings).into_iter().unzip();
     [
         heading::short(findings),
-        verdicts(&groups, &is_many, width),
+        matrices(&groups, &is_many, width),
         comparisons::all(&groups, findings.cpu_scope),
-        properties::blocks(findings),
+        estimates::properties(findings),
         estimates::blocks(findings),
-        summary::blocks(&groups),
+        verdicts::blocks(&groups),
         stage_costs::blocks(&findings.explanations, false),
         estimates::bias_of_generators(findings),
         notes::blocks(findings),
@@ -116,10 +109,10 @@ fn document(findings: &Findings, width: Width) -> Vec<Block> {
     .concat()
 }
 
-fn verdicts(groups: &[Group], is_many: &[bool], width: Width) -> Vec<Block> {
+fn matrices(groups: &[Group], is_many: &[bool], width: Width) -> Vec<Block> {
     let of = |many: bool| {
         let these = groups.iter().zip(is_many).filter(|(_, is)| **is == many);
         these.map(|(group, _)| group).collect::<Vec<_>>()
     };
-    [matrix::blocks(&of(false), width.tables.min(WIDTH.prose)), levels::blocks(&of(true))].concat()
+    [matrix::blocks(&of(false), width.tables.min(WIDTH.prose)), matrix::levels(&of(true))].concat()
 }

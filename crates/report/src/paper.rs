@@ -3,8 +3,9 @@
 
 use crate::findings::groups::{Group, groups};
 use crate::rendering::document::{Block, Table, Width};
-use crate::rendering::format::{OutputFormat, render};
+use crate::rendering::format::OutputFormat;
 use crate::rendering::numbers::{DisplayUnit, NONE, decimals, fixed};
+use crate::rendering::text::render;
 use stacklab_model::{Comparison, Difference, Estimate, Findings};
 
 /// Renders the findings as such tables: text, Markdown, LaTeX, or CSV with each table below a line with its title.

@@ -3,7 +3,8 @@
 use crate::exact;
 use crate::rendering::csv::{self, Field, field};
 use crate::rendering::document::{Block, Table, Width, plain};
-use crate::rendering::format::{OutputFormat, render, versioned_json};
+use crate::rendering::format::{OutputFormat, versioned_json};
+use crate::rendering::text::render;
 use serde::Serialize;
 use stacklab_model::{ExactCell, ExactCounts, Explanation, Health, StageCost, StageCosts, Why};
 
@@ -17,7 +18,7 @@ const LEGEND: &str = "CPU time of both hosts per message, without the cost of sa
 pub fn stage_costs(all: &[Explanation], format: OutputFormat, functions: bool, width: Width) -> String {
     match format {
         OutputFormat::Csv | OutputFormat::RawCsv => csv(all, functions, format),
-        OutputFormat::Json => versioned_json(STAGE_COSTS_FORMAT_VERSION, &Content::of(all)),
+        OutputFormat::Json => json(all),
         _ => {
             let title = vec![Block::Title("CPU time by stage of the network stack".to_owned())];
             render(&[title, blocks(all, functions)].concat(), format, width)
@@ -25,32 +26,27 @@ pub fn stage_costs(all: &[Explanation], format: OutputFormat, functions: bool, w
     }
 }
 
-#[derive(Serialize)]
-struct Content<'a> {
-    explained: Vec<&'a StageCosts>,
-    unexplained: Vec<Unexplained<'a>>,
-}
-
-#[derive(Serialize)]
-struct Unexplained<'a> {
-    cell: String,
-    arms: [String; 2],
-    reason: &'a str,
-}
-
-impl<'a> Content<'a> {
-    fn of(all: &'a [Explanation]) -> Self {
-        let unexplained = all.iter().filter_map(|explanation| match &explanation.why {
-            Why::Costs(_) => None,
-            Why::Unknown(reason) => {
-                Some(Unexplained { cell: explanation.context(), arms: explanation.arms(), reason })
-            }
-        });
-        Content {
-            explained: all.iter().filter_map(Explanation::costs).collect(),
-            unexplained: unexplained.collect(),
+fn json(all: &[Explanation]) -> String {
+    #[derive(Serialize)]
+    struct Content<'a> {
+        explained: Vec<&'a StageCosts>,
+        unexplained: Vec<Unexplained<'a>>,
+    }
+    #[derive(Serialize)]
+    struct Unexplained<'a> {
+        cell: String,
+        arms: [String; 2],
+        reason: &'a str,
+    }
+    let mut content = Content { explained: Vec::new(), unexplained: Vec::new() };
+    for explanation in all {
+        let (cell, arms) = (explanation.context(), explanation.arms());
+        match &explanation.why {
+            Why::Costs(costs) => content.explained.push(costs),
+            Why::Unknown(reason) => content.unexplained.push(Unexplained { cell, arms, reason }),
         }
     }
+    versioned_json(STAGE_COSTS_FORMAT_VERSION, &content)
 }
 
 /// The answer, a table and what says whether it can be believed, for each explanation.
@@ -65,13 +61,8 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
             Why::Costs(costs) => {
                 blocks.push(Block::Text(answer(explanation, costs)));
                 let exact = counted(explanation).map(|(_, cell)| cell);
-                blocks.push(Block::Table(table(
-                    exact,
-                    costs,
-                    &arms,
-                    "stage",
-                    costs.stages.iter().chain(costs.sums()),
-                )));
+                let stages = costs.stages.iter().chain(costs.sums());
+                blocks.push(Block::Table(table(exact, costs, &arms, "stage", stages)));
                 if functions {
                     blocks.push(Block::Table(table(exact, costs, &arms, "function", costs.functions.iter())));
                 }
@@ -90,7 +81,6 @@ pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
     blocks
 }
 
-/// The exact counts of the same pair, and their cell.
 fn counted(explanation: &Explanation) -> Option<(&ExactCounts, &ExactCell)> {
     let counts = explanation.exact.as_deref()?;
     Some((counts, counts.cells.first()?))
@@ -131,48 +121,36 @@ fn instructions(cell: &ExactCell, name: &str) -> String {
 pub(crate) fn answer(explanation: &Explanation, costs: &StageCosts) -> String {
     let [baseline, candidate] = explanation.arm_labels();
     let busy = &costs.busy;
-    let more = |ns: f64| if ns < 0.0 { "less" } else { "more" };
     let part =
         |row: &StageCost| format!("{} {:+.0} ± {:.0}", row.name, row.difference_ns, costs.half_width_ns(row));
     let differing: Vec<String> =
         costs.stages.iter().filter(|row| row.differs()).take(NAMED).map(part).collect();
-    let sentence = format!(
-        "{}: {candidate} takes {:.0} ± {:.0} ns of CPU time {} than {baseline} per message",
-        explanation.context_label(),
-        busy.difference_ns.abs(),
-        costs.half_width_ns(busy),
-        more(busy.difference_ns)
-    );
     let why = match differing.as_slice() {
         [] => "no stage differs by more than chance".to_owned(),
         parts => parts.join(", "),
     };
-    plain(&format!("{sentence}: {why}."))
+    let more = if busy.difference_ns < 0.0 { "less" } else { "more" };
+    plain(&format!(
+        "{}: {candidate} takes {:.0} ± {:.0} ns of CPU time {more} than {baseline} per message: {why}.",
+        explanation.context_label(),
+        busy.difference_ns.abs(),
+        costs.half_width_ns(busy)
+    ))
 }
 
-/// What says whether the samples describe the stack.
 pub(crate) fn health(health: &Health) -> String {
+    let Health { samples, event, messages, lock_ratio, lost, throttled, .. } = health;
     let covers = match health.coverage {
         Some(share) => format!("samples cover {:.1} % of the busy time", 100.0 * share),
         None => "the receiver has no separate CPU time here, so `threads` is by samples".to_owned(),
     };
-    let trials = match health.trials {
-        0 => String::new(),
-        trials => format!(" in {trials} trials"),
-    };
+    let trials = if health.trials > 0 { format!(" in {} trials", health.trials) } else { String::new() };
+    let [overhead, unmapped, other_load] =
+        [health.overhead, health.unmapped, health.other_load].map(|share| 100.0 * share);
     format!(
-        "{} samples ({}) of {} messages{trials}; lock ratio {:.2} (1: no aliasing), {covers}, sampling \
-         lengthened it by {:.1} %, {:.1} % of it is of no stage, other programs had {:.1} % of all that was not idle; {} samples lost, {} times \
-         throttled.",
-        health.samples,
-        health.event,
-        health.messages,
-        health.lock_ratio,
-        100.0 * health.overhead,
-        100.0 * health.unmapped,
-        100.0 * health.other_load,
-        health.lost,
-        health.throttled
+        "{samples} samples ({event}) of {messages} messages{trials}; lock ratio {lock_ratio:.2} (1: no aliasing), {covers}, \
+         sampling lengthened it by {overhead:.1} %, {unmapped:.1} % of it is of no stage, other programs had \
+         {other_load:.1} % of all that was not idle; {lost} samples lost, {throttled} times throttled."
     )
 }
 
@@ -190,26 +168,17 @@ fn csv(all: &[Explanation], functions: bool, format: OutputFormat) -> String {
 pub(crate) fn fields(row: Option<(&StageCosts, &str, &StageCost)>) -> Vec<Field> {
     let costs = row.map(|(costs, ..)| costs);
     let cost = row.map(|(.., cost)| cost);
-    let kind = row.map(|(_, kind, _)| kind);
     vec![
-        field("cell", "what both arms have in common", costs.map(|costs| costs.cell.as_str())),
-        field("baseline", "level of the baseline", costs.map(|costs| costs.arms[0].as_str())),
-        field("candidate", "level of the candidate", costs.map(|costs| costs.arms[1].as_str())),
-        field("kind", "`stage`, `function`, or `whole`: rows that are not stages, and the sums", kind),
-        field("name", "the stage or function", cost.map(|cost| cost.name.as_str())),
-        field("baseline_ns", "nanoseconds of CPU time of both hosts a message", cost.map(|cost| cost.ns[0])),
-        field("candidate_ns", "the same", cost.map(|cost| cost.ns[1])),
-        field("difference_ns", "candidate minus baseline", cost.map(|cost| cost.difference_ns)),
-        field("error_ns", "standard error of the difference, by trials", cost.map(|cost| cost.error_ns)),
-        field(
-            "half_width_ns",
-            "half of the difference's 95 % interval",
-            row.map(|(costs, _, cost)| costs.half_width_ns(cost)),
-        ),
-        field(
-            "adjusted_p",
-            "p of no difference, adjusted (Holm); empty for `whole`",
-            cost.and_then(|cost| cost.adjusted_p),
-        ),
+        field("cell", costs.map(|costs| costs.cell.as_str())),
+        field("baseline", costs.map(|costs| costs.arms[0].as_str())),
+        field("candidate", costs.map(|costs| costs.arms[1].as_str())),
+        field("kind", row.map(|(_, kind, _)| kind)),
+        field("name", cost.map(|cost| cost.name.as_str())),
+        field("baseline_ns", cost.map(|cost| cost.ns[0])),
+        field("candidate_ns", cost.map(|cost| cost.ns[1])),
+        field("difference_ns", cost.map(|cost| cost.difference_ns)),
+        field("error_ns", cost.map(|cost| cost.error_ns)),
+        field("half_width_ns", row.map(|(costs, _, cost)| costs.half_width_ns(cost))),
+        field("adjusted_p", cost.and_then(|cost| cost.adjusted_p)),
     ]
 }

@@ -1,15 +1,12 @@
 //! Ticks, and places on an axis.
 
-/// An axis over figures.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Axis {
     from: f64,
     to: f64,
     low: f64,
     high: f64,
-    /// Whether it is logarithmic.
     pub log: bool,
-    /// Figures with their labels.
     pub ticks: Vec<(f64, String)>,
 }
 
@@ -57,7 +54,6 @@ fn spread((low, high): (f64, f64)) -> (f64, f64) {
     }
 }
 
-/// A round step, not smaller.
 fn step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     let factor = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|factor| factor * power >= rough * 0.999);

@@ -1,9 +1,8 @@
-//! The chart of a figure: axes, lines, markers, legend.
+//! The chart of a figure, as wide as a column: axes, lines, markers, legend.
 
 use super::axis::Axis;
-use super::letters::{clipped, width, wrapped};
+use super::drawing::{Anchor, Colour, Drawing, Item, LineStyle, clipped, width, wrapped};
 use super::series::{Levels, Line, Plot};
-use super::{Anchor, Colour, Drawing, Item, LineStyle};
 
 /// The width of a column of two, points.
 const WIDTH: f64 = 252.0;
@@ -14,21 +13,13 @@ const LINE: f64 = LETTERS + 3.0;
 const EDGE: f64 = 2.0;
 /// From the left end of a line's sign in the legend to its text.
 const SIGN: f64 = 24.0;
-const INK: Colour = [0x16, 0x19, 0x1d];
-const FAINT: Colour = [0x50, 0x57, 0x5f];
-pub(super) const BAND: Colour = [0xec, 0xef, 0xf2];
-const GRID: Colour = [0xe2, 0xe6, 0xea];
+const INK: Colour = "#16191d";
+const FAINT: Colour = "#50575f";
+pub(super) const BAND: Colour = "#eceff2";
+const GRID: Colour = "#e2e6ea";
 /// Colours that people with any colour vision can distinguish, the same as on the page.
-pub(super) const COLOURS: [Colour; 8] = [
-    [0x00, 0x64, 0xa8],
-    [0xb8, 0x4a, 0x00],
-    [0x00, 0x70, 0x4f],
-    [0xa0, 0x36, 0x6f],
-    [0x5b, 0x4b, 0xb7],
-    [0x7a, 0x59, 0x00],
-    [0x33, 0x37, 0x3d],
-    [0x00, 0x75, 0x7f],
-];
+pub(super) const COLOURS: [Colour; 8] =
+    ["#0064a8", "#b84a00", "#00704f", "#a0366f", "#5b4bb7", "#7a5900", "#33373d", "#00757f"];
 const DASHES: [&[f32]; 4] = [&[], &[5.0, 2.0], &[1.5, 2.0], &[6.0, 2.0, 1.5, 2.0]];
 pub(super) const LIMIT_DASH: &[f32] = &[2.0, 2.5];
 
@@ -145,15 +136,12 @@ fn band([low, high]: [f64; 2], y: &Axis, [left, right]: [f64; 2]) -> Item {
 /// its tick stays.
 fn labels(x: &XAxis, room: f64, y: f64) -> Vec<Item> {
     let room = room / x.ticks.len().clamp(1, 2) as f64 - 2.0 * EDGE;
-    let placed: Vec<(f64, f64, String)> = x
-        .ticks
-        .iter()
-        .map(|(place, label)| {
-            let label = clipped(label, LETTERS, room);
-            let half = width(&label, LETTERS) / 2.0;
-            (place.clamp(EDGE + half, WIDTH - EDGE - half), half + 1.5, label)
-        })
-        .collect();
+    let placed = |(place, label): &(f64, String)| {
+        let label = clipped(label, LETTERS, room);
+        let half = width(&label, LETTERS) / 2.0;
+        (place.clamp(EDGE + half, WIDTH - EDGE - half), half + 1.5, label)
+    };
+    let placed: Vec<(f64, f64, String)> = x.ticks.iter().map(placed).collect();
     let end = placed.last().map_or(f64::INFINITY, |(place, half, _)| place - half);
     let (mut last, mut items) = (f64::NEG_INFINITY, Vec::new());
     for (number, (place, half, label)) in placed.iter().enumerate() {
@@ -220,7 +208,7 @@ fn marker(number: usize, x: f64, y: f64) -> Item {
         4 => full(at(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)])),
         5 => open(vec![at(&[(-1.2, 0.0), (1.2, 0.0)]), at(&[(0.0, -1.2), (0.0, 1.2)])]),
         6 => open(vec![at(&[(-1.0, -1.0), (1.0, 1.0)]), at(&[(-1.0, 1.0), (1.0, -1.0)])]),
-        _ => Item::form(round(20), stroke, [0xff; 3]),
+        _ => Item::form(round(20), stroke, "#ffffff"),
     }
 }
 

@@ -1,31 +1,26 @@
 //! The plots of a campaign and their data.
 
-use crate::page::{AS_IT_IS, EstimateView, FactorView, Page};
-use std::collections::BTreeMap;
+use crate::page::{AS_IT_IS, ComparisonView, EstimateView, FactorView, MetricView, Page};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A figure of lines over levels.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plot {
     /// Its name on the command line.
     pub name: String,
-    /// What it shows.
     pub title: String,
     pub x_title: String,
     pub y_title: String,
-    /// The levels of the horizontal axis: numbers, or names.
     pub levels: Levels,
     pub lines: Vec<Line>,
     /// A horizontal line at "no difference", where the plot shows differences.
     pub level_line: Option<f64>,
     /// Differences that count as none, where the plot shows differences with the same margin.
     pub margin: Option<[f64; 2]>,
-    /// Whether higher figures are better.
     pub higher_is_better: bool,
     /// The model of its points' limits: `headers`, or `airtime`.
     pub limited_by: String,
 }
 
-/// The horizontal axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Levels {
     Numbers(Vec<f64>),
@@ -43,7 +38,6 @@ pub(super) struct Line {
 pub(super) struct Point {
     pub level: usize,
     pub figure: f64,
-    /// Ends of its interval.
     pub interval: Option<(f64, f64)>,
     /// The most that headers leave of the link.
     pub limit: Option<f64>,
@@ -116,15 +110,13 @@ fn arms(page: &Page, metric: usize, place: &Place, across: usize, estimates: &[&
             limit: limit(estimate.cell),
         });
     }
-    let plot = plot(
-        format!("{}-{}", view.name, place.key),
-        format!("{}, {}: means with 95 % intervals", view.label, place.label),
-        format!("{}, {}", view.label, view.unit),
-        &page.factors[across],
-        lines,
-        None,
-    );
-    Plot { limited_by: page.limited_by.clone(), higher_is_better: view.higher_is_better, ..plot }
+    Plot {
+        name: format!("{}-{}", view.name, place.key),
+        title: format!("{}, {}: means with 95 % intervals", view.label, place.label),
+        y_title: format!("{}, {}", view.label, view.unit),
+        limited_by: page.limited_by.clone(),
+        ..plot(view, &page.factors[across], lines)
+    }
 }
 
 fn apart(
@@ -134,13 +126,10 @@ fn apart(
     across: usize,
     same: impl Fn(usize) -> bool,
 ) -> Option<Plot> {
-    let here = page
-        .comparisons
-        .iter()
-        .filter(|comparison| comparison.metric == metric && comparison.factor != across);
+    let is_here = |one: &&ComparisonView| one.metric == metric && one.factor != across && same(one.baseline);
     let mut lines: BTreeMap<Vec<usize>, Line> = BTreeMap::new();
     let mut margins = Vec::new();
-    for comparison in here.filter(|comparison| same(comparison.baseline)) {
+    for comparison in page.comparisons.iter().filter(is_here) {
         let Some(figure) = comparison.difference else { continue };
         let levels = &page.cells[comparison.baseline].levels;
         let mut group = key(page, levels, &[across, comparison.factor]);
@@ -149,11 +138,8 @@ fn apart(
         group.extend([comparison.factor, level(comparison.baseline), level(comparison.candidate)]);
         let line = lines.entry(group).or_default();
         let others = label(page, levels, &[across, comparison.factor]);
-        line.label = if others.is_empty() {
-            comparison.arms.clone()
-        } else {
-            format!("{}, {others}", comparison.arms)
-        };
+        let gap = if others.is_empty() { "" } else { ", " };
+        line.label = format!("{}{gap}{others}", comparison.arms);
         margins.push(comparison.margin);
         let interval = comparison.low.zip(comparison.high);
         line.points.push(Point { level: levels[across], figure, interval, limit: None });
@@ -162,37 +148,27 @@ fn apart(
         return None;
     }
     let view = &page.metrics[metric];
-    let plot = plot(
-        format!("{}-{}-difference", view.name, place.key),
-        format!("{}, {}: differences with 95 % intervals", view.label, place.label),
-        format!("difference of {}, {}", view.label, view.difference_unit),
-        &page.factors[across],
-        lines,
-        Some(0.0),
-    );
     margins.dedup();
-    let margin = margins.first().copied().filter(|_| margins.len() == 1);
-    Some(Plot { margin, higher_is_better: view.higher_is_better, ..plot })
+    Some(Plot {
+        name: format!("{}-{}-difference", view.name, place.key),
+        title: format!("{}, {}: differences with 95 % intervals", view.label, place.label),
+        y_title: format!("difference of {}, {}", view.label, view.difference_unit),
+        level_line: Some(0.0),
+        margin: margins.first().copied().filter(|_| margins.len() == 1),
+        ..plot(view, &page.factors[across], lines)
+    })
 }
 
-fn plot(
-    name: String,
-    title: String,
-    y_title: String,
-    across: &FactorView,
-    lines: BTreeMap<Vec<usize>, Line>,
-    level_line: Option<f64>,
-) -> Plot {
+/// A plot of lines without titles.
+fn plot(view: &MetricView, across: &FactorView, lines: BTreeMap<Vec<usize>, Line>) -> Plot {
     let mut lines: Vec<Line> = lines.into_values().collect();
     if lines.len() > 1 {
-        lines
-            .iter_mut()
-            .filter(|line| line.label.is_empty())
-            .for_each(|line| line.label = AS_IT_IS.to_owned());
+        for line in lines.iter_mut().filter(|line| line.label.is_empty()) {
+            line.label = AS_IT_IS.to_owned();
+        }
     }
-    let mut used: Vec<usize> = lines.iter().flat_map(|line| &line.points).map(|point| point.level).collect();
-    used.sort_unstable();
-    used.dedup();
+    let used: BTreeSet<usize> = lines.iter().flat_map(|line| &line.points).map(|point| point.level).collect();
+    let used: Vec<usize> = used.into_iter().collect();
     for line in &mut lines {
         line.points.sort_by_key(|point| point.level);
         for point in &mut line.points {
@@ -203,17 +179,17 @@ fn plot(
         Some(numbers) => Levels::Numbers(used.iter().map(|level| numbers[*level]).collect()),
         None => Levels::Names(used.iter().map(|level| across.labels[*level].clone()).collect()),
     };
-    let x_title = if across.name == "size" { "size, bytes".to_owned() } else { across.label.clone() };
+    let x_title = if across.name == "size" { "size, bytes" } else { across.label.as_str() };
     Plot {
-        name,
-        title,
-        x_title,
-        y_title,
+        name: String::new(),
+        title: String::new(),
+        x_title: x_title.to_owned(),
+        y_title: String::new(),
         levels,
         lines,
-        level_line,
+        level_line: None,
         margin: None,
-        higher_is_better: false,
+        higher_is_better: view.higher_is_better,
         limited_by: String::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Figures of the fixtures' campaign.
 
-use super::{Anchor, Item};
-use super::{OutputFormat, chart, figure, figures, letters, series};
+use super::drawing::{self, Anchor, Item};
+use super::{OutputFormat, chart, figure, figures, series};
 use crate::page::tests::document;
 
 #[test]
@@ -44,7 +44,7 @@ fn everything_is_inside(plot: &series::Plot) {
     let drawing = chart::draw(plot);
     for item in &drawing.items {
         let Item::Text { x, y, size, anchor, turned, text, .. } = item else { continue };
-        let width = letters::width(text, *size);
+        let width = drawing::width(text, *size);
         let before = match anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => width / 2.0,
@@ -108,8 +108,7 @@ fn the_limit_of_a_single_size_is_drawn_where_the_legend_names_it() {
 fn the_page_and_its_figures_have_the_same_colours() {
     let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/chart/palette.ts"));
     let light = page.split("light: [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
-    let colours: Vec<String> =
-        chart::COLOURS.iter().map(|[r, g, b]| format!("\"#{r:02x}{g:02x}{b:02x}\"")).collect();
+    let colours: Vec<String> = chart::COLOURS.iter().map(|colour| format!("\"{colour}\"")).collect();
     assert_eq!(light.split(", ").collect::<Vec<_>>(), colours);
 }
 

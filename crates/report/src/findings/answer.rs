@@ -1,12 +1,10 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
 use crate::findings::claims::of_overall;
-use crate::findings::groups::{MANY, capital};
+use crate::findings::groups::{MANY, capital, grouped};
 use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, Distance, difference_places, factor, fixed, is_factor, signed};
-use stacklab_model::{
-    Effect, Explanation, Factor, Findings, Headline, Metric, Scale, Transport, Verdict, once_each,
-};
+use stacklab_model::{Effect, Explanation, Factor, Findings, Headline, Metric, Scale, Verdict, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `Over UDP, IPv6 has 3.9 to 4.9 % lower throughput and 0.8 to 1.4 % higher RTT than IPv4; equivalent in loss. 40 of
@@ -28,18 +26,12 @@ pub(crate) fn of_headlines(
         candidates.entry((one.factor, &one.baseline)).or_default().insert(&one.candidate);
     }
     let is_many = |one: &Headline| candidates[&(one.factor, one.baseline.as_str())].len() >= MANY;
-    let key = |one: &'_ Headline| {
+    // Two factors may have the same levels.
+    let key = |one: &Headline| {
         let candidate = (!is_many(one)).then(|| one.candidate.clone());
         (one.factor, one.baseline.clone(), candidate, one.transport)
     };
-    let mut groups: Vec<(HeadlineKey, Vec<&Headline>)> = Vec::new();
-    for one in all {
-        let key = key(one);
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, group)) => group.push(one),
-            None => groups.push((key, vec![one])),
-        }
-    }
+    let mut groups = grouped(all.iter().map(|one| (key(one), one)));
     groups.sort_by_key(|(_, group)| !group.iter().any(|one| matches!(one.verdict, Verdict::Better(_))));
     let mut sentences: Vec<String> = Vec::new();
     for (_, group) in groups {
@@ -60,33 +52,37 @@ pub(crate) fn of_headlines(
     (asked > 0).then(|| format!("{} {answered} of {asked} comparisons answered.", sentences.join(" ")))
 }
 
-/// What a sentence is about: factor, baseline, candidate unless they are many, transport. Two factors may have the same
-/// levels.
-type HeadlineKey = (Factor, String, Option<String>, Option<Transport>);
-
 /// The transport, if it is not what differs: `over UDP`.
 fn over(one: &Headline) -> Option<String> {
     one.transport.map(|of| format!("over {}", Factor::Transport.level_label(of.name())))
 }
 
+/// The outcome over all cells, as sentences name it.
+fn outcome(one: &Headline) -> &'static str {
+    match &one.verdict {
+        Verdict::Better(level) if *level == one.baseline => "worse",
+        Verdict::Better(_) => "better",
+        Verdict::Equivalent => "equivalent",
+        Verdict::NoneSeen(_) => "none seen",
+        Verdict::Nothing(_) => "nothing to compare",
+        Verdict::Inconclusive if one.answered > 0 => "differing by case",
+        Verdict::Inconclusive => "undecided",
+    }
+}
+
 fn sentence(group: &[&Headline]) -> String {
+    const OPEN: &str = "differing by case:";
     let first = group[0];
     let [candidate, baseline] =
         [&first.candidate, &first.baseline].map(|level| first.factor.level_label(level));
-    let name = |one: &Headline| one.metric.label();
-    let parts = |words: &str, of: &dyn Fn(&Headline) -> bool, say: fn(&Headline) -> String| {
-        let said: Vec<String> = group.iter().filter(|one| of(one)).map(|one| say(one)).collect();
-        (!said.is_empty()).then(|| format!("{words} {}", said.join(", ")))
-    };
-    let is_open = |one: &Headline| one.verdict == Verdict::Inconclusive;
-    let rest = [
-        parts("differing by case:", &|one| is_open(one) && one.answered > 0, by_cell),
-        parts("equivalent in", &|one| one.verdict == Verdict::Equivalent, name),
-        parts("none seen of", &|one| matches!(one.verdict, Verdict::NoneSeen(_)), name),
-        parts("undecided in", &|one| is_open(one) && one.answered == 0, name),
-        parts("nothing to compare in", &|one| matches!(one.verdict, Verdict::Nothing(_)), name),
-    ];
-    let rest = rest.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let parts =
+        [OPEN, "equivalent in", "none seen of", "undecided in", "nothing to compare in"].map(|words| {
+            let of = group.iter().filter(|one| words.starts_with(outcome(one)));
+            let said: Vec<String> =
+                of.map(|one| if words == OPEN { by_cell(one) } else { one.metric.label() }).collect();
+            (!said.is_empty()).then(|| format!("{words} {}", said.join(", ")))
+        });
+    let rest = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
     let claims = group.iter().filter(|one| matches!(one.verdict, Verdict::Better(_)));
     let mut claims: Vec<String> = claims.map(|one| of_overall(one)).collect();
     let Some(last) = claims.pop() else {
@@ -104,22 +100,11 @@ fn of_many(group: &[&Headline]) -> String {
     let first = group[0];
     let levels = once_each(group.iter().map(|one| one.candidate.as_str())).len();
     let counts = |metric: Metric| {
-        let of = |test: &dyn Fn(&Headline) -> bool| {
-            group.iter().filter(|one| one.metric == metric && test(one)).count()
-        };
-        let better =
-            |level: fn(&Headline) -> &String| of(&|one| one.verdict == Verdict::Better(level(one).clone()));
-        let is_open = |one: &Headline| one.verdict == Verdict::Inconclusive;
-        let said = [
-            ("worse with", better(|one| &one.baseline)),
-            ("better with", better(|one| &one.candidate)),
-            ("differing by case with", of(&|one| is_open(one) && one.answered > 0)),
-            ("equivalent with", of(&|one| one.verdict == Verdict::Equivalent)),
-            ("none seen with", of(&|one| matches!(one.verdict, Verdict::NoneSeen(_)))),
-            ("undecided with", of(&|one| is_open(one) && one.answered == 0)),
-        ];
-        let said: Vec<String> =
-            said.into_iter().filter(|(_, n)| *n > 0).map(|(words, n)| format!("{words} {n}")).collect();
+        let outcomes = ["worse", "better", "differing by case", "equivalent", "none seen", "undecided"];
+        let count =
+            |name: &&str| group.iter().filter(|one| one.metric == metric && outcome(one) == *name).count();
+        let counted = outcomes.into_iter().map(|name| (name, count(&name))).filter(|(_, n)| *n > 0);
+        let said: Vec<String> = counted.map(|(name, n)| format!("{name} with {n}")).collect();
         (!said.is_empty()).then(|| format!("{} {}", metric.label(), said.join(", ")))
     };
     let metrics = once_each(group.iter().map(|one| one.metric));
@@ -151,27 +136,19 @@ pub fn difference(metric: Metric, effect: &Effect) -> String {
     let decimals = difference_places([distance], &unit);
     let than_none = if effect.scale == Scale::Ratio { effect.estimate - 1.0 } else { effect.estimate };
     let way = if than_none > 0.0 { "higher" } else { "lower" };
+    let metric = metric.label();
     if is_factor(effect.scale, effect.estimate) {
-        return format!(
-            "{} higher by a factor of {}",
-            metric.label(),
-            factor(effect.estimate).trim_end_matches('x')
-        );
+        return format!("{metric} higher by a factor of {}", factor(effect.estimate).trim_end_matches('x'));
     }
-    format!(
-        "{} {} ± {} {} {way}",
-        metric.label(),
-        fixed(estimate.abs(), decimals),
-        fixed(half, decimals),
-        unit.difference_unit
-    )
+    let [by, half] = [estimate.abs(), half].map(|figure| fixed(figure, decimals));
+    format!("{metric} {by} ± {half} {} {way}", unit.difference_unit)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tests::fixtures::{explanations, findings};
-    use stacklab_model::Interval;
+    use stacklab_model::{Interval, Transport};
 
     fn overall(metric: Metric, transport: Transport, estimate: f64, verdict: Verdict) -> Headline {
         let interval = Interval { low: estimate - 0.003, high: estimate + 0.003 };

@@ -28,7 +28,6 @@ impl Claimed {
         (most > 0.0).then_some(Claimed { least: least.max(0.0), most, unit: unit.difference_unit })
     }
 
-    /// The range of both.
     pub(crate) fn with(self, other: Claimed) -> Claimed {
         Claimed { least: self.least.min(other.least), most: self.most.max(other.most), ..self }
     }

@@ -1,21 +1,19 @@
 //! The table of a group of comparisons.
 
-use crate::findings::groups::{Group, is_number, level};
-use crate::findings::summary::words;
+use crate::findings::groups::Group;
+use crate::findings::verdicts::{answered, verdict};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
     DisplayUnit, Distance, NONE, aligned, decimals, difference_heading, difference_places, differences,
     fixed, percent, signed,
 };
-use stacklab_model::{
-    Better, Comparison, CpuScope, Estimate, Explained, Interval, Metric, Scale, StopReason, Verdict,
-};
+use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Interval, Metric, Scale};
 use std::collections::BTreeSet;
 
 /// Heading, definition and table of a group; the definition only where it is `defined` for the first time.
-pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<Block> {
+fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<Block> {
     let shown = group.shown();
-    let margin = margin(group, &shown);
+    let margin = group.margin(&shown);
     let meaning = match defined {
         true => format!("in {}, {} is better", shown.unit, better(group.metric)),
         false => format!("in {}", definition(group.metric, &shown, cpu_scope)),
@@ -25,18 +23,6 @@ pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<B
         Block::Text(format!("{meaning}{margin}")),
         Block::Table(table(group, &shown)),
     ]
-}
-
-/// `; margin 2 %`, if all rows have the same.
-pub(crate) fn margin(group: &Group, shown: &DisplayUnit) -> String {
-    let margins: Vec<f64> = group.rows.iter().map(|row| row.question.margin).collect();
-    match margins[..] {
-        [first, ..] if margins.iter().all(|margin| *margin == first) => {
-            let margin = shown.margin(group.metric.scale(), first);
-            format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit)
-        }
-        _ => String::new(),
-    }
 }
 
 /// A group's tables of all metrics: each metric is defined once.
@@ -80,7 +66,6 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
     vec![Block::Table(table)]
 }
 
-/// The better direction of a metric.
 pub(crate) fn better(metric: Metric) -> &'static str {
     match metric.better() {
         Better::Higher => "higher",
@@ -90,26 +75,23 @@ pub(crate) fn better(metric: Metric) -> &'static str {
 
 /// Unit, direction and definition of a metric in a line.
 pub(crate) fn definition(metric: Metric, shown: &DisplayUnit, cpu_scope: CpuScope) -> String {
-    let scope = match cpu_scope {
-        _ if !metric.is_host_cpu() => "",
-        // What the ends run says nothing of them.
-        _ if matches!(metric, Metric::CpuRouter1 | Metric::CpuRouter2) => {
-            " (CPU time of the whole kernel that the router runs on: compare within one kind of router only)"
-        }
-        CpuScope::Shared => {
-            " (CPU scope shared: the hosts run on one kernel, so the figure counts all of them)"
-        }
-        CpuScope::Processors => {
-            " (CPU scope processors: of those that do this host's work, and only this host's)"
-        }
-        CpuScope::Host => " (CPU scope host: the host's own)",
+    let about = match cpu_scope {
+        CpuScope::Shared => "the hosts run on one kernel, so the figure counts all of them",
+        CpuScope::Processors => "of those that do this host's work, and only this host's",
+        CpuScope::Host => "the host's own",
         CpuScope::Threads => {
-            " (CPU scope threads: of the threads that carry the traffic, with the kernel's work in them, whichever host it is for)"
+            "of the threads that carry the traffic, with the kernel's work in them, whichever host it is for"
         }
-        CpuScope::Outside => " (CPU scope outside: of the guest's processes, measured on the host machine)",
-        CpuScope::Various => {
-            " (CPU scope various: it differs by system, so compare it within one system only)"
-        }
+        CpuScope::Outside => "of the guest's processes, measured on the host machine",
+        CpuScope::Various => "it differs by system, so compare it within one system only",
+    };
+    let scope = match metric {
+        _ if !metric.is_host_cpu() => String::new(),
+        // What the ends run says nothing of them.
+        Metric::CpuRouter1 | Metric::CpuRouter2 => " (CPU time of the whole kernel that the router runs on: \
+             compare within one kind of router only)"
+            .to_owned(),
+        _ => format!(" (CPU scope {cpu_scope}: {about})"),
     };
     let better = if metric.is_property() { String::new() } else { format!(", {} is better", better(metric)) };
     format!("{}{better}: {}{scope}", shown.unit, metric.definition())
@@ -118,19 +100,13 @@ pub(crate) fn definition(metric: Metric, shown: &DisplayUnit, cpu_scope: CpuScop
 fn table(group: &Group, shown: &DisplayUnit) -> Table {
     let rows = &group.rows;
     let mut notes = Footnotes::default();
-    let mut table = Table::default();
-    for factor in &group.row_factors {
-        let cells: Vec<String> = rows.iter().map(|row| group.level_below(row, *factor)).collect();
-        if cells.iter().any(|cell| !cell.is_empty()) {
-            table.push(factor.label(), is_number(&cells), cells);
-        }
-    }
+    let mut table = group.labelled();
     let estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fitted(row)).collect();
     let arms = table.columns.len();
     let distances: Vec<_> = distances(rows).collect();
     let titles = [group.baseline.as_str(), group.candidate.as_str()];
     let places = push_pair(&mut table, titles, &estimates, &distances, shown, &mut notes);
-    let by = rows.iter().filter(|row| explained_ratio(row).is_some()).find_map(|row| row.explained.as_ref());
+    let by = rows.iter().filter_map(|row| row.explained.as_ref()).find(|explained| explained.ratio.is_some());
     if let Some(Explained { by, .. }) = by {
         let column = |figure: fn(&Explained) -> Option<f64>, notes: &mut Footnotes| {
             rows.iter().map(|row| explained(row, figure, places, notes)).collect()
@@ -139,7 +115,7 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
         table.push_optional("rest, %", column(|explained| explained.residual, &mut notes));
     }
     let pairs =
-        |row: &&Comparison| row.effect.as_ref().map_or(NONE.into(), |effect| effect.pairs.to_string());
+        |row: &&Comparison| row.effect.as_ref().map_or(NONE.to_owned(), |effect| effect.pairs.to_string());
     table.push_optional("n", rows.iter().map(pairs).collect());
     table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
     table.footnotes = notes;
@@ -191,7 +167,6 @@ pub(crate) fn at(estimates: [Estimate; 2], figures: Option<[f64; 2]>, scale: Sca
     })
 }
 
-/// Decimals for the means of a table and their half-widths.
 pub(crate) fn mean_decimals<'a>(
     estimates: impl Iterator<Item = &'a Estimate> + Clone,
     shown: &DisplayUnit,
@@ -209,40 +184,33 @@ pub(crate) fn means(
     places: usize,
     notes: &mut Footnotes,
 ) -> Vec<String> {
+    let write = |figure: f64| fixed(shown.factor * figure, places);
+    let half_width = |estimate: &&Estimate| {
+        estimate.interval.map_or(NONE.to_owned(), |interval| write(interval.half_width()))
+    };
+    // The sign is outside the padding.
+    let measured = estimates.iter().filter(|estimate| estimate.mean.is_some());
+    let widest = measured.map(|estimate| half_width(estimate).len()).max().unwrap_or(0);
     let parts: Vec<Option<[String; 2]>> = estimates
         .iter()
-        .map(|estimate| {
-            let mean = fixed(shown.factor * estimate.mean?, places);
-            let half_width =
-                estimate.interval.map(|interval| fixed(shown.factor * interval.half_width(), places));
-            Some([mean, half_width.unwrap_or_else(|| NONE.to_owned())])
-        })
+        .map(|estimate| Some([write(estimate.mean?), format!(" ± {:>widest$}", half_width(estimate))]))
         .collect();
-    // The sign is outside the padding.
-    let widest = parts.iter().flatten().map(|part| part[1].len()).max().unwrap_or(0);
-    let parts: Vec<Option<[String; 2]>> =
-        parts.into_iter().map(|row| row.map(|[mean, half]| [mean, format!(" ± {half:>widest$}")])).collect();
-    let mut cells = Vec::new();
-    for (estimate, cell) in estimates.iter().zip(aligned(&parts)) {
+    let cell = |(estimate, cell): (&&Estimate, Option<String>)| {
         let cell = cell.unwrap_or_else(|| NONE.to_owned());
-        cells.push(match &estimate.missing {
+        match &estimate.missing {
             Some(reason) if estimate.mean.is_some() => {
                 format!("{cell} {}", notes.mark(&format!("some runs have no figure: {reason}")))
             }
             Some(reason) => format!("{cell} {}", notes.mark(reason)),
             None => cell,
-        });
-    }
-    cells
+        }
+    };
+    estimates.iter().zip(aligned(&parts)).map(cell).collect()
 }
 
 /// How far the arms of each row are apart.
 pub(crate) fn distances(rows: &[&Comparison]) -> impl Iterator<Item = Option<Distance>> {
     rows.iter().map(|row| row.effect.as_ref().map(Distance::from))
-}
-
-fn explained_ratio(row: &Comparison) -> Option<f64> {
-    row.explained.as_ref()?.ratio
 }
 
 fn explained(
@@ -251,41 +219,13 @@ fn explained(
     places: usize,
     notes: &mut Footnotes,
 ) -> String {
-    match &row.explained {
-        None => NONE.to_owned(),
-        Some(explained) => match figure(explained) {
-            Some(ratio) => signed(percent(ratio), places),
-            // Where only what is left is missing, the verdict says why.
-            None if explained.ratio.is_some() => NONE.to_owned(),
-            None => format!("{NONE} {}", notes.mark(&explained.because)),
-        },
+    let Some(explained) = &row.explained else { return NONE.to_owned() };
+    match figure(explained) {
+        Some(ratio) => signed(percent(ratio), places),
+        // Where only what is left is missing, the verdict says why.
+        None if explained.ratio.is_some() => NONE.to_owned(),
+        None => format!("{NONE} {}", notes.mark(&explained.because)),
     }
-}
-
-pub(crate) fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
-    match &row.verdict {
-        Verdict::NoneSeen(bounds) => format!("none seen {}", notes.mark(bounds)),
-        Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
-        verdict => words(verdict, |level| arm(row, level)),
-    }
-}
-
-/// The verdict, and why the measurement ended if the interval was not the reason.
-pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
-    let verdict = answered(row, notes);
-    match row.stop_reason {
-        StopReason::Precise | StopReason::Decided => verdict,
-        StopReason::Cap => format!("{verdict} (most blocks)"),
-        StopReason::Budget => format!("{verdict} (time was up)"),
-        StopReason::Unfinished => format!("{verdict} (unfinished)"),
-    }
-}
-
-pub(crate) fn arm(row: &Comparison, better: &str) -> String {
-    let factor = row.question.factor;
-    let cells = [&row.question.baseline, &row.question.candidate];
-    let cell = cells.into_iter().find(|cell| cell.level(factor) == better);
-    cell.map_or_else(|| better.to_owned(), |cell| level(cell, factor))
 }
 
 #[cfg(test)]

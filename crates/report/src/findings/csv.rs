@@ -1,11 +1,11 @@
 //! The comparisons as tidy CSV, and the columns that the CSV of two records shares.
 //!
 //! A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
-//! estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
-//! to 1); an empty field is an absent figure, never zero.
+//! estimate, and everything about a comparison is empty.
 
 use crate::findings::estimates::uncompared;
-use crate::rendering::csv::{self, Field, field};
+use crate::findings::verdicts::verdict_name;
+use crate::rendering::csv::{self, Field, cell_fields, field, setting_fields};
 use crate::rendering::format::OutputFormat;
 use stacklab_model::{
     Cell, CellEstimate, Comparison, Estimate, Factor, Findings, Interval, Metric, Scale, StopReason, Verdict,
@@ -22,147 +22,68 @@ pub(crate) fn fields(comparison: Option<&Comparison>, cell: Option<&CellEstimate
     let question = comparison.map(|one| &one.question);
     let factor = question.map(|question| question.factor);
     let level = |of: Option<&Cell>| Some(of?.level(factor?));
-    let [baseline_cell, candidate_cell] =
-        [question.map(|question| &question.baseline), question.map(|question| &question.candidate)];
-    let subject = Subject {
-        metric: question.map(|question| question.metric).or(cell.map(|cell| cell.metric)),
-        cell: baseline_cell.or(cell.map(|cell| &cell.cell)),
-        compared: factor,
-        compares: true,
-    };
+    let baseline_cell = question.map(|question| &question.baseline);
+    let subject = baseline_cell.or(cell.map(|cell| &cell.cell));
     let baseline = comparison.map(|one| &one.baseline_estimate).or(cell.map(|cell| &cell.estimate));
     let candidate = comparison.map(|one| &one.candidate_estimate);
     let effect = comparison.and_then(|one| one.effect.as_ref());
     let fitted = |arm: usize| Some(comparison?.fitted?[arm]);
     let explained = comparison.and_then(|one| one.explained.as_ref());
     let verdict = comparison.map(|one| &one.verdict);
+    let (better, reason) = match verdict {
+        Some(Verdict::Better(level)) => (Some(level.as_str()), None),
+        Some(Verdict::Nothing(reason) | Verdict::NoneSeen(reason)) => (None, Some(reason.as_str())),
+        _ => (None, None),
+    };
+    let settled = comparison.map(|one| match one.stop_reason {
+        StopReason::Precise => "precise",
+        StopReason::Decided => "decided",
+        StopReason::Cap => "cap",
+        StopReason::Budget => "budget",
+        StopReason::Unfinished => "unfinished",
+    });
     let tests = comparison.and_then(|one| one.tests.as_ref());
-    let claimed = comparison.and_then(|one| one.claimed_interval);
-    let mut row =
-        vec![field("factor", "the compared factor; empty in the row of a cell", factor.map(Factor::name))];
-    row.extend(subject.fields());
+    let mut row = vec![field("factor", factor.map(Factor::name))];
+    row.extend(metric_fields(question.map(|question| question.metric).or(cell.map(|cell| cell.metric))));
+    row.extend(cell_fields(subject, factor));
     row.extend([
-        field("baseline", "level compared with", level(baseline_cell)),
-        field("candidate", "level compared", level(candidate_cell)),
-        field("margin", MARGIN, question.map(|question| question.margin)),
+        field("baseline", level(baseline_cell)),
+        field("candidate", level(question.map(|question| &question.candidate))),
+        field("margin", question.map(|question| question.margin)),
     ]);
-    row.extend(estimate("baseline_", None, baseline));
-    row.extend(estimate("candidate_", Some("the baseline"), candidate));
+    row.extend(estimate("baseline_", baseline));
+    row.extend(estimate("candidate_", candidate));
     row.extend([
-        field(
-            "effect_scale",
-            "`ratio`: candidate over baseline; `difference`: candidate minus baseline",
-            effect.map(|effect| scale(effect.scale)),
-        ),
-        field("pairs", "blocks in which both arms have a figure", effect.map(|effect| effect.pairs as u64)),
-        field("effect", "how far the candidate is from the baseline", effect.map(|effect| effect.estimate)),
-        field("low95", "lower end of the effect's 95 % interval", effect.map(|effect| effect.interval95.low)),
-        field(
-            "high95",
-            "upper end of the effect's 95 % interval",
-            effect.map(|effect| effect.interval95.high),
-        ),
-        field(
-            "baseline_fitted",
-            "figure of the baseline that fits the effect, as tables print it",
-            fitted(0),
-        ),
-        field(
-            "candidate_fitted",
-            "figure of the candidate that fits the effect, as tables print it",
-            fitted(1),
-        ),
-        field(
-            "explained",
-            "the ratio that headers, or airtime on Wi-Fi, alone explain",
-            explained.and_then(|explained| explained.ratio),
-        ),
-        field(
-            "residual",
-            "measured ratio over explained ratio",
-            explained.and_then(|explained| explained.residual),
-        ),
-        field(
-            "because",
-            "the reasoning behind `explained`, or why it is empty",
-            explained.map(|explained| explained.because.as_str()),
-        ),
-        field(
-            "verdict",
-            "`better`, `equivalent`, `inconclusive`, `none_seen` or `nothing`",
-            verdict.map(verdict_name),
-        ),
-        field(
-            "better",
-            "the better level, where the verdict is `better`",
-            match verdict {
-                Some(Verdict::Better(level)) => Some(level.as_str()),
-                _ => None,
-            },
-        ),
-        field(
-            "reason",
-            "why there is nothing to compare, or the bounds on events that were not seen",
-            match verdict {
-                Some(Verdict::Nothing(reason) | Verdict::NoneSeen(reason)) => Some(reason.as_str()),
-                _ => None,
-            },
-        ),
-        field(
-            "settled",
-            "why no more was measured: `precise`, `decided`, `cap`, `budget` or `unfinished`",
-            comparison.map(|one| match one.stop_reason {
-                StopReason::Precise => "precise",
-                StopReason::Decided => "decided",
-                StopReason::Cap => "cap",
-                StopReason::Budget => "budget",
-                StopReason::Unfinished => "unfinished",
-            }),
-        ),
+        field("effect_scale", effect.map(|effect| scale(effect.scale))),
+        field("pairs", effect.map(|effect| effect.pairs as u64)),
+        field("effect", effect.map(|effect| effect.estimate)),
+        field("low95", effect.map(|effect| effect.interval95.low)),
+        field("high95", effect.map(|effect| effect.interval95.high)),
+        field("baseline_fitted", fitted(0)),
+        field("candidate_fitted", fitted(1)),
+        field("explained", explained.and_then(|explained| explained.ratio)),
+        field("residual", explained.and_then(|explained| explained.residual)),
+        field("because", explained.map(|explained| explained.because.as_str())),
+        field("verdict", verdict.map(verdict_name)),
+        field("better", better),
+        field("reason", reason),
+        field("settled", settled),
     ]);
-    row.extend(subject.settings());
+    row.extend(setting_fields(subject, factor));
     row.extend([
-        field("p", "two-sided p of no difference (paired t)", tests.map(|tests| tests.p)),
-        field(
-            "adjusted_p",
-            "the same, adjusted for all comparisons (Benjamini and Hochberg); empty before the campaign has ended",
-            tests.and_then(|tests| tests.adjusted_p),
-        ),
-        field(
-            "equivalence_p",
-            "p of a difference as large as the margin or larger (two one-sided tests)",
-            tests.map(|tests| tests.equivalence_p),
-        ),
-        field(
-            "adjusted_equivalence_p",
-            "the same, adjusted likewise",
-            tests.and_then(|tests| tests.adjusted_equivalence_p),
-        ),
-        field("e", "e-value against no difference, valid at any time", tests.map(|tests| tests.e)),
-        field(
-            "equivalence_e",
-            "e-value against a difference as large as the margin or larger",
-            tests.map(|tests| tests.equivalence_e),
-        ),
+        field("p", tests.map(|tests| tests.p)),
+        field("adjusted_p", tests.and_then(|tests| tests.adjusted_p)),
+        field("equivalence_p", tests.map(|tests| tests.equivalence_p)),
+        field("adjusted_equivalence_p", tests.and_then(|tests| tests.adjusted_equivalence_p)),
+        field("e", tests.map(|tests| tests.e)),
+        field("equivalence_e", tests.map(|tests| tests.equivalence_e)),
     ]);
-    row.extend(claimed_fields("`better` or `equivalent`", claimed));
-    row.extend(median("baseline_", None, baseline));
-    row.extend(median("candidate_", Some("the baseline"), candidate));
-    row
-}
-
-pub(crate) const MARGIN: &str =
-    "the largest difference that does not matter: a ratio (0.02 is 2 %), or in the unit";
-
-/// The name of a verdict in CSV and metrics.
-pub fn verdict_name(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better(_) => "better",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::NoneSeen(_) => "none_seen",
-        Verdict::Nothing(_) => "nothing",
+    row.extend(interval("claimed", comparison.and_then(|one| one.claimed_interval)));
+    for (arm, estimate) in [("baseline", baseline), ("candidate", candidate)] {
+        let median = estimate.and_then(|estimate| estimate.median_interval);
+        row.extend(interval(&format!("{arm}_median"), median));
     }
+    row
 }
 
 /// The name of a scale in CSV and metrics.
@@ -173,95 +94,30 @@ pub fn scale(scale: Scale) -> &'static str {
     }
 }
 
-pub(crate) fn claimed_fields(verdicts: &str, claimed: Option<Interval>) -> [Field; 2] {
-    let low = format!("lower end of the effect's range where the verdict is {verdicts}, after selection");
-    [
-        field("claimed_low", low, claimed.map(|range| range.low)),
-        field("claimed_high", "upper end of that range", claimed.map(|range| range.high)),
-    ]
+pub(crate) fn metric_fields(metric: Option<Metric>) -> [Field; 2] {
+    let unit = metric.map(|metric| metric.unit().symbol());
+    [field("metric", metric.map(Metric::name)), field("unit", unit)]
 }
 
-pub(crate) struct Subject<'a> {
-    pub metric: Option<Metric>,
-    pub cell: Option<&'a Cell>,
-    /// The factor that the row compares. Its level has separate columns.
-    pub compared: Option<Factor>,
-    /// Whether rows can compare levels of a factor.
-    pub compares: bool,
+/// `NAME_low` and `NAME_high`.
+pub(crate) fn interval(name: &str, interval: Option<Interval>) -> [Field; 2] {
+    let field = |end: &str, value| field(format!("{name}_{end}"), value);
+    [field("low", interval.map(|ends| ends.low)), field("high", interval.map(|ends| ends.high))]
 }
 
-impl Subject<'_> {
-    fn level(&self, factor: Factor) -> Option<String> {
-        Some(self.cell?.level(factor)).filter(|_| self.compared != Some(factor))
-    }
-
-    /// Metric, unit, and the cell's levels.
-    pub(crate) fn fields(&self) -> Vec<Field> {
-        let empty = if self.compares { "; empty if it is the compared factor" } else { "" };
-        let replica = if self.compares { ", or it is what is compared" } else { "" };
-        let factors = [
-            (Factor::Transport, format!("transport protocol{empty}")),
-            (Factor::SizeOf, format!("what size means{empty}")),
-            (Factor::Family, format!("address family{empty}")),
-            (Factor::Size, format!("bytes{empty}")),
-            (Factor::Replica, format!("replica; empty where there is none{replica}")),
-        ];
-        let mut fields = vec![
-            field("metric", "the metric", self.metric.map(Metric::name)),
-            field(
-                "unit",
-                "unit of means, and of effects on the difference scale",
-                self.metric.map(|metric| metric.unit().symbol()),
-            ),
-        ];
-        fields.extend(factors.map(|(factor, doc)| field(factor.name(), doc, self.level(factor))));
-        fields
-    }
-
-    pub(crate) fn settings(&self) -> impl Iterator<Item = Field> {
-        let compared = if self.compares { ", or is what is compared" } else { "" };
-        let first = format!("level of this setting; empty if the default applies{compared}");
-        let docs = std::iter::once(first).chain(std::iter::repeat("as for os".to_owned()));
-        let factors = Factor::ALL.iter().filter(|factor| factor.is_setting());
-        factors.zip(docs).map(|(factor, doc)| field(factor.name(), doc, self.level(*factor)))
-    }
-}
-
-/// An estimate's fields, each name with a prefix. With `as_for`, they are documented as those of that name.
-pub(crate) fn estimate(prefix: &str, as_for: Option<&str>, estimate: Option<&Estimate>) -> [Field; 7] {
+/// An estimate's fields, each name with a prefix.
+pub(crate) fn estimate(prefix: &str, estimate: Option<&Estimate>) -> [Field; 7] {
     let interval = estimate.and_then(|estimate| estimate.interval);
     [
-        field("n", "valid runs with a figure", estimate.map(|estimate| estimate.n as u64)),
-        field("mean", "mean over runs", estimate.and_then(|estimate| estimate.mean)),
-        field("sd", "standard deviation over runs (n - 1)", estimate.and_then(|estimate| estimate.sd)),
-        field("median", "median over runs", estimate.and_then(|estimate| estimate.median)),
-        field("low", "lower end of the mean's 95 % interval", interval.map(|interval| interval.low)),
-        field("high", "upper end of the mean's 95 % interval", interval.map(|interval| interval.high)),
-        field(
-            "missing",
-            "why runs have no figure, if any has none",
-            estimate.and_then(|estimate| estimate.missing.as_deref()),
-        ),
+        field("n", estimate.map(|estimate| estimate.n as u64)),
+        field("mean", estimate.and_then(|estimate| estimate.mean)),
+        field("sd", estimate.and_then(|estimate| estimate.sd)),
+        field("median", estimate.and_then(|estimate| estimate.median)),
+        field("low", interval.map(|interval| interval.low)),
+        field("high", interval.map(|interval| interval.high)),
+        field("missing", estimate.and_then(|estimate| estimate.missing.as_deref())),
     ]
-    .map(|field| prefixed(field, prefix, as_for))
-}
-
-fn median(prefix: &str, as_for: Option<&str>, estimate: Option<&Estimate>) -> [Field; 2] {
-    let interval = estimate.and_then(|estimate| estimate.median_interval);
-    [
-        field("median_low", "lower end of the median's 95 % interval", interval.map(|interval| interval.low)),
-        field(
-            "median_high",
-            "upper end of the median's 95 % interval",
-            interval.map(|interval| interval.high),
-        ),
-    ]
-    .map(|field| prefixed(field, prefix, as_for))
-}
-
-fn prefixed(field: Field, prefix: &str, as_for: Option<&str>) -> Field {
-    let doc = as_for.map_or(field.doc, |other| format!("as for {other}").into());
-    Field { name: format!("{prefix}{}", field.name).into(), doc, ..field }
+    .map(|field| Field { name: format!("{prefix}{}", field.name).into(), ..field })
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
-//! The tables of cells that no comparison shows.
+//! Cells without verdicts: the tables of those that no comparison shows, of generators' bias, and of properties that
+//! follow from headers.
 
 use crate::findings::comparisons::{definition, mean_decimals, means};
-use crate::findings::groups::{self, labelled, place, row_factors, sizes_of, sort_key, varied};
-use crate::rendering::document::{Block, Footnotes};
-use crate::rendering::numbers::{DisplayUnit, NONE, fixed, signed};
-use stacklab_model::{
-    Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Metric, SizeOf, Transport, once_each,
+use crate::findings::groups::{
+    self, by_table, labelled, level_alone, row_factors, sizes_of, sort_key, varied,
 };
+use crate::rendering::document::{Block, Footnotes, Table};
+use crate::rendering::numbers::{DisplayUnit, NONE, fixed, signed};
+use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Metric, Unit, once_each};
 use std::collections::{BTreeMap, HashSet};
 
 /// Cells and metrics that are in no comparison: all of them in a study that asks for none.
@@ -20,26 +21,14 @@ pub(crate) fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstim
 
 /// A table for each metric, transport and meaning of size.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
-    let mut groups: BTreeMap<(Metric, Transport, SizeOf), Vec<&CellEstimate>> = BTreeMap::new();
-    // The bias of generators and properties of paths have their own tables.
-    for estimate in uncompared(findings).filter(|estimate| estimate.metric.is_compared()) {
-        let cell = &estimate.cell;
-        groups.entry((estimate.metric, cell.transport, cell.size_of)).or_default().push(estimate);
-    }
     let varied = varied(groups::cells(findings));
-    let sizes_of = sizes_of(findings).len();
-    let group =
-        |((metric, transport, size_of), mut rows): ((Metric, Transport, SizeOf), Vec<&CellEstimate>)| {
-            rows.sort_by_key(|row| sort_key(&row.cell));
-            part(
-                metric,
-                &place(Some(transport), Some(size_of).filter(|_| sizes_of > 1)),
-                &rows,
-                &varied,
-                findings.cpu_scope,
-            )
-        };
-    groups.into_iter().flat_map(group).collect()
+    // The bias of generators and properties of paths have their own tables.
+    let shown = uncompared(findings).filter(|estimate| estimate.metric.is_compared());
+    let tables = by_table(shown, |estimate| (estimate.metric, &estimate.cell), sizes_of(findings).len() > 1);
+    let blocks = |(metric, place, rows): (Metric, String, Vec<&CellEstimate>)| {
+        part(metric, &place, &rows, &varied, findings.cpu_scope)
+    };
+    tables.into_iter().flat_map(blocks).collect()
 }
 
 fn part(
@@ -74,14 +63,13 @@ fn part(
 /// The table of each generator's bias: its own count of payload beside what the interfaces counted. None in a study
 /// that does not ask for it.
 pub(crate) fn bias_of_generators(findings: &Findings) -> Vec<Block> {
-    let metrics: Vec<Metric> = once_each(
-        findings.cells.iter().map(|estimate| estimate.metric).filter(|metric| metric.is_generator_error()),
-    );
-    if metrics.is_empty() {
+    let biased: Vec<&CellEstimate> =
+        findings.cells.iter().filter(|estimate| estimate.metric.is_generator_error()).collect();
+    if biased.is_empty() {
         return Vec::new();
     }
-    let biased = findings.cells.iter().filter(|estimate| estimate.metric.is_generator_error());
-    let mut cells: Vec<&Cell> = once_each(biased.map(|estimate| &estimate.cell));
+    let metrics: Vec<Metric> = once_each(biased.iter().map(|estimate| estimate.metric));
+    let mut cells: Vec<&Cell> = once_each(biased.iter().map(|estimate| &estimate.cell));
     cells.sort_by_key(|cell| (cell.transport, sort_key(cell)));
     let mut notes = Footnotes::default();
     let mut factors = row_factors(cells.iter().copied(), &varied(groups::cells(findings)), None);
@@ -90,7 +78,7 @@ pub(crate) fn bias_of_generators(findings: &Findings) -> Vec<Block> {
     }
     let mut table = labelled(&cells, &factors);
     let of = |cell: &Cell, metric: Metric| {
-        findings.cells.iter().find(|found| found.metric == metric && found.cell == *cell)
+        biased.iter().find(|found| found.metric == metric && found.cell == *cell)
     };
     for metric in &metrics {
         let figure = |cell: &&Cell| match of(cell, *metric) {
@@ -115,14 +103,132 @@ pub(crate) fn bias_of_generators(findings: &Findings) -> Vec<Block> {
 
 /// `-0.12 ± 0.03`.
 fn bias(estimate: &Estimate, notes: &mut Footnotes) -> String {
-    let Some(mean) = estimate.mean else {
-        return match &estimate.missing {
-            Some(reason) => format!("{NONE} {}", notes.mark(reason)),
-            None => NONE.to_owned(),
+    match (estimate.mean, estimate.interval, &estimate.missing) {
+        (Some(mean), Some(interval), _) => format!("{} ± {:.2}", signed(mean, 2), interval.half_width()),
+        (Some(mean), None, _) => signed(mean, 2),
+        (None, _, Some(reason)) => format!("{NONE} {}", notes.mark(reason)),
+        (None, ..) => NONE.to_owned(),
+    }
+}
+
+/// Factors that have columns where a figure depends on them. All others label rows.
+const COLUMNS: [Factor; 3] = [Factor::Transport, Factor::SizeOf, Factor::Size];
+
+/// One row for each path, one column for each metric and, where it depends on them, transport and size. Figures that
+/// all paths share are a sentence.
+pub(crate) fn properties(findings: &Findings) -> Vec<Block> {
+    let estimates: Vec<&CellEstimate> =
+        findings.cells.iter().filter(|estimate| estimate.metric.is_property()).collect();
+    if estimates.is_empty() {
+        return Vec::new();
+    }
+    let cells = || estimates.iter().map(|estimate| &estimate.cell);
+    let differs = |factor: &Factor| once_each(cells().map(|cell| cell.level(*factor))).len() > 1;
+    let rows = Factor::ALL.iter().rev().copied().filter(|factor| !COLUMNS.contains(factor));
+    let rows: Vec<Factor> = rows.filter(differs).collect();
+    let label =
+        |cell: &Cell| -> Vec<String> { rows.iter().map(|factor| level_alone(cell, *factor)).collect() };
+    let mut labels = once_each(cells().map(label));
+    let first = once_each(labels.iter().filter_map(|label| label.first().cloned()));
+    labels.sort_by_key(|label| first.iter().position(|level| Some(level) == label.first()));
+    let mut table = Table::default();
+    let heads: Vec<String> = rows.iter().map(|factor| factor.label()).collect();
+    let names = labels.iter().map(|label| label.join(" ").trim().to_owned()).collect();
+    table.push(heads.join(", "), false, names);
+    let mut shared: Vec<String> = Vec::new();
+    for metric in once_each(estimates.iter().map(|estimate| estimate.metric)) {
+        let of: Vec<&&CellEstimate> = estimates.iter().filter(|estimate| estimate.metric == metric).collect();
+        let mut columns: BTreeMap<String, BTreeMap<Vec<String>, String>> = BTreeMap::new();
+        let telling = telling(&of, label);
+        for estimate in &of {
+            let title: Vec<String> =
+                telling.iter().map(|factor| factor.level_label(&estimate.cell.level(*factor))).collect();
+            let title = format!("{:>30}", title.join(" "));
+            columns.entry(title).or_default().insert(label(&estimate.cell), figure(estimate));
+        }
+        for (title, figures) in columns {
+            let title = [metric.label(), title.trim().to_owned()].join(" ");
+            let values = once_each(figures.values());
+            if let ([value], true) = (&values[..], labels.len() > 1) {
+                // Of columns that differ from each other the value is said once.
+                let metric =
+                    if telling.is_empty() { metric.label() } else { format!("other {}", metric.label()) };
+                shared.push(format!("{metric} {value}"));
+                continue;
+            }
+            let unit = DisplayUnit::of(metric).unit.replace("events per message", "per message");
+            let column = labels.iter().map(|label| figures.get(label).cloned().unwrap_or_default()).collect();
+            table.push(format!("{}, {unit}", title.trim()), true, column);
+        }
+    }
+    let mut about = "means; they follow from headers and packet sizes, so they get no verdict".to_owned();
+    if !shared.is_empty() {
+        about += &format!("; the same on all paths: {}", once_each(shared.into_iter()).join(", "));
+    }
+    let table = (table.columns.len() > 1).then_some(Block::Table(table));
+    let heading = Block::Heading("Properties of the paths".to_owned());
+    [heading, Block::Text(about)].into_iter().chain(table).collect()
+}
+
+/// `1480` bytes, `1.5` fragments: whole bytes, otherwise no more decimals than differ from an integer.
+fn figure(estimate: &CellEstimate) -> String {
+    let Some(mean) = estimate.estimate.mean else { return NONE.to_owned() };
+    let text = fixed(mean, if estimate.metric.unit() == Unit::Byte { 0 } else { 2 });
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// The factors of columns on which a metric's figures depend.
+fn telling(estimates: &[&&CellEstimate], label: impl Fn(&Cell) -> Vec<String>) -> Vec<Factor> {
+    let mut kept = COLUMNS.to_vec();
+    for factor in COLUMNS {
+        let without: Vec<Factor> = kept.iter().copied().filter(|known| *known != factor).collect();
+        let mut known: BTreeMap<(Vec<String>, Vec<String>), String> = BTreeMap::new();
+        let is_determined = estimates.iter().all(|estimate| {
+            let levels = without.iter().map(|factor| estimate.cell.level(*factor)).collect();
+            let found = figure(estimate);
+            *known.entry((label(&estimate.cell), levels)).or_insert_with(|| found.clone()) == found
+        });
+        if is_determined {
+            kept = without;
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WIDTH;
+    use crate::rendering::text::text;
+    use crate::tests::fixtures::{estimate, findings};
+    use stacklab_model::{Family, Metric, SizeOf, Transport};
+
+    #[test]
+    fn paths_are_rows_and_only_what_differs_is_a_column() {
+        let of = |mechanism: &str, transport, size, metric, mean| {
+            let mut cell = Cell::new(Family::Ipv6, transport, SizeOf::Write, size);
+            cell.set(Factor::Mechanism, mechanism).unwrap();
+            CellEstimate { cell, metric, estimate: estimate(mean, 0.0) }
         };
-    };
-    match estimate.interval {
-        Some(interval) => format!("{} ± {:.2}", signed(mean, 2), (interval.high - interval.low) / 2.0),
-        None => signed(mean, 2),
+        let mut cells = Vec::new();
+        for (mechanism, mtu, fragments) in [("native", 1500.0, 0.0), ("6in4", 1480.0, 2.0)] {
+            for transport in [Transport::Udp, Transport::Tcp] {
+                for size in [128, 1440] {
+                    let fragments = if transport == Transport::Udp && size > 1000 { fragments } else { 0.0 };
+                    cells.push(of(mechanism, transport, size, Metric::PathMtu, mtu));
+                    cells.push(of(mechanism, transport, size, Metric::IpFragCreates, fragments));
+                }
+            }
+        }
+        let shown = text(&properties(&Findings { cells, ..findings() }), WIDTH);
+        assert!(shown.contains("mechanism  path MTU, B  IP fragments UDP 1440 B, per message\n"), "{shown}");
+        let row = shown.lines().find(|line| line.starts_with("6in4")).unwrap();
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["6in4", "1480", "2"]);
+        assert!(shown.replace('\n', " ").contains("other IP fragments 0 "), "{shown}");
+        assert!(!shown.contains("better\n"), "{shown}");
+        assert_eq!(properties(&findings()), []);
     }
 }

@@ -2,24 +2,17 @@
 
 use crate::rendering::document::Table;
 use crate::rendering::numbers::DisplayUnit;
-use stacklab_model::{Cell, Comparison, Factor, Findings, Metric, SizeOf, Transport};
+use stacklab_model::{Cell, Comparison, Factor, Findings, Metric, SizeOf, Transport, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The factors that label the rows of a table; transport and meaning of size are in its heading.
 const ROWS: [Factor; 3] = [Factor::Family, Factor::Size, Factor::Replica];
 
-/// The key of a group, in the order of groups: the pair of levels compared, by its first mention.
-type TableKey = (usize, Metric, Option<Transport>, Option<SizeOf>);
-
-/// The same two levels compared by the same metric over one transport and meaning of size.
+/// The same two levels, as printed, compared by the same metric over one transport and meaning of size.
 pub(crate) struct Group<'a> {
-    /// The factor compared.
     pub factor: Factor,
-    /// The baseline's level, as printed.
     pub baseline: String,
-    /// The candidate's level, as printed.
     pub candidate: String,
-    /// The metric.
     pub metric: Metric,
     /// Transport, and the meaning of size if it is not that of a payload, unless they are the factor compared: `TCP`.
     pub place: String,
@@ -29,7 +22,36 @@ pub(crate) struct Group<'a> {
     pub row_factors: Vec<Factor>,
 }
 
-/// The cells of a study.
+/// Items by their key, keys in the order of their first items.
+pub(crate) fn grouped<K: PartialEq, T>(items: impl Iterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, item) in items {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((key, vec![item])),
+        }
+    }
+    groups
+}
+
+/// The rows of each table: of one metric, transport and meaning of size, with the table's place, in the order of cells.
+pub(crate) fn by_table<'a, T>(
+    rows: impl IntoIterator<Item = &'a T>,
+    of: impl Fn(&T) -> (Metric, &Cell),
+    has_many_sizes_of: bool,
+) -> Vec<(Metric, String, Vec<&'a T>)> {
+    let mut sorted: BTreeMap<(Metric, Transport, SizeOf), Vec<&T>> = BTreeMap::new();
+    for row in rows {
+        let (metric, cell) = of(row);
+        sorted.entry((metric, cell.transport, cell.size_of)).or_default().push(row);
+    }
+    let table = |((metric, transport, size_of), mut rows): ((Metric, Transport, SizeOf), Vec<&'a T>)| {
+        rows.sort_by_key(|row| sort_key(of(row).1));
+        (metric, place(Some(transport), Some(size_of).filter(|_| has_many_sizes_of)), rows)
+    };
+    sorted.into_iter().map(table).collect()
+}
+
 pub(crate) fn cells(findings: &Findings) -> impl Iterator<Item = &Cell> {
     let compared = findings.comparisons.iter().map(|comparison| &comparison.question);
     let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
@@ -75,7 +97,8 @@ pub(crate) fn groups_of(
     sizes_of: BTreeSet<SizeOf>,
 ) -> Vec<Group<'_>> {
     let mut arms: Vec<(Factor, String, String)> = Vec::new();
-    let mut sorted: BTreeMap<TableKey, Vec<&Comparison>> = BTreeMap::new();
+    // By the number of the pair of levels first.
+    let mut sorted: BTreeMap<_, Vec<&Comparison>> = BTreeMap::new();
     for comparison in comparisons {
         let question = &comparison.question;
         let (factor, cell) = (question.factor, &question.baseline);
@@ -109,26 +132,21 @@ pub(crate) const MANY: usize = 4;
 pub(crate) fn merged<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
     let all = groups(findings);
     let key = |group: &Group| (group.factor, group.baseline.clone());
-    let mut candidates: BTreeMap<(Factor, String), BTreeSet<String>> = BTreeMap::new();
-    for group in &all {
-        candidates.entry(key(group)).or_default().insert(group.candidate.clone());
-    }
+    let candidates = grouped(all.iter().map(|group| (key(group), group.candidate.clone())));
+    let many = candidates.into_iter().filter(|(_, of)| once_each(of.iter()).len() >= MANY);
+    let many: Vec<_> = many.map(|(key, _)| key).collect();
     let mut merged: Vec<(Group, bool)> = Vec::new();
-    let mut places: BTreeMap<(Factor, String, Metric, String), usize> = BTreeMap::new();
-    for group in all {
-        if candidates[&key(&group)].len() < MANY {
-            merged.push((group, false));
-            continue;
+    for mut group in all {
+        let is_many = many.contains(&key(&group));
+        if is_many {
+            group.candidate = format!("each {}", group.factor.label());
         }
-        let whole = (group.factor, group.baseline.clone(), group.metric, group.place.clone());
-        match places.get(&whole) {
-            Some(place) => merged[*place].0.rows.extend(group.rows),
-            None => {
-                places.insert(whole, merged.len());
-                let row_factors = std::iter::once(group.factor).chain(group.row_factors).collect();
-                let candidate = format!("each {}", group.factor.label());
-                merged.push((Group { candidate, row_factors, ..group }, true));
-            }
+        let is_same = |(other, _): &&mut (Group, bool)| {
+            key(other) == key(&group) && (other.metric, &other.place) == (group.metric, &group.place)
+        };
+        match merged.iter_mut().find(is_same).filter(|_| is_many) {
+            Some((whole, _)) => whole.rows.extend(group.rows),
+            None => merged.push((group, is_many)),
         }
     }
     for (group, _) in merged.iter_mut().filter(|(_, is_many)| *is_many) {
@@ -143,7 +161,6 @@ pub(crate) fn merged<'a>(findings: &'a Findings) -> Vec<(Group<'a>, bool)> {
     merged
 }
 
-/// The meanings that sizes of a study have.
 pub(crate) fn sizes_of(findings: &Findings) -> BTreeSet<SizeOf> {
     cells(findings).map(|cell| cell.size_of).collect()
 }
@@ -156,12 +173,12 @@ pub(crate) fn place(transport: Option<Transport>, size_of: Option<SizeOf>) -> St
 }
 
 impl Group<'_> {
-    /// Both levels of the comparison: `IPv6 vs IPv4`.
+    /// `IPv6 vs IPv4`.
     pub(crate) fn arms(&self) -> String {
         format!("{} vs {}", self.candidate, self.baseline)
     }
 
-    /// Metric and place: `RTT, UDP`.
+    /// `RTT, UDP`.
     pub(crate) fn subject(&self) -> String {
         let place = if self.place.is_empty() { String::new() } else { format!(", {}", self.place) };
         format!("{}{place}", self.metric.label())
@@ -184,6 +201,27 @@ impl Group<'_> {
 
     pub(crate) fn level_below(&self, row: &Comparison, factor: Factor) -> String {
         level_alone(self.cell(row, factor), factor)
+    }
+
+    /// A table with a column for each factor that labels the rows, if any has a level of it.
+    pub(crate) fn labelled(&self) -> Table {
+        let mut table = Table::default();
+        for factor in &self.row_factors {
+            let levels: Vec<String> = self.rows.iter().map(|row| self.level_below(row, *factor)).collect();
+            if levels.iter().any(|level| !level.is_empty()) {
+                table.push(factor.label(), is_number(&levels), levels);
+            }
+        }
+        table
+    }
+
+    /// The margin, if all rows have the same.
+    pub(crate) fn margin(&self, shown: &DisplayUnit) -> String {
+        let margins = once_each(self.rows.iter().map(|row| row.question.margin));
+        match margins[..] {
+            [margin] => margin_text(self.metric, margin, shown),
+            _ => String::new(),
+        }
     }
 
     /// The cell that names a row: where the factor compared labels rows, they are of its candidates.
@@ -223,7 +261,7 @@ pub(crate) fn level_alone(cell: &Cell, factor: Factor) -> String {
 }
 
 /// Whether a factor's levels are numbers, to be printed flush right.
-pub(crate) fn is_number(rows: &[String]) -> bool {
+fn is_number(rows: &[String]) -> bool {
     rows.iter().any(|row| !row.is_empty())
         && rows
             .iter()
@@ -240,7 +278,12 @@ pub(crate) fn labelled(cells: &[&Cell], factors: &[Factor]) -> Table {
     table
 }
 
-/// With a capital first letter.
+/// `; margin 2 %`.
+pub(crate) fn margin_text(metric: Metric, margin: f64, shown: &DisplayUnit) -> String {
+    let margin = shown.margin(metric.scale(), margin);
+    format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit)
+}
+
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

@@ -1,10 +1,10 @@
 //! What was measured, when, where and how often.
 
 use crate::findings::answer::answer;
-use crate::findings::groups::fixed_settings;
+use crate::findings::groups::{fixed_settings, grouped};
 use crate::rendering::document::Block;
 use jiff::Timestamp;
-use stacklab_model::Findings;
+use stacklab_model::{Findings, once_each};
 
 pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and has its 95 % interval. The figures of both arms fit that difference. At most one in twenty of the claims of \
      this report (better, equivalent) is expected to be false, whenever it was stopped.";
@@ -31,7 +31,6 @@ pub(crate) fn short(findings: &Findings) -> Vec<Block> {
     [vec![Block::Title(findings.title.clone())], answer_text(findings), vec![facts]].concat()
 }
 
-/// When, where and how it was measured, and the meaning of intervals and words.
 pub(crate) fn technical(findings: &Findings) -> Vec<Block> {
     let facts = [Block::Heading("Measurement".to_owned()), Block::Facts(facts(findings))];
     let terms = [Block::Heading("Terms".to_owned()), Block::Text(LEGEND.to_owned())];
@@ -39,7 +38,6 @@ pub(crate) fn technical(findings: &Findings) -> Vec<Block> {
     facts.into_iter().chain(terms).chain(words).collect()
 }
 
-/// What was measured, when, where and how often.
 pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
     let by = format!("{} by stacklab {}", time(findings.started_unix_ns), findings.version);
@@ -57,33 +55,20 @@ pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     }
     facts.extend(once(&findings.hosts).into_iter().map(|host| ("host", host)));
     facts.extend(once(&findings.instruments).into_iter().map(|floor| ("instrument", floor)));
-    facts.push((
-        "runs",
-        format!(
-            "{} in {}, {invalid} invalid",
-            count(findings.valid_runs, "valid run"),
-            count(findings.blocks as usize, "block")
-        ),
-    ));
+    let [runs, blocks] = [count(findings.valid_runs, "valid run"), count(findings.blocks as usize, "block")];
+    facts.push(("runs", format!("{runs} in {blocks}, {invalid} invalid")));
     facts.extend(disturbed(findings).map(|said| ("other load", said)));
     facts
 }
 
 /// Sentences `NAME: WHAT`, each said once with the names of all that it holds for: `sender, receiver: WHAT`.
 fn once(sentences: &[String]) -> Vec<String> {
-    let mut said: Vec<(Vec<&str>, &str)> = Vec::new();
-    for (name, what) in sentences.iter().map(|sentence| sentence.split_once(": ").unwrap_or(("", sentence))) {
-        match said.iter_mut().find(|(_, known)| *known == what) {
-            Some((names, _)) if names.contains(&name) => {}
-            Some((names, _)) => names.push(name),
-            None => said.push((vec![name], what)),
-        }
-    }
-    let join = |(names, what): (Vec<&str>, &str)| match names.join(", ") {
+    let said = sentences.iter().map(|sentence| sentence.split_once(": ").unwrap_or(("", sentence)));
+    let join = |(what, names): (&str, Vec<&str>)| match once_each(names.into_iter()).join(", ") {
         names if names.is_empty() => what.to_owned(),
         names => format!("{names}: {what}"),
     };
-    said.into_iter().map(join).collect()
+    grouped(said.map(|(name, what)| (what, name))).into_iter().map(join).collect()
 }
 
 /// How many runs others disturbed, if these are more than a tenth.

@@ -1,11 +1,11 @@
-//! The matrix of all verdicts: columns are sizes, rows everything else.
+//! The matrix of all verdicts: columns are sizes, rows everything else. And the table of many levels.
 
-use crate::findings::comparisons::arm;
-use crate::findings::groups::{Group, level};
-use crate::findings::summary::{is_within_margin, magnitude};
+use crate::findings::claims::{Claimed, of_row};
+use crate::findings::groups::{Group, capital, grouped, level};
+use crate::findings::verdicts::sign;
 use crate::rendering::document::{Block, Table};
-use crate::rendering::numbers::{DisplayUnit, NONE, factor, fixed, is_factor, range};
-use stacklab_model::{Cell, Comparison, Factor, Verdict};
+use crate::rendering::numbers::NONE;
+use stacklab_model::{Cell, Comparison, Factor, Verdict, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
@@ -78,30 +78,91 @@ fn beside_size(cell: &Cell, factors: &[Factor]) -> Vec<String> {
     levels.filter(|level| !level.is_empty()).collect()
 }
 
-/// A verdict in a few characters: `IPv4 9.8 %`, `=`, `?`.
-pub(crate) fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String {
-    match &row.verdict {
-        Verdict::Better(level) => {
-            let by = magnitude(group, row).filter(|_| magnitudes).map(|by| {
-                let unit = match DisplayUnit::of(group.metric).difference_unit {
-                    "points" => " pt",
-                    "events" => "",
-                    unit => &format!(" {unit}"),
-                };
-                match row.effect.as_ref() {
-                    Some(effect) if is_factor(effect.scale, effect.estimate) => {
-                        format!(" {}", factor(effect.estimate))
-                    }
-                    _ => format!(" {}{unit}", range(&[by], fixed)),
-                }
-            });
-            let sign = format!("{}{}", arm(row, level), by.unwrap_or_default());
-            if is_within_margin(group, row) { format!("({sign})") } else { sign }
+/// Many levels of a factor against one baseline: a table with a row for each level and a column for each metric.
+pub(crate) fn levels(groups: &[&Group]) -> Vec<Block> {
+    let title = |group: &Group| {
+        let place = if group.place.is_empty() { String::new() } else { format!(", {}", group.place) };
+        format!("{} vs {}{place}", capital(&group.candidate), group.baseline)
+    };
+    let tables = grouped(groups.iter().map(|group| (title(group), *group)));
+    let legend = "over all sizes; = equivalent, 0 none seen, ? undecided, - nothing to compare";
+    let block = |(title, groups): (String, Vec<&Group>)| {
+        let (table, alike) = levels_table(&groups);
+        let alike = alike.map_or_else(String::new, |alike| format!("; {alike}"));
+        let text = [Block::Heading(title), Block::Text(format!("{legend}{alike}"))];
+        let table = (table.columns.len() > 1).then_some(Block::Table(table));
+        text.into_iter().chain(table).collect::<Vec<_>>()
+    };
+    tables.into_iter().flat_map(block).collect()
+}
+
+/// The table, and the metrics that have the same outcome with all levels.
+fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
+    let factors: Vec<Factor> = once_each(groups.iter().flat_map(|group| &group.row_factors).copied());
+    let factors: Vec<Factor> = factors.into_iter().filter(|factor| *factor != Factor::Size).collect();
+    let label = |group: &Group, row: &Comparison| -> Vec<String> {
+        factors.iter().map(|factor| group.level_below(row, *factor)).collect()
+    };
+    let rows = groups.iter().flat_map(|group| group.rows.iter().map(move |row| (*group, *row)));
+    let levels = grouped(rows.map(|(group, row)| (label(group, row), row)));
+    let mut table = Table::default();
+    // One column, which stays beside the figures where the table is in parts.
+    let heads: Vec<String> = factors.iter().map(|factor| factor.label()).collect();
+    table.push(
+        heads.join(", "),
+        false,
+        levels.iter().map(|(label, _)| label.join(" ").trim_end().to_owned()).collect(),
+    );
+    let mut alike: Vec<(&str, String)> = Vec::new();
+    for metric in once_each(groups.iter().map(|group| group.metric)) {
+        let of_metric = |(_, rows): &(Vec<String>, Vec<&Comparison>)| -> String {
+            let rows: Vec<_> = rows.iter().copied().filter(|row| row.question.metric == metric).collect();
+            if rows.is_empty() { String::new() } else { cell(&rows) }
+        };
+        let cells: Vec<String> = levels.iter().map(of_metric).collect();
+        let outcome = match cells[0].as_str() {
+            "?" => "undecided with all",
+            "0" => "none seen with any",
+            "=" => "equivalent with all",
+            _ => "",
+        };
+        if outcome.is_empty() || cells.iter().any(|cell| *cell != cells[0]) {
+            table.push(metric.label(), false, cells);
+        } else {
+            alike.push((outcome, metric.label()));
         }
-        Verdict::Equivalent => "=".to_owned(),
-        Verdict::Inconclusive => "?".to_owned(),
-        Verdict::NoneSeen(_) => "0".to_owned(),
-        Verdict::Nothing(_) => NONE.to_owned(),
+    }
+    let alike = grouped(alike.into_iter());
+    let alike: Vec<String> =
+        alike.into_iter().map(|(outcome, metrics)| format!("{outcome}: {}", metrics.join(", "))).collect();
+    (table, (!alike.is_empty()).then(|| alike.join("; ")))
+}
+
+/// `worse 3.1 to 8.4 %`, `worse 0.9 to 8.7 % (2 of 3)`, `better at 1, worse at 1 of 3`, `=`, `?`.
+fn cell(rows: &[&Comparison]) -> String {
+    let is_of =
+        |row: &Comparison, cell: &Cell| row.verdict == Verdict::Better(cell.level(row.question.factor));
+    let count = |test: &dyn Fn(&Comparison) -> bool| rows.iter().filter(|row| test(row)).count();
+    let all = rows.len();
+    let worse = count(&|row| is_of(row, &row.question.baseline));
+    let better = count(&|row| is_of(row, &row.question.candidate));
+    let equivalent = count(&|row| row.verdict == Verdict::Equivalent);
+    if (worse == 0) != (better == 0) && equivalent == 0 {
+        let by = rows.iter().filter_map(|row| of_row(row)).reduce(Claimed::with);
+        let by = by.map(|by| format!(" {}", by.to_string().replace("a factor of ", "x"))).unwrap_or_default();
+        let claims = worse + better;
+        let part = if claims == all { String::new() } else { format!(" ({claims} of {all})") };
+        return format!("{}{by}{part}", if worse > 0 { "worse" } else { "better" });
+    }
+    let parts = [("worse", worse), ("better", better), ("=", equivalent)];
+    let parts: Vec<String> =
+        parts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} at {n}")).collect();
+    match parts[..] {
+        _ if equivalent == all => "=".to_owned(),
+        [_, ..] => format!("{} of {all}", parts.join(", ")),
+        [] if count(&|row| matches!(row.verdict, Verdict::NoneSeen(_))) == all => "0".to_owned(),
+        [] if count(&|row| matches!(row.verdict, Verdict::Nothing(_))) == all => NONE.to_owned(),
+        [] => "?".to_owned(),
     }
 }
 

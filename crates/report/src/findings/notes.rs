@@ -43,17 +43,12 @@ fn invalid(findings: &Findings) -> Vec<String> {
 }
 
 pub(crate) fn points(findings: &Findings) -> Vec<String> {
-    let mut points = stop_reasons(findings);
-    points.extend(outlook(findings));
-    points.extend(same_arm(findings));
-    points.extend(headers(findings));
-    points.extend(invalid(findings));
-    points.extend(warnings(findings));
-    points
+    let outlook = outlook(findings).into_iter().collect();
+    let cut_short = [stop_reasons(findings), outlook, same_arm(findings), headers(findings)];
+    [cut_short.concat(), invalid(findings), warnings(findings)].concat()
 }
 
 fn stop_reasons(findings: &Findings) -> Vec<String> {
-    let total = findings.comparisons.len();
     let why = [
         (StopReason::Cap, "at the most blocks allowed"),
         (StopReason::Budget, "when the time allowed was used up"),
@@ -62,13 +57,9 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
     let stopped = |stop_reason: StopReason| {
         findings.comparisons.iter().filter(|c| c.stop_reason == stop_reason).count()
     };
-    let sentence = |(stop_reason, why)| match stopped(stop_reason) {
-        0 => None,
-        n => {
-            Some(format!("{n} of {} stopped {why}, before a verdict was settled", count(total, "comparison")))
-        }
-    };
-    why.into_iter().filter_map(sentence).collect()
+    let all = count(findings.comparisons.len(), "comparison");
+    let stopped = why.map(|(reason, why)| (stopped(reason), why)).into_iter().filter(|(n, _)| *n > 0);
+    stopped.map(|(n, why)| format!("{n} of {all} stopped {why}, before a verdict was settled")).collect()
 }
 
 /// A time whose length no longer matters: the study is too large.
@@ -90,8 +81,8 @@ fn outlook(findings: &Findings) -> Option<String> {
     let how = match findings.comparisons.iter().any(|one| one.stop_reason == StopReason::Unfinished) {
         true => "; resume with: stacklab run --resume --out RECORD".to_owned(),
         false => {
-            let seconds = seconds(findings, findings.blocks.saturating_add(half)).ceil();
             let blocks = findings.blocks.saturating_add(half);
+            let seconds = seconds(findings, blocks).ceil();
             format!("; a new run with --set blocks.budget={seconds}s --set blocks.max={blocks}")
         }
     };

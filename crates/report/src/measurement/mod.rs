@@ -1,13 +1,12 @@
 //! A single run as text for the terminal, in the order of iperf3: endpoints and settings, intervals, summary.
 
-mod summary;
+pub(crate) mod summary;
 #[cfg(test)]
 mod tests;
-pub(crate) mod words;
 
-use crate::measurement::summary::summary;
-use crate::measurement::words::{dash, milliseconds, number, scaled};
+use crate::measurement::summary::{milliseconds, number, scaled, summary};
 use crate::rendering::format::versioned_json;
+use crate::rendering::numbers::NONE;
 use serde::Serialize;
 use stacklab_model::{
     Direction, HostFacts, HostReport, IntervalRow, Io, Length, Metric, Pacing, Probe, RunRecord, RunStatus,
@@ -20,7 +19,7 @@ const HIGH_ROW: f64 = 1.2;
 /// A last row shorter than this part of the others is not printed by itself.
 const SHORT_ROW: u64 = 5;
 
-/// The input of a run's text in addition to the run.
+/// What a run's text depends on beside the run.
 #[derive(Debug, Clone, Copy)]
 pub struct MeasurementText<'a> {
     /// Version of the program.
@@ -84,17 +83,10 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
             Direction::Reverse => ("there", "here"),
             Direction::Both => ("here", "there, and back"),
         };
-        let _ = writeln!(
-            text,
-            "{} ({}) to {} ({}), {} to {}, MTU {}",
-            sender.endpoint.local,
-            ends.0,
-            receiver.endpoint.local,
-            ends.1,
-            sender.endpoint.interface,
-            receiver.endpoint.interface,
-            sender.endpoint.path_mtu.unwrap_or(sender.endpoint.interface_mtu)
-        );
+        let (from, to) = (&sender.endpoint, &receiver.endpoint);
+        let mtu = from.path_mtu.unwrap_or(from.interface_mtu);
+        let [(from, out), (to, into)] = [from, to].map(|end| (end.local, &end.interface));
+        let _ = writeln!(text, "{from} ({}) to {to} ({}), {out} to {into}, MTU {mtu}", ends.0, ends.1);
         let mut parts = Vec::new();
         if spec.probe.probe != Probe::Connect {
             parts.push(format!("{}s of {} bytes", spec.size_of, spec.message_bytes));
@@ -105,15 +97,13 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
                 pacing @ (Pacing::Link | Pacing::Share(_)) => format!("at {pacing}"),
             });
         }
-        parts.extend(sender.io.map(|io| {
-            match io {
-                Io::Send => "one call per message",
-                Io::Sendmmsg => "batches by sendmmsg",
-                Io::Gso => "GSO batches",
-                Io::Zerocopy => "zero copy",
-            }
-            .to_owned()
-        }));
+        let io = sender.io.map(|io| match io {
+            Io::Send => "one call per message",
+            Io::Sendmmsg => "batches by sendmmsg",
+            Io::Gso => "GSO batches",
+            Io::Zerocopy => "zero copy",
+        });
+        parts.extend(io.map(str::to_owned));
         if spec.flows > 1 {
             parts.push(format!("{} flows", spec.flows));
         }
@@ -171,16 +161,18 @@ fn rows(run: &RunRecord, side: &HostReport) -> String {
         let _ = write!(text, "{:>7.2} - {:>6.2}s", *start_ns as f64 / 1e9, end_ns as f64 / 1e9);
         let _ = match echoes {
             false => {
-                let rate = per_second(*bytes as f64 * 8.0).map_or_else(dash, |bits| scaled(bits, "bit/s"));
+                let rate =
+                    per_second(*bytes as f64 * 8.0).map_or(NONE.to_owned(), |bits| scaled(bits, "bit/s"));
                 write!(text, "  {:>10}  {rate:>13}  {messages:>10}", scaled(*bytes as f64, "B"))
             }
             true => {
-                let rate = per_second(*messages as f64).map_or_else(dash, number);
+                let rate = per_second(*messages as f64).map_or(NONE.to_owned(), number);
                 write!(text, "  {messages:>10}  {rate:>13}")
             }
         };
         if delays {
-            let _ = write!(text, "  {:>12}", delay_mean_ns.map_or_else(dash, |ns| milliseconds(ns / 1e6)));
+            let delay = delay_mean_ns.map_or(NONE.to_owned(), |ns| milliseconds(ns / 1e6));
+            let _ = write!(text, "  {delay:>12}");
         }
         text.push('\n');
     }

@@ -1,16 +1,16 @@
-//! The summary of a run: a label and figures in each line.
+//! The summary of a run: a label and figures in each line, and how figures are written.
 
-use crate::measurement::words::{both, counts, figure, milliseconds, number, places, scaled, shown};
 use stacklab_model::{
-    ClockSource, Compared, CpuScope, DelayPoints, Delays, HostReport, Metric, Point, Probe, Received,
+    ClockSource, Compared, CpuScope, DelayPoints, Delays, Drops, HostReport, Metric, Point, Probe, Received,
     RunRecord, Transport, Value,
 };
 
-pub(super) fn summary(
-    run: &RunRecord,
-    sender: &HostReport,
-    receiver: &HostReport,
-) -> Vec<(&'static str, String)> {
+type Line = (&'static str, String);
+type Lines = Vec<Line>;
+
+const NOT_MEASURED: &str = "missing: not measured";
+
+pub(super) fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
     let mut lines = match run.spec.probe.probe {
         Probe::Stream | Probe::Paced => stream(run, sender, receiver),
         Probe::Echo | Probe::EchoOpenLoop | Probe::EchoUnderLoad => echo(run, sender, receiver),
@@ -21,28 +21,22 @@ pub(super) fn summary(
     lines
 }
 
-fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
+fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
     let value = |metric: Metric| run.values.get(&metric);
+    let throughput = |metric: Metric| shown(value(metric), |mbit| scaled(mbit * 1e6, "bit/s"));
     let (sent, received) = (&sender.sent, &receiver.received);
-    let moved = |bytes: u64, messages: u64, [from, to]: [u64; 2]| {
-        let seconds = to.saturating_sub(from) as f64 / 1e9;
-        format!("{} in {messages} messages, {seconds:.2} s", scaled(bytes as f64, "B"))
+    let moved = |bytes: u64, messages: u64, from: u64, to: u64| {
+        format!("{} in {messages} messages, {:.2} s", scaled(bytes as f64, "B"), seconds(from, to))
     };
+    let arrived = received.bytes + received.cut_bytes;
     let mut lines = vec![
-        ("sent", moved(sent.bytes, sent.measured, [sent.first_ns, sent.last_ns])),
-        (
-            "received",
-            moved(
-                received.bytes + received.cut_bytes,
-                received.measured,
-                [received.first_ns, received.last_ns],
-            ),
-        ),
-        ("throughput", shown(value(Metric::Throughput), |mbit| scaled(mbit * 1e6, "bit/s"))),
+        ("sent", moved(sent.bytes, sent.measured, sent.first_ns, sent.last_ns)),
+        ("received", moved(arrived, received.measured, received.first_ns, received.last_ns)),
+        ("throughput", throughput(Metric::Throughput)),
         ("message rate", shown(value(Metric::MessageRate), |rate| format!("{} messages/s", number(rate)))),
     ];
     if let [_, _, back, received_back] = run.host_reports.as_slice() {
-        let rate = shown(value(Metric::ThroughputReverse), |mbit| scaled(mbit * 1e6, "bit/s"));
+        let rate = throughput(Metric::ThroughputReverse);
         let (sent, received) = (back.sent.measured, received_back.received.measured);
         lines.push(("and back", format!("{rate}; {received} of {sent} messages received")));
     }
@@ -61,20 +55,12 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
             }
         }
         Transport::Tcp => {
-            lines.push((
-                "retransmits",
-                shown(value(Metric::Retransmits), |each| {
-                    let count = sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans);
-                    let count = count.map_or_else(String::new, |count| format!("{count} segments, "));
-                    format!("{count}{} per message", figure(each))
-                }),
-            ));
-            lines.push((
-                "smoothed rtt",
-                shown(value(Metric::TcpSrtt), |ms| {
-                    format!("{}, mean of TCP's smoothed RTT", milliseconds(ms))
-                }),
-            ));
+            let count = sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans);
+            let count = count.map_or_else(String::new, |count| format!("{count} segments, "));
+            let retransmits = |each| format!("{count}{} per message", figure(each));
+            let srtt = |ms| format!("{}, mean of TCP's smoothed RTT", milliseconds(ms));
+            lines.push(("retransmits", shown(value(Metric::Retransmits), retransmits)));
+            lines.push(("smoothed rtt", shown(value(Metric::TcpSrtt), srtt)));
             lines.extend(sender.endpoint.congestion_control.clone().map(|name| ("congestion", name)));
         }
     }
@@ -90,7 +76,7 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
     lines
 }
 
-fn one_way(run: &RunRecord, receiver: &HostReport) -> Vec<(&'static str, String)> {
+fn one_way(run: &RunRecord, receiver: &HostReport) -> Lines {
     let value = |metric| run.values.get(&metric);
     let mut lines = Vec::new();
     let compared = receiver.delay_points.and_then(|points| points.compared);
@@ -111,33 +97,29 @@ fn one_way(run: &RunRecord, receiver: &HostReport) -> Vec<(&'static str, String)
     lines
 }
 
-fn flows(receiver: &HostReport) -> Option<(&'static str, String)> {
+fn flows(receiver: &HostReport) -> Option<Line> {
     let (least, most) = (receiver.flow_bytes.iter().min()?, receiver.flow_bytes.iter().max()?);
-    let seconds = receiver.received.last_ns.saturating_sub(receiver.received.first_ns) as f64 / 1e9;
+    let seconds = seconds(receiver.received.first_ns, receiver.received.last_ns);
     let rate = |bytes: u64| scaled(bytes as f64 * 8.0 / seconds, "bit/s");
     let count = receiver.flow_bytes.len();
     let text = format!("{count}, the slowest {}, the fastest {}", rate(*least), rate(*most));
     (seconds > 0.0).then_some(("flows", text))
 }
 
-fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
+fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Lines {
     let (sent, back) = (sender.sent.measured, sender.received.measured);
-    let seconds = sender.received.last_ns.saturating_sub(sender.received.first_ns) as f64 / 1e9;
+    let seconds = seconds(sender.received.first_ns, sender.received.last_ns);
     let rate = Value::finite(back.saturating_sub(1) as f64 / seconds, "too few came back");
+    let rate = shown(Some(&rate), |rate| format!("{}/s", number(rate)));
     let mut lines = vec![
         ("sent", format!("{sent} messages, of which {} were answered", receiver.sent.measured)),
-        (
-            "received",
-            format!("{back} answers ({})", shown(Some(&rate), |rate| format!("{}/s", number(rate)))),
-        ),
+        ("received", format!("{back} answers ({rate})")),
     ];
     if run.spec.transport == Transport::Udp {
         let lost = sent.saturating_sub(back);
         let ratio = Value::finite(100.0 * lost as f64 / sent as f64, "no message was sent");
-        lines.push((
-            "lost",
-            format!("{lost}/{sent} ({})", shown(Some(&ratio), |ratio| format!("{} %", figure(ratio)))),
-        ));
+        let ratio = shown(Some(&ratio), |ratio| format!("{} %", figure(ratio)));
+        lines.push(("lost", format!("{lost}/{sent} ({ratio})")));
         lines.extend(copies(&receiver.received, &sender.received));
     }
     let metrics = match run.spec.probe.probe {
@@ -146,17 +128,17 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'s
         }
         _ => [Metric::Rtt, Metric::RttMean, Metric::RttP99, Metric::RttP999],
     };
-    lines.extend(times(run, metrics, sender.delays.as_ref()));
+    // Minimum and maximum are from the histogram, the others are the run's figures.
+    lines.push(("round trip", extremes(sender.delays.as_ref())));
+    let labels = ["  median", "  mean", "  p99", "  p99.9"].into_iter().zip(metrics);
+    lines.extend(labels.map(|(label, metric)| (label, shown(run.values.get(&metric), milliseconds))));
     lines.extend(points(sender));
     if run.spec.probe.metrics.contains(&Metric::RttInterface) {
         let at = |metric| shown(run.values.get(&metric), milliseconds);
         lines.push(("at the interface", extremes(sender.interface_delays.as_ref())));
         if let Some(DelayPoints { sent, .. }) = sender.interface_points {
-            let by = if sent == Point::Interface {
-                "the interface's own clock"
-            } else {
-                "the kernel, by software"
-            };
+            let is_own = sent == Point::Interface;
+            let by = if is_own { "the interface's own clock" } else { "the kernel, by software" };
             lines.push(("  by", by.to_owned()));
         }
         lines.push(("  median", at(Metric::RttInterface)));
@@ -166,7 +148,7 @@ fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'s
 }
 
 /// Copies of an echo's messages and answers, which are not counted with them, and those out of order.
-fn copies(messages: &Received, answers: &Received) -> Option<(&'static str, String)> {
+fn copies(messages: &Received, answers: &Received) -> Option<Line> {
     let seen = counts([
         (messages.duplicates, "copies of messages, not answered"),
         (answers.duplicates, "copies of answers"),
@@ -176,37 +158,30 @@ fn copies(messages: &Received, answers: &Received) -> Option<(&'static str, Stri
     (!seen.is_empty()).then_some(("also", seen))
 }
 
-fn connect(run: &RunRecord, sender: &HostReport) -> Vec<(&'static str, String)> {
-    let seconds = sender.sent.last_ns.saturating_sub(sender.sent.first_ns) as f64 / 1e9;
+fn connect(run: &RunRecord, sender: &HostReport) -> Lines {
+    let seconds = seconds(sender.sent.first_ns, sender.sent.last_ns);
     let rate = shown(run.values.get(&Metric::ConnectRate), |rate| format!("{} a second", number(rate)));
     let mut lines = vec![("opened", format!("{} connections, {seconds:.2} s, {rate}", sender.sent.measured))];
     let delays = sender.delays.as_ref();
     lines.push(("connect time", extremes(delays)));
     lines.push(("  median", shown(run.values.get(&Metric::ConnectTime), milliseconds)));
-    lines.push(("  mean", delays.map_or_else(nothing_came, |delays| milliseconds(delays.mean_ns / 1e6))));
+    lines.push((
+        "  mean",
+        delays.map_or(NOT_MEASURED.to_owned(), |delays| milliseconds(delays.mean_ns / 1e6)),
+    ));
     lines
 }
 
-/// Round trips: minimum and maximum from the histogram, the others from the run's figures.
-fn times(run: &RunRecord, metrics: [Metric; 4], delays: Option<&Delays>) -> Vec<(&'static str, String)> {
-    let labels = ["  median", "  mean", "  p99", "  p99.9"];
-    let figures = labels.into_iter().zip(metrics);
-    let figures = figures.map(|(label, metric)| (label, shown(run.values.get(&metric), milliseconds)));
-    [("round trip", extremes(delays))].into_iter().chain(figures).collect()
-}
-
 fn extremes(delays: Option<&Delays>) -> String {
-    let at = |p: f64| delays.and_then(|delays| delays.buckets.percentile(p));
+    let at = |p: f64| delays.and_then(|delays| delays.buckets.percentile(p)).map(|ns| ns as f64 / 1e6);
     match at(0.0).zip(at(1.0)) {
-        Some((least, most)) => {
-            format!("min {}, max {}", milliseconds(least as f64 / 1e6), milliseconds(most as f64 / 1e6))
-        }
-        None => nothing_came(),
+        Some((least, most)) => format!("min {}, max {}", milliseconds(least), milliseconds(most)),
+        None => NOT_MEASURED.to_owned(),
     }
 }
 
 /// The start and end points of delays, and their clocks.
-fn points(side: &HostReport) -> Option<(&'static str, String)> {
+fn points(side: &HostReport) -> Option<Line> {
     let DelayPoints { sent, sent_clock, received, received_clock, compared } = side.delay_points?;
     side.delays.as_ref()?;
     let from = match sent {
@@ -233,18 +208,14 @@ fn points(side: &HostReport) -> Option<(&'static str, String)> {
     Some(("  taken from", format!("{from} to {to}, {clocks}{compared}")))
 }
 
-fn nothing_came() -> String {
-    "missing: not measured".to_owned()
-}
-
-fn schedule(sender: &HostReport) -> Option<(&'static str, String)> {
+fn schedule(sender: &HostReport) -> Option<Line> {
     let most = sender.sent.max_late_ns?;
     let median = sender.pacing_error.as_ref().and_then(|late| late.buckets.percentile(0.5));
     let median = median.map_or_else(String::new, |ns| format!("median {}, ", milliseconds(ns as f64 / 1e6)));
     Some(("pacing error", format!("{median}max {} behind the schedule", milliseconds(most as f64 / 1e6))))
 }
 
-fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<(&'static str, String)> {
+fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<Line> {
     let of = |side: &HostReport| {
         let cpu = side.cpu.as_ref()?;
         Some(100.0 * cpu.busy_ns() as f64 / cpu.window_ns as f64).filter(|share| share.is_finite())
@@ -254,9 +225,88 @@ fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<(&'static str, Stri
         None => format!("{name} missing"),
     };
     of(sender).or(of(receiver))?;
-    let shared = [sender, receiver]
-        .iter()
-        .any(|side| side.cpu.as_ref().is_some_and(|cpu| cpu.scope == CpuScope::Shared));
+    let is_shared = |side: &HostReport| side.cpu.as_ref().is_some_and(|cpu| cpu.scope == CpuScope::Shared);
+    let shared = is_shared(sender) || is_shared(receiver);
     let whose = if shared { " (both ends share one machine, whose load it is)" } else { "" };
     Some(("CPU", format!("{}, {}{whose}", text("sender", sender), text("receiver", receiver))))
+}
+
+fn seconds(from_ns: u64, to_ns: u64) -> f64 {
+    to_ns.saturating_sub(from_ns) as f64 / 1e9
+}
+
+pub(crate) fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
+    match value {
+        Some(Value::Measured(figure)) => words(*figure),
+        Some(Value::Missing(reason)) => format!("missing: {reason}"),
+        Some(Value::Invalid(reason)) => format!("invalid: {reason}"),
+        None => "missing: not requested".to_owned(),
+    }
+}
+
+/// Counts above 0, each with its words.
+fn counts<const N: usize>(all: [(u64, &str); N]) -> String {
+    let counted = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    counted.collect::<Vec<_>>().join(", ")
+}
+
+/// Where messages were lost, warm-up included.
+pub(crate) fn places(drops: &Drops) -> String {
+    counts([
+        (drops.sender_queue, "in the sender's queue"),
+        (drops.interface, "at an interface"),
+        (drops.socket_buffer, "in the receiver's full socket buffer"),
+        (drops.network, "on the way"),
+    ])
+}
+
+/// Two figures in one sentence; if one is missing, the reason replaces both.
+fn both(one: Option<&Value>, other: Option<&Value>, words: impl FnOnce(f64, f64) -> String) -> String {
+    match (one, other) {
+        (Some(Value::Measured(one)), Some(Value::Measured(other))) => words(*one, *other),
+        (Some(Value::Measured(_)), missing) | (missing, _) => shown(missing, figure),
+    }
+}
+
+/// In the unit that leaves digits before the point: `870 ns`, `4.475 us`, `54.69 ms`.
+pub(super) fn milliseconds(ms: f64) -> String {
+    match ms {
+        0.001..1.0 => format!("{} us", figure(ms * 1e3)),
+        _ if ms > 0.0 && ms < 0.001 => format!("{:.0} ns", ms * 1e6),
+        _ => format!("{} ms", figure(ms)),
+    }
+}
+
+/// With about four significant digits.
+fn figure(figure: f64) -> String {
+    match figure.abs() {
+        0.0 => "0".to_owned(),
+        100.0.. => format!("{figure:.1}"),
+        10.0.. => format!("{figure:.2}"),
+        1.0.. => format!("{figure:.3}"),
+        0.001.. => format!("{figure:.4}"),
+        _ => format!("{figure:.2e}"),
+    }
+}
+
+pub(super) fn number(figure: f64) -> String {
+    if figure >= 100.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
+}
+
+/// With the decimal prefix that leaves up to three digits before the point.
+pub(super) fn scaled(amount: f64, unit: &str) -> String {
+    let (scale, prefix) = match amount {
+        1e12.. => (1e12, "T"),
+        1e9.. => (1e9, "G"),
+        1e6.. => (1e6, "M"),
+        1e3.. => (1e3, "k"),
+        _ => (1.0, ""),
+    };
+    let number = amount / scale;
+    let decimals = match number {
+        100.0.. => 1,
+        _ if prefix.is_empty() => 0,
+        _ => 2,
+    };
+    format!("{number:.decimals$} {prefix}{unit}")
 }

@@ -2,28 +2,26 @@
 
 use crate::findings::comparisons::{definition, mean_decimals, means};
 use crate::findings::groups;
-use crate::page::Published;
-use crate::page::document::{CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries};
-use crate::page::rounded;
+use crate::page::document::{
+    CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries, rounded,
+};
+use crate::page::source::Published;
 use crate::rendering::document::{Footnotes, without_mark};
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
     Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Metric, Probe, RunRecord, SELF_ARMS,
-    SizeOf, Transport, once_each,
+    once_each,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// Printed for a setting that a cell does not set.
 pub(crate) const AS_IT_IS: &str = "as it is";
 
-/// Everything that has a number in the document.
 pub(super) struct Index<'a> {
     cells: Vec<&'a Cell>,
     cell_numbers: HashMap<&'a Cell, usize>,
     metrics: Vec<Metric>,
-    /// The unit of each metric.
     units: Vec<DisplayUnit>,
-    /// Metrics that a paced stream measured.
     paced: BTreeSet<Metric>,
     factors: Vec<(Factor, Vec<String>)>,
 }
@@ -57,12 +55,10 @@ impl<'a> Index<'a> {
         self.cell_numbers.get(cell).copied()
     }
 
-    /// A metric's number; `None` if the study does not use it.
     pub(super) fn metric(&self, metric: Metric) -> Option<usize> {
         self.metrics.iter().position(|known| *known == metric)
     }
 
-    /// The unit that fits all figures of a metric.
     pub(super) fn shown(&self, metric: Metric) -> DisplayUnit {
         self.metric(metric).map_or_else(|| DisplayUnit::of(metric), |number| self.units[number])
     }
@@ -71,7 +67,6 @@ impl<'a> Index<'a> {
         self.factors.iter().position(|(known, _)| *known == factor).unwrap_or(0)
     }
 
-    /// The probe that measured a metric.
     pub(super) fn probe(&self, metric: Metric) -> Probe {
         if self.paced.contains(&metric) { Probe::Paced } else { metric.probe() }
     }
@@ -139,13 +134,9 @@ impl<'a> Index<'a> {
 
     /// Every estimate, with the same decimals within a metric, transport and meaning of size.
     pub(super) fn estimates(&self, findings: &Findings) -> Vec<EstimateView> {
-        let mut groups: BTreeMap<(Metric, Transport, SizeOf), Vec<&CellEstimate>> = BTreeMap::new();
-        for estimate in &findings.cells {
-            let cell = &estimate.cell;
-            groups.entry((estimate.metric, cell.transport, cell.size_of)).or_default().push(estimate);
-        }
+        let tables = groups::by_table(&findings.cells, |estimate| (estimate.metric, &estimate.cell), false);
         let mut views = Vec::new();
-        for ((metric, ..), rows) in groups {
+        for (metric, _, rows) in tables {
             let shown = self.shown(metric);
             let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
             let places = mean_decimals(estimates.iter().copied(), &shown);

@@ -1,11 +1,9 @@
 //! The hosts' reports of one run.
 
-use crate::measurement::words::{places, shown};
-use crate::page::channel::channel;
-use crate::page::document::{CpuView, EndView, Fact, HistogramView, RunDetail, SeriesView};
-use crate::page::slices::slices;
-use crate::page::{facts, rounded};
-use crate::rendering::numbers::DisplayUnit;
+use crate::measurement::summary::{places, shown};
+use crate::page::document::{CpuView, EndView, Fact, HistogramView, RunDetail, SeriesView, facts, rounded};
+use crate::page::runs::{channel, slices};
+use crate::rendering::numbers::{DisplayUnit, NONE};
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Factor, HostReport, IntervalRow, Metric, Probe, Role, RunRecord,
     RunStatus, ToolSeries, Value, print_duration,
@@ -24,7 +22,6 @@ const PERCENTILES: [(&str, f64); 7] = [
     ("most", 1.0),
 ];
 
-/// What a figure of a run in turns is.
 const LOCATIONS: &str = "The arms took turns. Figures that each slice has (rates, median delays, jitter, round trips, CPU time \
      per message) are 20 % trimmed means over the slices. A histogram has every message, so its mean and median differ.";
 
@@ -46,6 +43,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
         RunStatus::Valid => vec![],
         RunStatus::Invalid(reasons) => reasons.iter().map(|reason| format!("invalid: {reason}")).collect(),
     };
+    let lost = places(&run.drops);
     remarks.extend(run.warnings.iter().map(|w| format!("{}: {}; {}", w.code, w.text, w.advice)));
     RunDetail {
         block: run.trial.block,
@@ -59,7 +57,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
             ("flows", spec.flows.to_string()),
             ("I/O", spec.io.to_string()),
             ("in all", print_duration(run.wall_ns / 1_000_000 * 1_000_000)),
-            ("lost", lost(run)),
+            ("lost", if lost.is_empty() { "none".to_owned() } else { lost }),
         ]),
         warmup_ms: spec.probe.warmup_ns as f64 / 1e6,
         remarks,
@@ -74,11 +72,6 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
 
 fn figure(metric: Metric, value: &Value) -> Fact {
     Fact { name: metric.label(), text: shown(Some(value), |figure| DisplayUnit::figure(metric, figure)) }
-}
-
-fn lost(run: &RunRecord) -> String {
-    let places = places(&run.drops);
-    if places.is_empty() { "none".to_owned() } else { places }
 }
 
 fn end_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> EndView {
@@ -102,17 +95,11 @@ fn end_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> EndView {
             rows.push(("congestion control", name.clone()));
         }
         if let Some(tcp) = &side.tcp {
-            let of = |figure: Option<u64>| figure.map_or("-".to_owned(), |figure| figure.to_string());
-            rows.push((
-                "TCP",
-                format!(
-                    "MSS {}, {} segments out, {} in, {} sent again",
-                    of(tcp.snd_mss),
-                    of(tcp.data_segs_out),
-                    of(tcp.data_segs_in),
-                    of(tcp.total_retrans)
-                ),
-            ));
+            let figures = [tcp.snd_mss, tcp.data_segs_out, tcp.data_segs_in, tcp.total_retrans];
+            let [mss, sent, arrived, again] =
+                figures.map(|figure| figure.map_or(NONE.to_owned(), |figure| figure.to_string()));
+            let text = format!("MSS {mss}, {sent} segments out, {arrived} in, {again} sent again");
+            rows.push(("TCP", text));
         }
     }
     let counters = match detailed {

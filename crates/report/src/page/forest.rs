@@ -1,16 +1,14 @@
 //! The differences as a forest plot: each over all cells, with those of single cells, and the margin.
 
-use crate::findings::summary;
+use crate::findings::verdicts;
 use crate::page::cells::Index;
-use crate::page::document::{ForestRow, Outcome, Span};
-use crate::page::rounded;
+use crate::page::document::{ForestRow, Outcome, Span, rounded};
 use crate::rendering::numbers::{DisplayUnit, Distance, NONE, difference_places};
 use stacklab_model::{
     Better, Comparison, Effect, Factor, Findings, Headline, Interval, Metric, Question, Scale, Verdict,
     once_each,
 };
 
-/// What is compared: factor, baseline and candidate.
 type Pair<'a> = (Factor, &'a str, &'a str);
 
 /// The pairs in the order of the answer.
@@ -43,7 +41,6 @@ impl<'a> Pairs<'a> {
         self.0.iter().position(|known| *known == pair).unwrap_or_default()
     }
 
-    /// The rows, in the order of the answer.
     pub(super) fn rows(&self, findings: &Findings, index: &Index) -> Vec<ForestRow> {
         findings.overall.iter().map(|one| self.row(findings, one, index.shown(one.metric))).collect()
     }
@@ -106,17 +103,15 @@ pub(super) fn shown(effect: &Effect, unit: &DisplayUnit) -> String {
     if distance.is_factor() { text } else { format!("{text} {}", unit.difference_unit) }
 }
 
-/// The answer over all cells; where cells differ, how many have one.
 fn words(one: &Headline) -> String {
     match &one.verdict {
         Verdict::Inconclusive if one.answered > 0 => {
             format!("{} of {} answered", one.answered, one.comparisons)
         }
-        verdict => summary::words(verdict, |level| one.factor.level_label(level)),
+        verdict => verdicts::words(verdict, |level| one.factor.level_label(level)),
     }
 }
 
-/// The verdict's side, where the candidate has this level.
 pub(super) fn outcome(verdict: &Verdict, candidate: &str) -> Outcome {
     match verdict {
         Verdict::Better(level) if level == candidate => Outcome::Candidate,
@@ -135,7 +130,6 @@ pub(super) fn margin(metric: Metric, margin: f64, unit: &DisplayUnit) -> [f64; 2
     [low, high].map(|end| rounded(unit.difference(scale, end), 3).unwrap_or_default())
 }
 
-/// Whether a difference over all cells is over this comparison's, too.
 fn is_part(one: &Headline, comparison: &Comparison) -> bool {
     let question = &comparison.question;
     let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);

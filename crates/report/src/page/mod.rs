@@ -1,19 +1,13 @@
-//! A campaign as a web page: one document of everything that is shown, and the page around it.
-//!
-//! * [`PageSource`]: what a page is made from
-//! * [`page`]: the document
-//! * [`html`]: one file with page and document, which works offline
+//! A campaign as a web page: one document of everything that is shown ([`page`], from a [`PageSource`]), and the page
+//! around it ([`html`]), one file that works offline.
 
 mod cells;
-mod channel;
 mod details;
 mod document;
-mod fleet;
 mod forest;
 mod html;
 mod runs;
-mod slices;
-mod testbed;
+mod source;
 #[cfg(test)]
 pub(crate) mod tests;
 mod verdicts;
@@ -22,16 +16,14 @@ mod why;
 pub(crate) use cells::AS_IT_IS;
 pub use details::{Detailed, detail, tool_end};
 pub use document::*;
-pub use fleet::fleet_verdicts;
 pub use html::{NoPage, SCRIPT, STYLE, html, shell};
+pub use source::{PageSource, Published, TestbedDrawing};
+pub use verdicts::fleet_verdicts;
 pub use why::exact_page;
 
 use crate::findings::{answer, groups, heading, notes};
 use crate::page::cells::Index;
-use stacklab_model::{
-    Cell, Change, Findings, HostFacts, LimitedBy, LinkConfig, Links, Metric, RecordDiff, RunRecord,
-    StopReason,
-};
+use stacklab_model::{Change, Findings, RecordDiff, StopReason};
 
 /// Longest headline of a list, letters.
 const HEADLINE: usize = 300;
@@ -54,7 +46,7 @@ pub fn page(source: &PageSource) -> Page {
     let index = Index::new(findings, source.runs);
     let groups = groups::groups(findings);
     let pairs = forest::Pairs::new(findings);
-    let comparisons = verdicts::Numbered::new(&groups);
+    let numbered = verdicts::numbered(&groups);
     Page {
         format: PAGE_FORMAT_VERSION,
         title: findings.title.clone(),
@@ -66,20 +58,20 @@ pub fn page(source: &PageSource) -> Page {
         pairs: pairs.names(),
         forest: pairs.rows(findings, &index),
         why: why::views(&findings.explanations),
-        sentences: comparisons.sentences(&groups, &pairs),
-        matrix: comparisons.matrix(&groups, &pairs),
+        sentences: verdicts::sentences(&numbered, &pairs),
+        matrix: verdicts::matrix(&numbered, &pairs),
         notes: notes::points(findings),
         metrics: index.metrics(findings.cpu_scope),
         factors: index.factors(),
         cells: index.cells(),
         estimates: index.estimates(findings),
-        comparisons: comparisons.views(&groups, &index),
+        comparisons: groups.iter().flat_map(|group| verdicts::views(group, &index)).collect(),
         limits: index.limits(source.limits),
         limited_by: source.limited_by.to_string(),
         published: index.published(source.published),
         runs: runs::runs(source.runs, findings.started_unix_ns, &index),
         details: source.details.to_vec(),
-        testbed: testbed::testbed(&findings.testbed_description, source),
+        testbed: source::testbed(&findings.testbed_description, source),
     }
 }
 
@@ -97,70 +89,4 @@ fn counts(found: &RecordDiff) -> String {
     format!(
         "B is better in {better} of {all} figures and worse in {worse}; {alike} are equivalent, {open} are undecided."
     )
-}
-
-pub(super) fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)>) -> Vec<Fact> {
-    facts.into_iter().map(|(name, text)| Fact { name: name.into(), text }).collect()
-}
-
-/// A figure with this many significant digits; `None` if it is not finite.
-pub(super) fn rounded(figure: f64, digits: i32) -> Option<f64> {
-    if figure == 0.0 {
-        return Some(0.0);
-    }
-    if !figure.is_finite() {
-        return None;
-    }
-    format!("{figure:.*e}", (digits - 1) as usize).parse().ok()
-}
-
-/// The input of a page.
-#[derive(Debug, Clone, Copy)]
-pub struct PageSource<'a> {
-    /// The campaign's findings.
-    pub findings: &'a Findings,
-    /// The testbed.
-    pub link_config: &'a LinkConfig,
-    /// The hosts' names and facts.
-    pub hosts: &'a [(String, HostFacts)],
-    /// The kind of each host, in the same order.
-    pub kinds: &'a [String],
-    /// How they are connected.
-    pub rows: &'a [TestbedDrawing],
-    /// Every run.
-    pub runs: &'a [RunRecord],
-    /// The maximum that the testbed carries: cell, metric, and figure in the metric's unit.
-    pub limits: &'a [(Cell, Metric, f64)],
-    /// Which model has it.
-    pub limited_by: LimitedBy,
-    /// Figures of the published study that this one repeats.
-    pub published: &'a [Published],
-    /// The hosts' reports of some runs.
-    pub details: &'a [RunDetail],
-}
-
-/// Published figures that belong together.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Published {
-    /// Systems and place in the publication.
-    pub label: String,
-    /// The metric.
-    pub metric: Metric,
-    /// The transport's name, if the figures are of one transport.
-    pub transport: Option<String>,
-    /// Sizes, bytes, and figures in the unit that reports show.
-    pub points: Vec<(f64, f64)>,
-}
-
-/// Hosts and the links between them, as drawn.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TestbedDrawing {
-    /// Their names, in the order of the traffic.
-    pub names: Vec<String>,
-    /// How packets cross the middle link, if there is one.
-    pub mechanisms: Vec<String>,
-    /// The properties of each link, if there are three.
-    pub links: Links,
-    /// The properties of the radio channel that all hosts share, if there is one.
-    pub channel: Vec<String>,
 }

@@ -1,9 +1,12 @@
-//! Every run, by column.
+//! Runs: the list of all, by column; the slices of an interleaved trial; and the use of a radio channel.
 
 use crate::page::cells::Index;
-use crate::page::document::{FigureColumn, Remark, RunsView};
-use crate::page::rounded;
-use stacklab_model::{RunRecord, RunStatus, Value};
+use crate::page::document::{
+    AirLane, ArmSlices, ChannelView, FigureColumn, Remark, RunsView, SlicesView, facts, rounded,
+};
+use crate::rendering::numbers::DisplayUnit;
+use stacklab_model::wifi::{AirInterval, ChannelUse, MOST_STATIONS, NodeAirtime};
+use stacklab_model::{ArmSchedule, Metric, Probe, Role, RunRecord, RunStatus, Slice, Value};
 use std::collections::BTreeMap;
 
 /// Digits of a single run's figures.
@@ -49,4 +52,183 @@ pub(super) fn runs(runs: &[RunRecord], started_unix_ns: u64, index: &Index) -> R
         view.figures.push(FigureColumn { metric: number, values: of_probe.map(figure).collect() });
     }
     view
+}
+
+const ROUNDS: usize = 120;
+
+/// The slices of a run and of the runs that took turns with it; `None` if it took no turns.
+pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView> {
+    let of = |run: &RunRecord, role: Role| -> Vec<Slice> {
+        let report = run.host_reports.iter().find(|report| report.role == role);
+        report.map_or_else(Vec::new, |report| report.slices.iter().take(ROUNDS).copied().collect())
+    };
+    if of(run, Role::Sender).is_empty() {
+        return None;
+    }
+    let echo = run.spec.probe.probe == Probe::Echo;
+    let mut all: Vec<&RunRecord> = std::iter::once(run).chain(beside).collect();
+    all.sort_by_key(|run| run.trial.position);
+    // Arms with separate senders have separate clocks: each begins with its first slice.
+    let own_clocks = matches!(run.spec.schedule, ArmSchedule::TimeSlots(_));
+    let first_ns = |run: &RunRecord| of(run, Role::Sender).iter().map(|slice| slice.first_ns).min();
+    let begin_ns = all.iter().filter_map(|run| first_ns(run)).min()?;
+    let arm = |run: &&RunRecord| {
+        let begin_ns = if own_clocks { first_ns(run).unwrap_or(begin_ns) } else { begin_ns };
+        let [sent, received] = [Role::Sender, Role::Receiver].map(|role| of(run, role));
+        let arrived = |slice: &Slice| received.iter().find(|arrived| arrived.round == slice.round);
+        let figure = |slice: &Slice| match echo {
+            true => slice.delay_ns.map(|ns| ns as f64 / 1e6),
+            false => {
+                let rate = arrived(slice)?.arrival_rate(run.spec.bucket)?;
+                Some(rate * f64::from(run.spec.message_bytes) * 8.0 / 1e6)
+            }
+        };
+        let held_up = |slice: &Slice| {
+            [Some(slice), arrived(slice)].into_iter().flatten().any(|slice| slice.held_up() == Some(true))
+        };
+        ArmSlices {
+            label: run.trial.cell.label(),
+            start_ms: sent
+                .iter()
+                .filter_map(|slice| rounded(slice.first_ns.saturating_sub(begin_ns) as f64 / 1e6, 6))
+                .collect(),
+            figures: sent.iter().map(figure).collect(),
+            held_up: sent.iter().map(held_up).collect(),
+        }
+    };
+    let mut arms: Vec<ArmSlices> = all.iter().map(arm).collect();
+    let (what, metric) =
+        if echo { ("median round trip", Metric::Rtt) } else { ("payload received", Metric::Throughput) };
+    let figures = arms.iter().flat_map(|arm| &arm.figures);
+    let shown = DisplayUnit::fitting(metric, figures.flatten().copied());
+    for figure in arms.iter_mut().flat_map(|arm| &mut arm.figures) {
+        *figure = figure.and_then(|figure| rounded(shown.factor * figure, 5));
+    }
+    Some(SlicesView { what: what.to_owned(), unit: shown.unit.to_owned(), arms })
+}
+
+/// The nodes of a channel, by their places. Other stations follow.
+const NODES: [&str; 3] = ["sender", "access point", "receiver"];
+
+const COLLISIONS: &str = "collisions";
+
+/// The channel as the receiver's report has it, or else the first report that has it. A record may be anybody's.
+pub(super) fn channel(run: &RunRecord) -> Option<ChannelView> {
+    let reports = || run.host_reports.iter();
+    let received = reports().filter(|report| report.role == Role::Receiver).chain(reports());
+    let used = received.filter_map(|report| report.channel.as_ref()).next()?;
+    let intervals = &used.intervals[..used.intervals.len().min(ChannelUse::MOST_INTERVALS)];
+    let others = used.nodes.len().saturating_sub(NODES.len()).min(MOST_STATIONS.into());
+    let others = (1..=others).map(|number| format!("station {number}"));
+    let names: Vec<String> = NODES.iter().copied().map(str::to_owned).chain(others).collect();
+    let lane = |name: &str| AirLane { name: name.to_owned(), begin_ms: Vec::new(), end_ms: Vec::new() };
+    let mut lanes: Vec<AirLane> = names.iter().map(|name| lane(name)).chain([lane(COLLISIONS)]).collect();
+    for interval in intervals {
+        add(&mut lanes, interval);
+    }
+    let airtime = &used.airtime;
+    let parts = [
+        ("data", airtime.data_ns),
+        ("preambles", airtime.preamble_ns),
+        ("responses", airtime.control_ns),
+        (COLLISIONS, airtime.collision_ns),
+        ("contention", airtime.contention_ns),
+        ("idle", airtime.idle_ns),
+    ];
+    let whole = sum(parts.map(|(_, ns)| ns));
+    let shares = parts.map(|(name, ns)| (name, percent(ns, whole)));
+    let nodes = names.iter().map(String::as_str).zip(&used.nodes);
+    let nodes = nodes.map(|(name, node)| (name, of_node(node, whole)));
+    let end_ns = intervals.iter().map(|interval| interval.end_ns).max().unwrap_or(0);
+    Some(ChannelView { facts: facts(shares.into_iter().chain(nodes)), lanes, end_ms: milliseconds(end_ns) })
+}
+
+/// Adds an exchange. Where several are joined, what each node had of them follows each other.
+fn add(lanes: &mut [AirLane], interval: &AirInterval) {
+    let (collisions, nodes) = lanes.split_last_mut().expect("there is one for collisions");
+    let taken = nodes.iter_mut().zip(interval.nodes_ns.iter().copied());
+    let mut begin_ns = interval.begin_ns;
+    for (lane, ns) in taken.chain([(collisions, interval.collision_ns)]).filter(|(_, ns)| *ns > 0) {
+        let end_ns = begin_ns.saturating_add(ns).min(interval.end_ns);
+        lane.begin_ms.push(milliseconds(begin_ns));
+        lane.end_ms.push(milliseconds(end_ns));
+        begin_ns = end_ns;
+    }
+}
+
+fn of_node(node: &NodeAirtime, whole: u64) -> String {
+    let NodeAirtime { transmissions, collisions, retries, given_up, queue_drops, .. } = node;
+    let busy = sum([node.data_ns, node.preamble_ns, node.control_ns]);
+    let size = node.mean_aggregate().and_then(|size| rounded(size, 3)).unwrap_or(0.0);
+    format!(
+        "{} of the time, {transmissions} PPDUs of {size} frames; {collisions} collided, {retries} frames sent again, \
+         {given_up} given up, {queue_drops} dropped by the queue",
+        percent(busy, whole)
+    )
+}
+
+fn sum<const N: usize>(parts: [u64; N]) -> u64 {
+    parts.into_iter().fold(0, u64::saturating_add)
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    let share = rounded(100.0 * part as f64 / whole as f64, 3);
+    share.map_or_else(|| "-".to_owned(), |share| format!("{share} %"))
+}
+
+fn milliseconds(ns: u64) -> f64 {
+    rounded(ns as f64 / 1e6, 6).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::tests::run;
+    use stacklab_model::wifi::Airtime;
+
+    #[test]
+    fn a_channels_lanes_and_shares_are_those_of_its_report() {
+        let mut run = run(0, RunStatus::Valid);
+        assert_eq!(channel(&run), None);
+        let node = |data_ns, transmissions| NodeAirtime {
+            data_ns,
+            transmissions,
+            frames_sent: 8 * transmissions,
+            ..NodeAirtime::default()
+        };
+        let interval = |begin_ns, end_ns, nodes_ns: [u64; 3], collision_ns| AirInterval {
+            begin_ns,
+            end_ns,
+            nodes_ns: nodes_ns.to_vec(),
+            collision_ns,
+        };
+        run.host_reports[0].channel = Some(ChannelUse {
+            airtime: Airtime { data_ns: 700, collision_ns: 100, idle_ns: 200, ..Airtime::default() },
+            nodes: vec![node(400, 4), node(300, 3), node(0, 0)],
+            intervals: vec![
+                interval(1_000_000, 1_500_000, [500_000, 0, 0], 0),
+                interval(2_000_000, 2_500_000, [0, 0, 0], 500_000),
+                // Two exchanges that are joined, with a pause between them.
+                interval(3_000_000, 4_100_000, [500_000, 500_000, 0], 0),
+            ],
+        });
+        let view = channel(&run).unwrap();
+        let lanes: Vec<_> =
+            view.lanes.iter().map(|lane| (&lane.name[..], &lane.begin_ms[..], &lane.end_ms[..])).collect();
+        let none: &[f64] = &[];
+        assert_eq!(lanes[0], ("sender", &[1.0, 3.0][..], &[1.5, 3.5][..]));
+        assert_eq!(lanes[1], ("access point", &[3.5][..], &[4.0][..]));
+        assert_eq!(lanes[2..], [("receiver", none, none), ("collisions", &[2.0][..], &[2.5][..])]);
+        assert_eq!(view.end_ms, 4.1);
+        let facts: Vec<_> = view.facts.iter().map(|fact| format!("{}: {}", fact.name, fact.text)).collect();
+        assert_eq!(facts[0], "data: 70 %");
+        assert!(facts[6].starts_with("sender: 40 % of the time, 4 PPDUs of 8 frames"), "{facts:?}");
+        assert_eq!(facts.len(), 9);
+        let used = run.host_reports[0].channel.as_mut().unwrap();
+        used.nodes.extend(vec![node(50, 1); 20]);
+        let view = channel(&run).unwrap();
+        assert_eq!(view.lanes.len(), 3 + 8 + 1);
+        assert_eq!((view.lanes[3].name.as_str(), view.lanes[11].name.as_str()), ("station 1", "collisions"));
+        assert_eq!(view.facts[9].name, "station 1");
+    }
 }

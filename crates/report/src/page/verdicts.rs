@@ -1,72 +1,62 @@
-//! Comparisons by their numbers: sentences, the matrix, and each alone.
+//! Comparisons by their numbers: sentences, the matrix, and each alone. And a fleet: what holds over pairs, and the
+//! verdicts of each.
 
-use crate::findings::comparisons::{distances, verdict};
+use crate::findings::comparisons::distances;
 use crate::findings::groups::Group;
-use crate::findings::matrix::{Line, lines, sign, sizes};
-use crate::findings::summary::{explain, is_within_margin, magnitude, sentence};
+use crate::findings::matrix::{Line, lines, sizes};
+use crate::findings::verdicts::{answered, explain, is_within_margin, magnitude, sentence, sign, verdict};
+use crate::fleet::{
+    Column, LEGEND, TERMS, answer, columns, compared, facts, groups, over_pairs_blocks, unit,
+};
 use crate::page::cells::Index;
-use crate::page::document::{ComparisonView, Matrix, MatrixRow, Sentence};
+use crate::page::document::{
+    ComparisonView, FleetCell, FleetVerdicts, Matrix, MatrixRow, Sentence, facts as page_facts,
+};
 use crate::page::forest::{self, Pairs, margin};
 use crate::rendering::document::{Footnotes, without_mark};
 use crate::rendering::numbers::{
     DisplayUnit, NONE, difference_places, differences, p_value, percent, signed,
 };
-use stacklab_model::{Comparison, Factor, Verdict};
+use stacklab_model::{Comparison, Factor, FleetFindings, Verdict};
+use std::collections::HashMap;
 
-/// The comparisons in the order of their groups.
-pub(super) struct Numbered {
-    /// The number of each group's first comparison.
-    first: Vec<usize>,
+/// The groups, each with the number of its first comparison.
+pub(super) fn numbered<'a, 'b>(groups: &'b [Group<'a>]) -> Vec<(usize, &'b Group<'a>)> {
+    let first = groups.iter().scan(0, |next, group| {
+        let first = *next;
+        *next += group.rows.len();
+        Some((first, group))
+    });
+    first.collect()
 }
 
-impl Numbered {
-    pub(super) fn new(groups: &[Group]) -> Self {
-        let first = groups.iter().scan(0, |next, group| {
-            let first = *next;
-            *next += group.rows.len();
-            Some(first)
-        });
-        Numbered { first: first.collect() }
-    }
-
-    pub(super) fn sentences(&self, groups: &[Group], pairs: &Pairs) -> Vec<Sentence> {
-        let of = |(group, first): (&Group, &usize)| {
-            let better = |row: &&Comparison| matches!(row.verdict, Verdict::Better(_));
-            let shown = group.rows.iter().position(better);
-            Sentence {
-                text: sentence(group),
-                differs: shown.is_some(),
-                comparison: first + shown.unwrap_or(0),
-                pair: pairs.of(&group.rows[0].question),
-            }
-        };
-        groups.iter().zip(&self.first).map(of).collect()
-    }
-
-    /// Columns are sizes, rows everything else.
-    pub(super) fn matrix(&self, groups: &[Group], pairs: &Pairs) -> Matrix {
-        let placed = groups.iter().zip(&self.first).filter(|(group, _)| group.factor != Factor::Size);
-        let (firsts, lines): (Vec<usize>, Vec<Line>) = placed
-            .flat_map(|(group, first)| lines(group).into_iter().map(move |line| (*first, line)))
-            .unzip();
-        let sizes = sizes(&lines);
-        let row = |(first, Line { group, levels, rows }): (&usize, &Line)| MatrixRow {
+pub(super) fn sentences(groups: &[(usize, &Group)], pairs: &Pairs) -> Vec<Sentence> {
+    let of = |(first, group): &(usize, &Group)| {
+        let shown = group.rows.iter().position(|row| matches!(row.verdict, Verdict::Better(_)));
+        Sentence {
+            text: sentence(group),
+            differs: shown.is_some(),
+            comparison: first + shown.unwrap_or(0),
             pair: pairs.of(&group.rows[0].question),
-            label: std::iter::once(group.subject())
-                .chain(levels.iter().cloned())
-                .collect::<Vec<_>>()
-                .join(" "),
-            cells: sizes.iter().map(|size| rows.get(size).map(|place| first + place)).collect(),
-        };
-        Matrix { rows: firsts.iter().zip(&lines).map(row).collect(), columns: sizes.into_iter().collect() }
-    }
-
-    pub(super) fn views(&self, groups: &[Group], index: &Index) -> Vec<ComparisonView> {
-        groups.iter().flat_map(|group| views(group, index)).collect()
-    }
+        }
+    };
+    groups.iter().map(of).collect()
 }
 
-fn views(group: &Group, index: &Index) -> Vec<ComparisonView> {
+pub(super) fn matrix(groups: &[(usize, &Group)], pairs: &Pairs) -> Matrix {
+    let placed = groups.iter().filter(|(_, group)| group.factor != Factor::Size);
+    let (firsts, lines): (Vec<usize>, Vec<Line>) =
+        placed.flat_map(|(first, group)| lines(group).into_iter().map(move |line| (*first, line))).unzip();
+    let sizes = sizes(&lines);
+    let row = |(first, Line { group, levels, rows }): (&usize, &Line)| MatrixRow {
+        pair: pairs.of(&group.rows[0].question),
+        label: [&[group.subject()], &levels[..]].concat().join(" "),
+        cells: sizes.iter().map(|size| rows.get(size).map(|place| first + place)).collect(),
+    };
+    Matrix { rows: firsts.iter().zip(&lines).map(row).collect(), columns: sizes.into_iter().collect() }
+}
+
+pub(super) fn views(group: &Group, index: &Index) -> Vec<ComparisonView> {
     let shown = index.shown(group.metric);
     let places = difference_places(distances(&group.rows).flatten(), &shown);
     group.rows.iter().map(|row| view(group, row, &shown, places, index)).collect()
@@ -81,11 +71,11 @@ fn view(
 ) -> ComparisonView {
     let question = &row.question;
     let effect = row.effect.as_ref();
+    let adjusted_p = row.tests.as_ref().and_then(|tests| tests.adjusted_p);
     let of = |figure: Option<f64>| {
         let effect = effect?;
         Some(shown.difference(effect.scale, figure?)).filter(|figure| figure.is_finite())
     };
-    let words = verdict(row, &mut Footnotes::default());
     ComparisonView {
         metric: index.metric(question.metric).unwrap_or_default(),
         factor: index.factor(question.factor),
@@ -95,7 +85,7 @@ fn view(
         outcome: forest::outcome(&row.verdict, &question.candidate.level(question.factor)),
         strength: strength(group, row),
         sign: sign(group, row, true),
-        words: without_mark(&words),
+        words: without_mark(&verdict(row, &mut Footnotes::default())),
         reason: match &row.verdict {
             Verdict::Nothing(reason) | Verdict::NoneSeen(reason) => Some(reason.clone()),
             _ => None,
@@ -106,17 +96,12 @@ fn view(
         shown: differences(distances(&[row]), shown, places).remove(0),
         margin: margin(question.metric, question.margin, shown),
         pairs: effect.map_or(0, |effect| effect.pairs),
-        adjusted_p: row
-            .tests
-            .as_ref()
-            .and_then(|tests| tests.adjusted_p)
-            .filter(|p| p.is_finite())
-            .map(p_value),
+        adjusted_p: adjusted_p.filter(|p| p.is_finite()).map(p_value),
         headers: headers(row, places),
     }
 }
 
-pub(super) fn strength(group: &Group, row: &Comparison) -> u8 {
+fn strength(group: &Group, row: &Comparison) -> u8 {
     if !matches!(row.verdict, Verdict::Better(_)) {
         return 0;
     }
@@ -141,4 +126,45 @@ fn headers(row: &Comparison, places: usize) -> Option<String> {
         ),
         None => explained.because.clone(),
     })
+}
+
+/// What holds over pairs, and the verdicts by column of each of the named pairs; of one without findings, none.
+pub fn fleet_verdicts(found: &FleetFindings, pairs: &[&str]) -> (FleetVerdicts, Vec<Vec<FleetCell>>) {
+    let rows = compared(found);
+    let groups = groups(&rows);
+    let columns = columns(&groups, found);
+    let places: HashMap<&str, usize> =
+        found.pairs.iter().enumerate().map(|(place, pair)| (pair.name.as_str(), place)).collect();
+    let cells = |name: &&str| -> Option<Vec<FleetCell>> {
+        let place = *places.get(name)?;
+        columns.iter().map(|column| Some(cell(column, &column.row(place)?))).collect()
+    };
+    let verdicts = FleetVerdicts {
+        answer: answer(found),
+        facts: page_facts(facts(found)),
+        blocks: groups.iter().flat_map(|group| over_pairs_blocks(group, found)).collect(),
+        terms: if groups.is_empty() { String::new() } else { TERMS.to_owned() },
+        legend: LEGEND.to_owned(),
+        columns: columns.iter().map(|column| column.title.clone()).collect(),
+    };
+    (verdicts, pairs.iter().map(|name| cells(name).unwrap_or_default()).collect())
+}
+
+fn cell(column: &Column, row: &Comparison) -> FleetCell {
+    let question = &row.question;
+    let words = without_mark(&answered(row, &mut Footnotes::default()));
+    let more = match (&row.verdict, &row.effect) {
+        (Verdict::Nothing(reason) | Verdict::NoneSeen(reason), _) => format!(": {reason}"),
+        (_, Some(effect)) => {
+            let unit = unit(question.metric, std::iter::once(effect));
+            format!(", difference {}", forest::shown(effect, &unit))
+        }
+        _ => String::new(),
+    };
+    FleetCell {
+        sign: sign(column.group, row, true),
+        outcome: forest::outcome(&row.verdict, &question.candidate.level(question.factor)),
+        strength: strength(column.group, row),
+        words: words + &more,
+    }
 }

@@ -1,8 +1,8 @@
 //! Why arms differ, for the page: waterfalls and flame graphs.
 
-use crate::page::document::{FlameView, PAGE_FORMAT_VERSION, Page, WaterfallRow, WhyView};
+use crate::page::document::{FlameView, PAGE_FORMAT_VERSION, Page, WaterfallRow, WhyView, facts};
 use crate::{exact, stage_costs};
-use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, StageCost, StageCosts, Why};
+use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, StageCosts, Why};
 use std::collections::{BTreeMap, HashMap};
 
 /// Functions in the flame graphs of a document: what is beyond has no room.
@@ -10,62 +10,49 @@ const MOST_FUNCTIONS: usize = 12_000;
 /// Shares of the largest difference from which on a function's tone is 3, 2 or 1.
 const TONES: [f64; 3] = [0.5, 0.125, 0.03125];
 
-/// The views, in the explanations' order.
 pub(super) fn views(all: &[Explanation]) -> Vec<WhyView> {
     let mut room = MOST_FUNCTIONS;
-    all.iter()
-        .flat_map(|explanation| {
-            let sampled = view(explanation, &mut room);
-            let counted = explanation.exact.iter().flat_map(|counts| exact_views(counts, &mut room));
-            [sampled].into_iter().chain(counted).collect::<Vec<_>>()
-        })
-        .collect()
+    let mut views = Vec::new();
+    for explanation in all {
+        views.push(view(explanation, &mut room));
+        if let Some(counts) = &explanation.exact {
+            views.extend(exact_views(counts, &mut room));
+        }
+    }
+    views
 }
 
 /// The document of exact counts alone.
 pub fn exact_page(counts: &ExactCounts) -> Page {
-    let mut room = MOST_FUNCTIONS;
-    let why = exact_views(counts, &mut room);
     Page {
         format: PAGE_FORMAT_VERSION,
         title: exact::TITLE.to_owned(),
         finished: true,
-        facts: super::facts([("Kernel", format!("Linux {}", counts.kernel)), ("QEMU", counts.qemu.clone())]),
+        facts: facts([("Kernel", format!("Linux {}", counts.kernel)), ("QEMU", counts.qemu.clone())]),
         legend: exact::LEGEND.to_owned(),
-        why,
+        why: exact_views(counts, &mut { MOST_FUNCTIONS }),
         ..Page::default()
     }
 }
 
-/// The views of counts: waterfalls, and functions below their stages.
 fn exact_views(counts: &ExactCounts, room: &mut usize) -> Vec<WhyView> {
     counts.cells.iter().map(|cell| exact_view(counts, cell, room)).collect()
 }
 
 fn exact_view(counts: &ExactCounts, cell: &ExactCell, room: &mut usize) -> WhyView {
     let arms = cell.levels();
-    let mut at = cell.per_message(cell.total[0]);
     let steps = cell.stages.iter().map(|row| {
         let difference = cell.difference(row.instructions);
-        let from = at;
-        at += difference;
-        WaterfallRow {
-            name: row.name.clone(),
-            is_whole: false,
-            from: rounded(from),
-            to: rounded(at),
-            half: 0.0,
-            differs: false,
-            shown: format!("{difference:+.1}"),
-        }
+        step(&row.name, difference, 0.0, false, format!("{difference:+.1}"))
     });
-    let steps: Vec<WaterfallRow> = steps.filter(|row| (row.to - row.from).abs() >= exact::LEAST).collect();
-    let whole = |arm: usize| whole_row(&arms[arm], cell.per_message(cell.total[arm]), "instructions");
+    let costs = cell.total.map(|total| cell.per_message(total));
+    let mut waterfall = waterfall(&arms, costs, "instructions", steps);
+    waterfall.retain(|row| row.is_whole || (row.to - row.from).abs() >= exact::LEAST);
     let mut view = WhyView {
         label: format!("instructions, {}", cell.context()),
         sentence: exact::answer(cell),
         health: exact::machine(counts),
-        waterfall: [vec![whole(0)], steps, vec![whole(1)]].concat(),
+        waterfall,
         unit: "instructions".to_owned(),
         arms,
         ..WhyView::default()
@@ -79,7 +66,6 @@ fn exact_view(counts: &ExactCounts, cell: &ExactCell, room: &mut usize) -> WhyVi
     view
 }
 
-/// Adds a flame graph, if there is room for it.
 fn add_flame(view: &mut WhyView, stacks: &[StackCost], room: &mut usize) {
     let flame = flame(stacks);
     if flame.name.len() <= *room {
@@ -103,38 +89,47 @@ fn view(explanation: &Explanation, room: &mut usize) -> WhyView {
             view.sentence = stage_costs::answer(explanation, costs);
             view.health = stage_costs::health(&costs.health);
             view.remarks = costs.complaints();
-            view.waterfall = waterfall(costs, &view.arms);
+            view.waterfall = sampled_waterfall(costs, &view.arms);
             add_flame(&mut view, &costs.stacks, room);
         }
     }
     view
 }
 
-fn waterfall(costs: &StageCosts, arms: &[String; 2]) -> Vec<WaterfallRow> {
-    let whole = |arm: usize| whole_row(&arms[arm], costs.busy.ns[arm], "ns");
-    let mut at = costs.busy.ns[0];
+fn sampled_waterfall(costs: &StageCosts, arms: &[String; 2]) -> Vec<WaterfallRow> {
     let parts = costs.stages.iter().chain([&costs.unmapped, &costs.not_sampled]);
-    let mut step = |stage: &StageCost| {
-        let from = at;
-        at += stage.difference_ns;
-        WaterfallRow {
-            name: stage.name.clone(),
-            is_whole: false,
-            from: rounded(from),
-            to: rounded(at),
-            half: rounded(costs.half_width_ns(stage)),
-            differs: stage.differs(),
-            shown: format!("{:+.0} ± {:.0}", stage.difference_ns, costs.half_width_ns(stage)),
-        }
-    };
-    let steps: Vec<WaterfallRow> = parts.map(&mut step).collect();
-    [vec![whole(0)], steps, vec![whole(1)]].concat()
+    let steps = parts.map(|stage| {
+        let (difference, half) = (stage.difference_ns, costs.half_width_ns(stage));
+        let shown = format!("{difference:+.0} ± {half:.0}");
+        step(&stage.name, difference, rounded(half), stage.differs(), shown)
+    });
+    waterfall(arms, costs.busy.ns, "ns", steps)
 }
 
-fn whole_row(arm: &str, cost: f64, unit: &str) -> WaterfallRow {
-    let to = rounded(cost);
-    let (name, shown) = (arm.to_owned(), format!("{to:.0} {unit}"));
-    WaterfallRow { name, is_whole: true, from: 0.0, to, half: 0.0, differs: false, shown }
+/// A step from no cost to its difference, for [`waterfall`].
+fn step(name: &str, difference: f64, half: f64, differs: bool, shown: String) -> WaterfallRow {
+    WaterfallRow { name: name.to_owned(), is_whole: false, from: 0.0, to: difference, half, differs, shown }
+}
+
+/// The steps, one after the other, from one arm's cost to the other's.
+fn waterfall(
+    arms: &[String; 2],
+    costs: [f64; 2],
+    unit: &str,
+    steps: impl Iterator<Item = WaterfallRow>,
+) -> Vec<WaterfallRow> {
+    let whole = |arm: usize| {
+        let to = rounded(costs[arm]);
+        let shown = format!("{to:.0} {unit}");
+        WaterfallRow { is_whole: true, to, ..step(&arms[arm], 0.0, 0.0, false, shown) }
+    };
+    let mut at = costs[0];
+    let steps = steps.map(|step| {
+        let from = at;
+        at += step.to;
+        WaterfallRow { from: rounded(from), to: rounded(at), ..step }
+    });
+    [whole(0)].into_iter().chain(steps).chain([whole(1)]).collect()
 }
 
 #[derive(Default)]
@@ -167,15 +162,19 @@ fn flame(stacks: &[StackCost]) -> FlameView {
         flame.candidate.push(rounded(node.ns[1]));
         open.extend(in_turn(node, depth + 1));
     }
-    let differences =
-        || flame.baseline.iter().zip(&flame.candidate).map(|(baseline, candidate)| candidate - baseline);
-    let largest = differences().fold(0.0, |most: f64, difference| most.max(difference.abs()));
+    let differences: Vec<f64> = flame
+        .baseline
+        .iter()
+        .zip(&flame.candidate)
+        .map(|(baseline, candidate)| candidate - baseline)
+        .collect();
+    let largest = differences.iter().fold(0.0, |most: f64, difference| most.max(difference.abs()));
     let tone = |difference: f64| -> i8 {
         let share = if largest > 0.0 { difference.abs() / largest } else { 0.0 };
         let steps = TONES.iter().filter(|least| share >= **least).count() as i8;
         if difference < 0.0 { -steps } else { steps }
     };
-    flame.tone = differences().map(tone).collect();
+    flame.tone = differences.into_iter().map(tone).collect();
     flame
 }
 
@@ -196,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_waterfall_goes_from_one_arms_cost_to_the_others_without_a_gap() {
-        let rows = waterfall(&costs(), &["IPv4".to_owned(), "IPv6".to_owned()]);
+        let rows = sampled_waterfall(&costs(), &["IPv4".to_owned(), "IPv6".to_owned()]);
         assert_eq!((rows[0].to, rows[rows.len() - 1].to), (900.0, 1022.0));
         for pair in rows.windows(2).take(rows.len() - 2) {
             assert!((pair[0].to - pair[1].from).abs() < 1e-9, "{pair:?}");

@@ -4,17 +4,16 @@
 
 use crate::rendering::document::{Block, plain};
 use crate::rendering::format::OutputFormat;
+use stacklab_model::{Cell, Factor};
 use std::borrow::Cow;
 
+/// A column of a row: `docs/columns.md` and `docs/export.md` say what each holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     pub name: Cow<'static, str>,
-    /// What the column holds, for the documentation.
-    pub doc: Cow<'static, str>,
     pub value: FieldValue,
 }
 
-/// A value, if there is one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum FieldValue {
     Number(Option<i64>),
@@ -59,12 +58,31 @@ impl FieldValue {
     }
 }
 
-pub(crate) fn field(
-    name: impl Into<Cow<'static, str>>,
-    doc: impl Into<Cow<'static, str>>,
-    value: impl Into<FieldValue>,
-) -> Field {
-    Field { name: name.into(), doc: doc.into(), value: value.into() }
+pub(crate) fn field(name: impl Into<Cow<'static, str>>, value: impl Into<FieldValue>) -> Field {
+    Field { name: name.into(), value: value.into() }
+}
+
+/// The columns of a cell, without its settings, and empty for a factor that has other columns because it is compared.
+pub(crate) fn cell_fields(cell: Option<&Cell>, compared: Option<Factor>) -> Vec<Field> {
+    let size = cell.filter(|_| compared != Some(Factor::Size)).map(|cell| u64::from(cell.size));
+    let text = |factor: Factor| field(factor.name(), level(cell, factor, compared));
+    vec![
+        text(Factor::Transport),
+        text(Factor::SizeOf),
+        text(Factor::Family),
+        field(Factor::Size.name(), size),
+        text(Factor::Replica),
+    ]
+}
+
+/// The columns of a cell's settings, which are texts; empty if the default applies.
+pub(crate) fn setting_fields(cell: Option<&Cell>, compared: Option<Factor>) -> impl Iterator<Item = Field> {
+    let settings = Factor::ALL.iter().filter(|factor| factor.is_setting());
+    settings.map(move |factor| field(factor.name(), level(cell, *factor, compared)))
+}
+
+fn level(cell: Option<&Cell>, factor: Factor, compared: Option<Factor>) -> Option<String> {
+    Some(cell?.level(factor)).filter(|level| !level.is_empty() && compared != Some(factor))
 }
 
 pub(crate) fn render(

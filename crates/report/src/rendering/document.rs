@@ -74,24 +74,18 @@ impl Table {
                 None => parts.push(vec![column]),
             }
         }
-        let last = parts.len().saturating_sub(1);
         let mut parts: Vec<Table> = parts.iter().map(|part| self.of(part)).collect();
-        if let Some(part) = parts.get_mut(last) {
-            part.footnotes = self.footnotes.clone();
+        if let Some(last) = parts.last_mut() {
+            last.footnotes = self.footnotes.clone();
         }
         parts
     }
 
     fn of(&self, columns: &[usize]) -> Table {
-        Table {
-            columns: columns.iter().map(|column| self.columns[*column].clone()).collect(),
-            rows: self
-                .rows
-                .iter()
-                .map(|row| columns.iter().map(|column| row[*column].clone()).collect())
-                .collect(),
-            ..Table::default()
-        }
+        let cells = |row: &Vec<String>| columns.iter().map(|column| row[*column].clone()).collect();
+        let rows = self.rows.iter().map(cells).collect();
+        let columns = columns.iter().map(|column| self.columns[*column].clone()).collect();
+        Table { columns, rows, ..Table::default() }
     }
 
     /// Columns of a terminal that it takes: the widest cells with two spaces between them.
@@ -173,7 +167,8 @@ impl Width {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rendering::format::{OutputFormat, render};
+    use crate::rendering::format::OutputFormat;
+    use crate::rendering::text::render;
 
     #[test]
     fn a_reason_has_one_number() {

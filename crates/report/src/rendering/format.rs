@@ -1,10 +1,7 @@
 //! The formats of every output.
 
-use crate::rendering::document::{Block, Width};
-use crate::rendering::{csv, latex, text};
 use serde::Serialize;
 use stacklab_model::UnknownName;
-use std::fmt;
 
 /// A format of output; each output has some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,35 +57,17 @@ impl OutputFormat {
     }
 }
 
-impl fmt::Display for OutputFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A document as text, Markdown, LaTeX, or the CSV of its tables.
-pub(crate) fn render(blocks: &[Block], format: OutputFormat, width: Width) -> String {
-    match format {
-        OutputFormat::Markdown => text::markdown(blocks),
-        OutputFormat::Latex => latex::render(blocks),
-        OutputFormat::Csv | OutputFormat::RawCsv => csv::tables(blocks, format),
-        _ => text::render(blocks, width),
-    }
-}
-
-#[derive(Serialize)]
-struct Versioned<'a, T> {
-    format: u32,
-    #[serde(flatten)]
-    content: &'a T,
-}
-
-/// The fields of the content after the version of their meaning, `format`: pretty-printed, unrounded, one newline at
-/// the end.
+/// The fields of the content after the version of their meaning, `format`, pretty-printed and unrounded.
 ///
 /// # Panics
 /// For a map without text for keys, or a value that is not a struct.
 pub fn versioned_json(format: u32, content: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Versioned<'a, T> {
+        format: u32,
+        #[serde(flatten)]
+        content: &'a T,
+    }
     let versioned = Versioned { format, content };
     serde_json::to_string_pretty(&versioned).expect("names and finite numbers become JSON") + "\n"
 }

@@ -2,15 +2,12 @@
 
 use stacklab_model::{Effect, Metric, Scale, Unit, Unpaired};
 
-/// Printed where there is no figure.
 pub(crate) const NONE: &str = "-";
 
 /// The units in which a metric's figures are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DisplayUnit {
-    /// Unit of a figure.
     pub unit: &'static str,
-    /// Unit of a difference between two arms.
     pub difference_unit: &'static str,
     /// The factor for a figure in the metric's unit: shares are shown in per cent.
     pub factor: f64,
@@ -55,7 +52,6 @@ impl DisplayUnit {
         format!("{} {}", significant(shown.factor * figure, 3), shown.unit)
     }
 
-    /// A margin in the difference's unit.
     pub(crate) fn margin(&self, scale: Scale, margin: f64) -> f64 {
         match scale {
             Scale::Ratio => 100.0 * margin,
@@ -133,12 +129,11 @@ pub(crate) fn signed(figure: f64, decimals: usize) -> String {
     if positive { format!("+{text}") } else { text }
 }
 
-/// A ratio of which the difference is better said as a factor: twice or more.
+/// A ratio of more than this is said as a factor.
 const FACTOR_FROM: f64 = 2.0;
 /// An interval whose ends differ by this factor says nothing.
 const TOO_WIDE: f64 = 100.0;
 
-/// Whether a difference of more than 100 % is said as a factor.
 pub(crate) fn is_factor(scale: Scale, ratio: f64) -> bool {
     scale == Scale::Ratio && ratio > FACTOR_FROM
 }
@@ -242,14 +237,11 @@ pub(crate) fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> St
     let Some(low) = figures.iter().copied().reduce(f64::min) else { return String::new() };
     let high = figures.iter().copied().fold(low, f64::max);
     let largest = low.abs().max(high.abs());
-    let decimals = if largest >= 100.0 {
-        0
-    } else if largest >= 1.0 {
-        1
-    } else if largest < 0.01 && largest > 0.0 {
-        (1 - digits(largest)).min(9) as usize
-    } else {
-        2
+    let decimals = match largest {
+        100.0.. => 0,
+        1.0.. => 1,
+        _ if largest < 0.01 && largest > 0.0 => (1 - digits(largest)).min(9) as usize,
+        _ => 2,
     };
     let (low, high) = (write(low, decimals), write(high, decimals));
     if low == high { low } else { format!("{low} to {high}") }
@@ -259,12 +251,10 @@ pub(crate) fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> St
 pub(crate) fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Option<String>> {
     let width = |part: usize| rows.iter().flatten().map(|row| row[part].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
-    rows.iter()
-        .map(|row| {
-            let parts = row.as_ref()?.iter().zip(widths).map(|(part, width)| format!("{part:>width$}"));
-            Some(parts.collect::<String>())
-        })
-        .collect()
+    let padded = |row: &Option<[String; N]>| -> Option<String> {
+        Some(row.as_ref()?.iter().zip(widths).map(|(part, width)| format!("{part:>width$}")).collect())
+    };
+    rows.iter().map(padded).collect()
 }
 
 #[cfg(test)]

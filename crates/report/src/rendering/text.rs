@@ -1,11 +1,23 @@
 //! The document as plain text for a terminal, and as Markdown.
 
 use crate::rendering::document::{Block, Table, Width, plain};
+use crate::rendering::format::OutputFormat;
+use crate::rendering::{csv, latex};
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 
-/// Renders any document as text for a terminal of this width.
-pub fn render(blocks: &[Block], Width { prose: width, tables }: Width) -> String {
+/// A document as text, Markdown, LaTeX, or the CSV of its tables.
+pub(crate) fn render(blocks: &[Block], format: OutputFormat, width: Width) -> String {
+    match format {
+        OutputFormat::Markdown => markdown(blocks),
+        OutputFormat::Latex => latex::render(blocks),
+        OutputFormat::Csv | OutputFormat::RawCsv => csv::tables(blocks, format),
+        _ => text(blocks, width),
+    }
+}
+
+/// A document as text for a terminal of this width.
+pub fn text(blocks: &[Block], Width { prose: width, tables }: Width) -> String {
     let mut text = String::new();
     for block in blocks {
         if matches!(block, Block::Heading(_)) {
@@ -33,7 +45,8 @@ pub fn render(blocks: &[Block], Width { prose: width, tables }: Width) -> String
             Block::Table(table) => {
                 for (i, part) in table.within(tables).iter().enumerate() {
                     text += if i > 0 { "\n" } else { "" };
-                    text += &lines(part);
+                    let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+                    text += &fill(part, style, (0, 1), plain);
                 }
                 for (i, note) in table.footnotes.0.iter().enumerate() {
                     text += &wrap(&plain(note), width, &format!(" [{}] ", i + 1), "     ");
@@ -42,11 +55,6 @@ pub fn render(blocks: &[Block], Width { prose: width, tables }: Width) -> String
         }
     }
     text
-}
-
-fn lines(table: &Table) -> String {
-    let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-    fill(table, style, (0, 1), plain)
 }
 
 /// The table in a style, with this many spaces before and after each cell, every cell passed through `write`. No line
@@ -65,12 +73,8 @@ fn fill(table: &Table, style: TableStyle, padding: (u16, u16), write: impl Fn(&s
     drawn.trim_fmt() + "\n"
 }
 
-pub(crate) fn markdown(blocks: &[Block]) -> String {
-    blocks.iter().map(markdown_block).collect::<Vec<_>>().join("\n")
-}
-
-fn markdown_block(block: &Block) -> String {
-    match block {
+fn markdown(blocks: &[Block]) -> String {
+    let block = |block: &Block| match block {
         Block::Title(title) => format!("# {}\n", plain(title)),
         Block::Heading(heading) => format!("## {}\n", plain(heading)),
         Block::Text(text) => format!("{}\n", plain(text)),
@@ -80,15 +84,14 @@ fn markdown_block(block: &Block) -> String {
         Block::List(points) => points.iter().map(|point| format!("- {}\n", plain(point))).collect(),
         Block::Table(table) => {
             let mut text = fill(table, ASCII_MARKDOWN, (1, 1), |cell| plain(cell).replace('|', "\\|"));
-            let notes = table.footnotes.0.iter().enumerate();
-            let notes: String = notes.map(|(i, note)| format!("- [{}] {}\n", i + 1, plain(note))).collect();
-            if !notes.is_empty() {
-                text += "\n";
-                text += &notes;
+            for (i, note) in table.footnotes.0.iter().enumerate() {
+                let gap = if i == 0 { "\n" } else { "" };
+                text += &format!("{gap}- [{}] {}\n", i + 1, plain(note));
             }
             text
         }
-    }
+    };
+    blocks.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
 /// Breaks a paragraph between words, but not before a per cent sign; `first` precedes its first line, `rest` the

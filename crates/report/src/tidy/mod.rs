@@ -1,16 +1,15 @@
 //! Runs as rows for other programs, one for each run and metric; slices of interleaved trials, one for each slice and
 //! host.
 
-mod comparisons;
-mod lake;
+mod fleet;
 mod parquet;
 
-pub use comparisons::{comparisons_file, read_comparisons};
-pub use lake::{LakePair, lake_files};
+pub use fleet::{LakePair, comparisons_file, lake_files, read_comparisons};
 
-use crate::rendering::csv::{self, Field, field};
+use crate::findings::csv::metric_fields;
+use crate::rendering::csv::{self, Field, cell_fields, field, setting_fields};
 use crate::rendering::format::OutputFormat;
-use stacklab_model::{Cell, Factor, Metric, Role, RunRecord, RunStatus, Slice, Value};
+use stacklab_model::{Metric, Role, RunRecord, RunStatus, Slice, Value};
 
 /// Renders runs as rows of CSV or Parquet.
 pub fn tidy(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
@@ -18,14 +17,15 @@ pub fn tidy(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
 }
 
 fn metric_columns() -> Vec<Field> {
-    whole_row(None, metric_fields(None, None))
+    whole_row(None, value_fields(None, None))
 }
 
 fn metric_rows(run: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
     // They are the same in each row.
-    let (before, after) = (run_fields(Some(run)), setting_fields(Some(&run.trial.cell)).collect::<Vec<_>>());
+    let before = run_fields(Some(run));
+    let after: Vec<Field> = setting_fields(Some(&run.trial.cell), None).collect();
     run.values.iter().map(move |value| {
-        let of_row = metric_fields(Some(run), Some(value));
+        let of_row = value_fields(Some(run), Some(value));
         before.iter().cloned().chain(of_row).chain(after.iter().cloned()).collect()
     })
 }
@@ -47,18 +47,10 @@ fn rendered(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>, format: O
     }
 }
 
-/// The run's fields, its row's, and its settings (`io` and so on), which are texts and absent if they keep their
-/// defaults. Without a run, the columns.
+/// The run's fields, its row's, and its settings. Without a run, the columns.
 fn whole_row(run: Option<&RunRecord>, of_row: Vec<Field>) -> Vec<Field> {
-    let settings = setting_fields(run.map(|run| &run.trial.cell));
+    let settings = setting_fields(run.map(|run| &run.trial.cell), None);
     run_fields(run).into_iter().chain(of_row).chain(settings).collect()
-}
-
-fn setting_fields(cell: Option<&Cell>) -> impl Iterator<Item = Field> {
-    Factor::ALL.iter().filter(|factor| factor.is_setting()).map(move |factor| {
-        let level = cell.map(|cell| cell.level(*factor)).filter(|level| !level.is_empty());
-        field(factor.name(), "the level of the setting; absent if the default applies", level)
-    })
 }
 
 fn run_fields(run: Option<&RunRecord>) -> Vec<Field> {
@@ -70,107 +62,52 @@ fn run_fields(run: Option<&RunRecord>) -> Vec<Field> {
         RunStatus::Invalid(reasons) => Some(reasons.join("; ")),
     });
     let mut fields = vec![
-        field("block", "block, from 0", trial.map(|trial| u64::from(trial.block))),
-        field(
-            "position",
-            "place in the block, from 0; with the block it names a run",
-            trial.map(|trial| u64::from(trial.position)),
-        ),
-        field(
-            "started_unix_ns",
-            "start of the run, nanoseconds since the Unix epoch",
-            time(|run| run.started_unix_ns),
-        ),
-        field("wall_ns", "nanoseconds that it took, with set-up, warm-up and drain", time(|run| run.wall_ns)),
-        field(
-            "status",
-            "`valid` or `invalid`: a run that is invalid is not counted",
-            run.map(|run| if run.is_valid() { "valid" } else { "invalid" }),
-        ),
-        field("reasons", "why it is invalid", reasons),
-        field("probe", "the probe", trial.map(|trial| trial.probe.name())),
+        field("block", trial.map(|trial| u64::from(trial.block))),
+        field("position", trial.map(|trial| u64::from(trial.position))),
+        field("started_unix_ns", time(|run| run.started_unix_ns)),
+        field("wall_ns", time(|run| run.wall_ns)),
+        field("status", run.map(|run| status(run.is_valid()))),
+        field("reasons", reasons),
+        field("probe", trial.map(|trial| trial.probe.name())),
     ];
-    fields.extend(cell_fields(trial.map(|trial| &trial.cell)));
+    fields.extend(cell_fields(trial.map(|trial| &trial.cell), None));
     fields
 }
 
-/// The columns of a cell, without its settings. Without one, their names.
-fn cell_fields(cell: Option<&Cell>) -> Vec<Field> {
-    vec![
-        field("transport", "transport protocol", cell.map(|cell| cell.transport.name())),
-        field("size_of", "what size means", cell.map(|cell| cell.size_of.name())),
-        field("family", "address family", cell.map(|cell| cell.family.name())),
-        field("size", "bytes", cell.map(|cell| u64::from(cell.size))),
-        field(
-            "replica",
-            "replica; absent if the study has none",
-            cell.map(|cell| cell.level(Factor::Replica)).filter(|replica| !replica.is_empty()),
-        ),
-    ]
+fn status(is_valid: bool) -> &'static str {
+    if is_valid { "valid" } else { "invalid" }
 }
 
-fn metric_fields(run: Option<&RunRecord>, value: Option<(&Metric, &Value)>) -> Vec<Field> {
-    let metric = value.map(|(metric, _)| metric);
+fn value_fields(run: Option<&RunRecord>, value: Option<(&Metric, &Value)>) -> Vec<Field> {
+    let metric = value.map(|(metric, _)| *metric);
     let in_study = |run: &RunRecord| {
-        if metric.is_some_and(|metric| run.spec.probe.metrics.contains(metric)) { "yes" } else { "no" }
+        if metric.is_some_and(|metric| run.spec.probe.metrics.contains(&metric)) { "yes" } else { "no" }
     };
     let missing = match value {
         Some((_, Value::Missing(reason) | Value::Invalid(reason))) => Some(reason.as_str()),
         _ => None,
     };
-    vec![
-        field("metric", "the metric", metric.map(|metric| metric.name())),
-        field("unit", "unit of the figure", metric.map(|metric| metric.unit().symbol())),
-        field(
-            "number",
-            "the figure, unrounded (shares from 0 to 1); absent if there is none",
-            value.and_then(|(_, value)| value.measured()),
-        ),
-        field(
-            "in_study",
-            "`yes` if the study names the metric for this probe, so that it is compared; else `no`",
-            run.map(in_study),
-        ),
-        field("missing", "why there is no figure", missing),
-    ]
+    let number = value.and_then(|(_, value)| value.measured());
+    let of_value = [field("number", number), field("in_study", run.map(in_study)), field("missing", missing)];
+    metric_fields(metric).into_iter().chain(of_value).collect()
 }
 
 fn slice_fields(slice: Option<(Role, &Slice)>) -> Vec<Field> {
-    let of = |name: &'static str, doc: &'static str, figure: fn(&Slice) -> Option<f64>| {
-        field(name, doc, slice.and_then(|(_, slice)| figure(slice)))
-    };
     let host = slice.map(|(role, _)| if role == Role::Receiver { "receiver" } else { "sender" });
+    let slice = slice.map(|(_, slice)| slice);
+    let number = |of: fn(&Slice) -> u64| slice.map(|slice| of(slice) as f64);
+    let ns = |of: fn(&Slice) -> Option<u64>| slice.and_then(of).map(|ns| ns as f64);
     vec![
-        field("host", "`sender` or `receiver`: the host that counted", host),
-        of("round", "round of the trial, from 0; every arm has one slice in each", |slice| {
-            Some(slice.round.into())
-        }),
-        of("messages", "messages that the host sent or received", |slice| Some(slice.messages as f64)),
-        of(
-            "at_first",
-            "number of these that the first receive returned; a rate counts from it on",
-            |slice| Some(slice.at_first as f64),
-        ),
-        of("first_ns", "the host's clock at the first message, nanoseconds", |slice| {
-            Some(slice.first_ns as f64)
-        }),
-        of("last_ns", "the host's clock at the last one, nanoseconds", |slice| Some(slice.last_ns as f64)),
-        of(
-            "delay_ns",
-            "median delay, nanoseconds: round trips at the sender of an echo, one-way delays at the receiver of a stream",
-            |slice| slice.delay_ns.map(|ns| ns as f64),
-        ),
-        of("jitter_ns", "mean absolute difference of consecutive delays, nanoseconds", |slice| {
-            slice.jitter_ns
-        }),
-        of("cpu_ns", "CPU time of the arm's threads on the host, nanoseconds", |slice| {
-            slice.cpu_ns.map(|ns| ns as f64)
-        }),
-        of(
-            "waited_ns",
-            "how long the arm's threads on the host were ready to run and waited for a processor, nanoseconds",
-            |slice| slice.waited_ns.map(|ns| ns as f64),
-        ),
+        field("host", host),
+        field("round", slice.map(|slice| f64::from(slice.round))),
+        field("messages", number(|slice| slice.messages)),
+        field("at_first", number(|slice| slice.at_first)),
+        field("first_ns", number(|slice| slice.first_ns)),
+        field("last_ns", number(|slice| slice.last_ns)),
+        field("delay_ns", ns(|slice| slice.delay_ns)),
+        field("jitter_ns", slice.and_then(|slice| slice.jitter_ns)),
+        field("cpu_ns", ns(|slice| slice.cpu_ns)),
+        field("waited_ns", ns(|slice| slice.waited_ns)),
     ]
 }
 
@@ -181,6 +118,7 @@ mod tests {
     use crate::rendering::csv::FieldValue;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field as ParquetField;
+    use stacklab_model::Factor;
 
     fn measured() -> Vec<RunRecord> {
         let mut tuned = run(1, RunStatus::Invalid(vec!["planned MTU 1500, observed 1280".to_owned()]));
@@ -239,19 +177,19 @@ mod tests {
     #[test]
     fn every_column_is_documented() {
         let page = include_str!("../../../../docs/export.md");
-        for Field { name, doc, value } in run_fields(None)
+        for Field { name, value } in run_fields(None)
             .into_iter()
-            .chain(metric_fields(None, None))
+            .chain(value_fields(None, None))
             .chain(slice_fields(None))
-            .chain(lake::pair_fields(None))
-            .chain(comparisons::columns().into_iter().filter(|field| !is_setting(field)))
+            .chain(fleet::pair_fields(None))
+            .chain(fleet::columns().into_iter().filter(|field| !is_setting(field)))
         {
             let kind = match value {
                 FieldValue::Number(_) => "INT64",
                 FieldValue::Figure(_) => "DOUBLE",
                 FieldValue::Text(_) => "STRING",
             };
-            assert!(page.contains(&format!("| `{name}` | {kind} | {doc} |")), "{name}");
+            assert!(page.contains(&format!("| `{name}` | {kind} | ")), "{name}");
         }
     }
 

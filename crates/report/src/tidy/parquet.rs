@@ -81,16 +81,13 @@ fn write<T: DataType>(
 /// A column of a row group: a value for each row, if there is one.
 pub(super) type Column<T> = Vec<Option<T>>;
 
-/// The columns of one row group.
 pub(super) struct Columns<'a>(Box<dyn RowGroupReader + 'a>);
 
 impl<'a> Columns<'a> {
-    /// Of the row groups of a file, one after the other.
     pub(super) fn of_groups(file: &'a dyn FileReader) -> impl Iterator<Item = Result<Self>> {
         (0..file.num_row_groups()).map(|group| file.get_row_group(group).map(Columns))
     }
 
-    /// A column of this name and type.
     pub(super) fn read<T: DataType>(&self, name: &str) -> Result<Column<T::T>> {
         let lacks = || ParquetError::General(format!("it has no column {name} of this kind"));
         let columns = self.0.metadata().columns();

@@ -4,11 +4,9 @@
 //! Figures are in the unit that the page prints (shares in per cent) and unrounded, but for those of single runs, which
 //! have six digits, and of the forest plot, which have four. Indices point into the lists of the document.
 
-mod fleet;
 mod runs;
 mod server;
 
-pub use fleet::*;
 pub use runs::*;
 pub use server::*;
 
@@ -21,7 +19,6 @@ pub const PAGE_FORMAT_VERSION: u32 = 1;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Page {
-    /// [`PAGE_FORMAT_VERSION`].
     pub(crate) format: u32,
     pub(crate) title: String,
     /// The answer in a few sentences; `None` where nothing is compared.
@@ -30,7 +27,6 @@ pub struct Page {
     pub(crate) legend: String,
     pub(crate) finished: bool,
     pub(crate) answered: String,
-    /// What is compared: `IPv6 vs IPv4`.
     pub(crate) pairs: Vec<String>,
     pub(crate) forest: Vec<ForestRow>,
     pub(crate) why: Vec<WhyView>,
@@ -38,7 +34,6 @@ pub struct Page {
     pub(crate) matrix: Matrix,
     pub(crate) notes: Vec<String>,
     pub(crate) metrics: Vec<MetricView>,
-    /// The factors that tell cells apart, transport first.
     pub(crate) factors: Vec<FactorView>,
     pub(crate) cells: Vec<CellView>,
     pub(crate) estimates: Vec<EstimateView>,
@@ -73,7 +68,6 @@ pub(crate) struct ForestRow {
     /// The same, rounded, with its unit; above 100 % as a factor.
     pub shown: String,
     pub parts: Vec<Span>,
-    /// The margin: ends of the differences that count as none.
     pub margin: [f64; 2],
 }
 
@@ -85,7 +79,6 @@ pub(crate) struct Span {
     pub high: f64,
 }
 
-/// The verdict over a group of comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct Sentence {
@@ -136,9 +129,7 @@ impl MetricView {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct FactorView {
     pub name: String,
-    /// What people call it: `receive buffer`.
     pub label: String,
-    /// Its levels, as written in study files, in order.
     pub levels: Vec<String>,
     /// The levels as printed below the factor's label: `IPv6`, `1280`.
     pub labels: Vec<String>,
@@ -147,7 +138,6 @@ pub(crate) struct FactorView {
     pub numbers: Option<Vec<f64>>,
 }
 
-/// A cell: one level of every factor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct CellView {
@@ -155,7 +145,6 @@ pub(crate) struct CellView {
     pub levels: Vec<usize>,
 }
 
-/// One cell's runs of one metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct EstimateView {
@@ -165,11 +154,9 @@ pub(crate) struct EstimateView {
     pub mean: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval.
     pub high: Option<f64>,
     pub sd: Option<f64>,
     pub median: Option<f64>,
-    /// Why runs have no figure, where any has none.
     pub missing: Option<String>,
     pub shown: String,
 }
@@ -193,19 +180,16 @@ pub(crate) struct ComparisonView {
     pub factor: usize,
     pub baseline: usize,
     pub candidate: usize,
-    /// `IPv6 vs IPv4`.
     pub arms: String,
     pub outcome: Outcome,
     /// How large a difference is beside the margin: 1 up to twice, 2 up to five times, 3 more; 0 without a better arm.
     pub strength: u8,
-    /// The answer in a few characters: `IPv4 9.8%`, `=`, `?`.
     pub sign: String,
     pub words: String,
     pub reason: Option<String>,
     pub difference: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval.
     pub high: Option<f64>,
     /// The same three, rounded; above 100 % as factors.
     pub shown: String,
@@ -225,7 +209,6 @@ pub(crate) struct LimitView {
     pub value: f64,
 }
 
-/// Published figures that belong together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct PublishedSeries {
@@ -241,4 +224,19 @@ pub(crate) struct PublishedSeries {
 pub(crate) struct Fact {
     pub name: String,
     pub text: String,
+}
+
+pub(super) fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)>) -> Vec<Fact> {
+    facts.into_iter().map(|(name, text)| Fact { name: name.into(), text }).collect()
+}
+
+/// A figure with this many significant digits; `None` if it is not finite.
+pub(super) fn rounded(figure: f64, digits: i32) -> Option<f64> {
+    if figure == 0.0 {
+        return Some(0.0);
+    }
+    if !figure.is_finite() {
+        return None;
+    }
+    format!("{figure:.*e}", (digits - 1) as usize).parse().ok()
 }

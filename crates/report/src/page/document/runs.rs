@@ -1,9 +1,8 @@
-//! Single runs.
+//! Single runs, and the testbed.
 
 use crate::page::document::Fact;
 use serde::Serialize;
 
-/// Every run, by column.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct RunsView {
@@ -19,7 +18,6 @@ pub(crate) struct RunsView {
     pub figures: Vec<FigureColumn>,
 }
 
-/// What is to be said of runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct Remark {
@@ -56,9 +54,7 @@ pub struct RunDetail {
     pub(crate) about_figures: Option<String>,
     /// What each host saw.
     pub ends: Vec<EndView>,
-    /// The slices of all arms of its trial; none if it was measured by itself.
     pub(crate) slices: Option<SlicesView>,
-    /// The use of the radio channel; none if there is none.
     pub(crate) channel: Option<ChannelView>,
 }
 
@@ -81,7 +77,6 @@ pub(crate) struct AirLane {
     pub end_ms: Vec<f64>,
 }
 
-/// The slices of the arms of an interleaved trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct SlicesView {
@@ -96,7 +91,6 @@ pub(crate) struct ArmSlices {
     pub label: String,
     /// Start of each slice, milliseconds after the trial's first one.
     pub start_ms: Vec<f64>,
-    /// The slice's figure; none where nothing came.
     pub figures: Vec<Option<f64>>,
     pub held_up: Vec<bool>,
 }
@@ -144,10 +138,47 @@ pub(crate) struct HistogramView {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct CpuView {
     pub scope: String,
-    /// Name and per cent of one core, busy parts first, idle last.
     pub parts: Vec<(String, f64)>,
-    /// Busy in all, per cent of one core.
     pub busy: f64,
-    /// All parts together, per cent of one core.
     pub whole: f64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct TestbedView {
+    pub sentence: String,
+    pub rows: Vec<DrawingView>,
+    pub hosts: Vec<HostView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct DrawingView {
+    pub hosts: Vec<DrawnHost>,
+    pub links: Vec<LinkView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct DrawnHost {
+    pub name: String,
+    /// Its system in a few words; empty if no host of that name reported it.
+    pub system: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct LinkView {
+    pub mechanisms: Vec<String>,
+    pub facts: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct HostView {
+    pub name: String,
+    pub kind: String,
+    pub system: String,
+    pub facts: Vec<Fact>,
+    pub abilities: Vec<Fact>,
 }

@@ -1,51 +1,10 @@
-//! The testbed, why arms differ, and what `serve` gives besides a campaign: the list of records, two records side by
-//! side, changes.
+//! Why arms differ, and what `serve` gives besides a campaign: the list of records, two records side by side, changes,
+//! and fleets.
+#![expect(missing_docs, reason = "their names say what fields hold")]
 
-use crate::page::document::Fact;
+use crate::page::document::{Fact, Outcome};
 use crate::rendering::document::Block;
 use serde::Serialize;
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub(crate) struct TestbedView {
-    pub sentence: String,
-    pub rows: Vec<DrawingView>,
-    pub hosts: Vec<HostView>,
-}
-
-/// Hosts side by side, in the order of the traffic.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub(crate) struct DrawingView {
-    pub hosts: Vec<DrawnHost>,
-    pub links: Vec<LinkView>,
-}
-
-/// A host's place in a row.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub(crate) struct DrawnHost {
-    pub name: String,
-    /// Its system in a few words; empty if no host of that name reported it.
-    pub system: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub(crate) struct LinkView {
-    pub mechanisms: Vec<String>,
-    pub facts: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub(crate) struct HostView {
-    pub name: String,
-    pub kind: String,
-    pub system: String,
-    pub facts: Vec<Fact>,
-    pub abilities: Vec<Fact>,
-}
 
 /// Why two cells differ, or why that is not known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -53,7 +12,6 @@ pub(crate) struct HostView {
 pub(crate) struct WhyView {
     pub label: String,
     pub arms: [String; 2],
-    /// The answer, or the reason why there is none.
     pub sentence: String,
     pub remarks: Vec<String>,
     /// What says whether the samples describe the stack; empty without costs.
@@ -94,35 +52,25 @@ pub(crate) struct FlameView {
     pub tone: Vec<i8>,
 }
 
-/// The records of a folder.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Listing {
-    /// The folder as it was named.
     pub folder: String,
-    /// Its records, the last changed first.
     pub campaigns: Vec<CampaignRow>,
-    /// How many more there are than are listed.
     pub unlisted: usize,
 }
 
-/// A record of a folder.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CampaignRow {
-    /// The file's name.
     pub name: String,
     /// Title of the study; of a file that cannot be read, empty.
     pub title: String,
-    /// When it began.
     pub started: String,
-    /// Runs in it.
     pub runs: usize,
-    /// Whether a campaign is writing it now.
     pub running: bool,
     /// Seconds since it last changed.
     pub changed_s: f64,
-    /// Why it cannot be read.
     pub error: Option<String>,
 }
 
@@ -130,21 +78,17 @@ pub struct CampaignRow {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Headline {
-    /// The answer; empty where nothing is compared.
     pub(crate) text: String,
     pub(crate) finished: bool,
 }
 
-/// Two records side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Compared {
     pub(crate) headline: String,
-    /// The parts of the report, in order.
     pub(crate) blocks: Vec<Block>,
 }
 
-/// A record has changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Changed {
@@ -154,10 +98,108 @@ pub struct Changed {
     pub running: bool,
 }
 
-/// Why a request was not answered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Refused {
-    /// The reason.
     pub error: String,
+}
+
+/// The campaigns of a fleet store.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FleetListing {
+    /// Where the store is, without a password.
+    pub place: String,
+    pub campaigns: Vec<FleetRow>,
+    pub unlisted: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FleetRow {
+    pub name: String,
+    pub title: String,
+    /// `running`, `ended` or `stopped`.
+    pub state: String,
+    pub pairs: u32,
+    pub progress: String,
+    pub started: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FleetPage {
+    pub campaign: FleetRow,
+    /// Whether it may soon be another one.
+    pub changes: bool,
+    pub verdicts: FleetVerdicts,
+    pub pairs: Vec<FleetPairRow>,
+    /// Which part it is: `1 to 100 of 400`.
+    pub part: String,
+    pub before: Option<usize>,
+    /// How many pairs come before the next part.
+    pub after: Option<usize>,
+    pub failed: usize,
+    pub measured: Vec<MeasuredBlock>,
+    /// What is known about agents: how many measure, are alive and are lost; empty if nobody follows them.
+    pub agents_summary: String,
+    pub agents: Vec<FleetAgent>,
+    pub unlisted_agents: usize,
+}
+
+/// What holds over the pairs of a fleet, and the columns of the matrix.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FleetVerdicts {
+    pub(crate) answer: String,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) blocks: Vec<Block>,
+    /// What their words mean; empty without tables.
+    pub(crate) terms: String,
+    pub(crate) legend: String,
+    pub(crate) columns: Vec<String>,
+}
+
+/// A pair of hosts: how far it is, and its verdicts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FleetPairRow {
+    pub pair: u32,
+    pub name: String,
+    pub done: u32,
+    pub blocks: u32,
+    pub failure: Option<String>,
+    /// Its verdicts by column; none without a result.
+    pub cells: Vec<FleetCell>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FleetCell {
+    pub(crate) sign: String,
+    pub(crate) outcome: Outcome,
+    /// How large a difference is beside the margin, as in [`super::ComparisonView`].
+    pub(crate) strength: u8,
+    pub(crate) words: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct MeasuredBlock {
+    pub pair: u32,
+    pub sender: String,
+    pub receiver: String,
+    pub block: u32,
+    pub attempt: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FleetAgent {
+    pub name: String,
+    /// Its labels: `site=north`.
+    pub labels: String,
+    pub is_lost: bool,
+    /// `measures`, `alive`, or for how long it has been lost.
+    pub state: String,
 }

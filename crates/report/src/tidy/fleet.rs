@@ -1,14 +1,74 @@
-//! What each block of a pair gave for each comparison, as a Parquet file: all that a report of a fleet reads.
+//! The results of a fleet as Parquet files: its runs, partitioned by campaign and day in the style of Hive, and what
+//! each block of a pair gave for each comparison, which is all that a report of a fleet reads.
 
-use super::lake::{LakePair, pair_columns};
 use super::parquet::{Column, Columns, render};
-use super::{cell_fields, setting_fields};
-use crate::rendering::csv::{Field, field};
+use super::{metric_columns, metric_rows, status};
+use crate::findings::csv::metric_fields;
+use crate::rendering::csv::{Field, cell_fields, field, setting_fields};
 use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::ChunkReader;
 use ::parquet::file::serialized_reader::SerializedFileReader;
-use stacklab_model::{ArmFigure, BlockFigures, BlockSummary, Question};
+use jiff::Timestamp;
+use stacklab_model::{ArmFigure, BlockFigures, BlockSummary, Question, RunRecord};
+use std::collections::BTreeMap;
+
+/// A pair of hosts of a fleet.
+#[derive(Debug, Clone, Copy)]
+pub struct LakePair<'a> {
+    /// Its number in the campaign.
+    pub number: u32,
+    /// The sender's agent.
+    pub sender: &'a str,
+    /// The receiver's agent.
+    pub receiver: &'a str,
+}
+
+impl LakePair<'_> {
+    /// The name of its file in each day's folder.
+    pub fn file_name(&self) -> String {
+        format!("pair-{:04}.parquet", self.number)
+    }
+}
+
+/// The runs of a pair, each with the attempt at its block that gave it, as one Parquet file for each day (UTC), by the
+/// name of the day's folder.
+pub fn lake_files(pair: LakePair, runs: &[(u32, RunRecord)]) -> BTreeMap<String, Vec<u8>> {
+    let mut days: BTreeMap<String, Vec<&(u32, RunRecord)>> = BTreeMap::new();
+    for run in runs {
+        days.entry(folder_of_day(run.1.started_unix_ns)).or_default().push(run);
+    }
+    let columns = [pair_fields(None), metric_columns()].concat();
+    let file = |runs: Vec<&(u32, RunRecord)>| {
+        let rows = runs.into_iter().flat_map(|(attempt, run)| {
+            metric_rows(run).map(move |row| [pair_fields(Some((pair, *attempt))), row].concat())
+        });
+        render(&columns, rows)
+    };
+    days.into_iter().map(|(day, runs)| (day, file(runs))).collect()
+}
+
+/// The columns before those of every run. Without a pair, their names.
+pub(super) fn pair_fields(of: Option<(LakePair, u32)>) -> Vec<Field> {
+    let mut fields = pair_columns(of.map(|(pair, _)| pair));
+    let attempt = of.map(|(_, attempt)| u64::from(attempt));
+    fields.push(field("attempt", attempt));
+    fields
+}
+
+fn pair_columns(pair: Option<LakePair>) -> Vec<Field> {
+    vec![
+        field("pair", pair.map(|pair| u64::from(pair.number))),
+        field("sender", pair.map(|pair| pair.sender)),
+        field("receiver", pair.map(|pair| pair.receiver)),
+    ]
+}
+
+fn folder_of_day(unix_ns: u64) -> String {
+    // Every u64 of nanoseconds is a time that jiff knows: they end in 2554.
+    let time = Timestamp::from_nanosecond(unix_ns.into()).unwrap_or_default();
+    time.strftime("day=%Y-%m-%d").to_string()
+}
 
 const ARMS: [&str; 2] = ["baseline", "candidate"];
 
@@ -25,7 +85,6 @@ pub fn comparisons_file(pair: LakePair, questions: &[Question], blocks: &[(u32, 
     render(&columns(), rows)
 }
 
-/// The columns.
 pub(super) fn columns() -> Vec<Field> {
     [question_fields(None), block_fields(None)].concat()
 }
@@ -37,17 +96,16 @@ fn question_fields(of: Option<(LakePair, (u32, &Question))>) -> Vec<Field> {
     let of = of.map(|(_, (_, question))| question);
     let level =
         |arm: usize| of.map(|question| [&question.baseline, &question.candidate][arm].level(question.factor));
+    fields.push(field("comparison", number));
+    fields.extend(metric_fields(of.map(|question| question.metric)));
     fields.extend([
-        field("comparison", "number of the comparison, from 0", number),
-        field("metric", "the metric", of.map(|question| question.metric.name())),
-        field("unit", "unit of the figure", of.map(|question| question.metric.unit().symbol())),
-        field("factor", "the factor by which the arms differ", of.map(|question| question.factor.name())),
-        field(ARMS[0], "level of the factor", level(0)),
-        field(ARMS[1], "level of the factor", level(1)),
+        field("factor", of.map(|question| question.factor.name())),
+        field(ARMS[0], level(0)),
+        field(ARMS[1], level(1)),
     ]);
     let cell = of.map(|question| &question.baseline);
-    fields.extend(cell_fields(cell));
-    fields.extend(setting_fields(cell));
+    fields.extend(cell_fields(cell, None));
+    fields.extend(setting_fields(cell, None));
     fields
 }
 
@@ -55,9 +113,9 @@ fn question_fields(of: Option<(LakePair, (u32, &Question))>) -> Vec<Field> {
 fn block_fields(of: Option<(u32, [u32; 2], &BlockFigures)>) -> Vec<Field> {
     let count = |count: Option<u32>| count.map(u64::from);
     let mut fields = vec![
-        field("block", "block, from 0", count(of.map(|(block, ..)| block))),
-        field("valid_runs", "valid runs of the block", count(of.map(|(_, runs, _)| runs[0]))),
-        field("runs", "runs of the block", count(of.map(|(_, runs, _)| runs[1]))),
+        field("block", count(of.map(|(block, ..)| block))),
+        field("valid_runs", count(of.map(|(_, runs, _)| runs[0]))),
+        field("runs", count(of.map(|(_, runs, _)| runs[1]))),
     ];
     for (arm, name) in ARMS.into_iter().enumerate() {
         let found = of.and_then(|(.., figures)| figures[arm].as_ref());
@@ -71,31 +129,16 @@ fn block_fields(of: Option<(u32, [u32; 2], &BlockFigures)>) -> Vec<Field> {
             None => (None, None),
         };
         fields.extend([
-            field(
-                format!("{name}_number"),
-                "the figure, unrounded (shares from 0 to 1); absent if there is none",
-                found.and_then(ArmFigure::figure),
-            ),
-            field(
-                format!("{name}_messages"),
-                "about how many messages the run sent, if the metric counts events",
-                messages,
-            ),
-            field(format!("{name}_missing"), "why there is no figure", absent),
-            field(format!("{name}_status"), "`valid` or `invalid`; absent if it was not run", status),
+            field(format!("{name}_number"), found.and_then(ArmFigure::figure)),
+            field(format!("{name}_messages"), messages),
+            field(format!("{name}_missing"), absent),
+            field(format!("{name}_status"), status),
         ]);
     }
     fields
 }
 
-fn status(valid: bool) -> &'static str {
-    if valid { "valid" } else { "invalid" }
-}
-
 /// Reads the blocks of such a file. Figures, and the reasons where there are none, are those that were written.
-///
-/// # Errors
-/// If it is not such a file, or not one of this many comparisons.
 pub fn read_comparisons(
     file: impl ChunkReader + 'static,
     comparisons: usize,
@@ -147,7 +190,6 @@ fn add(
     Ok(())
 }
 
-/// The columns of an arm.
 struct Arm {
     number: Column<f64>,
     messages: Column<f64>,
@@ -186,8 +228,13 @@ impl Arm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::tests::run;
     use crate::tests::fixtures::findings;
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::RowAccessor;
     use bytes::Bytes;
+    use stacklab_model::RunStatus;
+    use std::collections::BTreeSet;
 
     const PAIR: LakePair = LakePair { number: 3, sender: "a", receiver: "b" };
 
@@ -236,5 +283,31 @@ mod tests {
         for length in 0..file.len() {
             assert!(read_comparisons(Bytes::from(file[..length].to_vec()), 2).is_err(), "{length} bytes");
         }
+    }
+
+    const DAY_NS: u64 = 86_400_000_000_000;
+
+    fn started(attempt: u32, unix_ns: u64) -> (u32, RunRecord) {
+        (attempt, RunRecord { started_unix_ns: unix_ns, ..run(0, RunStatus::Valid) })
+    }
+
+    #[test]
+    fn splits_runs_by_utc_day() {
+        let runs = [started(1, 20_000 * DAY_NS - 1), started(3, 20_000 * DAY_NS), started(1, u64::MAX)];
+        let pair = LakePair { number: 12, sender: "a", receiver: "b" };
+        assert_eq!(pair.file_name(), "pair-0012.parquet");
+        let files = lake_files(pair, &runs);
+        let days: Vec<&str> = files.keys().map(String::as_str).collect();
+        assert_eq!(days, ["day=2024-10-03", "day=2024-10-04", "day=2554-07-21"]);
+
+        let file = SerializedFileReader::new(bytes::Bytes::from(files["day=2024-10-04"].clone())).unwrap();
+        let rows: Vec<_> = file.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows.len(), runs[1].1.values.len());
+        let row = &rows[0];
+        assert_eq!((row.get_long(0).unwrap(), row.get_long(3).unwrap()), (12, 3));
+        assert_eq!((row.get_string(1).unwrap().as_str(), row.get_string(2).unwrap().as_str()), ("a", "b"));
+        let names: BTreeSet<&String> = row.get_column_iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), row.len(), "two columns have one name");
+        assert!(!names.iter().any(|name| ["campaign", "day"].contains(&name.as_str())));
     }
 }

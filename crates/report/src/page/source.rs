@@ -1,9 +1,53 @@
-//! The testbed and its hosts.
+//! What a page is made from, and the testbed on it.
 
-use crate::page::document::{DrawingView, DrawnHost, HostView, LinkView, TestbedView};
-use crate::page::facts;
-use crate::page::{PageSource, TestbedDrawing};
-use stacklab_model::{HostFacts, LinkConfig, OwnLink};
+use crate::page::document::{DrawingView, DrawnHost, HostView, LinkView, RunDetail, TestbedView, facts};
+use stacklab_model::{Cell, Findings, HostFacts, LimitedBy, LinkConfig, Links, Metric, OwnLink, RunRecord};
+
+/// The input of a page.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "their names say what they are")]
+pub struct PageSource<'a> {
+    pub findings: &'a Findings,
+    pub link_config: &'a LinkConfig,
+    pub hosts: &'a [(String, HostFacts)],
+    /// The kind of each host, in the same order.
+    pub kinds: &'a [String],
+    /// How they are connected.
+    pub rows: &'a [TestbedDrawing],
+    pub runs: &'a [RunRecord],
+    /// The maximum that the testbed carries: cell, metric, and figure in the metric's unit.
+    pub limits: &'a [(Cell, Metric, f64)],
+    /// Which model has it.
+    pub limited_by: LimitedBy,
+    pub published: &'a [Published],
+    pub details: &'a [RunDetail],
+}
+
+/// Published figures that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Published {
+    /// Systems and place in the publication.
+    pub label: String,
+    /// The metric.
+    pub metric: Metric,
+    /// The transport's name, if the figures are of one transport.
+    pub transport: Option<String>,
+    /// Sizes, bytes, and figures in the unit that reports show.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Hosts and the links between them, as drawn.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TestbedDrawing {
+    /// Their names, in the order of the traffic.
+    pub names: Vec<String>,
+    /// How packets cross the middle link, if there is one.
+    pub mechanisms: Vec<String>,
+    /// The properties of each link, if there are three.
+    pub links: Links,
+    /// The properties of the radio channel that all hosts share, if there is one.
+    pub channel: Vec<String>,
+}
 
 pub(super) fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
     let kinds = source.kinds.iter().map(String::as_str).chain(std::iter::repeat(""));
@@ -23,7 +67,8 @@ fn row(row: &TestbedDrawing, link_config: &LinkConfig, hosts: &[HostView]) -> Dr
         system: hosts
             .iter()
             .rfind(|host| host.name == *name)
-            .map_or_else(String::new, |host| host.system.clone()),
+            .map(|host| host.system.clone())
+            .unwrap_or_default(),
     };
     let facts = |own: &OwnLink| {
         let LinkConfig { rate, mtu, offloads } = own.of(link_config);
@@ -34,18 +79,16 @@ fn row(row: &TestbedDrawing, link_config: &LinkConfig, hosts: &[HostView]) -> Dr
         ];
         own.impairments().into_iter().chain(every).collect()
     };
+    let link = |name: &str, own: &OwnLink| {
+        let mechanisms = if name == "middle" { row.mechanisms.clone() } else { vec![] };
+        LinkView { mechanisms, facts: facts(own) }
+    };
     let links = if !row.channel.is_empty() {
         vec![LinkView { mechanisms: vec![], facts: row.channel.clone() }; row.names.len() - 1]
     } else if row.names.len() == 4 {
-        row.links
-            .all()
-            .map(|(name, own)| {
-                let mechanisms = if name == "middle" { row.mechanisms.clone() } else { vec![] };
-                LinkView { mechanisms, facts: facts(&own) }
-            })
-            .to_vec()
+        row.links.all().map(|(name, own)| link(name, &own)).to_vec()
     } else {
-        vec![LinkView { mechanisms: vec![], facts: facts(&OwnLink::default()) }]
+        vec![link("", &OwnLink::default())]
     };
     DrawingView { hosts: row.names.iter().map(place).collect(), links }
 }
