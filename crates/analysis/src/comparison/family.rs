@@ -36,15 +36,13 @@ pub fn settle(settled: &mut [Option<Verdict>], questions: &[Question], evidence:
             Some(_) => 0.0,
             None => found.tests.as_ref().map_or(0.0, own),
         };
-        let all: Vec<f64> = evidence.iter().zip(settled.iter()).map(of).collect();
-        e_benjamini_hochberg(&all, RUNNING)
+        evidence.iter().zip(settled.iter()).map(of).collect()
     };
-    let different = e(Claim::Different, |tests| tests.e);
-    let equivalent = e(Claim::Equivalent, |tests| tests.equivalence_e);
+    let claims =
+        claims_while_running(e(Claim::Different, |t| t.e), e(Claim::Equivalent, |t| t.equivalence_e));
     let mut newly = Vec::new();
     for (number, settled) in settled.iter_mut().enumerate().filter(|(_, settled)| settled.is_none()) {
-        let claim = claimed(different[number], equivalent[number]);
-        *settled = claim.and_then(|claim| verdict(&questions[number], &evidence[number], claim));
+        *settled = claims[number].and_then(|claim| verdict(&questions[number], &evidence[number], claim));
         newly.extend(settled.is_some().then_some(number));
     }
     newly
@@ -67,26 +65,21 @@ pub fn conclude(
     has_ended: bool,
 ) -> Vec<Conclusion> {
     let known = |number: usize| settled.get(number).and_then(Option::as_ref);
-    let adjusted = |claim: Claim, own: fn(&Tests) -> f64| {
+    let p = |claim: Claim, own: fn(&Tests) -> f64| {
         let of = |(number, found): (usize, &Evidence)| match known(number) {
             Some(verdict) if claim_of(verdict) == Some(claim) => 0.0,
             Some(_) => 1.0,
             None => found.tests.as_ref().map_or(1.0, own),
         };
-        benjamini_hochberg(&evidence.iter().enumerate().map(of).collect::<Vec<f64>>())
+        evidence.iter().enumerate().map(of).collect()
     };
-    let different = adjusted(Claim::Different, |tests| tests.p);
-    let equivalent = adjusted(Claim::Equivalent, |tests| tests.equivalence_p);
+    let claims = claims_at_the_end(p(Claim::Different, |t| t.p), p(Claim::Equivalent, |t| t.equivalence_p));
     let mut verdicts = Vec::new();
-    for (number, found) in evidence.iter_mut().enumerate() {
-        let [different, equivalent] = [different[number], equivalent[number]];
+    for (number, (found, (adjusted, claim))) in evidence.iter_mut().zip(claims).enumerate() {
         if let Some(tests) = found.tests.as_mut().filter(|_| has_ended) {
-            (tests.adjusted_p, tests.adjusted_equivalence_p) = (Some(different), Some(equivalent));
+            [tests.adjusted_p, tests.adjusted_equivalence_p] = adjusted.map(Some);
         }
-        let at_the_end = || {
-            let claim = claimed(different <= ENDED, equivalent <= ENDED).filter(|_| has_ended)?;
-            verdict(&questions[number], found, claim)
-        };
+        let at_the_end = || verdict(&questions[number], found, claim.filter(|_| has_ended)?);
         let verdict = known(number).cloned().or_else(at_the_end);
         verdicts.push(verdict.unwrap_or_else(|| found.verdict.clone()));
     }
@@ -131,19 +124,26 @@ pub fn claims(pairs: &[Option<&Paired>], margin: f64, is_planned: bool) -> Vec<O
     let of = |none: f64, of: fn(&Tests) -> f64| -> Vec<f64> {
         pairs.iter().map(|paired| paired.map_or(none, |paired| of(&tests(paired, margin)))).collect()
     };
-    let at_the_end = |p: Vec<f64>| -> Vec<bool> {
-        benjamini_hochberg(&p).into_iter().map(|adjusted| adjusted <= ENDED).collect()
-    };
-    let [different, equivalent] = match is_planned {
-        true => [at_the_end(of(1.0, |tests| tests.p)), at_the_end(of(1.0, |tests| tests.equivalence_p))],
-        false => [of(0.0, |tests| tests.e), of(0.0, |tests| tests.equivalence_e)]
-            .map(|e| e_benjamini_hochberg(&e, RUNNING)),
-    };
-    different
-        .into_iter()
-        .zip(equivalent)
-        .map(|(different, equivalent)| claimed(different, equivalent))
-        .collect()
+    if is_planned {
+        let claims = claims_at_the_end(of(1.0, |tests| tests.p), of(1.0, |tests| tests.equivalence_p));
+        return claims.into_iter().map(|(_, claim)| claim).collect();
+    }
+    claims_while_running(of(0.0, |tests| tests.e), of(0.0, |tests| tests.equivalence_e))
+}
+
+/// The claims of e-values.
+fn claims_while_running(e: Vec<f64>, equivalence_e: Vec<f64>) -> Vec<Option<Claim>> {
+    let [different, equivalent] = [e, equivalence_e].map(|e| e_benjamini_hochberg(&e, RUNNING));
+    let all = different.into_iter().zip(equivalent);
+    all.map(|(different, equivalent)| claimed(different, equivalent)).collect()
+}
+
+/// The claims of p, and both p adjusted.
+pub(crate) fn claims_at_the_end(p: Vec<f64>, equivalence_p: Vec<f64>) -> Vec<([f64; 2], Option<Claim>)> {
+    let [different, equivalent] = [p, equivalence_p].map(|p| benjamini_hochberg(&p));
+    let claim = |[different, equivalent]: [f64; 2]| claimed(different <= ENDED, equivalent <= ENDED);
+    let all = different.into_iter().zip(equivalent).map(<[f64; 2]>::from);
+    all.map(|adjusted| (adjusted, claim(adjusted))).collect()
 }
 
 /// What is claimed. A difference that is sure is said, also where it is inside the margin.

@@ -1,9 +1,9 @@
 //! Two unpaired samples of runs.
 
-use crate::comparison::family::{Claim, ENDED, range_level};
+use crate::comparison::family::{Claim, claims_at_the_end, range_level};
 use crate::comparison::{back, interval_back, margin_distance, to_distance};
 use crate::runs::{estimate, figure, missing};
-use crate::statistics::{Student, benjamini_hochberg, welch};
+use crate::statistics::{Student, welch};
 use stacklab_model::{
     Better, Cell, Change, Estimate, Interval, Metric, MetricDiff, Question, RunRecord, Scale, Unit, Unpaired,
 };
@@ -148,50 +148,32 @@ pub(crate) fn is_beyond(
 /// 2.5 %, so at most one in twenty of all claims is expected to be false. Each claim has a range, as in a campaign. A
 /// figure that is claimed to be worse fails if its whole range is worse than what is allowed.
 pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
-    let members: Vec<&Unpaired> = figures.iter().filter_map(|figure| figure.effect.as_ref()).collect();
-    let adjusted = |of: fn(&Unpaired) -> f64| {
-        benjamini_hochberg(&members.iter().map(|effect| of(effect)).collect::<Vec<f64>>())
+    let p = |of: fn(&Unpaired) -> f64| {
+        figures.iter().filter_map(|figure| figure.effect.as_ref()).map(of).collect()
     };
-    let [different, equivalent] = [adjusted(|effect| effect.p), adjusted(|effect| effect.equivalence_p)];
+    let claims = claims_at_the_end(p(|effect| effect.p), p(|effect| effect.equivalence_p));
+    let level = |claim: Claim| {
+        let claims_of_its_kind = claims.iter().filter(|(_, other)| *other == Some(claim));
+        range_level(claims_of_its_kind.count(), claims.len())
+    };
     let judged = figures.iter_mut().filter(|figure| figure.effect.is_some());
-    for (figure, (different, equivalent)) in judged.zip(different.into_iter().zip(equivalent)) {
+    for (figure, (adjusted, claim)) in judged.zip(&claims) {
         let Some(effect) = figure.effect.as_mut() else { continue };
-        (effect.adjusted_p, effect.adjusted_equivalence_p) = (different, equivalent);
-        let none = if effect.scale == Scale::Ratio { 1.0 } else { 0.0 };
-        let is_more = effect.estimate > none;
-        figure.change = match (different <= ENDED, equivalent <= ENDED) {
-            (true, _) if is_more == (figure.metric.better() == Better::Higher) => Change::Better,
-            (true, _) => Change::Worse,
-            (false, true) => Change::Equivalent,
-            (false, false) => Change::Inconclusive,
+        [effect.adjusted_p, effect.adjusted_equivalence_p] = *adjusted;
+        let Unpaired { scale, estimate, error, degrees_of_freedom, .. } = *effect;
+        let distance = Student { estimate: to_distance(scale, estimate), error, degrees_of_freedom };
+        effect.claimed_interval =
+            claim.map(|claim| interval_back(scale, distance.interval(1.0 - level(claim))));
+        let is_better = (distance.estimate > 0.0) == (figure.metric.better() == Better::Higher);
+        figure.change = match claim {
+            Some(Claim::Different) if is_better => Change::Better,
+            Some(Claim::Different) => Change::Worse,
+            Some(Claim::Equivalent) => Change::Equivalent,
+            None => Change::Inconclusive,
         };
-    }
-    claim_ranges(figures);
-    for figure in figures.iter_mut().filter(|figure| figure.change == Change::Worse) {
-        let claimed = figure.effect.as_ref().and_then(|effect| effect.claimed_interval);
-        let MetricDiff { metric, margin, .. } = *figure;
-        figure.fails = allowed.is_some_and(|allowed| is_beyond(metric, margin, &figure.a, claimed, allowed));
-    }
-}
-
-/// The ranges of what is claimed, with differences and equality counted separately.
-fn claim_ranges(figures: &mut [MetricDiff]) {
-    let claim = |figure: &MetricDiff| match figure.change {
-        Change::Better | Change::Worse => Some(Claim::Different),
-        Change::Equivalent => Some(Claim::Equivalent),
-        _ => None,
-    };
-    let claims: Vec<Option<Claim>> = figures.iter().map(claim).collect();
-    let family = figures.iter().filter(|figure| figure.effect.is_some()).count();
-    for (figure, claim) in figures.iter_mut().zip(&claims).filter(|(_, claim)| claim.is_some()) {
-        let Some(effect) = figure.effect.as_mut() else { continue };
-        let distance = Student {
-            estimate: to_distance(effect.scale, effect.estimate),
-            error: effect.error,
-            degrees_of_freedom: effect.degrees_of_freedom,
-        };
-        let claims = claims.iter().filter(|other| *other == claim).count();
-        let interval = distance.interval(1.0 - range_level(claims, family));
-        effect.claimed_interval = Some(interval_back(effect.scale, interval));
+        if let (Change::Worse, Some(allowed)) = (&figure.change, allowed) {
+            let MetricDiff { metric, margin, .. } = *figure;
+            figure.fails = is_beyond(metric, margin, &figure.a, effect.claimed_interval, allowed);
+        }
     }
 }
