@@ -1,35 +1,31 @@
 //! The search for the commit that changed the counts: by halves, as git does it. Both ends and the result are verified.
 
-use crate::comparison::Comparison;
-use crate::condition::{Condition, Quantity};
+use crate::change::Quantity;
+use crate::comparison::{Comparison, Condition};
 use crate::counter::{Counted, Counter};
-use crate::git::{Commit, Repository};
-use crate::source::Source;
+use crate::git::{Commit, Repository, Source};
 use crate::{NOTICEABLE, RegressError};
 use serde::Serialize;
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bisection {
-    /// The conditions of bad commits.
-    pub conditions: Vec<String>,
+    pub(crate) conditions: Vec<String>,
     /// The bad end against the good one.
-    pub ends: Comparison,
-    /// The commit.
-    pub found: Found,
-    /// Commits that were counted between the ends, with whether they are bad; `None` for those that cannot be built or
-    /// booted.
-    pub steps: Vec<(Commit, Option<bool>)>,
+    pub(crate) ends: Comparison,
+    pub(crate) found: Found,
+    /// Commits that were counted between the ends, and whether they are bad; `None`: they cannot be built or booted.
+    pub(crate) steps: Vec<(Commit, Option<bool>)>,
     /// Kernels that were built for the ends, and for all.
-    pub built: [u32; 2],
+    pub(crate) built: [u32; 2],
     /// Commits whose counts were known.
-    pub known: u32,
+    pub(crate) known: u32,
 }
 
 /// The commit that was searched for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
+pub(crate) enum Found {
     /// The first bad commit, against its parent if the parent can be counted.
     Commit(Commit, Option<Box<Comparison>>),
     /// One of these: others between them cannot be built or booted.
@@ -37,9 +33,6 @@ pub enum Found {
 }
 
 /// Searches the first bad commit between two. Without conditions, the change between the ends gives one.
-///
-/// # Errors
-/// The ends cannot be counted, or do not differ in that way; or the user interrupted.
 pub fn bisect(
     counter: &mut Counter<'_>,
     repository: &Repository,
@@ -50,8 +43,8 @@ pub fn bisect(
     search(counter, repository, ends, conditions)
 }
 
-/// Counts commits, and reports steps.
-pub(crate) trait CountCommits {
+/// Counts commits, and reports steps: [`Counter`], or made-up counts in tests.
+trait CountCommits {
     fn count_commit(&mut self, repository: &Repository, commit: &Commit) -> Result<Counted, RegressError>;
     fn say(&mut self, what: &str);
     /// Kernels that were built so far, and commits whose counts were known.
@@ -142,9 +135,8 @@ fn search(
 fn derived(good: &Counted, bad: &Counted) -> Result<Vec<Condition>, RegressError> {
     let ends = Comparison::new(good, bad, &[]);
     let grown = |quantity| {
-        ends.largest(quantity)
-            .filter(|(_, change)| *change > NOTICEABLE)
-            .map(|(cell, change)| (quantity, cell, change))
+        let (cell, change) = ends.largest(quantity).filter(|(_, change)| *change > NOTICEABLE)?;
+        Some((quantity, cell, change))
     };
     let found = [Quantity::Gap, Quantity::Ipv6, Quantity::Ipv4].into_iter().find_map(grown);
     let (quantity, cell, change) = found.ok_or_else(|| {

@@ -1,13 +1,11 @@
-//! Candidate minus baseline, by cell and function.
+//! Candidate against baseline: which families changed, and the conditions that make a candidate bad.
 
 use crate::NOTICEABLE;
-use crate::condition::{Check, Condition, Quantity};
-use crate::counter::{Counted, Counts};
+use crate::change::{CellChange, Quantity, changes};
+use crate::counter::Counted;
 use serde::Serialize;
-use std::collections::BTreeMap;
-
-/// Changes of functions below this are not listed, instructions per message.
-const LEAST: f64 = 0.5;
+use std::fmt;
+use std::str::FromStr;
 
 /// Which families changed by more than [`NOTICEABLE`] in a steady cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -24,15 +22,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    fn of(ipv4: bool, ipv6: bool) -> Self {
-        match (ipv4, ipv6) {
-            (false, true) => Outcome::Ipv6Only,
-            (true, false) => Outcome::Ipv4Only,
-            (true, true) => Outcome::Both,
-            (false, false) => Outcome::Neither,
-        }
-    }
-
     /// As a phrase.
     pub fn name(self) -> &'static str {
         match self {
@@ -44,107 +33,44 @@ impl Outcome {
     }
 }
 
-/// The change of a cell, instructions per message, IPv4 and IPv6.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct CellChange {
-    pub(crate) name: String,
-    pub(crate) baseline: [f64; 2],
-    pub(crate) candidate: [f64; 2],
-    /// Functions that changed, the largest change first.
-    pub(crate) functions: Vec<FunctionChange>,
-}
-
-/// The change of a function, or of the two functions that do the same for a family each.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct FunctionChange {
-    pub(crate) name: String,
-    pub(crate) baseline: [f64; 2],
-    pub(crate) candidate: [f64; 2],
-}
-
-impl FunctionChange {
-    pub(crate) fn change(&self) -> [f64; 2] {
-        [0, 1].map(|family| self.candidate[family] - self.baseline[family])
-    }
-
-    pub(crate) fn largest(&self) -> f64 {
-        self.change().map(f64::abs).into_iter().fold(0.0, f64::max)
-    }
-}
-
-impl CellChange {
-    #[cfg(test)]
-    pub(crate) fn new(name: &str, baseline: [f64; 2], candidate: [f64; 2]) -> Self {
-        CellChange { name: name.to_owned(), baseline, candidate, functions: Vec::new() }
-    }
-
-    /// Whether another layout of the same source changes it by a few instructions only. During connections, the kernel
-    /// frees memory and looks for expired connections in the background, which counts for one family or the other.
-    pub(crate) fn is_steady(&self) -> bool {
-        self.name != "connect"
-    }
-
-    /// Instructions per message.
-    pub(crate) fn change(&self, quantity: Quantity) -> f64 {
-        let [ipv4, ipv6] = [0, 1].map(|family| self.candidate[family] - self.baseline[family]);
-        match quantity {
-            Quantity::Ipv4 => ipv4,
-            Quantity::Ipv6 => ipv6,
-            Quantity::Gap => ipv6 - ipv4,
-        }
-    }
-
-    /// The same in per cent of the baseline's family; of IPv6 for the gap.
-    pub(crate) fn percent(&self, quantity: Quantity) -> f64 {
-        let whole = self.baseline[usize::from(quantity != Quantity::Ipv4)];
-        100.0 * self.change(quantity) / whole
-    }
-}
-
 /// Two kernels compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The kernel to compare with.
-    pub baseline: Side,
-    /// The kernel that is judged.
-    pub candidate: Side,
+    pub(crate) baseline: Side,
+    pub(crate) candidate: Side,
     /// Which families changed.
     pub outcome: Outcome,
     /// Whether a condition is met.
     pub is_bad: bool,
     /// The conditions, on each cell.
-    pub checks: Vec<Check>,
+    pub(crate) checks: Vec<Check>,
     pub(crate) cells: Vec<CellChange>,
 }
 
-/// A compared kernel.
+/// A compared kernel: as the user named it, and its release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Side {
-    /// As the user named it.
+pub(crate) struct Side {
     pub name: String,
-    /// Its release.
     pub release: String,
 }
 
 impl Comparison {
     /// Compares counts of the same cells.
     pub fn new(baseline: &Counted, candidate: &Counted, conditions: &[Condition]) -> Self {
-        let cells = cells(&baseline.counts, &candidate.counts);
-        let checks: Vec<Check> = cells
-            .iter()
-            .flat_map(|cell| conditions.iter().filter_map(|condition| condition.check(cell)))
-            .collect();
-        let steady = || cells.iter().filter(|cell: &&CellChange| cell.is_steady());
-        let has_changed = |quantity| steady().any(|cell| cell.change(quantity).abs() > NOTICEABLE);
-        let side = |of: &Counted| Side { name: of.name.clone(), release: of.counts.release.clone() };
-        Comparison {
-            baseline: side(baseline),
-            candidate: side(candidate),
-            outcome: Outcome::of(has_changed(Quantity::Ipv4), has_changed(Quantity::Ipv6)),
-            is_bad: checks.iter().any(|check| check.is_bad),
-            checks,
-            cells,
-        }
+        let cells = changes(&baseline.counts, &candidate.counts);
+        let of_cell = |cell| conditions.iter().filter_map(move |condition| condition.check(cell));
+        let checks: Vec<Check> = cells.iter().flat_map(of_cell).collect();
+        let has_changed =
+            |quantity| cells.iter().any(|cell| cell.is_steady() && cell.change(quantity).abs() > NOTICEABLE);
+        let outcome = match (has_changed(Quantity::Ipv4), has_changed(Quantity::Ipv6)) {
+            (false, true) => Outcome::Ipv6Only,
+            (true, false) => Outcome::Ipv4Only,
+            (true, true) => Outcome::Both,
+            (false, false) => Outcome::Neither,
+        };
+        let side = |of: &Counted| Side { name: of.name.clone(), release: of.counts.kernel.clone() };
+        let is_bad = checks.iter().any(|check| check.is_bad);
+        Comparison { baseline: side(baseline), candidate: side(candidate), outcome, is_bad, checks, cells }
     }
 
     /// The steady cell in which a quantity grew most, with the change.
@@ -161,58 +87,160 @@ impl Comparison {
     }
 }
 
-fn cells(baseline: &Counts, candidate: &Counts) -> Vec<CellChange> {
-    let same = |name: &str| candidate.cells.iter().find(|cell| cell.name == name);
-    let both = baseline.cells.iter().filter_map(|cell| Some((cell, same(&cell.name)?)));
-    both.map(|(before, after)| {
-        let mut functions: BTreeMap<&str, [[f64; 2]; 2]> = BTreeMap::new();
-        for (side, cell) in [before, after].into_iter().enumerate() {
-            for function in &cell.functions {
-                let of = &mut functions.entry(&function.name).or_default()[side];
-                *of = function.instructions.map(|count| cell.per_message(count));
-            }
+/// A limit for a change, such as `ipv6 > 0.5 %` or `udp/128 gap > 8`: instructions per message, or per cent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// The only cell, or transport, that it looks at; without one, all steady cells.
+    cell: Option<String>,
+    quantity: Quantity,
+    limit: f64,
+    is_percent: bool,
+}
+
+/// A condition on a cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Check {
+    pub cell: String,
+    pub condition: String,
+    /// In the condition's unit.
+    pub change: f64,
+    /// Whether the condition is met.
+    pub is_bad: bool,
+}
+
+const QUANTITIES: [(&str, Quantity); 3] =
+    [("ipv4", Quantity::Ipv4), ("ipv6", Quantity::Ipv6), ("gap", Quantity::Gap)];
+
+impl Condition {
+    /// More than this many instructions per message in any cell.
+    pub(crate) fn above(cell: Option<&str>, quantity: Quantity, limit: f64) -> Self {
+        Condition { cell: cell.map(str::to_owned), quantity, limit, is_percent: false }
+    }
+
+    /// The conditions without others: a family takes more instructions.
+    pub fn usual() -> Vec<Self> {
+        [Quantity::Ipv4, Quantity::Ipv6].map(|quantity| Self::above(None, quantity, crate::NOTICEABLE)).into()
+    }
+
+    /// `None` for a cell that it does not look at.
+    pub(crate) fn check(&self, cell: &CellChange) -> Option<Check> {
+        let name = &cell.name;
+        let is_looked_at = match &self.cell {
+            None => cell.is_steady(),
+            Some(asked) => asked == name || name.split('/').next() == Some(asked),
+        };
+        if !is_looked_at {
+            return None;
         }
-        let mut functions: Vec<FunctionChange> = functions
-            .into_iter()
-            .map(|(name, [baseline, candidate])| FunctionChange {
-                name: name.to_owned(),
-                baseline,
-                candidate,
-            })
-            .filter(|function| function.largest() >= LEAST)
-            .collect();
-        functions.sort_by(|a, b| b.largest().total_cmp(&a.largest()).then_with(|| a.name.cmp(&b.name)));
-        CellChange {
-            name: before.name.clone(),
-            baseline: before.total.map(|count| before.per_message(count)),
-            candidate: after.total.map(|count| after.per_message(count)),
-            functions,
+        let change = match self.is_percent {
+            true => cell.percent(self.quantity),
+            false => cell.change(self.quantity),
+        };
+        Some(Check { cell: name.clone(), condition: self.to_string(), change, is_bad: change > self.limit })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Condition { cell, quantity, limit, is_percent } = self;
+        let cell = cell.as_ref().map(|cell| format!("{cell} ")).unwrap_or_default();
+        write!(
+            f,
+            "{cell}{} > {limit}{}",
+            QUANTITIES[*quantity as usize].0,
+            if *is_percent { " %" } else { "" }
+        )
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words = words(text);
+        let mut next = words.iter().peekable();
+        let wrong =
+            |at: usize, expected: &str| Err(format!("expected {expected}\n  {text}\n  {}^", " ".repeat(at)));
+        let end = text.chars().count();
+        let quantity = |word: &str| QUANTITIES.iter().find(|(name, _)| *name == word).map(|(_, one)| *one);
+        let cell = match next.peek() {
+            Some((_, word)) if is_cell(word) => next.next().map(|(_, word)| word.clone()),
+            _ => None,
+        };
+        let quantity = match next.next() {
+            Some((at, word)) => match quantity(word) {
+                Some(quantity) => quantity,
+                None if cell.is_none() => {
+                    return wrong(*at, "ipv4, ipv6 or gap, or a cell before it, such as udp/128");
+                }
+                None => return wrong(*at, "ipv4, ipv6 or gap"),
+            },
+            None => return wrong(end, "ipv4, ipv6 or gap"),
+        };
+        match next.next() {
+            Some((_, word)) if word == ">" => {}
+            other => return wrong(other.map_or(end, |(at, _)| *at), ">"),
         }
-    })
-    .collect()
+        let (limit, at) = match next.next() {
+            Some((at, word)) => (word.parse::<f64>().ok().filter(|limit| limit.is_finite()), *at),
+            None => (None, end),
+        };
+        let Some(limit) = limit else { return wrong(at, "a number") };
+        let is_percent = match next.next() {
+            None => false,
+            Some((_, word)) if word == "%" => true,
+            Some((at, _)) => return wrong(*at, "% or the end"),
+        };
+        match next.next() {
+            Some((at, _)) => wrong(*at, "the end"),
+            None => Ok(Condition { cell, quantity, limit, is_percent }),
+        }
+    }
+}
+
+fn is_cell(word: &str) -> bool {
+    matches!(word.split('/').next(), Some("udp" | "tcp" | "connect"))
+}
+
+/// The words with their columns. `>` and `%` are words without spaces around them, too.
+fn words(text: &str) -> Vec<(usize, String)> {
+    let mut words: Vec<(usize, String)> = Vec::new();
+    let mut is_open = false;
+    for (at, letter) in text.chars().enumerate() {
+        let is_alone = matches!(letter, '>' | '%');
+        match words.last_mut() {
+            _ if letter.is_whitespace() => {}
+            Some((_, word)) if is_open && !is_alone => word.push(letter),
+            _ => words.push((at, letter.to_string())),
+        }
+        is_open = !letter.is_whitespace() && !is_alone;
+    }
+    words
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::counter::{CellCounts, FunctionCounts};
+    use stacklab_model::{ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow, Family};
 
     /// A kernel whose UDP and TCP cells have a function of each family with such counts, for 10 messages.
     pub(crate) fn counted(name: &str, udp: [u64; 2], tcp: [u64; 2]) -> Counted {
-        let cell = |cell: &str, total: [u64; 2]| CellCounts {
-            name: cell.to_owned(),
+        let row = |name: &str, instructions| ExactRow { name: name.to_owned(), stage: None, instructions };
+        let arm = |family| ExactArm { family, path: ExactPath::Loopback, size: 128, rules: 0 };
+        let cell = |probe, total: [u64; 2]| ExactCell {
+            probe,
+            arms: [arm(Family::Ipv4), arm(Family::Ipv6)],
             messages: 10,
             total,
+            rounds: Vec::new(),
+            stages: Vec::new(),
             functions: vec![
-                FunctionCounts { name: "memset".to_owned(), instructions: [100, 100] },
-                FunctionCounts {
-                    name: "ip_output / ip6_output".to_owned(),
-                    instructions: total.map(|count| count - 100),
-                },
+                row("memset", [100, 100]),
+                row("ip_output / ip6_output", total.map(|count| count - 100)),
             ],
         };
-        let cells = vec![cell("udp/128", udp), cell("tcp/128", tcp)];
-        let counts = Counts { qemu: "7.2".to_owned(), release: "6.1".to_owned(), cells };
+        let cells = vec![cell(ExactProbe::Udp, udp), cell(ExactProbe::Tcp, tcp)];
+        let counts = ExactCounts { qemu: "7.2".to_owned(), kernel: "6.1".to_owned(), cells };
         Counted { name: name.to_owned(), counts }
     }
 
@@ -249,5 +277,56 @@ pub(crate) mod tests {
             Some(("udp/128", 8.5))
         );
         assert_eq!(comparison.largest_change(), 8.5);
+    }
+
+    fn cell() -> CellChange {
+        CellChange::new("udp/128", [1000.0, 2000.0], [1000.0, 2010.0])
+    }
+
+    #[test]
+    fn conditions_read_back_as_written() {
+        for (text, printed) in [
+            ("ipv6>0.5%", "ipv6 > 0.5 %"),
+            (" gap > 8", "gap > 8"),
+            ("udp/128 ipv4 > -3", "udp/128 ipv4 > -3"),
+            ("connect ipv6 >20", "connect ipv6 > 20"),
+        ] {
+            let condition: Condition = text.parse().unwrap();
+            assert_eq!(condition.to_string(), printed);
+            assert_eq!(printed.parse(), Ok(condition));
+        }
+    }
+
+    #[test]
+    fn errors_point_at_their_place() {
+        for (text, expected) in [
+            ("ipv5 > 1", "expected ipv4, ipv6 or gap, or a cell before it, such as udp/128\n  ipv5 > 1\n  ^"),
+            ("udp > 1", "expected ipv4, ipv6 or gap\n  udp > 1\n      ^"),
+            ("ipv6 >> 1", "expected a number\n  ipv6 >> 1\n        ^"),
+            ("ipv6 = 1", "expected >\n  ipv6 = 1\n       ^"),
+            ("ipv6 >", "expected a number\n  ipv6 >\n        ^"),
+            ("ipv6 > 1 percent", "expected % or the end\n  ipv6 > 1 percent\n           ^"),
+            ("ipv6 > 1 % 2", "expected the end\n  ipv6 > 1 % 2\n             ^"),
+            ("ipv6 > inf", "expected a number\n  ipv6 > inf\n         ^"),
+            ("", "expected ipv4, ipv6 or gap\n  \n  ^"),
+        ] {
+            assert_eq!(text.parse::<Condition>().unwrap_err(), expected);
+        }
+    }
+
+    #[test]
+    fn a_limit_itself_is_not_exceeded() {
+        let is_bad = |text: &str| text.parse::<Condition>().unwrap().check(&cell()).map(|check| check.is_bad);
+        assert_eq!(is_bad("ipv6 > 9.9"), Some(true));
+        assert_eq!(is_bad("ipv6 > 10"), Some(false));
+        assert_eq!(is_bad("ipv6 > 0.4 %"), Some(true));
+        assert_eq!(is_bad("ipv6 > 0.5 %"), Some(false));
+        assert_eq!(is_bad("ipv4 > 0"), Some(false));
+        assert_eq!(is_bad("gap > 9"), Some(true));
+        assert_eq!(is_bad("udp ipv6 > 9"), Some(true));
+        assert_eq!(is_bad("udp/1408 ipv6 > 9"), None);
+        let connect = CellChange::new("connect", [1000.0, 2000.0], [1000.0, 2900.0]);
+        let check = |text: &str| text.parse::<Condition>().unwrap().check(&connect).map(|check| check.is_bad);
+        assert_eq!((check("ipv6 > 9"), check("connect ipv6 > 9")), (None, Some(true)));
     }
 }

@@ -1,75 +1,22 @@
 //! Builds, boots and counts kernels. Counts of commits are kept in the cache: they never change.
 
 use crate::RegressError;
-use crate::git::{Commit, Repository};
-use crate::source::Source;
-use serde::{Deserialize, Serialize};
+use crate::git::{Commit, Repository, Source};
 use sha2::{Digest, Sha256};
-use stacklab_explain::{ExactPlan, ExplainError, count_instructions};
+use stacklab_explain::{ExactPlan, ExplainError, KernelSource, count_instructions};
 use stacklab_guests::kernel::{BuildError, Kernel, MAKEFILE, build_kernel, kernel_key, lock};
-use stacklab_model::{ExactCell, ExactCounts, ExactProbe};
+use stacklab_model::ExactCounts;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::UNIX_EPOCH;
 
-/// The counts of a kernel.
+/// The counts of a kernel, IPv4 and IPv6.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
-    /// The kernel, as the user named it.
-    pub name: String,
-    pub(crate) counts: Counts,
-}
-
-/// Instructions of both families by cell and function.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Counts {
-    pub(crate) qemu: String,
-    pub(crate) release: String,
-    pub(crate) cells: Vec<CellCounts>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CellCounts {
+    /// As the user named it.
     pub(crate) name: String,
-    pub(crate) messages: u64,
-    pub(crate) total: [u64; 2],
-    pub(crate) functions: Vec<FunctionCounts>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FunctionCounts {
-    pub(crate) name: String,
-    pub(crate) instructions: [u64; 2],
-}
-
-impl CellCounts {
-    pub(crate) fn per_message(&self, instructions: u64) -> f64 {
-        instructions as f64 / self.messages as f64
-    }
-}
-
-impl From<ExactCounts> for Counts {
-    fn from(counts: ExactCounts) -> Self {
-        let cell = |cell: ExactCell| CellCounts {
-            name: match cell.probe {
-                ExactProbe::Connect => cell.probe.to_string(),
-                probe => format!("{probe}/{}", cell.arms[0].size),
-            },
-            messages: cell.messages,
-            total: cell.total,
-            functions: cell
-                .functions
-                .into_iter()
-                .map(|row| FunctionCounts { name: row.name, instructions: row.instructions })
-                .collect(),
-        };
-        Counts {
-            qemu: counts.qemu,
-            release: counts.kernel,
-            cells: counts.cells.into_iter().map(cell).collect(),
-        }
-    }
+    pub(crate) counts: ExactCounts,
 }
 
 /// Counts kernels with this program in the guest.
@@ -97,15 +44,11 @@ impl<'a> Counter<'a> {
         Counter { plan, program, qemu, interrupted, step, built: 0, known: 0 }
     }
 
-    /// Reports a step.
     pub(crate) fn say(&mut self, what: &str) {
         (self.step)(what);
     }
 
     /// Builds a kernel if it is source, boots it and counts.
-    ///
-    /// # Errors
-    /// The kernel cannot be built or does not boot, or this machine cannot do that; or the user interrupted.
     pub fn count(&mut self, name: &str, source: &Source) -> Result<Counted, RegressError> {
         let counts = match source {
             Source::Commit(repository, commit) => self.commit(repository, commit)?,
@@ -113,7 +56,7 @@ impl<'a> Counter<'a> {
                 let folder = tempfile::tempdir().map_err(ExplainError::Folder)?;
                 let mut step = |what: &str| (self.step)(&format!("{name}: {what}"));
                 let kernel = source.kernel(folder.path(), &mut step, self.interrupted)?;
-                self.built += u32::from(matches!(source, stacklab_explain::KernelSource::Tree(_)));
+                self.built += u32::from(matches!(source, KernelSource::Tree(_)));
                 self.boot(name, &kernel)?
             }
         };
@@ -121,9 +64,6 @@ impl<'a> Counter<'a> {
     }
 
     /// Boots a kernel and counts again, whatever is kept.
-    ///
-    /// # Errors
-    /// Those of [`Counter::count`].
     pub fn repeat(&mut self, name: &str, source: &Source, times: u32) -> Result<Vec<Counted>, RegressError> {
         if times == 0 {
             return Ok(Vec::new());
@@ -139,12 +79,12 @@ impl<'a> Counter<'a> {
         (0..times).map(again).collect()
     }
 
-    fn boot(&mut self, name: &str, kernel: &Kernel) -> Result<Counts, RegressError> {
+    fn boot(&mut self, name: &str, kernel: &Kernel) -> Result<ExactCounts, RegressError> {
         self.say(&format!("{name}: counting"));
-        Ok(count_instructions(&self.plan, kernel, &self.program, self.interrupted)?.into())
+        Ok(count_instructions(&self.plan, kernel, &self.program, self.interrupted)?)
     }
 
-    fn commit(&mut self, repository: &Repository, commit: &Commit) -> Result<Counts, RegressError> {
+    fn commit(&mut self, repository: &Repository, commit: &Commit) -> Result<ExactCounts, RegressError> {
         let kept = repository.folder.join("counts").join(self.key(commit));
         let known = fs::read(&kept).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(counts) = known {
@@ -190,20 +130,15 @@ impl<'a> Counter<'a> {
         let modified =
             about.as_ref().and_then(|about| about.modified().ok()?.duration_since(UNIX_EPOCH).ok());
         let program = (about.map(|about| about.len()), modified.map(|since| since.as_nanos()));
-        let parts = format!(
-            "{} {} {} {} {program:?} {}",
-            commit.tree,
-            kernel_key(),
-            self.plan,
-            self.qemu,
-            env!("CARGO_PKG_VERSION")
-        );
+        let (Commit { tree, .. }, Counter { plan, qemu, .. }) = (commit, self);
+        let parts =
+            format!("{tree} {} {plan} {qemu} {program:?} {}", kernel_key(), env!("CARGO_PKG_VERSION"));
         let hash = Sha256::digest(parts.as_bytes());
         hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + ".json"
     }
 }
 
-fn keep(path: &Path, counts: &Counts) -> std::io::Result<()> {
+fn keep(path: &Path, counts: &ExactCounts) -> std::io::Result<()> {
     fs::create_dir_all(path.parent().unwrap_or(path))?;
     let part = path.with_extension(format!("{}.part", std::process::id()));
     let written = fs::write(&part, serde_json::to_vec(counts)?).and_then(|()| fs::rename(&part, path));

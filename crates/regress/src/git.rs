@@ -1,7 +1,9 @@
-//! A user's git repository. It is only read: commits are checked out into a folder of stacklab's cache, with an index
-//! of the same folder, so neither files nor references nor the index of the user change.
+//! Kernels as the command line names them, and the commits of a user's git repository. The repository is only read:
+//! commits are checked out into a folder of stacklab's cache, with an index of the same folder, so neither files nor
+//! references nor the index of the user change.
 
 use crate::RegressError;
+use stacklab_explain::KernelSource;
 use stacklab_guests::kernel::{built_in, first_error, run_interruptibly};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,15 +20,12 @@ pub struct Repository {
     pub(crate) folder: PathBuf,
 }
 
-/// A commit.
+/// A commit: the names of it and of its files, and the first line of its message.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Commit {
-    /// Its name.
-    pub hash: String,
-    /// The name of its files.
-    pub tree: String,
-    /// The first line of its message.
-    pub subject: String,
+    pub(crate) hash: String,
+    pub(crate) tree: String,
+    pub(crate) subject: String,
 }
 
 impl Commit {
@@ -37,9 +36,6 @@ impl Commit {
 
 impl Repository {
     /// The repository whose files are in this folder.
-    ///
-    /// # Errors
-    /// Git's reason.
     pub fn of(folder: &Path) -> Result<Self, RegressError> {
         let ask = |what: &str| {
             let mut command = git();
@@ -67,18 +63,10 @@ impl Repository {
         Some((repository, commit))
     }
 
-    /// The commit with this name.
     pub(crate) fn commit(&self, name: &str) -> Result<Commit, RegressError> {
-        let text = self.ask(&[
-            "log",
-            "-1",
-            "--no-show-signature",
-            "--format=%H%n%T%n%s",
-            "--end-of-options",
-            name,
-            "--",
-        ]);
-        let text = text.map_err(|reason| {
+        let words =
+            ["log", "-1", "--no-show-signature", "--format=%H%n%T%n%s", "--end-of-options", name, "--"];
+        let text = self.ask(&words).map_err(|reason| {
             RegressError::Usage(format!("{name} is not a commit in {}: {reason}", self.tree.display()))
         })?;
         let mut lines = text.lines().map(str::to_owned);
@@ -118,11 +106,8 @@ impl Repository {
     ) -> Result<PathBuf, RegressError> {
         let tree = self.folder.join("tree");
         let failed = |reason: &dyn std::fmt::Display| {
-            RegressError::Machine(format!(
-                "cannot check out {} in {}: {reason}",
-                commit.short(),
-                tree.display()
-            ))
+            let (commit, tree) = (commit.short(), tree.display());
+            RegressError::Machine(format!("cannot check out {commit} in {tree}: {reason}"))
         };
         fs::create_dir_all(&tree).map_err(|reason| failed(&reason))?;
         let index = self.folder.join("index");
@@ -170,6 +155,39 @@ fn run(mut command: Command) -> Result<String, String> {
     match output.status.success() {
         true => Ok(text(&output.stdout)),
         false => Err(text(&output.stderr).lines().next().unwrap_or("git failed").to_owned()),
+    }
+}
+
+/// A kernel to count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// An image, a file or a folder.
+    Kernel(KernelSource),
+    /// A commit.
+    Commit(Repository, Commit),
+}
+
+impl Source {
+    /// A system, a file, a folder with a kernel's source, or a commit in the repository of another folder. A folder
+    /// without changes is the commit that is checked out in it.
+    pub fn named(text: &str, tree: &Path) -> Result<Self, RegressError> {
+        if let Ok(kernel) = text.parse() {
+            // As after each step of `git bisect run`: objects and counts are shared with other commits.
+            let commit = match &kernel {
+                KernelSource::Tree(folder) => Repository::unchanged(folder),
+                _ => None,
+            };
+            return Ok(commit.map_or(Source::Kernel(kernel), |(tree, commit)| Source::Commit(tree, commit)));
+        }
+        let commit = Repository::of(tree).and_then(|repository| {
+            let commit = repository.commit(text)?;
+            Ok(Source::Commit(repository, commit))
+        });
+        commit.map_err(|reason| {
+            RegressError::Usage(format!(
+                "`{text}` is neither a system such as linux-6.1, nor a file, folder or commit: {reason}"
+            ))
+        })
     }
 }
 
@@ -233,5 +251,17 @@ pub(crate) mod tests {
         assert!(repository.commit("nothing").unwrap_err().to_string().contains("is not a commit in"));
         let elsewhere = Repository::of(Path::new("/")).unwrap_err().to_string();
         assert!(elsewhere.starts_with("/ is not in a git repository"), "{elsewhere}");
+    }
+
+    #[test]
+    fn names_that_do_not_exist_give_git_s_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(Source::named("linux-6.1", folder.path()), Ok(Source::Kernel(_))));
+        assert!(matches!(Source::named("/", folder.path()), Ok(Source::Kernel(KernelSource::Tree(_)))));
+        let reason = Source::named("v6.1", folder.path()).unwrap_err().to_string();
+        assert!(
+            reason.starts_with("`v6.1` is neither") && reason.contains("not in a git repository"),
+            "{reason}"
+        );
     }
 }

@@ -2,29 +2,25 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `source` | kernels as the command line names them; commits in a git repository |
-//! | `git` | a repository, read only: its commits are checked out in stacklab's cache |
+//! | `git` | kernels as the command line names them; commits of a repository, which is only read |
 //! | `counter` | builds, boots and counts kernels; keeps the counts of commits |
-//! | `comparison` | candidate minus baseline, by cell and function |
-//! | `condition` | what makes a candidate bad: `ipv6 > 0.5 %` |
+//! | `change` | candidate minus baseline, by cell and function |
+//! | `comparison` | the outcome, and what makes a candidate bad: `ipv6 > 0.5 %` |
 //! | `bisect` | the search for the commit |
 //! | `rendering` | the formats |
 
 mod bisect;
+mod change;
 mod comparison;
-mod condition;
 mod counter;
 mod git;
 mod rendering;
-mod source;
 
-pub use bisect::{Bisection, Found, bisect};
-pub use comparison::{Comparison, Outcome};
-pub use condition::Condition;
+pub use bisect::{Bisection, bisect};
+pub use comparison::{Comparison, Condition, Outcome};
 pub use counter::{Counted, Counter};
-pub use git::{Commit, Repository};
+pub use git::{Commit, Repository, Source};
 pub use rendering::{RegressFormat, bisection, comparison};
-pub use source::Source;
 
 /// Why kernels cannot be compared.
 #[derive(Debug, thiserror::Error)]

@@ -1,16 +1,81 @@
-//! Text and Markdown.
+//! Comparisons and searches as text, Markdown, JSON, KTAP and JUnit.
 
 use crate::NOTICEABLE;
 use crate::bisect::{Bisection, Found};
-use crate::comparison::{CellChange, Comparison, FunctionChange};
-use crate::condition::Quantity;
-use stacklab_report::{Block, Table};
+use crate::change::{CellChange, FunctionChange, Quantity};
+use crate::comparison::{Check, Comparison};
+use stacklab_report::{Block, Table, Width, document_text, versioned_json};
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
+
+/// Version of the JSON's shape.
+const FORMAT_VERSION: u32 = 1;
+
+/// A format of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegressFormat {
+    /// For a terminal.
+    Text,
+    /// For a mail or a pull request.
+    Markdown,
+    /// Everything, unrounded.
+    Json,
+    /// The kernel's Test Anything Protocol, version 1.
+    Ktap,
+    /// For continuous integration.
+    Junit,
+}
+
+const NAMES: [(&str, RegressFormat); 5] = [
+    ("text", RegressFormat::Text),
+    ("markdown", RegressFormat::Markdown),
+    ("json", RegressFormat::Json),
+    ("ktap", RegressFormat::Ktap),
+    ("junit", RegressFormat::Junit),
+];
+
+impl FromStr for RegressFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = NAMES.iter().find(|(name, _)| *name == text);
+        found
+            .map(|(_, format)| *format)
+            .ok_or_else(|| format!("unknown format `{text}`: use {}", NAMES.map(|(name, _)| name).join(", ")))
+    }
+}
+
+impl fmt::Display for RegressFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NAMES[*self as usize].0)
+    }
+}
+
+/// Renders a comparison.
+pub fn comparison(comparison: &Comparison, format: RegressFormat, width: Width) -> String {
+    match format {
+        RegressFormat::Json => versioned_json(FORMAT_VERSION, comparison),
+        RegressFormat::Ktap => ktap(comparison),
+        RegressFormat::Junit => junit(comparison),
+        RegressFormat::Text | RegressFormat::Markdown => {
+            document_text(&comparison_blocks(comparison), format == RegressFormat::Markdown, width)
+        }
+    }
+}
+
+/// Renders a search: as text, Markdown or JSON.
+pub fn bisection(bisection: &Bisection, format: RegressFormat, width: Width) -> String {
+    match format {
+        RegressFormat::Json => versioned_json(FORMAT_VERSION, bisection),
+        _ => document_text(&bisection_blocks(bisection), format == RegressFormat::Markdown, width),
+    }
+}
 
 /// Most functions of a cell in a table, and their least change, instructions per message. Timers cause smaller ones.
 const MOST_FUNCTIONS: usize = 8;
 const LEAST: f64 = 2.0;
 
-pub(super) fn comparison(comparison: &Comparison) -> Vec<Block> {
+fn comparison_blocks(comparison: &Comparison) -> Vec<Block> {
     let Comparison { baseline, candidate, .. } = comparison;
     let mut blocks = vec![
         Block::Title("Instructions per message: candidate against baseline".to_owned()),
@@ -27,18 +92,14 @@ pub(super) fn comparison(comparison: &Comparison) -> Vec<Block> {
 /// The outcome and the conditions that are met.
 fn outcome(comparison: &Comparison) -> String {
     let changed = comparison.outcome.name();
-    let mut text = format!("Changed by more than {NOTICEABLE} instructions: {changed}.");
-    let bad: Vec<String> = comparison
-        .checks
-        .iter()
-        .filter(|check| check.is_bad)
-        .map(|check| format!("{} in {} ({:+.1})", check.condition, check.cell, check.change))
-        .collect();
-    text += &match bad.is_empty() {
-        true => " The candidate is good.".to_owned(),
-        false => format!(" The candidate is bad: {}.", bad.join(", ")),
+    let bad = comparison.checks.iter().filter(|check| check.is_bad);
+    let bad: Vec<String> =
+        bad.map(|check| format!("{} in {} ({:+.1})", check.condition, check.cell, check.change)).collect();
+    let verdict = match bad.is_empty() {
+        true => "good".to_owned(),
+        false => format!("bad: {}", bad.join(", ")),
     };
-    text
+    format!("Changed by more than {NOTICEABLE} instructions: {changed}. The candidate is {verdict}.")
 }
 
 fn tables(comparison: &Comparison) -> Vec<Block> {
@@ -57,7 +118,11 @@ fn tables(comparison: &Comparison) -> Vec<Block> {
         table.push(title, true, cells.iter().map(change).collect());
     }
     let mut blocks = vec![Block::Table(table)];
-    let rows: Vec<(&CellChange, &FunctionChange)> = cells.iter().flat_map(large_changes).collect();
+    let mut rows: Vec<(&CellChange, &FunctionChange)> = Vec::new();
+    for cell in cells {
+        let large = cell.functions.iter().filter(|row| row.largest() >= LEAST);
+        rows.extend(large.take(MOST_FUNCTIONS).map(|row| (cell, row)));
+    }
     if rows.is_empty() {
         return blocks;
     }
@@ -72,26 +137,19 @@ fn tables(comparison: &Comparison) -> Vec<Block> {
     blocks
 }
 
-fn large_changes(cell: &CellChange) -> impl Iterator<Item = (&CellChange, &FunctionChange)> {
-    let large = cell.functions.iter().filter(|row| row.largest() >= LEAST);
-    large.take(MOST_FUNCTIONS).map(move |row| (cell, row))
-}
-
 /// Without a minus before a zero.
 fn signed(figure: f64, decimals: usize) -> String {
     let scale = 10_f64.powi(decimals as i32);
     format!("{:+.decimals$}", (figure * scale).round() / scale + 0.0)
 }
 
-pub(super) fn bisection(bisection: &Bisection) -> Vec<Block> {
+fn bisection_blocks(bisection: &Bisection) -> Vec<Block> {
     let Bisection { conditions, ends, found, steps, built: [of_ends, built], known } = bisection;
     let mut blocks = vec![Block::Title("The commit that changed the counts".to_owned())];
     match found {
         Found::Commit(commit, verified) => {
-            blocks.push(Block::Facts(vec![
-                ("commit", commit.hash.clone()),
-                ("subject", commit.subject.clone()),
-            ]));
+            let facts = vec![("commit", commit.hash.clone()), ("subject", commit.subject.clone())];
+            blocks.push(Block::Facts(facts));
             match verified {
                 Some(step) => {
                     blocks.push(Block::Text(share(ends, step)));
@@ -131,8 +189,7 @@ fn share(ends: &Comparison, step: &Comparison) -> String {
     let largest =
         ends.checks.iter().filter(|check| check.is_bad).max_by(|a, b| a.change.total_cmp(&b.change));
     let of_step = largest.and_then(|end| {
-        let same =
-            |check: &&crate::condition::Check| check.cell == end.cell && check.condition == end.condition;
+        let same = |check: &&Check| check.cell == end.cell && check.condition == end.condition;
         Some((end, step.checks.iter().find(same)?))
     });
     let Some((end, check)) = of_step else { return outcome(step) };
@@ -146,13 +203,52 @@ fn share(ends: &Comparison, step: &Comparison) -> String {
     )
 }
 
+/// KTAP, version 1 (the kernel's Documentation/dev-tools/ktap.rst).
+fn ktap(comparison: &Comparison) -> String {
+    let Comparison { baseline, candidate, checks, .. } = comparison;
+    let mut text = format!("KTAP version 1\n1..{}\n", checks.len());
+    let _ = writeln!(text, "# baseline {}, candidate {}", baseline.name, candidate.name);
+    let _ = writeln!(text, "# changed: {}", comparison.outcome.name());
+    for (number, check) in checks.iter().enumerate() {
+        let _ = writeln!(text, "# {} changed by {:+.1}", check.cell, check.change);
+        let is_bad = if check.is_bad { "not ok" } else { "ok" };
+        let _ = writeln!(text, "{is_bad} {} {} {}", number + 1, check.cell, check.condition);
+    }
+    text
+}
+
+/// JUnit's XML, as continuous integration reads it.
+fn junit(comparison: &Comparison) -> String {
+    let Comparison { baseline, candidate, checks, .. } = comparison;
+    let failures = checks.iter().filter(|check| check.is_bad).count();
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"stacklab regress\" tests=\"{}\" failures=\"{failures}\">\n",
+        checks.len()
+    );
+    for check in checks {
+        let (cell, condition) = (escaped(&check.cell), escaped(&check.condition));
+        let _ = write!(text, "  <testcase classname=\"{cell}\" name=\"{condition}\"");
+        let message = format!("{:+.1} against {} in {}", check.change, baseline.name, candidate.name);
+        let _ = match check.is_bad {
+            true => writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(&message)),
+            false => writeln!(text, "/>"),
+        };
+    }
+    text + "</testsuite>\n"
+}
+
+fn escaped(text: &str) -> String {
+    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let text: String = text.chars().map(plain).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparison::Condition;
     use crate::comparison::tests::counted;
-    use crate::condition::Condition;
     use crate::git::Commit;
-    use crate::rendering::{RegressFormat, bisection, comparison};
     use stacklab_report::WIDTH;
 
     fn compared() -> Comparison {
@@ -200,5 +296,33 @@ mod tests {
             "{text}"
         );
         assert!(flat.contains("subject slow") && flat.contains("2 000000000000 broken skipped"), "{text}");
+    }
+
+    fn judged() -> Comparison {
+        let baseline = counted("v1", [1000, 2000], [3000, 4000]);
+        let conditions: Vec<Condition> = vec!["udp ipv6 > 8".parse().unwrap(), "gap > 1 %".parse().unwrap()];
+        Comparison::new(&baseline, &counted("\"v2\"", [1000, 2500], [3000, 4000]), &conditions)
+    }
+
+    #[test]
+    fn ktap_has_a_plan_and_a_line_for_each_check() {
+        let text = ktap(&judged());
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let expected = [
+            "KTAP version 1",
+            "1..3",
+            "not ok 1 udp/128 udp ipv6 > 8",
+            "not ok 2 udp/128 gap > 1 %",
+            "ok 3 tcp/128 gap > 1 %",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn junit_is_escaped_and_counts_failures() {
+        let text = junit(&judged());
+        assert!(text.contains("tests=\"3\" failures=\"2\""), "{text}");
+        assert!(text.contains("<testcase classname=\"tcp/128\" name=\"gap &gt; 1 %\"/>"), "{text}");
+        assert!(text.contains("<failure message=\"+25.0 against v1 in &quot;v2&quot;\"/>"), "{text}");
     }
 }
