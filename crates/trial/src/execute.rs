@@ -16,7 +16,6 @@ pub(crate) type Pair<'a> = [&'a mut AgentClient; 2];
 /// How the senders of a trial share the time.
 #[derive(Clone, Copy)]
 pub(crate) enum Sending {
-    /// All send at once.
     AtOnce,
     /// One agent has them send slices in turn, in orders drawn from a seed.
     InTurns(u64),
@@ -25,9 +24,6 @@ pub(crate) enum Sending {
 }
 
 /// Runs transfers, all on one pair of agents or each on its own, and returns both reports of each, sender first.
-///
-/// # Errors
-/// The error of the first agent that failed, after all others have ended; at once when an agent is gone.
 pub(crate) fn execute(
     pairs: &mut [Pair<'_>],
     transfers: &[Transfer],
@@ -42,55 +38,79 @@ pub(crate) fn execute(
         }
     };
     let patience = pairs.iter().map(|pair| pair[0].patience()).max().unwrap_or(1);
-    let mut progress = Progress::new(length, patience);
-    let time = progress.time;
+    let time = Time::new(length, patience);
+    let mut failure = Failure::default();
+    let mut listening = Vec::new();
     for (number, transfer) in transfers.iter().enumerate() {
-        progress.listen(of_transfer(pairs, number), transfer)?;
+        if failure.0.is_none() {
+            listening.extend(failure.keep(listen(of_transfer(pairs, number), transfer, time))?);
+        }
     }
-    if let Some(listening) = progress.all_listen() {
-        let arms = transfers.iter().zip(listening).map(|(transfer, listening)| send_arm(transfer, listening));
+    let begins = failure.0.is_none();
+    let mut sent = BTreeMap::new();
+    if begins {
+        let arms = transfers.iter().zip(&listening).map(|(transfer, place)| send_arm(transfer, place));
         let mut arms: Vec<(usize, SendArm)> = arms.enumerate().collect();
         // Load is the first.
         arms.sort_by_key(|(number, _)| transfers[*number].role != TransferRole::Load);
         if let Sending::InTurns(seed) = sending {
             let agent = &mut *pairs[0][transfers[0].from];
-            let arms = arms.into_iter().map(|(_, arm)| arm).collect();
+            let arms: Vec<SendArm> = arms.into_iter().map(|(_, arm)| arm).collect();
             let pending = agent.start(Request::SendInTurns { arms, seed }, "send in turns")?;
-            match agent.finish(pending, time.left()) {
-                Ok(Answer::ArmsDone(reports)) if reports.len() == transfers.len() => {
-                    progress.sent.extend(reports.into_iter().enumerate());
+            match failure.keep(agent.finish(pending, time.left()))? {
+                Some(Answer::ArmsDone(reports)) if reports.len() == transfers.len() => {
+                    sent.extend(reports.into_iter().enumerate());
                 }
-                Ok(_) => return Err(agent.confused("send in turns")),
-                Err(error) => progress.failed(error)?,
+                Some(_) => return Err(agent.confused("send in turns")),
+                None => {}
             }
         } else {
-            let asked = if slots.is_some() { "send in slots" } else { "send" };
-            let starts_ns = now_ns() + LEAD_NS;
-            let mut sends = Vec::new();
-            for (number, arm) in arms {
-                let request = match &slots {
-                    Some(slots) => {
-                        Request::SendInSlots { timetable: slots.timetable(number, starts_ns), arm }
-                    }
-                    None => Request::Send(arm),
-                };
-                let agent = &mut *of_transfer(pairs, number)[transfers[number].from];
-                sends.push((number, agent.start(request, asked)?));
-            }
-            pairs.iter_mut().flatten().try_for_each(|agent| agent.flush(asked))?;
-            for (number, pending) in sends {
-                let agent = &mut *of_transfer(pairs, number)[transfers[number].from];
-                match finish(agent, pending, asked, time) {
-                    Ok(report) => drop(progress.sent.insert(number, report)),
-                    Err(error) => progress.failed(error)?,
-                }
-            }
+            sent = send(pairs, transfers, arms, slots, time, &mut failure)?;
         }
     }
-    for (number, transfer) in transfers.iter().enumerate() {
-        progress.collect(of_transfer(pairs, number), transfer, number)?;
+    // Receivers report also when their sender failed: none is left waiting.
+    let mut host_reports = Vec::new();
+    for (number, (transfer, Listening { id, waiting, .. })) in transfers.iter().zip(listening).enumerate() {
+        let agents = of_transfer(pairs, number);
+        if let Some(waiting) = waiting.filter(|_| !begins) {
+            end_wait(agents[transfer.from], waiting, time)?;
+        }
+        let agent = &mut *agents[transfer.to()];
+        let pending = agent.start(Request::Collect { listen: id }, "collect")?;
+        let receiver = failure.keep(finish(agent, pending, "collect", time))?;
+        host_reports
+            .extend(sent.remove(&number).zip(receiver).map(|(sender, receiver)| Ends { sender, receiver }));
     }
-    progress.first_failure.map_or(Ok(progress.host_reports), Err)
+    failure.0.map_or(Ok(host_reports), Err)
+}
+
+/// Has all senders send, at once or in their slots. Returns the reports by the number of the transfer.
+fn send(
+    pairs: &mut [Pair<'_>],
+    transfers: &[Transfer],
+    arms: Vec<(usize, SendArm)>,
+    slots: Option<Slots>,
+    time: Time,
+    failure: &mut Failure,
+) -> Result<BTreeMap<usize, HostReport>, AgentError> {
+    let asked = if slots.is_some() { "send in slots" } else { "send" };
+    let starts_ns = now_ns() + LEAD_NS;
+    let mut sends = Vec::new();
+    for (number, arm) in arms {
+        let request = match &slots {
+            Some(slots) => Request::SendInSlots { timetable: slots.timetable(number, starts_ns), arm },
+            None => Request::Send(arm),
+        };
+        let agent = &mut *of_transfer(pairs, number)[transfers[number].from];
+        sends.push((number, agent.start(request, asked)?));
+    }
+    pairs.iter_mut().flatten().try_for_each(|agent| agent.flush(asked))?;
+    let mut sent = BTreeMap::new();
+    for (number, pending) in sends {
+        let agent = &mut *of_transfer(pairs, number)[transfers[number].from];
+        sent.extend(failure.keep(finish(agent, pending, asked, time))?.map(|report| (number, report)));
+    }
+    Ok(sent)
 }
 
 /// The agents of a transfer: those of all, or its own.
@@ -108,7 +128,6 @@ struct Time {
 }
 
 impl Time {
-    /// For a trial of this length that begins now.
     fn new(length: Duration, patience: u32) -> Self {
         Time { began: Instant::now(), limit: length + SLACK, patience }
     }
@@ -118,77 +137,22 @@ impl Time {
     }
 }
 
-/// State of the transfers of a trial. An agent's failure ends the trial, but only after all others have ended; when an
-/// agent is gone or silent, every step returns that error, the campaign ends, and the agents with it.
-struct Progress {
-    time: Time,
-    listening: Vec<Listening>,
-    /// Whether senders were asked to send, which then wait no longer.
-    begun: bool,
-    sent: BTreeMap<usize, HostReport>,
-    host_reports: Vec<Ends<HostReport>>,
-    first_failure: Option<AgentError>,
-}
+/// The first failure of an agent. It ends the trial, but only after all others have ended; when an agent is gone or
+/// silent, every step returns that error, the campaign ends, and the agents with it.
+#[derive(Default)]
+struct Failure(Option<AgentError>);
 
-impl Progress {
-    /// Of a trial of this length that begins now, on agents of this patience.
-    fn new(length: Duration, patience: u32) -> Self {
-        Progress {
-            time: Time::new(length, patience),
-            listening: Vec::new(),
-            begun: false,
-            sent: BTreeMap::new(),
-            host_reports: Vec::new(),
-            first_failure: None,
-        }
-    }
-
-    /// Lets the next transfer's receiver listen, or open its flows to the sender, if nothing has failed.
-    fn listen(&mut self, agents: &mut Pair<'_>, transfer: &Transfer) -> Result<(), AgentError> {
-        if self.first_failure.is_none() {
-            match listen(agents, transfer, self.time) {
-                Ok(place) => self.listening.push(place),
-                Err(error) => self.failed(error)?,
+impl Failure {
+    /// Keeps an error that only invalidates the run; returns one that ends the campaign.
+    fn keep<T>(&mut self, result: Result<T, AgentError>) -> Result<Option<T>, AgentError> {
+        match result {
+            Ok(done) => Ok(Some(done)),
+            Err(error @ AgentError::Failed { .. }) => {
+                self.0.get_or_insert(error);
+                Ok(None)
             }
+            Err(error) => Err(error),
         }
-        Ok(())
-    }
-
-    /// Every receiver, if all of them listen. Their senders are then asked to send.
-    fn all_listen(&mut self) -> Option<&[Listening]> {
-        self.begun = self.first_failure.is_none();
-        self.begun.then_some(&self.listening)
-    }
-
-    /// Collects the report of a transfer's receiver, also when its sender failed: no receiver is left waiting.
-    fn collect(
-        &mut self,
-        agents: &mut Pair<'_>,
-        transfer: &Transfer,
-        number: usize,
-    ) -> Result<(), AgentError> {
-        let Some(Listening { id, waiting, .. }) = self.listening.get(number) else { return Ok(()) };
-        if let Some(waiting) = waiting.filter(|_| !self.begun) {
-            end_wait(agents[transfer.from], waiting, self.time)?;
-        }
-        let agent = &mut *agents[transfer.to()];
-        let pending = agent.start(Request::Collect { listen: *id }, "collect")?;
-        match finish(agent, pending, "collect", self.time) {
-            Ok(receiver) => {
-                self.host_reports.extend(self.sent.remove(&number).map(|sender| Ends { sender, receiver }))
-            }
-            Err(error) => self.failed(error)?,
-        }
-        Ok(())
-    }
-
-    /// Keeps the first error that only invalidates the run; returns one that ends the campaign.
-    fn failed(&mut self, error: AgentError) -> Result<(), AgentError> {
-        if !matches!(error, AgentError::Failed { .. }) {
-            return Err(error);
-        }
-        self.first_failure.get_or_insert(error);
-        Ok(())
     }
 }
 

@@ -7,7 +7,6 @@
 //! | [`validate`] | the rules that make a run valid |
 //! | [`results`] | the figures of the reports of two hosts |
 
-mod clock_sync;
 mod execute;
 #[cfg(test)]
 mod fixtures;
@@ -18,7 +17,6 @@ mod slots;
 mod transfers;
 pub mod validate;
 
-pub use clock_sync::measure_offset;
 pub use path::{NatPath, Path};
-pub use run::{Collected, Figures, collect, collect_arms, figures, run_trial};
+pub use run::{Collected, Figures, collect, collect_arms, figures, measure_offset, run_trial};
 pub use slots::{PathLimits, SlotLengths};

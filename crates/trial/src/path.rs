@@ -1,5 +1,3 @@
-//! The planned path between the two hosts of a trial.
-
 use stacklab_model::{Rate, Role, ScopedAddr};
 use std::net::IpAddr;
 

@@ -8,19 +8,26 @@ use crate::slots::SlotLengths;
 use crate::transfers::{self, Transfer, TransferRole};
 use crate::validate;
 use stacklab_model::{
-    Direction, Drops, Ends, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
+    Direction, Drops, Ends, HostReport, Io, Length, Metric, Pacing, Probe, RunRecord, RunStatus, SizeOf,
+    Trial, TrialSpec, Tuning, Value, Warning,
 };
 use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::stats::clock::{self, Offset};
 use std::collections::BTreeMap;
 use std::time::Instant;
+
+/// Length of the echo that measures the round trip.
+const ECHO_NS: u64 = 250_000_000;
+/// How long its ends poll, so that the round trip excludes wake-up times.
+const POLL_NS: u64 = 1_000_000;
 
 /// The reports of two agents on one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collected {
-    /// When the trial was started, nanoseconds since the Unix epoch.
+    /// Start, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
-    /// How long it took, nanoseconds.
+    /// Duration, nanoseconds.
     pub wall_ns: u64,
     /// The reports of each transfer, the sender's first; or why an agent failed.
     pub reports: Result<Vec<Ends<HostReport>>, String>,
@@ -52,10 +59,8 @@ pub struct Figures {
     pub host_reports: Vec<HostReport>,
 }
 
-/// Runs one trial on two agents and collects their reports. In reverse, the second agent sends.
-///
-/// # Errors
-/// When an agent is gone or silent, or the user interrupts. An agent's failure is not an error; it is in the reports.
+/// Runs one trial on two agents and collects their reports. In reverse, the second agent sends. An agent's failure is
+/// not an error: it is in the reports.
 pub fn collect(
     sender: &mut AgentClient,
     receiver: &mut AgentClient,
@@ -67,7 +72,7 @@ pub fn collect(
 }
 
 /// Runs an interleaved trial, whose arms have paths and specifications. With `slots` each arm has its own pair of
-/// agents and its time slots; else all have the same pair, and take turns. Returns what was collected of each arm.
+/// agents and its time slots; else all have the same pair, and take turns. An agent's failure is every arm's.
 ///
 /// # Errors
 /// As [`collect`]. An agent's failure is every arm's.
@@ -101,14 +106,12 @@ fn collected(
     sending: Sending,
 ) -> Result<Collected, AgentError> {
     let (started_unix_ns, clock) = (now_unix_ns(), Instant::now());
-    let seen = execute(pairs, transfers, sending);
-    let wall_ns = clock.elapsed().as_nanos() as u64;
-    let reports = match seen {
+    let reports = match execute(pairs, transfers, sending) {
         Ok(host_reports) => Ok(host_reports),
         Err(AgentError::Failed { host, reason }) => Err(format!("{host} {reason}")),
         Err(error) => return Err(error),
     };
-    Ok(Collected { started_unix_ns, wall_ns, reports })
+    Ok(Collected { started_unix_ns, wall_ns: clock.elapsed().as_nanos() as u64, reports })
 }
 
 /// The figures of a trial, from its reports alone. With streams both ways, they are those of the stream from the
@@ -157,10 +160,7 @@ pub fn figures(
     Figures { status: RunStatus::of(reasons), values, drops, warnings, host_reports }
 }
 
-/// Runs one trial between two agents and makes a run from their reports alone.
-///
-/// # Errors
-/// As [`collect`]. A trial that an agent could not do still gives a run: invalid, with the agent's reason.
+/// Runs one trial between two agents and makes a run from their reports alone: invalid where an agent failed.
 pub fn run_trial(
     sender: &mut AgentClient,
     receiver: &mut AgentClient,
@@ -180,4 +180,36 @@ pub fn run_trial(
     }
     let trial = trial.clone();
     Ok(RunRecord { trial, spec, started_unix_ns, wall_ns, status, values, drops, host_reports, warnings })
+}
+
+/// Clock offset of the second agent's host from the first one's, measured with an echo over the path and the
+/// transport of the trial. The inner result is the reason if it failed.
+pub fn measure_offset(
+    first: &mut AgentClient,
+    second: &mut AgentClient,
+    path: &Path,
+    trial: &TrialSpec,
+) -> Result<Result<Offset, String>, AgentError> {
+    let mut spec = TrialSpec {
+        token: trial.token.rotate_left(8) ^ 0x0c10_0c10,
+        message_bytes: 64,
+        size_of: SizeOf::Write,
+        poll_ns: POLL_NS,
+        io: Io::Send,
+        flows: 1,
+        clock_offset_ns: 0,
+        // Default socket options: a trial's own options may delay small messages.
+        tuning: Tuning::default(),
+        ..trial.clone()
+    };
+    spec.probe.probe = Probe::Echo;
+    spec.probe.pacing = Pacing::Lockstep;
+    spec.probe.length = Length::Time(ECHO_NS);
+    spec.probe.warmup_ns = 0;
+    spec.probe.metrics = Vec::new();
+    let Collected { reports, .. } = collect(first, second, path, &spec, Direction::Forward)?;
+    Ok(reports.and_then(|reports| {
+        let least = reports.first().and_then(|ends| ends.sender.received.least_round_trip);
+        clock::offset(least).ok_or_else(|| "no message came back, or the agent is older".to_owned())
+    }))
 }

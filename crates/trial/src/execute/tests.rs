@@ -22,7 +22,7 @@ fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
     let path = fixtures::path(Family::Ipv4);
     let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
-    let limit = |length: Duration| Progress::new(length, 1).time.limit;
+    let limit = |length: Duration| Time::new(length, 1).limit;
     let one = crate::transfers::of(&path, &spec, Direction::Forward);
     assert_eq!(limit(length(&one)), Duration::from_millis(32_500));
     // Transfers at the same time share it, too.
@@ -51,11 +51,10 @@ fn all_steps_of_a_trial_share_its_time_and_a_frozen_host_is_named() {
     let path = fixtures::path(Family::Ipv4);
     let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     let transfer = crate::transfers::of(&path, &spec, Direction::Forward).remove(0);
-    let mut progress = Progress::new(Duration::ZERO, 1);
-    progress.time.limit = Duration::from_millis(200);
-    let time = progress.time;
+    let time = Time { limit: Duration::from_millis(200), ..Time::new(Duration::ZERO, 1) };
     let (mut sender, mut receiver) = (frozen("the sender"), frozen("the receiver"));
-    let error = progress.listen(&mut [&mut sender, &mut receiver], &transfer).unwrap_err();
+    let listening = listen(&mut [&mut sender, &mut receiver], &transfer, time);
+    let error = Failure::default().keep(listening).err().unwrap();
     assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the receiver"), "{error:?}");
     let taken = time.began.elapsed();
     assert!((Duration::from_millis(200)..Duration::from_secs(2)).contains(&taken), "{taken:?}");
@@ -67,8 +66,7 @@ fn all_steps_of_a_trial_share_its_time_and_a_frozen_host_is_named() {
     patient.be_patient(10);
     assert!(patient.ask(Request::Facts, "wait", Duration::from_millis(20)).is_err());
     assert!(began.elapsed() >= Duration::from_millis(200));
-    progress.time.patience = 1_000_000;
-    assert!(progress.time.left() > Duration::from_millis(190));
+    assert!(Time { patience: 1_000_000, ..time }.left() > Duration::from_millis(190));
     let error = finish(&mut sender, pending, "send", time).unwrap_err();
     assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the sender"), "{error:?}");
 }

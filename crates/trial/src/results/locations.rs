@@ -38,7 +38,6 @@ pub(super) fn located(metric: Metric, mut columns: Vec<Vec<Option<f64>>>) -> Vec
     lost.into_iter().map(figure).collect()
 }
 
-/// The location of each arm from its figures by round. `None` with too few rounds in which every arm has one.
 fn locations(columns: &[Vec<Option<f64>>]) -> Option<Vec<f64>> {
     let rounds = columns.iter().map(Vec::len).min()?;
     let complete: Vec<Vec<f64>> = (0..rounds)
@@ -72,7 +71,6 @@ fn median(mut figures: Vec<f64>) -> f64 {
     (figures[upper] + figures[(figures.len() - 1) / 2]) / 2.0
 }
 
-/// The mean without the smallest and the largest fifth.
 fn trimmed_mean(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     let cut = (figures.len() as f64 * TRIMMED) as usize;

@@ -1,8 +1,7 @@
 use super::values;
 use crate::fixtures::{host_reports, path, spec};
 use crate::path::Path;
-use crate::results::delay::percentile;
-use crate::results::throughput::drops;
+use crate::results::measures::{drops, percentile};
 use crate::results::{tick_ns, warnings};
 use stacklab_model::{
     Buckets, CpuScope, CpuSource, CpuTime, Delays, Drops, Family, HostReport, Metric, Pacing, Probe, Rate,
