@@ -8,29 +8,24 @@
 //! * [`fuzzing`]: parsers of untrusted input, for fuzz targets
 //! * [`check_study`] and [`check_sampling`]: refusals before anything is built
 
-mod check;
 mod costs;
-mod error;
 mod exact;
-pub mod fuzzing;
-mod record;
+mod explanations;
 mod sampling;
 mod study;
-mod verdicts;
 
-pub use check::{check_sampling, check_study};
-pub use error::ExplainError;
-pub use exact::beside::{check_countable, count_beside};
+pub use exact::beside::{KernelSource, check_countable, count_beside};
 pub use exact::inside::send_counted;
-pub use exact::plan::{ExactPair, ExactPlan};
-pub use exact::qemu::{check_emulator, supported_emulators};
-pub use exact::request::ExactRequest;
-pub use exact::source::KernelSource;
-pub use exact::{KERNEL, count_instructions};
-pub use record::explanations;
+pub use exact::plan::{ExactPair, ExactPlan, ExactRequest};
+pub use exact::{KERNEL, check_emulator, count_instructions, supported_emulators};
+pub use explanations::{explain_verdicts, explanations};
 pub use sampling::{Sampler, Timing};
-pub use study::{PROBES, compared_cells, sampled_study};
-pub use verdicts::explain_verdicts;
+pub use study::{PROBES, check_sampling, check_study, compared_cells, sampled_study};
+
+use stacklab_campaign::CampaignError;
+use stacklab_guests::kernel::BuildError;
+use stacklab_store::StoreError;
+use std::io;
 
 /// Arms of a sampled trial: two, and one of them as two more.
 const ARMS: u64 = 4;
@@ -40,3 +35,59 @@ const ARM_NS: u64 = 200_000_000;
 const WARMUP_NS: u64 = 50_000_000;
 /// A slice of an arm, nanoseconds.
 const SLICE_NS: u64 = 4_000_000;
+
+/// Why nothing is explained.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// Samples cannot explain this study.
+    #[error("{0}")]
+    Study(String),
+    /// The CPUs cannot be sampled.
+    #[error("cannot {0}")]
+    Sampling(String),
+    /// Instructions cannot be counted.
+    #[error("cannot count instructions: {0}")]
+    Exact(String),
+    /// The guest's kernel does not boot, or cannot carry the messages.
+    #[error("cannot count instructions of this kernel: {0}")]
+    Kernel(String),
+    /// The guest's kernel cannot be built.
+    #[error("{0}")]
+    Build(#[from] BuildError),
+    /// The user interrupted a count.
+    #[error("interrupted; nothing was kept")]
+    Interrupted,
+    /// There is no room for a record that is not kept.
+    #[error("could not create a temporary folder: {0}")]
+    Folder(io::Error),
+    /// The pair cannot be measured.
+    #[error("{0}")]
+    Campaign(#[from] CampaignError),
+}
+
+impl From<StoreError> for ExplainError {
+    fn from(error: StoreError) -> Self {
+        CampaignError::from(error).into()
+    }
+}
+
+fn attempt<T>(attempted: impl Into<String>, result: io::Result<T>) -> Result<T, ExplainError> {
+    result.map_err(|reason| {
+        let advice = match reason.kind() {
+            io::ErrorKind::PermissionDenied => "; run as root, or with CAP_PERFMON and CAP_SYSLOG",
+            _ => "",
+        };
+        ExplainError::Sampling(format!("{}: {reason}{advice}", attempted.into()))
+    })
+}
+
+/// Parsers of what an emulated machine leaves: untrusted input. Public for the fuzz targets (`fuzz/`) only.
+pub mod fuzzing {
+    use stacklab_model::ExactCell;
+
+    /// The cell of 128-byte UDP messages from the plugin's counts and the guest's report, or the reason without one.
+    pub fn exact_cell(counts: &[u8], report: &[u8]) -> Result<ExactCell, String> {
+        let plan = "udp:ipv4@loopback/128*0+ipv6@loopback/128*0".parse()?;
+        Ok(crate::exact::counts::read_counts(&plan, counts, report)?.1.remove(0))
+    }
+}

@@ -1,9 +1,13 @@
-//! The study that is sampled: one that is made here, or a comparison of the user's.
+//! The study that is sampled: one that is made here, or a comparison of the user's; and what samples can explain on
+//! this machine.
 
+use crate::sampling::available;
 use crate::{ARM_NS, ARMS, ExplainError, SLICE_NS, WARMUP_NS};
-use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism};
-use stacklab_study::Study;
+use stacklab_campaign::rig::RoutedPlacement;
+use stacklab_guests::Placement;
+use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, SampleEvent, Systems, Topology};
 use stacklab_study::builder::level;
+use stacklab_study::{Plan, Study};
 
 /// The probes that can be named in place of a study.
 pub const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
@@ -13,9 +17,6 @@ const LEAST_ARM_NS: u64 = 5 * SLICE_NS;
 
 /// The text of a study of two levels of a factor, for one of [`PROBES`], with messages of `size` bytes. Family, I/O and
 /// mechanism have default levels.
-///
-/// # Errors
-/// When another factor has no levels.
 pub fn sampled_study(
     name: &str,
     factor: Option<Factor>,
@@ -29,17 +30,17 @@ pub fn sampled_study(
     };
     let factor = factor.unwrap_or(Factor::Family);
     let levels = match (levels, factor) {
-        ([baseline, candidate], _) => [baseline.clone(), candidate.clone()],
-        ([], Factor::Family) => [Family::Ipv4.to_string(), Family::Ipv6.to_string()],
-        ([], Factor::Io) => [Io::Send.to_string(), Io::Sendmmsg.to_string()],
-        ([], Factor::Mechanism) => [Mechanism::Native.to_string(), Mechanism::Nat64.to_string()],
+        ([baseline, candidate], _) => [baseline.as_str(), candidate],
+        ([], Factor::Family) => [Family::Ipv4.name(), Family::Ipv6.name()],
+        ([], Factor::Io) => [Io::Send.name(), Io::Sendmmsg.name()],
+        ([], Factor::Mechanism) => [Mechanism::Native.name(), Mechanism::Nat64.name()],
         _ => {
             return Err(ExplainError::Study(format!(
                 "--factor {factor} needs two levels: --levels A,B; or name a study that compares them instead of {name}"
             )));
         }
     };
-    let levels = levels.map(|text| level(&text));
+    let levels = levels.map(level);
     let trials = time_ns.div_ceil(ARMS * ARM_NS).max(LEAST_TRIALS);
     let arm_ns = time_ns.div_ceil(ARMS * trials).max(LEAST_ARM_NS);
     // A translator carries one family.
@@ -67,9 +68,6 @@ pub fn sampled_study(
 }
 
 /// The factor to explain, and the cells that are compared by it.
-///
-/// # Errors
-/// When the study has no such comparison.
 pub fn compared_cells(
     study: &Study,
     asked: Option<Factor>,
@@ -82,14 +80,55 @@ pub fn compared_cells(
             "the study has no [[comparison]]{what}: add one, with baseline and candidate"
         )));
     };
-    let has = |cell: &&Cell, level: &str| cell.level(*factor) == *level;
-    let pairs = study.cells.iter().filter(|cell| has(cell, baseline)).filter_map(|cell| {
-        let other = study
-            .cells
-            .iter()
-            .filter(|other| has(other, candidate))
-            .find(|other| other.same_but(cell, *factor))?;
-        Some([cell.clone(), other.clone()])
+    let with = |level: &str| {
+        let cells = study.cells.iter().filter(|cell| cell.level(*factor) == *level);
+        cells.collect::<Vec<&Cell>>()
+    };
+    let candidates = with(candidate);
+    let pairs = with(baseline).into_iter().filter_map(|cell| {
+        let other = candidates.iter().find(|other| other.same_but(cell, *factor))?;
+        Some([cell.clone(), (*other).clone()])
     });
     Ok((*factor, pairs.collect()))
+}
+
+/// Kernels on which a software clock that samples can hang the machine.
+const HANGING: [&str; 2] = ["6.16.", "6.17."];
+
+/// Why arms that are measured one after the other are not explained.
+pub(crate) const SEPARATE: &str = "its arms are not interleaved, and machines drift by more than stages differ: set blocks.schedule to \"interleaved\"";
+/// Why arms that cannot take turns are not explained.
+const APART: &str = "its arms are not interleaved, and machine drift exceeds the difference between stages: settings of a path (mtu, queue_length) and probes other than streams and echoes are measured one after the other";
+
+/// Refuses what cannot be sampled, before anything is built.
+pub fn check_study(study: &Study, name: &str, inside: &Placement) -> Result<(), ExplainError> {
+    let refuse = |why: String| Err(ExplainError::Study(format!("{name} cannot be explained: {why}")));
+    if let Some(systems) = study.systems().iter().find(|systems| **systems != Systems::NAMESPACES) {
+        return refuse(format!("with os = {systems} a host has a separate kernel, which is not sampled"));
+    }
+    let routed = RoutedPlacement::of(study, inside)?;
+    if matches!(study.topology, Topology::Wifi(_)) || routed.is_some_and(|routed| routed.is_in_guest()) {
+        return refuse("its testbed is inside a guest, whose kernel is not sampled".to_owned());
+    }
+    if study.schedule.is_alone() {
+        return refuse(SEPARATE.to_owned());
+    }
+    if !Plan::new(study, 1).interleaves_any() {
+        return refuse(APART.to_owned());
+    }
+    check_sampling().map(drop)
+}
+
+/// What is sampled here.
+pub fn check_sampling() -> Result<SampleEvent, ExplainError> {
+    let event = available()?;
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    match event {
+        SampleEvent::CpuClock if HANGING.iter().any(|version| release.starts_with(version)) => {
+            Err(ExplainError::Sampling(format!(
+                "sample the CPUs: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
+            )))
+        }
+        event => Ok(event),
+    }
 }

@@ -6,21 +6,21 @@
 //! intervals are Student's, of the differences by trial: a trial has its own sockets, and stages of like sockets differ
 //! by more than the windows of one trial show.
 
-mod lock;
-mod stacks;
+pub(crate) mod functions;
 #[cfg(test)]
 mod tests;
-pub(crate) mod twins;
 
-use crate::costs::lock::Lock;
-use crate::costs::stacks::{Sampled, folded};
+use crate::costs::functions::{Sampled, folded, paired};
 use stacklab_analysis::statistics::{Moments, Student, holm, t_quantile};
-use stacklab_model::{Family, Health, Profile, StageCost, StageCosts, StageKind};
+use stacklab_model::{Family, Health, Profile, Sample, StageCost, StageCosts, StageKind};
 use std::collections::BTreeMap;
 
 /// How far a slice is from the ends of its window, nanoseconds: clocks start and stop one after the other.
 const MARGIN_NS: u64 = 100_000;
 const FUNCTIONS: usize = 20;
+/// Samples that are no further apart are of one moment: a clock that is due while another one is sampling waits for
+/// it, nanoseconds.
+const TOGETHER_NS: u64 = 50_000;
 /// Fewest blocks, and fewest trials, that give costs.
 const LEAST_BLOCKS: usize = 8;
 const LEAST_TRIALS: usize = 2;
@@ -143,7 +143,7 @@ pub(crate) fn stage_costs(
     // Both families have functions for the same work: between families, the two of a pair are one row.
     let families = [Family::Ipv4, Family::Ipv6].map(|family| family.to_string());
     let mut functions = listed(match arms.iter().all(|level| families.contains(level)) {
-        true => twins::paired(named),
+        true => paired(named),
         false => named.into_iter().map(|(name, place)| (name, vec![place])).collect(),
     });
     functions.truncate(FUNCTIONS);
@@ -258,7 +258,6 @@ fn place(
 /// An arm's costs in a trial, nanoseconds per message.
 #[derive(Default)]
 struct ArmCosts {
-    /// The clock without sampling.
     clock: f64,
     /// The clock without sampling over the clock with it.
     scale: f64,
@@ -267,7 +266,6 @@ struct ArmCosts {
     ns: Vec<f64>,
     /// What samples of the stack show that were not in threads of the study.
     outside: f64,
-    /// What samples of other programs show.
     other: f64,
     /// What samples of the stack show.
     sampled: f64,
@@ -306,5 +304,66 @@ fn adjust(rows: &mut [StageCost], degrees: f64) {
     let p: Vec<f64> = rows.iter().map(p).collect();
     for (row, p) in rows.iter_mut().zip(holm(&p)) {
         row.adjusted_p = Some(p);
+    }
+}
+
+/// How often two samples in a row, of one processor and slice, are of one stage; and how often any two of them are.
+struct Lock {
+    /// Whether a stage is of the stack.
+    counted: Vec<bool>,
+    /// By processor: the sample before, and the slice's samples by stage.
+    last: Vec<Option<Sample>>,
+    counts: Vec<Vec<f64>>,
+    pairs: Vec<f64>,
+    same: f64,
+    expected: f64,
+}
+
+impl Lock {
+    fn new(profile: &Profile) -> Self {
+        let cpus = profile.samples.iter().map(|sample| sample.cpu as usize + 1).max().unwrap_or(0);
+        Lock {
+            counted: profile.stages.iter().map(|stage| stage.kind == StageKind::Stack).collect(),
+            last: vec![None; cpus],
+            counts: vec![vec![0.0; profile.stages.len()]; cpus],
+            pairs: vec![0.0; cpus],
+            same: 0.0,
+            expected: 0.0,
+        }
+    }
+
+    /// Only stages of the stack follow a packet loop: what other programs do, and idle time, come in long runs.
+    fn add(&mut self, sample: &Sample) {
+        let (cpu, stage) = (sample.cpu as usize, sample.stage);
+        if !self.counted[stage as usize] {
+            self.last[cpu] = None;
+            return;
+        }
+        let last = self.last[cpu].replace(*sample);
+        if let Some(last) = last.filter(|last| sample.time_ns - last.time_ns > TOGETHER_NS) {
+            self.pairs[cpu] += 1.0;
+            self.same += f64::from(last.stage == stage);
+        }
+        self.counts[cpu][stage as usize] += 1.0;
+    }
+
+    /// A slice ends: what comes is not in a row with what was before, and may be on another processor.
+    fn slice(&mut self) {
+        for (counts, pairs) in self.counts.iter_mut().zip(&mut self.pairs) {
+            let all: f64 = counts.iter().sum();
+            // The chance that two samples drawn without putting back are of one stage.
+            let alike: f64 = counts.iter().map(|count| count * (count - 1.0)).sum();
+            if all > 1.0 {
+                self.expected += *pairs * alike / (all * (all - 1.0));
+            }
+            *pairs = 0.0;
+            counts.fill(0.0);
+        }
+        self.last.fill(None);
+    }
+
+    /// 1 where samples do not depend on the one before.
+    fn ratio(&self) -> f64 {
+        if self.expected > 0.0 { self.same / self.expected } else { 1.0 }
     }
 }

@@ -1,22 +1,23 @@
-//! Exact counts of the arms that a study compares, beside its samples.
+//! The kernel to count, as the command line names it; and exact counts of the arms that a study compares, beside its
+//! samples.
 
-use crate::error::ExplainError;
+use crate::ExplainError;
 use crate::exact::count_instructions;
-use crate::exact::networks::LINK;
+use crate::exact::inside::LINK;
 use crate::exact::plan::{ExactPair, ExactPlan};
-use stacklab_guests::kernel::Kernel;
+use stacklab_campaign::CampaignError;
+use stacklab_guests::kernel::{Kernel, build_kernel, built_in};
 use stacklab_model::{
     Cell, ExactArm, ExactCounts, ExactPath, ExactProbe, Explanation, Factor, Links, Mechanism, Probe, SizeOf,
-    Topology, Translator, Transport,
+    System, Topology, Translator, Transport,
 };
 use stacklab_study::Study;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 
 /// Whether the arms of these pairs can be counted, by each probe of the study that is sampled.
-///
-/// # Errors
-/// A sentence with the reason why not.
 pub fn check_countable(study: &Study, pairs: &[[Cell; 2]]) -> Result<(), ExplainError> {
     for spec in study.probes.iter().filter(|spec| spec.probe.interleaves()) {
         for cells in pairs {
@@ -27,9 +28,6 @@ pub fn check_countable(study: &Study, pairs: &[[Cell; 2]]) -> Result<(), Explain
 }
 
 /// Counts the instructions of each explained pair, and adds them to its explanation.
-///
-/// # Errors
-/// Those of [`check_countable`] and [`count_instructions`].
 pub fn count_beside(
     found: &mut [Explanation],
     study: &Study,
@@ -40,7 +38,7 @@ pub fn count_beside(
     let pair = |explanation: &Explanation| {
         same_arms(study, explanation.probe, [&explanation.baseline, &explanation.candidate])
     };
-    let pairs: Vec<ExactPair> = found.iter().map(pair).collect::<Result<_, _>>()?;
+    let pairs = found.iter().map(pair).collect::<Result<_, _>>()?;
     let plan = ExactPlan::new(pairs).map_err(ExplainError::Study)?;
     let ExactCounts { qemu, kernel, cells } = count_instructions(&plan, kernel, program, interrupted)?;
     for (explanation, cell) in found.iter_mut().zip(cells) {
@@ -92,6 +90,64 @@ fn same_arms(study: &Study, probe: Probe, cells: [&Cell; 2]) -> Result<ExactPair
     Ok(ExactPair { probe: counted, arms })
 }
 
+/// The source of a guest's kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KernelSource {
+    /// A system with an image: `linux-6.1`.
+    System(System),
+    /// A bzImage with all drivers built in.
+    File(PathBuf),
+    /// A source tree, which is compiled.
+    Tree(PathBuf),
+}
+
+impl FromStr for KernelSource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = Path::new(text);
+        match text.parse() {
+            Ok(system) => Ok(KernelSource::System(system)),
+            Err(_) if path.is_dir() => Ok(KernelSource::Tree(path.to_owned())),
+            Err(_) if path.is_file() => Ok(KernelSource::File(path.to_owned())),
+            Err(_) => Err(format!(
+                "`{text}` is neither a system such as linux-6.1, nor a kernel's file, nor a folder with its source"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for KernelSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KernelSource::System(system) => system.fmt(f),
+            KernelSource::File(path) | KernelSource::Tree(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl KernelSource {
+    /// The kernel to boot; a tree is compiled into the folder.
+    pub fn kernel(
+        &self,
+        folder: &Path,
+        step: &mut dyn FnMut(&str),
+        interrupted: &AtomicBool,
+    ) -> Result<Kernel, ExplainError> {
+        let kernel = match self {
+            KernelSource::System(system) => Kernel::of(system),
+            KernelSource::File(path) => Kernel::in_file(path),
+            KernelSource::Tree(tree) => {
+                let file = folder.join("bzImage");
+                step(&format!("compiling the kernel in {}", tree.display()));
+                build_kernel(tree, &built_in(tree), &file, step, interrupted)?;
+                Ok(Kernel { file, modules: None })
+            }
+        };
+        Ok(kernel.map_err(CampaignError::from)?)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +173,18 @@ mod tests {
         assert_eq!(mechanisms, "tcp:ipv6@native/128*0+ipv6@6in4/128*0");
         let error = arms("udp", Some(Factor::Io), &[]).unwrap_err();
         assert!(error.contains("with io"), "{error}");
+    }
+
+    #[test]
+    fn a_kernel_is_a_system_a_file_or_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("vmlinuz");
+        std::fs::write(&file, "").unwrap();
+        let parse = |text: &str| text.parse::<KernelSource>();
+        assert_eq!(parse("linux-6.1"), Ok(KernelSource::System(System::Linux("6.1".to_owned()))));
+        assert_eq!(parse(file.to_str().unwrap()), Ok(KernelSource::File(file.clone())));
+        let tree = KernelSource::Tree(folder.path().to_owned());
+        assert_eq!(parse(folder.path().to_str().unwrap()), Ok(tree));
+        assert!(parse("linux.6").unwrap_err().contains("neither a system"));
     }
 }

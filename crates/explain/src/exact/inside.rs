@@ -1,45 +1,38 @@
-//! The guest's side: one thread sends each message and receives it, between marks.
+//! The guest's side: the networks of a plan's arms, and one thread that sends each message and receives it, between
+//! marks.
 
-use crate::exact::networks::{Networks, Place, within};
 use crate::exact::plan::{ExactPlan, ROUNDS};
 use crate::exact::sys::{begin, end, pass, seed_random, ticks};
 use serde::{Deserialize, Serialize};
-use stacklab_guests::inside::is_first;
-use stacklab_model::{ExactArm, ExactProbe};
+use stacklab_guests::inside::{is_first, prepare_testbeds};
+use stacklab_model::{ExactArm, ExactPath, ExactProbe, Family, LinkConfig, Role};
+use stacklab_testbed::{
+    AGENT, Node, PathEnds, Routed, RoutedSpec, Streams, Testbed, TestbedError, addresses, ends, find,
+    in_namespace,
+};
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The first line that a guest writes. The kernel's functions follow, as lines of /proc/kallsyms, then [`END`].
+/// The first line that a guest writes: the release of its kernel, and the instructions of each phase by QEMU's counter.
+/// The kernel's functions follow, as lines of /proc/kallsyms, then [`END`].
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum GuestReport {
-    /// All messages were carried.
-    Counted {
-        /// Release of the kernel.
-        kernel: String,
-        /// Instructions of each phase by QEMU's counter.
-        ticks: Vec<u64>,
-    },
-    /// A step failed.
-    Failed {
-        /// The step and the reason.
-        reason: String,
-    },
+    Counted { kernel: String, ticks: Vec<u64> },
+    Failed { reason: String },
 }
 
-/// Timeout for a message that was sent.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The last line of a guest's report.
 pub(super) const END: &str = "end";
 
 /// Sends and receives the messages of a plan in this system, then opens a stream and reports on it. While messages are
 /// counted, no device may interrupt: the machine outside would choose the moment.
-///
-/// # Errors
-/// The report cannot be written. Other errors are in the report.
 pub fn send_counted<W: Write>(plan: &str, open: impl FnOnce() -> io::Result<W>) -> io::Result<()> {
     if is_first() {
         seed_random(&[0x5a; 256])?;
@@ -185,6 +178,148 @@ impl Ends {
         }
         Ok(is_counted.then_some(took))
     }
+}
+
+/// The path of this program in the guest, whose init process it is.
+const PROGRAM: &str = "/stacklab";
+pub(super) const LINK: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
+/// The hosts' processes have started by then, and wait. Virtual time, in which the guest is idle.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// A network that was built, and what ends it when dropped.
+enum Built {
+    Loopback,
+    Link(Box<Testbed>),
+    Routed(
+        Box<Routed>,
+        #[expect(dead_code, reason = "the hosts' processes end with their streams")] [Streams; 4],
+    ),
+}
+
+/// All networks of a plan, one for each path and number of rules.
+struct Networks(Vec<((ExactPath, u32), Built)>);
+
+/// Where an arm's sockets are: the process whose namespace holds the sender, the same of the receiver, and their
+/// addresses. `None`: this process.
+struct Place {
+    sender: Option<u32>,
+    receiver: Option<u32>,
+    ends: PathEnds,
+}
+
+impl Networks {
+    /// Builds what a plan needs. Call it from the main thread, which the hosts' processes end with.
+    fn build(plan: &ExactPlan) -> Result<Self, String> {
+        let mut all = Networks(Vec::new());
+        let has_testbeds = plan.arms().any(|arm| arm.path != ExactPath::Loopback);
+        if has_testbeds {
+            prepare_testbeds();
+        }
+        for arm in plan.arms() {
+            let key = (arm.path, arm.rules);
+            if all.0.iter().any(|(known, _)| *known == key) {
+                continue;
+            }
+            let program = Path::new(PROGRAM);
+            let built = match arm.path {
+                ExactPath::Loopback => Ok(Built::Loopback),
+                ExactPath::Link => {
+                    Testbed::build(&LINK, program, &AGENT).map(|testbed| Built::Link(Box::new(testbed)))
+                }
+                ExactPath::Routed(mechanism) => {
+                    let spec = RoutedSpec::of_namespaces(mechanism, &LINK);
+                    Routed::build(&spec, program, &AGENT).and_then(|mut routed| {
+                        let streams = routed.meet()?;
+                        Ok(Built::Routed(Box::new(routed), streams))
+                    })
+                }
+            };
+            let built = built
+                .map_err(|error| format!("cannot build the network `{}` in the guest: {error}", arm.path))?;
+            if let (1.., [_, Some(receiver)]) = (arm.rules, built.pids()) {
+                add_rules(receiver, arm.rules)?;
+            }
+            all.0.push((key, built));
+        }
+        if has_testbeds {
+            std::thread::sleep(SETTLED);
+        }
+        Ok(all)
+    }
+
+    fn place(&self, arm: &ExactArm) -> Place {
+        let built = self.0.iter().find(|(key, _)| *key == (arm.path, arm.rules));
+        let (_, built) = built.expect("each arm's network was built");
+        let [sender, receiver] = built.pids();
+        let of =
+            |addresses: [IpAddr; 2]| addresses.into_iter().find(|address| Family::of(*address) == arm.family);
+        let straight = |sender: IpAddr, receiver: IpAddr| PathEnds {
+            sender,
+            receiver,
+            destination: receiver,
+            source: sender,
+        };
+        let ends = match arm.path {
+            ExactPath::Loopback => Some(straight(arm.family.loopback(), arm.family.loopback())),
+            ExactPath::Link => {
+                of(addresses(Role::Sender)).zip(of(addresses(Role::Receiver))).map(|(a, b)| straight(a, b))
+            }
+            ExactPath::Routed(mechanism) => ends(mechanism, arm.family),
+        };
+        Place { sender, receiver, ends: ends.expect("the plan has carried families only") }
+    }
+}
+
+impl Built {
+    fn pids(&self) -> [Option<u32>; 2] {
+        match self {
+            Built::Loopback => [None, None],
+            Built::Link(testbed) => testbed.hosts().each_ref().map(|host| Some(host.pid())),
+            Built::Routed(routed, _) => [Node::Sender, Node::Receiver].map(|node| Some(routed.pid(node))),
+        }
+    }
+}
+
+/// Runs work in the namespace of a process, or here.
+fn within<T: Send>(process: Option<u32>, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    match process {
+        Some(pid) => in_namespace(pid, work)?,
+        None => work(),
+    }
+}
+
+/// Adds nftables rules to the input of a host, for both families. None matches: their addresses are of no host.
+fn add_rules(host: u32, rules: u32) -> Result<(), String> {
+    let table = |family: &str, address: &str| {
+        let rule = format!("{family} saddr {address} drop;\n").repeat(rules as usize);
+        format!(
+            "table {family} rules {{ chain input {{ type filter hook input priority 0; policy accept;\n{rule} }}\n}}\n"
+        )
+    };
+    let text = table("ip", "192.0.2.250") + &table("ip6", "2001:db8:ffff::250");
+    let nft = nft().map_err(|error| error.to_string())?;
+    let ran = within(Some(host), || {
+        let mut child = Command::new(&nft)
+            .args(["-f", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        child.stdin.take().expect("it is a pipe").write_all(text.as_bytes())?;
+        child.wait_with_output()
+    });
+    let ran = ran.map_err(|reason| format!("cannot run nft in the guest: {reason}"))?;
+    if ran.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&ran.stderr).lines().next().unwrap_or_default().to_owned();
+    Err(format!(
+        "cannot add nftables rules in the guest: {said} (its image has nf_tables if it is new: stacklab image get)"
+    ))
+}
+
+pub(super) fn nft() -> Result<PathBuf, TestbedError> {
+    find("nft", "sudo apt-get install --no-install-recommends nftables")
 }
 
 #[cfg(test)]

@@ -6,39 +6,30 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `plan`, `request` | which messages |
-//! | `source` | the kernel, as the command line names it |
-//! | `qemu` | whether this machine's QEMU can count |
-//! | `beside` | the arms of a sampled study |
-//! | `inside` | the guest's side |
-//! | `networks` | the testbeds inside the guest |
-//! | `output` | parsers of the plugin's counts and the guest's report |
-//! | `tables` | counts by function and stage |
+//! | `plan` | which messages |
+//! | `beside` | the kernel, as the command line names it; the arms of a sampled study |
+//! | `inside` | the guest's side: testbeds and messages |
+//! | `counts` | parsers of what the guest leaves; counts by function and stage |
 //! | `sys` | marks, the plugin, all `unsafe` |
 
 pub(crate) mod beside;
+pub(crate) mod counts;
 pub(crate) mod inside;
-mod networks;
-mod output;
 pub(crate) mod plan;
-pub(crate) mod qemu;
-pub(crate) mod request;
-pub(crate) mod source;
 mod sys;
-mod tables;
 
-use crate::error::ExplainError;
-use crate::exact::networks::{LINK, nft};
+use crate::ExplainError;
+use crate::exact::counts::read_counts;
+use crate::exact::inside::{LINK, nft};
 use crate::exact::plan::ExactPlan;
-use crate::exact::qemu::{INTERFACE, PLUGIN, check_emulator, interface};
 use stacklab_campaign::CampaignError;
 use stacklab_guests::boot_files;
 use stacklab_guests::kernel::Kernel;
-use stacklab_model::{ExactCell, ExactCounts, ExactPath, printable_lines};
+use stacklab_model::{ExactCounts, ExactPath, printable_lines};
 use stacklab_testbed::RoutedSpec;
 use stacklab_testbed::mechanism::translate::tayga_program;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,13 +40,8 @@ pub const KERNEL: &str = "linux-6.1";
 /// Time that a machine may take; it needs about 20 s when two others use the CPUs.
 const PATIENCE: Duration = Duration::from_secs(900);
 const LOOK: Duration = Duration::from_millis(20);
-/// Instructions between a mark and the reading of the clock beside it, at both ends of a phase.
-const BESIDE_MARKS: u64 = 64;
 
 /// Counts the instructions of a plan's messages in a virtual machine with this kernel and program.
-///
-/// # Errors
-/// QEMU is missing, or the machine failed, each in a sentence; or the user interrupted.
 pub fn count_instructions(
     plan: &ExactPlan,
     kernel: &Kernel,
@@ -106,20 +92,23 @@ pub fn count_instructions(
             return Err(ExplainError::Interrupted);
         }
         if started.elapsed() > PATIENCE {
-            let reason =
-                format!("it is not done after {} s{}", PATIENCE.as_secs(), last_words(&path("console")));
-            return Err(ExplainError::Kernel(format!("the emulated machine hangs: {reason}")));
+            let (seconds, last) = (PATIENCE.as_secs(), last_line_with(&path("console"), &LAST_WORDS));
+            let reason = format!("the emulated machine hangs: it is not done after {seconds} s{last}");
+            return Err(ExplainError::Kernel(reason));
         }
         std::thread::sleep(LOOK);
     }
     let open = |name: &str| match File::open(path(name)) {
         Ok(file) => Ok(BufReader::new(file)),
-        Err(_) => Err(failed("QEMU ended at once", &last_line(&path("errors")).trim_start_matches(": "))),
+        Err(_) => {
+            let last = last_line_with(&path("errors"), &[""]);
+            Err(failed("QEMU ended at once", &last.trim_start_matches(": ")))
+        }
     };
     let (release, cells) =
         read_counts(plan, open("counts")?, open("report")?).map_err(|reason| {
-            match reason == output::NONE {
-                true => ExplainError::Kernel(reason + &last_words(&path("console"))),
+            match reason == counts::NONE {
+                true => ExplainError::Kernel(reason + &last_line_with(&path("console"), &LAST_WORDS)),
                 false => ExplainError::Kernel(reason),
             }
         })?;
@@ -139,51 +128,135 @@ fn programs(plan: &ExactPlan) -> Result<Vec<PathBuf>, ExplainError> {
     Ok(all)
 }
 
-/// The guest's kernel and the cells of a plan, from the files that an emulated machine leaves.
-pub(crate) fn read_counts(
-    plan: &ExactPlan,
-    counts: impl BufRead,
-    report: impl BufRead,
-) -> Result<(String, Vec<ExactCell>), String> {
-    let (kernel, ticks, symbols) = output::report(report, plan.phases())?;
-    let phases = output::phases(counts, plan.phases())?;
-    for (phase, ticks) in phases.iter().zip(ticks) {
-        if !(ticks..ticks.saturating_add(BESIDE_MARKS)).contains(&phase.total) {
-            return Err(format!(
-                "the plugin counted {} instructions in a phase in which QEMU's own counter advanced by {ticks}",
-                phase.total
-            ));
-        }
-    }
-    let cells = tables::cells(plan, &phases, &symbols);
-    Ok((kernel, cells))
-}
-
 /// A process that does not outlive this value.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The last line of a file with text, after a colon; empty without one.
-fn last_line(path: &Path) -> String {
-    last_line_with(path, &[""])
-}
+/// What the console says of why a guest ended.
+const LAST_WORDS: [&str; 3] = ["not syncing", "stacklab: ", ""];
 
-/// The line of a console that says why a guest ended.
-fn last_words(console: &Path) -> String {
-    last_line_with(console, &["not syncing", "stacklab: ", ""])
-}
-
-/// The last line with the first of these words that the end of a file has.
+/// The last line with the first of these words that the end of a file has, after a colon; empty without one.
 fn last_line_with(path: &Path, words: &[&str]) -> String {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text[text.len().saturating_sub(8192)..]).into_owned();
     let with = |word: &&str| text.lines().rev().find(|line| !line.trim().is_empty() && line.contains(word));
     words.iter().find_map(with).map_or_else(String::new, |line| format!(": {}", printable_lines(line.trim())))
+}
+
+/// The plugin, empty in builds for targets that it does not support.
+const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
+/// Where the plugin finds the version of the interface that it has to use.
+const INTERFACE: &str = "STACKLAB_PLUGIN_VERSION";
+/// Versions of QEMU whose plugin interface is not that of the one before, with the interface's version, newest first.
+/// Versions between them added functions only.
+const INTERFACES: [([u32; 2], u32); 4] = [([11, 1], 7), ([9, 1], 3), ([9, 0], 2), ([6, 0], 1)];
+/// The newest version of QEMU whose interface is known.
+const NEWEST: [u32; 2] = [11, 1];
+
+/// The version of this QEMU, if it can count instructions.
+pub fn check_emulator(qemu: &Path) -> Result<String, String> {
+    if PLUGIN.is_empty() {
+        return Err("this build of stacklab has no plugin for QEMU: it needs x86-64 Linux".to_owned());
+    }
+    let text = |argument: &str| {
+        let output = Command::new(qemu).arg(argument).stdin(Stdio::null()).output();
+        let output = output.map_err(|reason| format!("cannot run {}: {reason}", qemu.display()))?;
+        Ok::<String, String>(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let version = version(&text("--version")?)?;
+    interface(&version)?;
+    match text("--help")?.lines().any(|line| line.starts_with("-plugin")) {
+        true => Ok(version),
+        false => Err(format!("QEMU {version} was built without plugins (--enable-plugins)")),
+    }
+}
+
+fn version(printed: &str) -> Result<String, String> {
+    let version = printed.split_once("version ").and_then(|(_, rest)| rest.split([' ', '\n']).next());
+    version.filter(|version| numbers(version).is_some()).map(str::to_owned).ok_or_else(|| {
+        format!("QEMU prints an unknown version: {:.80}", printed.lines().next().unwrap_or_default())
+    })
+}
+
+fn numbers(version: &str) -> Option<[u32; 2]> {
+    let mut numbers = version.split('.').map(|number| number.parse().ok());
+    Some([numbers.next()??, numbers.next()??])
+}
+
+/// The version of the plugin interface that the plugin uses with this version of QEMU.
+fn interface(version: &str) -> Result<u32, String> {
+    let numbers = numbers(version).unwrap_or_default();
+    let known = INTERFACES.iter().find(|(since, _)| *since <= numbers && numbers <= NEWEST);
+    known.map(|(_, interface)| *interface).ok_or_else(|| {
+        format!(
+            "QEMU {version} may have another plugin interface than {}, which can count",
+            supported_emulators()
+        )
+    })
+}
+
+/// The versions of QEMU that can count.
+pub fn supported_emulators() -> String {
+    let [[oldest, _], [major, minor]] = [INTERFACES[INTERFACES.len() - 1].0, NEWEST];
+    format!("QEMU {oldest} to {major}.{minor}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn interface_is_that_of_the_version() {
+        for (printed, expected) in [
+            ("6.0.0", 1),
+            ("7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)", 1),
+            ("8.2.2", 1),
+            ("9.0.4", 2),
+            ("9.1.0", 3),
+            ("9.2.1", 3),
+            ("10.0.13 (Debian 1:10.0.13+ds-0+deb13u1)", 3),
+            ("10.2.0", 3),
+            ("11.0.50", 3),
+            ("11.1.3", 7),
+        ] {
+            let version = version(&format!("QEMU emulator version {printed}\nCopyright\n")).unwrap();
+            assert_eq!(interface(&version), Ok(expected), "{printed}");
+        }
+    }
+
+    #[test]
+    fn refuses_versions_with_an_unknown_interface() {
+        for version in ["4.2.0", "5.2.0", "11.2.0", "12.0.0"] {
+            let expected = format!(
+                "QEMU {version} may have another plugin interface than QEMU 6 to 11.1, which can count"
+            );
+            assert_eq!(interface(version), Err(expected));
+        }
+        for printed in ["QEMU emulator version x\n", "QEMU emulator version 9\n", "QEMU 9.0.0\n", ""] {
+            let reason = version(printed).unwrap_err();
+            assert!(reason.starts_with("QEMU prints an unknown version"), "{printed}: {reason}");
+        }
+    }
+
+    #[test]
+    fn an_emulator_without_plugins_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let qemu = folder.path().join("qemu");
+        std::fs::write(&qemu, "#!/bin/sh\necho QEMU emulator version 7.2.0\n").unwrap();
+        std::fs::set_permissions(&qemu, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(
+            check_emulator(&qemu).unwrap_err(),
+            "QEMU 7.2.0 was built without plugins (--enable-plugins)"
+        );
+        assert!(
+            check_emulator(Path::new("/nonexistent")).unwrap_err().starts_with("cannot run /nonexistent")
+        );
+    }
 }

@@ -1,9 +1,6 @@
-//! Which stage a sample is of.
+//! Of each sample: its stage, its call chain and what it stands for.
 
-use crate::sampling::shares::Shares;
-use crate::sampling::stacks::{Stacks, called};
-use crate::sampling::stages::StageMap;
-use crate::sampling::symbols::Symbols;
+use crate::sampling::symbols::{StageMap, Symbols};
 use crate::sampling::sys::Record;
 use stacklab_model::{Profile, Sample, StageKind, StageName};
 use std::collections::{BTreeMap, HashMap};
@@ -37,7 +34,6 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// For samples of this many clocks of each processor.
     pub(crate) fn new(symbols: Symbols, clocks: u64) -> Self {
         let map = StageMap::new();
         let mut stages: Vec<StageName> = map.stages.iter().map(|(stage, _)| stage.clone()).collect();
@@ -75,7 +71,6 @@ impl Classes {
         }
     }
 
-    /// The profile, with all names.
     pub(crate) fn finish(self, mut profile: Profile) -> Profile {
         let Classes { stages, symbols, stacks, unmapped, .. } = self;
         profile.stages = stages;
@@ -162,4 +157,129 @@ fn descends(mut pid: u32, from: u32) -> bool {
         }
     }
     false
+}
+
+#[derive(Default)]
+pub(crate) struct Stacks {
+    /// The functions of each, the outermost one first, as numbers of `frames`.
+    pub all: Vec<Vec<u32>>,
+    pub frames: Vec<String>,
+    by_addresses: HashMap<Vec<u64>, u32>,
+    by_functions: HashMap<Vec<u32>, u32>,
+    by_name: HashMap<String, u32>,
+}
+
+impl Stacks {
+    /// The number of a chain of kernel addresses: what ran, then return addresses of its callers.
+    pub(crate) fn of_kernel(&mut self, chain: &[u64], symbols: &Symbols) -> u32 {
+        if let Some(known) = self.by_addresses.get(chain) {
+            return *known;
+        }
+        let functions: Vec<u32> = called(chain)
+            .map(|address| self.frame(symbols.find(address).map_or("?", |found| symbols.name(found))))
+            .collect();
+        let number = self.number(functions.into_iter().rev().collect());
+        self.by_addresses.insert(chain.to_vec(), number);
+        number
+    }
+
+    pub(crate) fn of_name(&mut self, name: &str) -> u32 {
+        let frame = self.frame(name);
+        self.number(vec![frame])
+    }
+
+    fn frame(&mut self, name: &str) -> u32 {
+        if let Some(known) = self.by_name.get(name) {
+            return *known;
+        }
+        self.frames.push(name.to_owned());
+        let number = self.frames.len() as u32 - 1;
+        self.by_name.insert(name.to_owned(), number);
+        number
+    }
+
+    fn number(&mut self, functions: Vec<u32>) -> u32 {
+        let all = &mut self.all;
+        *self.by_functions.entry(functions).or_insert_with_key(|functions| {
+            all.push(functions.clone());
+            all.len() as u32 - 1
+        })
+    }
+}
+
+/// Addresses within the functions of a chain: a return address is behind the call.
+pub(crate) fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
+    chain
+        .iter()
+        .enumerate()
+        .map(|(depth, address)| if depth == 0 { *address } else { address.saturating_sub(1) })
+}
+
+/// Times of a clock of one processor, one after the other, and what a sample of each stands for.
+#[derive(Default)]
+pub(crate) struct Shares(Vec<Share>);
+
+struct Share {
+    to_ns: u64,
+    elapsed_ns: u64,
+    samples: u64,
+}
+
+impl Shares {
+    /// Adds a time that ends now, of samples of one period. The rest after its last sample has none, as a clock begins
+    /// anew when a period is set: the others stand for it.
+    pub(crate) fn add(&mut self, elapsed_ns: u64, period_ns: u64, to_ns: u64) {
+        let samples = elapsed_ns / period_ns;
+        match self.0.last_mut() {
+            // Too short for a sample: those beside it stand for it.
+            Some(last) if samples == 0 || last.samples == 0 => {
+                (last.to_ns, last.elapsed_ns) = (to_ns, last.elapsed_ns + elapsed_ns);
+                last.samples += samples;
+            }
+            _ => self.0.push(Share { to_ns, elapsed_ns, samples }),
+        }
+    }
+
+    /// Nanoseconds that a sample at this time stands for, where this many clocks sample all of the processor's time; 0
+    /// after the last time.
+    pub(crate) fn of(&self, time_ns: u64, clocks: u64) -> u64 {
+        let share = self.0.get(self.0.partition_point(|share| share.to_ns <= time_ns));
+        share.and_then(|share| share.elapsed_ns.checked_div(share.samples * clocks)).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_of_the_same_functions_are_one_and_begin_outside() {
+        let symbols = Symbols::parse("1000 T entry\n2000 T ip_output\n3000 T copy\n");
+        let mut stacks = Stacks::default();
+        // A return address right behind a function is of that function.
+        let first = stacks.of_kernel(&[0x3004, 0x2010, 0x2000], &symbols);
+        assert_eq!(stacks.of_kernel(&[0x3008, 0x2020, 0x1900], &symbols), first);
+        let user = stacks.of_name("user (a)");
+        assert_eq!((stacks.of_name("user (a)"), user == first), (user, false));
+        let names = |stack: u32| {
+            stacks.all[stack as usize].iter().map(|frame| stacks.frames[*frame as usize].as_str())
+        };
+        assert!(names(first).eq(["entry", "ip_output", "copy"]), "{:?}", stacks.frames);
+        assert!(names(user).eq(["user (a)"]));
+    }
+
+    #[test]
+    fn samples_stand_for_all_of_the_time_also_where_it_is_too_short_for_one() {
+        let mut shares = Shares::default();
+        shares.add(500, 1_000, 500);
+        shares.add(4_500, 1_000, 5_000);
+        shares.add(3_000, 700, 8_000);
+        shares.add(600, 1_000, 8_600);
+        let found = [100, 4_999, 5_000, 8_599, 8_600].map(|time_ns| shares.of(time_ns, 1));
+        assert_eq!(found, [1_250, 1_250, 900, 900, 0]);
+        // Two clocks sample the same time.
+        assert_eq!(shares.of(100, 2), 625);
+        // Four samples, then four.
+        assert_eq!(4 * found[0] + 4 * found[2], 8_600);
+    }
 }

@@ -21,7 +21,6 @@ pub(super) fn begin() {
     mark::<0x7e5a_4c01>();
 }
 
-/// The end of a phase.
 #[inline(never)]
 pub(super) fn end() {
     mark::<0x7e5a_4c00>();
@@ -63,9 +62,6 @@ pub(super) fn ticks() -> u64 {
 
 /// Sends a message from one socket and receives it at the other, as large as it is. Two system calls and little code
 /// around them: the counts are to be the kernel's.
-///
-/// # Errors
-/// The kernel's, or `UnexpectedEof` for a shorter message.
 pub(super) fn pass(from: &OwnedFd, to: &OwnedFd, message: &[u8], received: &mut [u8]) -> io::Result<()> {
     let (from, to) = (from.as_raw_fd(), to.as_raw_fd());
     // SAFETY: the buffers are valid for the lengths that are passed with them.
@@ -105,7 +101,6 @@ pub(super) fn seed_random(bytes: &[u8; 256]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the kernel kill the child when this process ends.
 pub(super) fn end_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec there is this one system call.
     unsafe {

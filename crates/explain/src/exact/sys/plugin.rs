@@ -31,7 +31,6 @@ use std::sync::{Mutex, PoisonError};
 #[allow(non_upper_case_globals)]
 pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
 
-/// The environment variable with the version to use.
 const VERSION: &str = "STACKLAB_PLUGIN_VERSION";
 
 /// Runs when the library is loaded: QEMU reads the version before it calls any function.
@@ -61,7 +60,6 @@ const LONGEST: usize = 15;
 const TAG: [u8; 3] = [0x4c, 0x5a, 0x7e];
 const NOP: [u8; 3] = [0x64, 0x67, 0x90];
 
-/// A callback of QEMU with two arguments.
 type Callback = extern "C" fn(*mut c_void, *mut c_void);
 
 unsafe extern "C" {
@@ -122,7 +120,6 @@ impl Adder {
     }
 }
 
-/// Counters, all zero at first.
 struct Chunk {
     scoreboard: *mut c_void,
     /// Of the only CPU.

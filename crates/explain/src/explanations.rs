@@ -1,11 +1,12 @@
-//! `run --explain`: samples the processors, in separate runs, to explain why arms of a campaign are better.
+//! Explanations from a record and the samples that were taken while it was measured; and `run --explain`, which samples
+//! the processors, in separate runs, to explain why arms of a campaign are better.
 //!
-//! Each pair of cells is measured anew, in a record that is not kept: sampled runs give no verdicts, and
-//! the campaign's runs were not sampled.
+//! For `run --explain`, each pair of cells is measured anew, in a record that is not kept: sampled runs give no
+//! verdicts, and the campaign's runs were not sampled.
 
-use crate::check::{SEPARATE, check_study};
-use crate::error::ExplainError;
-use crate::{ARM_NS, ARMS, SLICE_NS, Sampler, Timing, WARMUP_NS, explanations as explained};
+use crate::costs::{ArmSlice, stage_costs};
+use crate::study::{SEPARATE, check_study};
+use crate::{ARM_NS, ARMS, ExplainError, SLICE_NS, Sampler, Timing, WARMUP_NS};
 use stacklab_analysis::findings;
 use stacklab_campaign::measure;
 use stacklab_campaign::progress::Progress;
@@ -14,13 +15,76 @@ use stacklab_campaign::rig::{Rigs, RoutedPlacement};
 use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{
-    ArmSchedule, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
-    ProbeSpec, Question, StoppingRule, Transport, Trial, Verdict, Why,
+    ArmSchedule, Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, HostReport,
+    Length, Metric, Probe, ProbeSpec, Profile, Question, Role, SELF_ARMS, Slice, StoppingRule, Transport,
+    Trial, Verdict, Why,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+
+const NO_CLOCK: &str = "its slices have no CPU time, which the cost per message needs";
+const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds; of a study, longer probes, and blocks.min of 8 or more)";
+
+/// Why each pair of cells differs, by each probe that interleaves: from a record of runs during which was sampled.
+pub fn explanations(
+    record: &Record,
+    profile: &Profile,
+    factor: Factor,
+    pairs: &[[Cell; 2]],
+) -> Result<Vec<Explanation>, ExplainError> {
+    let mut slices: HashMap<(Probe, Cell), Vec<ArmSlice>> = HashMap::new();
+    for run in record.runs()?.iter().filter(|run| run.is_valid()) {
+        let mut cell = run.trial.cell.clone();
+        // An arm that is also measured against itself is that arm.
+        if SELF_ARMS.contains(&cell.replica.as_str()) {
+            cell.replica.clear();
+        }
+        let of_cell = slices.entry((run.trial.probe, cell)).or_default();
+        of_cell.extend(slices_of(run.trial.block, &record.host_reports(&run.trial)?));
+    }
+    let mut all = Vec::new();
+    for [baseline, candidate] in pairs {
+        for probe in Probe::ALL.iter().copied().filter(|probe| probe.interleaves()) {
+            let of = |cell: &Cell| slices.get(&(probe, cell.clone()));
+            let [Some(a), Some(b)] = [baseline, candidate].map(of) else { continue };
+            let reason = if a.is_empty() || b.is_empty() { NO_CLOCK } else { TOO_FEW };
+            let (baseline, candidate) = (baseline.clone(), candidate.clone());
+            let why = Why::Unknown(reason.to_owned());
+            let mut explanation = Explanation { probe, factor, baseline, candidate, why, exact: None };
+            let (context, arms) = (explanation.context(), explanation.arms());
+            if let Some(costs) = stage_costs(profile, [a, b], context, arms) {
+                explanation.why = Why::Costs(Box::new(costs));
+            }
+            all.push(explanation);
+        }
+    }
+    Ok(all)
+}
+
+/// The slices of a run, with the CPU time of the hosts that count it. A block has one trial of a pair by each probe.
+fn slices_of(block: u32, reports: &[HostReport]) -> Vec<ArmSlice> {
+    let of = |role| {
+        let reports = reports.iter().filter(move |report| report.role == role);
+        reports.flat_map(|report| &report.slices)
+    };
+    let received: HashMap<u32, &Slice> = of(Role::Receiver).map(|slice| (slice.round, slice)).collect();
+    let both = of(Role::Sender).filter_map(|sent| {
+        let received = received.get(&sent.round);
+        Some(ArmSlice {
+            trial: block,
+            from_ns: sent.first_ns,
+            to_ns: sent.last_ns.max(received.map_or(0, |slice| slice.last_ns)),
+            messages: sent.messages,
+            cpu_ns: sent.cpu_ns? + received.map_or(Some(0), |slice| slice.cpu_ns)?,
+            // The receiver of an echo counts no slices.
+            is_whole: received.is_some(),
+        })
+    });
+    both.collect()
+}
 
 /// Metrics of what a message costs, and of rates and times that follow from it.
 const METRICS: [Metric; 7] = [
@@ -71,7 +135,6 @@ pub fn explain_verdicts(
     Ok(())
 }
 
-/// Two cells whose difference is to be explained.
 fn pair(probe: Probe, Question { factor, baseline, candidate, .. }: &Question) -> Explanation {
     let (baseline, candidate) = (baseline.clone(), candidate.clone());
     Explanation { probe, factor: *factor, baseline, candidate, why: Why::Unknown(String::new()), exact: None }
@@ -108,9 +171,8 @@ fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec
         }
     }
     let most = groups.iter().map(|(_, pairs)| pairs.len()).max().unwrap_or(0);
-    (0..most)
-        .flat_map(|place| groups.iter().filter_map(move |(_, pairs)| pairs.get(place).cloned()))
-        .collect()
+    let of_each = |place| groups.iter().filter_map(move |(_, pairs)| pairs.get(place).cloned());
+    (0..most).flat_map(of_each).collect()
 }
 
 /// The part of a study that measures a pair, in slices.
@@ -167,7 +229,7 @@ fn sampled(
     let profile = sampler.finish()?;
     measured?;
     let cells = [pair.baseline.clone(), pair.candidate.clone()];
-    let found = explained(&runs, &profile, pair.factor, &[cells])?;
+    let found = explanations(&runs, &profile, pair.factor, &[cells])?;
     let why = found.into_iter().find(|explanation| explanation.probe == pair.probe).map(|found| found.why);
     Ok(why.unwrap_or_else(|| Why::Unknown("no run of both arms was valid while it was sampled".to_owned())))
 }
