@@ -6,8 +6,9 @@ use stacklab_import::{Content, Format, read, runs};
 use stacklab_model::{Family, Generator, Length, Transport, Tuning, Value};
 use stacklab_path::fuzzing::{dns_addresses, http_status};
 use stacklab_protocols::generators::{Output, Traffic, tool};
-use stacklab_protocols::iperf3::datagram::{Header, answer_to, is_answer};
-use stacklab_protocols::iperf3::{MOST_STREAMS, Parameters, Results, State};
+use stacklab_protocols::iperf3::{
+    MOST_STREAMS, Parameters, Results, State, answer_to, is_answer, read_header, write_header,
+};
 
 /// The first byte chooses a format, or that it is found from the content.
 pub fn import(data: &[u8]) {
@@ -83,10 +84,10 @@ pub fn iperf3(data: &[u8]) {
     if let Some(state) = data.first().and_then(|byte| State::of(*byte)) {
         assert_eq!(state.byte(), data[0]);
     }
-    for header in [Header::read(8, data), Header::read(4, data)].into_iter().flatten() {
+    for header in [read_header(8, data), read_header(4, data)].into_iter().flatten() {
         let mut message = [0; 16];
-        header.write(8, &mut message);
-        assert_eq!(Header::read(8, &message).map(|read| read.number), Some(header.number));
+        write_header(header, 8, &mut message);
+        assert_eq!(read_header(8, &message).map(|read| read.sequence), Some(header.sequence));
     }
     if let Some(answer) = answer_to(data) {
         assert!(is_answer(&answer));

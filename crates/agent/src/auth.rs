@@ -16,6 +16,7 @@
 use crate::channel::{Channel, LONGEST, wait_until};
 use crate::key::{Key, challenge};
 use crate::tls::TlsError;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stacklab_traffic::host::zone::ScopedAddr;
 use stacklab_traffic::protocol::printable_text;
@@ -35,6 +36,8 @@ const REFUSAL_LIMIT: Duration = Duration::from_millis(500);
 /// For how long a ticket is good.
 const TICKET_SECONDS: u64 = 60;
 const NO_COORDINATOR: &str = "this is a stacklab agent: use `stacklab measure`";
+const OPEN: &str = "the agent is open and cannot prove that it has this key: leave the key out, or start the agent without --no-auth";
+const UNPROVED: &str = "it does not know the key: another program listens there";
 /// To a coordinator whose lines did not come in time.
 const LATE: &str = "this is a stacklab agent: the handshake timed out: the path loses packets or is too slow";
 
@@ -65,7 +68,7 @@ pub struct Ticket {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Challenge {
+struct Challenge {
     stacklab_agent: u32,
     challenge: String,
     open: bool,
@@ -81,13 +84,13 @@ enum First {
 
 /// The first line of a coordinator. It does not wait for the agent's: one that speaks TLS only then refuses at once.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Hello {
+struct Hello {
     stacklab: u32,
     challenge: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Response {
+struct Response {
     proof: Option<String>,
     purpose: Purpose,
     #[serde(default)]
@@ -97,7 +100,7 @@ pub(crate) struct Response {
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Purpose {
+enum Purpose {
     Measure,
     /// To show that the coordinator has this address.
     Address,
@@ -105,19 +108,10 @@ pub(crate) enum Purpose {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Welcome {
+enum Welcome {
     Proof(Option<String>),
-    Ticket { proof: Option<String>, ticket: Ticket },
+    Ticket { proof: Option<String>, ticket: Box<Ticket> },
     Refused(String),
-}
-
-/// The decision on a coordinator.
-pub(crate) enum Judged {
-    /// It is not served, and why.
-    Refused(String),
-    /// It only wanted a ticket, and this answers it.
-    Shown(Welcome),
-    Admitted(Admitted),
 }
 
 /// What a listening agent asks of coordinators.
@@ -158,59 +152,58 @@ impl Gate {
         let deadline = Instant::now() + limit;
         let here = AddressPair::of(channel.stream())?;
         let (own, binding) = (challenge(), channel.binding()?);
-        channel.say(&Challenge {
-            stacklab_agent: VERSION,
-            challenge: own.clone(),
-            open: self.key.is_none(),
-        })?;
-        let hello = match understood(channel.hear::<Hello>(deadline))? {
-            Ok(hello) => hello,
-            Err(reason) => return refused(reason.to_owned()),
-        };
+        let open = self.key.is_none();
+        channel.say(&Challenge { stacklab_agent: VERSION, challenge: own.clone(), open })?;
+        let Some(hello) = Self::heard::<Hello>(channel, deadline)? else { return Ok(None) };
         if hello.stacklab != VERSION {
+            let theirs = hello.stacklab;
             return refused(format!(
-                "the coordinator speaks handshake version {}, this agent {VERSION}: install the same stacklab on both",
-                hello.stacklab
+                "the coordinator speaks handshake version {theirs}, this agent {VERSION}: install the same stacklab on both"
             ));
         }
-        let response = match understood(channel.hear::<Response>(deadline))? {
-            Ok(response) => response,
-            Err(reason) => return refused(reason.to_owned()),
-        };
+        let Some(response) = Self::heard::<Response>(channel, deadline)? else { return Ok(None) };
         match self.judge([&own, &hello.challenge], &binding, here, &response) {
-            Judged::Refused(reason) => refused(reason),
-            Judged::Shown(welcome) => channel.say(&welcome).map(|()| None),
-            Judged::Admitted(admitted) => Ok(Some(admitted)),
+            Ok(admitted) => Ok(Some(admitted)),
+            Err(Welcome::Refused(reason)) => refused(reason),
+            Err(ticket) => channel.say(&ticket).map(|()| None),
         }
     }
 
     /// Decides on the coordinator of a connection that responds to this gate's own challenge and had one itself, in
-    /// this TLS session.
-    pub(crate) fn judge(
+    /// this TLS session. The error is the answer to one that is refused, or only wanted a ticket.
+    fn judge(
         &self,
         [own, theirs]: [&String; 2],
         binding: &str,
         here: AddressPair,
         response: &Response,
-    ) -> Judged {
+    ) -> Result<Admitted, Welcome> {
         let purpose = response.purpose;
         if let Some(key) = &self.key {
             let parts = proved(COORDINATOR, purpose, [own, theirs], binding);
             if !response.proof.as_deref().is_some_and(|proof| key.is_proved(&parts, proof)) {
-                return Judged::Refused("the key is not this agent's".to_owned());
+                return Err(Welcome::Refused("the key is not this agent's".to_owned()));
             }
         }
         let parts = proved(AGENT, purpose, [theirs, own], binding);
         let proof = self.key.as_ref().map(|key| key.proof(&parts));
         if purpose == Purpose::Address {
-            return Judged::Shown(Welcome::Ticket { proof, ticket: self.ticket(here) });
+            return Err(Welcome::Ticket { proof, ticket: Box::new(self.ticket(here)) });
         }
-        let good = |ticket: &&Ticket| self.is_good(ticket);
-        let mut addresses = vec![here];
-        addresses.extend(
-            response.tickets.iter().take(MOST_TICKETS).filter(good).map(|ticket| ticket.addresses.clone()),
-        );
-        Judged::Admitted(Admitted { addresses, proof })
+        let good = response.tickets.iter().take(MOST_TICKETS).filter(|ticket| self.is_good(ticket));
+        let addresses = std::iter::once(here).chain(good.map(|ticket| ticket.addresses.clone())).collect();
+        Ok(Admitted { addresses, proof })
+    }
+
+    /// What a peer says; `None` if it is refused, because it says something else, or nothing in time.
+    fn heard<T: DeserializeOwned>(channel: &Channel, deadline: Instant) -> io::Result<Option<T>> {
+        let reason = match channel.hear(deadline) {
+            Ok(heard) => return Ok(Some(heard)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => NO_COORDINATOR,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => LATE,
+            Err(error) => return Err(error),
+        };
+        Self::refuse(channel, reason.to_owned()).map(|()| None)
     }
 
     /// Tells a coordinator, instead of or after its welcome, why it is not served.
@@ -219,8 +212,7 @@ impl Gate {
         channel.finish()?;
         // Closing a connection with unread data resets it and loses the answer.
         let deadline = Instant::now() + REFUSAL_LIMIT;
-        let mut rest = [0; LONGEST];
-        let mut stream = channel.stream();
+        let (mut rest, mut stream) = ([0; LONGEST], channel.stream());
         while wait_until(stream, deadline).is_ok() {
             match stream.read(&mut rest) {
                 // It has heard, or gone.
@@ -237,10 +229,8 @@ impl Gate {
         Ticket { until_s, proof: self.own.proof(&Self::parts(&addresses, until_s)), addresses }
     }
 
-    fn is_good(&self, ticket: &Ticket) -> bool {
-        let parts = Self::parts(&ticket.addresses, ticket.until_s);
-        let in_time = (self.clock)() <= ticket.until_s;
-        in_time && self.own.is_proved(&parts, &ticket.proof)
+    fn is_good(&self, Ticket { addresses, until_s, proof }: &Ticket) -> bool {
+        (self.clock)() <= *until_s && self.own.is_proved(&Self::parts(addresses, *until_s), proof)
     }
 
     fn parts(AddressPair { peer, local }: &AddressPair, until_s: u64) -> [String; 4] {
@@ -275,17 +265,16 @@ fn exchange(
     channel.say(&Hello { stacklab: VERSION, challenge: own.clone() }).map_err(not_an_agent)?;
     let theirs = match channel.hear(deadline).map_err(not_an_agent)? {
         First::Challenge(challenge) => challenge,
-        First::Refused { refused } if refused == LATE => return Err(AuthError::CutShort),
-        First::Refused { refused } => return Err(AuthError::Refused(printable_text(&refused))),
+        First::Refused { refused } => return Err(refused_for(&refused)),
     };
     if theirs.stacklab_agent != VERSION {
-        return Err(AuthError::Refused(format!(
-            "it speaks handshake version {}, this program {VERSION}: install the same stacklab on both",
+        return Err(AuthError::Failed(format!(
+            "it refuses: it speaks handshake version {}, this program {VERSION}: install the same stacklab on both",
             theirs.stacklab_agent
         )));
     }
     match (key, theirs.open) {
-        (Some(_), true) => return Err(AuthError::Open),
+        (Some(_), true) => return Err(AuthError::Failed(OPEN.to_owned())),
         (None, false) => return Err(AuthError::NoKey),
         _ => {}
     }
@@ -297,15 +286,14 @@ fn exchange(
         error => error,
     })?;
     let (proof, ticket) = match welcome {
-        Welcome::Refused(reason) if reason == LATE => return Err(AuthError::CutShort),
-        Welcome::Refused(reason) => return Err(AuthError::Refused(printable_text(&reason))),
+        Welcome::Refused(reason) => return Err(refused_for(&reason)),
         Welcome::Proof(proof) => (proof, None),
-        Welcome::Ticket { proof, ticket } => (proof, Some(ticket)),
+        Welcome::Ticket { proof, ticket } => (proof, Some(*ticket)),
     };
     if let Some(key) = key {
         let parts = proved(AGENT, purpose, [&own, &theirs.challenge], &binding);
         if !proof.is_some_and(|proof| key.is_proved(&parts, &proof)) {
-            return Err(AuthError::Unproved);
+            return Err(AuthError::Failed(UNPROVED.to_owned()));
         }
     }
     channel.unlimited()?;
@@ -316,16 +304,6 @@ fn exchange(
 fn proved(role: &str, purpose: Purpose, [asked, own]: [&String; 2], binding: &str) -> [String; 6] {
     let purpose = if purpose == Purpose::Measure { "measure" } else { "address" };
     [role, &VERSION.to_string(), purpose, asked, own, binding].map(str::to_owned)
-}
-
-/// What a peer says, or why it is refused: it says something else, or nothing in time.
-fn understood<T>(heard: io::Result<T>) -> io::Result<Result<T, &'static str>> {
-    match heard {
-        Ok(heard) => Ok(Ok(heard)),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Err(NO_COORDINATOR)),
-        Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(Err(LATE)),
-        Err(error) => Err(error),
-    }
 }
 
 /// Why an agent does not serve this coordinator.
@@ -339,37 +317,36 @@ pub enum AuthError {
         "the handshake was cut short: the path loses packets or is too slow, or the agent ended; try again"
     )]
     CutShort,
-    /// The agent wants a key, and there is none.
+    /// The agent requires a key, and there is none.
     #[error(
         "the agent requires its key, which it printed at its start: pass it in a file with --key-file, or as {}",
         crate::key::VARIABLE
     )]
     NoKey,
-    /// The agent is open, and a key was given.
-    #[error(
-        "the agent is open and cannot prove that it has this key: leave the key out, or start the agent without --no-auth"
-    )]
-    Open,
-    /// The agent did not prove that it knows the key.
-    #[error("it does not know the key: another program listens there")]
-    Unproved,
-    /// The agent says why it refuses.
-    #[error("it refuses: {0}")]
-    Refused(String),
-    /// It answers in plain and TLS was asked for, or its TLS key is another.
+    /// Anything else, with what to do.
     #[error("{0}")]
-    Tls(TlsError),
-    /// The connection ended.
-    #[error("{0}")]
-    Connection(#[from] io::Error),
+    Failed(String),
+}
+
+impl From<io::Error> for AuthError {
+    fn from(error: io::Error) -> Self {
+        AuthError::Failed(error.to_string())
+    }
 }
 
 impl From<TlsError> for AuthError {
     fn from(error: TlsError) -> Self {
         match error {
             TlsError::Connection(error) => not_an_agent(error),
-            error => AuthError::Tls(error),
+            error => AuthError::Failed(error.to_string()),
         }
+    }
+}
+
+fn refused_for(reason: &str) -> AuthError {
+    match reason {
+        LATE => AuthError::CutShort,
+        reason => AuthError::Failed(format!("it refuses: {}", printable_text(reason))),
     }
 }
 
@@ -381,7 +358,38 @@ fn not_an_agent(error: io::Error) -> AuthError {
         | io::ErrorKind::UnexpectedEof
         | io::ErrorKind::ConnectionReset
         | io::ErrorKind::BrokenPipe => AuthError::NoAgent,
-        _ => AuthError::Connection(error),
+        _ => error.into(),
+    }
+}
+
+/// Parsers of the lines of a handshake: untrusted input. Public for the fuzz targets (`fuzz/`) only.
+pub mod fuzzing {
+    use super::*;
+
+    /// The line as each of the four lines of a handshake, written again: those that it is.
+    pub fn handshake_lines(line: &[u8]) -> Vec<String> {
+        fn as_one<T: DeserializeOwned + Serialize>(line: &[u8]) -> Option<String> {
+            serde_json::to_string(&serde_json::from_slice::<T>(line).ok()?).ok()
+        }
+        let lines = [
+            as_one::<Challenge>(line),
+            as_one::<Hello>(line),
+            as_one::<Response>(line),
+            as_one::<Welcome>(line),
+        ];
+        lines.into_iter().flatten().collect()
+    }
+
+    /// The addresses of the coordinator that a gate admits by this line, which responds to the gate's own challenge
+    /// (the first) and had one itself; `None` if it is not admitted.
+    pub fn admitted(
+        gate: &Gate,
+        challenges: [&String; 2],
+        here: AddressPair,
+        line: &[u8],
+    ) -> Option<Vec<AddressPair>> {
+        let judged = gate.judge(challenges, "", here, &serde_json::from_slice(line).ok()?);
+        judged.ok().map(|admitted| admitted.addresses)
     }
 }
 

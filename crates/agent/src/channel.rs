@@ -58,8 +58,7 @@ impl Channel {
     pub(crate) fn say(&self, line: &impl Serialize) -> io::Result<()> {
         let text = json_line(line)?;
         self.stream.set_write_timeout(Some(TAKE_LIMIT))?;
-        let mut channel = self;
-        channel.write_all(&text)
+        self.clone().write_all(&text)
     }
 
     /// The next line of the handshake. `InvalidData` if it is something else, `TimedOut` if it does not come.
@@ -127,7 +126,7 @@ impl Channel {
     }
 }
 
-impl Read for &Channel {
+impl Read for Channel {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.receive(buffer) {
@@ -138,7 +137,7 @@ impl Read for &Channel {
     }
 }
 
-impl Write for &Channel {
+impl Write for Channel {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         let Some(session) = &self.session else { return (&*self.stream).write(data) };
         let mut session = locked(session);
@@ -149,22 +148,6 @@ impl Write for &Channel {
 
     fn flush(&mut self) -> io::Result<()> {
         (&*self.stream).flush()
-    }
-}
-
-impl Read for Channel {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self).read(buffer)
-    }
-}
-
-impl Write for Channel {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        (&*self).write(data)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        (&*self).flush()
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::sys;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -12,10 +11,6 @@ use std::path::Path;
 pub const VARIABLE: &str = "STACKLAB_KEY";
 /// Least length of a key that somebody chose, characters: 22 random characters of base64 are 128 bits.
 const SHORTEST: usize = 22;
-/// Random bytes of a key that is made here, and of a challenge.
-const KEY_BYTES: usize = 16;
-const CHALLENGE_BYTES: usize = 32;
-const RANDOM: &str = "the system has random numbers";
 
 /// A shared secret. Its text is shown nowhere but where it is made.
 #[derive(Clone)]
@@ -24,8 +19,7 @@ pub struct Key(String);
 impl Key {
     /// A new key of 128 random bits.
     pub fn generate() -> Self {
-        let text = hex(&random::<KEY_BYTES>());
-        Key(text.as_bytes().chunks(8).map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join("-"))
+        Key(random::<16>().chunks(4).map(hex).collect::<Vec<_>>().join("-"))
     }
 
     /// A key as its text; white space around it does not count. `place` says in the error where it is from.
@@ -55,9 +49,6 @@ impl Key {
     }
 
     /// The key that a file keeps for its owner only. A missing file is created with a new key.
-    ///
-    /// # Errors
-    /// If the file cannot be read or created, others may read it, or its key is too short.
     pub fn kept(path: &Path) -> Result<Self, String> {
         let place = path.display().to_string();
         let text = kept(path, || Key::generate().0 + "\n")
@@ -115,7 +106,7 @@ pub(crate) fn kept(path: &Path, make: impl FnOnce() -> String) -> io::Result<Str
 
 /// A number that is used once, hexadecimal.
 pub(crate) fn challenge() -> String {
-    hex(&random::<CHALLENGE_BYTES>())
+    hex(&random::<32>())
 }
 
 /// This many random bytes, hexadecimal; an error if the system has none.
@@ -128,24 +119,21 @@ pub fn random_hex(count: usize) -> Result<String, getrandom::Error> {
 /// Random bytes of a secret.
 pub(crate) fn random<const COUNT: usize>() -> [u8; COUNT] {
     let mut random = [0; COUNT];
-    getrandom::fill(&mut random).expect(RANDOM);
+    getrandom::fill(&mut random).expect("the system has random numbers");
     random
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(crate) fn bytes(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.as_bytes();
-    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    digits.chunks(2).map(byte).collect()
+    let (pairs, []) = digits.as_chunks::<2>() else { return None };
+    pairs.iter().map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 #[cfg(test)]

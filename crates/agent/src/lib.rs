@@ -4,27 +4,34 @@
 pub mod auth;
 pub mod channel;
 pub mod client;
-pub mod fuzzing;
-pub mod interrupt;
 pub mod key;
 mod listen;
-mod relay;
 mod sys;
 pub mod tls;
 
-pub use listen::{PORT, advice};
+pub use auth::fuzzing;
+pub use listen::{PORT, listen_advice};
 
 use crate::listen::listen;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use key::Key;
+#[cfg(unix)]
+use signal_hook::consts::{SIGHUP, SIGXFSZ};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use stacklab_protocols::stamp;
 use stacklab_traffic::agent::{DataPorts, Limits, Network, Peers, Permission};
 use stacklab_traffic::host::zone::{ListenAddress, ScopedAddr};
-use std::io::{BufReader, stdin, stdout};
+use std::io::{self, BufReader, stdin, stdout};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tls::Identity;
+
+#[cfg(unix)]
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+#[cfg(not(unix))]
+const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 
 /// Options of the agent.
 #[derive(Debug, clap::Args)]
@@ -143,35 +150,29 @@ impl AgentOptions {
 pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(), String> {
     let reflectors = match &options.stamp {
         Some(place) => {
-            let interrupted = interrupt_flag()?;
-            let key = options.stamp_key_file.as_deref().map(stamp::key).transpose().map_err(text)?;
-            let stateful = !options.stamp_stateless;
-            Some(
-                stamp::Reflectors::start(place, key, stateful, options.stamp_pps, interrupted)
-                    .map_err(text)?,
-            )
+            let interrupted = interrupt_flag().map_err(no_handlers)?;
+            let key = options.stamp_key_file.as_deref().map(stamp::key).transpose()?;
+            let (stateful, per_second) = (!options.stamp_stateless, options.stamp_pps);
+            Some(stamp::Reflectors::start(place, key, stateful, per_second, interrupted)?)
         }
         None => None,
     };
     if let Some(place) = &options.listen {
-        let interrupted = interrupt_flag()?;
+        let interrupted = interrupt_flag().map_err(no_handlers)?;
         let given = match &options.key_file {
             _ if options.no_auth => None,
             Some(path) => Some(Key::kept(path)?),
             None => Key::given(None)?,
         };
-        let key = match given {
-            None if !options.no_auth => {
-                let key = Key::generate();
-                eprintln!(
-                    "stacklab: key {} (`stacklab measure` reads it from --key-file, from {}, or prompts for it)",
-                    key.reveal(),
-                    key::VARIABLE
-                );
-                Some(key)
-            }
-            given => given,
-        };
+        let key = given.or_else(|| {
+            let key = (!options.no_auth).then(Key::generate)?;
+            eprintln!(
+                "stacklab: key {} (`stacklab measure` reads it from --key-file, from {}, or prompts for it)",
+                key.reveal(),
+                key::VARIABLE
+            );
+            Some(key)
+        });
         let identity = match (options.tls, &options.tls_key) {
             (true, Some(path)) => Some(Identity::kept(path)?),
             (true, None) => Some(Identity::generate()),
@@ -184,7 +185,7 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
         return listen(place, options.once, interrupted, key, identity, command);
     }
     if let Some(reflectors) = reflectors {
-        return reflectors.wait().map_err(text);
+        return reflectors.wait();
     }
     // A coordinator that is idle, or a trial without end: the process holds what only its end sets free.
     let end = |reason: &str| {
@@ -195,10 +196,25 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
         .map_err(|reason| format!("could not write an answer: {reason}"))
 }
 
-fn interrupt_flag() -> Result<&'static AtomicBool, String> {
-    interrupt::flag().map_err(|reason| format!("could not install signal handlers: {reason}"))
+/// A flag that is set once the user has interrupted. A second Ctrl-C ends the program at once. For one thread.
+pub fn interrupt_flag() -> io::Result<&'static AtomicBool> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    // Handlers that are installed twice would take one signal for two.
+    if let Some(flag) = FLAG.get() {
+        return Ok(flag);
+    }
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in SIGNALS {
+        // In this order: the first signal finds the flag unset and sets it, the second one finds it set and exits.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))?;
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    // A file that may not become longer is an error of its writing, and says which file it is.
+    #[cfg(unix)]
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+    Ok(FLAG.get_or_init(|| flag))
 }
 
-fn text(error: stamp::StampError) -> String {
-    error.to_string()
+fn no_handlers(reason: io::Error) -> String {
+    format!("could not install signal handlers: {reason}")
 }

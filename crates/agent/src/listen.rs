@@ -3,9 +3,6 @@
 //! Each coordinator gets a separate process: this program with `--stdio` and the connection as its input and output.
 //! The process ends with the connection, even during a trial, and this frees the trial's memory and sockets.
 
-pub mod advice;
-
-use self::advice::{ipv6_is_disabled, listen_advice};
 use crate::auth::{AddressPair, Gate};
 use crate::channel::Channel;
 use crate::key::Key;
@@ -19,7 +16,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -47,11 +44,9 @@ pub(crate) fn listen(
     command: Vec<String>,
 ) -> Result<(), String> {
     let (socket, bound) = open(place).map_err(|reason| {
-        let place = place.clone().with_default(PORT).to_string();
-        format!(
-            "could not listen on {place}: {reason}{}",
-            listen_advice(&reason, "another agent", "--listen :7000")
-        )
+        let place = place.clone().with_default(PORT);
+        let advice = listen_advice(&reason, "another agent", "--listen :7000");
+        format!("could not listen on {place}: {reason}{advice}")
     })?;
     if key.is_none() {
         eprintln!(
@@ -101,9 +96,13 @@ fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
     }
 }
 
-/// The announcement: where the agent listens, and how to measure to it.
+/// Where the agent listens, and how to measure to it.
 fn announcement(place: &ListenAddress, bound: SocketAddr, tls: bool) -> String {
-    let whom = if bound.ip().is_unspecified() { " for any host" } else { "" };
+    let whom = match bound.ip() {
+        ip if !ip.is_unspecified() => "",
+        IpAddr::V6(_) if ipv6_is_disabled() => " for any host, over IPv4 only (IPv6 is disabled here)",
+        _ => " for any host",
+    };
     let (host, zone) = match place.address() {
         // The zone has another name there.
         Some(address) if address.is_link_local() => {
@@ -115,11 +114,6 @@ fn announcement(place: &ListenAddress, bound: SocketAddr, tls: bool) -> String {
     let port = if bound.port() == PORT { String::new() } else { format!(" -p {}", bound.port()) };
     let tls = if tls { " --tls FINGERPRINT" } else { "" };
     let at = place.address().map_or_else(|| bound.to_string(), |address| address.with_port(bound.port()));
-    let whom = if bound.ip().is_unspecified() && bound.is_ipv6() && ipv6_is_disabled() {
-        " for any host, over IPv4 only (IPv6 is disabled here)"
-    } else {
-        whom
-    };
     format!(
         "stacklab: listening on {at}{whom}: `stacklab measure tcp {host}{port}{tls}` measures to it{zone}, as do udp, echo and connect"
     )
@@ -135,7 +129,7 @@ struct Agent {
     command: Vec<String>,
     /// The connection of the coordinator being served.
     served: Mutex<Option<TcpStream>>,
-    /// Notified when no coordinator is being served any more.
+    /// Notified when nobody is served any more.
     free: Condvar,
     connections: Mutex<HashMap<ScopedAddr, usize>>,
     /// Whether a coordinator was served and has gone.
@@ -156,7 +150,7 @@ impl Agent {
         }
     }
 
-    fn served(&self) -> std::sync::MutexGuard<'_, Option<TcpStream>> {
+    fn served(&self) -> MutexGuard<'_, Option<TcpStream>> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -164,10 +158,8 @@ impl Agent {
     /// ended yet.
     fn begin(&self, stream: &TcpStream) -> io::Result<bool> {
         let busy = |served: &mut Option<TcpStream>| served.is_some();
-        let (mut served, _) = self
-            .free
-            .wait_timeout_while(self.served(), LEAVE_LIMIT, busy)
-            .unwrap_or_else(PoisonError::into_inner);
+        let waited = self.free.wait_timeout_while(self.served(), LEAVE_LIMIT, busy);
+        let (mut served, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if served.is_some() {
             return Ok(false);
         }
@@ -179,12 +171,9 @@ impl Agent {
     fn handle(self: &Arc<Self>, stream: TcpStream) {
         let Ok(AddressPair { peer, .. }) = AddressPair::of(&stream) else { return };
         let Some(slot) = ConnectionSlot::take(self, network_of(&peer)) else { return };
-        let serve = move || {
-            // A coordinator that disconnects is not a failure.
-            let _ = slot.agent.attend(stream);
-        };
-        // Without a thread the connection is closed, and its slot is free again.
-        let _ = thread::Builder::new().spawn(serve);
+        // Without a thread the connection is closed, and its slot is free again. A coordinator that disconnects is not
+        // a failure.
+        let _ = thread::Builder::new().spawn(move || slot.agent.attend(stream));
     }
 
     fn attend(&self, stream: TcpStream) -> io::Result<()> {
@@ -262,13 +251,13 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// What one host may have many addresses of: of IPv6, its first 64 bits. The link-local network is another one in each
-/// zone.
+/// What one host may have many addresses of: of IPv6, the first 64 bits, with the zone.
 fn network_of(address: &ScopedAddr) -> ScopedAddr {
     match address.ip() {
         IpAddr::V4(_) => address.clone(),
         IpAddr::V6(ip) => {
-            ScopedAddr::new(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(), address.zone())
+            let network = Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64);
+            ScopedAddr::new(network.into(), address.zone())
         }
     }
 }
@@ -285,5 +274,79 @@ fn serve(channel: &Channel, command: &[String], addresses: &[AddressPair]) -> io
     sys::serve(channel, process)
 }
 
+/// What to do where nothing can listen, after a semicolon: by the reason. `other` is who may be there already, and
+/// `example` how another port is named.
+pub fn listen_advice(reason: &io::Error, other: &str, example: &str) -> String {
+    match reason.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("; check whether {other} runs there, or name another port, as in {example}")
+        }
+        io::ErrorKind::AddrNotAvailable => "; name an address of this host".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            format!("; a port below 1024 needs root: name another one, as in {example}")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Whether the system's IPv6 is turned off.
+pub(crate) fn ipv6_is_disabled() -> bool {
+    let setting = std::fs::read_to_string("/proc/sys/net/ipv6/conf/all/disable_ipv6");
+    setting.is_ok_and(|setting| setting.trim() == "1")
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_announcement_says_how_to_measure() {
+        let any = announcement(&"".parse().unwrap(), "[::]:5202".parse().unwrap(), true);
+        assert!(
+            any.contains("[::]:5202 for any host") && any.contains("measure tcp HOST --tls FINGERPRINT`"),
+            "{any}"
+        );
+        let one = announcement(&"::1".parse().unwrap(), "[::1]:7000".parse().unwrap(), false);
+        assert!(one.contains("`stacklab measure tcp ::1 -p 7000`") && !one.contains("any host"), "{one}");
+    }
+
+    // Everywhere on Linux, interface 1 is loopback.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_announcement_of_a_link_local_place_has_no_zone() {
+        for (text, port) in [("fe80::1%1", PORT), ("[fe80::1%1]:7000", 7000)] {
+            let place: ListenAddress = text.parse().unwrap();
+            let said = announcement(&place, format!("[fe80::1%1]:{port}").parse().unwrap(), false);
+            assert!(said.contains(&format!("listening on [fe80::1%1]:{port}: `")), "{said}");
+            assert!(said.contains("tcp fe80::1%INTERFACE") && said.contains("own interface"), "{said}");
+        }
+    }
+
+    #[test]
+    fn connections_have_a_bound_in_all_and_for_each_network() {
+        let agent = Arc::new(Agent::new(None, None, Vec::new()));
+        let take = |address: String| {
+            ConnectionSlot::take(&agent, network_of(&address.parse::<ScopedAddr>().unwrap()))
+        };
+        // A host has as many addresses of its network of IPv6 as it likes.
+        let own: Vec<_> =
+            (0..MOST_FROM_NETWORK).map(|number| take(format!("2001:db8:0:1::{number:x}"))).collect();
+        assert!(own.iter().all(Option::is_some));
+        assert!(take("2001:db8:0:1:ffff::1".to_owned()).is_none());
+        let others: Vec<_> = (MOST_FROM_NETWORK..MOST_CONNECTIONS)
+            .map(|number| take(format!("10.{}.{}.1", number / 100, number % 100)))
+            .collect();
+        assert!(others.iter().all(Option::is_some));
+        assert!(take("10.9.0.2".to_owned()).is_none());
+        drop(own);
+        assert!(take("10.9.0.2".to_owned()).is_some() && take("2001:db8:0:1:ffff::1".to_owned()).is_some());
+    }
+
+    #[test]
+    fn advice_fits_the_reason() {
+        let listen = |kind: io::ErrorKind| listen_advice(&kind.into(), "another agent", "--listen :7000");
+        assert!(listen(io::ErrorKind::AddrInUse).contains("another agent runs"));
+        assert_eq!(listen(io::ErrorKind::AddrNotAvailable), "; name an address of this host");
+        assert!(listen(io::ErrorKind::PermissionDenied).contains("root"));
+    }
+}

@@ -53,9 +53,7 @@ impl FromStr for Fingerprint {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let bytes = key::bytes(text).and_then(|bytes| bytes.try_into().ok());
-        bytes
-            .map(Fingerprint)
-            .ok_or_else(|| "expected the 64 hexadecimal digits that the agent printed".to_owned())
+        bytes.map(Fingerprint).ok_or("expected the 64 hexadecimal digits that the agent printed".to_owned())
     }
 }
 
@@ -92,9 +90,6 @@ impl Identity {
     }
 
     /// The key pair of a file (PEM, PKCS #8), which is made if it is missing, for its owner only.
-    ///
-    /// # Errors
-    /// If the file cannot be read or made, others may read it, or it holds no private key.
     pub fn kept(path: &Path) -> Result<Self, String> {
         let failed = |reason: String| format!("could not use the TLS key in {}: {reason}", path.display());
         let text = key::kept(path, new_key).map_err(|error| failed(error.to_string()))?;
@@ -109,7 +104,7 @@ impl Identity {
         let public = signing.public_key().ok_or_else(|| wrong("it has no public key".to_owned()))?.to_vec();
         let fingerprint = Fingerprint::of(&public);
         let own = Arc::new(CertifiedKey::new(vec![CertificateDer::from(public)], signing));
-        let mut config = ServerConfig::builder_with_provider(provider())
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(&[&TLS13])
             .expect(KNOWN)
             .with_no_client_auth()
@@ -128,9 +123,6 @@ impl Identity {
 
 /// Whether a peer's first byte, which comes before the deadline, begins a TLS handshake; `None` if it has gone. The
 /// byte stays there.
-///
-/// # Errors
-/// If it does not come in time.
 pub fn begins(stream: &TcpStream, deadline: Instant) -> io::Result<Option<bool>> {
     let mut first = [0];
     wait_until(stream, deadline)?;
@@ -140,11 +132,8 @@ pub fn begins(stream: &TcpStream, deadline: Instant) -> io::Result<Option<bool>>
 
 /// The coordinator's side of a handshake that ends before the deadline, with the agent of this fingerprint and no
 /// other.
-///
-/// # Errors
-/// Why there is no session. Nothing was sent to it then.
 pub fn secure(stream: TcpStream, to: Fingerprint, deadline: Instant) -> Result<Channel, TlsError> {
-    let provider = provider();
+    let provider = Arc::new(ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&TLS13])
         .expect(KNOWN)
@@ -236,10 +225,6 @@ impl ServerCertVerifier for Pinned {
     fn requires_raw_public_keys(&self) -> bool {
         true
     }
-}
-
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
 }
 
 /// A new Ed25519 key, as its file has it: what `openssl genpkey -algorithm ed25519` writes, too.

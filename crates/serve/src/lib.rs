@@ -26,7 +26,7 @@ use hyper_util::service::TowerToHyperService;
 use library::Library;
 use metrics::Exporter;
 use serde::Serialize;
-use stacklab_agent::advice::listen_advice;
+use stacklab_agent::listen_advice;
 use stacklab_campaign::CampaignError;
 use stacklab_fleet::FleetError;
 use stacklab_store::StoreError;

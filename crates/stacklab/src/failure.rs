@@ -1,7 +1,6 @@
 //! Why a command ended early, with its exit code; `stacklab --help` lists the codes.
 
 use stacklab_agent::client::ReachError;
-use stacklab_agent::interrupt;
 use stacklab_campaign::CampaignError;
 use stacklab_explain::ExplainError;
 use stacklab_guests::kernel::BuildError;
@@ -98,7 +97,7 @@ impl Failure {
 
 /// The flag that Ctrl-C sets.
 pub(crate) fn interrupt_flag() -> Result<&'static AtomicBool, Failure> {
-    interrupt::flag().map_err(Failure::step("install signal handlers"))
+    stacklab_agent::interrupt_flag().map_err(Failure::step("install signal handlers"))
 }
 
 impl From<CampaignError> for Failure {

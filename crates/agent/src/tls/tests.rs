@@ -46,7 +46,7 @@ fn a_session_is_with_the_agent_of_the_fingerprint_and_carries_both_ways_at_once(
                 writer.finish().unwrap();
             });
         }
-        for mut end in [&agent, &coordinator] {
+        for mut end in [agent, coordinator] {
             let mut heard = Vec::new();
             end.read_to_end(&mut heard).unwrap();
             assert!(heard == much);

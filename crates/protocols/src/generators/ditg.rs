@@ -1,7 +1,7 @@
 //! D-ITG: the receiver's end logs every packet, and ITGDec reads its log. The sender's end logs nothing, and so tells
 //! nothing of what it sent.
 
-use crate::generators::program::{CommandLine, Figures, Output, Tool, Traffic, count, number};
+use crate::generators::{CommandLine, Figures, Output, Tool, Traffic, count, number};
 use stacklab_model::{Length, Transport};
 
 const SIGNALLING_PORT: u16 = 9000;

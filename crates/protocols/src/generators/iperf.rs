@@ -1,6 +1,6 @@
 //! iperf 2: a line of text for each end. Bytes are exact by `-f b`.
 
-use crate::generators::program::{CommandLine, Figures, Output, Tool, Traffic, count, number};
+use crate::generators::{CommandLine, Figures, Output, Tool, Traffic, count, number};
 use stacklab_model::{Length, Transport};
 use std::net::IpAddr;
 

@@ -1,6 +1,6 @@
 //! iperf3: one JSON document. The receiver's counts come to the sender's end over their control connection.
 
-use crate::generators::program::{CommandLine, Figures, Output, Tool, Traffic, ip_version};
+use crate::generators::{CommandLine, Figures, Output, Tool, Traffic, ip_version};
 use serde_json::Value;
 use stacklab_model::{Length, Transport};
 

@@ -1,6 +1,6 @@
 //! netperf: lines of `KEY=VALUE`. The receiver's counts come to the sender's end over their control connection.
 
-use crate::generators::program::{CommandLine, Figures, Output, Tool, Traffic, count, ip_version, number};
+use crate::generators::{CommandLine, Figures, Output, Tool, Traffic, count, ip_version, number};
 use stacklab_model::Transport;
 
 const PORT: u16 = 12_865;

@@ -1,9 +1,10 @@
 //! A client of iperf3's server, of any version from 3.9 on.
 
 use crate::iperf3::control::Control;
-use crate::iperf3::running::RunningStreams;
-use crate::iperf3::streams::{format, results_of, stream_spec, ways};
-use crate::iperf3::{Cookie, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, datagram};
+use crate::iperf3::streams::{RunningStreams, format, results_of, stream_spec, ways};
+use crate::iperf3::{
+    Cookie, GREETING_BYTES, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, greeting, is_answer,
+};
 use stacklab_model::{Family, HostReport, Io, Length, ScopedAddr, Transport};
 use stacklab_traffic::EngineError;
 use stacklab_traffic::foreign::{Counted, OwnHost, SentCounts, Stream, Way, now_ns};
@@ -15,7 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the server may take for a step.
 const STEP_LIMIT: Duration = Duration::from_secs(10);
 /// How long the server may take to answer a UDP stream's greeting: one that was lost is not repeated, for the server
 /// would take it for data.
@@ -66,17 +66,16 @@ fn cookie_of(random: [u8; 36]) -> Cookie {
 #[derive(Debug)]
 pub struct ClientRun {
     /// This host, for each direction that the test had: as sender, as receiver.
-    pub own: Vec<HostReport>,
+    pub(super) own: Vec<HostReport>,
     /// What each stream counted, in the order of their numbers.
-    pub counted: Vec<(Way, Counted)>,
+    pub(super) counted: Vec<(Way, Counted)>,
     /// The server's word.
-    pub peer: Results,
+    pub(super) peer: Results,
     /// From the begin of the measured part until all was sent and, of TCP, acknowledged, nanoseconds.
     pub window_ns: u64,
-    /// Start, nanoseconds since the Unix epoch.
-    pub started_unix_ns: u64,
+    pub(super) started_unix_ns: u64,
     /// Duration of everything, nanoseconds.
-    pub wall_ns: u64,
+    pub(super) wall_ns: u64,
 }
 
 /// Why a test has no outcome.
@@ -100,7 +99,7 @@ pub enum ClientError {
         /// The reason.
         reason: io::Error,
     },
-    /// A socket of this host.
+    /// A socket of this host failed.
     #[error("{0}")]
     Engine(#[from] EngineError),
     /// The user interrupted.
@@ -156,11 +155,11 @@ impl<'a> ClientSession<'a> {
         let all = u64::from(parameters.parallel);
         let upto =
             |place: u64, packets: u64| (u128::from(packets) * u128::from(place) / u128::from(all)) as u64;
-        let length = match (way, *length) {
-            (Way::Send, Length::Packets(packets)) => {
-                Length::Packets(upto(place + 1, packets) - upto(place, packets))
+        let length = match *length {
+            Length::Packets(all) if way == Way::Send => {
+                Length::Packets(upto(place + 1, all) - upto(place, all))
             }
-            _ => *length,
+            length => length,
         };
         let mut spec = stream_spec(parameters, Family::of(to.ip()), length);
         if parameters.transport == Transport::Udp {
@@ -178,17 +177,17 @@ impl<'a> ClientSession<'a> {
 
     fn traffic(mut self, streams: Vec<(Arc<Stream>, Way)>) -> Result<ClientRun, ClientError> {
         let test = self.test;
-        let omit = Duration::from_secs(test.parameters.omit_s.into());
+        let omit_ns = u64::from(test.parameters.omit_s) * 1_000_000_000;
         let block = test.parameters.block_bytes;
         let (outgoing, incoming): (Vec<_>, Vec<_>) =
             streams.into_iter().partition(|(_, way)| *way == Way::Send);
-        let both = RunningStreams::start(outgoing, omit.as_nanos() as u64)
-            .and_then(|outgoing| Ok([outgoing, RunningStreams::start(incoming, omit.as_nanos() as u64)?]));
-        let both = both.map_err(test.failed("begin the traffic"))?;
-        let begin_ns = both[0].omit_until_ns();
+        let start =
+            |streams| RunningStreams::start(streams, omit_ns).map_err(test.failed("begin the traffic"));
+        let both = [start(outgoing)?, start(incoming)?];
+        let begin_ns = both[0].omit_until_ns;
         self.watch(&both, begin_ns)?;
         let [outgoing, incoming] = both;
-        let (sending, receiving) = (outgoing.streams().to_vec(), incoming.streams().to_vec());
+        let (sending, receiving) = (outgoing.streams.clone(), incoming.streams.clone());
         let mut counted: Vec<Counted> = outgoing.finish();
         for ((stream, _), counted) in sending.iter().zip(&counted) {
             // Of a stream that has failed nothing leaves any more.
@@ -196,15 +195,15 @@ impl<'a> ClientSession<'a> {
                 stream.drain().map_err(test.failed("empty a stream"))?;
             }
         }
-        let mut window_ns = now_ns().saturating_sub(begin_ns);
+        let mut end_ns = now_ns();
         if test.parameters.transport == Transport::Udp {
-            let last = counted.iter().map(|counted| match counted {
-                Counted::Sent(counts) => counts.last_ns,
-                Counted::Received(_) => 0,
+            let sent = counted.iter().filter_map(|counted| match counted {
+                Counted::Sent(counts) if counts.last_ns > 0 => Some(counts.last_ns),
+                _ => None,
             });
-            window_ns =
-                last.max().filter(|last| *last > 0).map_or(window_ns, |last| last.saturating_sub(begin_ns));
+            end_ns = sent.max().unwrap_or(end_ns);
         }
+        let window_ns = end_ns.saturating_sub(begin_ns);
         self.own_host.iter_mut().for_each(OwnHost::close);
         if !sending.is_empty() {
             thread::sleep(READ_PAUSE);
@@ -228,12 +227,8 @@ impl<'a> ClientSession<'a> {
     }
 
     /// Waits for the end of the measured part.
-    fn watch(
-        &mut self,
-        [outgoing, incoming]: &[RunningStreams; 2],
-        begin_ns: u64,
-    ) -> Result<(), ClientError> {
-        let test = self.test;
+    fn watch(&mut self, both: &[RunningStreams; 2], begin_ns: u64) -> Result<(), ClientError> {
+        let (test, [outgoing, incoming]) = (self.test, both);
         let is_forward = !test.parameters.reverse;
         let mut is_open = false;
         let mut grown = (0, Instant::now());
@@ -258,7 +253,7 @@ impl<'a> ClientSession<'a> {
                 }
             };
             let is_dead = (is_forward && outgoing.is_over(Way::Send))
-                || (!incoming.streams().is_empty() && incoming.is_over(Way::Receive));
+                || (!incoming.streams.is_empty() && incoming.is_over(Way::Receive));
             let ends_early = test.keeps_figures && is_open && test.interrupted.load(Ordering::Relaxed);
             if is_over || is_dead || ends_early {
                 return Ok(());
@@ -290,10 +285,9 @@ impl<'a> ClientSession<'a> {
             State::AccessDenied => ClientError::Busy(at),
             State::ServerError => {
                 let mut reason = [0; 8];
-                match self.control.fill(&mut reason, Instant::now() + STEP_LIMIT) {
-                    Ok(()) => ClientError::Refused(at, Refusal::explained(reason)),
-                    Err(_) => ClientError::Refused(at, "no reason given".to_owned()),
-                }
+                let given = self.control.fill(&mut reason, Instant::now() + STEP_LIMIT).is_ok();
+                let reason = if given { Refusal::explained(reason) } else { "no reason given".to_owned() };
+                ClientError::Refused(at, reason)
             }
             state => ClientError::Refused(at, format!("it sent {state:?} out of sequence")),
         }
@@ -302,21 +296,19 @@ impl<'a> ClientSession<'a> {
 
 fn greet(stream: &Stream) -> io::Result<()> {
     let socket = stream.socket();
-    socket.send(&datagram::greeting())?;
+    socket.send(&greeting())?;
     let deadline = Instant::now() + GREETING_LIMIT;
-    let mut room = [0; datagram::GREETING_BYTES + 1];
+    let mut room = [0; GREETING_BYTES + 1];
     while Instant::now() < deadline {
         match (&mut &*socket).read(&mut room) {
-            Ok(count) if datagram::is_answer(&room[..count]) => return Ok(()),
+            Ok(count) if is_answer(&room[..count]) => return Ok(()),
             Ok(_) => {}
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::new(
-        ErrorKind::TimedOut,
-        "no answer to the greeting over UDP, of which either may be lost",
-    ))
+    let reason = "no answer to the greeting over UDP, of which either may be lost";
+    Err(io::Error::new(ErrorKind::TimedOut, reason))
 }
 
 /// Tells the server what was counted here, and takes its word.

@@ -8,9 +8,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) struct Control {
@@ -40,7 +39,6 @@ impl Control {
         Ok([self.stream.local_addr()?, self.stream.peer_addr()?])
     }
 
-    /// Sends bytes.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
@@ -53,21 +51,11 @@ impl Control {
         self.send(&framed(text))
     }
 
-    /// Receives exactly as many bytes as there is room, until a deadline.
     pub(super) fn fill(&mut self, room: &mut [u8], deadline: Instant) -> io::Result<()> {
-        let mut at = 0;
-        while at < room.len() {
-            match self.stream.read(&mut room[at..]) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(count) => at += count,
-                Err(error) if is_nothing(&error) && Instant::now() < deadline => {}
-                Err(error) if is_nothing(&error) => return Err(ErrorKind::TimedOut.into()),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        fill(&self.stream, room, deadline)
     }
 
+    /// The state that the peer has sent, if it has.
     pub(super) fn look(&mut self) -> io::Result<Option<State>> {
         let mut byte = [0];
         match self.stream.read(&mut byte) {
@@ -109,12 +97,26 @@ impl Control {
     }
 }
 
+/// Receives exactly as many bytes as there is room, until a deadline, from a stream with the read timeout [`LOOK`].
+pub(super) fn fill(mut stream: &TcpStream, room: &mut [u8], deadline: Instant) -> io::Result<()> {
+    let mut at = 0;
+    while at < room.len() {
+        match stream.read(&mut room[at..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => at += count,
+            Err(error) if is_nothing(&error) && Instant::now() < deadline => {}
+            Err(error) if is_nothing(&error) => return Err(ErrorKind::TimedOut.into()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 fn state_of(byte: u8) -> io::Result<State> {
     State::of(byte)
         .ok_or_else(|| io::Error::other(format!("it sent {}, which is not a state of iperf3", byte as i8)))
 }
 
-/// Whether a read only found nothing yet.
 fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

@@ -1,6 +1,9 @@
-//! Fields of JSON objects as iperf3 writes them: any number may be missing, have a fraction or be negative.
+//! JSON objects as iperf3 writes them, and the results of one side, which both send when a test has ended.
+//!
+//! Any number may be missing, have a fraction or be negative.
 
-use serde_json::{Map, Value};
+use crate::iperf3::{MOST_STREAMS, stream_id};
+use serde_json::{Map, Value, json};
 
 /// Larger counts are nobody's: sums of them would overflow.
 const LARGEST: f64 = 1e18;
@@ -49,4 +52,155 @@ pub(super) fn is_set(fields: &Map<String, Value>, name: &str) -> Result<bool, St
 
 pub(super) fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
     fields.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// What one side counted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Results {
+    pub(crate) congestion_used: Option<String>,
+    pub(crate) server_output: Option<String>,
+    /// In the order of their numbers.
+    pub(crate) streams: Vec<StreamResult>,
+}
+
+/// What one side counted of one stream.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct StreamResult {
+    /// [`stream_id`]
+    pub id: u64,
+    /// Sent or received, without the omitted part.
+    pub bytes: u64,
+    /// If it sent and knows.
+    pub retransmits: Option<u64>,
+    /// RFC 3550
+    pub jitter_s: f64,
+    /// Datagrams that it takes for lost, with the omitted part.
+    pub errors: u64,
+    /// Those of the omitted part.
+    pub omitted_errors: u64,
+    /// The highest number of a datagram, with the omitted part.
+    pub packets: u64,
+    /// The same at the end of the omitted part.
+    pub omitted_packets: u64,
+    /// Seconds in which it counted.
+    pub seconds: f64,
+}
+
+impl Results {
+    /// Reads results.
+    pub fn parse(json: &str) -> Result<Self, String> {
+        let fields = object(json)?;
+        let Some(Value::Array(items)) = fields.get("streams") else {
+            return Err("it has no streams".to_owned());
+        };
+        if items.len() > 2 * MOST_STREAMS as usize {
+            return Err(format!("it has {} streams", items.len()));
+        }
+        let mut streams = Vec::new();
+        for item in items {
+            let Value::Object(stream) = item else { return Err("a stream is not a JSON object".to_owned()) };
+            let of = |name| count(stream, name);
+            let seconds = |name| number(stream, name);
+            let id = of("id")?.ok_or_else(|| "a stream has no number".to_owned())?;
+            let bytes = of("bytes")?.ok_or_else(|| format!("stream {id} has no bytes"))?;
+            streams.push(StreamResult {
+                id,
+                bytes,
+                retransmits: of("retransmits")?,
+                jitter_s: seconds("jitter")?.unwrap_or(0.0).max(0.0),
+                errors: of("errors")?.unwrap_or(0),
+                omitted_errors: of("omitted_errors")?.unwrap_or(0),
+                packets: of("packets")?.unwrap_or(0),
+                omitted_packets: of("omitted_packets")?.unwrap_or(0),
+                seconds: (seconds("end_time")?.unwrap_or(0.0) - seconds("start_time")?.unwrap_or(0.0))
+                    .max(0.0),
+            });
+        }
+        Ok(Results {
+            congestion_used: text(&fields, "congestion_used"),
+            server_output: text(&fields, "server_output_text"),
+            streams,
+        })
+    }
+
+    /// The result of the stream at a place of the test, if there is one.
+    pub(crate) fn of_place(&self, place: usize) -> Option<&StreamResult> {
+        self.streams.iter().find(|stream| stream.id == stream_id(place))
+    }
+
+    /// As both sides send them.
+    pub fn to_json(&self) -> String {
+        let known = |number: Option<u64>| number.map_or(json!(-1), |number| json!(number));
+        let of_stream = |stream: &StreamResult| {
+            json!({
+                "id": stream.id,
+                "bytes": stream.bytes,
+                "retransmits": known(stream.retransmits),
+                "jitter": stream.jitter_s,
+                "errors": stream.errors,
+                "omitted_errors": stream.omitted_errors,
+                "packets": stream.packets,
+                "omitted_packets": stream.omitted_packets,
+                "start_time": 0,
+                "end_time": stream.seconds,
+            })
+        };
+        let streams: Vec<Value> = self.streams.iter().map(of_stream).collect();
+        let retransmits = self.streams.iter().any(|stream| stream.retransmits.is_some());
+        let mut fields = json!({
+            // Clients want these.
+            "cpu_util_total": 0,
+            "cpu_util_user": 0,
+            "cpu_util_system": 0,
+            "sender_has_retransmits": if retransmits { 1 } else { -1 },
+            "streams": streams,
+        });
+        if let Some(name) = &self.congestion_used {
+            fields["congestion_used"] = name.clone().into();
+        }
+        if let Some(output) = &self.server_output {
+            fields["server_output_text"] = output.clone().into();
+        }
+        fields.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_iperf3_sends_is_read() {
+        // By iperf 3.12, a server that received two streams of UDP.
+        let text = r#"{"cpu_util_total":1.5,"cpu_util_user":0.5,"cpu_util_system":1,"sender_has_retransmits":-1,
+            "streams":[{"id":1,"bytes":1249000,"retransmits":-1,"jitter":3.4e-06,"errors":1,"omitted_errors":0,
+            "packets":1250,"omitted_packets":0,"start_time":0,"end_time":1.000235},
+            {"id":3,"bytes":1250000,"retransmits":18446744073709551615,"jitter":1e-06,"errors":0,"packets":1250,
+            "start_time":0,"end_time":1.000235}]}"#;
+        let read = Results::parse(text).unwrap();
+        let first = read.of_place(0).unwrap();
+        assert_eq!((first.bytes, first.retransmits, first.errors, first.packets), (1_249_000, None, 1, 1250));
+        assert_eq!((first.jitter_s, first.seconds), (3.4e-6, 1.000_235));
+        let second = read.of_place(1).unwrap();
+        assert_eq!((second.bytes, second.retransmits), (1_250_000, None));
+        assert_eq!(read.of_place(2), None);
+        assert_eq!(Results::parse(&read.to_json()), Ok(read));
+    }
+
+    #[test]
+    fn what_is_no_result_is_refused() {
+        for (text, word) in [
+            ("{}", "streams"),
+            (r#"{"streams":[1]}"#, "object"),
+            (r#"{"streams":[{"bytes":1}]}"#, "number"),
+            (r#"{"streams":[{"id":1}]}"#, "bytes"),
+            (r#"{"streams":[{"id":1,"bytes":1e19}]}"#, "too large"),
+            (r#"{"streams":[{"id":1,"bytes":"many"}]}"#, "not a number"),
+        ] {
+            let refused = Results::parse(text).unwrap_err();
+            assert!(refused.contains(word), "{text}: {refused}");
+        }
+        let many = vec![json!({"id": 1, "bytes": 1}); 257];
+        assert!(Results::parse(&json!({ "streams": many }).to_string()).is_err());
+    }
 }

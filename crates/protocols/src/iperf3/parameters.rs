@@ -1,9 +1,10 @@
 //! The parameters of a test, as the client sends them.
 
-use crate::iperf3::datagram;
 use crate::iperf3::json::{count, is_set, object, small, text};
-use crate::iperf3::state::Refusal;
-use crate::iperf3::{MOST_BLOCK_BYTES, MOST_DATAGRAM_BYTES, MOST_OMIT_SECONDS, MOST_SECONDS, MOST_STREAMS};
+use crate::iperf3::{
+    LONGEST_HEADER_BYTES, MOST_BLOCK_BYTES, MOST_DATAGRAM_BYTES, MOST_OMIT_SECONDS, MOST_SECONDS,
+    MOST_STREAMS, Refusal,
+};
 use serde_json::json;
 use stacklab_model::{Direction, Length, Pacing, Transport, TrialSpec};
 
@@ -16,47 +17,40 @@ const UDP_BLOCK: u32 = 1460;
 /// A test, seen from the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
-    /// Transport of the streams.
-    pub transport: Transport,
+    pub(crate) transport: Transport,
     /// Seconds that are left out of the figures, before the others.
-    pub omit_s: u32,
+    pub(crate) omit_s: u32,
     /// Seconds; 0 where bytes or blocks end the test.
-    pub time_s: u32,
-    /// Bytes of all streams together that end the test; 0 where they do not.
-    pub bytes: u64,
-    /// Blocks of all streams together that end the test; 0 where they do not.
+    pub(crate) time_s: u32,
+    /// Bytes, and blocks, of all streams together that end the test; 0 where they do not.
+    pub(crate) bytes: u64,
+    /// As `bytes`.
     pub blocks: u64,
-    /// TCP_MAXSEG.
-    pub mss: Option<u32>,
-    /// TCP_NODELAY.
-    pub nodelay: bool,
+    pub(crate) mss: Option<u32>,
+    pub(crate) nodelay: bool,
     /// Streams of each direction.
     pub parallel: u32,
     /// Whether the server sends.
-    pub reverse: bool,
-    /// Whether both send.
-    pub bidirectional: bool,
+    pub(crate) reverse: bool,
+    pub(crate) bidirectional: bool,
     /// Socket buffers, bytes.
-    pub window: Option<u32>,
+    pub(crate) window: Option<u32>,
     /// Bytes of a block.
     pub block_bytes: u32,
     /// Bits per second of each stream; 0: unlimited.
-    pub bandwidth: u64,
+    pub(crate) bandwidth: u64,
     /// IP's type of service, or traffic class.
-    pub tos: u8,
-    /// Congestion control.
-    pub congestion: Option<String>,
+    pub(crate) tos: u8,
+    pub(crate) congestion: Option<String>,
     /// Whether numbers of datagrams have 64 bits.
-    pub long_counters: bool,
-    /// Whether the client asks for the server's output.
-    pub get_server_output: bool,
-    /// Version of the client.
-    pub client_version: Option<String>,
+    pub(crate) long_counters: bool,
+    pub(crate) get_server_output: bool,
+    pub(crate) client_version: Option<String>,
 }
 
 impl Parameters {
     /// A test of one stream without further settings, in blocks of this size.
-    pub fn new(transport: Transport, block_bytes: u32) -> Self {
+    pub(crate) fn new(transport: Transport, block_bytes: u32) -> Self {
         Parameters {
             transport,
             omit_s: 0,
@@ -120,14 +114,11 @@ impl Parameters {
         let set = |name| is_set(&fields, name).map_err(unreadable);
         let whole = |name| count(&fields, name).map_err(unreadable);
         let word = |name| small(&fields, name).map_err(unreadable);
-        let transport = match (set("tcp")?, set("udp")?) {
-            (true, false) => Transport::Tcp,
-            (false, true) => Transport::Udp,
-            _ => {
-                return Err((Refusal::Unsupported, "it must name either TCP or UDP".to_owned()));
-            }
+        let (transport, block) = match (set("tcp")?, set("udp")?) {
+            (true, false) => (Transport::Tcp, TCP_BLOCK),
+            (false, true) => (Transport::Udp, UDP_BLOCK),
+            _ => return Err((Refusal::Unsupported, "it must name either TCP or UDP".to_owned())),
         };
-        let block = if transport == Transport::Tcp { TCP_BLOCK } else { UDP_BLOCK };
         let more = |name| Ok::<_, (Refusal, String)>(word(name)?.filter(|number| *number > 0));
         let parameters = Parameters {
             omit_s: word("omit")?.unwrap_or(0),
@@ -163,7 +154,7 @@ impl Parameters {
         }
         let blocks = match self.transport {
             Transport::Tcp => 1..=MOST_BLOCK_BYTES,
-            Transport::Udp => datagram::LONGEST_HEADER_BYTES..=MOST_DATAGRAM_BYTES,
+            Transport::Udp => LONGEST_HEADER_BYTES..=MOST_DATAGRAM_BYTES,
         };
         if !blocks.contains(&self.block_bytes) {
             return refuse(Refusal::Block, format!("blocks of {} bytes", self.block_bytes));
@@ -180,6 +171,7 @@ impl Parameters {
 
     /// As a client sends them.
     pub fn to_json(&self) -> String {
+        let on = |is: bool| is.then_some(true);
         let mut fields = json!({
             (if self.transport == Transport::Tcp { "tcp" } else { "udp" }): true,
             "omit": self.omit_s,
@@ -191,22 +183,18 @@ impl Parameters {
             "bandwidth": self.bandwidth,
             "pacing_timer": 1000,
             "TOS": self.tos,
+            "MSS": self.mss,
+            "nodelay": on(self.nodelay),
+            "reverse": on(self.reverse),
+            "bidirectional": on(self.bidirectional),
+            "window": self.window,
+            "congestion": self.congestion,
+            "udp_counters_64bit": self.long_counters.then_some(1),
+            "get_server_output": self.get_server_output.then_some(1),
+            "client_version": self.client_version,
         });
-        let mut add = |name: &str, value: Option<serde_json::Value>| {
-            if let Some(value) = value {
-                fields[name] = value;
-            }
-        };
-        let on = |is: bool| is.then_some(true.into());
-        add("MSS", self.mss.map(Into::into));
-        add("nodelay", on(self.nodelay));
-        add("reverse", on(self.reverse));
-        add("bidirectional", on(self.bidirectional));
-        add("window", self.window.map(Into::into));
-        add("congestion", self.congestion.clone().map(Into::into));
-        add("udp_counters_64bit", self.long_counters.then_some(1.into()));
-        add("get_server_output", self.get_server_output.then_some(1.into()));
-        add("client_version", self.client_version.clone().map(Into::into));
+        // iperf3 sends no fields without a value.
+        fields.as_object_mut().expect("it is an object").retain(|_, value| !value.is_null());
         fields.to_string()
     }
 }

@@ -1,32 +1,26 @@
-//! The streams of a test: their settings for the engine, and their counts for the peer.
+//! The streams of a test, each on a separate thread: their settings for the engine, and their counts for the peer.
 
-use crate::iperf3::datagram::Header;
-use crate::iperf3::{Parameters, StreamResult, stream_id};
+use crate::iperf3::{Parameters, StreamResult, read_header, stream_id, write_header};
 use stacklab_model::{Cell, Family, Length, Pacing, Probe, ProbeSpec, SizeOf, Transport, TrialSpec, Tuning};
-use stacklab_traffic::foreign::{Counted, ForeignFormat, Numbered, Stream, Way};
+use stacklab_traffic::foreign::{Counted, ForeignFormat, SentCounts, Stream, Way, now_ns};
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 pub(super) fn format(parameters: &Parameters) -> ForeignFormat {
     match (parameters.transport, parameters.long_counters) {
         (Transport::Tcp, _) => ForeignFormat::Bytes,
         (Transport::Udp, true) => ForeignFormat::Datagrams {
-            write: |own, room| header(own).write(8, room),
-            read: |message| Header::read(8, message).map(numbered),
+            write: |own, room| write_header(own, 8, room),
+            read: |message| read_header(8, message),
         },
         (Transport::Udp, false) => ForeignFormat::Datagrams {
-            write: |own, room| header(own).write(4, room),
-            read: |message| Header::read(4, message).map(numbered),
+            write: |own, room| write_header(own, 4, room),
+            read: |message| read_header(4, message),
         },
     }
-}
-
-/// iperf3 counts from 1.
-fn header(own: Numbered) -> Header {
-    Header { sent_ns: own.sent_ns, number: own.sequence + 1 }
-}
-
-fn numbered(header: Header) -> Numbered {
-    Numbered { sequence: header.number - 1, sent_ns: header.sent_ns }
 }
 
 /// The engine's parameters of one stream: a block per call, as iperf3 sends them.
@@ -74,34 +68,114 @@ pub(super) fn results_of(
     begin_ns: u64,
 ) -> Vec<StreamResult> {
     let seconds = |last_ns: u64| last_ns.saturating_sub(begin_ns) as f64 / 1e9;
-    let result = |(place, ((stream, _), counted)): (usize, (&(Arc<Stream>, Way), &Counted))| match counted {
-        Counted::Sent(counts) => StreamResult {
-            id: stream_id(place),
-            bytes: counts.measured * u64::from(block_bytes),
-            retransmits: stream.retransmits(),
-            packets: counts.omitted + counts.measured,
-            omitted_packets: counts.omitted,
-            seconds: seconds(counts.last_ns),
-            ..StreamResult::default()
-        },
-        Counted::Received(counts) => StreamResult {
-            id: stream_id(place),
-            bytes: counts.bytes,
-            jitter_s: counts.jitter_ns / 1e9,
-            errors: counts.lost,
-            omitted_errors: counts.omitted_lost,
-            packets: counts.next,
-            omitted_packets: counts.omitted_next,
-            seconds: seconds(counts.last_ns),
-            ..StreamResult::default()
-        },
-    };
-    streams.iter().zip(counted).enumerate().map(result).collect()
+    let mut results = Vec::new();
+    for (place, ((stream, _), counted)) in streams.iter().zip(counted).enumerate() {
+        let id = stream_id(place);
+        results.push(match counted {
+            Counted::Sent(counts) => StreamResult {
+                id,
+                bytes: counts.measured * u64::from(block_bytes),
+                retransmits: stream.retransmits(),
+                packets: counts.omitted + counts.measured,
+                omitted_packets: counts.omitted,
+                seconds: seconds(counts.last_ns),
+                ..StreamResult::default()
+            },
+            Counted::Received(counts) => StreamResult {
+                id,
+                bytes: counts.bytes,
+                jitter_s: counts.jitter_ns / 1e9,
+                errors: counts.lost,
+                omitted_errors: counts.omitted_lost,
+                packets: counts.next,
+                omitted_packets: counts.omitted_next,
+                seconds: seconds(counts.last_ns),
+                ..StreamResult::default()
+            },
+        });
+    }
+    results
+}
+
+/// How long a stream may take to end by itself; then its socket is shut.
+const GRACE: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Streams under way. They end when this is dropped.
+pub(super) struct RunningStreams {
+    /// In the order in which they were given.
+    pub streams: Vec<(Arc<Stream>, Way)>,
+    threads: Vec<JoinHandle<Counted>>,
+    stop: Arc<AtomicBool>,
+    progress: Arc<Vec<AtomicU64>>,
+    /// When the measured part begins.
+    pub omit_until_ns: u64,
+}
+
+impl RunningStreams {
+    /// Starts all streams. The first `omit_ns` do not count.
+    pub(super) fn start(streams: Vec<(Arc<Stream>, Way)>, omit_ns: u64) -> io::Result<Self> {
+        let progress = Arc::new(streams.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+        let omit_until_ns = now_ns() + omit_ns;
+        let mut running =
+            RunningStreams { streams, threads: Vec::new(), stop: Arc::default(), progress, omit_until_ns };
+        for place in 0..running.streams.len() {
+            let (stream, way) = &running.streams[place];
+            let (stream, way) = (Arc::clone(stream), *way);
+            let (stop, progress) = (Arc::clone(&running.stop), Arc::clone(&running.progress));
+            let work = move || match way {
+                Way::Send => Counted::Sent(stream.send(omit_ns, &stop, &progress[place])),
+                Way::Receive => Counted::Received(stream.receive(omit_until_ns, &stop, &progress[place])),
+            };
+            // On an error the streams that run are stopped as this is dropped.
+            running.threads.push(thread::Builder::new().name(format!("stream {place}")).spawn(work)?);
+        }
+        Ok(running)
+    }
+
+    /// Measured bytes so far of all streams in one direction.
+    pub(super) fn bytes(&self, way: Way) -> u64 {
+        let of = self.streams.iter().zip(self.progress.iter()).filter(|((_, own), _)| *own == way);
+        of.map(|(_, bytes)| bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Whether all streams in one direction have ended.
+    pub(super) fn is_over(&self, way: Way) -> bool {
+        self.streams.iter().zip(&self.threads).all(|((_, own), thread)| *own != way || thread.is_finished())
+    }
+
+    /// Stops all streams, and waits for what they counted, in the order in which they were given.
+    pub(super) fn finish(mut self) -> Vec<Counted> {
+        self.stop.store(true, Ordering::Relaxed);
+        let start = Instant::now();
+        while !self.threads.iter().all(JoinHandle::is_finished) {
+            if start.elapsed() > GRACE {
+                self.streams.iter().for_each(|(stream, _)| stream.shut());
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+        let ended = self.threads.drain(..).map(JoinHandle::join);
+        ended.map(|counted| counted.unwrap_or_else(|_| Counted::Sent(SentCounts::default()))).collect()
+    }
+}
+
+impl Drop for RunningStreams {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if !self.threads.is_empty() {
+            self.streams.iter().for_each(|(stream, _)| stream.shut());
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_traffic::foreign::Numbered;
 
     #[test]
     fn a_stream_has_the_rate_and_size_that_the_client_names() {

@@ -8,24 +8,19 @@
 //! | T3 | the session-reflector, when it answers |
 //! | T4 | the session-sender, when the answer arrives; in no packet |
 
-mod figures;
-mod key;
+mod clients;
 mod packet;
-mod rate;
 mod reflector;
 pub mod report;
-mod sender;
-mod service;
-mod sessions;
+mod session;
 mod time;
 mod tlv;
 
-pub use figures::{LossByDirection, PeerClock, SessionFigures, Ways};
-pub use key::{KeyError, StampKey};
-pub use packet::{AUTHENTICATED_BYTES, Answer, Codec, OPEN_BYTES, Probe, SENDER_TTL, base_bytes};
-pub use reflector::{Arrived, PendingAnswer, Reflector};
-pub use sender::{SessionError, StampSession};
-pub use service::{Reflectors, StampError, key, place};
+pub use packet::{Answer, Codec, Probe, SENDER_TTL, StampKey};
+pub use reflector::{Arrived, PendingAnswer, Reflector, Reflectors, key, place};
+pub use session::{PeerClock, SessionFigures, StampSession};
+
+use session::{LossByDirection, Ways};
 pub use time::{ErrorEstimate, TimeFormat};
 pub use tlv::{ClassOfService, Extensions, TimestampInfo};
 

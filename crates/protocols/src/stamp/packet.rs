@@ -1,13 +1,14 @@
-//! Test packets: those of the session-sender, and its answers.
+//! Test packets: those of the session-sender, and its answers; and the key of authenticated ones.
 
-use crate::stamp::key::{CODE_BYTES, StampKey};
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, Extensions};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use std::fmt;
 
-/// Octets of an unauthenticated packet without TLVs.
-pub const OPEN_BYTES: usize = 44;
-/// Octets of an authenticated packet without TLVs.
-pub const AUTHENTICATED_BYTES: usize = 112;
+/// Octets of an unauthenticated and of an authenticated packet without TLVs.
+const OPEN_BYTES: usize = 44;
+const AUTHENTICATED_BYTES: usize = 112;
 /// The TTL, or hop limit, with which test packets are sent.
 pub const SENDER_TTL: u8 = 255;
 
@@ -33,11 +34,6 @@ const AUTHENTICATED: Layout = Layout {
     code: Some(96),
 };
 
-/// Octets of a packet without TLVs.
-pub fn base_bytes(authenticated: bool) -> usize {
-    if authenticated { AUTHENTICATED_BYTES } else { OPEN_BYTES }
-}
-
 /// A packet of the session-sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
@@ -60,11 +56,11 @@ pub struct Answer {
     pub timestamp: u64,
     /// Of the reflector's clock.
     pub error: ErrorEstimate,
-    /// The session identifier; 0 without one.
+    /// As in the sender's packet.
     pub session: u16,
     /// T2, in the same format as T3.
     pub received: u64,
-    /// What the sender's packet said.
+    /// As in the sender's packet.
     pub sender_sequence: u32,
     /// T1, as in the sender's packet.
     pub sender_timestamp: u64,
@@ -77,7 +73,7 @@ pub struct Answer {
 /// Writes and reads packets of one session: unauthenticated, or authenticated with a key.
 #[derive(Debug, Clone)]
 pub struct Codec {
-    key: Option<StampKey>,
+    pub(super) key: Option<StampKey>,
 }
 
 impl Codec {
@@ -90,28 +86,26 @@ impl Codec {
         if self.key.is_some() { &AUTHENTICATED } else { &OPEN }
     }
 
-    /// Octets of a packet without TLVs.
-    pub fn base_bytes(&self) -> usize {
+    pub(super) fn base_bytes(&self) -> usize {
         self.layout().bytes
     }
 
-    /// Octets of a packet with these TLVs.
-    pub fn probe_bytes(&self, extensions: &Extensions) -> usize {
+    pub(super) fn probe_bytes(&self, extensions: &Extensions) -> usize {
         self.base_bytes() + extensions.bytes(self.key.is_some())
     }
 
     /// These TLVs with padding, for a packet of this many octets; `None` if there is no such packet.
-    pub fn padded(&self, extensions: Extensions, octets: usize) -> Option<Extensions> {
+    pub(super) fn padded(&self, extensions: Extensions, octets: usize) -> Option<Extensions> {
         extensions.padded(octets, self.base_bytes(), self.key.is_some())
     }
 
     /// Octets of the shortest packet with these TLVs and padding.
-    pub fn least_padded(&self, extensions: &Extensions) -> usize {
+    pub(super) fn least_padded(&self, extensions: &Extensions) -> usize {
         self.probe_bytes(&Extensions { padding: Some(0), ..*extensions })
     }
 
     /// Writes a packet of the session-sender with its TLVs into a message of [`Codec::probe_bytes`].
-    pub fn write_probe(&self, probe: &Probe, extensions: &Extensions, message: &mut [u8]) {
+    pub(super) fn write_probe(&self, probe: &Probe, extensions: &Extensions, message: &mut [u8]) {
         let (base, rest) = message.split_at_mut(self.base_bytes());
         self.write_front(probe, base);
         self.seal(base);
@@ -175,10 +169,6 @@ impl Codec {
         tlv::read(self.key.as_ref(), base, rest)
     }
 
-    pub(super) fn key(&self) -> Option<&StampKey> {
-        self.key.as_ref()
-    }
-
     /// Writes the fields that both kinds of packets have, and zeros after them.
     fn write_front(&self, front: &Probe, base: &mut [u8]) {
         let [sequence, timestamp, error, session] = self.layout().front;
@@ -204,6 +194,47 @@ fn put<const N: usize>(base: &mut [u8], at: usize, bytes: [u8; N]) {
 /// Bytes of a packet that is long enough for its layout.
 fn take<const N: usize>(base: &[u8], at: usize) -> [u8; N] {
     std::array::from_fn(|place| base[at + place])
+}
+
+/// Bytes of the authentication code: HMAC-SHA-256, cut.
+pub(super) const CODE_BYTES: usize = 16;
+const LEAST_BYTES: usize = 16;
+
+/// A key that both ends share. It is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StampKey(Vec<u8>);
+
+impl StampKey {
+    /// Reads a key from hexadecimal digits; space around them is ignored. `None` if it is too short.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+        let (pairs, []) = text.trim().as_bytes().as_chunks::<2>() else { return None };
+        let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
+        let key: Vec<u8> = bytes.collect::<Option<_>>()?;
+        (key.len() >= LEAST_BYTES).then_some(StampKey(key))
+    }
+
+    fn mac(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
+        parts.iter().for_each(|part| mac.update(part));
+        mac
+    }
+
+    pub(super) fn code(&self, parts: &[&[u8]]) -> [u8; CODE_BYTES] {
+        let whole = self.mac(parts).finalize().into_bytes();
+        std::array::from_fn(|place| whole[place])
+    }
+
+    /// Whether a code is that of these bytes; takes the same time for each wrong one.
+    pub(super) fn proves(&self, parts: &[&[u8]], code: &[u8]) -> bool {
+        code.len() == CODE_BYTES && self.mac(parts).verify_truncated_left(code).is_ok()
+    }
+}
+
+impl fmt::Debug for StampKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key")
+    }
 }
 
 #[cfg(test)]
@@ -260,7 +291,7 @@ pub(super) mod tests {
             for place in 0..message.len() {
                 let mut changed = message.clone();
                 changed[place] ^= 1;
-                assert!(codec.key().is_none() || codec.read_answer(&changed).is_none(), "octet {place}");
+                assert!(codec.key.is_none() || codec.read_answer(&changed).is_none(), "octet {place}");
             }
         }
     }
@@ -274,5 +305,28 @@ pub(super) mod tests {
         assert_eq!(closed.read_probe(&message), None);
         open.write_probe(&probe(), &Extensions::default(), &mut message[..OPEN_BYTES]);
         assert_eq!(closed.read_probe(&message[..OPEN_BYTES]), None);
+    }
+
+    #[test]
+    fn a_key_is_hexadecimal_and_not_short() {
+        let key = StampKey::from_hex(" 000102030405060708090A0b0c0d0e0f\n").unwrap();
+        assert_eq!(key, StampKey((0..16).collect()));
+        assert_eq!(format!("{key:?}"), "Key");
+        for wrong in ["", "00", "000102030405060708090a0b0c0d0e", "0001020304050607-8090a0b0c0d0e0f", "000"] {
+            assert_eq!(StampKey::from_hex(wrong), None, "{wrong}");
+        }
+    }
+
+    /// Test case 1 of RFC 4231, cut to 16 bytes.
+    #[test]
+    fn the_code_is_hmac_sha_256_cut_to_16_bytes() {
+        let key = StampKey(vec![0x0b; 20]);
+        let expected =
+            [0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53, 0x5c, 0xa8, 0xaf, 0xce, 0xaf, 0x0b, 0xf1, 0x2b];
+        assert_eq!(key.code(&[b"Hi ", b"There"]), expected);
+        assert!(key.proves(&[b"Hi There"], &expected));
+        assert!(!key.proves(&[b"Hi there"], &expected));
+        assert!(!key.proves(&[b"Hi There"], &expected[..15]));
+        assert!(!key.proves(&[b"Hi There"], &[]));
     }
 }

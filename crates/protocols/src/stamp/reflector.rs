@@ -1,11 +1,25 @@
-//! The session-reflector: what it answers.
+//! The session-reflector: what it answers, and on which sockets (`agent --stamp`).
 
-use crate::stamp::packet::{Answer, Codec};
-use crate::stamp::rate::RateLimit;
-use crate::stamp::sessions::Sessions;
+use crate::stamp::PORT;
+use crate::stamp::clients::{RateLimit, Sessions};
+use crate::stamp::packet::{Answer, Codec, StampKey};
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, TimestampInfo};
+use stacklab_traffic::host::zone::ListenAddress;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
+
+#[cfg(target_os = "linux")]
+use {
+    crate::stamp::packet::SENDER_TTL,
+    crate::stamp::time::TimeFormat,
+    stacklab_traffic::host::now_unix_ns,
+    stacklab_traffic::peer::{Service, clock_error_ns},
+    std::sync::atomic::Ordering,
+    std::thread,
+};
 
 /// What came with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +46,6 @@ pub struct PendingAnswer {
 pub struct Reflector {
     codec: Codec,
     error: ErrorEstimate,
-    info: TimestampInfo,
     sessions: Option<Sessions>,
     limit: Option<RateLimit>,
 }
@@ -41,23 +54,17 @@ impl Reflector {
     /// A reflector whose clock is as good as `error` says. Timestamps have the format of those that they answer.
     pub fn new(codec: Codec, error: ErrorEstimate, stateful: bool) -> Self {
         let sessions = stateful.then(Sessions::default);
-        Reflector { codec, error, info: TimestampInfo::SOFTWARE, sessions, limit: None }
+        Reflector { codec, error, sessions, limit: None }
     }
 
     /// The same, which answers each client at most this many packets per second, and a burst of one second.
-    pub fn limited(self, per_second: u32) -> Self {
+    fn limited(self, per_second: u32) -> Self {
         Reflector { limit: Some(RateLimit::new(per_second)), ..self }
     }
 
-    /// Sessions that it remembers.
-    pub fn sessions(&self) -> usize {
-        self.sessions.as_ref().map_or(0, Sessions::len)
-    }
-
     /// Turns a packet into its answer, which has the same length: whoever forges a sender's address has no gain. Only
-    /// T3 is
-    /// missing. `None` for what is not answered: no packet of STAMP, one beyond the limit of rate, or of a session too
-    /// many.
+    /// T3 is missing. `None` for what is not answered: no packet of STAMP, one beyond the rate limit, or of a session
+    /// too many.
     pub fn reflect(&mut self, message: &mut [u8], arrived: &Arrived) -> Option<PendingAnswer> {
         if self.limit.as_mut().is_some_and(|limit| !limit.admits(arrived.peer.ip(), arrived.unix_ns)) {
             return None;
@@ -69,7 +76,8 @@ impl Reflector {
             Some(sessions) => sessions.count((arrived.peer, probe.session), arrived.unix_ns)?,
         };
         let (base, rest) = message.split_at_mut(self.codec.base_bytes());
-        let code_point = tlv::reflect(self.codec.key(), base, rest, arrived.traffic_class, self.info);
+        let code_point =
+            tlv::reflect(self.codec.key.as_ref(), base, rest, arrived.traffic_class, TimestampInfo::SOFTWARE);
         let answer = Answer {
             sequence,
             timestamp: 0,
@@ -89,16 +97,113 @@ impl Reflector {
         let timestamp = pending.answer.error.format.bits(unix_ns);
         self.codec.write_answer(&Answer { timestamp, ..pending.answer }, message);
         let (base, rest) = message.split_at_mut(self.codec.base_bytes());
-        tlv::seal(self.codec.key(), base, rest);
+        tlv::seal(self.codec.key.as_ref(), base, rest);
     }
+}
+
+/// Reads where to wait for packets.
+pub fn place(text: &str) -> Result<ListenAddress, String> {
+    Ok(text.parse::<ListenAddress>()?.with_default(PORT))
+}
+
+/// Reads a key of STAMP from a file.
+pub fn key(path: &Path) -> Result<StampKey, String> {
+    let file = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|reason| format!("could not read the STAMP key from {file}: {reason}"))?;
+    StampKey::from_hex(&text).ok_or_else(|| {
+        format!(
+            "{file}: a STAMP key is at least 32 hexadecimal digits (16 bytes): make one with `head -c 16 /dev/urandom | xxd -p`"
+        )
+    })
+}
+
+/// Reflectors at work, each on its thread, until the user interrupts.
+pub struct Reflectors(Vec<JoinHandle<Result<(), String>>>);
+
+impl Reflectors {
+    /// Waits until they end.
+    pub fn wait(self) -> Result<(), String> {
+        self.0.into_iter().try_for_each(|thread| thread.join().expect("a reflector does not panic"))
+    }
+
+    /// Refuses: this system gives no arrival times and no TTL here.
+    #[cfg(not(target_os = "linux"))]
+    pub fn start(
+        _: &ListenAddress,
+        _: Option<StampKey>,
+        _: bool,
+        _: u32,
+        _: &'static AtomicBool,
+    ) -> Result<Self, String> {
+        Err(failed("a STAMP reflector needs Linux"))
+    }
+}
+
+/// A socket cannot wait for packets, or has failed.
+fn failed(reason: impl std::fmt::Display) -> String {
+    format!("{reason}; port 862 needs privileges: without them name another one, as in --stamp :8620")
+}
+
+#[cfg(target_os = "linux")]
+impl Reflectors {
+    /// Binds a socket for each family and begins to answer, at most this many packets per second for each client.
+    pub fn start(
+        place: &ListenAddress,
+        key: Option<StampKey>,
+        stateful: bool,
+        per_second: u32,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, String> {
+        let addresses =
+            place.of_each_family(PORT).map_err(|error| failed(format_args!("{place}: {error}")))?;
+        let several = addresses.len() > 1;
+        let (services, errors): (Vec<_>, Vec<_>) = addresses
+            .into_iter()
+            .map(|address| Service::bind(address, SENDER_TTL).map_err(failed))
+            .partition(Result::is_ok);
+        // A host without IPv6 serves the other family.
+        if let Some(Err(error)) = errors.into_iter().next_back()
+            && (services.is_empty() || !several)
+        {
+            return Err(error);
+        }
+        let error = ErrorEstimate::new(TimeFormat::Ntp, clock_error_ns());
+        let codec = Codec::new(key);
+        let start = |mut service: Service| {
+            let how = if stateful { "stateful" } else { "stateless" };
+            eprintln!("stacklab: STAMP reflector on {}, {how}", service.address());
+            let mut reflector = Reflector::new(codec.clone(), error, stateful).limited(per_second);
+            thread::spawn(move || answer(&mut service, &mut reflector, interrupted))
+        };
+        Ok(Reflectors(services.into_iter().flatten().map(start).collect()))
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn answer(service: &mut Service, reflector: &mut Reflector, interrupted: &AtomicBool) -> Result<(), String> {
+    let is_over = || interrupted.load(Ordering::Relaxed);
+    let answered = service.run(is_over, |message, datagram| {
+        let arrived = Arrived {
+            peer: datagram.peer,
+            unix_ns: datagram.unix_ns,
+            ttl: datagram.ttl,
+            traffic_class: datagram.traffic_class,
+        };
+        let pending = reflector.reflect(message, &arrived)?;
+        // As late as possible.
+        reflector.finish(pending, now_unix_ns(), message);
+        Some(pending.code_point << 2)
+    });
+    answered.map_err(failed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stamp::clients::SESSION_IDLE_NS;
     use crate::stamp::packet::tests::{codecs, probe};
     use crate::stamp::packet::{Probe, SENDER_TTL};
-    use crate::stamp::sessions::SESSION_IDLE_NS;
     use crate::stamp::time::TimeFormat;
     use crate::stamp::tlv::{ClassOfService, Extensions};
 
@@ -207,7 +312,7 @@ mod tests {
             assert_eq!(said.class, Some(ClassOfService { asked: 10, arrived: 46, ecn: 1, refused: 0 }));
             assert_eq!(said.padding, Some(33));
             message[codec.base_bytes() + 5] ^= 1;
-            assert_eq!(codec.read_extensions(&message).is_none(), codec.key().is_some());
+            assert_eq!(codec.read_extensions(&message).is_none(), codec.key.as_ref().is_some());
         }
     }
 

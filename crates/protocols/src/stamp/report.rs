@@ -1,7 +1,9 @@
 //! The report of a session, as text and JSON.
 
-use crate::stamp::{Extensions, LossByDirection, PeerClock, SENDER_TTL, SessionFigures, Ways};
-use serde_json::{Value, json};
+use crate::stamp::{
+    ClassOfService, Extensions, LossByDirection, PeerClock, SENDER_TTL, SessionFigures, TimestampInfo, Ways,
+};
+use serde_json::{Map, json};
 use stacklab_model::{Delays, printable_lines};
 use stacklab_traffic::peer::Exchange;
 use std::fmt::Write;
@@ -38,12 +40,12 @@ fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
 
-fn named(ways: &Ways) -> [(&'static str, &Delays); 4] {
+fn named(Ways { forward, backward, round_trip, residence }: &Ways) -> [(&'static str, &Delays); 4] {
     [
-        ("forward", &ways.forward),
-        ("backward", &ways.backward),
-        ("round trip", &ways.round_trip),
-        ("in the reflector", &ways.residence),
+        ("forward", forward),
+        ("backward", backward),
+        ("round trip", round_trip),
+        ("in the reflector", residence),
     ]
 }
 
@@ -63,12 +65,9 @@ pub fn text(measured: &Measured) -> String {
     if let Some(ways) = &figures.ways {
         line("ms", PERCENTILES.map(|(name, _)| format!("{name:>10}")).concat() + "    jitter");
         for (name, delays) in named(ways) {
-            let at = |(_, share): (&str, f64)| {
-                let ns = delays.buckets.percentile(share).unwrap_or_default();
-                format!("{:>10.3}", ms(ns as f64))
-            };
-            let jitter =
-                delays.jitter_ns.map_or_else(|| format!("{:>10}", "-"), |ns| format!("{:>10.3}", ms(ns)));
+            let cell = |ns: f64| format!("{:>10.3}", ms(ns));
+            let at = |(_, share)| cell(delays.buckets.percentile(share).unwrap_or_default() as f64);
+            let jitter = delays.jitter_ns.map_or_else(|| format!("{:>10}", "-"), cell);
             line(name, PERCENTILES.map(at).concat() + &jitter);
         }
     }
@@ -78,14 +77,12 @@ pub fn text(measured: &Measured) -> String {
     let lost = exchange.sent.saturating_sub(exchange.answers.len() as u64);
     line("packets", format!("{} sent, {} answered, {lost} lost", exchange.sent, exchange.answers.len()));
     line("losses", losses_text(&figures.losses));
+    let implausible = figures.implausible as u64;
     for (count, what) in [
         (exchange.duplicates, "duplicates"),
         (exchange.reordered, "reordered"),
         (exchange.strays, "no answers of this session, or of another key: not counted"),
-        (
-            figures.implausible as u64,
-            "answers with times that contradict each other: no delay of theirs counts",
-        ),
+        (implausible, "answers with times that contradict each other: no delay of theirs counts"),
     ] {
         if count > 0 {
             line("", format!("{count} {what}"));
@@ -98,20 +95,15 @@ pub fn text(measured: &Measured) -> String {
         line("", format!("answers arrived with a TTL of {ttl}"));
     }
     if let Some(class) = measured.said.and_then(|said| said.class) {
-        let refused = if class.refused > 0 { ", which the reflector refuses" } else { "" };
-        line(
-            "code points",
-            format!("{} requested{refused}, {} arrived there, ECN {}", class.asked, class.arrived, class.ecn),
-        );
+        let ClassOfService { asked, arrived, ecn, refused } = class;
+        let refused = if refused > 0 { ", which the reflector refuses" } else { "" };
+        line("code points", format!("{asked} requested{refused}, {arrived} arrived there, ECN {ecn}"));
     }
     if let Some(times) = measured.said.and_then(|said| said.timestamps) {
-        line(
-            "its times",
-            format!(
-                "arrival by method {} (source {}), answer by method {} (source {})",
-                times.method_in, times.source_in, times.method_out, times.source_out
-            ),
-        );
+        let TimestampInfo { source_in, method_in, source_out, method_out } = times;
+        let (arrival, answer) =
+            (format!("{method_in} (source {source_in})"), format!("{method_out} (source {source_out})"));
+        line("its times", format!("arrival by method {arrival}, answer by method {answer}"));
     }
     if exchange.clock_was_set {
         line("warning", "this host's clock was set meanwhile: the delays are wrong".to_owned());
@@ -122,15 +114,15 @@ pub fn text(measured: &Measured) -> String {
 fn clock_text(clock: &PeerClock) -> String {
     let PeerClock { offset_ns, bound_ns, estimated, contradicted } = *clock;
     let (offset, bound) = (ms(offset_ns as f64), ms(bound_ns as f64));
-    let contradiction = if contradicted {
-        "; the delays contradict the error bounds of the clocks: one of them is wrong"
-    } else {
-        ""
+    let contradiction = match contradicted {
+        true => "; the delays contradict the error bounds of the clocks: one of them is wrong",
+        false => "",
     };
-    let how = if estimated {
-        "estimated from the shortest delays; differences between the directions within this are unknown"
-    } else {
-        "known"
+    let how = match estimated {
+        true => {
+            "estimated from the shortest delays; differences between the directions within this are unknown"
+        }
+        false => "known",
     };
     format!(
         "the reflector's is ahead by {offset:.3} ms; one-way delays are exact to {bound:.3} ms ({how}){contradiction}"
@@ -152,15 +144,11 @@ fn losses_text(losses: &LossByDirection) -> String {
 pub fn json(measured: &Measured) -> String {
     let Measured { exchange, figures, .. } = measured;
     let delays = |delays: &Delays| {
-        let mut figures: serde_json::Map<String, Value> = PERCENTILES
-            .iter()
-            .map(|(name, share)| {
-                ((*name).to_owned(), json!(delays.buckets.percentile(*share).map(|ns| ms(ns as f64))))
-            })
-            .collect();
-        figures.insert("mean".to_owned(), json!(ms(delays.mean_ns)));
-        figures.insert("jitter".to_owned(), json!(delays.jitter_ns.map(ms)));
-        Value::Object(figures)
+        let mut figures = json!({ "mean": ms(delays.mean_ns), "jitter": delays.jitter_ns.map(ms) });
+        for (name, share) in PERCENTILES {
+            figures[name] = json!(delays.buckets.percentile(share).map(|ns| ms(ns as f64)));
+        }
+        figures
     };
     let losses = match &figures.losses {
         LossByDirection::Known { forward, backward, after } => {
@@ -184,12 +172,9 @@ pub fn json(measured: &Measured) -> String {
         "strays": exchange.strays,
         "implausible": figures.implausible,
         "losses": losses,
-        "delay_ms": figures.ways.as_ref().map(|ways| json!({
-            "forward": delays(&ways.forward),
-            "backward": delays(&ways.backward),
-            "round_trip": delays(&ways.round_trip),
-            "in_the_reflector": delays(&ways.residence),
-        })),
+        "delay_ms": figures.ways.as_ref().map(|ways| {
+            Map::from_iter(named(ways).map(|(name, way)| (name.replace(' ', "_"), delays(way))))
+        }),
         "clock": figures.clock.map(|clock| json!({
             "offset_ms": ms(clock.offset_ns as f64),
             "bound_ms": ms(clock.bound_ns as f64),

@@ -1,6 +1,6 @@
 //! TLVs behind a test packet (RFC 8972, section 4): flags, type, length and value each.
 
-use crate::stamp::key::{CODE_BYTES, StampKey};
+use crate::stamp::packet::{CODE_BYTES, StampKey};
 
 const HEAD: usize = 4;
 const PADDING: u8 = 1;
@@ -30,7 +30,7 @@ pub struct TimestampInfo {
 
 impl TimestampInfo {
     /// A clock of the system whose synchronisation is not known, and times taken by software.
-    pub const SOFTWARE: TimestampInfo =
+    pub(super) const SOFTWARE: TimestampInfo =
         TimestampInfo { source_in: 5, method_in: 2, source_out: 5, method_out: 2 };
 }
 
@@ -49,12 +49,8 @@ pub struct ClassOfService {
 
 impl ClassOfService {
     fn bytes(self) -> [u8; VALUE] {
-        let word = u16::from(self.asked) << 10
-            | u16::from(self.arrived) << 4
-            | u16::from(self.ecn) << 2
-            | u16::from(self.refused);
-        let [high, low] = word.to_be_bytes();
-        [high, low, 0, 0]
+        let ClassOfService { asked, arrived, ecn, refused } = self;
+        [asked << 2 | arrived >> 4, arrived << 4 | ecn << 2 | refused, 0, 0]
     }
 
     fn read([high, low, ..]: [u8; VALUE]) -> Self {
@@ -78,7 +74,7 @@ pub struct Extensions {
 impl Extensions {
     /// Padding that makes a packet of this many octets from a base without other TLVs. `None` if there is no room for
     /// the TLV's head, or too much.
-    pub fn padded(self, octets: usize, base: usize, authenticated: bool) -> Option<Self> {
+    pub(super) fn padded(self, octets: usize, base: usize, authenticated: bool) -> Option<Self> {
         let without = Extensions { padding: None, ..self };
         let others = base + without.bytes(authenticated);
         if octets == others {
@@ -187,8 +183,7 @@ pub(super) fn read(key: Option<&StampKey>, base: &[u8], rest: &[u8]) -> Option<E
     proved.then_some(found)
 }
 
-/// What a reflector writes into the TLVs of a packet that arrived with this byte of traffic class. The outcome is the
-/// code point
+/// Writes what a reflector says into the TLVs of a packet that arrived with this traffic class. Returns the code point
 /// to answer with.
 pub(super) fn reflect(
     key: Option<&StampKey>,

@@ -6,7 +6,7 @@
 use crate::commands::study::{PlacementOptions, StudyOptions};
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
-use stacklab_agent::interrupt;
+use stacklab_agent::interrupt_flag;
 use stacklab_campaign::lab::state::{
     Claim, HostLocation, LOOK, RunningTestbed, failed, known, remove_folder, socket, state,
 };
@@ -85,7 +85,7 @@ pub(crate) fn lab(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Down => down(),
         LabCommand::Hold(options) => {
             let (study, row) = options.testbed()?;
-            let ended = interrupt::flag().map_err(failed("handle signals"))?;
+            let ended = interrupt_flag().map_err(failed("handle signals"))?;
             Ok(hold(&study, row, &options.placement.in_vm, ended)?)
         }
         LabCommand::Inside { host, folder, command } => {

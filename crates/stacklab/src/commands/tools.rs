@@ -3,8 +3,7 @@
 use crate::failure::{Failure, OTHER, interrupt_flag};
 use crate::output::print_text;
 use clap::Args;
-use stacklab_agent::AgentOptions;
-use stacklab_agent::advice::listen_advice;
+use stacklab_agent::{AgentOptions, listen_advice};
 use stacklab_campaign::rig::remove_copies;
 use stacklab_explain::send_counted;
 use stacklab_guests::inside;

@@ -1,7 +1,7 @@
 //! Which tests there are, and which wait for streams.
 
-use crate::iperf3::server::limits::ServerLimits;
-use crate::iperf3::{Cookie, datagram};
+use crate::iperf3::server::ServerLimits;
+use crate::iperf3::{Cookie, answer_to};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -30,7 +30,6 @@ pub(super) struct Greeted {
 }
 
 pub(super) struct Registry {
-    /// The limits.
     pub limits: ServerLimits,
     connections: Arc<AtomicUsize>,
     tests: Arc<AtomicUsize>,
@@ -107,7 +106,7 @@ impl Registry {
 
     /// Gives a greeting to the test that waits for it. Other packets are not answered.
     pub(super) fn greeted(&self, from: SocketAddr, bytes: &[u8]) {
-        if let Some(answer) = datagram::answer_to(bytes)
+        if let Some(answer) = answer_to(bytes)
             && let Some(test) = lock(&self.greeting).get(&from.ip())
         {
             let _ = test.send(Greeted { from, answer });
@@ -177,12 +176,12 @@ mod tests {
         let limits = ServerLimits { clients: 2, longest: Duration::from_secs(1), most_bits_per_second: 1e9 };
         let registry = Registry::new(limits);
         let from: SocketAddr = "192.0.2.1:7".parse().unwrap();
-        registry.greeted(from, &datagram::greeting());
+        registry.greeted(from, &crate::iperf3::greeting());
         let waits = registry.await_greetings(from.ip()).unwrap();
         assert!(registry.await_greetings(from.ip()).is_none());
         assert!(waits.next().is_none(), "nobody waited when it came");
         registry.greeted(from, b"what");
-        registry.greeted(from, &datagram::greeting());
+        registry.greeted(from, &crate::iperf3::greeting());
         assert_eq!(waits.next().unwrap().from, from);
         drop(waits);
         assert!(registry.await_greetings(from.ip()).is_some());

@@ -1,17 +1,15 @@
 //! One test of a client.
 
 use crate::iperf3::control::Control;
-use crate::iperf3::running::RunningStreams;
-use crate::iperf3::server::listeners::stream_socket;
 use crate::iperf3::server::registry::Registry;
-use crate::iperf3::streams::{format, results_of, stream_spec, ways};
+use crate::iperf3::server::stream_socket;
+use crate::iperf3::streams::{RunningStreams, format, results_of, stream_spec, ways};
 use crate::iperf3::{
     Cookie, MOST_PARAMETER_BYTES, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, StreamResult,
 };
 use socket2::Socket;
 use stacklab_model::{Family, Length, Transport};
 use stacklab_traffic::foreign::{Stream, Way};
-use std::fmt::Write;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -19,30 +17,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the client may take for a step.
 const STEP_LIMIT: Duration = Duration::from_secs(10);
 /// How much longer than it said a test may take: clients end it.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Why a test was not served to its end.
-#[derive(Debug, thiserror::Error)]
-#[error("the test of {client}: {reason}")]
-pub(super) struct SessionError {
-    client: String,
-    reason: String,
-}
-
-pub(super) fn serve(
-    stream: TcpStream,
-    cookie: Cookie,
-    registry: &Registry,
-    interrupted: &AtomicBool,
-) -> Result<(), SessionError> {
+/// Serves a test, and says on standard error why it was not served to its end.
+pub(super) fn serve(stream: TcpStream, cookie: Cookie, registry: &Registry, interrupted: &AtomicBool) {
     let client = stream.peer_addr().map_or_else(|_| "a client".to_owned(), |peer| peer.to_string());
     let served = Control::over(stream)
         .and_then(|control| ServerSession { control, cookie, registry, interrupted }.serve());
     registry.served.fetch_add(1, Ordering::Relaxed);
-    served.map_err(|error| SessionError { client, reason: error.to_string() })
+    if let Err(reason) = served {
+        eprintln!("stacklab: iperf3: the test of {client}: {reason}");
+    }
 }
 
 struct ServerSession<'a> {
@@ -90,14 +77,12 @@ impl ServerSession<'_> {
         let omit_ns = u64::from(parameters.omit_s) * 1_000_000_000;
         let traffic = RunningStreams::start(streams, omit_ns)?;
         self.watch(&parameters)?;
-        let begin_ns = traffic.omit_until_ns();
-        let streams = traffic.streams().to_vec();
+        let begin_ns = traffic.omit_until_ns;
+        let streams = traffic.streams.clone();
         let counted = traffic.finish();
         let results = results_of(&streams, &counted, parameters.block_bytes, begin_ns);
-        let congestion_used = streams
-            .first()
-            .filter(|_| parameters.transport == Transport::Tcp)
-            .and_then(|(stream, _)| stream.endpoint().ok()?.congestion_control);
+        let first = streams.first().filter(|_| parameters.transport == Transport::Tcp);
+        let congestion_used = first.and_then(|(stream, _)| stream.endpoint().ok()?.congestion_control);
         // A client that receives reads whole blocks, and waits for the rest of one as long as the connection is open.
         streams.iter().for_each(|(stream, _)| stream.end());
         let server_output = parameters.get_server_output.then(|| output(&streams, &results));
@@ -176,9 +161,7 @@ impl ServerSession<'_> {
             match self.control.look()? {
                 Some(State::TestEnd) => return Ok(()),
                 Some(State::ClientTerminate) => return Err(io::Error::other("the client ended it")),
-                Some(state) => {
-                    return Err(io::Error::other(format!("it sent {state:?} during the test")));
-                }
+                Some(state) => return Err(io::Error::other(format!("it sent {state:?} during the test"))),
                 None => {}
             }
             let is_late = Instant::now() > deadline;
@@ -219,12 +202,11 @@ fn output(streams: &[(Arc<Stream>, Way)], results: &[StreamResult]) -> String {
     let mut text = format!("stacklab {}\n", env!("CARGO_PKG_VERSION"));
     for ((_, way), StreamResult { id, bytes, seconds, packets, errors, .. }) in streams.iter().zip(results) {
         let did = if *way == Way::Send { "sent" } else { "received" };
-        let _ = write!(text, "[{id:3}] {did} {bytes} bytes in {seconds:.3} s");
-        let _ = if *packets > 0 {
-            writeln!(text, ", datagrams up to number {packets}, {errors} of them lost")
-        } else {
-            writeln!(text)
-        };
+        text += &format!("[{id:3}] {did} {bytes} bytes in {seconds:.3} s");
+        if *packets > 0 {
+            text += &format!(", datagrams up to number {packets}, {errors} of them lost");
+        }
+        text += "\n";
     }
     text
 }

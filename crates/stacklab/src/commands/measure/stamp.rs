@@ -9,8 +9,8 @@ use stacklab_campaign::single::{MeasureRequest, Pace};
 use stacklab_model::{Length, Pacing, Transport};
 use stacklab_protocols::stamp::report::{Measured, json, text};
 use stacklab_protocols::stamp::{
-    self, ClassOfService, Codec, ErrorEstimate, Extensions, SENDER_TTL, SessionError, SessionFigures,
-    StampSession, TimestampInfo,
+    self, ClassOfService, Codec, ErrorEstimate, Extensions, SENDER_TTL, SessionFigures, StampSession,
+    TimestampInfo,
 };
 use stacklab_traffic::host::zone::route_to;
 use stacklab_traffic::peer::{ExchangeSpec, PacketFormat, PeerError, clock_error_ns, exchange};
@@ -116,8 +116,6 @@ fn session(request: &MeasureRequest, peer: &StampOptions, codec: Codec) -> Resul
     let extensions = Extensions { class, timestamps, padding: None };
     let octets = request.size.map(|size| size as usize);
     let error = ErrorEstimate::new(peer.stamp_format, clock_error_ns());
-    StampSession::new(codec, extensions, octets, peer.stamp_session, error).map_err(|error| match error {
-        SessionError::Size(_) => Failure::usage(format!("-l {error}")),
-        SessionError::Random(reason) => Failure::step("get a random number")(reason),
-    })
+    let session = StampSession::new(codec, extensions, octets, peer.stamp_session, error);
+    session.map_err(|reason| Failure::usage(format!("-l {reason}")))
 }

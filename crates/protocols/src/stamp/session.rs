@@ -1,17 +1,101 @@
-//! What the answers of a peer say: delays both ways, losses by direction, the offset of the clocks.
+//! A session of the session-sender: its packets, and what the answers say: delays both ways, losses by direction, the
+//! offset of the clocks.
 
+use crate::stamp::packet::{Codec, Probe};
+use crate::stamp::time::{ErrorEstimate, TimeFormat};
+use crate::stamp::tlv::Extensions;
 use stacklab_model::Delays;
-use stacklab_traffic::peer::{Exchange, PeerAnswer};
+use stacklab_traffic::peer::{Exchange, PacketFormat, PeerAnswer};
 use stacklab_traffic::stats::delays;
+use std::sync::{Mutex, PoisonError};
+
+/// The packets of one session.
+pub struct StampSession {
+    codec: Codec,
+    extensions: Extensions,
+    number: u16,
+    error: ErrorEstimate,
+    said: Mutex<Option<Extensions>>,
+}
+
+impl StampSession {
+    /// A session with these extensions, in packets of this many octets if a size is given. Without a number it has a
+    /// random one. The error names the sizes that packets can have.
+    pub fn new(
+        codec: Codec,
+        extensions: Extensions,
+        octets: Option<usize>,
+        number: Option<u16>,
+        error: ErrorEstimate,
+    ) -> Result<Self, String> {
+        let least = codec.probe_bytes(&extensions);
+        let octets = octets.unwrap_or(least);
+        let extensions = codec.padded(extensions, octets).ok_or_else(|| {
+            let padded = codec.least_padded(&extensions);
+            format!("{octets} is not a size of these packets: use {least}, or at least {padded}")
+        })?;
+        let number = number.unwrap_or_else(random_session);
+        Ok(StampSession { codec, extensions, number, error, said: Mutex::new(None) })
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// What the last answer's TLVs said.
+    pub fn said(&self) -> Option<Extensions> {
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A random number of a session, which is never 0.
+fn random_session() -> u16 {
+    let mut bytes = [0; 2];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    u16::from_be_bytes(bytes).max(1)
+}
+
+impl PacketFormat for StampSession {
+    fn bytes(&self) -> usize {
+        self.codec.probe_bytes(&self.extensions)
+    }
+
+    fn write(&self, sequence: u32, sent_unix_ns: u64, message: &mut [u8]) {
+        let timestamp = self.error.format.bits(sent_unix_ns);
+        let probe = Probe { sequence, timestamp, error: self.error, session: self.number };
+        self.codec.write_probe(&probe, &self.extensions, message);
+    }
+
+    fn read(&self, message: &[u8], now_unix_ns: u64) -> Option<PeerAnswer> {
+        let answer = self.codec.read_answer(message)?;
+        // Reflectors of RFC 8762 and TWAMP-Light have zeros there.
+        if ![0, self.number].contains(&answer.session) {
+            return None;
+        }
+        let time = |format: TimeFormat, bits| format.unix_ns(bits, now_unix_ns);
+        let said = self.codec.read_extensions(message);
+        if said.is_some() {
+            *self.said.lock().unwrap_or_else(PoisonError::into_inner) = said;
+        }
+        Some(PeerAnswer {
+            sequence: answer.sender_sequence,
+            peer_sequence: answer.sequence,
+            sent_unix_ns: time(self.error.format, answer.sender_timestamp)?,
+            received_unix_ns: time(answer.error.format, answer.received)?,
+            answered_unix_ns: time(answer.error.format, answer.timestamp)?,
+            ttl: answer.sender_ttl,
+            clock_error_ns: answer.error.synchronised.then(|| answer.error.error_ns()),
+        })
+    }
+}
 
 /// Both differences of an exchange, nanoseconds, each with the offset of the peer's clock in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sample {
-    /// T2 - T1.
+    /// T2 - T1, T4 - T3 and T3 - T2.
     forward_ns: i64,
-    /// T4 - T3.
     backward_ns: i64,
-    /// T3 - T2.
     residence_ns: u64,
 }
 
@@ -37,11 +121,10 @@ fn losses(sent: u64, answers: &[(PeerAnswer, u64)], closing: Option<PeerAnswer>)
     let lost = sent.saturating_sub(answered);
     let unknown = |reason: &str| LossByDirection::Unknown { lost, reason: reason.to_owned() };
     let Some(closing) = closing else {
-        return if answers.is_empty() {
-            unknown("nothing was answered")
-        } else {
-            unknown("the peer did not answer the packets that show how it counts")
-        };
+        return unknown(match answers {
+            [] => "nothing was answered",
+            _ => "the peer did not answer the packets that show how it counts",
+        });
     };
     if closing.sequence == closing.peer_sequence {
         return unknown("the reflector is stateless: it repeats the sender's numbers");
@@ -65,21 +148,16 @@ fn losses(sent: u64, answers: &[(PeerAnswer, u64)], closing: Option<PeerAnswer>)
 
 /// In which direction packets were lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LossByDirection {
-    /// By the numbers of a stateful reflector.
+pub(super) enum LossByDirection {
+    /// By the numbers of a stateful reflector. What is lost after the last packet with an answer may be lost in either
+    /// direction.
     Known {
-        /// Packets that did not reach the reflector.
         forward: u64,
-        /// Answers that did not come back.
         backward: u64,
-        /// Packets after the last one with an answer: lost in one direction or the other.
         after: u64,
     },
-    /// Not distinguished.
     Unknown {
-        /// Packets without an answer.
         lost: u64,
-        /// Why.
         reason: String,
     },
 }
@@ -87,12 +165,12 @@ pub enum LossByDirection {
 /// The peer's clock beside the own one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerClock {
-    /// How far the peer's clock is ahead, nanoseconds.
-    pub offset_ns: i64,
-    /// The largest error of the offset, and so of each one-way delay, nanoseconds.
-    pub bound_ns: u64,
+    /// How far the peer's clock is ahead.
+    pub(super) offset_ns: i64,
+    /// The largest error of the offset, and so of each one-way delay.
+    pub(super) bound_ns: u64,
     /// Whether it follows from the delays alone: then the shortest delays of both ways are equal by assumption.
-    pub estimated: bool,
+    pub(super) estimated: bool,
     /// Whether the delays contradict what was promised of the clocks.
     pub contradicted: bool,
 }
@@ -117,16 +195,13 @@ impl PeerClock {
     }
 }
 
-/// Delays of an exchange.
+/// Delays of an exchange. Those of both ways have the error of the clocks' offset; the round trip is without the time
+/// in the peer, which is by its own clock.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ways {
-    /// To the peer, with the error of the clocks' offset.
+pub(super) struct Ways {
     pub forward: Delays,
-    /// From the peer.
     pub backward: Delays,
-    /// Both, without the time in the peer; free of the clocks' offset.
     pub round_trip: Delays,
-    /// In the peer, by its own clock.
     pub residence: Delays,
 }
 
@@ -134,15 +209,13 @@ pub struct Ways {
 #[derive(Debug)]
 pub struct SessionFigures {
     /// Answers whose times contradict each other.
-    pub implausible: usize,
+    pub(super) implausible: usize,
     /// TTL, or hop limit, with which the last packet reached the peer.
-    pub ttl: Option<u8>,
-    /// Losses.
-    pub losses: LossByDirection,
-    /// The clocks; `None` without a plausible answer.
+    pub(super) ttl: Option<u8>,
+    pub(super) losses: LossByDirection,
+    /// The clocks; as the delays, `None` without a plausible answer.
     pub clock: Option<PeerClock>,
-    /// The delays; `None` without a plausible answer.
-    pub ways: Option<Ways>,
+    pub(super) ways: Option<Ways>,
 }
 
 impl SessionFigures {

@@ -1,0 +1,321 @@
+//! The client of a listening agent: the host's addresses, the connection, and the handshake with the key.
+
+use crate::auth::{AuthError, handshake, show_address};
+use crate::channel::Channel;
+use crate::key::Key;
+use crate::listen::ipv6_is_disabled;
+use crate::tls::{self, Fingerprint};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use stacklab_model::{Family, ScopedAddr};
+use stacklab_traffic::host::zone::{self, written_here};
+use stacklab_traffic::host::{limit_segments, notice_a_dead_peer};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufWriter};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Time limit for opening the control connection to an agent's host.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Handshakes that are tried when one is cut short.
+const HANDSHAKES: u32 = 2;
+/// Time limit for an agent's handshake.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+
+/// The host to reach, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// Its name or addresses, separated by commas.
+    pub host: &'a str,
+    /// The agent's port.
+    pub port: u16,
+    /// The only family; default: both, or that of `from`.
+    pub family: Option<Family>,
+    /// The address of this host to measure from.
+    pub from: Option<&'a ScopedAddr>,
+    /// The file with the agent's key.
+    pub key_file: Option<&'a Path>,
+    /// TLS with the agent of this fingerprint.
+    pub tls: Option<Fingerprint>,
+}
+
+/// Why no agent is reached.
+#[derive(Debug, thiserror::Error)]
+pub enum ReachError {
+    /// The request contradicts itself, or names something that does not exist.
+    #[error("{0}")]
+    Usage(String),
+    /// Nothing answers, or no agent.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The agent cannot be used.
+    #[error("{0}")]
+    Agent(#[from] AgentError),
+}
+
+/// Where an agent may listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentAddress {
+    /// With its zone as the user names it.
+    pub address: ScopedAddr,
+    /// As this host's kernel takes it, with the port.
+    pub socket: SocketAddr,
+}
+
+impl fmt::Display for AgentAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.address.with_port(self.socket.port()))
+    }
+}
+
+/// The addresses on the host in the requested family, each once.
+pub fn addresses(target: &Target) -> Result<Vec<AgentAddress>, ReachError> {
+    let &Target { host, port, family, from, .. } = target;
+    let unknown = |reason: String| {
+        ReachError::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
+    };
+    let mut all = Vec::new();
+    for name in host.split(',') {
+        // Brackets as in a URL.
+        let name = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+        if name.contains('%') || name.parse::<IpAddr>().is_ok() {
+            all.push(written_here(name).map_err(ReachError::Usage)?);
+        } else if name.contains(':') {
+            return Err(ReachError::Usage(format!(
+                "`{name}` is neither a host name nor an address: name the agent's port with --port"
+            )));
+        } else {
+            let found = (name, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+            all.extend(found.map(ScopedAddr::from));
+        }
+    }
+    let asked = family.or_else(|| from.map(|from| Family::of(from.ip())));
+    if let (Some(asked), Some(from)) = (asked, from)
+        && asked != Family::of(from.ip())
+    {
+        return Err(ReachError::Usage(format!("--from {from} is not an {asked} address")));
+    }
+    if let Some(from) = from
+        && let Err(reason) = zone::socket_addr(from, 0).and_then(UdpSocket::bind)
+    {
+        let advice = "name an address of this host, as `ip address` shows them";
+        return Err(ReachError::Usage(format!("cannot measure --from {from}: {reason}; {advice}")));
+    }
+    let is_right = |address: &&ScopedAddr| asked.is_none_or(|asked| asked == Family::of(address.ip()));
+    let right: Vec<&ScopedAddr> = all.iter().filter(is_right).collect();
+    if right.is_empty() {
+        let family = asked.map_or_else(String::new, |asked| format!("{asked} "));
+        let has: Vec<String> = all.iter().map(ScopedAddr::to_string).collect();
+        if let (Some(from), None) = (from, target.family) {
+            return Err(ReachError::Usage(format!(
+                "--from {from} is of another family than {host} ({}): name an address of this host in its family",
+                has.join(", ")
+            )));
+        }
+        return Err(unknown(format!("it has no {family}address, only {}", has.join(", "))));
+    }
+    // A name may lead to link-local addresses, and only some resolvers say in which zone.
+    let (mut found, mut reason) = (Vec::new(), String::new());
+    for address in right {
+        let socket = zone::socket_addr(address, port).and_then(|socket| match from {
+            Some(from) => zone::ends(from, socket).map(|_| socket),
+            None => Ok(socket),
+        });
+        match socket {
+            Ok(socket) => found.push(AgentAddress { address: address.clone(), socket }),
+            Err(error) => reason = format!("{address}: {error}"),
+        }
+    }
+    found.dedup();
+    if found.is_empty() { Err(ReachError::Usage(reason)) } else { Ok(found) }
+}
+
+/// The first address of the host in each family.
+pub fn both_families(target: &Target) -> Result<BTreeMap<Family, AgentAddress>, ReachError> {
+    let mut found = BTreeMap::new();
+    for address in addresses(target)? {
+        found.entry(Family::of(address.address.ip())).or_insert(address);
+    }
+    match Family::ALL.iter().find(|family| !found.contains_key(family)) {
+        None => Ok(found),
+        Some(missing) => Err(ReachError::Unreachable(format!(
+            "{} has no {missing} address: name a host that has both, or both addresses of one, as in 192.0.2.7,2001:db8::7",
+            target.host
+        ))),
+    }
+}
+
+/// Asks a person for the key of an agent, if there is one.
+pub type AskKey<'a> = &'a dyn Fn(&AgentAddress) -> Option<io::Result<String>>;
+
+/// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to
+/// and from which there will be traffic.
+pub fn reach(
+    target: &Target,
+    others: &[AgentAddress],
+    ask_key: AskKey,
+    interrupted: &'static AtomicBool,
+) -> Result<(AgentClient, AgentAddress), ReachError> {
+    let &Target { host, port, from, .. } = target;
+    let mut key = Key::given(target.key_file).map_err(ReachError::Usage)?;
+    // With --tls nothing is said in plain.
+    let channel = |stream: TcpStream| -> Result<Channel, AuthError> {
+        match target.tls {
+            Some(fingerprint) => Ok(tls::secure(stream, fingerprint, Instant::now() + HANDSHAKE_LIMIT)?),
+            None => Ok(stream.into()),
+        }
+    };
+    let mut failed = Vec::new();
+    for address in addresses(target)? {
+        let stream = match connect(&address, from) {
+            Ok(stream) => stream,
+            Err(reason) => {
+                failed.push((address, reason));
+                continue;
+            }
+        };
+        let mut tickets = Vec::new();
+        for other in others.iter().filter(|other| **other != address) {
+            let open = || channel(connect(other, None)?);
+            let (ticket, _) = asking(&mut key, (other, ask_key), open, |channel, key| {
+                show_address(channel, key, HANDSHAKE_LIMIT)
+            })?;
+            tickets.push(ticket);
+        }
+        // A person may have typed the key in between, for longer than the agent waits.
+        let mut first = Some(stream).filter(|_| tickets.is_empty());
+        let again = || channel(first.take().map_or_else(|| connect(&address, from), Ok)?);
+        let ((), channel) = asking(&mut key, (&address, ask_key), again, |channel, key| {
+            handshake(channel, key, tickets.clone(), HANDSHAKE_LIMIT)
+        })?;
+        // TCP_NODELAY: a request is sent at once.
+        let output = BufWriter::new(channel.clone());
+        let mut agent = AgentClient::new(address.to_string(), channel, output, interrupted);
+        agent.hello().map_err(|error| match error {
+            AgentError::Gone { .. } | AgentError::Silent { .. } | AgentError::Faulty { .. } => {
+                no_agent(&address)
+            }
+            error => error.into(),
+        })?;
+        return Ok((agent, address));
+    }
+    let port_option = if port == crate::PORT { String::new() } else { format!(" :{port}") };
+    let service = format!("`stacklab agent --listen{port_option}`");
+    Err(unreachable("no agent could be reached", &failed, &service, host, port))
+}
+
+/// Why none of a host's addresses answers, and what to do, by the reasons.
+pub fn unreachable(
+    what: &str,
+    failed: &[(AgentAddress, io::Error)],
+    service: &str,
+    host: &str,
+    port: u16,
+) -> ReachError {
+    let (mut reasons, mut advice) = (Vec::new(), Vec::new());
+    for (address, reason) in failed {
+        reasons.push(format!("{address}: {reason}"));
+        advice.push(connect_advice(reason, address.socket.is_ipv6(), service, host, port));
+    }
+    advice.dedup();
+    ReachError::Unreachable(format!("{what} ({}): {}", reasons.join("; "), advice.join("; ")))
+}
+
+/// Speaks with an agent; where it wants a key and a person is there, asks for it once and speaks again.
+fn asking<T>(
+    key: &mut Option<Key>,
+    (there, ask_key): (&AgentAddress, AskKey),
+    mut connect: impl FnMut() -> Result<Channel, AuthError>,
+    mut speak: impl FnMut(&Channel, Option<&Key>) -> Result<T, AuthError>,
+) -> Result<(T, Channel), ReachError> {
+    let mut once = |key: Option<&Key>| -> Result<(T, Channel), AuthError> {
+        let mut spoken = Err(AuthError::CutShort);
+        for _ in 0..HANDSHAKES {
+            let channel = connect()?;
+            spoken = speak(&channel, key).map(|spoken| (spoken, channel));
+            if !matches!(spoken, Err(AuthError::CutShort)) {
+                break;
+            }
+        }
+        spoken
+    };
+    let spoken = match once(key.as_ref()) {
+        Err(AuthError::NoKey) => match ask_key(there) {
+            Some(typed) => {
+                let typed = typed.map_err(|reason| {
+                    ReachError::Usage(format!("could not prompt for the agent's key: {reason}"))
+                })?;
+                *key = Some(Key::of(&typed, "the answer").map_err(ReachError::Usage)?);
+                once(key.as_ref())
+            }
+            None => Err(AuthError::NoKey),
+        },
+        spoken => spoken,
+    };
+    spoken.map_err(|error| match error {
+        AuthError::NoAgent => no_agent(there),
+        error => ReachError::Unreachable(format!("could not use the agent on {there}: {error}")),
+    })
+}
+
+fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to.socket), Type::STREAM, Some(Protocol::TCP))?;
+    if let Some(from) = from {
+        socket.bind(&zone::socket_addr(from, 0)?.into())?;
+    }
+    limit_segments(&socket);
+    socket.connect_timeout(&SockAddr::from(to.socket), CONNECT_LIMIT)?;
+    socket.set_tcp_nodelay(true)?;
+    notice_a_dead_peer(&socket)?;
+    Ok(socket.into())
+}
+
+fn no_agent(there: &AgentAddress) -> ReachError {
+    ReachError::Unreachable(format!(
+        "something listens on {there}, but it is not a stacklab agent, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
+    ))
+}
+
+/// What to do where a connection to `host` cannot be opened, whose `service` listens on this port.
+fn connect_advice(reason: &io::Error, is_ipv6: bool, service: &str, host: &str, port: u16) -> String {
+    let family = if is_ipv6 { "IPv6" } else { "IPv4" };
+    match reason.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            format!("start {service} on {host}: nothing listens on port {port} there")
+        }
+        io::ErrorKind::AddrNotAvailable if is_ipv6 && ipv6_is_disabled() => {
+            "IPv6 is disabled on this host (sysctl net.ipv6.conf.all.disable_ipv6)".to_owned()
+        }
+        io::ErrorKind::AddrNotAvailable => format!("this host has no {family} address to reach {host} from"),
+        io::ErrorKind::NetworkUnreachable => format!("this host has no {family} route to {host}"),
+        io::ErrorKind::HostUnreachable => format!("check whether {host} is up and has this address"),
+        io::ErrorKind::PermissionDenied => {
+            format!("a firewall of this host forbids it: allow TCP port {port}")
+        }
+        _ => format!("start {service} on {host}, and let port {port} through its firewall"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_fits_the_reason() {
+        let connect = |kind: io::ErrorKind| connect_advice(&kind.into(), false, "the agent", "far", 5202);
+        for (kind, part) in [
+            (io::ErrorKind::ConnectionRefused, "start the agent on far"),
+            (io::ErrorKind::TimedOut, "firewall"),
+            (io::ErrorKind::NetworkUnreachable, "no IPv4 route"),
+            (io::ErrorKind::AddrNotAvailable, "this host has no IPv4 address"),
+            (io::ErrorKind::PermissionDenied, "firewall of this host"),
+        ] {
+            assert!(connect(kind).contains(part), "{}", connect(kind));
+            let starts = matches!(kind, io::ErrorKind::ConnectionRefused | io::ErrorKind::TimedOut);
+            assert_eq!(connect(kind).contains("start "), starts, "{}", connect(kind));
+        }
+    }
+}
