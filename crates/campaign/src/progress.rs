@@ -187,7 +187,6 @@ struct LiveChart {
 }
 
 impl LiveChart {
-    /// A chart of a metric for a study's cells.
     fn new(cells: &[Cell], metric: Metric) -> Self {
         let mut factors = vec![Factor::Transport, Factor::Family];
         factors.extend(Factor::ALL.iter().filter(|factor| {
@@ -197,7 +196,6 @@ impl LiveChart {
         LiveChart { factors, metric, lines: BTreeMap::new() }
     }
 
-    /// Adds a run's figure, if it has a valid one.
     fn add(&mut self, run: &RunRecord) {
         let figure = run.values.get(&self.metric).and_then(|value| value.measured());
         let Some(figure) = figure.filter(|_| run.is_valid()) else { return };

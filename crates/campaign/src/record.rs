@@ -48,10 +48,13 @@ pub fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
 
 /// The parsed contents of a record.
 pub struct Recorded {
-    campaign: Campaign,
-    study: Study,
+    /// What was asked for.
+    pub request: Campaign,
+    /// Its study.
+    pub study: Study,
     hosts: Vec<(String, HostFacts)>,
-    kinds: Vec<String>,
+    /// The kind of each host of the campaign, in their order.
+    pub kinds: Vec<String>,
     replayed: Replayed,
     runs: Vec<RunRecord>,
     explanations: Vec<Explanation>,
@@ -88,7 +91,7 @@ impl Recorded {
             }
         }
         let explanations = latest(record.explanations()?);
-        Ok(Recorded { campaign, study, hosts, kinds, replayed, runs, explanations })
+        Ok(Recorded { request: campaign, study, hosts, kinds, replayed, runs, explanations })
     }
 
     /// Title of a campaign's study, if this version understands it.
@@ -99,40 +102,25 @@ impl Recorded {
         Some(study_of(campaign).ok()?.title)
     }
 
-    /// Name of the study's file.
-    pub fn study_name(&self) -> &str {
-        &self.campaign.study_name
-    }
-
-    /// The study.
-    pub fn study(&self) -> &Study {
-        &self.study
-    }
-
-    /// The kind of each host of the campaign, in their order.
-    pub fn kinds(&self) -> &[String] {
-        &self.kinds
-    }
-
     /// The campaign, in the form that the analysis takes.
     pub fn campaign(&self) -> stacklab_analysis::Campaign<'_> {
         stacklab_analysis::Campaign {
             title: &self.study.title,
-            version: &self.campaign.program_version,
-            started_unix_ns: self.campaign.created_unix_ns,
-            seed: self.campaign.seed,
+            version: &self.request.program_version,
+            started_unix_ns: self.request.created_unix_ns,
+            seed: self.request.seed,
             link_config: &self.study.link_config,
             topology: &self.study.topology,
-            testbed_description: &self.campaign.testbed_description,
+            testbed_description: &self.request.testbed_description,
             hosts: &self.hosts,
-            cpu_scope: self.campaign.cpu_scope,
+            cpu_scope: self.request.cpu_scope,
             cells: &self.study.cells,
             probes: &self.study.probes,
             questions: &self.replayed.questions,
             stop_reasons: &self.replayed.stop_reasons,
             settled: &self.replayed.settled,
             runs: &self.runs,
-            is_sampled: self.campaign.sample_period_ns.is_some(),
+            is_sampled: self.request.sample_period_ns.is_some(),
             explanations: &self.explanations,
         }
     }
@@ -182,7 +170,6 @@ impl ImportedStudy {
         }
     }
 
-    /// The study of these runs.
     fn study(&self, runs: &[RunRecord]) -> Study {
         let Description { title, margin, metrics } = self.imported.clone();
         let own = |run: &&RunRecord| !SELF_ARMS.contains(&run.trial.cell.replica.as_str());

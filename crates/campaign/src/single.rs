@@ -72,39 +72,34 @@ impl Pace {
 
 /// Checks a request for errors that do not depend on the hosts.
 pub fn check(request: &MeasureRequest) -> Result<(), CampaignError> {
-    let refuse = |text: String| Err(CampaignError::Usage(text));
-    if let Some(size) = request.size {
-        if size < HEADER_BYTES {
-            return refuse(format!(
-                "a message of {size} bytes is smaller than the probe's header: use -l {HEADER_BYTES} or more"
-            ));
-        }
-        if request.transport == Transport::Tcp && size > LONGEST_TCP {
-            return refuse(format!(
-                "a message of {size} bytes is too long: -l {}M is the most",
-                LONGEST_TCP >> 20
-            ));
-        }
-    }
-    match (request.io, request.transport) {
-        (Some(Io::Gso), Transport::Tcp) => {
-            return refuse(
-                "--io gso makes GSO batches of datagrams: with tcp, choose sendmmsg, send or zerocopy"
-                    .to_owned(),
-            );
-        }
-        (Some(Io::Zerocopy), Transport::Udp) => {
-            return refuse("--io zerocopy is for tcp: with udp, choose gso, sendmmsg or send".to_owned());
-        }
-        _ => {}
-    }
+    let is_tcp = request.transport == Transport::Tcp;
+    let size = request.size.unwrap_or(HEADER_BYTES);
     let Tuning { mss, nodelay, congestion_control, .. } = &request.tuning;
-    if request.transport == Transport::Udp
-        && (mss.is_some() || nodelay.is_some() || congestion_control.is_some())
-    {
-        return refuse("-C, -M and -N are options of TCP sockets: add --tcp".to_owned());
-    }
-    Ok(())
+    let is_tuned = mss.is_some() || nodelay.is_some() || congestion_control.is_some();
+    let megabytes = LONGEST_TCP >> 20;
+    let refused = [
+        (
+            size < HEADER_BYTES,
+            format!(
+                "a message of {size} bytes is smaller than the probe's header: use -l {HEADER_BYTES} or more"
+            ),
+        ),
+        (
+            is_tcp && size > LONGEST_TCP,
+            format!("a message of {size} bytes is too long: -l {megabytes}M is the most"),
+        ),
+        (
+            is_tcp && request.io == Some(Io::Gso),
+            "--io gso makes GSO batches of datagrams: with tcp, choose sendmmsg, send or zerocopy".to_owned(),
+        ),
+        (
+            !is_tcp && request.io == Some(Io::Zerocopy),
+            "--io zerocopy is for tcp: with udp, choose gso, sendmmsg or send".to_owned(),
+        ),
+        (!is_tcp && is_tuned, "-C, -M and -N are options of TCP sockets: add --tcp".to_owned()),
+    ];
+    let first = refused.into_iter().find(|(is_refused, _)| *is_refused);
+    first.map_or(Ok(()), |(_, why)| Err(CampaignError::Usage(why)))
 }
 
 /// The trial of a request in a family, and its specification. `shared` is whether both hosts are one machine; `token`

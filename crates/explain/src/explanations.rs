@@ -111,7 +111,7 @@ pub fn explain_verdicts(
     interrupted: &'static AtomicBool,
 ) -> Result<(), ExplainError> {
     let recorded = Recorded::read(record)?;
-    let study = recorded.study();
+    let study = &recorded.study;
     let Findings { comparisons, explanations, .. } = findings(&recorded.campaign());
     let wanted = wanted(&comparisons, &explanations, &study.probes);
     let end = Instant::now() + budget;
@@ -120,7 +120,7 @@ pub fn explain_verdicts(
         let is_over = end.saturating_duration_since(Instant::now()) < PAIR + AROUND;
         let all_s = (wanted.len() as u32 * (PAIR + AROUND)).as_secs();
         let why = part_of(study, pair)
-            .and_then(|part| check_study(&part, recorded.study_name(), inside).map(|()| part))
+            .and_then(|part| check_study(&part, &recorded.request.study_name, inside).map(|()| part))
             .and_then(|part| match is_over {
                 true => Ok(Why::Unknown(format!("the time for it was over; --explain={all_s}s is enough"))),
                 false => sampled(&part, pair, inside, interrupted),

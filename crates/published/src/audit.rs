@@ -10,7 +10,6 @@ use crate::tables::Claim;
 use serde::Serialize;
 use stacklab_model::Difference;
 
-/// A claim, audited.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Audited<'a> {
     pub claim: &'a Claim,
@@ -41,7 +40,6 @@ pub(crate) struct Recomputed {
     pub points: Option<f64>,
 }
 
-/// Recomputes every claim.
 pub(crate) fn audit(claims: &[Claim]) -> Vec<Audited<'_>> {
     let formulas: Vec<Vec<Difference>> = claims.iter().map(|claim| matching(claim, reproduces)).collect();
     let used = |source: &str, formula| {

@@ -44,12 +44,12 @@ pub fn document(record: &Record, room: usize) -> Result<Page, ServeError> {
         findings: &findings,
         link_config: campaign.link_config,
         hosts: campaign.hosts,
-        kinds: recorded.kinds(),
-        rows: &drawings(recorded.study()),
+        kinds: &recorded.kinds,
+        rows: &drawings(&recorded.study),
         runs: campaign.runs,
         limits: &limits,
         limited_by: LimitedBy::of(campaign.topology),
-        published: &published(recorded.study_name())?,
+        published: &published(&recorded.request.study_name)?,
         details: &[],
     });
     let filled = if room > 0 { bytes(&document) } else { 0 };

@@ -28,7 +28,6 @@ pub(crate) const DRIFTED: u8 = 10;
 pub(crate) const IMPORT: u8 = 11;
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Why a command ended early.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub code: u8,
@@ -36,12 +35,10 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// An exit code with the reason.
     pub(crate) fn new(code: u8, reason: impl Display) -> Self {
         Failure { code, text: reason.to_string() }
     }
 
-    /// The same reason with another exit code.
     pub(crate) fn with_code(self, code: u8) -> Self {
         Failure { code, ..self }
     }
@@ -61,7 +58,6 @@ impl Failure {
         move |reason| Self::new(OTHER, format!("could not {attempted}: {reason}"))
     }
 
-    /// A campaign without a valid run.
     pub(crate) fn nothing_valid() -> Self {
         Self::new(NO_DATA, "no run was valid: nothing can be compared (the reasons are in the report above)")
     }
@@ -95,7 +91,6 @@ impl Failure {
     }
 }
 
-/// The flag that Ctrl-C sets.
 pub(crate) fn interrupt_flag() -> Result<&'static AtomicBool, Failure> {
     stacklab_agent::interrupt_flag().map_err(Failure::step("install signal handlers"))
 }

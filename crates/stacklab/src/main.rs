@@ -1,8 +1,84 @@
-//! The program `stacklab`. All of it is in the library beside it, where the fuzz targets find what reads strangers'
-//! files and requests.
+//! stacklab: what IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
+//!
+//! Each step is a crate (`stacklab-*`). This program reads the command line and prints the results.
 
+mod cli;
+mod commands;
+mod failure;
+mod output;
+mod quantities;
+
+use clap::{CommandFactory, Parser};
+use cli::{Cli, Command};
+use commands::regress::STOP;
+use commands::{
+    doctor, explain, fleet, image, import, lab, measure, path, published, regress, report, run, serve, study,
+    tools,
+};
+use failure::USAGE;
 use std::process::ExitCode;
 
+/// Whether the command's exit code is for git, to which that of a panic, 101, or of a wrong command line, 2, would mean
+/// a bad commit.
+fn is_for_git() -> bool {
+    std::env::args_os().nth(1).is_some_and(|command| command == "regress")
+}
+
 fn main() -> ExitCode {
-    stacklab::main()
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let error = stacklab_agent::with_renamed_flag(error);
+            if !error.use_stderr() {
+                error.exit();
+            }
+            let code = if is_for_git() { STOP } else { USAGE };
+            output::print_error_for_programs(&error.to_string(), code);
+            // Where standard error is closed, the exit code says enough.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    if is_for_git() {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            print(panic);
+            std::process::exit(STOP.into());
+        }));
+    }
+    let done = match cli.command {
+        Command::Run(options) => run::run(options),
+        Command::Study(command) => study::study(&command),
+        Command::Plan(options) => study::plan(&options),
+        Command::Report(options) => report::report(&options),
+        Command::Export(options) => report::export(&options),
+        Command::Import(options) => import::import(&options),
+        Command::Compare(options) => report::compare(&options),
+        Command::Explain(options) => explain::explain(&options),
+        Command::Regress(options) => regress::regress(&options),
+        Command::Bisect(options) => regress::bisect(&options),
+        Command::Replicate(options) => published::replicate(options),
+        Command::Reference(command) => published::reference(&command),
+        Command::Measure(options) => measure::measure(&options),
+        Command::Path(options) => path::path(&options),
+        Command::Serve(options) => serve::serve(options),
+        Command::Doctor => doctor::doctor(),
+        Command::Image(command) => image::image(&command),
+        Command::Lab(command) => lab::lab(&command),
+        Command::Guest(options) => tools::guest(&options),
+        Command::Fleet(command) => fleet::fleet(command),
+        Command::Agent(options) => tools::agent(&options),
+        Command::SshClean { hosts } => tools::ssh_clean(&hosts),
+        Command::Schema => output::print_text(&stacklab_study::json_schema()),
+        Command::Completions { shell } => tools::completions(shell, Cli::command()),
+        Command::Man { folder } => tools::man(&folder, Cli::command()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("stacklab: {}", failure.printed());
+            output::print_error_for_programs(&failure.printed(), failure.code);
+            ExitCode::from(failure.code)
+        }
+    }
 }

@@ -62,12 +62,10 @@ pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
-/// The same, of any bytes.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     write_stdout(bytes).map_err(Failure::step("write to standard output"))
 }
 
-/// The same, with the system's reason as error.
 pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
     PRINTED.store(true, Ordering::Relaxed);
     match io::stdout().lock().write_all(bytes) {

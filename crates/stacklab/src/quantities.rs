@@ -24,7 +24,6 @@ pub(super) fn time(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A time that is more than none.
 pub(super) fn some_time(text: &str) -> Result<u64, String> {
     match time(text)? {
         0 => Err("expected more than 0".to_owned()),
@@ -34,18 +33,16 @@ pub(super) fn some_time(text: &str) -> Result<u64, String> {
 
 /// Bytes: a number, with K or M for 1024 and 1024 * 1024.
 pub(super) fn bytes(text: &str) -> Result<u32, String> {
-    let expected = || "expected bytes from 1 on, such as 1400, 128K or 4M".to_owned();
-    let (number, factor) = suffixed(text, [1 << 10, 1 << 20, 1 << 30]).ok_or_else(expected)?;
-    let bytes = (number * factor).round();
-    if (1.0..=f64::from(u32::MAX)).contains(&bytes) { Ok(bytes as u32) } else { Err(expected()) }
+    let bytes = suffixed(text, [1 << 10, 1 << 20, 1 << 30]).map(f64::round);
+    let bytes = bytes.filter(|bytes| (1.0..=f64::from(u32::MAX)).contains(bytes));
+    bytes.map(|bytes| bytes as u32).ok_or("expected bytes from 1 on, such as 1400, 128K or 4M".to_owned())
 }
 
 /// Bits per second: a number, with k, M or G for powers of 1000; 0 means no limit.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
-    let expected = || "expected bits per second such as 500k, 10M or 1G, or 0 for no limit".to_owned();
-    let (number, factor) = suffixed(text, [1_000, 1_000_000, 1_000_000_000]).ok_or_else(expected)?;
-    let rate = number * factor;
-    if rate == 0.0 || (1.0..=1e13).contains(&rate) { Ok(rate) } else { Err(expected()) }
+    suffixed(text, [1_000, 1_000_000, 1_000_000_000])
+        .filter(|rate| *rate == 0.0 || (1.0..=1e13).contains(rate))
+        .ok_or("expected bits per second such as 500k, 10M or 1G, or 0 for no limit".to_owned())
 }
 
 /// Messages per second, more than none.
@@ -58,13 +55,11 @@ pub(super) fn per_second(text: &str) -> Result<f64, String> {
 
 /// Bytes to read at most: a number, with k, M or G for powers of 1000.
 pub(super) fn read_bytes(text: &str) -> Result<u64, String> {
-    let expected = || "expected bytes from 1k to 100G, such as 10M".to_owned();
-    let (number, factor) = suffixed(text, [1_000, 1_000_000, 1_000_000_000]).ok_or_else(expected)?;
-    let bytes = (number * factor).round();
-    if (1e3..=1e11).contains(&bytes) { Ok(bytes as u64) } else { Err(expected()) }
+    let bytes = suffixed(text, [1_000, 1_000_000, 1_000_000_000]).map(f64::round);
+    let bytes = bytes.filter(|bytes| (1e3..=1e11).contains(bytes));
+    bytes.map(|bytes| bytes as u64).ok_or("expected bytes from 1k to 100G, such as 10M".to_owned())
 }
 
-/// A metric to compare by.
 pub(super) fn compared(text: &str) -> Result<Metric, String> {
     let metric: Metric = text.parse().map_err(|error: UnknownName| error.to_string())?;
     if metric.is_generator_error() {
@@ -105,14 +100,14 @@ pub(super) fn dscp(text: &str) -> Result<u8, String> {
 }
 
 /// A number with a suffix for its size; the letter's case does not matter.
-fn suffixed(text: &str, factors: [u64; 3]) -> Option<(f64, f64)> {
+fn suffixed(text: &str, factors: [u64; 3]) -> Option<f64> {
     let place = text.chars().last().and_then(|last| "kmg".find(last.to_ascii_lowercase()));
     let (number, factor) = match place {
         Some(place) => (&text[..text.len() - 1], factors[place] as f64),
         None => (text, 1.0),
     };
     let plain = number.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    number.parse().ok().filter(|_| plain).map(|number: f64| (number, factor))
+    number.parse().ok().filter(|_| plain).map(|number: f64| number * factor)
 }
 
 #[cfg(test)]

@@ -128,7 +128,6 @@ impl<S: Fn() -> bool + Copy> Ends<'_, S> {
         }
     }
 
-    /// Waits for the sender's end, then for the receiver's.
     fn run(&self, sender: &mut Running, receiver: &mut Running) -> Result<(), Ended> {
         let limit = self.traffic_time() + SENDER_EXTRA;
         self.end(sender, limit, &format!("did not end within {} s and was killed", limit.as_secs()), false)?;

@@ -11,7 +11,6 @@ use stacklab_trial::{Figures, Path, validate};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// The output of another program in a trial.
 #[derive(Debug)]
 pub(crate) struct GeneratorEvidence {
     pub generator: Generator,

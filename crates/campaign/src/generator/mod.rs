@@ -50,7 +50,6 @@ impl Programs {
     }
 }
 
-/// The version of a generator's program, as it prints it.
 fn version(generator: Generator, folder: Option<&str>) -> Result<String, CampaignError> {
     let Some(tool) = tool(generator) else { return Ok(format!("stacklab {}", env!("CARGO_PKG_VERSION"))) };
     let asked = (tool.version)();
@@ -88,7 +87,6 @@ pub(crate) fn run(
     Ok((collected, GeneratorEvidence { generator, figures: driven.figures }))
 }
 
-/// What the programs are to send, by the plan.
 fn traffic(path: &Path, spec: &TrialSpec) -> Traffic {
     Traffic {
         transport: spec.transport,

@@ -173,7 +173,6 @@ fn folder() -> io::Result<PathBuf> {
     private(&location())
 }
 
-/// Checks that only this user enters a folder.
 fn private(path: &Path) -> io::Result<PathBuf> {
     let found = std::fs::symlink_metadata(path)?;
     if found.is_dir() && stacklab_testbed::owns(&found) && found.mode() & 0o077 == 0 {

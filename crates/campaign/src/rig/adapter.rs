@@ -19,12 +19,6 @@ pub(crate) struct Adapter {
 /// An adapter before and after a trial: its state, or a sentence that says why it has none.
 pub(crate) type AdapterEvidence = [Result<Station, String>; 2];
 
-/// How a study reaches a machine: the address at this end, and the machine's own (SSH_CONNECTION).
-struct Control {
-    client: IpAddr,
-    server: IpAddr,
-}
-
 /// Where iw and wpa_cli are that are not on a user's path.
 const PATHS: &str = "PATH=$PATH:/usr/sbin:/sbin";
 
@@ -54,7 +48,7 @@ impl Adapter {
             return Ok(());
         }
         let output = ask(reached, &["printenv", "SSH_CONNECTION"], "read how it is reached")?;
-        let Some(Control { client, server }) = control(&output) else {
+        let Some([client, server]) = control(&output) else {
             let said = printable_text(output.trim());
             return Err(CampaignError::Unreachable(format!(
                 "{reached} does not report its ssh connection: {said:?}"
@@ -75,7 +69,6 @@ impl Adapter {
         Ok(())
     }
 
-    /// Its state, or a sentence that says why it has none.
     pub(crate) fn look(&self) -> Result<Station, String> {
         let interface = &self.interface;
         let script = format!(
@@ -108,14 +101,14 @@ fn interface_of(listed: &str, addresses: &[IpAddr]) -> Option<String> {
     name.bytes().all(plain).then(|| name.to_owned())
 }
 
-/// Reads `CLIENT PORT SERVER PORT`. A link-local address has a zone.
-fn control(output: &str) -> Option<Control> {
+/// How a study reaches a machine: the address at this end, and the machine's own. SSH_CONNECTION is `CLIENT PORT SERVER
+/// PORT`; a link-local address has a zone.
+fn control(output: &str) -> Option<[IpAddr; 2]> {
     let words: Vec<&str> = output.split_whitespace().collect();
     let address = |place: usize| words.get(place)?.split('%').next()?.parse().ok();
-    Some(Control { client: address(0)?, server: address(2)? })
+    Some([address(0)?, address(2)?])
 }
 
-/// The device of a route: `192.0.2.7 dev wlan0 src ..`.
 fn device(route: &str) -> Option<&str> {
     let mut words = route.split_whitespace().skip_while(|word| *word != "dev");
     words.nth(1)
@@ -227,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_way_of_the_control_connection_is_read() {
-        let Control { client, server } = control("fe80::1%eth0 5022 fe80::2%wlan0 22\n").unwrap();
+        let [client, server] = control("fe80::1%eth0 5022 fe80::2%wlan0 22\n").unwrap();
         assert_eq!((client.to_string(), server.to_string()), ("fe80::1".to_owned(), "fe80::2".to_owned()));
         assert!(control("").is_none() && control("192.0.2.1 22 x 22").is_none());
         assert_eq!(device("192.0.2.1 via 192.0.2.254 dev wlan0 src 192.0.2.7 uid 0"), Some("wlan0"));

@@ -54,47 +54,26 @@ const OWN_VERSION: &str = concat!("stacklab ", env!("CARGO_PKG_VERSION"));
 /// The copy, for a shell on the other machine.
 const COPY: &str = concat!("\"$HOME/.cache/stacklab/bin/stacklab-", env!("CARGO_PKG_VERSION"), "\"");
 
-/// Whether this program may copy itself to other machines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copying {
-    /// The user has permitted it.
-    Allowed,
-    /// The user is asked.
-    Asked,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Found {
-    /// The program that the shell finds is of this version.
-    Installed,
-    /// A copy, the same to the byte.
-    Copied,
-    /// Nothing that can be used, for this reason.
-    Nothing(String),
-}
-
 /// The command of this version of the program on another machine, for a shell there; copies it there if it is missing.
-pub(crate) fn agent_on(host: &str, copying: Copying) -> Result<String, CampaignError> {
+/// Unless that is `allowed`, the user is asked.
+pub(super) fn agent_on(host: &str, allowed: bool) -> Result<&'static str, CampaignError> {
     let system = System::Ssh(host.to_owned());
-    let digest = std::env::current_exe().and_then(|program| sha256(&program));
-    let own = digest.map_err(|reason| CampaignError::System { attempted: "read this program", reason })?;
+    let failed = |reason| CampaignError::System { attempted: "read this program", reason };
+    let program = crate::own_program()?;
+    let own = sha256(&program).map_err(failed)?;
     let look = format!(
         "stacklab --version 2>/dev/null; if [ -e {COPY} ]; then echo \"copy $(sha256sum < {COPY} 2>/dev/null)\"; fi; true"
     );
     let missing = match found(&ask(&system, &[&look], "look for stacklab")?, &own) {
-        Found::Installed => return Ok("stacklab".to_owned()),
-        Found::Copied => return Ok(COPY.to_owned()),
-        Found::Nothing(missing) => missing,
+        Ok(command) => return Ok(command),
+        Err(missing) => missing,
     };
-    let question = format!("{host}: {missing}. Copy this version to ~/{FOLDER}?");
-    if copying == Copying::Asked && !agreed(&question) {
+    if !allowed && !agreed(&format!("{host}: {missing}. Copy this version to ~/{FOLDER}?")) {
         return Err(CampaignError::Unreachable(format!(
             "no agent of this version ({OWN_VERSION}) is on {system}: {missing}; copy it with --copy-agent, or install it"
         )));
     }
-    let program = std::env::current_exe()
-        .and_then(File::open)
-        .map_err(|reason| CampaignError::System { attempted: "read this program", reason })?;
+    let program = File::open(program).map_err(failed)?;
     // Under a temporary name until it is complete.
     let take = format!(
         "umask 077 && mkdir -p \"$HOME/{FOLDER}\" && cat > {COPY}.part && chmod 700 {COPY}.part && mv {COPY}.part {COPY}"
@@ -102,27 +81,25 @@ pub(crate) fn agent_on(host: &str, copying: Copying) -> Result<String, CampaignE
     ask_with(&system, &[&take], program, "put stacklab")?;
     let runs = ask(&system, &[&format!("{COPY} --version 2>&1; true")], "try stacklab")?;
     if runs.trim() == OWN_VERSION {
-        return Ok(COPY.to_owned());
+        return Ok(COPY);
     }
     Err(CampaignError::Unreachable(format!(
         "the program copied to {system} does not run there: check its architecture and C library"
     )))
 }
 
-/// Reads what the machine found: the version of a program, and `copy` with its digest.
-fn found(output: &str, own: &str) -> Found {
+/// The command by what the machine found: the version of a program, and `copy` with its digest; or why there is none.
+fn found(output: &str, own: &str) -> Result<&'static str, String> {
     if output.lines().any(|line| line.trim() == OWN_VERSION) {
-        return Found::Installed;
+        return Ok("stacklab");
     }
     let digest = output.lines().find_map(|line| line.strip_prefix("copy "));
     let other = output.lines().find(|line| !line.starts_with("copy "));
     match (other, digest) {
-        (_, Some(digest)) if digest.split_whitespace().next() == Some(own) => Found::Copied,
-        (_, Some(_)) => Found::Nothing("the copy of stacklab there is not this program".to_owned()),
-        (Some(other), _) => {
-            Found::Nothing(format!("another version of stacklab is there ({})", shown(other)))
-        }
-        (None, None) => Found::Nothing("stacklab is not there".to_owned()),
+        (_, Some(digest)) if digest.split_whitespace().next() == Some(own) => Ok(COPY),
+        (_, Some(_)) => Err("the copy of stacklab there is not this program".to_owned()),
+        (Some(other), _) => Err(format!("another version of stacklab is there ({})", shown(other))),
+        (None, None) => Err("stacklab is not there".to_owned()),
     }
 }
 
@@ -152,9 +129,9 @@ mod tests {
 
     #[test]
     fn a_copy_is_used_again_if_it_is_this_program_and_an_installed_one_by_its_version() {
-        assert_eq!(found(&format!("{OWN_VERSION}\ncopy ffff  -\n"), "abcd"), Found::Installed);
-        assert_eq!(found("copy abcd  -\n", "abcd"), Found::Copied);
-        assert_eq!(found("stacklab 0.0.1\ncopy abcd  -\n", "abcd"), Found::Copied);
+        assert_eq!(found(&format!("{OWN_VERSION}\ncopy ffff  -\n"), "abcd"), Ok("stacklab"));
+        assert_eq!(found("copy abcd  -\n", "abcd"), Ok(COPY));
+        assert_eq!(found("stacklab 0.0.1\ncopy abcd  -\n", "abcd"), Ok(COPY));
         for (output, reason) in [
             ("", "stacklab is not there"),
             ("stacklab 0.0.1\n", "another version of stacklab is there (stacklab 0.0.1)"),
@@ -163,7 +140,7 @@ mod tests {
             ("copy abcdef\n", "not this program"),
             ("\u{1b}]0;x\u{7}\n", "(\u{fffd}]0;x\u{fffd})"),
         ] {
-            let Found::Nothing(missing) = found(output, "abcd") else { panic!("{output}") };
+            let missing = found(output, "abcd").unwrap_err();
             assert!(missing.contains(reason), "{missing}");
         }
     }

@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Time limit for reading a host's counters.
 pub(super) const COUNT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Two hosts with agents that have said hello.
@@ -110,12 +109,10 @@ impl HostPair {
         self.facts.iter().filter_map(late).max().unwrap_or(0)
     }
 
-    /// Both agents, the sender's first.
     pub(crate) fn agents(&mut self) -> [&mut AgentClient; 2] {
         self.agents.each_mut()
     }
 
-    /// What both hosts have counted so far, the sender first.
     pub(crate) fn counters(&mut self) -> Result<[Counters; 2], AgentError> {
         let [sender, receiver] = &mut self.agents;
         Ok([counters(sender, INTERFACE)?, counters(receiver, INTERFACE)?])
@@ -126,7 +123,6 @@ impl HostPair {
     }
 }
 
-/// What a host has counted so far, with its interface of that name.
 pub(super) fn counters(agent: &mut AgentClient, interface: &str) -> Result<Counters, AgentError> {
     let request = Request::Count { interface: interface.to_owned() };
     match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
@@ -179,7 +175,6 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    /// The row of an agent's host in the record.
     pub(crate) fn host(
         &mut self,
         name: String,

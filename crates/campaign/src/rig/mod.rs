@@ -11,7 +11,7 @@ mod routed;
 mod ssh;
 mod wifi;
 
-pub use agent::{AgentProcess, Copying, remove_copies};
+pub use agent::{AgentProcess, remove_copies};
 pub use both_families::Way;
 pub use host_pair::{names, router_name};
 pub use remote::{reach, read_list};
@@ -63,7 +63,6 @@ pub(crate) struct RigKind {
     pub in_guest: bool,
 }
 
-/// The cells that a rig measures.
 #[derive(Debug, Default)]
 pub(crate) enum Cells {
     #[default]
@@ -108,12 +107,10 @@ impl Rig {
         }
     }
 
-    /// The processors that the hosts of a trial run on.
     pub(crate) fn affinity(&self, cell: &Cell, probe: Probe) -> CpuAffinity {
         CpuAffinity::of(cell, probe, self.is.divides, self.is.steers)
     }
 
-    /// Whose CPU time the hosts' CPU figures cover in a cell's runs.
     pub(crate) fn cpu_scope(&self, cell: &Cell) -> CpuScope {
         let systems = &self.ends.systems.0;
         let own_kernel = |system: &System| *system != System::Namespace && system.counts_cpu();

@@ -2,7 +2,7 @@
 
 use crate::CampaignError;
 use crate::rig::adapter::{Adapter, AdapterEvidence};
-use crate::rig::agent::{AgentProcess, Copying, agent_on};
+use crate::rig::agent::{AgentProcess, agent_on};
 use crate::rig::host_pair::{HostPair, names, planned_path};
 use crate::rig::ssh::{ask, on, relay};
 use crate::rig::{Cells, Network, Rig, RigKind};
@@ -26,16 +26,16 @@ pub struct Machine {
     adapter: Option<Adapter>,
 }
 
-/// A machine, with the streams of its agent.
 pub(super) type Reached = (Machine, Streams);
 
-/// Connects to the real machines of each pair. Call it before anything else: ssh finds the user's keys by user id,
-/// which changes when namespaces are created without root.
-pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [Reached; 2])>, CampaignError> {
+/// Connects to the real machines of each pair, and copies this program there if `copies`, or else if the user agrees.
+/// Call it before anything else: ssh finds the user's keys by user id, which changes when namespaces are created by
+/// other users than root.
+pub fn reach(study: &Study, copies: bool) -> Result<Vec<(Systems, [Reached; 2])>, CampaignError> {
     let pairs = study.systems().into_iter().filter(|systems| !systems.are_built());
     let reached = pairs.map(|systems| {
         let [sender, receiver] = &systems.0;
-        let machines = [Machine::reach(sender, study, copying)?, Machine::reach(receiver, study, copying)?];
+        let machines = [Machine::reach(sender, study, copies)?, Machine::reach(receiver, study, copies)?];
         for ((machine, _), other) in machines.iter().zip([receiver, sender]) {
             machine.adapter.as_ref().map_or(Ok(()), |adapter| adapter.check_control_path(other))?;
         }
@@ -45,9 +45,9 @@ pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [Reached; 
 }
 
 impl Machine {
-    fn reach(system: &System, study: &Study, copying: Copying) -> Result<Reached, CampaignError> {
+    fn reach(system: &System, study: &Study, copies: bool) -> Result<Reached, CampaignError> {
         let program = match system {
-            System::Ssh(host) => agent_on(host, copying)?,
+            System::Ssh(host) => agent_on(host, copies)?.to_owned(),
             _ => std::env::current_exe().map_err(|reason| no_agent(system, reason))?.display().to_string(),
         };
         let known = study.hosts.iter().find(|host| host.system == *system);
@@ -73,7 +73,6 @@ struct Remote {
     before: [Option<Result<Station, String>>; 2],
 }
 
-/// Sends hello to the agents on both machines.
 pub(super) fn rig(
     study: &Study,
     systems: &Systems,
@@ -100,7 +99,6 @@ pub(super) fn rig(
 }
 
 impl Remote {
-    /// The state of each machine's Wi-Fi adapter on the network under test.
     fn look(&self) -> [Option<Result<Station, String>>; 2] {
         self.machines.each_ref().map(|machine| machine.adapter.as_ref().map(Adapter::look))
     }
@@ -171,7 +169,6 @@ fn check_zone(system: &System, address: &ScopedAddr) -> Result<(), CampaignError
     Err(CampaignError::Unreachable(format!("{zone} of {system} does not have the address {}", address.ip())))
 }
 
-/// The addresses of an interface, in their order.
 fn listed(system: &System, interface: &str, scope: &str) -> Result<Vec<IpAddr>, CampaignError> {
     let quoted = format!("'{}'", interface.replace('\'', ""));
     let name = if matches!(system, System::Ssh(_)) { quoted.as_str() } else { interface };

@@ -155,7 +155,6 @@ impl Rigs {
     }
 }
 
-/// Builds the rigs of a study, and the guest that holds routed testbeds.
 fn build(
     study: &Study,
     seed: u64,
@@ -256,7 +255,6 @@ impl RoutedPlacement {
         self.guest.is_some()
     }
 
-    /// Whether no guest is part of any testbed.
     fn is_without_guests(&self) -> bool {
         self.guest.is_none() && self.needs.guests().is_empty()
     }
@@ -291,7 +289,6 @@ impl RoutedPlacement {
     }
 }
 
-/// The error for `--in-vm` with a study that has no routers.
 pub(crate) fn without_routers() -> CampaignError {
     let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
     CampaignError::Usage(format!("{what}; a host in a virtual machine is factors.os = [\"linux-6.1\"]"))

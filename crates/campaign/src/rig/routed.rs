@@ -62,7 +62,6 @@ struct RoutedNetwork {
     before: Option<RouterCounts>,
 }
 
-/// What the routers had counted when a trial began.
 struct RouterCounts {
     counters: [Counters; 2],
     /// CPU time of the processes of routers whose kernels do not count it.

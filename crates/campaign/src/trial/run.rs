@@ -48,7 +48,6 @@ fn of_arm<'r>(rigs: &'r mut [&mut Rig], place: usize) -> &'r mut Rig {
     rigs[place.min(last)]
 }
 
-/// A trial and what it needs before it begins.
 struct Prepared<'a> {
     trial: &'a Trial,
     path: Path,
@@ -104,7 +103,6 @@ fn alone(rig: &mut Rig, seed: u64, arm: &Prepared<'_>) -> Result<Evidence, Campa
     Ok(Evidence { generator, ..evidence.remove(0) })
 }
 
-/// The evidence of the arms of an interleaved trial.
 fn interleaved(
     rigs: &mut [&mut Rig],
     study: &Study,
@@ -142,7 +140,6 @@ fn interleaved(
     Ok(evidence)
 }
 
-/// Path and specification of each arm.
 fn asked<'a>(arms: &'a [Prepared<'_>]) -> Vec<(&'a Path, &'a TrialSpec)> {
     arms.iter().map(|arm| (&arm.path, &arm.spec)).collect()
 }

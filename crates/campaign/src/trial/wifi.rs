@@ -65,7 +65,6 @@ pub(super) fn checked(
     made
 }
 
-/// A run that is invalid for these reasons too, if there are any.
 pub(crate) fn invalid(mut made: Figures, mut reasons: Vec<String>) -> Figures {
     if !reasons.is_empty() {
         if let RunStatus::Invalid(others) = made.status {

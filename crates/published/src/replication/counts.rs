@@ -86,7 +86,6 @@ pub(super) struct Precision {
     pub each: Vec<CellPrecision>,
 }
 
-/// The precision of one cell's mean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct CellPrecision {
     pub cell: String,

@@ -40,7 +40,6 @@ pub(super) struct Judged {
     pub published: Vec<PublishedPair>,
 }
 
-/// Judges a finding by the runs of a study.
 pub(super) fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Runs) -> Judged {
     let cells = match contradicting(finding, &own.findings) {
         Some(other) => Err(differs_by_system(finding, other)),

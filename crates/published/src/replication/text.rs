@@ -104,7 +104,6 @@ fn finding_blocks(finding: &Judged) -> Vec<Block> {
     ]
 }
 
-/// The effect of arm a against arm b in a part.
 fn here(part: &JudgedPart, metric: Metric) -> Option<String> {
     let effect = part.effect.as_ref()?;
     let (figures, pairs) = (percent(effect, metric), effect.pairs);

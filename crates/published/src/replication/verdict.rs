@@ -19,7 +19,6 @@ use stacklab_model::{Effect, Interval, Scale};
 /// Level of each one-sided test.
 const LEVEL: f64 = 0.05;
 
-/// The verdict on a finding or on a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingOutcome {
     /// The direction is that of the study; or the arms are the same within the margin, if the study states that.
@@ -52,7 +51,6 @@ impl FindingOutcome {
         }
     }
 
-    /// The name in a column of a table.
     pub(super) fn short_name(self) -> &'static str {
         if self == DirectionOpen { "direction open" } else { self.name() }
     }

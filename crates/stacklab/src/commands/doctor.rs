@@ -18,7 +18,6 @@ const GET_KERNEL: &str = "stacklab image get linux-6.1";
 /// What every study requires.
 const NEEDED: [&str; 4] = ["network namespace", "ipv6", "veth", "offload control"];
 
-/// Tests this machine's capabilities, and says how to get what is missing.
 pub(crate) fn doctor() -> Result<(), Failure> {
     let privilege = enter()?;
     let mut text = match privilege {
@@ -115,7 +114,6 @@ fn guest(built: &[System]) -> String {
     )
 }
 
-/// Whether instructions can be counted in an emulated machine.
 fn counting() -> Ability {
     let system = System::Linux(KERNEL.trim_start_matches("linux-").to_owned());
     let kernel = || image::Image::find(&system).map(drop).map_err(|error| (error.to_string(), GET_KERNEL));

@@ -152,7 +152,6 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Counts the instructions of messages in an emulated machine, and prints them.
 fn exact(options: &ExplainOptions) -> Result<(), Failure> {
     let probes = match options.study.as_deref() {
         None => vec![ExactProbe::Udp, ExactProbe::Tcp],

@@ -32,7 +32,6 @@ pub(crate) enum ImageCommand {
     Check,
 }
 
-/// Lists, fetches or checks images.
 pub(crate) fn image(command: &ImageCommand) -> Result<(), Failure> {
     match command {
         ImageCommand::List => list(),

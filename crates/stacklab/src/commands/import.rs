@@ -53,7 +53,6 @@ fn formats() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::names()).map(named)
 }
 
-/// Makes a record of all files, or none.
 pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     if options.out.exists() {
         return Err(StoreError::Exists(options.out.clone()).into());
@@ -100,7 +99,6 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     print_text(&format!("{left_out}{count} of {files} in {out}: stacklab report {out}\n"))
 }
 
-/// A file's content, and where it comes from.
 fn one(path: &Path, options: &ImportOptions) -> Result<(ToolFile, Origin), Failure> {
     let name = path.display().to_string();
     let unreadable =
@@ -167,7 +165,6 @@ fn option(what: Untold) -> &'static str {
     }
 }
 
-/// Why a test belongs to no cell.
 fn untold(path: &Path, file: &ToolFile, number: usize) -> Failure {
     let Content::Tests(tests) = &file.content else { return Failure::usage(String::new()) };
     let missing = tests[number].cell().err().unwrap_or_default();

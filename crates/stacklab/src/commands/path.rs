@@ -44,7 +44,6 @@ pub(crate) struct PathOptions {
     pub format: OutputFormat,
 }
 
-/// Looks at hosts over each family and prints what differs.
 pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
     let interrupted = interrupt_flag()?;
     let targets = targets(options)?;

@@ -50,7 +50,6 @@ pub(crate) struct AirtimeOptions {
     pub mcs: u8,
 }
 
-/// Lists, shows or audits published studies; prints the airtime model.
 pub(crate) fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
     let all = Reference::built_in()?;
     print_text(&match command {
@@ -95,7 +94,6 @@ pub(crate) struct ReplicateOptions {
     pub format: OutputFormat,
 }
 
-/// Runs a published study's preset, or reads a record of one, and tests the study's findings on it.
 pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
     let study = study(&options.study).map_err(Failure::usage)?;
     let all = Reference::built_in()?;

@@ -148,7 +148,6 @@ fn judge(options: &RegressOptions) -> Result<(), Failure> {
     worst.map_or(Ok(()), Err)
 }
 
-/// Searches a commit.
 pub(crate) fn bisect(options: &BisectOptions) -> Result<(), Failure> {
     let failed = |error: RegressError| match error {
         RegressError::Usage(_) => Failure::usage(error),

@@ -70,7 +70,6 @@ fn among(format: OutputFormat, valid: &'static [&'static str]) -> Result<OutputF
     OutputFormat::among(format.name(), valid).map_err(Failure::usage)
 }
 
-/// Prints the findings of a record.
 pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
     let out = |bytes: &[u8]| output(&options.record, options.out.as_deref(), bytes);
     if let Some(name) = &options.figure {
@@ -110,7 +109,6 @@ fn brief_with_hint(findings: &Findings, record: &Path) -> String {
     )
 }
 
-/// The explanations of the record's differences.
 fn stages(options: &ReportOptions, format: OutputFormat, width: Width) -> Result<String, Failure> {
     let all = latest(Record::read(&options.record)?.explanations()?);
     if all.is_empty() {
@@ -122,7 +120,6 @@ fn stages(options: &ReportOptions, format: OutputFormat, width: Width) -> Result
     Ok(stage_costs(&all, format, true, width))
 }
 
-/// One figure, or the list of all.
 fn a_figure(options: &ReportOptions, name: &str) -> Result<Vec<u8>, Failure> {
     let ending = options.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
     let format = options.format.map(OutputFormat::name).or(ending).unwrap_or("svg");
@@ -154,7 +151,6 @@ pub(crate) fn print(findings: &Findings, record: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes a record's runs, or their slices, as rows.
 pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
     let record = Record::read(&options.record)?;
     let runs = record.runs()?;
@@ -206,7 +202,6 @@ impl FromStr for FailOn {
     }
 }
 
-/// Puts two records side by side.
 pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let paths = [&options.a, &options.b];
     let [a, b] = paths.map(|path| Recorded::read(&Record::read(path)?));

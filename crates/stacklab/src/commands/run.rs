@@ -9,7 +9,6 @@ use stacklab_campaign::generator::Programs;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::ImportedStudy;
 use stacklab_campaign::record::{conclude, has_a_block, study_of};
-use stacklab_campaign::rig::Copying;
 use stacklab_campaign::rig::Rigs;
 use stacklab_campaign::rig::RoutedPlacement;
 use stacklab_campaign::rig::reach;
@@ -59,7 +58,6 @@ pub(crate) struct RunOptions {
     pub is_record_kept: bool,
 }
 
-/// Runs or resumes a study, and prints its report.
 pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let (mut record, measured) = campaign(&options)?;
     let path = record.path().to_owned();
@@ -127,8 +125,7 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     images_are_here(&request.study)?;
     let load_before = LoadSample::now();
     let programs = Programs::of(&request.study)?;
-    let copying = if options.copy_agent { Copying::Allowed } else { Copying::Asked };
-    let reached = reach(&request.study, copying)?;
+    let reached = reach(&request.study, options.copy_agent)?;
     let builds = request.study.systems().iter().any(Systems::are_built);
     if builds && enter()? == Privilege::UserNamespace {
         eprintln!("stacklab: not root: building the testbed in a user namespace");
@@ -258,7 +255,6 @@ impl CampaignRequest {
         Ok(CampaignRequest { study, campaign, record: None, path })
     }
 
-    /// The original request of a record.
     fn resumed(options: &RunOptions) -> Result<Self, Failure> {
         let asked = &options.study;
         let path = match &options.out {

@@ -7,7 +7,6 @@ use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// The port of `serve`.
 const PAGE_PORT: u16 = 8046;
 
 /// `ADDR:PORT`, `ADDR` or `:PORT`, as `agent --listen` takes them; without an address, this machine's programs only.
@@ -48,7 +47,6 @@ pub(crate) struct ServeOptions {
     pub metrics: bool,
 }
 
-/// Serves the page over a folder of records until it is interrupted.
 pub(crate) fn serve(options: ServeOptions) -> Result<(), Failure> {
     let ServeOptions { folder, fleet, listen, token, metrics, .. } = options;
     Ok(stacklab_serve::serve(&Settings { folder, fleet, listen, token, metrics })?)

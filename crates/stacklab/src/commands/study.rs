@@ -143,7 +143,6 @@ fn new(file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows what a study would measure, in which order, and the time it may take.
 pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
     let (_, study) = options.check()?;
     let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));

@@ -110,7 +110,6 @@ fn serve_coordinator(options: &GuestOptions) -> io::Result<()> {
     })
 }
 
-/// Removes this program's copies from machines.
 pub(crate) fn ssh_clean(hosts: &[String]) -> Result<(), Failure> {
     let machine = |host: &String| {
         let name = host.strip_prefix("ssh:").unwrap_or(host);

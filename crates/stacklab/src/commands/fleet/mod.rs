@@ -79,7 +79,6 @@ pub(crate) fn fleet(command: FleetCommand) -> Result<(), Failure> {
 }
 
 impl WireOptions {
-    /// The way of a coordinator, or of the agent with this name.
     fn open(&self, agent: Option<&str>) -> Result<Arc<dyn Wire>, Failure> {
         if let Some(server) = &self.server {
             return Ok(Arc::new(NatsWire::connect(server, self.creds.as_deref(), agent)?));
@@ -129,7 +128,6 @@ pub(crate) struct AgentOptions {
     pub wire: WireOptions,
 }
 
-/// Serves the fleet until it is interrupted.
 fn agent(options: &AgentOptions) -> Result<(), Failure> {
     if options.wire.server.is_some() && options.allow_target.is_empty() {
         return Err(Failure::usage(
@@ -144,7 +142,6 @@ fn agent(options: &AgentOptions) -> Result<(), Failure> {
     Ok(agent.run(&|| eprintln!("stacklab: agent {name} is ready for `stacklab fleet run`"))?)
 }
 
-/// The first part of this host's name.
 fn host_name() -> Result<String, Failure> {
     let read = std::fs::read_to_string("/proc/sys/kernel/hostname");
     let name = read.map_err(Failure::step("read this host's name: give one with --name"))?;

@@ -49,7 +49,6 @@ pub(crate) struct RunOptions {
     pub wire: WireOptions,
 }
 
-/// Runs or continues a campaign, and prints its verdicts.
 pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let interrupted = interrupt_flag()?;
     // All errors of the request are found before an agent is asked.
@@ -90,7 +89,6 @@ fn request(options: &RunOptions) -> Result<(FleetStudy, Pairs), Failure> {
     Ok((study, Pairs::parse(&options.pairs)?))
 }
 
-/// Says what begins.
 fn begin(campaign: &CampaignRow, store: &mut Store) -> Result<(), Failure> {
     let pairs = store.progress(&campaign.id)?;
     for pair in &pairs {
@@ -138,7 +136,6 @@ fn say(event: &Event<'_>) {
     }
 }
 
-/// Study and time.
 fn default_name(study: &str) -> String {
     let record = new_record(study);
     let name = record.file_stem().unwrap_or_else(|| Path::new("fleet").as_os_str()).to_string_lossy();

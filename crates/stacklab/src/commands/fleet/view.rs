@@ -61,7 +61,6 @@ pub(crate) struct DoctorOptions {
     pub wire: WireOptions,
 }
 
-/// Checks store, way and agents.
 pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
     let mut found = Store::open(&options.store.store)?.safety()?;
     let wire = options.wire.open(None)?;
@@ -85,7 +84,6 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
     }
 }
 
-/// Prints how far a campaign is.
 pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
     let mut store = Store::open_to_read(&options.store.store)?;
     let row = campaign(&mut store, options.campaign.as_deref())?;
@@ -121,7 +119,6 @@ pub(crate) fn stop(options: &CampaignOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lists the agents that answer.
 pub(crate) fn agents(options: &WireOptions) -> Result<(), Failure> {
     let mut text = String::new();
     for presence in options.open(None)?.present(&BTreeSet::new())? {
@@ -140,7 +137,6 @@ pub(crate) fn agents(options: &WireOptions) -> Result<(), Failure> {
     print_text(&stacklab_model::printable_lines(&text))
 }
 
-/// Writes the runs and comparisons of all pairs as Parquet files.
 pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
     let mut store = Store::open_to_read(&options.campaign.store.store)?;
     let row = campaign(&mut store, options.campaign.campaign.as_deref())?;
@@ -156,7 +152,6 @@ pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the verdicts, or writes the record of a pair.
 pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
     if let Some(folder) = &options.lake {
         return print_findings(
@@ -192,7 +187,6 @@ fn print_findings(found: &FleetFindings, json: bool) -> Result<(), Failure> {
     if found.pairs.iter().all(|pair| pair.valid_runs == 0) { Err(Failure::nothing_valid()) } else { Ok(()) }
 }
 
-/// A campaign of which no block is measured yet.
 fn no_result(row: &CampaignRow) -> Failure {
     Failure::new(NO_DATA, format!("{} has no result yet: see `stacklab fleet status`", row.id))
 }

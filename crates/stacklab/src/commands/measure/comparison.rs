@@ -127,7 +127,6 @@ fn unanswered(comparisons: &[Compared]) -> Option<String> {
         .or_else(|| nothing.map(|reason| format!("nothing can be compared: {reason}")))
 }
 
-/// Measures both families in turns and prints the verdicts.
 pub(super) fn against(
     common: &CommonOptions,
     request: &MeasureRequest,

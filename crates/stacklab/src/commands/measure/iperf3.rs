@@ -30,7 +30,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 const BUSY_TRIES: u32 = 20;
 const BUSY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Measures to an iperf3 server.
 pub(super) fn measure_iperf3(
     common: &CommonOptions,
     request: &MeasureRequest,
@@ -65,7 +64,6 @@ pub(super) fn measure_iperf3(
     Err(unreachable("no iperf3 server could be reached", &failed, &service, host, port).into())
 }
 
-/// Refuses what a server of iperf3 cannot do.
 fn check(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure> {
     let &MeasureRequest { probe, transport, size_of, io, delays, flows, size, length, warmup_ns, .. } =
         request;
@@ -85,7 +83,6 @@ fn check(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure
     refuse(&refused, ": an iperf3 server cannot do this, use an agent of stacklab")
 }
 
-/// The way to a server.
 struct Way {
     here: Route,
     there: AgentAddress,

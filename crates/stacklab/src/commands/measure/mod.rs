@@ -34,7 +34,6 @@ use std::time::Instant;
 /// The time of an interrupted measurement is rounded to it.
 const ROUNDED_NS: u64 = 1_000_000;
 
-/// Measures once between this host and another one, or both families in turns.
 pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let (common, request) = (options.common(), options.request());
     if common.peer != Peer::Stamp {
@@ -52,7 +51,6 @@ pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     single(common, &request, interrupted)
 }
 
-/// Measures once, with an agent on each host.
 fn single(
     common: &CommonOptions,
     request: &MeasureRequest,
@@ -151,7 +149,6 @@ fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
     }
 }
 
-/// Prints a run, which is an error if it is invalid.
 fn print(
     common: &CommonOptions,
     request: &MeasureRequest,

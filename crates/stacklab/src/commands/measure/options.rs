@@ -259,7 +259,6 @@ impl MeasureOptions {
 }
 
 impl CommonOptions {
-    /// The other host.
     pub(crate) fn target(&self) -> Target<'_> {
         let families = [(self.ipv4, Family::Ipv4), (self.ipv6, Family::Ipv6)];
         Target {

@@ -22,7 +22,6 @@ const MOST_PACKETS: u64 = 1_000_000;
 /// Packets per second without --pps.
 const PER_SECOND: f64 = 100.0;
 
-/// Exchanges packets with a reflector and prints what they say.
 pub(super) fn measure(
     common: &CommonOptions,
     request: &MeasureRequest,
@@ -89,7 +88,6 @@ pub(super) fn measure(
     if contradicted || measured.exchange.clock_was_set { Err(Failure::invalid_run()) } else { Ok(()) }
 }
 
-/// Refuses what a reflector cannot be asked.
 fn fits<'a>(
     common: &CommonOptions,
     request: &MeasureRequest,
@@ -109,7 +107,6 @@ fn fits<'a>(
     Ok(peer.expect("an echo has these options"))
 }
 
-/// The session that is asked for.
 fn session(request: &MeasureRequest, peer: &StampOptions, codec: Codec) -> Result<StampSession, Failure> {
     let class = request.tuning.dscp.map(|asked| ClassOfService { asked, ..ClassOfService::default() });
     let timestamps = peer.stamp_times.then(TimestampInfo::default);

@@ -119,7 +119,6 @@ pub(super) fn study_text(
     Ok(study.text())
 }
 
-/// A duration as studies have it.
 fn duration(ns: u64) -> String {
     format!("{}us", ns / 1000)
 }
