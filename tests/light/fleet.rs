@@ -1,5 +1,7 @@
 //! Fleets of the real program: local agents, real servers of NATS, a real PostgreSQL, and faults.
 
+#[path = "../../crates/fleet/tests/store/conformance.rs"]
+mod conformance;
 mod faults;
 mod lake;
 mod once;
@@ -11,7 +13,7 @@ use crate::support::postgres::Postgres;
 use crate::support::program::{code, require_root, require_tool};
 use serde_json::Value;
 
-use stacklab_fleet::store::{Store, conformance};
+use stacklab_fleet::store::Store;
 
 #[test]
 fn postgresql_passes_every_conformance_test() {

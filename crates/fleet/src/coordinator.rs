@@ -2,10 +2,8 @@
 //! store, so that another one can take over at any time.
 
 use crate::FleetError;
-use crate::message::{Answer, BlockResult, Order, Request, ask, other_answer};
-use crate::new_campaign::{new_campaign, now_ns};
-use crate::pairs::Pairs;
-use crate::presence::Presence;
+use crate::message::{Answer, BlockResult, Order, Presence, Request, ask, other_answer};
+use crate::pairs::{Pairs, new_campaign, now_ns};
 use crate::store::{AgentInfo, BlockKey, CampaignRow, Class, Committed, Lease, State, Store};
 use crate::study::{FleetStudy, study_of};
 use crate::wire::Wire;
@@ -83,10 +81,7 @@ enum Heard {
 }
 
 impl<'a> Coordinator<'a> {
-    /// Makes this program the one coordinator of the store.
-    ///
-    /// # Errors
-    /// If there is one already.
+    /// Makes this program the one coordinator of the store. Fails if there is one already.
     pub fn new(
         store: &'a mut Store,
         wire: Arc<dyn Wire>,
@@ -136,15 +131,11 @@ impl<'a> Coordinator<'a> {
     ) -> Result<CampaignRow, FleetError> {
         let campaign = new_campaign(id, study, class, pairs, blocks, agents)?;
         self.store.put_campaign(&campaign)?;
-        self.store
-            .campaign(Some(id))?
-            .ok_or_else(|| FleetError::Usage(format!("the campaign {id} is gone again")))
+        let gone = || FleetError::Usage(format!("the campaign {id} is gone again"));
+        self.store.campaign(Some(id))?.ok_or_else(gone)
     }
 
     /// Measures until every block has a result or was given up, or the campaign is stopped.
-    ///
-    /// # Errors
-    /// If the store cannot be used, or the user interrupts.
     pub fn run(&mut self, campaign: &CampaignRow, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), FleetError> {
         let study = study_of(campaign)?;
         let lease = study.lease()?;
@@ -176,7 +167,10 @@ impl<'a> Coordinator<'a> {
     ) -> Result<bool, FleetError> {
         if self.asked.is_none_or(|asked| asked.elapsed() >= ASK_EVERY) {
             self.ask_who_is_there()?;
-            self.expire(tell)?;
+            for key in self.store.expire(now_ns())? {
+                self.measured.remove(&key);
+                tell(Event::Failed(&key, "the lease expired without a result"));
+            }
         }
         if self.hand_out(campaign, study, lease)? && self.measured.is_empty() && self.forgetting == 0 {
             // Agents may still keep results of another coordinator, or those whose answers were lost.
@@ -198,7 +192,6 @@ impl<'a> Coordinator<'a> {
         Ok(false)
     }
 
-    /// Agents that answered can be used, and what they keep is collected.
     fn welcome(&mut self, present: Vec<Presence>, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), FleetError> {
         let present = self.usable(present, tell)?;
         for presence in &present {
@@ -236,8 +229,8 @@ impl<'a> Coordinator<'a> {
             };
             let (key, class, study) = (reserved.key.clone(), campaign.class, study.clone());
             let order = Order { key, class, lease, study, receiver };
-            let (wire, sender, heard) =
-                (Arc::clone(&self.wire), reserved.sender.clone(), self.heard.0.clone());
+            let (wire, heard) = (Arc::clone(&self.wire), self.heard.0.clone());
+            let sender = reserved.sender.clone();
             let measured = Measured { lease: reserved.clone(), overdue: Instant::now() + lease / OVERDUE };
             self.measured.insert(reserved.key.clone(), measured);
             start(move || {
@@ -255,9 +248,8 @@ impl<'a> Coordinator<'a> {
                 }
             })?;
         }
-        let is_running =
-            self.store.campaign(Some(&campaign.id))?.is_some_and(|row| row.state == State::Running);
-        Ok(!is_running || self.store.has_ended(&campaign.id)?)
+        let row = self.store.campaign(Some(&campaign.id))?;
+        Ok(row.is_none_or(|row| row.state == State::Stopped) || self.store.has_ended(&campaign.id)?)
     }
 
     /// Commits a result, or releases the block.
@@ -269,11 +261,12 @@ impl<'a> Coordinator<'a> {
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), FleetError> {
         self.measured.remove(&lease.key);
+        let agents = [lease.sender.as_str(), lease.receiver.as_str()];
         match result {
             Ok(result) => {
                 self.commit(&lease.key, &result, tell)?;
                 self.forgetting += usize::from(committed.send(()).is_ok());
-                self.store.keep_alive(&[lease.sender.as_str(), lease.receiver.as_str()], now_ns() + ns(ALIVE))
+                self.store.keep_alive(&agents, now_ns() + ns(ALIVE))
             }
             Err(error) => {
                 let reason = error.to_string();
@@ -284,7 +277,7 @@ impl<'a> Coordinator<'a> {
                     self.store.skip_pair(&lease.key.campaign, lease.key.pair, &reason)?;
                 }
                 // Until they answer again.
-                self.store.keep_alive(&[lease.sender.as_str(), lease.receiver.as_str()], now_ns())
+                self.store.keep_alive(&agents, now_ns())
             }
         }
     }
@@ -362,15 +355,6 @@ impl<'a> Coordinator<'a> {
         self.measured.get(key).is_some_and(|measured| measured.overdue > Instant::now())
     }
 
-    /// Releases leases that are over, but for those whose agents still may answer.
-    fn expire(&mut self, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), FleetError> {
-        for key in self.store.expire(now_ns())? {
-            self.measured.remove(&key);
-            tell(Event::Failed(&key, "the lease expired without a result"));
-        }
-        Ok(())
-    }
-
     /// Those agents that can be used. They count as alive from now on.
     fn usable(
         &mut self,
@@ -397,7 +381,7 @@ impl<'a> Coordinator<'a> {
 /// Starts a thread that waits for agents.
 fn start(waits: impl FnOnce() + Send + 'static) -> Result<(), FleetError> {
     let started = thread::Builder::new().stack_size(STACK).spawn(waits);
-    started.map(drop).map_err(|reason| FleetError::System { attempted: "start a thread", reason })
+    started.map(drop).map_err(|reason| FleetError::System { attempted: "start a thread".to_owned(), reason })
 }
 
 /// Asks an agent to forget a result that is committed. If it does not hear this, it is asked again.

@@ -1,7 +1,6 @@
 //! Errors of a fleet.
 
 use stacklab_campaign::CampaignError;
-use std::path::PathBuf;
 
 /// Everything that can go wrong with a fleet.
 #[derive(Debug, thiserror::Error)]
@@ -38,25 +37,21 @@ pub enum FleetError {
     /// A block could not be measured, or its runs have no findings.
     #[error("{0}")]
     Campaign(#[from] CampaignError),
-    /// A file or folder cannot be used.
-    #[error("could not {attempted} {}: {reason}", path.display())]
-    File {
-        /// What was done with it.
-        attempted: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// The reason.
-        reason: std::io::Error,
-    },
     /// A step on this machine failed.
     #[error("could not {attempted}: {reason}")]
     System {
-        /// The step that failed.
-        attempted: &'static str,
+        /// The failed step.
+        attempted: String,
         /// The system's reason.
         reason: std::io::Error,
     },
     /// The user interrupted. What is measured now is committed when the campaign is continued.
     #[error("interrupted; blocks that are being measured are kept by their agents")]
     Interrupted,
+}
+
+impl FleetError {
+    pub(crate) fn agent(agent: &str, reason: impl Into<String>) -> Self {
+        FleetError::Agent { agent: agent.to_owned(), reason: reason.into() }
+    }
 }

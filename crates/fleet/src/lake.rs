@@ -4,6 +4,7 @@
 //! each block gave for each comparison, and `comparisons/campaign=NAME/campaign.json` the study and the pairs.
 
 use crate::FleetError;
+use crate::message::check_name;
 use crate::results::{self, Pair, over};
 use crate::store::{CampaignRow, PairProgress, Store};
 use crate::study::{FleetStudy, study_of};
@@ -30,7 +31,7 @@ struct LakeCampaign {
 }
 
 /// The one key that every format has.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 struct Format {
     format: u32,
 }
@@ -44,9 +45,6 @@ struct LakeCampaignPair {
 
 /// Writes the comparisons of a campaign, and its runs if `with_runs`, one pair after the other. Returns the number of
 /// pairs; none if there is no result yet. Earlier files of the same pairs are replaced.
-///
-/// # Errors
-/// If the store cannot be read or a file not be written, or another export is running.
 pub fn export(
     store: &mut Store,
     campaign: &CampaignRow,
@@ -56,7 +54,7 @@ pub fn export(
     // Before the pairs: results that come meanwhile do not end it.
     let has_ended = store.has_ended(&campaign.id)?;
     let mut pairs = store.progress(&campaign.id)?;
-    pairs.retain(|pair| pair.done > 0);
+    pairs.retain(|pair| pair.blocks.done > 0);
     if pairs.is_empty() {
         return Ok(0);
     }
@@ -106,9 +104,6 @@ fn export_runs(
 }
 
 /// The findings of a campaign of a lake; of the newest one without a name. They are those of its store.
-///
-/// # Errors
-/// If there is no such campaign, or a file is not one that [`export`] wrote.
 pub fn over_pairs(lake: &Path, campaign: Option<&str>) -> Result<FleetFindings, FleetError> {
     let (folder, campaign) = described(lake, campaign)?;
     let pairs = campaign.pairs.into_iter().map(|LakeCampaignPair { pair, name, is_whole }| {
@@ -126,7 +121,7 @@ pub fn over_pairs(lake: &Path, campaign: Option<&str>) -> Result<FleetFindings, 
 fn described(lake: &Path, campaign: Option<&str>) -> Result<(PathBuf, LakeCampaign), FleetError> {
     let folders = match campaign {
         Some(name) => {
-            crate::name::check("a campaign", name)?;
+            check_name("a campaign", name)?;
             vec![folder(lake, "comparisons", name)]
         }
         None => {
@@ -176,9 +171,9 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
     replace(path, bytes).map_err(failed("write", path))
 }
 
-fn failed(attempted: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FleetError {
-    let path = path.to_owned();
-    move |reason| FleetError::File { attempted, path, reason }
+fn failed(attempted: &str, path: &Path) -> impl FnOnce(io::Error) -> FleetError {
+    let attempted = format!("{attempted} {}", path.display());
+    move |reason| FleetError::System { attempted, reason }
 }
 
 /// Keeps other exports out of the folder of a campaign: two would write the same files.
@@ -197,13 +192,11 @@ fn lock(folder: &Path) -> Result<File, FleetError> {
 fn remove_other_days(folder: &Path, days: &BTreeSet<PathBuf>, file: &str) -> io::Result<()> {
     for day in fs::read_dir(folder)? {
         let day = day?.path();
-        if !days.contains(&day) {
-            match fs::remove_file(day.join(file)) {
-                Err(error) if ![ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {
-                    return Err(error);
-                }
-                _ => {}
-            }
+        if !days.contains(&day)
+            && let Err(error) = fs::remove_file(day.join(file))
+            && ![ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind())
+        {
+            return Err(error);
         }
     }
     Ok(())

@@ -8,23 +8,17 @@
 //! receiver's agent and keeps the result until the coordinator has committed it. They speak over a [`wire`].
 
 pub mod agent;
-mod block;
 pub mod coordinator;
 mod error;
 pub mod fuzzing;
 pub mod lake;
 mod message;
-mod name;
-mod new_campaign;
 pub mod pairs;
-mod presence;
 pub mod results;
 pub mod store;
 mod study;
-mod summary;
 pub mod wire;
 
 pub use error::FleetError;
-pub use message::BlockResult;
-pub use presence::Presence;
+pub use message::{BlockResult, Presence};
 pub use study::{FleetStudy, study_of};

@@ -2,15 +2,16 @@
 //! untrusted until it is checked.
 
 use crate::FleetError;
-use crate::presence::Presence;
 use crate::store::{AgentInfo, BlockKey, Class};
 use crate::study::FleetStudy;
 use crate::wire::Wire;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{CpuScope, RunRecord};
 use stacklab_store::HostRow;
-use stacklab_traffic::protocol::{Lines, json_line, printable};
+use stacklab_testbed::write_message;
+use stacklab_traffic::protocol::{Lines, printable};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::{BufReader, Read, Write};
 use std::time::Duration;
 
@@ -22,7 +23,12 @@ const LONGEST_ANSWER: usize = 64 << 20;
 /// The longest lease that an agent grants: far more than the longest block takes, and not beyond what clocks can add.
 const LONGEST_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What an agent is asked.
+/// An agent whose clock differs by more than this is not used: its runs would be dated wrongly.
+const CLOCK_LIMIT_NS: u64 = 60_000_000_000;
+
+/// The longest name of an agent or a campaign.
+const LONGEST_NAME: usize = 64;
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
@@ -47,18 +53,16 @@ impl Request {
         let (key, lease) = match &request {
             Request::Describe => return Ok(request),
             Request::Measure(order) => {
-                crate::name::check("an agent", &order.receiver.name)?;
+                check_name("an agent", &order.receiver.name)?;
                 (&order.key, order.lease)
             }
             Request::Join(order) => (&order.key, order.lease),
             Request::Fetch(key) | Request::Forget(key) => (key, Duration::ZERO),
         };
-        crate::name::check("a campaign", &key.campaign)?;
+        check_name("a campaign", &key.campaign)?;
         if lease > LONGEST_LEASE {
-            return Err(FleetError::Usage(format!(
-                "a lease of {} days is too long",
-                lease.as_secs() / 86_400
-            )));
+            let days = lease.as_secs() / 86_400;
+            return Err(FleetError::Usage(format!("a lease of {days} days is too long")));
         }
         Ok(request)
     }
@@ -85,7 +89,6 @@ pub(crate) struct JoinOrder {
     pub sender: BTreeMap<String, String>,
 }
 
-/// What an agent answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
@@ -120,6 +123,52 @@ pub struct BlockResult {
     pub runs: Vec<RunRecord>,
 }
 
+/// An agent that answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Presence {
+    /// The agent.
+    pub agent: AgentInfo,
+    /// Its clock, nanoseconds since the Unix epoch.
+    pub now_ns: i64,
+    /// The attempts that it takes part in.
+    pub held: Vec<BlockKey>,
+    /// The attempts whose results it keeps.
+    pub kept: Vec<BlockKey>,
+}
+
+impl Presence {
+    /// Why the agent cannot be used by a coordinator whose clock says this.
+    pub fn unusable(&self, now_ns: i64) -> Option<String> {
+        let AgentInfo { name, version, .. } = &self.agent;
+        if let Err(error) = check_name("an agent", name) {
+            return Some(error.to_string());
+        }
+        let own = env!("CARGO_PKG_VERSION");
+        if version != own {
+            let version = stacklab_model::printable_lines(version);
+            return Some(format!(
+                "it is stacklab {version}, and this is {own}: install the same version on both"
+            ));
+        }
+        let apart_ns = self.now_ns.abs_diff(now_ns);
+        let apart = apart_ns / 1_000_000_000;
+        let advice = "set both, for example with chrony or systemd-timesyncd";
+        (apart_ns > CLOCK_LIMIT_NS).then(|| format!("its clock differs by {apart} s from this one: {advice}"))
+    }
+}
+
+/// Checks the name of an agent or a campaign: it is a part of file names and of subjects.
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), FleetError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(is_plain) {
+        return Ok(());
+    }
+    let name = stacklab_model::printable_lines(name);
+    Err(FleetError::Usage(format!(
+        "`{name}` cannot be the name of {what}: use up to {LONGEST_NAME} letters, digits, - and _"
+    )))
+}
+
 /// A conversation with an agent: one request, then its answer. Fails after a silence of `limit`, or if the agent says
 /// that it failed.
 pub(crate) fn ask(
@@ -138,23 +187,14 @@ pub(crate) fn talk(
     request: &Request,
     limit: Duration,
 ) -> Result<(Answer, impl Read + Send + use<>, Box<dyn Write + Send>), FleetError> {
-    let failed = |reason: String| FleetError::Agent { agent: agent.to_owned(), reason };
+    let failed = |what: &str, error: &dyn Display| FleetError::agent(agent, format!("{what}: {error}"));
     let (reader, mut writer) = wire.open(agent, limit)?;
-    let line = json_line(request).map_err(|error| failed(error.to_string()))?;
-    writer
-        .write_all(&line)
-        .and_then(|()| writer.flush())
-        .map_err(|error| failed(format!("it takes no request: {error}")))?;
+    write_message(&mut writer, request).map_err(|error| failed("it takes no request", &error))?;
     let mut reader = BufReader::new(reader);
     let line = Lines::new(&mut reader, LONGEST_ANSWER).next();
-    let line = match line {
-        Some(Ok(line)) => line,
-        Some(Err(error)) => return Err(failed(format!("it does not answer: {error}"))),
-        None => return Err(failed("it ended before it answered".to_owned())),
-    };
-    let answer = Answer::read(&line)
-        .map_err(|error| failed(format!("its answer is not one of this version: {error}")))?;
-    match answer {
+    let line = line.ok_or_else(|| FleetError::agent(agent, "it ended before it answered"))?;
+    let line = line.map_err(|error| failed("it does not answer", &error))?;
+    match Answer::read(&line).map_err(|error| failed("its answer is not one of this version", &error))? {
         Answer::Failed { agent, reason } => Err(FleetError::Agent { agent, reason }),
         answer => Ok((answer, reader, writer)),
     }
@@ -162,5 +202,31 @@ pub(crate) fn talk(
 
 /// An answer that is none to the request.
 pub(crate) fn other_answer(agent: &str) -> FleetError {
-    FleetError::Agent { agent: agent.to_owned(), reason: "its answer is to another question".to_owned() }
+    FleetError::agent(agent, "its answer is to another question")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_of_another_version_or_time_is_not_used() {
+        let agent = AgentInfo::new("a", &[], &[], &[]).unwrap();
+        let at = |agent: &AgentInfo, ahead_ns: i64| {
+            let presence = Presence { agent: agent.clone(), now_ns: ahead_ns, held: vec![], kept: vec![] };
+            presence.unusable(0).unwrap_or_default()
+        };
+        assert_eq!(at(&agent, 0), "");
+        for hour in [-3_600_000_000_000, 3_600_000_000_000] {
+            assert!(at(&agent, hour).starts_with("its clock differs by 3"), "{}", at(&agent, hour));
+        }
+        let other = AgentInfo { version: "9.9.9\u{1b}[31m".to_owned(), ..agent.clone() };
+        let reason = at(&other, 0);
+        assert!(
+            reason.contains("9.9.9") && reason.contains("same version") && !reason.contains('\u{1b}'),
+            "{reason}"
+        );
+        let named = AgentInfo { name: "../a".to_owned(), ..agent };
+        assert!(at(&named, 0).starts_with("`../a` cannot be the name of an agent"), "{}", at(&named, 0));
+    }
 }

@@ -1,9 +1,13 @@
-//! Which agents are measured with which: `site=a -> site=b`.
+//! Which agents are measured with which (`site=a -> site=b`), and in which order.
 
 use crate::FleetError;
-use crate::store::AgentInfo;
+use crate::message::check_name;
+use crate::store::{AgentInfo, Class, NewCampaign, NewPair};
+use crate::study::FleetStudy;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use stacklab_traffic::host::now_unix_ns;
 use std::collections::BTreeSet;
-use std::path::Path;
 
 /// The pairs that are asked for; without any, every agent with every other one, in both directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +26,7 @@ impl Pairs {
                 pairs.push(pair(text)?);
                 continue;
             }
-            let lines = std::fs::read_to_string(Path::new(text)).map_err(|reason| {
+            let lines = std::fs::read_to_string(text).map_err(|reason| {
                 FleetError::Usage(format!(
                     "--pairs {text} is neither a pair, such as 'site=a -> site=b', nor a file with pairs: {reason}"
                 ))
@@ -36,9 +40,7 @@ impl Pairs {
     }
 
     /// The pairs of these agents, sender first: each once, in the order of the agents.
-    ///
-    /// # Errors
-    /// If a side of a pair selects no agent, or nothing but the same agent.
+    /// Fails if a side of a pair selects no agent, or nothing but the same agent.
     pub fn of<'a>(&self, agents: &'a [AgentInfo]) -> Result<Vec<[&'a AgentInfo; 2]>, FleetError> {
         if agents.len() < 2 {
             return Err(FleetError::Usage(format!(
@@ -59,10 +61,10 @@ impl Pairs {
                     }
                 }
             }
-            if seen.len() == before && senders.len() == 1 && receivers.len() == 1 && senders == receivers {
+            if seen.len() == before && senders.len() == 1 && senders == receivers {
+                let name = &senders[0].name;
                 return Err(FleetError::Usage(format!(
-                    "{} cannot be measured with itself: name two agents",
-                    senders[0].name
+                    "{name} cannot be measured with itself: name two agents"
                 )));
             }
         }
@@ -82,19 +84,11 @@ impl Selector {
             return Ok(found);
         }
         let wanted: Vec<String> = self.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let known: BTreeSet<String> = agents
-            .iter()
-            .flat_map(|agent| agent.labels.iter().map(|(key, value)| format!("{key}={value}")))
-            .collect();
-        Err(FleetError::Usage(format!(
-            "no agent has {}; the agents' labels are {}",
-            wanted.join(","),
-            if known.is_empty() {
-                "none".to_owned()
-            } else {
-                known.into_iter().collect::<Vec<_>>().join(", ")
-            }
-        )))
+        let known: BTreeSet<_> = agents.iter().flat_map(|agent| &agent.labels).collect();
+        let known: Vec<String> = known.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let wanted = wanted.join(",");
+        Err(FleetError::Usage(format!("no agent has {wanted}; the agents' labels are {known}")))
     }
 }
 
@@ -115,6 +109,59 @@ fn pair(text: &str) -> Result<[Selector; 2], FleetError> {
         .split_once("->")
         .ok_or_else(|| FleetError::Usage(format!("`{text}` is not a pair, such as 'site=a -> site=b'")))?;
     Ok([selector(from)?, selector(to)?])
+}
+
+/// A campaign of all these pairs: `blocks` blocks of each, each leased `most_attempts` times at most, in random order,
+/// so that no pair has another time of day.
+pub(crate) fn new_campaign(
+    id: &str,
+    study: &FleetStudy,
+    class: Class,
+    pairs: &Pairs,
+    (blocks, most_attempts): (u32, u32),
+    agents: &[AgentInfo],
+) -> Result<NewCampaign, FleetError> {
+    check_name("a campaign", id)?;
+    let (checked, _) = study.check()?;
+    let lacks_family = |pair: &[&AgentInfo; 2]| {
+        let mut ends = checked.cells.iter().flat_map(|cell| pair.map(|agent| agent.address(cell.family)));
+        ends.find_map(Result::err).map(|error| error.to_string())
+    };
+    let new = |pair: [&AgentInfo; 2]| NewPair {
+        skipped: lacks_family(&pair),
+        sender: pair[0].clone(),
+        receiver: pair[1].clone(),
+    };
+    let pairs: Vec<NewPair> = pairs.of(agents)?.into_iter().map(new).collect();
+    let measurable: Vec<u32> =
+        (0..).zip(&pairs).filter(|(_, pair)| pair.skipped.is_none()).map(|(n, _)| n).collect();
+    if measurable.is_empty() {
+        let reason = pairs.iter().find_map(|pair| pair.skipped.as_deref()).unwrap_or("there is none");
+        return Err(FleetError::Usage(format!("no pair can be measured; the first one: {reason}")));
+    }
+    let mut generator = Pcg64Mcg::seed_from_u64(study.seed);
+    Ok(NewCampaign {
+        id: id.to_owned(),
+        created_ns: now_ns(),
+        request: serde_json::to_string(study).expect("a study is JSON"),
+        class,
+        most_attempts,
+        pairs,
+        order: (0..blocks).flat_map(|_| shuffled(&measurable, &mut generator)).collect(),
+    })
+}
+
+fn shuffled(numbers: &[u32], generator: &mut Pcg64Mcg) -> Vec<u32> {
+    let mut numbers = numbers.to_vec();
+    for last in (1..numbers.len()).rev() {
+        numbers.swap(last, (generator.next_u64() % (last as u64 + 1)) as usize);
+    }
+    numbers
+}
+
+/// The time of this host's clock.
+pub(crate) fn now_ns() -> i64 {
+    i64::try_from(now_unix_ns()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -169,5 +216,13 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "# ours\nsite=a -> site=b  # one way\n\nsite=b -> name=a2\n").unwrap();
         assert_eq!(found(&[file.path().to_str().unwrap()]).unwrap(), ["a1-b1", "a2-b1", "b1-a2"]);
+    }
+
+    #[test]
+    fn every_pair_is_in_each_round_of_the_order_once() {
+        let mut generator = Pcg64Mcg::seed_from_u64(5);
+        let rounds: Vec<Vec<u32>> = (0..20).map(|_| shuffled(&[3, 4, 5, 6], &mut generator)).collect();
+        assert!(rounds.iter().all(|round| round.iter().sum::<u32>() == 18 && round.len() == 4));
+        assert!(rounds.iter().any(|round| *round != rounds[0]));
     }
 }

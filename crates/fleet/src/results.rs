@@ -1,19 +1,15 @@
-//! From the results in the store to a record for each pair.
+//! From the results in the store to a record for each pair, and to verdicts.
 
 use crate::FleetError;
 use crate::message::BlockResult;
 use crate::store::{BlockKey, CampaignRow, PairProgress, Store};
 use crate::study::{FleetStudy, study_of};
-use crate::summary::PairSummary;
-use stacklab_analysis::OverPairs;
-use stacklab_model::{BlockSummary, CpuScope, FleetFindings};
+use stacklab_analysis::{Blocks, OverPairs, pair_answers};
+use stacklab_model::{BlockSummary, CpuScope, FleetFindings, FleetPair, Until};
 use stacklab_store::{Campaign, Record};
 use std::path::Path;
 
 /// Writes the record of a pair: a file as that of `stacklab run`.
-///
-/// # Errors
-/// If the pair has no result, or the file exists.
 pub fn write_record(
     store: &mut Store,
     campaign: &CampaignRow,
@@ -24,8 +20,9 @@ pub fn write_record(
     let parsed: Vec<BlockResult> =
         blocks(store, campaign, pair)?.into_iter().map(|(_, result)| result).collect();
     let Some(first) = parsed.first() else {
-        return Err(FleetError::Usage(format!("{} -> {} has no result yet", pair.sender, pair.receiver)));
+        return Err(FleetError::Usage(format!("{} has no result yet", pair.name())));
     };
+    let is_one_scope = parsed.iter().all(|one| one.cpu_scope == first.cpu_scope);
     let row = Campaign {
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
         created_unix_ns: campaign.created_ns.unsigned_abs(),
@@ -35,11 +32,7 @@ pub fn write_record(
         settings: study.settings,
         seed: study.seed,
         testbed_description: format!("{} {}", pair.sender, first.path),
-        cpu_scope: if parsed.iter().all(|one| one.cpu_scope == first.cpu_scope) {
-            first.cpu_scope
-        } else {
-            CpuScope::Various
-        },
+        cpu_scope: if is_one_scope { first.cpu_scope } else { CpuScope::Various },
         sample_period_ns: None,
     };
     let failed = |error: stacklab_store::StoreError| FleetError::Campaign(error.into());
@@ -64,7 +57,7 @@ pub(crate) struct Pair<T> {
 /// The verdicts of each pair of a campaign, and over all pairs.
 pub fn over_pairs(store: &mut Store, campaign: &CampaignRow) -> Result<FleetFindings, FleetError> {
     let has_ended = store.has_ended(&campaign.id)?;
-    let pairs = store.progress(&campaign.id)?.into_iter().filter(|pair| pair.done > 0);
+    let pairs = store.progress(&campaign.id)?.into_iter().filter(|pair| pair.blocks.done > 0);
     let pairs = pairs.map(|pair| Pair { name: pair.name(), is_whole: pair.is_whole(), source: pair });
     over(&study_of(campaign)?, pairs, has_ended, |pair, _| summaries(store, campaign, &pair))
 }
@@ -78,18 +71,37 @@ pub(crate) fn over<T>(
 ) -> Result<FleetFindings, FleetError> {
     let (study, _) = study.check()?;
     let questions = study.questions();
+    let settles = study.rule.until == Until::Verdict;
     let mut over = OverPairs::new(&study.title, questions.clone());
     for Pair { name, is_whole, source } in pairs {
-        let mut summary = PairSummary::new(&study, &questions, name);
+        let mut counted = FleetPair { name, blocks: 0, valid_runs: 0, invalid_runs: 0 };
+        let mut figures = vec![Blocks::default(); questions.len()];
         for (block, found) in summaries(source, questions.len())? {
-            summary
-                .add(&found)
-                .map_err(|reason| other_version(&format!("block {block} of {}", summary.name()), &reason))?;
+            add(&mut counted, &mut figures, &found)
+                .map_err(|reason| other_version(&format!("block {block} of {}", counted.name), &reason))?;
         }
-        let (counted, answers) = summary.finish(is_whole);
-        over.add(counted, answers);
+        over.add(counted, pair_answers(&questions, &figures, settles, is_whole));
     }
     Ok(over.finish(has_ended))
+}
+
+/// Adds the summary of a block to its pair: they need no more memory than the figures themselves.
+fn add(pair: &mut FleetPair, figures: &mut [Blocks], summary: &BlockSummary) -> Result<(), String> {
+    let [valid, all] = summary.runs;
+    let (found, expected) = (summary.figures.len(), figures.len());
+    if found != expected {
+        return Err(format!("it has {found} comparisons, and the study has {expected}"));
+    }
+    if valid > all {
+        return Err(format!("it has {valid} valid runs of {all}"));
+    }
+    pair.blocks += u32::from(all > 0);
+    pair.valid_runs += valid as usize;
+    pair.invalid_runs += (all - valid) as usize;
+    for (blocks, found) in figures.iter_mut().zip(&summary.figures) {
+        blocks.add(found);
+    }
+    Ok(())
 }
 
 /// The summaries of a pair's blocks that have a result, in order.
@@ -100,9 +112,8 @@ pub(crate) fn summaries(
 ) -> Result<Vec<(u32, BlockSummary)>, FleetError> {
     let read = |(block, text): (u32, String)| {
         let what = || format!("the summary of {}, pair {}, block {block}", campaign.id, pair.pair);
-        serde_json::from_str(&text)
-            .map(|summary| (block, summary))
-            .map_err(|error| other_version(&what(), &error.to_string()))
+        let summary = serde_json::from_str(&text);
+        Ok((block, summary.map_err(|error| other_version(&what(), &error.to_string()))?))
     };
     store.summaries(&campaign.id, pair.pair)?.into_iter().map(read).collect()
 }
@@ -114,12 +125,13 @@ pub(crate) fn blocks(
     pair: &PairProgress,
 ) -> Result<Vec<(BlockKey, BlockResult)>, FleetError> {
     let results = store.results(&campaign.id, pair.pair)?;
-    results.into_iter().map(|(key, text)| read(&key, &text).map(|result| (key, result))).collect()
-}
-
-fn read(key: &BlockKey, text: &str) -> Result<BlockResult, FleetError> {
-    serde_json::from_str(text)
-        .map_err(|error| other_version(&format!("the result of {key}"), &error.to_string()))
+    let read = |(key, text): (BlockKey, String)| {
+        let result = serde_json::from_str(&text);
+        let result =
+            result.map_err(|error| other_version(&format!("the result of {key}"), &error.to_string()))?;
+        Ok((key, result))
+    };
+    results.into_iter().map(read).collect()
 }
 
 fn other_version(what: &str, error: &str) -> FleetError {

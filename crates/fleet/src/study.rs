@@ -51,9 +51,6 @@ pub struct FleetStudy {
 
 impl FleetStudy {
     /// A study for `blocks` blocks of each pair.
-    ///
-    /// # Errors
-    /// If it needs a testbed.
     pub fn new(
         source: StudySource,
         scale: Option<String>,
@@ -79,9 +76,6 @@ impl FleetStudy {
     }
 
     /// The checked study and its plan.
-    ///
-    /// # Errors
-    /// If it needs a testbed.
     pub fn check(&self) -> Result<(Study, Plan), FleetError> {
         let source = StudySource { name: self.name.clone(), text: self.text.clone() };
         let study = source.check(self.scale.as_deref(), &self.settings)?;
@@ -101,9 +95,6 @@ impl FleetStudy {
     }
 
     /// How long a block may take before it is leased again.
-    ///
-    /// # Errors
-    /// Those of [`FleetStudy::check`].
     pub fn lease(&self) -> Result<Duration, FleetError> {
         let (study, plan) = self.check()?;
         Ok(LEASE_LEAST + LEASE_TIMES * Duration::from_nanos(plan.estimate(&study).block_ns))

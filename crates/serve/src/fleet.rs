@@ -7,9 +7,7 @@ use crate::cached::Cache;
 use crate::to_json;
 use serde::Deserialize;
 use stacklab_fleet::results::over_pairs;
-use stacklab_fleet::store::{
-    BlockCounts, BlockKey, CampaignRow, ListedCampaign, PairProgress, State, Store, state_name,
-};
+use stacklab_fleet::store::{BlockCounts, BlockKey, CampaignRow, ListedCampaign, PairProgress, State, Store};
 use stacklab_fleet::study_of;
 use stacklab_model::FleetFindings;
 use stacklab_report::page::{
@@ -79,7 +77,7 @@ impl Fleet {
         let found = self.findings.get(&row.id, results, || over_pairs(&mut store, &row).map(Arc::new))?;
         self.findings.trim(KEPT);
         let wanted: Vec<&PairProgress> =
-            pairs.iter().filter(|pair| !asked.failed || failure(pair).is_some()).collect();
+            pairs.iter().filter(|pair| !asked.failed || pair.failure().is_some()).collect();
         let from = asked.from.min(wanted.len().saturating_sub(1) / PAIRS * PAIRS);
         let until = wanted.len().min(from + PAIRS);
         let shown = &wanted[from..until];
@@ -89,9 +87,9 @@ impl Fleet {
         let listed = shown.iter().zip(names).zip(cells).map(|((pair, name), cells)| FleetPairRow {
             pair: pair.pair,
             name,
-            done: pair.done,
-            blocks: pair.done + pair.leased + pair.waiting + pair.given_up,
-            failure: failure(pair),
+            done: pair.blocks.done,
+            blocks: pair.blocks.sum(),
+            failure: pair.failure(),
             cells,
         });
         let is_running = row.state == State::Running && !blocks.has_ended();
@@ -111,7 +109,7 @@ impl Fleet {
             part: format!("{} to {until} of {}", from + usize::from(until > 0), wanted.len()),
             before: (from > 0).then(|| from.saturating_sub(PAIRS)),
             after: (until < wanted.len()).then_some(until),
-            failed: pairs.iter().filter(|pair| failure(pair).is_some()).count(),
+            failed: pairs.iter().filter(|pair| pair.failure().is_some()).count(),
             measured,
             agents_summary,
             agents,
@@ -126,16 +124,12 @@ impl Fleet {
         FleetRow {
             name: row.id.clone(),
             title: title.map(|made| made.what).unwrap_or_default(),
-            state: state_name(row.state, blocks.has_ended()).to_owned(),
+            state: row.state.name(blocks.has_ended()).to_owned(),
             pairs: *pairs,
             progress: blocks.to_string(),
             started: stacklab_report::time(row.created_ns.unsigned_abs()),
         }
     }
-}
-
-fn failure(pair: &PairProgress) -> Option<String> {
-    pair.skipped.as_ref().map(|reason| format!("left out: {reason}")).or_else(|| pair.reason.clone())
 }
 
 fn measured(

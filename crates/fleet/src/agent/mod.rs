@@ -1,33 +1,34 @@
 //! An agent of a fleet: it measures the blocks that it is asked for, keeps their results until they are committed, and
 //! is the last to refuse two blocks at the same time.
 
-mod fence;
-mod join;
-mod kept;
+mod block;
+mod held;
 
 use crate::FleetError;
-use crate::block;
-use crate::message::{Answer, LONGEST_REQUEST, Order, Request};
-use crate::presence::Presence;
+use crate::message::{Answer, JoinOrder, LONGEST_REQUEST, Order, Presence, Request};
+use crate::pairs::now_ns;
 use crate::store::AgentInfo;
 use crate::wire::Wire;
-use fence::Fence;
-use kept::Kept;
-use stacklab_testbed::{Streams, write_message};
+use held::{Kept, Leases};
+use stacklab_testbed::{AGENT, Streams, write_message};
 use stacklab_traffic::agent::Network;
-use stacklab_traffic::host::now_unix_ns;
 use stacklab_traffic::protocol::Lines;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read, Write};
 use std::net::IpAddr;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread;
+
+/// How long the sender of a block may ask its receiver nothing, seconds.
+const IDLE: u32 = 60;
 
 /// An agent.
 pub struct FleetAgent {
     info: AgentInfo,
     wire: Arc<dyn Wire>,
-    fence: Fence,
+    leases: Leases,
     kept: Kept,
     /// The networks of the hosts that it exchanges traffic with; `None`: any.
     allowed: Option<Vec<Network>>,
@@ -36,9 +37,6 @@ pub struct FleetAgent {
 
 impl FleetAgent {
     /// An agent that keeps results in this folder.
-    ///
-    /// # Errors
-    /// If the folder cannot be made.
     pub fn new(
         info: AgentInfo,
         wire: Arc<dyn Wire>,
@@ -47,13 +45,10 @@ impl FleetAgent {
         interrupted: &'static AtomicBool,
     ) -> Result<Self, FleetError> {
         let kept = Kept::new(folder)?;
-        Ok(FleetAgent { info, wire, fence: Fence::default(), kept, allowed, interrupted })
+        Ok(FleetAgent { info, wire, leases: Leases::default(), kept, allowed, interrupted })
     }
 
     /// Serves until it is interrupted. Calls `ready` when it can be reached.
-    ///
-    /// # Errors
-    /// Those of [`Wire::serve`].
     pub fn run(&self, ready: &(dyn Fn() + Sync)) -> Result<(), FleetError> {
         self.wire.serve(&self.info.name, &|streams| self.handle(streams), ready, self.interrupted)
     }
@@ -95,18 +90,58 @@ impl FleetAgent {
     }
 
     fn presence(&self) -> Result<Presence, FleetError> {
-        let now_ns = i64::try_from(now_unix_ns()).unwrap_or(i64::MAX);
         // In this order: a block that ends in between is in one of both.
-        let held = self.fence.keys();
-        Ok(Presence { agent: self.info.clone(), now_ns, held, kept: self.kept.keys()? })
+        let held = self.leases.keys();
+        Ok(Presence { agent: self.info.clone(), now_ns: now_ns(), held, kept: self.kept.keys()? })
     }
 
     fn measure(&self, order: &Order) -> Result<Answer, FleetError> {
-        let _lease = self.fence.take(&order.key, order.class, order.lease)?;
+        let _lease = self.leases.take(&order.key, order.class, order.lease)?;
         self.check_allowed(order.receiver.addresses.values())?;
         let result = block::measure(order, &self.info, &*self.wire, self.interrupted)?;
         self.kept.put(&order.key, &result)?;
         Ok(Answer::Measured(Box::new(result)))
+    }
+
+    /// Takes part in a block as its receiver: a process obeys the sender's agent, within the limits of the block, until
+    /// the sender ends the stream.
+    fn take_part(
+        &self,
+        order: &JoinOrder,
+        mut reader: impl Read + Send + 'static,
+        mut writer: Box<dyn Write + Send>,
+    ) -> Result<(), FleetError> {
+        let joined = || {
+            let lease = self.leases.take(&order.key, order.class, order.lease)?;
+            self.check_allowed(order.sender.values())?;
+            let mut command = Command::new(std::env::current_exe().map_err(failed("find this program"))?);
+            command.args(AGENT).arg(format!("--idle-timeout={IDLE}"));
+            command.arg(format!("--max-duration={}", order.lease.as_secs().max(1)));
+            command.args(order.sender.values().map(|address| format!("--peer={address}")));
+            command.args(self.info.addresses.values().map(|address| format!("--own={address}")));
+            let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+            Ok::<_, FleetError>((lease, process.map_err(failed("start an agent"))?))
+        };
+        let (lease, mut process) = match joined() {
+            Ok(joined) => joined,
+            Err(error) => {
+                let answer = self.failure(error);
+                return write_message(&mut writer, &answer).map_err(failed("answer"));
+            }
+        };
+        let (mut input, mut output) =
+            process.stdin.take().zip(process.stdout.take()).expect("both are pipes");
+        write_message(&mut writer, &Answer::Joined).map_err(failed("answer"))?;
+        // When the sender ends, so does the input of the process, and then the process.
+        thread::spawn(move || {
+            let _ = copy(&mut reader, &mut input);
+        });
+        let copied = copy(&mut output, &mut writer);
+        drop(lease);
+        if copied.is_err() {
+            let _ = process.kill();
+        }
+        process.wait().map(drop).map_err(failed("wait for an agent"))
     }
 
     /// Whether these addresses are all in the networks that its operator allows.
@@ -115,16 +150,25 @@ impl FleetAgent {
         for text in addresses {
             let address: Option<IpAddr> = text.parse().ok();
             if !address.is_some_and(|address| allowed.iter().any(|network| network.holds(address))) {
-                return Err(FleetError::Agent {
-                    agent: self.info.name.clone(),
-                    reason: format!("it refuses traffic with {text}: its --allow-target does not have it"),
-                });
+                let reason = format!("it refuses traffic with {text}: its --allow-target does not have it");
+                return Err(FleetError::agent(&self.info.name, reason));
             }
         }
         Ok(())
     }
 }
 
+/// Each piece is sent at once: somebody waits for it.
+fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(()),
+            n => to.write_all(&buffer[..n]).and_then(|()| to.flush())?,
+        }
+    }
+}
+
 fn failed(attempted: &'static str) -> impl Fn(io::Error) -> FleetError {
-    move |reason| FleetError::System { attempted, reason }
+    move |reason| FleetError::System { attempted: attempted.to_owned(), reason }
 }

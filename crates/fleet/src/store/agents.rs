@@ -1,9 +1,10 @@
 //! The agents of a fleet in the store.
 
 use crate::FleetError;
+use crate::message::check_name;
 use crate::store::Store;
 use serde::{Deserialize, Serialize};
-use stacklab_model::Family;
+use stacklab_model::{Family, ScopedAddr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,16 +26,14 @@ pub struct AgentInfo {
 impl AgentInfo {
     /// An agent of this version. Without an address it is reached over the loopback interface, which it shares with all
     /// others on its machine.
-    ///
-    /// # Errors
-    /// If two addresses are of one family, or the name has other characters than letters, digits, - and _.
+    /// Fails if two addresses are of one family, or the name has other characters than letters, digits, - and _.
     pub fn new(
         name: &str,
         labels: &[(String, String)],
         addresses: &[IpAddr],
         links: &[String],
     ) -> Result<Self, FleetError> {
-        crate::name::check("an agent", name)?;
+        check_name("an agent", name)?;
         let mut links: BTreeSet<String> = links.iter().cloned().collect();
         let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
         if addresses.is_empty() {
@@ -57,6 +56,15 @@ impl AgentInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         })
     }
+
+    /// Its address in a family. Fails if it has none, or something else in its place.
+    pub(crate) fn address(&self, family: Family) -> Result<ScopedAddr, FleetError> {
+        let failed = |reason: String| FleetError::agent(&self.name, reason);
+        let none = || failed(format!("it has no {family} address: name one with --address"));
+        let text = self.addresses.get(family.name()).ok_or_else(none)?;
+        let address = text.parse::<IpAddr>().ok().filter(|address| Family::of(*address) == family);
+        address.map(ScopedAddr::from).ok_or_else(|| failed(format!("`{text}` is not an {family} address")))
+    }
 }
 
 impl Store {
@@ -70,13 +78,13 @@ impl Store {
             for agent in agents {
                 let facts = serde_json::to_string(agent)?;
                 for resource in resources(agent) {
-                    let resource = [resource.as_str().into()];
-                    tx.execute("INSERT INTO resource VALUES ($1) ON CONFLICT DO NOTHING", &resource)?;
+                    let insert = "INSERT INTO resource VALUES ($1) ON CONFLICT DO NOTHING";
+                    tx.execute(insert, &[(&resource).into()])?;
                 }
                 tx.execute(
                     "INSERT INTO agent VALUES ($1, $2, $3)
                      ON CONFLICT (name) DO UPDATE SET facts = excluded.facts, alive_until_ns = excluded.alive_until_ns",
-                    &[agent.name.as_str().into(), facts.as_str().into(), alive_until_ns.into()],
+                    &[(&agent.name).into(), (&facts).into(), alive_until_ns.into()],
                 )?;
             }
             Ok(())
@@ -87,11 +95,7 @@ impl Store {
     pub fn agent(&mut self, name: &str) -> Result<Option<AgentInfo>, FleetError> {
         self.transaction("read an agent", |tx| {
             let row = tx.row("SELECT facts FROM agent WHERE name = $1", &[name.into()])?;
-            Ok(row
-                .map(|row| row.text(0))
-                .transpose()?
-                .map(|facts| serde_json::from_str(&facts))
-                .transpose()?)
+            row.map(|row| Ok(serde_json::from_str(&row.text(0)?)?)).transpose()
         })
     }
 
@@ -115,13 +119,8 @@ impl Store {
     }
 }
 
-/// The resource that is an agent.
-pub(super) fn agent_resource(name: &str) -> String {
-    format!("agent {name}")
-}
-
 /// What a block on this agent takes: the agent, and its shared links.
 pub(super) fn resources(agent: &AgentInfo) -> BTreeSet<String> {
     let links = agent.links.iter().map(|link| format!("link {link}"));
-    links.chain([agent_resource(&agent.name)]).collect()
+    links.chain([format!("agent {}", agent.name)]).collect()
 }

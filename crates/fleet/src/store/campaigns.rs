@@ -1,10 +1,11 @@
-//! Campaigns and their blocks in the store.
+//! Campaigns, their pairs and their blocks in the store.
 
+use crate::FleetError;
+use crate::message::check_name;
 use crate::store::agents::resources;
-use crate::store::db::{DbError, Row};
-use crate::store::leases::Class;
-use crate::store::{AgentInfo, Store};
-use crate::{FleetError, name};
+use crate::store::db::{DbError, Row, Tx};
+use crate::store::{AgentInfo, Class, Store};
+use std::fmt;
 
 /// A campaign to add.
 #[derive(Debug, Clone)]
@@ -60,6 +61,64 @@ pub struct CampaignRow {
     pub state: State,
 }
 
+impl State {
+    /// `running`, `ended` or `stopped`.
+    pub fn name(self, has_ended: bool) -> &'static str {
+        match self {
+            State::Running if has_ended => "ended",
+            State::Running => "running",
+            State::Stopped => "stopped",
+        }
+    }
+}
+
+/// How many blocks are in each state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BlockCounts {
+    /// With a result.
+    pub done: u32,
+    /// Being measured.
+    pub leased: u32,
+    /// That wait for a lease.
+    pub waiting: u32,
+    /// That failed too often.
+    pub given_up: u32,
+}
+
+impl BlockCounts {
+    /// The blocks of these pairs. Those of pairs that are left out wait for nothing, and are not counted.
+    pub fn of(pairs: &[PairProgress]) -> Self {
+        let mut counts = BlockCounts::default();
+        for PairProgress { blocks, skipped, .. } in pairs {
+            counts.done += blocks.done;
+            counts.leased += blocks.leased;
+            counts.waiting += if skipped.is_none() { blocks.waiting } else { 0 };
+            counts.given_up += blocks.given_up;
+        }
+        counts
+    }
+
+    /// All of them.
+    pub fn sum(self) -> u32 {
+        self.done + self.leased + self.waiting + self.given_up
+    }
+
+    /// Whether nothing is left to measure.
+    pub fn has_ended(self) -> bool {
+        self.leased + self.waiting == 0
+    }
+}
+
+impl fmt::Display for BlockCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BlockCounts { done, leased, waiting, given_up } = self;
+        write!(
+            f,
+            "{done} blocks with a result, {leased} being measured, {waiting} waiting, {given_up} given up"
+        )
+    }
+}
+
 /// How far a pair is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PairProgress {
@@ -71,15 +130,9 @@ pub struct PairProgress {
     pub receiver: String,
     /// Why it is not measured.
     pub skipped: Option<String>,
-    /// Blocks that wait for a lease.
-    pub waiting: u32,
-    /// Blocks that are being measured.
-    pub leased: u32,
-    /// Blocks with a result.
-    pub done: u32,
-    /// Blocks that failed too often.
-    pub given_up: u32,
-    /// The reason of the last failure.
+    /// Its blocks.
+    pub blocks: BlockCounts,
+    /// The reason of a failure.
     pub reason: Option<String>,
 }
 
@@ -91,46 +144,53 @@ impl PairProgress {
 
     /// Whether nothing is left to measure.
     pub fn has_ended(&self) -> bool {
-        self.skipped.is_some() || self.waiting + self.leased == 0
+        self.skipped.is_some() || self.blocks.has_ended()
     }
 
     /// Whether every block has a result.
     pub fn is_whole(&self) -> bool {
-        self.done > 0 && self.waiting + self.leased + self.given_up == 0
+        self.blocks.done > 0 && self.blocks.done == self.blocks.sum()
     }
+
+    /// Why it is left out, or an attempt failed.
+    pub fn failure(&self) -> Option<String> {
+        self.skipped.as_ref().map(|reason| format!("left out: {reason}")).or_else(|| self.reason.clone())
+    }
+}
+
+/// A campaign in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedCampaign {
+    /// The campaign.
+    pub row: CampaignRow,
+    /// Number of its pairs.
+    pub pairs: u32,
+    /// Its blocks.
+    pub blocks: BlockCounts,
 }
 
 impl Store {
     /// Adds a campaign with its pairs and blocks, all in one transaction.
     pub fn put_campaign(&mut self, campaign: &NewCampaign) -> Result<(), FleetError> {
-        let id = || campaign.id.as_str().into();
+        let id = || (&campaign.id).into();
         self.transaction("store a campaign", |tx| {
             tx.execute(
                 "INSERT INTO campaign VALUES ($1, $2, $3, $4, $5, 'running')",
                 &[
                     id(),
                     campaign.created_ns.into(),
-                    campaign.request.as_str().into(),
+                    (&campaign.request).into(),
                     campaign.class.name().into(),
                     campaign.most_attempts.into(),
                 ],
             )?;
             for (number, pair) in (0_u32..).zip(&campaign.pairs) {
-                let (sender, receiver) = (&pair.sender, &pair.receiver);
-                tx.execute(
-                    "INSERT INTO pair VALUES ($1, $2, $3, $4, $5)",
-                    &[
-                        id(),
-                        number.into(),
-                        sender.name.as_str().into(),
-                        receiver.name.as_str().into(),
-                        pair.skipped.as_deref().into(),
-                    ],
-                )?;
-                let mut taken = resources(sender);
-                taken.extend(resources(receiver));
-                for resource in taken {
-                    let values = [id(), number.into(), resource.as_str().into()];
+                let NewPair { sender, receiver, skipped } = pair;
+                let [from, to] = [(&sender.name).into(), (&receiver.name).into()];
+                let values = [id(), number.into(), from, to, skipped.as_ref().into()];
+                tx.execute("INSERT INTO pair VALUES ($1, $2, $3, $4, $5)", &values)?;
+                for resource in &resources(sender) | &resources(receiver) {
+                    let values = [id(), number.into(), (&resource).into()];
                     tx.execute("INSERT INTO pair_resource VALUES ($1, $2, $3)", &values)?;
                 }
             }
@@ -156,7 +216,7 @@ impl Store {
             row.as_ref().map(campaign_of).transpose()
         })?;
         // Files are named after it, and the store may be somebody else's.
-        found.iter().try_for_each(|row| name::check("a campaign", &row.id))?;
+        found.iter().try_for_each(|row| check_name("a campaign", &row.id))?;
         Ok(found)
     }
 
@@ -164,8 +224,7 @@ impl Store {
     pub fn set_state(&mut self, campaign: &str, state: State) -> Result<(), FleetError> {
         let state = if state == State::Running { "running" } else { "stopped" };
         self.transaction("stop a campaign", |tx| {
-            tx.execute("UPDATE campaign SET state = $1 WHERE id = $2", &[state.into(), campaign.into()])?;
-            Ok(())
+            tx.execute("UPDATE campaign SET state = $1 WHERE id = $2", &[state.into(), campaign.into()])
         })
     }
 
@@ -185,62 +244,67 @@ impl Store {
     pub fn skip_pair(&mut self, campaign: &str, pair: u32, reason: &str) -> Result<(), FleetError> {
         self.transaction("leave out a pair", |tx| {
             let values = [reason.into(), campaign.into(), pair.into()];
-            tx.execute("UPDATE pair SET skipped = $1 WHERE campaign = $2 AND pair = $3", &values)?;
-            Ok(())
+            tx.execute("UPDATE pair SET skipped = $1 WHERE campaign = $2 AND pair = $3", &values)
         })
     }
 
     /// How far each pair of a campaign is.
     pub fn progress(&mut self, campaign: &str) -> Result<Vec<PairProgress>, FleetError> {
-        self.transaction("read the progress of a campaign", |tx| {
+        self.transaction("read the progress of a campaign", |tx| pairs_of(tx, campaign))
+    }
+
+    /// Every campaign, the newest first.
+    pub fn campaigns(&mut self) -> Result<Vec<ListedCampaign>, FleetError> {
+        self.transaction("read the campaigns", |tx| {
             let rows = tx.rows(
-                // Counted before it is joined: SQLite reads all blocks of the campaign for each pair otherwise.
-                "SELECT p.pair, p.sender, p.receiver, p.skipped, b.state, b.blocks, b.reason
-                 FROM pair p LEFT JOIN (
-                     SELECT pair, state, count(*) AS blocks, max(reason) AS reason FROM block
-                     WHERE campaign = $1 GROUP BY pair, state) b ON b.pair = p.pair
-                 WHERE p.campaign = $1 ORDER BY p.pair",
-                &[campaign.into()],
+                "SELECT id, created_ns, request, state, class FROM campaign ORDER BY created_ns DESC, id DESC",
+                &[],
             )?;
-            let mut pairs: Vec<PairProgress> = Vec::new();
-            for row in rows {
-                let pair = row.number(0)?;
-                if pairs.last().is_none_or(|last| last.pair != pair) {
-                    pairs.push(PairProgress {
-                        pair,
-                        sender: row.text(1)?,
-                        receiver: row.text(2)?,
-                        skipped: row.maybe_text(3)?,
-                        waiting: 0,
-                        leased: 0,
-                        done: 0,
-                        given_up: 0,
-                        reason: None,
-                    });
-                }
-                let Some(last) = pairs.last_mut() else { continue };
-                // A pair without blocks has no state.
-                let Some(state) = row.maybe_text(4)? else { continue };
-                let count = row.number(5)?;
-                match state.as_str() {
-                    "waiting" => last.waiting = count,
-                    "leased" => last.leased = count,
-                    "done" => last.done = count,
-                    "given_up" => last.given_up = count,
-                    _ => {}
-                }
-                last.reason = last.reason.take().or(row.maybe_text(6)?);
-            }
-            Ok(pairs)
+            let listed = |row| {
+                let row = campaign_of(row)?;
+                let pairs = pairs_of(tx, &row.id)?;
+                Ok(ListedCampaign { row, pairs: pairs.len() as u32, blocks: BlockCounts::of(&pairs) })
+            };
+            rows.iter().map(listed).collect()
         })
     }
 }
 
 /// A campaign from its id, creation, request, state and class.
-pub(super) fn campaign_of(row: &Row) -> Result<CampaignRow, DbError> {
-    let state = if row.text(3)? == "running" { State::Running } else { State::Stopped };
-    let class = row.text(4)?;
-    let class = Class::ALL.into_iter().find(|one| one.name() == class).ok_or("its class is unknown")?;
-    let (id, created_ns, request) = (row.text(0)?, row.int(1)?, row.text(2)?);
-    Ok(CampaignRow { id, created_ns, request, class, state })
+fn campaign_of(row: &Row) -> Result<CampaignRow, DbError> {
+    Ok(CampaignRow {
+        id: row.text(0)?,
+        created_ns: row.int(1)?,
+        request: row.text(2)?,
+        class: row.text(4)?.parse()?,
+        state: if row.text(3)? == "running" { State::Running } else { State::Stopped },
+    })
+}
+
+fn pairs_of(tx: &mut Tx<'_>, campaign: &str) -> Result<Vec<PairProgress>, DbError> {
+    let rows = tx.rows(
+        // Counted before it is joined: SQLite reads all blocks of the campaign for each pair otherwise.
+        "SELECT p.pair, p.sender, p.receiver, p.skipped, coalesce(b.done, 0), coalesce(b.leased, 0),
+             coalesce(b.waiting, 0), coalesce(b.given_up, 0), b.reason
+         FROM pair p LEFT JOIN (
+             SELECT pair, count(*) FILTER (WHERE state = 'done') AS done,
+                 count(*) FILTER (WHERE state = 'leased') AS leased,
+                 count(*) FILTER (WHERE state = 'waiting') AS waiting,
+                 count(*) FILTER (WHERE state = 'given_up') AS given_up, max(reason) AS reason
+             FROM block WHERE campaign = $1 GROUP BY pair) b ON b.pair = p.pair
+         WHERE p.campaign = $1 ORDER BY p.pair",
+        &[campaign.into()],
+    )?;
+    let pair = |row: &Row| {
+        let [done, leased, waiting, given_up] = [4, 5, 6, 7].map(|column| row.number(column));
+        Ok(PairProgress {
+            pair: row.number(0)?,
+            sender: row.text(1)?,
+            receiver: row.text(2)?,
+            skipped: row.maybe_text(3)?,
+            blocks: BlockCounts { done: done?, leased: leased?, waiting: waiting?, given_up: given_up? },
+            reason: row.maybe_text(8)?,
+        })
+    };
+    rows.iter().map(pair).collect()
 }

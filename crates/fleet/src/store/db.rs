@@ -5,7 +5,7 @@
 
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use rusqlite::Connection;
-use rusqlite::types::ValueRef;
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use std::collections::HashMap;
 use std::error::Error;
 
@@ -32,9 +32,9 @@ impl From<u32> for Value {
     }
 }
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Value::Text(text.to_owned())
+impl<T: AsRef<str> + ?Sized> From<&T> for Value {
+    fn from(text: &T) -> Self {
+        Value::Text(text.as_ref().to_owned())
     }
 }
 
@@ -60,6 +60,16 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
+impl rusqlite::ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Value::Null => ValueRef::Null,
+            Value::Int(number) => ValueRef::Integer(*number),
+            Value::Text(text) => text.as_str().into(),
+        }))
+    }
+}
+
 impl<'a> FromSql<'a> for Value {
     fn from_sql(kind: &Type, raw: &'a [u8]) -> DbResult<Self> {
         match *kind {
@@ -82,13 +92,9 @@ pub(super) struct Row(Vec<Value>);
 
 impl Row {
     pub(super) fn int(&self, column: usize) -> DbResult<i64> {
-        self.maybe_int(column)?.ok_or_else(|| format!("column {column} is empty").into())
-    }
-
-    pub(super) fn maybe_int(&self, column: usize) -> DbResult<Option<i64>> {
         match &self.0[column] {
-            Value::Null => Ok(None),
-            Value::Int(number) => Ok(Some(*number)),
+            Value::Int(number) => Ok(*number),
+            Value::Null => Err(format!("column {column} is empty").into()),
             Value::Text(_) => Err(format!("column {column} is not a number").into()),
         }
     }
@@ -130,31 +136,20 @@ impl Db {
     }
 
     pub(super) fn transaction<T>(&mut self, run: impl FnOnce(&mut Tx<'_>) -> DbResult<T>) -> DbResult<T> {
-        match self {
-            Db::Sqlite(connection) => {
-                let mut tx = Tx::Sqlite(connection.transaction()?);
-                let result = run(&mut tx)?;
-                tx.commit()?;
-                Ok(result)
-            }
-            Db::Postgres(client, statements) => {
-                let mut tx = Tx::Postgres(client.transaction()?, statements);
-                let result = run(&mut tx)?;
-                tx.commit()?;
-                Ok(result)
-            }
+        let mut tx = match self {
+            Db::Sqlite(connection) => Tx::Sqlite(connection.transaction()?),
+            Db::Postgres(client, statements) => Tx::Postgres(client.transaction()?, statements),
+        };
+        let result = run(&mut tx)?;
+        match tx {
+            Tx::Sqlite(transaction) => transaction.commit()?,
+            Tx::Postgres(transaction, _) => transaction.commit()?,
         }
+        Ok(result)
     }
 }
 
 impl Tx<'_> {
-    fn commit(self) -> DbResult<()> {
-        match self {
-            Tx::Sqlite(transaction) => Ok(transaction.commit()?),
-            Tx::Postgres(transaction, _) => Ok(transaction.commit()?),
-        }
-    }
-
     /// Runs statements without parameters.
     pub(super) fn batch(&mut self, statements: &str) -> DbResult<()> {
         match self {
@@ -174,19 +169,9 @@ impl Tx<'_> {
         Ok(self.row(sql, &[name.into()])?.ok_or("no count")?.int(0)? > 0)
     }
 
-    /// Runs a statement, and returns the number of rows that it changed.
-    pub(super) fn execute(&mut self, sql: &'static str, values: &[Value]) -> DbResult<u64> {
-        match self {
-            Tx::Sqlite(transaction) => {
-                let mut statement = transaction.prepare_cached(&without_locks(sql))?;
-                bind(&mut statement, values)?;
-                Ok(statement.raw_execute()? as u64)
-            }
-            Tx::Postgres(transaction, statements) => {
-                let statement = prepared(transaction, statements, sql)?;
-                Ok(transaction.execute(&statement, &parameters(values))?)
-            }
-        }
+    /// Runs a statement that returns no rows.
+    pub(super) fn execute(&mut self, sql: &'static str, values: &[Value]) -> DbResult<()> {
+        self.rows(sql, values).map(drop)
     }
 
     /// All rows of an answer.
@@ -194,7 +179,10 @@ impl Tx<'_> {
         match self {
             Tx::Sqlite(transaction) => {
                 let mut statement = transaction.prepare_cached(&without_locks(sql))?;
-                bind(&mut statement, values)?;
+                for (number, value) in (1..).zip(values) {
+                    let place = statement.parameter_index(&format!("${number}"))?;
+                    statement.raw_bind_parameter(place.ok_or("a parameter is not used")?, value)?;
+                }
                 let columns = statement.column_count();
                 let (mut found, mut rows) = (Vec::new(), statement.raw_query());
                 while let Some(row) = rows.next()? {
@@ -211,7 +199,8 @@ impl Tx<'_> {
             }
             Tx::Postgres(transaction, statements) => {
                 let statement = prepared(transaction, statements, sql)?;
-                let rows = transaction.query(&statement, &parameters(values))?;
+                let parameters: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+                let rows = transaction.query(&statement, &parameters)?;
                 let row = |row: &postgres::Row| -> DbResult<Row> {
                     Ok(Row((0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>()?))
                 };
@@ -233,18 +222,6 @@ fn without_locks(sql: &str) -> String {
     }
 }
 
-fn bind(statement: &mut rusqlite::Statement<'_>, values: &[Value]) -> DbResult<()> {
-    for (number, value) in (1..).zip(values) {
-        let place = statement.parameter_index(&format!("${number}"))?.ok_or("a parameter is not used")?;
-        match value {
-            Value::Null => statement.raw_bind_parameter(place, rusqlite::types::Null)?,
-            Value::Int(number) => statement.raw_bind_parameter(place, number)?,
-            Value::Text(text) => statement.raw_bind_parameter(place, text)?,
-        }
-    }
-    Ok(())
-}
-
 fn prepared(
     transaction: &mut postgres::Transaction<'_>,
     statements: &mut HashMap<&'static str, postgres::Statement>,
@@ -256,8 +233,4 @@ fn prepared(
     let statement = transaction.prepare(&sql.replace(['{', '}'], ""))?;
     statements.insert(sql, statement.clone());
     Ok(statement)
-}
-
-fn parameters(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
-    values.iter().map(|value| value as _).collect()
 }

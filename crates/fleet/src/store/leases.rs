@@ -2,7 +2,7 @@
 
 use crate::FleetError;
 use crate::store::Store;
-use crate::store::db::{DbError, Tx, Value};
+use crate::store::db::{DbError, Row, Tx, Value};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -67,7 +67,7 @@ pub struct BlockKey {
 impl BlockKey {
     /// As parameters: campaign, pair and block.
     fn block_values(&self) -> [Value; 3] {
-        [self.campaign.as_str().into(), self.pair.into(), self.block.into()]
+        [(&self.campaign).into(), self.pair.into(), self.block.into()]
     }
 
     fn values(&self) -> [Value; 4] {
@@ -118,13 +118,8 @@ impl Store {
     ) -> Result<Option<Lease>, FleetError> {
         let deadline_ns = now_ns.saturating_add(lease_ns);
         self.transaction("reserve a block", |tx| {
-            let Some(row) = tx.row(
-                "SELECT class FROM campaign WHERE id = $1 AND state = 'running'",
-                &[campaign.into()],
-            )?
-            else {
-                return Ok(None);
-            };
+            let running = "SELECT class FROM campaign WHERE id = $1 AND state = 'running'";
+            let Some(row) = tx.row(running, &[campaign.into()])? else { return Ok(None) };
             let class = row.text(0)?;
             let next = tx.row(
                 "SELECT b.pair, b.block, b.attempts, p.sender, p.receiver
@@ -139,7 +134,7 @@ impl Store {
                              AND (o.class = 'exclusive' AND CAST($3 AS TEXT) <> 'background'
                                  OR o.class = 'normal' AND CAST($3 AS TEXT) = 'exclusive'))
                  ORDER BY b.place LIMIT 1 {FOR UPDATE OF b SKIP LOCKED}",
-                &[campaign.into(), now_ns.into(), class.as_str().into()],
+                &[campaign.into(), now_ns.into(), (&class).into()],
             )?;
             let Some(row) = next else { return Ok(None) };
             let key = BlockKey {
@@ -157,7 +152,7 @@ impl Store {
                  SELECT n.campaign, n.pair, CAST($3 AS BIGINT), CAST($4 AS BIGINT), n.resource, CAST($5 AS TEXT),
                      CAST($6 AS BIGINT), NULL
                  FROM pair_resource n WHERE n.campaign = $1 AND n.pair = $2",
-                &[campaign, pair, block, attempt, class.as_str().into(), deadline_ns.into()],
+                &[campaign, pair, block, attempt, (&class).into(), deadline_ns.into()],
             )?;
             tx.execute(
                 "UPDATE block SET state = 'leased', attempts = $4 WHERE campaign = $1 AND pair = $2 AND block = $3",
@@ -199,10 +194,8 @@ impl Store {
                 &[campaign, pair, block, attempt, now_ns.into(), result.into()],
             )?;
             let [campaign, pair, block] = key.block_values();
-            tx.execute(
-                "INSERT INTO summary VALUES ($1, $2, $3, $4)",
-                &[campaign, pair, block, summary.into()],
-            )?;
+            let values = [campaign, pair, block, summary.into()];
+            tx.execute("INSERT INTO summary VALUES ($1, $2, $3, $4)", &values)?;
             tx.execute(
                 "UPDATE block SET state = 'done' WHERE campaign = $1 AND pair = $2 AND block = $3",
                 &key.block_values(),
@@ -262,19 +255,11 @@ impl Store {
     pub fn reservations(&mut self) -> Result<Vec<(String, String, BlockKey)>, FleetError> {
         self.transaction("read the reservations", |tx| {
             let rows = tx.rows(
-                "SELECT resource, class, campaign, pair, block, attempt FROM reservation
+                "SELECT campaign, pair, block, attempt, resource, class FROM reservation
                  WHERE released_ns IS NULL ORDER BY resource, campaign, pair, block, attempt",
                 &[],
             )?;
-            let key = |row: &crate::store::db::Row| -> Result<BlockKey, DbError> {
-                Ok(BlockKey {
-                    campaign: row.text(2)?,
-                    pair: row.number(3)?,
-                    block: row.number(4)?,
-                    attempt: row.number(5)?,
-                })
-            };
-            rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?, key(row)?))).collect()
+            rows.iter().map(|row| Ok((row.text(4)?, row.text(5)?, key_of(row)?))).collect()
         })
     }
 
@@ -293,21 +278,17 @@ impl Store {
     pub fn results(&mut self, campaign: &str, pair: u32) -> Result<Vec<(BlockKey, String)>, FleetError> {
         self.transaction("read results", |tx| {
             let rows = tx.rows(
-                "SELECT block, attempt, result FROM result WHERE campaign = $1 AND pair = $2 ORDER BY block",
+                "SELECT campaign, pair, block, attempt, result FROM result
+                 WHERE campaign = $1 AND pair = $2 ORDER BY block",
                 &[campaign.into(), pair.into()],
             )?;
-            let result = |row: &crate::store::db::Row| -> Result<_, DbError> {
-                let (block, attempt) = (row.number(0)?, row.number(1)?);
-                let key = BlockKey { campaign: campaign.to_owned(), pair, block, attempt };
-                Ok((key, row.text(2)?))
-            };
-            rows.iter().map(result).collect()
+            rows.iter().map(|row| Ok((key_of(row)?, row.text(4)?))).collect()
         })
     }
 }
 
 /// The attempt in the first four columns of a row.
-fn key_of(row: &crate::store::db::Row) -> Result<BlockKey, DbError> {
+fn key_of(row: &Row) -> Result<BlockKey, DbError> {
     Ok(BlockKey {
         campaign: row.text(0)?,
         pair: row.number(1)?,
@@ -348,8 +329,7 @@ fn release(tx: &mut Tx<'_>, key: &BlockKey, now_ns: i64) -> Result<(), DbError> 
         "UPDATE reservation SET released_ns = $5
          WHERE campaign = $1 AND pair = $2 AND block = $3 AND attempt = $4 AND released_ns IS NULL",
         &[campaign, pair, block, attempt, now_ns.into()],
-    )?;
-    Ok(())
+    )
 }
 
 fn fail(tx: &mut Tx<'_>, key: &BlockKey, now_ns: i64, reason: &str) -> Result<bool, DbError> {

@@ -1,8 +1,7 @@
 //! Agents on this machine: each listens on a Unix socket in one folder. Namespaces of the machine share it.
 
 use crate::FleetError;
-use crate::message::{Answer, Request, ask};
-use crate::presence::Presence;
+use crate::message::{Answer, Presence, Request, ask};
 use crate::wire::Wire;
 use stacklab_testbed::Streams;
 use std::collections::BTreeSet;
@@ -18,7 +17,7 @@ use std::time::Duration;
 const POLL: Duration = Duration::from_millis(20);
 /// Time limit for an agent to describe itself.
 const DESCRIBE_LIMIT: Duration = Duration::from_secs(2);
-const ENDING: &str = "sock";
+const ENDING: &str = ".sock";
 
 /// A folder of sockets.
 #[derive(Debug, Clone)]
@@ -26,9 +25,7 @@ pub struct LocalWire(PathBuf);
 
 impl LocalWire {
     /// Makes the folder if it is missing. Others may not enter it.
-    ///
-    /// # Errors
-    /// If it belongs to another user, or others may enter it.
+    /// Fails if it belongs to another user, or others may enter it.
     pub fn new(folder: &Path) -> Result<Self, FleetError> {
         let failed = |reason: io::Error| {
             FleetError::Usage(format!("could not use the folder {} for agents: {reason}", folder.display()))
@@ -48,7 +45,7 @@ impl LocalWire {
     }
 
     fn socket(&self, agent: &str) -> PathBuf {
-        self.0.join(format!("{agent}.{ENDING}"))
+        self.0.join(format!("{agent}{ENDING}"))
     }
 }
 
@@ -57,24 +54,15 @@ impl Wire for LocalWire {
         let files = std::fs::read_dir(&self.0).map_err(|reason| {
             FleetError::Usage(format!("could not read the folder {} of agents: {reason}", self.0.display()))
         })?;
-        let mut names: Vec<String> = files
-            .flatten()
-            .filter_map(|file| {
-                let path = file.path();
-                let is_socket = path.extension().is_some_and(|ending| ending == ENDING);
-                is_socket.then(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned())
-            })
-            .filter(|name| !busy.contains(name))
-            .collect();
-        names.sort();
+        let files = files.flatten().map(|file| file.file_name().to_string_lossy().into_owned());
+        let names: BTreeSet<String> =
+            files.filter_map(|name| Some(name.strip_suffix(ENDING)?.to_owned())).collect();
         // An agent that has just ended, or that was killed, does not answer: it is not there.
-        let answers = names.iter().map(|name| (name, ask(self, name, &Request::Describe, DESCRIBE_LIMIT)));
-        Ok(answers
-            .filter_map(|(name, answer)| match answer {
-                Ok(Answer::Presence(presence)) if presence.agent.name == *name => Some(presence),
-                _ => None,
-            })
-            .collect())
+        let present = |name: &String| match ask(self, name, &Request::Describe, DESCRIBE_LIMIT) {
+            Ok(Answer::Presence(presence)) if presence.agent.name == *name => Some(presence),
+            _ => None,
+        };
+        Ok(names.difference(busy).filter_map(present).collect())
     }
 
     fn safety(&self) -> Vec<(bool, String)> {
@@ -85,12 +73,9 @@ impl Wire for LocalWire {
         let opened = || -> io::Result<Streams> {
             let stream = UnixStream::connect(self.socket(agent))?;
             stream.set_read_timeout(Some(limit))?;
-            Ok((Box::new(stream.try_clone()?), Box::new(Ending(stream))))
+            streams(stream)
         };
-        opened().map_err(|reason| FleetError::Agent {
-            agent: agent.to_owned(),
-            reason: format!("it cannot be reached: {reason}"),
-        })
+        opened().map_err(|reason| FleetError::agent(agent, format!("it cannot be reached: {reason}")))
     }
 
     fn serve(
@@ -120,12 +105,10 @@ impl Wire for LocalWire {
                 match listener.accept() {
                     Ok((stream, _)) => {
                         scope.spawn(move || {
-                            if let Ok(streams) = served(stream) {
-                                handle(streams);
-                            }
+                            let served = stream.set_nonblocking(false).and_then(|()| streams(stream));
+                            served.map(handle)
                         });
                     }
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(POLL),
                     Err(_) => thread::sleep(POLL),
                 }
             }
@@ -135,8 +118,7 @@ impl Wire for LocalWire {
     }
 }
 
-fn served(stream: UnixStream) -> io::Result<Streams> {
-    stream.set_nonblocking(false)?;
+fn streams(stream: UnixStream) -> io::Result<Streams> {
     Ok((Box::new(stream.try_clone()?), Box::new(Ending(stream))))
 }
 

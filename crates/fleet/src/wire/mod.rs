@@ -5,7 +5,7 @@ pub mod nats;
 pub(crate) mod nats_stream;
 
 use crate::FleetError;
-use crate::presence::Presence;
+use crate::message::Presence;
 use stacklab_testbed::Streams;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,9 +23,7 @@ pub trait Wire: Send + Sync {
 
     /// Serves every stream that is opened to this agent, each in a thread, until `interrupted`. Calls `ready` when it
     /// can be reached.
-    ///
-    /// # Errors
-    /// If another agent of this name is there, this one cannot be reached by its name, or the wire is lost.
+    /// Fails if another agent of this name is there, this one cannot be reached by its name, or the wire is lost.
     fn serve(
         &self,
         agent: &str,

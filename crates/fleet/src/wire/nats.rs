@@ -4,8 +4,7 @@
 //! then measured again. Nothing depends on a message that a server keeps.
 
 use crate::FleetError;
-use crate::message::{Answer, Request};
-use crate::presence::Presence;
+use crate::message::{Answer, Presence, Request};
 use crate::wire::Wire;
 use crate::wire::nats_stream::{Incoming, Outgoing};
 use async_nats::{Client, ConnectOptions, ServerAddr, Subscriber};
@@ -51,19 +50,15 @@ impl NatsWire {
     /// Connects to one of these servers: `nats://host:4222`, or `tls://..`, several with commas. Later it connects
     /// again whenever the connection is lost. An agent gives its name: what it is answered comes to subjects below
     /// that name, which the credentials of other agents cannot read.
-    ///
-    /// # Errors
-    /// If none of them can be reached, or they do not accept the credentials.
     pub fn connect(
         servers: &str,
         credentials: Option<&Path>,
         agent: Option<&str>,
     ) -> Result<Self, FleetError> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .map_err(|reason| FleetError::System { attempted: "start the threads of NATS", reason })?;
+        let runtime =
+            Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(|reason| {
+                FleetError::System { attempted: "start the threads of NATS".to_owned(), reason }
+            })?;
         let urls: Vec<&str> = servers.split(',').map(str::trim).collect();
         let shown = urls.iter().map(|url| without_password(url)).collect::<Vec<_>>().join(",");
         let (user, password) = account(urls[0])?;
@@ -175,34 +170,26 @@ impl Wire for NatsWire {
         let info = self.client.server_info();
         let parts: Vec<u32> = info.version.split(['.', '-']).map_while(|part| part.parse().ok()).collect();
         let is_new = parts.as_slice() >= &OLDEST[..];
-        let mut found = vec![
-            (
-                is_new,
-                format!("NATS at {}: nats-server {}; 2.9 or newer is tested", self.servers, info.version),
-            ),
-            (
-                info.max_payload >= MOST_PAYLOAD,
-                format!("its max_payload is {} bytes; {MOST_PAYLOAD} or more are needed", info.max_payload),
-            ),
-            (
-                info.auth_required,
-                "it asks for credentials: otherwise anybody could use the agents".to_owned(),
-            ),
-        ];
         let is_near = self.servers.split(',').all(|server| {
             let host = server.split("://").last().unwrap_or_default();
             ["127.", "localhost", "[::1]"].iter().any(|near| host.starts_with(near))
         });
-        found.push((
-            info.tls_required || is_near,
-            "the connection is encrypted (tls://), or stays on this machine".to_owned(),
-        ));
-        found
+        let (version, payload) = (&info.version, info.max_payload);
+        let auth = "it asks for credentials: otherwise anybody could use the agents";
+        let tls = "the connection is encrypted (tls://), or stays on this machine";
+        vec![
+            (is_new, format!("NATS at {}: nats-server {version}; 2.9 or newer is tested", self.servers)),
+            (
+                payload >= MOST_PAYLOAD,
+                format!("its max_payload is {payload} bytes; {MOST_PAYLOAD} or more are needed"),
+            ),
+            (info.auth_required, auth.to_owned()),
+            (info.tls_required || is_near, tls.to_owned()),
+        ]
     }
 
     fn open(&self, agent: &str, limit: Duration) -> Result<Streams, FleetError> {
         let _inside = self.runtime.enter();
-        let failed = |reason: String| FleetError::Agent { agent: agent.to_owned(), reason };
         let own = self.client.new_inbox();
         let subscriber = self.subscribe(own.clone())?;
         let asked = self.runtime.block_on(async {
@@ -211,11 +198,13 @@ impl Wire for NatsWire {
         });
         let theirs = match asked {
             Ok(Ok(message)) => String::from_utf8_lossy(&message.payload).into_owned(),
-            Ok(Err(error)) => return Err(failed(format!("it cannot be reached over NATS: {error}"))),
-            Err(_) => return Err(failed("it does not answer over NATS".to_owned())),
+            Ok(Err(error)) => {
+                return Err(FleetError::agent(agent, format!("it cannot be reached over NATS: {error}")));
+            }
+            Err(_) => return Err(FleetError::agent(agent, "it does not answer over NATS")),
         };
         if !theirs.starts_with(INBOX) {
-            return Err(failed("its answer over NATS is not one of this version".to_owned()));
+            return Err(FleetError::agent(agent, "its answer over NATS is not one of this version"));
         }
         Ok((Box::new(self.incoming(subscriber, [limit; 2])), self.outgoing(theirs)))
     }
@@ -274,13 +263,11 @@ impl Wire for NatsWire {
                 if let Some(done) = tried.take_if(|tried| tried.is_finished())
                     && !matches!(done.join(), Ok(Ok(())))
                 {
-                    return Err(FleetError::Agent {
-                        agent: agent.to_owned(),
-                        reason: format!(
-                            "it cannot be reached by this name through {}: its credentials may be those of another agent",
-                            self.servers
-                        ),
-                    });
+                    let reason = format!(
+                        "it cannot be reached by this name through {}: its credentials may be those of another agent",
+                        self.servers
+                    );
+                    return Err(FleetError::agent(agent, reason));
                 }
             }
             Ok(())

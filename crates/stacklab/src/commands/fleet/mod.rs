@@ -155,7 +155,7 @@ impl From<FleetError> for Failure {
             FleetError::Usage(_) => Failure::usage(error),
             FleetError::Store { .. } => Failure::new(RECORD, error),
             FleetError::Agent { .. } | FleetError::Wire { .. } => Failure::new(UNREACHABLE, error),
-            FleetError::File { .. } | FleetError::System { .. } => Failure::new(OTHER, error),
+            FleetError::System { .. } => Failure::new(OTHER, error),
             FleetError::Interrupted => Failure::new(INTERRUPTED, error),
         }
     }

@@ -96,7 +96,7 @@ fn begin(campaign: &CampaignRow, store: &mut Store) -> Result<(), Failure> {
             eprintln!("stacklab: {} -> {} is left out: {reason}", pair.sender, pair.receiver);
         }
     }
-    let blocks: u32 = pairs.iter().map(|pair| pair.waiting + pair.leased + pair.done + pair.given_up).sum();
+    let blocks: u32 = pairs.iter().map(|pair| pair.blocks.sum()).sum();
     let (study, _) = study_of(campaign)?.check()?;
     eprintln!(
         "{}\n{} pairs, {blocks} blocks, campaign {} in {}",

@@ -4,7 +4,7 @@ use crate::commands::fleet::{StoreOptions, WireOptions, campaign};
 use crate::failure::{Failure, NO_DATA, OTHER};
 use crate::output::{print_text, width};
 use clap::Args;
-use stacklab_fleet::store::{BlockCounts, CampaignRow, PairProgress, State, Store, state_name};
+use stacklab_fleet::store::{BlockCounts, CampaignRow, PairProgress, State, Store};
 use stacklab_fleet::{lake, results};
 use stacklab_model::FleetFindings;
 use stacklab_report::{fleet_json, fleet_text};
@@ -88,16 +88,14 @@ pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
     let mut store = Store::open_to_read(&options.store.store)?;
     let row = campaign(&mut store, options.campaign.as_deref())?;
     let pairs = store.progress(&row.id)?;
-    let state = state_name(row.state, store.has_ended(&row.id)?);
+    let state = row.state.name(store.has_ended(&row.id)?);
     let mut text = format!("Campaign {}: {state}; {}\n\n", row.id, BlockCounts::of(&pairs));
     let names: Vec<String> = pairs.iter().map(PairProgress::name).collect();
     let wide = names.iter().map(String::len).max().unwrap_or(0).max(4);
     let _ = writeln!(text, "Pair  {:<wide$}  Done  Now  Waiting  Given up  Last failure", "");
     for (pair, name) in pairs.iter().zip(&names) {
-        let PairProgress { pair: number, done, leased, waiting, given_up, .. } = pair;
-        let reason =
-            pair.skipped.as_ref().map(|reason| format!("left out: {reason}")).or_else(|| pair.reason.clone());
-        let reason = reason.unwrap_or_default();
+        let BlockCounts { done, leased, waiting, given_up } = pair.blocks;
+        let (number, reason) = (pair.pair, pair.failure().unwrap_or_default());
         let line = format!(
             "{number:>4}  {name:<wide$}  {done:>4}  {leased:>3}  {waiting:>7}  {given_up:>8}  {reason}"
         );

@@ -1,18 +1,74 @@
-//! Results on the agent's disk, until the coordinator has committed them.
+//! What an agent holds: leases while it measures, and results until they are committed.
 
 use crate::FleetError;
 use crate::agent::failed;
-use crate::message::BlockResult;
-use crate::store::BlockKey;
+use crate::message::{BlockResult, check_name};
+use crate::store::{BlockKey, Class};
 use stacklab_store::replace;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 const READ: &str = "read the kept results";
 const KEEP: &str = "keep a result";
 const ENDING: &str = "json";
 
+/// The store never hands out two leases that exclude each other; this refuses them anyway.
+#[derive(Debug, Default)]
+pub(super) struct Leases(Mutex<Vec<Held>>);
+
+#[derive(Debug)]
+struct Held {
+    key: BlockKey,
+    class: Class,
+    until: Instant,
+}
+
+/// A lease that is held until this is dropped.
+#[derive(Debug)]
+pub(super) struct Lease<'a> {
+    all: &'a Leases,
+    key: BlockKey,
+}
+
+impl Leases {
+    /// Fails if another one is held that this one may not run beside.
+    pub(super) fn take(
+        &self,
+        key: &BlockKey,
+        class: Class,
+        lease: Duration,
+    ) -> Result<Lease<'_>, FleetError> {
+        let now = Instant::now();
+        let mut held = self.held();
+        // A process that outlived its lease is not waited for: its requests have ended.
+        held.retain(|one| one.until > now);
+        if let Some(other) = held.iter().find(|one| one.key == *key || !one.class.runs_beside(class)) {
+            return Err(FleetError::Usage(format!("it holds a lease already, of {}", other.key)));
+        }
+        held.push(Held { key: key.clone(), class, until: now + lease });
+        Ok(Lease { all: self, key: key.clone() })
+    }
+
+    /// The attempts whose leases are held.
+    pub(super) fn keys(&self) -> Vec<BlockKey> {
+        self.held().iter().map(|one| one.key.clone()).collect()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        self.all.held().retain(|one| one.key != self.key);
+    }
+}
+
+/// Results on the agent's disk, until the coordinator has committed them.
 #[derive(Debug)]
 pub(super) struct Kept(PathBuf);
 
@@ -52,7 +108,7 @@ impl Kept {
 
     fn file(&self, key: &BlockKey) -> Result<PathBuf, FleetError> {
         let BlockKey { campaign, pair, block, attempt } = key;
-        crate::name::check("a campaign", campaign)?;
+        check_name("a campaign", campaign)?;
         Ok(self.0.join(format!("{campaign},{pair},{block},{attempt}.{ENDING}")))
     }
 }
@@ -72,6 +128,23 @@ fn key(path: &Path) -> Option<BlockKey> {
 mod tests {
     use super::*;
     use stacklab_model::CpuScope;
+
+    #[test]
+    fn a_second_lease_is_refused_unless_it_may_run_beside() {
+        let key = |block| BlockKey { campaign: "c".to_owned(), pair: 0, block, attempt: 1 };
+        let (leases, long) = (Leases::default(), Duration::from_secs(60));
+        let first = leases.take(&key(0), Class::Exclusive, long).unwrap();
+        let error = leases.take(&key(1), Class::Exclusive, long).unwrap_err().to_string();
+        assert!(error.contains("c, pair 0, block 0, attempt 1"), "{error}");
+        assert!(leases.take(&key(1), Class::Normal, long).is_err());
+        assert!(leases.take(&key(0), Class::Background, long).is_err(), "the same attempt twice");
+        let background = leases.take(&key(2), Class::Background, long).unwrap();
+        drop(first);
+        leases.take(&key(1), Class::Exclusive, long).unwrap();
+        drop(background);
+        let _over = leases.take(&key(3), Class::Exclusive, Duration::ZERO).unwrap();
+        leases.take(&key(4), Class::Exclusive, long).unwrap();
+    }
 
     #[test]
     fn a_result_is_kept_until_it_is_forgotten_and_half_a_file_is_none() {

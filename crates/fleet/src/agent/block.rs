@@ -5,7 +5,7 @@ use crate::message::{Answer, BlockResult, JoinOrder, Order, Request, other_answe
 use crate::store::AgentInfo;
 use crate::wire::Wire;
 use stacklab_campaign::rig::{AgentProcess, Rigs, Way};
-use stacklab_model::{CpuScope, Family, SELF_ARMS, ScopedAddr};
+use stacklab_model::{CpuScope, SELF_ARMS};
 use stacklab_traffic::host::zone::route_to;
 use stacklab_traffic::protocol::AgentClient;
 use std::collections::BTreeMap;
@@ -24,9 +24,8 @@ pub(crate) fn measure(
     let mut ways = BTreeMap::new();
     for cell in &study.cells {
         let (here, there) = (own.address(cell.family)?, order.receiver.address(cell.family)?);
-        let route = route_to(&there, Some(&here)).map_err(|error| FleetError::Agent {
-            agent: own.name.clone(),
-            reason: format!("it has no route to {}: {error}", order.receiver.name),
+        let route = route_to(&there, Some(&here)).map_err(|error| {
+            FleetError::agent(&own.name, format!("it has no route to {}: {error}", order.receiver.name))
         })?;
         ways.insert(cell.family, Way { here: route, there });
     }
@@ -74,21 +73,5 @@ fn join(
             Ok(AgentClient::new(receiver.clone(), reader, writer, interrupted))
         }
         _ => Err(other_answer(receiver)),
-    }
-}
-
-impl AgentInfo {
-    /// Its address in a family.
-    ///
-    /// # Errors
-    /// If it has none, or something else in its place.
-    pub fn address(&self, family: Family) -> Result<ScopedAddr, FleetError> {
-        let failed = |reason: String| FleetError::Agent { agent: self.name.clone(), reason };
-        let text = self
-            .addresses
-            .get(family.name())
-            .ok_or_else(|| failed(format!("it has no {family} address: name one with --address")))?;
-        let address = text.parse::<std::net::IpAddr>().ok().filter(|address| Family::of(*address) == family);
-        address.map(ScopedAddr::from).ok_or_else(|| failed(format!("`{text}` is not an {family} address")))
     }
 }

@@ -1,23 +1,23 @@
-//! What every engine of the store must do. Unit tests run these on SQLite, an end-to-end test runs them on PostgreSQL.
+//! What every engine of the store must do: on SQLite (`main.rs`), and on PostgreSQL in an end-to-end test.
 //!
 //! Each test gets a function that opens one empty store, each time with another connection. A test panics if it fails.
 
-use crate::FleetError;
-use crate::store::agents::AgentInfo;
-use crate::store::{BlockCounts, BlockKey, Class, Committed, Lease, NewCampaign, NewPair, State, Store};
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use stacklab_fleet::FleetError;
+use stacklab_fleet::store::{
+    AgentInfo, BlockCounts, BlockKey, Class, Committed, Lease, NewCampaign, NewPair, State, Store,
+};
+use stacklab_model::SplitMix64;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 /// Opens the store of a test once more.
-pub type Open<'a> = &'a (dyn Fn() -> Store + Sync);
+pub(crate) type Open<'a> = &'a (dyn Fn() -> Store + Sync);
 
 /// A test.
-pub type Test = fn(Open<'_>);
+pub(crate) type Test = fn(Open<'_>);
 
 /// Every test with its name.
-pub const TESTS: [(&str, Test); 11] = [
+pub(crate) const TESTS: [(&str, Test); 11] = [
     ("follows_the_order", follows_the_order),
     ("reserves_all_or_none", reserves_all_or_none),
     ("keeps_classes_apart", keeps_classes_apart),
@@ -79,7 +79,7 @@ fn follows_the_order(open: Open<'_>) {
     }
     assert_eq!(found, [(1, 0, 1), (0, 0, 1), (0, 1, 1), (1, 1, 1), (1, 2, 1)]);
     let progress = open().progress(CAMPAIGN).unwrap();
-    assert_eq!(progress.iter().map(|pair| pair.done).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(progress.iter().map(|pair| pair.blocks.done).collect::<Vec<_>>(), [2, 3]);
     assert!(progress.iter().all(|pair| pair.has_ended()));
     let results = store.results(CAMPAIGN, 1).unwrap();
     assert_eq!(results.iter().map(|(key, ..)| key.block).collect::<Vec<_>>(), [0, 1, 2]);
@@ -171,7 +171,7 @@ fn gives_up_after_the_last_attempt(open: Open<'_>) {
     }
     assert_eq!(reserve(&mut store, 0), None);
     let progress = &store.progress(CAMPAIGN).unwrap()[0];
-    assert_eq!((progress.given_up, progress.reason.as_deref()), (1, Some("no route to b")));
+    assert_eq!((progress.blocks.given_up, progress.reason.as_deref()), (1, Some("no route to b")));
 }
 
 fn needs_living_agents_and_a_running_campaign(open: Open<'_>) {
@@ -253,7 +253,7 @@ fn reserves_no_agent_twice_in_any_order(open: Open<'_>) {
 /// Random calls of everything, with connections that are closed in between, on one campaign of each class. In the end
 /// each block has one result or was given up.
 fn random_calls(open: Open<'_>, seed: u64) {
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut random = SplitMix64(seed);
     let mut below = move |n: usize| (random.next_u64() % n as u64) as usize;
     let mut store = open();
     let links: [&[&str]; 5] = [&["x"], &["x"], &["x", "y"], &["y"], &[]];
@@ -301,12 +301,16 @@ fn random_calls(open: Open<'_>, seed: u64) {
     }
     for id in &ids {
         let progress = store.progress(id).unwrap();
-        assert_eq!(progress.iter().map(|pair| pair.done + pair.given_up).sum::<u32>(), 8, "seed {seed}");
+        assert_eq!(
+            progress.iter().map(|pair| pair.blocks.done + pair.blocks.given_up).sum::<u32>(),
+            8,
+            "seed {seed}"
+        );
         for pair in progress {
             let results = store.results(id, pair.pair).unwrap();
             let blocks: BTreeSet<u32> = results.iter().map(|(key, ..)| key.block).collect();
             assert!(
-                results.len() == blocks.len() && blocks.len() as u32 == pair.done,
+                results.len() == blocks.len() && blocks.len() as u32 == pair.blocks.done,
                 "seed {seed}: {pair:?}"
             );
         }
