@@ -2,13 +2,13 @@
 //! later, in the merged study ([`crate::parse::layers`]), because a scale or `--set` may supply it.
 
 use crate::diagnostics::{Location, Problem, Problems};
-use crate::language::key::{KeyDef, Kind};
 use crate::language::leaf;
 use crate::language::table::PARTIAL;
+use crate::language::{KeyDef, Kind};
 use crate::parse::tree::{KeyValue, Located, Table, TomlValue};
 use stacklab_model::renamed_key;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::ptr;
 
 /// Reports every difference of a table from the language. `path` is its dotted name, empty for a whole file.
 pub(crate) fn table(table: &Table, keys: &[KeyDef], path: &str, problems: &mut Problems) {
@@ -17,10 +17,10 @@ pub(crate) fn table(table: &Table, keys: &[KeyDef], path: &str, problems: &mut P
         match keys.iter().find(|key| key.name == entry.name) {
             None => match renamed_key(&path) {
                 Some(new) => renamed(entry, new, keys, &path, problems),
-                None => problems.add(unknown_key(entry.name_place.clone(), &entry.name, keys, &path)),
+                None => problems.add(unknown_key(&entry.name_place, &entry.name, keys, &path)),
             },
             Some(KeyDef { kind: Kind::Refused(why), .. }) => {
-                problems.add(Problem::at(entry.name_place.clone(), format!("`{path}` has no meaning"), *why))
+                problems.add(Problem::at(&entry.name_place, format!("`{path}` has no meaning"), *why));
             }
             Some(key) => value(&entry.node, &key.kind, &path, problems),
         }
@@ -29,11 +29,7 @@ pub(crate) fn table(table: &Table, keys: &[KeyDef], path: &str, problems: &mut P
 
 fn value(node: &Located, kind: &Kind, path: &str, problems: &mut Problems) {
     let mut wrong = |expected: String| {
-        problems.add(Problem::at(
-            node.place.clone(),
-            format!("cannot use this value for `{path}`"),
-            expected,
-        ));
+        problems.add(Problem::at(&node.place, format!("cannot use this value for `{path}`"), expected));
     };
     match kind {
         Kind::Table(keys) | Kind::SomeOf(keys) => match node.table() {
@@ -44,10 +40,9 @@ fn value(node: &Located, kind: &Kind, path: &str, problems: &mut Problems) {
         Kind::OneOf(keys) => match node.table() {
             Some(inner) if inner.0.len() == 1 => table(inner, keys, path, problems),
             _ => {
-                let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+                let names = keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
                 wrong(format!(
-                    "expected a table with exactly one of {}, such as {{ time = \"200ms\" }}",
-                    names.join(", ")
+                    "expected a table with exactly one of {names}, such as {{ time = \"200ms\" }}"
                 ));
             }
         },
@@ -81,18 +76,10 @@ fn repetitions(items: &[Located], path: &str, problems: &mut Problems) {
     let mut seen: HashMap<String, &Located> = HashMap::new();
     for item in items {
         let Ok(level) = leaf::level(item) else { continue };
-        match seen.entry(level) {
-            Entry::Vacant(first) => {
-                first.insert(item);
-            }
-            Entry::Occupied(first) => problems.add(
-                Problem::at(
-                    item.place.clone(),
-                    format!("`{}` occurs twice in `{path}`", first.key()),
-                    "again here",
-                )
-                .related(first.get().place.clone(), "first here"),
-            ),
+        let title = format!("`{level}` occurs twice in `{path}`");
+        let first = seen.entry(level).or_insert(item);
+        if !ptr::eq(*first, item) {
+            problems.add(Problem::at(&item.place, title, "again here").related(&first.place, "first here"));
         }
     }
 }
@@ -100,7 +87,7 @@ fn repetitions(items: &[Located], path: &str, problems: &mut Problems) {
 /// A key of before the first release. Its value is checked as that of the present key.
 fn renamed(entry: &KeyValue, new: &str, keys: &[KeyDef], path: &str, problems: &mut Problems) {
     let title = format!("`{path}` was renamed to `{new}`");
-    problems.add(Problem::at(entry.name_place.clone(), title, format!("write {new}")));
+    problems.add(Problem::at(&entry.name_place, title, format!("write {new}")));
     if let Some(key) = keys.iter().find(|key| key.name == new) {
         let path = path.rsplit_once('.').map_or(new.to_owned(), |(table, _)| join(table, new));
         value(&entry.node, &key.kind, &path, problems);
@@ -108,8 +95,8 @@ fn renamed(entry: &KeyValue, new: &str, keys: &[KeyDef], path: &str, problems: &
 }
 
 /// A key that a table does not have: lists the table's keys, and the nearest of them.
-fn unknown_key(place: Location, name: &str, keys: &[KeyDef], path: &str) -> Problem {
-    let known = || keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))).map(|key| key.name);
+fn unknown_key(place: &Location, name: &str, keys: &[KeyDef], path: &str) -> Problem {
+    let known = || keys.iter().filter(|key| !key.is_refused()).map(|key| key.name);
     let expected = leaf::expected_one_of(name, &known().collect::<Vec<_>>());
     Problem::at(place, format!("there is no key `{path}`"), expected).nearest(name, known())
 }

@@ -1,7 +1,7 @@
 //! Single values: one function for each kind, used for checking and for reading.
 
 use crate::diagnostics::Problem;
-use crate::language::key::Kind;
+use crate::language::Kind;
 use crate::language::table::MESSAGE_RATES;
 use crate::parse::tree::{Located, TomlValue};
 use stacklab_model::{
@@ -26,7 +26,7 @@ impl ValueError {
     /// The problem at its place; `path` is the value's dotted name.
     pub(crate) fn problem(self, node: &Located, path: &str) -> Problem {
         let title = self.title.unwrap_or_else(|| format!("cannot use this value for `{path}`"));
-        let mut problem = Problem::at(node.place.clone(), title, self.expected);
+        let mut problem = Problem::at(&node.place, title, self.expected);
         problem.help = self.help;
         problem
     }
@@ -190,6 +190,10 @@ pub(crate) fn metric(node: &Located, probe: Option<Probe>) -> Result<Metric, Val
         (Ok(metric), _) => Ok(metric),
         (Err(unknown), _) => Err(unknown_name(node, &unknown, &metrics_of(probe))),
     }
+}
+
+pub(crate) fn any_metric(node: &Located) -> Result<Metric, ValueError> {
+    metric(node, None)
 }
 
 /// The names of the metrics that a probe takes, or of all metrics.

@@ -1,11 +1,11 @@
 //! The language as a reference page, in Markdown.
 
-use crate::language::key::{KeyDef, Kind, Presence};
+use crate::language::check::join;
 use crate::language::leaf::metrics_of;
-use crate::language::sentences::doc;
 use crate::language::table::{MESSAGE_RATES, STUDY};
+use crate::language::{KeyDef, Kind, Presence};
 use stacklab_model::{Better, Metric, Probe};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 const INTRODUCTION: &str = "\
 # Study files
@@ -29,11 +29,8 @@ pub fn reference() -> String {
     text += "\n## Metrics\n\n| metric | unit | better | probe | is |\n|---|---|---|---|---|\n";
     for metric in Metric::ALL {
         let better = if metric.better() == Better::Higher { "higher" } else { "lower" };
-        let probes: Vec<String> = Probe::ALL
-            .iter()
-            .filter(|probe| metric.is_of(**probe))
-            .map(|probe| format!("`{probe}`"))
-            .collect();
+        let probes = Probe::ALL.iter().filter(|probe| metric.is_of(**probe));
+        let probes: Vec<String> = probes.map(|probe| format!("`{probe}`")).collect();
         let _ = writeln!(
             text,
             "| `{metric}` | {} | {better} | {} | {} |",
@@ -47,51 +44,38 @@ pub fn reference() -> String {
 
 /// The table of these keys, and those of the tables in it.
 fn tables(text: &mut String, path: &str, keys: &[KeyDef]) {
-    let known: Vec<&KeyDef> = keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))).collect();
+    let known: Vec<&KeyDef> = keys.iter().filter(|key| !key.is_refused()).collect();
     text.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
     for key in &known {
         let default = match key.presence {
             Presence::Required => "required".to_owned(),
-            Presence::Optional => String::new(),
-            Presence::Default("{}") => String::new(),
+            Presence::Optional | Presence::Default("{}") => String::new(),
             Presence::Default(value) => format!("`{value}`"),
         };
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {default} | {} |",
-            key.name,
-            cell(&value(&key.kind)),
-            cell(&doc(key))
-        );
+        let (value, meaning) = (cell(&value(&key.kind)), cell(&key.description()));
+        let _ = writeln!(text, "| `{}` | {value} | {default} | {meaning} |", key.name);
     }
     for key in known {
-        let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
-        match key.kind {
-            // The levels again, of which none is required.
-            Kind::Tables(_) if key.name == "include" => {}
-            Kind::Table(keys) | Kind::SomeOf(keys) | Kind::OneOf(keys) => {
-                let _ = write!(text, "\n## `[{path}]`\n");
-                tables(text, &path, keys);
-            }
-            Kind::Tables(keys) => {
-                let _ = write!(text, "\n## `[[{path}]]`\n");
-                tables(text, &path, keys);
-            }
-            _ => {}
-        }
+        // `include` has the levels again, of which none is required.
+        let Some(keys) = key.kind.keys().filter(|_| key.name != "include") else { continue };
+        let path = join(path, key.name);
+        let heading =
+            if let Kind::Tables(_) = key.kind { format!("[[{path}]]") } else { format!("[{path}]") };
+        let _ = write!(text, "\n## `{heading}`\n");
+        tables(text, &path, keys);
     }
 }
 
 /// The values of a kind.
 fn value(kind: &Kind) -> String {
-    let code = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    fn code<T: Display>(names: &[T]) -> String {
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    }
     match kind {
         Kind::Text => "text".to_owned(),
         Kind::Boolean => "`true`, `false`".to_owned(),
         Kind::Integer { least, most } => format!("{least} to {most}"),
-        Kind::OneOfNumbers(numbers) => {
-            numbers.iter().map(|number| format!("`{number}`")).collect::<Vec<_>>().join(", ")
-        }
+        Kind::OneOfNumbers(numbers) => code(numbers),
         Kind::Number { least, most } => format!("{least} to {most}"),
         Kind::MessageRate => format!("{} to {}, or `\"link\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
         Kind::PacedRate => format!("{} to {}, `\"link\"`, or `\"50 %\"`", MESSAGE_RATES.0, MESSAGE_RATES.1),
@@ -127,15 +111,13 @@ mod tests {
     #[test]
     fn every_key_and_every_metric_is_in_the_reference() {
         fn visit(keys: &[KeyDef], text: &str) {
-            for key in keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))) {
+            for key in keys.iter().filter(|key| !key.is_refused()) {
                 assert!(
-                    text.contains(&format!("| `{}` |", key.name)) && text.contains(&cell(&doc(key))),
+                    text.contains(&format!("| `{}` |", key.name)) && text.contains(&cell(&key.description())),
                     "{}",
                     key.name
                 );
-                if let Kind::Table(keys) | Kind::SomeOf(keys) | Kind::OneOf(keys) | Kind::Tables(keys) =
-                    key.kind
-                {
+                if let Some(keys) = key.kind.keys() {
                     visit(keys, text);
                 }
             }

@@ -1,9 +1,8 @@
 //! The language as a JSON Schema (2020-12), for editors that complete and check study files.
 
-use crate::language::key::{KeyDef, Kind, Presence};
 use crate::language::leaf::metrics_of;
-use crate::language::sentences::doc;
 use crate::language::table::{MESSAGE_RATE, PARTIAL, STUDY};
+use crate::language::{KeyDef, Kind, Presence};
 use serde_json::{Map, Value, json};
 use stacklab_model::Service;
 
@@ -11,74 +10,47 @@ use stacklab_model::Service;
 /// checks with. What takes more than one key to see (a comparison's levels, say) only `parse` checks.
 pub fn json_schema() -> String {
     let mut schema = object(STUDY, true);
-    schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
-    schema.insert("title".to_owned(), json!("stacklab study"));
-    let mut partial = object(PARTIAL, false);
-    partial.insert("description".to_owned(), json!("A part of a study, merged over it key by key."));
-    schema.insert("$defs".to_owned(), json!({ "partial": partial }));
-    // Sorted here, because the order of serde_json's maps depends on which features a build happens to enable.
-    format!("{:#}", sorted(Value::Object(schema)))
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("stacklab study");
+    schema["$defs"]["partial"] = object(PARTIAL, false);
+    schema["$defs"]["partial"]["description"] = json!("A part of a study, merged over it key by key.");
+    // The order of serde_json's maps depends on which features a build happens to enable.
+    schema.sort_all_objects();
+    format!("{schema:#}")
 }
 
 /// A table's schema; with `whole`, its required keys must be there.
-fn object(keys: &[KeyDef], whole: bool) -> Map<String, Value> {
-    let known = || keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_)));
+fn object(keys: &[KeyDef], whole: bool) -> Value {
+    let known = || keys.iter().filter(|key| !key.is_refused());
     let properties: Map<String, Value> =
         known().map(|key| (key.name.to_owned(), property(key, whole))).collect();
-    let required: Vec<&str> = known()
-        .filter(|key| whole && matches!(key.presence, Presence::Required))
-        .map(|key| key.name)
-        .collect();
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), json!("object"));
-    schema.insert("properties".to_owned(), Value::Object(properties));
-    schema.insert("additionalProperties".to_owned(), json!(false));
+    let required = known().filter(|key| whole && matches!(key.presence, Presence::Required));
+    let required: Vec<&str> = required.map(|key| key.name).collect();
+    let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     if !required.is_empty() {
-        schema.insert("required".to_owned(), json!(required));
+        schema["required"] = json!(required);
     }
     schema
 }
 
 fn property(key: &KeyDef, whole: bool) -> Value {
     let mut schema = kind(&key.kind, whole);
-    schema.insert("description".to_owned(), json!(doc(key)));
+    schema["description"] = json!(key.description());
     if let Presence::Default(text) = key.presence
         && let Some(value) = default(text)
     {
-        schema.insert("default".to_owned(), value);
+        schema["default"] = value;
     }
-    schema.into()
+    schema
 }
 
 /// A default, written in TOML, as JSON.
 fn default(text: &str) -> Option<Value> {
-    let text = format!("default = {text}");
-    let table = toml::de::DeTable::parse(&text).ok()?.into_inner();
-    json_of(table.get("default")?.get_ref())
+    toml::from_str::<Map<String, Value>>(&format!("default = {text}")).ok()?.remove("default")
 }
 
-fn json_of(value: &toml::de::DeValue<'_>) -> Option<Value> {
-    use toml::de::DeValue;
-    Some(match value {
-        DeValue::String(text) => json!(text),
-        DeValue::Boolean(boolean) => json!(boolean),
-        DeValue::Integer(number) => json!(number.as_str().parse::<i64>().ok()?),
-        DeValue::Float(number) => json!(number.as_str().parse::<f64>().ok()?),
-        DeValue::Array(items) => {
-            items.iter().map(|item| json_of(item.get_ref())).collect::<Option<Vec<_>>>()?.into()
-        }
-        DeValue::Table(table) => {
-            let entries = table
-                .iter()
-                .map(|(name, value)| Some((name.get_ref().to_string(), json_of(value.get_ref())?)));
-            Value::Object(entries.collect::<Option<Map<String, Value>>>()?)
-        }
-        DeValue::Datetime(_) => return None,
-    })
-}
-
-fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
-    let schema = match kind {
+fn kind(kind: &Kind, whole: bool) -> Value {
+    match kind {
         Kind::Text | Kind::System | Kind::Address(_) => json!({ "type": "string", "pattern": "\\S" }),
         Kind::Services => json!({ "type": "string", "pattern": services() }),
         Kind::Boolean => json!({ "type": "boolean" }),
@@ -86,15 +58,13 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
         Kind::OneOfNumbers(numbers) => json!({ "enum": numbers }),
         Kind::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
         Kind::PacedRate => {
-            json!({ "anyOf": [self::kind(&MESSAGE_RATE, whole), { "const": "link" }, { "type": "string", "pattern": quantity("%") }] })
+            json!({ "anyOf": [self::kind(&MESSAGE_RATE, whole), { "const": "link" }, quantity("%")] })
         }
         Kind::MessageRate => json!({ "anyOf": [self::kind(&MESSAGE_RATE, whole), { "const": "link" }] }),
-        Kind::Rate => {
-            json!({ "type": "string", "pattern": quantity("((bit|kbit|Mbit|Gbit)/s|bps|[kMG]bps|[kKMG])") })
-        }
-        Kind::Duration { .. } => json!({ "type": "string", "pattern": quantity("(ns|us|ms|s|min|h)") }),
+        Kind::Rate => quantity("((bit|kbit|Mbit|Gbit)/s|bps|[kMG]bps|[kKMG])"),
+        Kind::Duration { .. } => quantity("(ns|us|ms|s|min|h)"),
         Kind::Share => json!({ "anyOf": [
-            { "type": "string", "pattern": quantity("%?") },
+            quantity("%?"),
             { "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 },
         ] }),
         Kind::Name { names, .. } => json!({ "enum": names }),
@@ -104,26 +74,21 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
             "type": "array", "items": self::kind(of, whole), "minItems": 1, "uniqueItems": true,
         }),
         Kind::Tables(keys) => json!({ "type": "array", "items": object(keys, true) }),
-        Kind::Table(keys) => return object(keys, whole),
-        Kind::SomeOf(keys) => {
+        Kind::Table(keys) | Kind::SomeOf(keys) | Kind::OneOf(keys) => {
             let mut schema = object(keys, whole);
-            schema.extend(whole.then(|| ("minProperties".to_owned(), json!(1))));
-            return schema;
-        }
-        Kind::OneOf(keys) => {
-            let mut schema = object(keys, whole);
-            schema.insert("minProperties".to_owned(), json!(1));
-            schema.insert("maxProperties".to_owned(), json!(1));
-            return schema;
+            let is_one = matches!(kind, Kind::OneOf(_));
+            if is_one || whole && matches!(kind, Kind::SomeOf(_)) {
+                schema["minProperties"] = json!(1);
+            }
+            if is_one {
+                schema["maxProperties"] = json!(1);
+            }
+            schema
         }
         // Defined once, for it is large and three times the same.
         Kind::Part => json!({ "$ref": "#/$defs/partial" }),
         // Left out of its table's properties.
         Kind::Refused(_) => json!({}),
-    };
-    match schema {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
     }
 }
 
@@ -133,22 +98,9 @@ fn services() -> String {
     format!("^\\s*(none|{one}(\\s*\\+\\s*{one})*)\\s*$")
 }
 
-/// The pattern of a number and its unit.
-fn quantity(unit: &str) -> String {
-    format!("^\\s*[0-9._]+\\s*{unit}\\s*$")
-}
-
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let mut entries: Vec<(String, Value)> =
-                map.into_iter().map(|(name, value)| (name, sorted(value))).collect();
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            Value::Object(entries.into_iter().collect())
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
-        single => single,
-    }
+/// A number and its unit.
+fn quantity(unit: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("^\\s*[0-9._]+\\s*{unit}\\s*$") })
 }
 
 #[cfg(test)]
@@ -238,9 +190,7 @@ mod tests {
                     assert!(default(text).is_some(), "{}: {text}", key.name);
                     *seen += 1;
                 }
-                if let Kind::Table(keys) | Kind::SomeOf(keys) | Kind::OneOf(keys) | Kind::Tables(keys) =
-                    key.kind
-                {
+                if let Some(keys) = key.kind.keys() {
                     visit(keys, seen);
                 }
             }

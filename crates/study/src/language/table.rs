@@ -2,8 +2,8 @@
 //! default to. Checking ([`crate::language::check`]), defaults ([`crate::parse::layers`]) and the JSON Schema
 //! ([`crate::language::schema`]) are all made from it.
 
-use crate::language::key::{KeyDef, Kind, Presence, default, optional, required};
 use crate::language::wifi::{self, WIFI};
+use crate::language::{KeyDef, Kind, Presence, default, optional, required};
 use stacklab_model::{
     Direction, Factor, Family, Generator, Mechanism, Pinning, Probe, SizeOf, Translator, Transport, Until,
 };

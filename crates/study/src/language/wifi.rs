@@ -1,6 +1,6 @@
 //! The keys of a Wi-Fi network.
 
-use crate::language::key::{KeyDef, Kind, default, optional};
+use crate::language::{KeyDef, Kind, default, optional};
 use stacklab_model::wifi::{Attachment, Guard, LegacyRate, MOST_STATIONS, Security, WifiClock};
 
 /// The keys of `testbed.wifi`. What is absent is `WifiConfig::default`.

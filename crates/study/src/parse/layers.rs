@@ -2,8 +2,7 @@
 
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check::join;
-use crate::language::key::{KeyDef, Kind, Presence};
-use crate::language::sentences::doc;
+use crate::language::{KeyDef, Kind, Presence};
 use crate::parse::tree::{self, KeyValue, Located, Table, TomlValue};
 
 /// Merges a table over another: tables are merged, all other values replaced.
@@ -48,7 +47,9 @@ pub(crate) fn complete(
             (Kind::Table(keys), TomlValue::Table(inner)) => complete(inner, keys, &path, place, problems),
             (Kind::SomeOf(keys), TomlValue::Table(inner)) => {
                 if inner.0.is_empty() {
-                    problems.add(missing_choice(&path, keys, place));
+                    let names = keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
+                    let expected = format!("expected at least one of {names}");
+                    problems.add(Problem::at(place, format!("`{path}` is empty"), expected));
                 }
                 complete(inner, keys, &path, place, problems);
             }
@@ -66,9 +67,9 @@ pub(crate) fn complete(
 
 /// A default as a separate source, to show it in errors that involve it.
 fn default(name: &str, path: &str, text: &str, problems: &mut Problems) -> Option<KeyValue> {
-    let prefix = format!("{name} = ");
-    let source = problems.source(format!("default of {path}"), format!("{prefix}{text}"));
-    tree::parse(source, &format!("{prefix}{text}"), problems)?.0.pop()
+    let text = format!("{name} = {text}");
+    let source = problems.source(format!("default of {path}"), text.as_str());
+    tree::parse(source, &text, problems)?.0.pop()
 }
 
 fn missing(path: &str, key: &KeyDef, place: &Location) -> Problem {
@@ -76,14 +77,5 @@ fn missing(path: &str, key: &KeyDef, place: &Location) -> Problem {
         Some((table, name)) => format!("expected a key `{name}` in `{table}`"),
         None => format!("expected a key `{path}` in this file"),
     };
-    Problem::at(place.clone(), format!("`{path}` is missing"), expected).help(doc(key))
-}
-
-fn missing_choice(path: &str, keys: &[KeyDef], place: &Location) -> Problem {
-    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-    Problem::at(
-        place.clone(),
-        format!("`{path}` is empty"),
-        format!("expected at least one of {}", names.join(", ")),
-    )
+    Problem::at(place, format!("`{path}` is missing"), expected).help(key.description())
 }

@@ -1,7 +1,6 @@
 //! From text to a checked study.
 
 pub(crate) mod layers;
-pub(crate) mod setting;
 pub(crate) mod tree;
 mod without;
 
@@ -37,21 +36,19 @@ impl<'a> Input<'a> {
 const LONGEST_STUDY: usize = 1 << 20;
 
 /// Reads and checks a study.
-///
-/// # Errors
-/// All problems in one pass, each with its place.
+/// Fails with all problems, each with its place.
 pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     let mut problems = Problems::default();
     if input.text.len() > LONGEST_STUDY {
         let file = problems.source(input.name, "");
         let title = format!("the file has {} bytes", input.text.len());
-        problems.add(Problem::at(Location::whole(file), title, format!("expected at most {LONGEST_STUDY}")));
+        problems.add(Problem::at(&Location::whole(file), title, format!("expected at most {LONGEST_STUDY}")));
         return Err(problems.into_errors());
     }
     let file = problems.source(input.name, input.text);
     let tree = tree::parse(file, input.text, &mut problems);
     let settings: Vec<Table> =
-        input.settings.iter().filter_map(|setting| setting::parse(setting, &mut problems)).collect();
+        input.settings.iter().filter_map(|setting| parse_setting(setting, &mut problems)).collect();
     // A file that is not TOML cannot be checked further.
     let Some(mut tree) = tree else { return Err(problems.into_errors()) };
 
@@ -72,7 +69,7 @@ pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
         Some(study) if problems.is_empty() => Ok(study),
         _ => {
             if problems.is_empty() {
-                problems.add(Problem::at(Location::whole(file), "cannot make a study of this", ""));
+                problems.add(Problem::at(&Location::whole(file), "cannot make a study of this", ""));
             }
             Err(problems.into_errors())
         }
@@ -97,10 +94,52 @@ fn scale(scales: Option<Located>, name: &str, problems: &mut Problems) -> Option
             };
             let source = problems.source("--scale", name);
             let place = Location { source, span: 0..name.len() };
-            let problem = Problem::at(place, format!("the study has no scale `{name}`"), expected);
+            let problem = Problem::at(&place, format!("the study has no scale `{name}`"), expected);
             problems.add(problem.nearest(name, names));
             None
         }
+    }
+}
+
+/// Reads a setting as a tree with that one key. KEY is a dotted path, VALUE is TOML; a bare word that is not (`ipv4`,
+/// `1 Gbit/s`) is taken as text. What is wrong with it is added to the problems.
+fn parse_setting(setting: &str, problems: &mut Problems) -> Option<Table> {
+    let option = if setting.starts_with("without=") { "--without" } else { "--set" };
+    let source = problems.source(option, setting);
+    let Some(equals) = setting.find('=') else {
+        let all = Location { source, span: 0..setting.len() };
+        problems.add(Problem::at(&all, "this sets nothing", "expected KEY=VALUE, such as blocks.min=10"));
+        return None;
+    };
+    let mut found = Problems::default();
+    let table = match tree::parse(source, setting, &mut found) {
+        Some(table) => table,
+        None => bare_word(source, setting, equals).or_else(|| tree::parse(source, setting, problems))?,
+    };
+    check::table(&table, PARTIAL, "", problems);
+    Some(table)
+}
+
+/// Reads KEY=VALUE with a value that is not TOML and does not begin like it.
+fn bare_word(source: usize, setting: &str, equals: usize) -> Option<Table> {
+    let value = setting[equals + 1..].trim();
+    if value.is_empty() || value.starts_with(['[', '{', '"', '\'']) || value.contains('\n') {
+        return None;
+    }
+    let start = setting.len() - setting[equals + 1..].trim_start().len();
+    let place = Location { source, span: start..start + value.len() };
+    let node = Located { value: TomlValue::Text(value.to_owned()), place };
+    let mut table = tree::parse(source, &format!("{}=0", &setting[..equals]), &mut Problems::default())?;
+    *innermost(&mut table)? = node;
+    Some(table)
+}
+
+/// The value at the end of a chain of tables with one key each.
+fn innermost(table: &mut Table) -> Option<&mut Located> {
+    let node = &mut table.0.first_mut()?.node;
+    match node.value {
+        TomlValue::Table(ref mut inner) => innermost(inner),
+        _ => Some(node),
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn parse(source: usize, text: &str, problems: &mut Problems) -> Optio
             Some((reason, expected)) => (reason, format!("expected {expected}")),
             None => (error.message(), String::new()),
         };
-        problems.add(Problem::at(place, format!("not TOML: {reason}"), expected));
+        problems.add(Problem::at(&place, format!("not TOML: {reason}"), expected));
     }
     if wrong { None } else { Some(convert_table(source, table.get_ref())) }
 }

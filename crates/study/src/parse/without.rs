@@ -2,7 +2,9 @@
 
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check::join;
+use crate::language::leaf;
 use crate::parse::tree::{Located, Table, TomlValue};
+use std::collections::BTreeSet;
 
 /// Removes the levels that `without` lists from a merged study.
 pub(crate) fn apply(tree: &mut Table, problems: &mut Problems) {
@@ -15,7 +17,7 @@ pub(crate) fn apply(tree: &mut Table, problems: &mut Problems) {
     }
     if compared > 0 && tables(tree, "comparison").is_empty() {
         problems.add(
-            Problem::at(without.place, "nothing is left to compare", "every comparison needs one of these")
+            Problem::at(&without.place, "nothing is left to compare", "every comparison needs one of these")
                 .help("leave out fewer levels, or add --set comparison=[]"),
         );
     }
@@ -28,7 +30,7 @@ fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Pro
         remove(table, "", level, &mut |factor, is_last| {
             if is_last {
                 let title = format!("factor {factor} has no level left");
-                problems.add(Problem::at(place.clone(), title, "its last one"));
+                problems.add(Problem::at(place, title, "its last one"));
             }
             factors.push(factor);
         });
@@ -45,11 +47,8 @@ fn leave_out(tree: &mut Table, level: &str, place: &Location, problems: &mut Pro
         });
     }
     if factors.is_empty() {
-        let problem = Problem::at(
-            place.clone(),
-            format!("the study has no level `{level}`"),
-            format!("expected one of {}", known.join(", ")),
-        );
+        let expected = format!("expected one of {}", known.join(", "));
+        let problem = Problem::at(place, format!("the study has no level `{level}`"), expected);
         problems.add(problem.nearest(level, known.iter().map(String::as_str)));
     }
     if let Some(TomlValue::List(comparisons)) = value(tree, "comparison") {
@@ -83,21 +82,17 @@ fn remove(table: &mut Table, path: &str, level: &str, found: &mut impl FnMut(Str
 
 /// All levels of all factors, each once.
 fn levels(tree: &Table) -> Vec<String> {
-    fn collect(table: &Table, levels: &mut Vec<String>) {
-        for Located { value, .. } in table.0.iter().map(|entry| &entry.node) {
-            match value {
-                TomlValue::Table(inner) => collect(inner, levels),
-                TomlValue::List(items) => levels.extend(items.iter().filter_map(text)),
-                _ => {}
-            }
+    fn collect(node: &Located, levels: &mut BTreeSet<String>) {
+        match &node.value {
+            TomlValue::Table(inner) => inner.0.iter().for_each(|entry| collect(&entry.node, levels)),
+            TomlValue::List(items) => levels.extend(items.iter().filter_map(text)),
+            _ => {}
         }
     }
-    let mut levels = Vec::new();
+    let mut levels = BTreeSet::new();
     let sets = tree.get("factors").into_iter().chain(tables(tree, "include"));
-    sets.filter_map(Located::table).for_each(|table| collect(table, &mut levels));
-    levels.sort();
-    levels.dedup();
-    levels
+    sets.for_each(|set| collect(set, &mut levels));
+    levels.into_iter().collect()
 }
 
 fn tables<'a>(tree: &'a Table, name: &str) -> &'a [Located] {
@@ -110,10 +105,5 @@ fn value<'a>(tree: &'a mut Table, name: &str) -> Option<&'a mut TomlValue> {
 
 /// A level as text: sizes are numbers, switches are booleans.
 fn text(node: &Located) -> Option<String> {
-    match &node.value {
-        TomlValue::Text(text) => Some(text.clone()),
-        TomlValue::Integer(number) => Some(number.to_string()),
-        TomlValue::Boolean(switch) => Some(switch.to_string()),
-        _ => None,
-    }
+    leaf::level(node).ok()
 }

@@ -1,92 +1,83 @@
 //! The questions of a study.
 
-use super::factors::{Factors, levels};
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Located;
-use crate::read::node::{At, at, items};
+use crate::read::factors::{Factors, levels};
+use crate::read::{At, Node};
 use stacklab_model::{ComparisonSpec, Factor, Metric, ProbeSpec};
+use std::collections::BTreeSet;
 
 /// Reads the comparisons in the order written.
 pub(super) fn read(
-    node: Option<&Located>,
+    node: Node,
     factors: &[Factors],
     probes: &[ProbeSpec],
     problems: &mut Problems,
 ) -> Vec<ComparisonSpec> {
     let taken: Vec<Metric> = probes.iter().flat_map(|probe| probe.metrics.iter().copied()).collect();
     let mut found: Vec<At<ComparisonSpec>> = Vec::new();
-    for node in node.map_or(&[][..], |node| node.items()) {
-        let Some(comparison) = comparison(node, factors, &taken, problems) else { continue };
-        if let Some(earlier) = found.iter().find(|earlier| overlap(&earlier.value, &comparison)) {
+    for node in node.items() {
+        let (Some(value), Some(place)) = (comparison(node, factors, &taken, problems), node.place()) else {
+            continue;
+        };
+        if let Some(earlier) = found.iter().find(|earlier| overlap(&earlier.value, &value)) {
             problems.add(
-                Problem::at(node.place.clone(), "this comparison duplicates another one", "again here")
-                    .related(earlier.place.clone(), "first here")
+                Problem::at(place, "this comparison duplicates another one", "again here")
+                    .related(&earlier.place, "first here")
                     .help("give them different `metrics`, or remove one"),
             );
         }
-        found.push(At { value: comparison, place: node.place.clone() });
+        found.push(At { value, place: place.clone() });
     }
     found.into_iter().map(|comparison| comparison.value).collect()
 }
 
 fn comparison(
-    node: &Located,
+    node: Node,
     factors: &[Factors],
     taken: &[Metric],
     problems: &mut Problems,
 ) -> Option<ComparisonSpec> {
-    let metrics = metrics(node, taken, problems);
-    let factor: At<Factor> = at(node.get("factor"), leaf::name, problems)?;
-    let baseline = at(node.get("baseline"), leaf::level, problems);
-    let candidate = at(node.get("candidate"), leaf::level, problems);
-    let levels = levels(factors, factor.value);
+    let metrics = metrics(node.get("metrics"), taken, problems);
+    let at: At<Factor> = node.get("factor").at(leaf::name, problems)?;
+    let factor = at.value;
+    let baseline = node.get("baseline").at(leaf::level, problems);
+    let candidate = node.get("candidate").at(leaf::level, problems);
+    let levels = levels(factors, factor);
     if levels.is_empty() {
         // Other factors are required, so their absence has been said.
-        if factor.value == Factor::Replica || factor.value.is_setting() {
-            let levels = example(factor.value);
+        if factor == Factor::Replica || factor.is_setting() {
             problems.add(
-                Problem::at(
-                    factor.place,
-                    format!("the study has no factor `{}`", factor.value),
-                    "nothing to compare",
-                )
-                .help(format!("add {} = {levels} to [factors]", factor.value)),
+                at.problem(format!("the study has no factor `{factor}`"), "nothing to compare")
+                    .help(format!("add {factor} = {} to [factors]", example(factor))),
             );
         }
         return None;
     }
     for level in [&baseline, &candidate].into_iter().flatten() {
         if !levels.contains(&level.value) {
-            problems.add(
-                Problem::at(
-                    level.place.clone(),
-                    format!("`{}` is not a level of factor {} in this study", level.value, factor.value),
-                    format!("expected one of {}", levels.join(", ")),
-                )
-                .nearest(&level.value, levels.iter().map(String::as_str)),
-            );
+            let title = format!("`{}` is not a level of factor {factor} in this study", level.value);
+            let problem = level.problem(title, format!("expected one of {}", levels.join(", ")));
+            problems.add(problem.nearest(&level.value, levels.iter().map(String::as_str)));
         }
     }
     let (baseline, candidate) = (baseline?, candidate?);
     if baseline.value == candidate.value {
+        let title = format!("baseline and candidate are both `{}`", candidate.value);
         problems.add(
-            Problem::at(
-                candidate.place,
-                format!("baseline and candidate are both `{}`", candidate.value),
-                "expected another level",
-            )
-            .related(baseline.place, "the same as this")
-            .help("to check a study against itself, compare two levels of factor replica"),
+            candidate
+                .problem(title, "expected another level")
+                .related(&baseline.place, "the same as this")
+                .help("to check a study against itself, compare two levels of factor replica"),
         );
         return None;
     }
     Some(ComparisonSpec {
-        factor: factor.value,
+        factor,
         baseline: baseline.value,
         candidate: candidate.value,
         metrics,
-        margin: at(node.get("margin"), leaf::share, problems)?.value,
+        margin: node.get("margin").value(leaf::share, problems)?,
     })
 }
 
@@ -116,31 +107,24 @@ fn example(factor: Factor) -> &'static str {
 }
 
 /// The metrics compared, all of which a probe must take; by default all taken that can be better or worse.
-fn metrics(node: &Located, taken: &[Metric], problems: &mut Problems) -> Vec<Metric> {
-    let Some(list) = node.get("metrics") else {
+fn metrics(list: Node, taken: &[Metric], problems: &mut Problems) -> Vec<Metric> {
+    if list.0.is_none() {
         return taken.iter().copied().filter(|metric| metric.is_compared()).collect();
-    };
-    let asked = items(Some(list), |node| leaf::metric(node, None), problems);
+    }
+    let asked = list.list(leaf::any_metric, problems);
     for metric in asked.iter().filter(|metric| !metric.value.is_compared()) {
         let why = match metric.value.is_property() {
             true => "it describes the path and has no verdict; the report shows it",
             false => "it is the error of a generator against the interface's counters, and has no verdict",
         };
-        problems.add(Problem::at(
-            metric.place.clone(),
-            format!("nothing is compared by `{}`", metric.value),
-            why,
-        ));
+        problems.add(metric.problem(format!("nothing is compared by `{}`", metric.value), why));
     }
     for metric in asked.iter().filter(|metric| !taken.contains(&metric.value)) {
         let (name, probe) = (metric.value, metric.value.probe());
         problems.add(
-            Problem::at(
-                metric.place.clone(),
-                format!("the study does not measure `{name}`"),
-                "nothing to compare",
-            )
-            .help(format!("add \"{name}\" to `metrics` of [probe.{probe}]")),
+            metric
+                .problem(format!("the study does not measure `{name}`"), "nothing to compare")
+                .help(format!("add \"{name}\" to `metrics` of [probe.{probe}]")),
         );
     }
     asked.into_iter().map(|metric| metric.value).collect()
@@ -148,10 +132,6 @@ fn metrics(node: &Located, taken: &[Metric], problems: &mut Problems) -> Vec<Met
 
 /// Whether two comparisons share a question, in whichever direction it is asked.
 fn overlap(a: &ComparisonSpec, b: &ComparisonSpec) -> bool {
-    let pair = |c: &ComparisonSpec| {
-        let mut pair = [c.baseline.clone(), c.candidate.clone()];
-        pair.sort();
-        pair
-    };
+    let pair = |c: &ComparisonSpec| BTreeSet::from([c.baseline.clone(), c.candidate.clone()]);
     a.factor == b.factor && pair(a) == pair(b) && a.metrics.iter().any(|metric| b.metrics.contains(metric))
 }

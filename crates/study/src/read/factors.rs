@@ -1,13 +1,12 @@
 //! The varied factors, and the resulting cells.
 
-use super::setting::Setting;
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::language::table::LEVELS;
 use crate::parse::layers;
 use crate::parse::tree::{Located, Table, TomlValue};
-use crate::read::node::{At, items, whole};
-use stacklab_model::{Cell, Factor, Family, SizeOf, Transport, once_each};
+use crate::read::{At, Node, whole};
+use stacklab_model::{Cell, Factor, Family, Mechanism, SizeOf, Transport, once_each};
 use std::collections::HashSet;
 
 /// Maximum number of cells of a study: more could not be measured in a lifetime, and indicate a typing error.
@@ -15,7 +14,7 @@ const MOST_CELLS: usize = 10_000;
 
 /// The levels of every factor. A factor has no levels if they are all wrong or missing.
 pub(super) struct Factors {
-    pub place: Option<Location>,
+    pub place: Location,
     pub family: Vec<At<Family>>,
     pub transport: Vec<At<Transport>>,
     pub size_of: Vec<At<SizeOf>>,
@@ -29,17 +28,17 @@ pub(super) struct Factors {
 
 impl Factors {
     /// Reads them; `bed_mtu` is the MTU if the study does not vary it.
-    fn read(node: Option<&Located>, bed_mtu: Option<At<u32>>, problems: &Problems) -> Self {
-        let key = |name| node.and_then(|node| node.get(name));
+    fn read(node: Node, bed_mtu: &Option<At<u32>>, problems: &Problems) -> Self {
+        let mtus = node.get("mtu").list(whole, problems).into_iter();
         Factors {
-            place: node.map(|node| node.place.clone()),
-            family: items(key("family"), leaf::name, problems),
-            transport: items(key("transport"), leaf::name, problems),
-            size_of: items(key("size_of"), leaf::name, problems),
-            size: items(key("size"), whole, problems),
-            replica: items(key("replica"), leaf::text, problems),
+            place: node.place().cloned().unwrap_or(Location::whole(0)),
+            family: node.get("family").list(leaf::name, problems),
+            transport: node.get("transport").list(leaf::name, problems),
+            size_of: node.get("size_of").list(leaf::name, problems),
+            size: node.get("size").list(whole, problems),
+            replica: node.get("replica").list(leaf::text, problems),
             settings: Setting::read(node, problems),
-            least_mtu: items(key("mtu"), whole, problems).into_iter().min_by_key(|mtu| mtu.value).or(bed_mtu),
+            least_mtu: mtus.min_by_key(|mtu| mtu.value).or(bed_mtu.clone()),
         }
     }
 
@@ -54,26 +53,25 @@ impl Factors {
     }
 
     /// Those of `[factors]`, then those of each `[[include]]`, which has the levels of `[factors]` where it names none.
-    pub(super) fn read_all(tree: &Table, bed_mtu: &Option<At<u32>>, problems: &mut Problems) -> Vec<Self> {
+    pub(super) fn read_all(tree: &Table, problems: &mut Problems) -> Vec<Self> {
+        let bed_mtu = Node(tree.get("testbed")).get("mtu").at(whole, problems);
         let main = tree.get("factors");
-        let mut all = vec![Factors::read(main, bed_mtu.clone(), problems)];
-        let Some(TomlValue::Table(main)) = main.map(|node| &node.value) else { return all };
-        for also in tree.get("include").map_or(&[][..], |node| node.items()) {
-            let TomlValue::Table(levels) = &also.value else { continue };
+        let mut all = vec![Factors::read(Node(main), &bed_mtu, problems)];
+        let Some(main) = main.and_then(Located::table) else { return all };
+        for also in tree.get("include").map_or(&[][..], Located::items) {
+            let Some(levels) = also.table() else { continue };
             for level in &levels.0 {
                 let is_of_testbeds = |factor: Factor| factor.is_of_testbeds() || factor == Factor::Services;
                 if level.name.parse().is_ok_and(is_of_testbeds) {
-                    problems.add(Problem::at(
-                        level.name_place.clone(),
-                        format!("`include.{}` is not possible", level.name),
-                        "its levels in [factors] are those of all cells",
-                    ));
+                    let title = format!("`include.{}` is not possible", level.name);
+                    let label = "its levels in [factors] are those of all cells";
+                    problems.add(Problem::at(&level.name_place, title, label));
                 }
             }
             let mut merged = main.clone();
             layers::merge(&mut merged, levels.clone(), LEVELS);
             let node = Located { value: TomlValue::Table(merged), place: also.place.clone() };
-            all.push(Factors::read(Some(&node), bed_mtu.clone(), problems));
+            all.push(Factors::read(Node(Some(&node)), &bed_mtu, problems));
         }
         all
     }
@@ -104,11 +102,8 @@ impl Factors {
         let settings = self.settings.iter().map(|setting| setting.levels.len());
         let count = lists.into_iter().chain(settings).fold(1, usize::saturating_mul);
         if count > most {
-            problems.add(Problem::at(
-                self.place.clone().unwrap_or(Location::whole(0)),
-                format!("the factors make {count} cells"),
-                format!("expected at most {MOST_CELLS}"),
-            ));
+            let expected = format!("expected at most {MOST_CELLS}");
+            problems.add(Problem::at(&self.place, format!("the factors make {count} cells"), expected));
             return Vec::new();
         }
         let mut cells = Vec::with_capacity(count);
@@ -145,12 +140,77 @@ pub(super) fn cells(all: &[Factors], problems: &mut Problems) -> Vec<Cell> {
         let more = factors.cells(MOST_CELLS - before, problems);
         cells.extend(more.into_iter().filter(|cell| known.insert(cell.clone())));
         if cells.len() == before && problems.is_empty() {
-            let place = factors.place.clone().unwrap_or(Location::whole(0));
             problems.add(
-                Problem::at(place, "this adds no cells", "all of them are there without it")
+                Problem::at(&factors.place, "this adds no cells", "all of them are there without it")
                     .help("name a factor with levels that [factors] does not have, or leave the table out"),
             );
         }
     }
     cells
+}
+
+/// A factor of [`Factor::is_setting`] that the study has, with its levels as written.
+pub(super) struct Setting {
+    pub factor: Factor,
+    pub levels: Vec<At<String>>,
+}
+
+impl Setting {
+    /// The settings of the study, in the model's order.
+    fn read(factors: Node, problems: &Problems) -> Vec<Self> {
+        let read = |factor: &Factor| {
+            let read = match factor {
+                Factor::Os | Factor::RouterOs => leaf::systems,
+                Factor::Services => leaf::services,
+                _ => leaf::level,
+            };
+            let levels = factors.get(factor.name()).list(read, problems);
+            (!levels.is_empty()).then_some(Setting { factor: *factor, levels })
+        };
+        Factor::ALL.iter().filter(|factor| factor.is_setting()).filter_map(read).collect()
+    }
+
+    /// Whether it has the same value in every cell that can have it.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.levels.len() == 1
+    }
+
+    /// The cells that result from applying it to a cell. If a fixed setting does not apply, the cell stays unchanged.
+    fn spread(&self, cell: Cell) -> Vec<Cell> {
+        let is_unmet = |(factor, level): (Factor, &str)| cell.level(factor) != level;
+        if self.is_fixed() && need(self.factor, &self.levels[0].value).is_some_and(is_unmet) {
+            return vec![cell];
+        }
+        // A mechanism has cells of the families that it carries only.
+        let carries = |level: &&At<String>| {
+            self.factor != Factor::Mechanism
+                || level.value.parse().is_ok_and(|mechanism: Mechanism| mechanism.carries(cell.family))
+        };
+        let with = |level: &At<String>| {
+            let mut cell = cell.clone();
+            cell.set(self.factor, &level.value).ok()?;
+            Some(cell)
+        };
+        self.levels.iter().filter(carries).filter_map(with).collect()
+    }
+
+    /// The levels that are numbers.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = At<u32>> {
+        self.levels
+            .iter()
+            .filter_map(|At { value, place }| Some(At { value: value.parse().ok()?, place: place.clone() }))
+    }
+}
+
+/// What a factor's level requires of a cell: the level of another factor.
+pub(super) fn need(factor: Factor, level: &str) -> Option<(Factor, &'static str)> {
+    match (factor, level) {
+        (Factor::Io, "gso") => Some((Factor::Transport, Transport::Udp.name())),
+        (Factor::Io, "zerocopy")
+        | (Factor::Mss | Factor::Nodelay | Factor::CongestionControl | Factor::KernelPacing, _) => {
+            Some((Factor::Transport, Transport::Tcp.name()))
+        }
+        (Factor::FlowLabel, _) => Some((Factor::Family, Family::Ipv6.name())),
+        _ => None,
+    }
 }

@@ -1,9 +1,8 @@
 //! What generators other than stacklab's own set as requirements for the rest of a study.
 
-use super::factors::Factors;
-use crate::diagnostics::{Location, Problem, Problems};
-use crate::parse::tree::Located;
-use crate::read::node::At;
+use crate::diagnostics::{Problem, Problems};
+use crate::read::factors::Factors;
+use crate::read::{At, Node};
 use stacklab_model::{
     Direction, Factor, Generator, Length, Pacing, Probe, ProbeSpec, SizeOf, System, Systems, Topology,
     Transport, print_duration,
@@ -23,7 +22,7 @@ const OF_TESTBEDS: [Factor; 8] = [
 
 /// Adds what the generators of a study cannot do.
 pub(super) fn check(
-    node: Option<&Located>,
+    probe: Node,
     topology: Option<&At<Topology>>,
     all: &[Factors],
     probes: &[ProbeSpec],
@@ -31,23 +30,19 @@ pub(super) fn check(
 ) {
     for factors in all {
         check_programs(factors, problems);
-        for (generator, place) in others(factors) {
-            check_hosts(generator, place, topology, factors, problems);
-            check_traffic(generator, place, factors, problems);
-            check_probes(generator, place, node, probes, problems);
+        for level in factors.setting_levels(Factor::Generator) {
+            let Ok(value) = level.value.parse::<Generator>() else { continue };
+            if value.is_other() {
+                let generator = At { value, place: level.place.clone() };
+                check_hosts(&generator, topology, factors, problems);
+                check_traffic(&generator, factors, problems);
+                check_probes(&generator, probe, probes, problems);
+            }
         }
         if !problems.is_empty() {
             return;
         }
     }
-}
-
-/// The generators that are not stacklab's own, with their places.
-fn others(factors: &Factors) -> impl Iterator<Item = (Generator, &Location)> {
-    let levels = factors.setting_levels(Factor::Generator).iter();
-    levels
-        .filter_map(|level| Some((level.value.parse::<Generator>().ok()?, &level.place)))
-        .filter(|(generator, _)| generator.is_other())
 }
 
 /// stacklab's own generator is this program itself.
@@ -58,138 +53,104 @@ fn check_programs(factors: &Factors, problems: &mut Problems) {
     if own.is_none() && !generators.is_empty() {
         return;
     }
-    let problem = Problem::at(
-        folder.place.clone(),
-        "generator `stacklab` has no other programs",
-        "folders are for programs such as iperf3",
-    );
-    let problem = match own {
-        Some(own) => problem.related(own.place.clone(), "together with this"),
-        None => problem,
-    };
+    let title = "generator `stacklab` has no other programs";
+    let mut problem = folder.problem(title, "folders are for programs such as iperf3");
+    if let Some(own) = own {
+        problem = problem.related(&own.place, "together with this");
+    }
     problems.add(problem.help("set factors.generator = [\"iperf3\"], or leave programs out"));
 }
 
 /// Their programs are on this machine, and so in namespaces of its kernel.
 fn check_hosts(
-    generator: Generator,
-    place: &Location,
+    generator: &At<Generator>,
     topology: Option<&At<Topology>>,
     factors: &Factors,
     problems: &mut Problems,
 ) {
+    let name = generator.value;
     for level in factors.setting_levels(Factor::Os) {
         let Ok(Systems(systems)) = level.value.parse() else { continue };
         let Some(system) = systems.iter().find(|system| **system != System::Namespace) else { continue };
+        let title = format!("generator `{name}` cannot run in {system}");
         problems.add(
-            Problem::at(
-                place.clone(),
-                format!("generator `{generator}` cannot run in {system}"),
-                "its program is installed on this machine, and not in that system",
-            )
-            .related(level.place.clone(), "together with this")
-            .help("generators other than stacklab run in namespaces: leave it or the system out"),
+            generator
+                .problem(title, "its program is installed on this machine, and not in that system")
+                .related(&level.place, "together with this")
+                .help("generators other than stacklab run in namespaces: leave it or the system out"),
         );
         return;
     }
     if let Some(topology) = topology.filter(|topology| matches!(topology.value, Topology::Wifi(_))) {
-        problems.add(
-            Problem::at(
-                place.clone(),
-                format!("generator `{generator}` cannot run on Wi-Fi"),
-                "the network is inside a guest, where its program is not installed",
-            )
-            .related(topology.place.clone(), "together with this"),
-        );
+        let title = format!("generator `{name}` cannot run on Wi-Fi");
+        let label = "the network is inside a guest, where its program is not installed";
+        problems.add(generator.problem(title, label).related(&topology.place, "together with this"));
     }
 }
 
 /// What their command lines can ask for.
-fn check_traffic(generator: Generator, place: &Location, factors: &Factors, problems: &mut Problems) {
+fn check_traffic(generator: &At<Generator>, factors: &Factors, problems: &mut Problems) {
+    let name = generator.value;
     let over_tcp = factors.transport.iter().any(|transport| transport.value == Transport::Tcp);
     if let Some(size_of) = factors.size_of.iter().find(|size_of| over_tcp && size_of.value != SizeOf::Write) {
+        let title = format!("generator `{name}` cannot keep each message in a separate segment");
         problems.add(
-            Problem::at(
-                place.clone(),
-                format!("generator `{generator}` cannot keep each message in a separate segment"),
-                "TCP joins what it writes",
-            )
-            .related(size_of.place.clone(), "together with this and tcp")
-            .help("set factors.size_of = [\"write\"]"),
+            generator
+                .problem(title, "TCP joins what it writes")
+                .related(&size_of.place, "together with this and tcp")
+                .help("set factors.size_of = [\"write\"]"),
         );
     }
     for setting in &factors.settings {
-        let known = matches!(setting.factor, Factor::Generator | Factor::Programs)
-            || OF_TESTBEDS.contains(&setting.factor)
-            || generator.definition().settings.contains(&setting.factor);
+        let factor = setting.factor;
+        let known = matches!(factor, Factor::Generator | Factor::Programs)
+            || OF_TESTBEDS.contains(&factor)
+            || name.definition().settings.contains(&factor);
         let forward = |level: &At<String>| level.value == Direction::Forward.name();
-        let usual = setting.factor == Factor::Direction && setting.levels.iter().all(forward);
+        let usual = factor == Factor::Direction && setting.levels.iter().all(forward);
         if let Some(level) = setting.levels.first().filter(|_| !known && !usual) {
-            problems.add(
-                Problem::at(
-                    level.place.clone(),
-                    format!("`{}` cannot be set with generator `{generator}`", setting.factor),
-                    "its command line has no such option here",
-                )
-                .related(place.clone(), "the generator"),
-            );
+            let title = format!("`{factor}` cannot be set with generator `{name}`");
+            let problem = level.problem(title, "its command line has no such option here");
+            problems.add(problem.related(&generator.place, "the generator"));
         }
     }
 }
 
 /// What they can measure, and for how long.
-fn check_probes(
-    generator: Generator,
-    place: &Location,
-    node: Option<&Located>,
-    probes: &[ProbeSpec],
-    problems: &mut Problems,
-) {
-    let about = generator.definition();
+fn check_probes(generator: &At<Generator>, node: Node, probes: &[ProbeSpec], problems: &mut Problems) {
+    let name = generator.value;
+    let about = name.definition();
     let mut measured = probes.iter().filter(|spec| about.probes.contains(&spec.probe)).peekable();
     if measured.peek().is_none() && !probes.is_empty() {
         let names: Vec<&str> = about.probes.iter().map(|probe| probe.name()).collect();
-        problems.add(Problem::at(
-            place.clone(),
-            format!("generator `{generator}` measures by no probe of this study"),
+        problems.add(generator.problem(
+            format!("generator `{name}` measures by no probe of this study"),
             format!("expected probe.{}", names.join(" or probe.")),
         ));
     }
     for spec in measured {
-        let probe = spec.probe;
-        let key = |name| node.and_then(|node| node.get(probe.name())).and_then(|probe| probe.get(name));
+        let node = node.get(spec.probe.name());
         let step = print_duration(about.step_ns.max(1));
         let wrong = match spec.length {
             Length::Packets(_) if !about.counts_messages => {
-                Some(format!("generator `{generator}` ends after a time and not after messages"))
+                Some(format!("generator `{name}` ends after a time and not after messages"))
             }
             Length::Time(ns) if about.step_ns > 0 && ns % about.step_ns != 0 => {
-                Some(format!("generator `{generator}` measures multiples of {step}"))
+                Some(format!("generator `{name}` measures multiples of {step}"))
             }
             _ => None,
         };
-        if let (Some(wrong), Some(length)) = (wrong, key("length")) {
-            problems.add(
-                Problem::at(
-                    length.place.clone(),
-                    wrong,
-                    format!("expected {{ time = \"{}\" }} or the like", step.replace(' ', "")),
-                )
-                .related(place.clone(), "the generator"),
-            );
-        }
-        let paces = about.probes.contains(&Probe::Paced);
-        if let (Pacing::Schedule(_) | Pacing::Link, false, Some(rate)) =
-            (spec.pacing, paces, key("message_rate"))
+        let expected = format!("expected {{ time = \"{}\" }} or the like", step.replace(' ', ""));
+        let is_paced = matches!(spec.pacing, Pacing::Schedule(_) | Pacing::Link);
+        let has_rate = !is_paced || about.probes.contains(&Probe::Paced);
+        let no_rate = (!has_rate).then(|| format!("generator `{name}` has no rate"));
+        for (key, wrong, expected) in
+            [("length", wrong, expected.as_str()), ("message_rate", no_rate, "expected none")]
         {
-            problems.add(
-                Problem::at(
-                    rate.place.clone(),
-                    format!("generator `{generator}` has no rate"),
-                    "expected none",
-                )
-                .related(place.clone(), "the generator"),
-            );
+            if let (Some(wrong), Some(place)) = (wrong, node.get(key).place()) {
+                let problem = Problem::at(place, wrong, expected);
+                problems.add(problem.related(&generator.place, "the generator"));
+            }
         }
     }
 }

@@ -1,35 +1,31 @@
 //! Routers, and what is built between them.
 
-use super::factors::Factors;
-use crate::diagnostics::{Location, Problem, Problems};
+use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Located;
-use crate::read::node::{At, at, nanoseconds, whole};
-use crate::read::wifi;
+use crate::read::factors::Factors;
+use crate::read::{At, Node, nanoseconds, whole, wifi};
 use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Systems, Topology, Translator};
 
 /// Factors that routed testbeds do not support: they change an end of the one link between two hosts.
 const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
 
 /// Reads how the hosts are connected.
-pub(super) fn topology(link_config: Option<&Located>, problems: &Problems) -> Option<At<Topology>> {
-    let key = |name| link_config.and_then(|node| node.get(name));
-    let said: At<String> = at(key("topology"), leaf::text, problems)?;
-    let own = |table: Option<&Located>| {
-        let key = |name| table.and_then(|node| node.get(name));
-        OwnLink {
-            rate: at(key("rate"), leaf::rate, problems).map(|rate| rate.value),
-            mtu: at(key("mtu"), whole, problems).map(|mtu| mtu.value),
-            delay_ns: at(key("delay"), nanoseconds, problems).map_or(0, |delay| delay.value),
-            loss: at(key("loss"), leaf::share, problems).map_or(0.0, |loss| loss.value),
-        }
+pub(super) fn topology(testbed: Node, problems: &Problems) -> Option<At<Topology>> {
+    let said: At<String> = testbed.get("topology").at(leaf::text, problems)?;
+    let own = |table: Node| OwnLink {
+        rate: table.get("rate").value(leaf::rate, problems),
+        mtu: table.get("mtu").value(whole, problems),
+        delay_ns: table.get("delay").value(nanoseconds, problems).unwrap_or(0),
+        loss: table.get("loss").value(leaf::share, problems).unwrap_or(0.0),
     };
-    // The link configuration's rate and MTU are the middle link's.
-    let middle = OwnLink { rate: None, mtu: None, ..own(link_config) };
-    let links = Links { near: own(key("sender_link")), middle, far: own(key("receiver_link")) };
     let value = match said.value.as_str() {
-        "routed" => Topology::Routed(links),
-        "wifi" => Topology::Wifi(wifi::network(key("wifi"), key("mtu"), problems)),
+        "routed" => Topology::Routed(Links {
+            near: own(testbed.get("sender_link")),
+            // The rate and the MTU of the link configuration are the middle link's.
+            middle: OwnLink { rate: None, mtu: None, ..own(testbed) },
+            far: own(testbed.get("receiver_link")),
+        }),
+        "wifi" => Topology::Wifi(wifi::network(testbed, problems)),
         _ => Topology::Link,
     };
     Some(At { value, place: said.place })
@@ -37,30 +33,26 @@ pub(super) fn topology(link_config: Option<&Located>, problems: &Problems) -> Op
 
 /// Adds the settings that make another link narrower than the middle one. The header model counts the middle link's
 /// headers.
-fn check_ends(link_config: Option<&Located>, problems: &mut Problems) {
-    let key = |name| link_config.and_then(|node| node.get(name));
+fn check_ends(testbed: Node, problems: &mut Problems) {
     for end in ["sender_link", "receiver_link"] {
-        let own = |name| key(end).and_then(|node| node.get(name));
-        let middle = at(key("rate"), leaf::rate, problems);
-        let mut narrow = Vec::new();
-        if let Some(rate) = at(own("rate"), leaf::rate, problems)
-            && middle
-                .as_ref()
-                .is_none_or(|middle| rate.value.bits_per_second() < middle.value.bits_per_second())
-        {
-            narrow.push(("rate", rate.place, middle.map(|middle| middle.place)));
-        }
-        if let (Some(mtu), Some(middle)) = (at(own("mtu"), whole, problems), at(key("mtu"), whole, problems))
-            && mtu.value < middle.value
-        {
-            narrow.push(("mtu", mtu.place, Some(middle.place)));
-        }
-        for (name, place, other) in narrow {
-            let text =
+        for name in ["rate", "mtu"] {
+            let width = |table: Node| match name {
+                "rate" => table.get(name).value(leaf::rate, problems).map(|rate| rate.bits_per_second()),
+                _ => table.get(name).value(whole, problems).map(u64::from),
+            };
+            let (own, middle) = (testbed.get(end), testbed.get(name).place());
+            let (Some(place), Some(width), most) = (own.get(name).place(), width(own), width(testbed)) else {
+                continue;
+            };
+            // Without a rate, the middle link has no limit.
+            if most.is_some_and(|most| width >= most) || most.is_none() && name == "mtu" {
+                continue;
+            }
+            let title =
                 format!("`testbed.{end}.{name}` makes this link narrower than the one between the routers");
-            let mut problem = Problem::at(place, text, "less than the middle link's");
-            if let Some(other) = other {
-                problem = problem.related(other, "the middle link's");
+            let mut problem = Problem::at(place, title, "less than the middle link's");
+            if let Some(middle) = middle {
+                problem = problem.related(middle, "the middle link's");
             }
             problems.add(problem.help(format!(
                 "the link between the routers is measured: it (testbed.{name}) must have the smallest"
@@ -84,13 +76,11 @@ fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Prob
                 _ => None,
             });
             let Some((system, why)) = refused else { continue };
-            let text = format!("`{system}` cannot be {what}");
+            let problem = level.problem(format!("`{system}` cannot be {what}"), why);
             problems.add(
-                Problem::at(level.place.clone(), text, why)
-                    .related(topology.place.clone(), "together with this")
-                    .help(format!(
-                        "leave it out; {others}uml, uml-NAME, linux-SERIES or disk:PATH, or a pair"
-                    )),
+                problem.related(&topology.place, "together with this").help(format!(
+                    "leave it out; {others}uml, uml-NAME, linux-SERIES or disk:PATH, or a pair"
+                )),
             );
         }
     }
@@ -104,9 +94,9 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
     for level in factors.setting_levels(Factor::Translator) {
         let Ok(translator) = level.value.parse::<Translator>() else { continue };
         if !mechanisms.iter().filter_map(known).any(Mechanism::translates) {
-            let text = "no mechanism of this study translates".to_owned();
             problems.add(
-                Problem::at(level.place.clone(), text, "translates nothing")
+                level
+                    .problem("no mechanism of this study translates", "translates nothing")
                     .help(format!("leave the factor out, or add {} to factors.mechanism", translating())),
             );
             return;
@@ -116,13 +106,11 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
         let forward = Direction::Forward.name();
         let back = factors.setting_levels(Factor::Direction).iter().find(|level| level.value != forward);
         if let (Some(stateful), Some(back)) = (stateful, back) {
-            let text = format!(
-                "`{}` by {translator} is stateful: only the sender can open connections",
-                stateful.value
-            );
+            let by = format!("`{}` by {translator}", stateful.value);
+            let title = format!("{by} is stateful: only the sender can open connections");
             problems.add(
-                Problem::at(back.place.clone(), text, "begins at the receiver")
-                    .related(level.place.clone(), "together with this")
+                back.problem(title, "begins at the receiver")
+                    .related(&level.place, "together with this")
                     .help("leave this direction out, or use \"tayga\" in factors.translator"),
             );
         }
@@ -132,12 +120,8 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
 /// The mechanisms that translate: `nat64, siit or 464xlat`.
 fn translating() -> String {
     let all = Mechanism::ALL.iter().filter(|mechanism| mechanism.translates());
-    let names: Vec<&str> = all.map(|mechanism| mechanism.name()).collect();
-    match names.split_last() {
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, others)) => format!("{} or {last}", others.join(", ")),
-        None => String::new(),
-    }
+    let names = all.map(|mechanism| mechanism.name()).collect::<Vec<_>>().join(", ");
+    names.rsplit_once(", ").map_or(names.clone(), |(others, last)| format!("{others} or {last}"))
 }
 
 /// What to write for a key that needs routers in a study without them.
@@ -156,19 +140,13 @@ fn with_routers(key: &str, topology: &Topology) -> String {
 }
 
 /// Adds what does not go together.
-pub(super) fn check(
-    topology: Option<&At<Topology>>,
-    link_config: Option<&Located>,
-    all: &[Factors],
-    problems: &mut Problems,
-) {
+pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], problems: &mut Problems) {
     // Mechanisms, routers and translators are those of [factors].
     let factors = &all[0];
-    let Some(topology) = topology else { return };
     if !matches!(topology.value, Topology::Routed(_)) {
-        return check_without_routers(topology, link_config, factors, problems);
+        return check_without_routers(&topology.value, testbed, factors, problems);
     }
-    check_ends(link_config, problems);
+    check_ends(testbed, problems);
     check_systems(topology, factors, problems);
     all.iter().for_each(|factors| check_translators(factors, problems));
     check_of_one_link(topology, all, problems);
@@ -176,94 +154,68 @@ pub(super) fn check(
 }
 
 /// Refuses what needs two routers.
-fn check_without_routers(
-    topology: &At<Topology>,
-    link_config: Option<&Located>,
-    factors: &Factors,
-    problems: &mut Problems,
-) {
+fn check_without_routers(topology: &Topology, testbed: Node, factors: &Factors, problems: &mut Problems) {
     let factors = [Factor::Mechanism, Factor::RouterOs, Factor::Translator].map(|factor| {
         let level = factors.setting_levels(factor).first()?;
-        Some((format!("factors.{factor}"), level.place.clone()))
+        Some((format!("factors.{factor}"), &level.place))
     });
     let keys = ["delay", "loss", "sender_link", "receiver_link"];
-    let keys = keys.map(|name| Some((format!("testbed.{name}"), link_config?.get(name)?.place.clone())));
+    let keys = keys.map(|name| Some((format!("testbed.{name}"), testbed.get(name).place()?)));
     for (what, place) in factors.into_iter().chain(keys).flatten() {
         problems.add(
             Problem::at(place, format!("`{what}` needs two routers"), "not possible without them")
-                .help(with_routers(&what, &topology.value)),
+                .help(with_routers(&what, topology)),
         );
     }
 }
 
 /// Refuses factors that mean nothing behind routers.
 fn check_of_one_link(topology: &At<Topology>, all: &[Factors], problems: &mut Problems) {
-    for (factor, factors) in
-        OF_ONE_LINK.into_iter().flat_map(|factor| all.iter().map(move |factors| (factor, factors)))
-    {
-        // A factor's value may be stated even if it is the default.
-        let plain = match factor {
-            Factor::Services => Some("none"),
-            _ => None,
-        };
-        let Some(level) =
-            factors.setting_levels(factor).iter().find(|level| Some(level.value.as_str()) != plain)
-        else {
-            continue;
-        };
-        let help = match factor {
-            Factor::Mtu => {
-                "leave the factor out; testbed.mtu is the middle link's, testbed.sender_link.mtu and testbed.receiver_link.mtu the others'"
-            }
-            _ => "leave the factor out",
-        };
-        problems.add(
-            Problem::at(
-                level.place.clone(),
-                format!("`{factor}` cannot be set behind routers"),
-                "not possible here",
-            )
-            .related(topology.place.clone(), "together with this")
-            .help(help),
-        );
+    for factor in OF_ONE_LINK {
+        // Services may be stated even if there are none, the default.
+        let is_meant = |level: &&At<String>| factor != Factor::Services || level.value != "none";
+        for factors in all {
+            let Some(level) = factors.setting_levels(factor).iter().find(is_meant) else { continue };
+            let title = format!("`{factor}` cannot be set behind routers");
+            let problem = level.problem(title, "not possible here");
+            problems.add(problem.related(&topology.place, "together with this").help(match factor {
+                Factor::Mtu => {
+                    "leave the factor out; testbed.mtu is the middle link's, testbed.sender_link.mtu and testbed.receiver_link.mtu the others'"
+                }
+                _ => "leave the factor out",
+            }));
+        }
     }
 }
 
 /// Each mechanism must carry a family of the study, and each family needs a mechanism.
 fn check_families(factors: &Factors, problems: &mut Problems) {
     let Some(setting) = factors.setting(Factor::Mechanism) else { return };
-    let known = |level: &At<String>| level.value.parse::<Mechanism>().ok();
+    let carries = |level: &At<String>, family| {
+        level.value.parse::<Mechanism>().is_ok_and(|mechanism| mechanism.carries(family))
+    };
     for level in &setting.levels {
-        let Some(mechanism) = known(level) else { continue };
-        let carries = factors.family.iter().any(|family| mechanism.carries(family.value));
-        if let (false, Some(family)) = (carries, factors.family.first()) {
-            problems.add(not_carried(
-                &level.value,
-                level.place.clone(),
-                &family.value.to_string(),
-                &family.place,
-            ));
-        }
-    }
-    for family in &factors.family {
-        let carried =
-            setting.levels.iter().filter_map(known).any(|mechanism| mechanism.carries(family.value));
-        if let (false, Some(level)) = (carried, setting.levels.first()) {
+        let is_used = factors.family.iter().any(|family| carries(level, family.value));
+        if let (false, Some(family)) = (is_used, factors.family.first()) {
+            let title = format!("`{}` does not carry {}", level.value, family.value);
             problems.add(
-                Problem::at(
-                    family.place.clone(),
-                    format!("no mechanism of this study carries {}", family.value),
-                    "measures nothing",
-                )
-                .related(level.place.clone(), "this does not")
-                .help("leave this family out, or add \"native\" to factors.mechanism"),
+                level
+                    .problem(title, "measures nothing")
+                    .related(&family.place, "the only family")
+                    .help("add the other family to factors.family, or leave this mechanism out"),
             );
         }
     }
-}
-
-fn not_carried(mechanism: &str, place: Location, family: &str, family_place: &Location) -> Problem {
-    Problem::at(place, format!("`{mechanism}` does not carry {family}"), "measures nothing")
-        .related(family_place.clone(), "the only family")
-        .help("add the other family to factors.family, or leave this mechanism out")
+    for family in &factors.family {
+        let is_carried = setting.levels.iter().any(|level| carries(level, family.value));
+        if let (false, Some(level)) = (is_carried, setting.levels.first()) {
+            let title = format!("no mechanism of this study carries {}", family.value);
+            problems.add(
+                family
+                    .problem(title, "measures nothing")
+                    .related(&level.place, "this does not")
+                    .help("leave this family out, or add \"native\" to factors.mechanism"),
+            );
+        }
+    }
 }

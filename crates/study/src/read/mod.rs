@@ -3,60 +3,113 @@
 //! Errors in single values were reported before ([`crate::language::check`]). Such values are skipped here, because
 //! one mistake should give one error.
 
+mod blocks;
 mod comparisons;
 mod factors;
 mod generators;
 mod hosts;
+mod levels;
 mod mechanisms;
-mod node;
 mod probes;
-mod rule;
-mod setting;
-mod settings;
-mod sizes;
-mod slicing;
 mod wifi;
 
-use crate::diagnostics::Problems;
-use crate::language::leaf;
+use crate::diagnostics::{Location, Problem, Problems};
+use crate::language::leaf::{self, ValueError};
 use crate::parse::tree::{Located, Table};
 use crate::study::Study;
 use factors::Factors;
-use node::{at, whole};
-use stacklab_model::LinkConfig;
+use stacklab_model::{LinkConfig, Topology};
+
+/// A value and its source location.
+#[derive(Clone)]
+struct At<T> {
+    value: T,
+    place: Location,
+}
+
+impl<T> At<T> {
+    /// A problem at this place: its title, and what was expected.
+    fn problem(&self, title: impl Into<String>, label: impl Into<String>) -> Problem {
+        Problem::at(&self.place, title, label)
+    }
+}
+
+/// A value of the tree, if it is there.
+#[derive(Clone, Copy)]
+struct Node<'a>(Option<&'a Located>);
+
+impl<'a> Node<'a> {
+    fn get(self, path: &str) -> Self {
+        Node(self.0.and_then(|node| node.path(path)))
+    }
+
+    fn place(self) -> Option<&'a Location> {
+        self.0.map(|node| &node.place)
+    }
+
+    fn items(self) -> impl Iterator<Item = Node<'a>> {
+        self.0.map_or(&[][..], Located::items).iter().map(|item| Node(Some(item)))
+    }
+
+    /// The value, if it is present and valid.
+    fn at<T>(self, read: impl Fn(&Located) -> Result<T, ValueError>, problems: &Problems) -> Option<At<T>> {
+        let node = self.0.filter(|node| !problems.known_at(&node.place))?;
+        Some(At { value: read(node).ok()?, place: node.place.clone() })
+    }
+
+    /// As [`Node::at`], without the place.
+    fn value<T>(self, read: impl Fn(&Located) -> Result<T, ValueError>, problems: &Problems) -> Option<T> {
+        self.at(read, problems).map(|at| at.value)
+    }
+
+    /// The valid items of a list.
+    fn list<T>(self, read: impl Fn(&Located) -> Result<T, ValueError>, problems: &Problems) -> Vec<At<T>> {
+        self.items().filter_map(|item| item.at(&read, problems)).collect()
+    }
+}
+
+/// A whole number; its bounds have been checked.
+fn whole(node: &Located) -> Result<u32, ValueError> {
+    leaf::integer(node, 0, i64::from(u32::MAX)).map(|integer| integer as u32)
+}
+
+/// Nanoseconds; the bounds have been checked.
+fn nanoseconds(node: &Located) -> Result<u64, ValueError> {
+    leaf::duration(node, "0s", "100000h")
+}
 
 /// Reads a study; `None` if it has an error. The problems contain the error.
 pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
-    let title = at(tree.get("title"), leaf::text, problems).map(|title| title.value);
-    let link_config = link_config(tree.get("testbed"), problems);
-    let bed_mtu = at(tree.get("testbed").and_then(|link_config| link_config.get("mtu")), whole, problems);
-    let all = Factors::read_all(tree, &bed_mtu, problems);
+    let key = |name| Node(tree.get(name));
+    let (testbed, probe, blocks) = (key("testbed"), key("probe"), key("blocks"));
+    let title = key("title").value(leaf::text, problems);
+    let link_config = link_config(testbed, problems);
+    let all = Factors::read_all(tree, problems);
     for (index, factors) in all.iter().enumerate() {
         // What is wrong in [factors] is not said again for each table that shares it.
         if index == 0 || problems.is_empty() {
-            sizes::check(factors, problems);
-            settings::check(factors, problems);
+            levels::check(factors, problems);
         }
     }
-    let topology = mechanisms::topology(tree.get("testbed"), problems);
-    mechanisms::check(topology.as_ref(), tree.get("testbed"), &all, problems);
-    wifi::check(topology.as_ref(), tree.get("testbed"), &all, problems);
+    let topology = mechanisms::topology(testbed, problems);
+    if let Some(topology) = &topology {
+        mechanisms::check(topology, testbed, &all, problems);
+        wifi::check(topology, testbed, &all, problems);
+    }
     let cells = factors::cells(&all, problems);
-    let probes = probes::read(tree.get("probe"), tree.get("testbed"), &all, problems);
-    generators::check(tree.get("probe"), topology.as_ref(), &all, &probes, problems);
-    let rule = rule::read(tree.get("blocks"), problems);
-    let comparisons = comparisons::read(tree.get("comparison"), &all, &probes, problems);
+    let probes = probes::read(probe, testbed, &all, problems);
+    generators::check(probe, topology.as_ref(), &all, &probes, problems);
+    let rule = blocks::rule(blocks, problems);
+    let comparisons = comparisons::read(key("comparison"), &all, &probes, problems);
     let round_trip_ns = topology.as_ref().map_or(0, |topology| topology.value.round_trip_ns());
-    let schedule = slicing::read(tree.get("blocks"), &probes, &comparisons, &cells, round_trip_ns, problems);
-    let hosts = hosts::read(tree.get("host"), topology.as_ref(), &all, problems);
-    let topology = topology?.value;
-    let rebuild = tree.get("testbed").and_then(|testbed| testbed.get("rebuild"));
-    let keeps_testbeds = at(rebuild, leaf::boolean, problems).is_some_and(|rebuild| !rebuild.value);
+    let schedule = blocks::schedule(blocks, &probes, &comparisons, &cells, round_trip_ns, problems);
+    let is_of_hosts = topology.as_ref().is_none_or(|topology| topology.value == Topology::Link);
+    let hosts = hosts::read(key("host"), is_of_hosts, &all, problems);
     let study = Study {
         title: title?,
         link_config: link_config?,
-        topology,
-        keeps_testbeds,
+        topology: topology?.value,
+        keeps_testbeds: testbed.get("rebuild").value(leaf::boolean, problems) == Some(false),
         hosts,
         cells,
         probes,
@@ -64,15 +117,14 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         rule: rule?,
         comparisons,
     };
-    probes::check_share(tree.get("probe"), &study, problems);
+    probes::check_share(probe, &study, problems);
     Some(study)
 }
 
-fn link_config(node: Option<&Located>, problems: &Problems) -> Option<LinkConfig> {
-    let key = |name| node.and_then(|node| node.get(name));
+fn link_config(testbed: Node, problems: &Problems) -> Option<LinkConfig> {
     Some(LinkConfig {
-        rate: at(key("rate"), leaf::rate, problems).map(|rate| rate.value),
-        mtu: at(key("mtu"), whole, problems)?.value,
-        offloads: at(key("offloads"), leaf::boolean, problems)?.value,
+        rate: testbed.get("rate").value(leaf::rate, problems),
+        mtu: testbed.get("mtu").value(whole, problems)?,
+        offloads: testbed.get("offloads").value(leaf::boolean, problems)?,
     })
 }

@@ -1,11 +1,10 @@
 //! How cells are measured.
 
-use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Located;
 use crate::plan::{Plan, interleave};
-use crate::read::node::{at, items, nanoseconds};
+use crate::read::factors::Factors;
+use crate::read::{Node, nanoseconds};
 use crate::study::Study;
 use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
 
@@ -13,19 +12,24 @@ use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
 const MOST_ROWS: u64 = 100_000;
 
 /// Reads the probes, in the model's order.
-pub(super) fn read(
-    node: Option<&Located>,
-    link_config: Option<&Located>,
-    all: &[Factors],
-    problems: &mut Problems,
-) -> Vec<ProbeSpec> {
+pub(super) fn read(node: Node, testbed: Node, all: &[Factors], problems: &mut Problems) -> Vec<ProbeSpec> {
     let mut probes = Vec::new();
     for probe in Probe::ALL {
-        let Some(node) = node.and_then(|node| node.get(probe.name())) else { continue };
-        check_transport(*probe, node, all, problems);
+        let node = node.get(probe.name());
+        let Some(written) = node.0 else { continue };
+        let mut transports = all.iter().flat_map(|factors| &factors.transport).peekable();
+        if let Some(first) = transports.peek().copied()
+            && !transports.any(|transport| probe.supports(transport.value))
+        {
+            let title = format!("probe {probe} needs TCP");
+            problems.add(
+                Problem::at(&written.place, title, "measures nothing in this study")
+                    .related(&first.place, "the only transport")
+                    .help("add \"tcp\" to factors.transport, or leave this probe out"),
+            );
+        }
         if let Some(spec) = spec(*probe, node, problems) {
-            check_schedule(&spec, node, problems);
-            check_link(&spec, node, link_config, problems);
+            check_rate(&spec, node, testbed, problems);
             all.iter().for_each(|factors| check_kernel_pacing(&spec, node, factors, problems));
             check_rows(&spec, node, problems);
             check_metrics(&spec, &probes, node, problems);
@@ -35,128 +39,90 @@ pub(super) fn read(
     probes
 }
 
-fn spec(probe: Probe, node: &Located, problems: &Problems) -> Option<ProbeSpec> {
+fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
     let read = if probe == Probe::Paced { leaf::paced_rate } else { leaf::message_rate };
-    let rate = at(node.get("message_rate"), read, problems);
+    let rate = node.get("message_rate").value(read, problems);
+    let (metrics, length) = (node.get("metrics"), node.get("length"));
+    let packets = length.get("packets").value(|node| leaf::integer(node, 0, i64::MAX), problems);
+    let time = length.get("time").value(nanoseconds, problems);
     Some(ProbeSpec {
         probe,
-        pacing: match (probe, rate) {
-            (Probe::Stream | Probe::EchoUnderLoad, None) => Pacing::Flood,
-            (Probe::Stream | Probe::Paced | Probe::EchoUnderLoad | Probe::EchoOpenLoop, Some(rate)) => {
-                rate.value
-            }
-            (Probe::Paced | Probe::EchoOpenLoop, None) => return None,
-            (Probe::Echo | Probe::Connect, _) => Pacing::Lockstep,
+        pacing: match probe {
+            Probe::Stream | Probe::EchoUnderLoad => rate.unwrap_or(Pacing::Flood),
+            Probe::Paced | Probe::EchoOpenLoop => rate?,
+            Probe::Echo | Probe::Connect => Pacing::Lockstep,
         },
-        length: length(node.get("length")?, problems)?,
-        warmup_ns: at(node.get("warmup"), nanoseconds, problems)?.value,
-        interval_ns: at(node.get("interval"), nanoseconds, problems)?.value,
-        metrics: items(node.get("metrics"), |node| leaf::metric(node, None), problems)
-            .into_iter()
-            .map(|metric| metric.value)
-            .collect(),
+        length: packets.map(Length::Packets).or(time.map(Length::Time))?,
+        warmup_ns: node.get("warmup").value(nanoseconds, problems)?,
+        interval_ns: node.get("interval").value(nanoseconds, problems)?,
+        metrics: metrics.items().filter_map(|item| item.value(leaf::any_metric, problems)).collect(),
     })
 }
 
-fn length(node: &Located, problems: &Problems) -> Option<Length> {
-    let packets = at(node.get("packets"), |node| leaf::integer(node, 0, i64::MAX), problems);
-    let time = at(node.get("time"), nanoseconds, problems);
-    packets.map(|packets| Length::Packets(packets.value)).or(time.map(|time| Length::Time(time.value)))
-}
-
-fn check_transport(probe: Probe, node: &Located, all: &[Factors], problems: &mut Problems) {
-    let mut transports = all.iter().flat_map(|factors| &factors.transport);
-    let Some(first) = transports.clone().next() else { return };
-    if !transports.any(|transport| probe.supports(transport.value)) {
-        problems.add(
-            Problem::at(
-                node.place.clone(),
-                format!("probe {probe} needs TCP"),
-                "measures nothing in this study",
-            )
-            .related(first.place.clone(), "the only transport")
-            .help("add \"tcp\" to factors.transport, or leave this probe out"),
-        );
+/// A message must be due within a run; and the link's rate must be known to whom is to keep it.
+fn check_rate(spec: &ProbeSpec, node: Node, testbed: Node, problems: &mut Problems) {
+    let Some(place) = node.get("message_rate").place() else { return };
+    match (spec.pacing, spec.length) {
+        (Pacing::Schedule(rate), Length::Time(time)) if rate * (time as f64 / 1e9) < 1.0 => {
+            problems.add(Problem::at(
+                place,
+                format!("no message is due within a run of {}", print_duration(time)),
+                format!("expected at least {} per second, or a longer run", 1.0 / (time as f64 / 1e9)),
+            ));
+        }
+        (Pacing::Link, _) if testbed.get("rate").0.is_none() => {
+            let title = "the link has no rate that messages could be sent at";
+            problems.add(
+                Problem::at(place, title, "needs testbed.rate")
+                    .help("add rate to [testbed], or name a number of messages per second"),
+            );
+        }
+        _ => {}
     }
-}
-
-fn check_schedule(spec: &ProbeSpec, node: &Located, problems: &mut Problems) {
-    let (Pacing::Schedule(rate), Length::Time(time)) = (spec.pacing, spec.length) else { return };
-    let Some(place) = node.get("message_rate").map(|node| node.place.clone()) else { return };
-    let seconds = time as f64 / 1e9;
-    if rate * seconds < 1.0 {
-        problems.add(Problem::at(
-            place,
-            format!("no message is due within a run of {}", print_duration(time)),
-            format!("expected at least {} per second, or a longer run", 1.0 / seconds),
-        ));
-    }
-}
-
-/// The link's rate must be known to whom is to keep it.
-fn check_link(spec: &ProbeSpec, node: &Located, link_config: Option<&Located>, problems: &mut Problems) {
-    if spec.pacing != Pacing::Link || link_config.is_some_and(|link_config| link_config.get("rate").is_some())
-    {
-        return;
-    }
-    let Some(place) = node.get("message_rate").map(|node| node.place.clone()) else { return };
-    problems.add(
-        Problem::at(place, "the link has no rate that messages could be sent at", "needs testbed.rate")
-            .help("add rate to [testbed], or name a number of messages per second"),
-    );
 }
 
 /// Kernel pacing needs a schedule.
-fn check_kernel_pacing(spec: &ProbeSpec, node: &Located, factors: &Factors, problems: &mut Problems) {
-    let Some(setting) = factors.setting(Factor::KernelPacing) else { return };
-    let Some(level) = setting.levels.iter().find(|level| level.value == "true") else { return };
-    if (spec.probe, spec.pacing) == (Probe::Stream, Pacing::Flood) {
+fn check_kernel_pacing(spec: &ProbeSpec, node: Node, factors: &Factors, problems: &mut Problems) {
+    let mut levels = factors.setting_levels(Factor::KernelPacing).iter();
+    if let Some(level) = levels.find(|level| level.value == "true")
+        && let Some(place) = node.place()
+        && (spec.probe, spec.pacing) == (Probe::Stream, Pacing::Flood)
+    {
         problems.add(
-            Problem::at(
-                level.place.clone(),
-                "there is no schedule for the kernel to keep",
-                "needs probe.stream.message_rate",
-            )
-            .related(node.place.clone(), "this sends as fast as it can")
-            .help("add message_rate to probe.stream, or leave factors.kernel_pacing out"),
+            level
+                .problem("there is no schedule for the kernel to keep", "needs probe.stream.message_rate")
+                .related(place, "this sends as fast as it can")
+                .help("add message_rate to probe.stream, or leave factors.kernel_pacing out"),
         );
     }
 }
 
 /// A share of the flood rate needs arms that warm up together.
-pub(super) fn check_share(node: Option<&Located>, study: &Study, problems: &mut Problems) {
-    let is_share = |spec: &&ProbeSpec| matches!(spec.pacing, Pacing::Share(_));
-    let (Some(_), Some(table)) =
-        (study.probe(Probe::Paced).filter(is_share), node.and_then(|node| node.get(Probe::Paced.name())))
-    else {
+pub(super) fn check_share(node: Node, study: &Study, problems: &mut Problems) {
+    let node = node.get(Probe::Paced.name());
+    let is_share = |spec: &ProbeSpec| matches!(spec.pacing, Pacing::Share(_));
+    let (Some(place), Some(key)) = (node.place(), node.get("message_rate").place()) else { return };
+    if !study.probe(Probe::Paced).is_some_and(is_share) {
         return;
-    };
+    }
     let plan = Plan::new(study, 0);
     let block = plan.block(0);
     let alone = plan.together(&block).any(|arms| arms.len() == 1 && arms[0].probe == Probe::Paced);
-    if let Some(key) =
-        table.get("message_rate").filter(|_| alone || !interleave::on_one_testbed(&study.comparisons))
-    {
+    if alone || !interleave::on_one_testbed(&study.comparisons) {
+        let title = "a share of the flood rate is that of the slowest arm, and the arms are not interleaved on one testbed";
         problems.add(
-            Problem::at(
-                table.place.clone(),
-                "a share of the flood rate is that of the slowest arm, and the arms are not interleaved on one testbed",
-                "expected message_rate = messages per second, or \"link\"",
-            )
-            .related(key.place.clone(), "the share")
-            .help("or set blocks.schedule = \"interleaved\", and compare a factor whose arms one testbed can hold"),
+            Problem::at(place, title, "expected message_rate = messages per second, or \"link\"")
+                .related(key, "the share")
+                .help("or set blocks.schedule = \"interleaved\", and compare a factor whose arms one testbed can hold"),
         );
     }
 }
 
 /// A metric has one figure for each cell and block.
-fn check_metrics(spec: &ProbeSpec, others: &[ProbeSpec], node: &Located, problems: &mut Problems) {
-    let Some(list) = node.get("metrics") else { return };
-    for metric in items(Some(list), |node| leaf::metric(node, None), problems) {
-        let other = others.iter().find(|other| other.metrics.contains(&metric.value));
-        if let Some(other) = other {
-            problems.add(Problem::at(
-                metric.place,
+fn check_metrics(spec: &ProbeSpec, others: &[ProbeSpec], node: Node, problems: &mut Problems) {
+    for metric in node.get("metrics").list(leaf::any_metric, problems) {
+        if let Some(other) = others.iter().find(|other| other.metrics.contains(&metric.value)) {
+            problems.add(metric.problem(
                 format!("probe.{} measures `{}` too", other.probe, metric.value),
                 format!("expected it in one of probe.{} and probe.{}", other.probe, spec.probe),
             ));
@@ -164,9 +130,8 @@ fn check_metrics(spec: &ProbeSpec, others: &[ProbeSpec], node: &Located, problem
     }
 }
 
-fn check_rows(spec: &ProbeSpec, node: &Located, problems: &mut Problems) {
-    let Length::Time(time) = spec.length else { return };
-    let Some(place) = node.get("interval").map(|node| node.place.clone()) else { return };
+fn check_rows(spec: &ProbeSpec, node: Node, problems: &mut Problems) {
+    let (Length::Time(time), Some(place)) = (spec.length, node.get("interval").place()) else { return };
     let rows = time / spec.interval_ns.max(1);
     if rows > MOST_ROWS {
         problems.add(Problem::at(

@@ -1,86 +1,96 @@
-//! How trials that are compared are interleaved.
+//! `[blocks]`: when to stop, and how trials that are compared are interleaved.
 
-use crate::diagnostics::{Problem, Problems};
+use crate::diagnostics::Problems;
 use crate::language::leaf;
-use crate::parse::tree::Located;
-use crate::plan::interleave::schedule;
-use crate::read::node::{at, nanoseconds};
+use crate::plan::interleave;
+use crate::read::{Node, nanoseconds, whole};
 use stacklab_model::{
-    ArmSchedule, Cell, ComparisonSpec, Factor, Generator, Length, ProbeSpec, System, Systems, Transport,
-    print_duration,
+    ArmSchedule, Cell, ComparisonSpec, Factor, Generator, Length, ProbeSpec, StoppingRule, System, Systems,
+    Transport, print_duration,
 };
+
+pub(super) fn rule(blocks: Node, problems: &mut Problems) -> Option<StoppingRule> {
+    let min = blocks.get("min").at(whole, problems)?;
+    let max = blocks.get("max").at(whole, problems)?;
+    if min.value > max.value {
+        let title = format!("`blocks.min` is {} and `blocks.max` is {}", min.value, max.value);
+        let problem = min.problem(title, format!("expected at most {}", max.value));
+        problems.add(problem.related(&max.place, "or a larger one here"));
+    }
+    Some(StoppingRule {
+        min: min.value,
+        max: max.value,
+        until: blocks.get("until").value(leaf::name, problems)?,
+        target: blocks.get("target").value(leaf::share, problems)?,
+        budget_ns: blocks.get("budget").value(nanoseconds, problems),
+    })
+}
 
 /// Reads `blocks.schedule` and `blocks.slice`; `Alone` if each trial is measured by itself. Without `blocks.schedule`,
 /// arms are interleaved where nothing speaks against it.
-pub(super) fn read(
-    node: Option<&Located>,
+pub(super) fn schedule(
+    blocks: Node,
     probes: &[ProbeSpec],
     comparisons: &[ComparisonSpec],
     cells: &[Cell],
     round_trip_ns: u64,
     problems: &mut Problems,
 ) -> ArmSchedule {
-    let Some(node) = node else { return ArmSchedule::Alone };
-    let slice = at(node.get("slice"), nanoseconds, problems);
-    let Some(arms) = node.get("schedule") else {
-        let slice_ns = slice.as_ref().map(|slice| slice.value);
+    if blocks.0.is_none() {
+        return ArmSchedule::Alone;
+    }
+    let slice = blocks.get("slice").at(nanoseconds, problems);
+    let slice_ns = slice.as_ref().map(|slice| slice.value);
+    if blocks.get("schedule").0.is_none() {
         let reason = reason_for_separate(slice_ns, probes, comparisons, cells)
             .or_else(|| history(comparisons, cells, round_trip_ns > 0))
             .or_else(|| slow(probes, round_trip_ns));
         if let (Some(slice), Some(reason)) = (slice, &reason) {
-            problems.add(Problem::at(
-                slice.place,
+            problems.add(slice.problem(
                 format!("`blocks.slice` is set, and {reason}"),
                 "expected no slice, or blocks.schedule = \"interleaved\" and what it needs",
             ));
         }
         return if reason.is_none() { ArmSchedule::TokenPassing(slice_ns) } else { ArmSchedule::Alone };
-    };
-    let Some(arms) = at(Some(arms), leaf::text, problems) else { return ArmSchedule::Alone };
+    }
+    let Some(arms) = blocks.get("schedule").at(leaf::text, problems) else { return ArmSchedule::Alone };
     if arms.value != "interleaved" {
         if let Some(slice) = slice {
-            problems.add(
-                Problem::at(
-                    slice.place,
-                    "`blocks.slice` is set, and the schedule is sequential",
-                    "expected no slice",
-                )
-                .related(arms.place, "or \"interleaved\" here"),
-            );
+            let title = "`blocks.slice` is set, and the schedule is sequential";
+            let problem = slice.problem(title, "expected no slice");
+            problems.add(problem.related(&arms.place, "or \"interleaved\" here"));
         }
         return ArmSchedule::Alone;
     }
-    if let Some(spec) = counted(probes) {
-        problems.add(Problem::at(
-            arms.place.clone(),
-            format!("the arms are interleaved, and probe.{} ends after {}", spec.probe, spec.length),
-            format!("expected \"sequential\", or probe.{}.length = {{ time = .. }}", spec.probe),
+    if let Some(ProbeSpec { probe, length, .. }) = counted(probes) {
+        problems.add(arms.problem(
+            format!("the arms are interleaved, and probe.{probe} ends after {length}"),
+            format!("expected \"sequential\", or probe.{probe}.length = {{ time = .. }}"),
         ));
     }
-    for spec in probes.iter().filter(|spec| spec.probe.interleaves()) {
-        if let (Some(slice), Length::Time(ns)) = (&slice, spec.length)
-            && slice.value > ns / ArmSchedule::LEAST_ROUNDS
-        {
-            let [own, most, whole] = [slice.value, ns / ArmSchedule::LEAST_ROUNDS, ns].map(print_duration);
-            problems.add(Problem::at(
-                slice.place.clone(),
-                format!(
-                    "a slice of {own} leaves probe.{} fewer than {} in its {whole}",
-                    spec.probe,
-                    ArmSchedule::LEAST_ROUNDS
-                ),
-                format!("expected at most {most}, or a longer probe.{}.length", spec.probe),
+    for ProbeSpec { probe, length, .. } in probes.iter().filter(|spec| is_short(spec, slice_ns)) {
+        if let (Some(slice), Length::Time(ns)) = (&slice, *length) {
+            let rounds = ArmSchedule::LEAST_ROUNDS;
+            let [own, most, whole] = [slice.value, ns / rounds, ns].map(print_duration);
+            problems.add(slice.problem(
+                format!("a slice of {own} leaves probe.{probe} fewer than {rounds} in its {whole}"),
+                format!("expected at most {most}, or a longer probe.{probe}.length"),
             ));
         }
     }
     if let Some((factor, reason)) = unfit(comparisons, cells) {
-        problems.add(Problem::at(
-            arms.place,
+        problems.add(arms.problem(
             format!("the arms are interleaved and differ in {factor}, and {reason}"),
             "expected \"sequential\"",
         ));
     }
-    ArmSchedule::TokenPassing(slice.map(|slice| slice.value))
+    ArmSchedule::TokenPassing(slice_ns)
+}
+
+/// Whether a probe that would interleave has no time for as many slices as it needs.
+fn is_short(spec: &ProbeSpec, slice_ns: Option<u64>) -> bool {
+    spec.probe.interleaves()
+        && matches!((slice_ns, &spec.length), (Some(slice_ns), Length::Time(ns)) if slice_ns > ns / ArmSchedule::LEAST_ROUNDS)
 }
 
 /// The first probe that would interleave and ends after a number of messages.
@@ -101,12 +111,7 @@ fn reason_for_separate(
     if let Some(spec) = counted(probes) {
         return Some(format!("probe.{} ends after {}", spec.probe, spec.length));
     }
-    let short = |spec: &&ProbeSpec| match (slice_ns, &spec.length) {
-        (Some(slice_ns), Length::Time(ns)) => slice_ns > ns / ArmSchedule::LEAST_ROUNDS,
-        _ => false,
-    };
-    let mut interleaved = probes.iter().filter(|spec| spec.probe.interleaves());
-    if let Some(spec) = interleaved.clone().find(short) {
+    if let Some(spec) = probes.iter().find(|spec| is_short(spec, slice_ns)) {
         return Some(format!("probe.{} has no time for {} slices", spec.probe, ArmSchedule::LEAST_ROUNDS));
     }
     if let Some((factor, reason)) = unfit(comparisons, cells) {
@@ -114,8 +119,9 @@ fn reason_for_separate(
     }
     let asked = ArmSchedule::TokenPassing(slice_ns);
     let of_testbeds = comparisons.iter().find(|comparison| comparison.factor.is_of_testbeds());
-    let planned = of_testbeds.map_or(asked, |comparison| schedule(asked, comparison.factor));
+    let planned = of_testbeds.map_or(asked, |comparison| interleave::schedule(asked, comparison.factor));
     let shared = |spec: &ProbeSpec| spec.metrics.iter().copied().find(|metric| planned.shares(*metric));
+    let mut interleaved = probes.iter().filter(|spec| spec.probe.interleaves());
     interleaved.find_map(shared).map(|metric| format!("interleaved arms share the counter of {metric}"))
 }
 

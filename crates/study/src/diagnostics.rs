@@ -1,7 +1,6 @@
-//! Errors in a study file, each with its source location.
+//! Errors in a study file, each with its source location. Only this module knows annotate-snippets.
 
-mod render;
-
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
 
@@ -12,7 +11,6 @@ pub(crate) struct Source {
     pub text: String,
 }
 
-/// A source location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Location {
     /// Index into the sources.
@@ -28,7 +26,6 @@ impl Location {
     }
 }
 
-/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub place: Location,
@@ -36,19 +33,19 @@ pub(crate) struct Problem {
     pub title: String,
     /// What was expected, shown at the location; may be empty.
     pub label: String,
-    /// A related location, and its relation.
+    /// Another location, and its relation to the problem.
     pub related: Option<(Location, String)>,
     /// What to do next.
     pub help: Option<String>,
 }
 
 impl Problem {
-    pub(crate) fn at(place: Location, title: impl Into<String>, label: impl Into<String>) -> Self {
-        Problem { place, title: title.into(), label: label.into(), related: None, help: None }
+    pub(crate) fn at(place: &Location, title: impl Into<String>, label: impl Into<String>) -> Self {
+        Problem { place: place.clone(), title: title.into(), label: label.into(), related: None, help: None }
     }
 
-    pub(crate) fn related(mut self, place: Location, label: impl Into<String>) -> Self {
-        self.related = Some((place, label.into()));
+    pub(crate) fn related(mut self, place: &Location, label: impl Into<String>) -> Self {
+        self.related = Some((place.clone(), label.into()));
         self
     }
 
@@ -131,7 +128,7 @@ impl fmt::Display for StudyErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.list.iter().take(MOST_SHOWN).enumerate() {
             let gap = if index == 0 { "" } else { "\n\n" };
-            let text = render::plain(problem, &self.sources);
+            let text = plain(problem, &self.sources);
             // It goes to terminals, which some characters of a stranger's file would change.
             write!(f, "{gap}{}", stacklab_model::printable_lines(&text))?;
         }
@@ -143,3 +140,77 @@ impl fmt::Display for StudyErrors {
 }
 
 impl std::error::Error for StudyErrors {}
+
+/// The longest line that is shown, bytes: the renderer goes over all of it for each problem. Of a longer one only the
+/// location is said.
+const LONGEST_LINE: usize = 4096;
+
+/// A problem as plain text: title, location, the lines concerned with carets, help. No newline at the end.
+fn plain(problem: &Problem, sources: &[Source]) -> String {
+    let mut group = Group::with_title(Level::ERROR.primary_title(&problem.title));
+    let related = problem.related.as_ref().map(|(place, label)| (place, label));
+    let located: Vec<_> = [(&problem.place, &problem.label)].into_iter().chain(related).collect();
+    if located.iter().any(|(place, _)| lines(place, sources).any(|line| line.len() > LONGEST_LINE)) {
+        for (place, label) in located {
+            group = group.element(origin(place, sources));
+            if !label.is_empty() {
+                group = group.element(Level::NOTE.message(label));
+            }
+        }
+    } else {
+        group = with_lines(group, problem, sources);
+    }
+    if let Some(help) = &problem.help {
+        group = group.element(Level::HELP.message(help));
+    }
+    Renderer::plain().term_width(110).render(&[group])
+}
+
+/// With the lines concerned.
+fn with_lines<'a>(group: Group<'a>, problem: &'a Problem, sources: &'a [Source]) -> Group<'a> {
+    let primary = annotation(AnnotationKind::Primary, &problem.place, &problem.label, sources);
+    let snippet = |source: usize| Snippet::source(&sources[source].text).path(&sources[source].name);
+    let own = snippet(problem.place.source).annotation(primary);
+    let Some((place, label)) = &problem.related else { return group.element(own) };
+    let context = annotation(AnnotationKind::Context, place, label, sources);
+    match place.source == problem.place.source {
+        true => group.element(own.annotation(context)),
+        false => group.element(own).element(snippet(place.source).annotation(context)),
+    }
+}
+
+/// The lines that a location is in.
+fn lines<'a>(place: &Location, sources: &'a [Source]) -> impl Iterator<Item = &'a str> {
+    let text = &sources[place.source].text;
+    let (start, end) = span(place, text);
+    let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[end..].find('\n').map_or(text.len(), |length| end + length);
+    text[begin..end].lines()
+}
+
+/// A location without its lines: file, line and column.
+fn origin<'a>(place: &Location, sources: &'a [Source]) -> Origin<'a> {
+    let Source { name, text, .. } = &sources[place.source];
+    let before = &text[..span(place, text).0];
+    let begin = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = 1 + before.matches('\n').count();
+    Origin::path(name).line(line).char_column(1 + before[begin..].chars().count())
+}
+
+fn annotation<'a>(
+    kind: AnnotationKind,
+    place: &Location,
+    label: &'a str,
+    sources: &[Source],
+) -> Annotation<'a> {
+    let (start, end) = span(place, &sources[place.source].text);
+    let annotation = kind.span(start..end);
+    if label.is_empty() { annotation } else { annotation.label(label) }
+}
+
+/// Start and end of a location in its text. Locations come from a parser; one outside its text is moved to its end.
+fn span(place: &Location, text: &str) -> (usize, usize) {
+    let floor = |index: usize| text.floor_char_boundary(index.min(text.len()));
+    let end = floor(place.span.end);
+    (floor(place.span.start).min(end), end)
+}
