@@ -13,9 +13,7 @@ pub(crate) struct Source {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Location {
-    /// Index into the sources.
     pub source: usize,
-    /// Byte range in the source's text.
     pub span: Range<usize>,
 }
 
@@ -29,13 +27,11 @@ impl Location {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub place: Location,
-    /// The problem, in one sentence.
     pub title: String,
     /// What was expected, shown at the location; may be empty.
     pub label: String,
     /// Another location, and its relation to the problem.
     pub related: Option<(Location, String)>,
-    /// What to do next.
     pub help: Option<String>,
 }
 
@@ -54,7 +50,6 @@ impl Problem {
         self
     }
 
-    /// Offers the nearest valid name, if one is near.
     pub(crate) fn nearest<'a>(mut self, found: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
         if let Some(name) = stacklab_model::nearest(found, valid) {
             self.help = Some(format!("did you mean `{name}`?"));
@@ -72,12 +67,10 @@ const MOST_SHOWN: usize = 20;
 pub(crate) struct Problems {
     sources: Vec<Source>,
     list: Vec<Problem>,
-    /// Number of problems that were not kept.
     more: usize,
 }
 
 impl Problems {
-    /// Adds a source and returns its index.
     pub(crate) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
         self.sources.push(Source { name: name.into(), text: text.into() });
         self.sources.len() - 1
@@ -166,7 +159,6 @@ fn plain(problem: &Problem, sources: &[Source]) -> String {
     Renderer::plain().term_width(110).render(&[group])
 }
 
-/// With the lines concerned.
 fn with_lines<'a>(group: Group<'a>, problem: &'a Problem, sources: &'a [Source]) -> Group<'a> {
     let primary = annotation(AnnotationKind::Primary, &problem.place, &problem.label, sources);
     let snippet = |source: usize| Snippet::source(&sources[source].text).path(&sources[source].name);
@@ -179,7 +171,6 @@ fn with_lines<'a>(group: Group<'a>, problem: &'a Problem, sources: &'a [Source])
     }
 }
 
-/// The lines that a location is in.
 fn lines<'a>(place: &Location, sources: &'a [Source]) -> impl Iterator<Item = &'a str> {
     let text = &sources[place.source].text;
     let (start, end) = span(place, text);

@@ -10,7 +10,6 @@ use stacklab_model::{
 };
 use std::str::FromStr;
 
-/// An error in a value: what was expected, and a title if a better one exists than that the value cannot be read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ValueError {
     expected: String,
@@ -19,11 +18,14 @@ pub(crate) struct ValueError {
 }
 
 impl ValueError {
+    fn or(self, other: &str) -> Self {
+        ValueError { expected: format!("{}, or {other}", self.expected), ..self }
+    }
+
     fn expected(expected: impl Into<String>) -> Self {
         ValueError { expected: expected.into(), title: None, help: None }
     }
 
-    /// The problem at its place; `path` is the value's dotted name.
     pub(crate) fn problem(self, node: &Located, path: &str) -> Problem {
         let title = self.title.unwrap_or_else(|| format!("cannot use this value for `{path}`"));
         let mut problem = Problem::at(&node.place, title, self.expected);
@@ -47,25 +49,19 @@ pub(crate) fn boolean(node: &Located) -> Result<bool, ValueError> {
 }
 
 pub(crate) fn integer(node: &Located, least: i64, most: i64) -> Result<u64, ValueError> {
-    match node.value {
-        TomlValue::Integer(integer) if (i128::from(least)..=i128::from(most)).contains(&integer) => {
-            u64::try_from(integer).ok()
-        }
-        _ => None,
-    }
-    .ok_or_else(|| ValueError::expected(format!("expected a whole number from {least} to {most}")))
+    whole(node, |integer| (i128::from(least)..=i128::from(most)).contains(&integer))
+        .ok_or_else(|| ValueError::expected(format!("expected a whole number from {least} to {most}")))
 }
 
-/// One of a few whole numbers.
 pub(crate) fn one_of(node: &Located, numbers: &[i64]) -> Result<u64, ValueError> {
     let written: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-    match node.value {
-        TomlValue::Integer(integer) if numbers.iter().any(|number| i128::from(*number) == integer) => {
-            u64::try_from(integer).ok()
-        }
-        _ => None,
-    }
-    .ok_or_else(|| ValueError::expected(format!("expected one of {}", written.join(", "))))
+    whole(node, |integer| numbers.iter().any(|number| i128::from(*number) == integer))
+        .ok_or_else(|| ValueError::expected(format!("expected one of {}", written.join(", "))))
+}
+
+fn whole(node: &Located, is_valid: impl Fn(i128) -> bool) -> Option<u64> {
+    let TomlValue::Integer(integer) = node.value else { return None };
+    u64::try_from(integer).ok().filter(|_| is_valid(integer))
 }
 
 pub(crate) fn number(node: &Located, least: f64, most: f64) -> Result<f64, ValueError> {
@@ -74,21 +70,15 @@ pub(crate) fn number(node: &Located, least: f64, most: f64) -> Result<f64, Value
         TomlValue::Float(float) => float,
         _ => f64::NAN,
     };
-    if (least..=most).contains(&number) {
-        Ok(number)
-    } else {
-        Err(ValueError::expected(format!("expected a number from {least} to {most}")))
-    }
+    let misfit = || ValueError::expected(format!("expected a number from {least} to {most}"));
+    Some(number).filter(|number| (least..=most).contains(number)).ok_or_else(misfit)
 }
 
-/// Messages per second, or the link's rate.
 pub(crate) fn message_rate(node: &Located) -> Result<Pacing, ValueError> {
     let (least, most) = MESSAGE_RATES;
     match &node.value {
         TomlValue::Text(text) if text == "link" => Ok(Pacing::Link),
-        _ => number(node, least, most)
-            .map(Pacing::Schedule)
-            .map_err(|misfit| ValueError { expected: format!("{}, or \"link\"", misfit.expected), ..misfit }),
+        _ => number(node, least, most).map(Pacing::Schedule).map_err(|misfit| misfit.or("\"link\"")),
     }
 }
 
@@ -96,15 +86,12 @@ pub(crate) fn message_rate(node: &Located) -> Result<Pacing, ValueError> {
 pub(crate) fn paced_rate(node: &Located) -> Result<Pacing, ValueError> {
     match &node.value {
         TomlValue::Text(text) if text.trim_end().ends_with('%') => share(node).map(Pacing::Share),
-        _ => message_rate(node).map_err(|misfit| ValueError {
-            expected: format!("{}, or a share of the flood rate, such as \"50 %\"", misfit.expected),
-            ..misfit
-        }),
+        _ => message_rate(node).map_err(|misfit| misfit.or("a share of the flood rate, such as \"50 %\"")),
     }
 }
 
 pub(crate) fn rate(node: &Located) -> Result<Rate, ValueError> {
-    let found = if let TomlValue::Text(text) = &node.value { text } else { "" };
+    let found = node_text(node);
     found.parse().map_err(|error: stacklab_model::UnitError| {
         ValueError::expected(format!("expected {}", error.expected))
     })
@@ -112,7 +99,7 @@ pub(crate) fn rate(node: &Located) -> Result<Rate, ValueError> {
 
 /// Nanoseconds.
 pub(crate) fn duration(node: &Located, least: &str, most: &str) -> Result<u64, ValueError> {
-    let found = if let TomlValue::Text(text) = &node.value { text } else { "" };
+    let found = node_text(node);
     let bounds = parse_duration(least).unwrap_or(0)..=parse_duration(most).unwrap_or(u64::MAX);
     match parse_duration(found) {
         Ok(nanoseconds) if bounds.contains(&nanoseconds) => Ok(nanoseconds),
@@ -131,9 +118,8 @@ pub(crate) fn share(node: &Located) -> Result<f64, ValueError> {
     ratio.ok_or_else(|| ValueError::expected("expected a share above 0 and below 1, such as \"2 %\" or 0.02"))
 }
 
-/// A member of one of the model's closed sets.
 pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Located) -> Result<T, ValueError> {
-    let found = if let TomlValue::Text(text) = &node.value { text } else { "" };
+    let found = node_text(node);
     T::from_str(found).map_err(|unknown| unknown_name(node, &unknown, unknown.valid))
 }
 
@@ -152,8 +138,9 @@ pub(crate) fn expected_one_of(found: &str, valid: &[&str]) -> String {
     format!("expected one of {} and {more} more: stacklab study reference", near[..NEAREST].join(", "))
 }
 
-fn node_text(node: &Located) -> String {
-    if let TomlValue::Text(text) = &node.value { text.clone() } else { String::new() }
+/// The text, or an empty one.
+fn node_text(node: &Located) -> &str {
+    if let TomlValue::Text(text) = &node.value { text } else { "" }
 }
 
 /// `valid` may be fewer names than the whole set.
@@ -165,7 +152,7 @@ fn unknown_name(node: &Located, unknown: &UnknownName, valid: &[&str]) -> ValueE
             ..ValueError::expected(format!("write {new}"))
         };
     }
-    let mut misfit = ValueError::expected(expected_one_of(&node_text(node), valid));
+    let mut misfit = ValueError::expected(expected_one_of(node_text(node), valid));
     if let TomlValue::Text(found) = &node.value {
         misfit.title = Some(format!("there is no {} `{found}`", unknown.set));
         misfit.help = stacklab_model::nearest(found, valid.iter().copied())
@@ -174,19 +161,17 @@ fn unknown_name(node: &Located, unknown: &UnknownName, valid: &[&str]) -> ValueE
     misfit
 }
 
-/// A metric, of the probe if one is given.
 pub(crate) fn metric(node: &Located, probe: Option<Probe>) -> Result<Metric, ValueError> {
-    let found = if let TomlValue::Text(text) = &node.value { text } else { "" };
+    let found = node_text(node);
     match (found.parse::<Metric>(), probe) {
-        (Ok(metric), Some(probe)) if !metric.is_of(probe) => Err(ValueError {
-            title: Some(format!("probe {probe} does not take `{metric}`")),
-            expected: expected_one_of(found, &metrics_of(Some(probe))),
-            help: Some(format!(
-                "`{metric}` is taken by probe {}: write it under [probe.{}]",
-                metric.probe(),
-                metric.probe()
-            )),
-        }),
+        (Ok(metric), Some(probe)) if !metric.is_of(probe) => {
+            let own = metric.probe();
+            Err(ValueError {
+                title: Some(format!("probe {probe} does not take `{metric}`")),
+                expected: expected_one_of(found, &metrics_of(Some(probe))),
+                help: Some(format!("`{metric}` is taken by probe {own}: write it under [probe.{own}]")),
+            })
+        }
         (Ok(metric), _) => Ok(metric),
         (Err(unknown), _) => Err(unknown_name(node, &unknown, &metrics_of(probe))),
     }
@@ -212,7 +197,6 @@ pub(crate) fn level(node: &Located) -> Result<String, ValueError> {
     }
 }
 
-/// The systems of both hosts, as written.
 pub(crate) fn systems(node: &Located) -> Result<String, ValueError> {
     let text = text(node).map_err(|_| ValueError::expected(format!("expected {SYSTEMS}")))?;
     match text.parse::<Systems>() {
@@ -224,7 +208,6 @@ pub(crate) fn systems(node: &Located) -> Result<String, ValueError> {
     }
 }
 
-/// The services of a receiver, as written.
 pub(crate) fn services(node: &Located) -> Result<String, ValueError> {
     let expected = || ValueError::expected(format!("expected {SERVICES}"));
     let text = text(node).map_err(|_| expected())?;
@@ -276,14 +259,13 @@ pub(crate) fn check(node: &Located, kind: &Kind) -> Result<(), ValueError> {
         Kind::Address(family) => address(node, *family).map(drop),
         Kind::Name { set, names } => match &node.value {
             TomlValue::Text(found) if names.contains(&found.as_str()) => Ok(()),
-            _ => Err(unknown_name(node, &UnknownName { found: node_text(node), set, valid: names }, names)),
+            _ => Err(unknown_name(
+                node,
+                &UnknownName { found: node_text(node).to_owned(), set, valid: names },
+                names,
+            )),
         },
-        Kind::List(_)
-        | Kind::Table(_)
-        | Kind::SomeOf(_)
-        | Kind::OneOf(_)
-        | Kind::Tables(_)
-        | Kind::Part
-        | Kind::Refused(_) => Ok(()),
+        Kind::List(_) | Kind::Part | Kind::Refused(_) => Ok(()),
+        Kind::Table(_) | Kind::SomeOf(_) | Kind::OneOf(_) | Kind::Tables(_) => Ok(()),
     }
 }

@@ -9,7 +9,6 @@ mod wifi;
 
 use stacklab_model::{Family, Generator, Mechanism, Probe};
 
-/// A key of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyDef {
     pub name: &'static str,
@@ -29,7 +28,6 @@ pub(crate) enum Presence {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// Text, not empty.
     Text,
     Boolean,
     /// A whole number, bounds included.
@@ -37,9 +35,7 @@ pub(crate) enum Kind {
         least: i64,
         most: i64,
     },
-    /// One of a few whole numbers.
     OneOfNumbers(&'static [i64]),
-    /// A number, bounds included.
     Number {
         least: f64,
         most: f64,
@@ -48,7 +44,6 @@ pub(crate) enum Kind {
     MessageRate,
     /// As [`Kind::MessageRate`], or a share of the flood rate.
     PacedRate,
-    /// A link rate such as `"1 Gbit/s"`.
     Rate,
     /// A duration such as `"200ms"`, bounds included and written alike.
     Duration {
@@ -68,19 +63,14 @@ pub(crate) enum Kind {
     System,
     /// Services that run on the receiver: `none`, `dns+dhcp`.
     Services,
-    /// An IP address of this family.
     Address(Family),
     /// A level of a factor: text, a whole number or a boolean, as in the factor's own list.
     Level,
     /// A list, not empty, nothing twice.
     List(&'static Kind),
-    /// A table with these keys.
     Table(&'static [KeyDef]),
-    /// A table with at least one of these keys.
     SomeOf(&'static [KeyDef]),
-    /// A table with exactly one of these keys.
     OneOf(&'static [KeyDef]),
-    /// Any number of tables with these keys.
     Tables(&'static [KeyDef]),
     /// Part of a study, merged over it.
     Part,

@@ -66,7 +66,6 @@ fn tables(text: &mut String, path: &str, keys: &[KeyDef]) {
     }
 }
 
-/// The values of a kind.
 fn value(kind: &Kind) -> String {
     fn code<T: Display>(names: &[T]) -> String {
         names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
@@ -99,7 +98,6 @@ fn value(kind: &Kind) -> String {
     }
 }
 
-/// Text in a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }

@@ -44,7 +44,6 @@ fn property(key: &KeyDef, whole: bool) -> Value {
     schema
 }
 
-/// A default, written in TOML, as JSON.
 fn default(text: &str) -> Option<Value> {
     toml::from_str::<Map<String, Value>>(&format!("default = {text}")).ok()?.remove("default")
 }
@@ -92,7 +91,6 @@ fn kind(kind: &Kind, whole: bool) -> Value {
     }
 }
 
-/// The pattern of a list of services.
 fn services() -> String {
     let one = format!("({})", Service::NAMES.join("|"));
     format!("^\\s*(none|{one}(\\s*\\+\\s*{one})*)\\s*$")

@@ -133,7 +133,6 @@ const END_LINK: &[KeyDef] = &[
     LOST,
 ];
 
-/// How hosts are connected.
 const TOPOLOGIES: &[&str] = &["link", "routed", "wifi"];
 
 const HOSTS: &[KeyDef] = &[
@@ -151,7 +150,6 @@ const HOSTS: &[KeyDef] = &[
     ),
 ];
 
-/// The keys of the factors.
 pub(crate) const LEVELS: &[KeyDef] = &[
     required("family", Kind::List(&Kind::Name { set: "family", names: Family::NAMES }), "Address families."),
     required(
@@ -399,7 +397,6 @@ const PROBES: &[KeyDef] = &[
     ),
 ];
 
-/// Messages per second, least and most.
 pub(crate) const MESSAGE_RATES: (f64, f64) = (0.001, 1e9);
 pub(crate) const MESSAGE_RATE: Kind = Kind::Number { least: MESSAGE_RATES.0, most: MESSAGE_RATES.1 };
 
@@ -415,7 +412,6 @@ const fn metrics(probe: Probe) -> KeyDef {
     required("metrics", Kind::List(list), "The metrics of the probe.")
 }
 
-/// The default length of a run.
 const ONE_SECOND: &str = "{ time = \"1s\" }";
 
 const LENGTH: KeyDef = default(
@@ -446,7 +442,6 @@ const INTERVAL: KeyDef = default(
     "One row of each run's time series.",
 );
 
-/// How compared cells are measured.
 const SCHEDULES: &[&str] = &["sequential", "interleaved"];
 
 const RULE: &[KeyDef] = &[

@@ -76,7 +76,6 @@ pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     }
 }
 
-/// The scale of that name.
 fn scale(scales: Option<Located>, name: &str, problems: &mut Problems) -> Option<Table> {
     let mut scales = match scales.map(|node| node.value) {
         Some(TomlValue::Table(scales)) => scales,

@@ -4,14 +4,12 @@ use crate::diagnostics::{Location, Problem, Problems};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value and its source location.
 #[derive(Debug, Clone)]
 pub(crate) struct Located {
     pub value: TomlValue,
     pub place: Location,
 }
 
-/// A TOML value.
 #[derive(Debug, Clone)]
 pub(crate) enum TomlValue {
     Text(String),
@@ -28,7 +26,6 @@ pub(crate) enum TomlValue {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table(pub Vec<KeyValue>);
 
-/// A key, its source location, and its value.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyValue {
     pub name: String,
@@ -55,12 +52,10 @@ impl Located {
         }
     }
 
-    /// The value of a key, if this is a table with that key.
     pub(crate) fn get(&self, name: &str) -> Option<&Located> {
         self.table()?.get(name)
     }
 
-    /// The value of a dotted key.
     pub(crate) fn path(&self, path: &str) -> Option<&Located> {
         path.split('.').try_fold(self, |node, name| node.get(name))
     }

@@ -80,7 +80,6 @@ fn remove(table: &mut Table, path: &str, level: &str, found: &mut impl FnMut(Str
     }
 }
 
-/// All levels of all factors, each once.
 fn levels(tree: &Table) -> Vec<String> {
     fn collect(node: &Located, levels: &mut BTreeSet<String>) {
         match &node.value {

@@ -11,7 +11,6 @@ use std::mem;
 pub(super) struct CellGroup {
     /// The factor in which they differ; the first one, if they differ in several.
     pub factor: Factor,
-    /// The cells, in the study's order.
     pub arms: Vec<(Cell, Probe)>,
 }
 
@@ -65,7 +64,6 @@ pub(super) fn against_themselves(study: &Study) -> Vec<CellGroup> {
     groups
 }
 
-/// Joins groups by the questions that have an arm in each.
 fn join(groups: &mut Vec<CellGroup>, study: &Study) {
     let numbered = groups.iter().zip(0_usize..);
     let mut group_of: HashMap<(Cell, Probe), usize> = numbered
@@ -113,7 +111,6 @@ fn adjacent_by(study: &Study) -> Vec<Factor> {
     factors.into_iter().map(|factor| factor.unwrap_or(first)).collect()
 }
 
-/// The levels of all factors but one.
 fn all_but(cell: &Cell, factor: Factor) -> Vec<String> {
     Factor::ALL.iter().filter(|other| **other != factor).map(|other| cell.level(*other)).collect()
 }

@@ -1,8 +1,8 @@
-//! An estimate of how long a campaign takes, before it starts.
+//! How long a campaign takes: an estimate before it starts, and the stopping rule.
 
 use crate::plan::Plan;
 use crate::study::Study;
-use stacklab_model::{Cell, Length, Pacing, Probe, ProbeSpec};
+use stacklab_model::{Cell, Length, Pacing, Probe, ProbeSpec, StopReason, StoppingRule};
 
 /// Overhead of a trial, nanoseconds: opening sockets, draining, reading counters, storing the run.
 pub const TRIAL_OVERHEAD_NS: u64 = 20_000_000;
@@ -26,8 +26,7 @@ pub struct PlanEstimate {
     pub min_ns: u64,
     /// Maximum duration, nanoseconds.
     pub max_ns: u64,
-    /// Whether a run that ends after a number of packets had to be taken at an assumed rate
-    /// ([`ASSUMED_FLOOD_RATE`], [`ASSUMED_LOCKSTEP_RATE`]).
+    /// Whether a run that ends after a number of packets had to be taken at an assumed rate.
     pub assumed: bool,
 }
 
@@ -80,10 +79,31 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
     ((packets / rate * 1e9) as u64, assumed)
 }
 
+/// Blocks before the time budget can end a campaign: with fewer there is no interval at all.
+const LEAST_BLOCKS: u32 = 2;
+
+/// Whether the verdicts may be evaluated after this many blocks: the stopping rule, a pure function of the runs so far.
+pub fn may_look(rule: &StoppingRule, blocks_done: u32) -> bool {
+    blocks_done >= rule.min
+}
+
+/// Why the rule's limits end the measuring of every question that is open after a block, if they do. `spent_ns` are the
+/// nanoseconds of the campaign so far. The budget ends it before `rule.min` too, but not before two blocks.
+pub fn is_over(rule: &StoppingRule, blocks_done: u32, spent_ns: u64) -> Option<StopReason> {
+    if blocks_done >= rule.max {
+        Some(StopReason::Cap)
+    } else if blocks_done >= LEAST_BLOCKS && rule.budget_ns.is_some_and(|budget| spent_ns >= budget) {
+        Some(StopReason::Budget)
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Input, parse};
+    use stacklab_model::Until;
 
     fn estimate(scale: Option<&str>, settings: &[&str]) -> PlanEstimate {
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
@@ -128,5 +148,29 @@ mod tests {
         // 1474 bytes of wire each at 100 Mbit/s: 11.792 s.
         let limited = estimate(None, &[&only[..], &["testbed.rate=100 Mbit/s"]].concat());
         assert_eq!(limited.block_ns.div_ceil(1_000_000), 11_877);
+    }
+
+    fn rule(budget_ns: Option<u64>) -> StoppingRule {
+        StoppingRule { min: 6, max: 12, until: Until::Verdict, target: 0.02, budget_ns }
+    }
+
+    #[test]
+    fn limits_are_blocks_then_time() {
+        for (blocks, spent, reason) in [
+            (11, 99, None),
+            (12, 0, Some(StopReason::Cap)),
+            (12, 100, Some(StopReason::Cap)),
+            (7, 100, Some(StopReason::Budget)),
+            (2, 100, Some(StopReason::Budget)),
+            (1, 100, None),
+        ] {
+            assert_eq!(is_over(&rule(Some(100)), blocks, spent), reason, "{blocks} blocks, {spent} ns");
+        }
+        assert_eq!(is_over(&rule(None), 11, u64::MAX), None);
+    }
+
+    #[test]
+    fn first_look_is_after_min_blocks() {
+        assert!(!may_look(&rule(None), 5) && may_look(&rule(None), 6));
     }
 }

@@ -4,14 +4,13 @@ mod adjacent;
 mod describe;
 pub(crate) mod estimate;
 pub(crate) mod interleave;
-mod shuffle;
-pub(crate) mod stopping;
 
 use crate::plan::adjacent::{CellGroup, against_themselves, groups};
 use crate::plan::interleave::{is_against_itself, schedule, takes_turns};
-use crate::plan::shuffle::{generator, shuffle};
 use crate::study::Study;
-use stacklab_model::{ArmSchedule, Cell, Probe, Question, StopReason, Trial};
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::Rng;
+use stacklab_model::{ArmSchedule, Cell, Probe, Question, SplitMix64, StopReason, Trial};
 use std::collections::{HashMap, HashSet};
 
 /// Whether a block has arms against themselves: the first two, without which there is no interval, and then every
@@ -29,7 +28,6 @@ fn has_check(block: u32) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     seed: u64,
-    /// The adjacent cells, in the study's order.
     groups: Vec<CellGroup>,
     /// The group of each cell whose trials are arms of interleaved trials, and how these share the time.
     interleaved: HashMap<(Cell, Probe), (usize, ArmSchedule)>,
@@ -103,7 +101,6 @@ impl Plan {
         self.arms().count()
     }
 
-    /// The trials of one block, in the study's order.
     pub(crate) fn arms(&self) -> impl Iterator<Item = &(Cell, Probe)> {
         self.groups.iter().flat_map(|group| &group.arms)
     }
@@ -163,6 +160,33 @@ impl Plan {
         }
         let is_beside_one = |trial: &Trial| group(trial).is_some_and(|group| arms.get(&group) == Some(&1));
         trials.into_iter().filter(|trial| worth(trial) || is_beside_one(trial)).collect()
+    }
+}
+
+/// A generator for one block of one campaign. Seed and block are mixed first (SplitMix64), because the streams of
+/// neighbouring seeds would else resemble each other.
+fn generator(seed: u64, block: u32) -> Pcg64 {
+    let high = SplitMix64::mix(seed);
+    let low = SplitMix64::mix(high ^ u64::from(block));
+    Pcg64::new(u128::from(high) << 64 | u128::from(low), u128::from(low))
+}
+
+/// Fisher and Yates's shuffle: every order is equally likely, and that of a seed is the same on every machine and with
+/// every library version.
+fn shuffle<T>(items: &mut [T], generator: &mut Pcg64) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, below(last as u64 + 1, generator) as usize);
+    }
+}
+
+/// A number below the bound, all equally likely: draws that would favour small numbers are repeated.
+fn below(bound: u64, generator: &mut Pcg64) -> u64 {
+    let fair = u64::MAX - u64::MAX % bound;
+    loop {
+        let drawn = generator.next_u64();
+        if drawn < fair {
+            return drawn % bound;
+        }
     }
 }
 

@@ -93,7 +93,6 @@ fn is_short(spec: &ProbeSpec, slice_ns: Option<u64>) -> bool {
         && matches!((slice_ns, &spec.length), (Some(slice_ns), Length::Time(ns)) if slice_ns > ns / ArmSchedule::LEAST_ROUNDS)
 }
 
-/// The first probe that would interleave and ends after a number of messages.
 fn counted(probes: &[ProbeSpec]) -> Option<&ProbeSpec> {
     probes.iter().find(|spec| spec.probe.interleaves() && matches!(spec.length, Length::Packets(_)))
 }

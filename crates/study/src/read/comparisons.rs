@@ -7,7 +7,6 @@ use crate::read::{At, Node};
 use stacklab_model::{ComparisonSpec, Factor, Metric, ProbeSpec};
 use std::collections::BTreeSet;
 
-/// Reads the comparisons in the order written.
 pub(super) fn read(
     node: Node,
     factors: &[Factors],

@@ -20,7 +20,6 @@ pub(super) struct Factors {
     pub size_of: Vec<At<SizeOf>>,
     pub size: Vec<At<u32>>,
     pub replica: Vec<At<String>>,
-    /// The other factors that the study has.
     pub settings: Vec<Setting>,
     /// The minimum MTU of the study's links; `None` if it is itself wrong.
     pub least_mtu: Option<At<u32>>,
@@ -42,7 +41,6 @@ impl Factors {
         }
     }
 
-    /// A setting, if the study has it.
     pub(super) fn setting(&self, factor: Factor) -> Option<&Setting> {
         self.settings.iter().find(|setting| setting.factor == factor)
     }
@@ -76,7 +74,6 @@ impl Factors {
         all
     }
 
-    /// The levels of one factor, as printed.
     pub(super) fn levels(&self, factor: Factor) -> Vec<String> {
         fn printed<T: ToString>(levels: &[At<T>]) -> Vec<String> {
             levels.iter().map(|level| level.value.to_string()).collect()
@@ -126,12 +123,10 @@ impl Factors {
     }
 }
 
-/// The levels of a factor in any of them, each once, as printed.
 pub(super) fn levels(all: &[Factors], factor: Factor) -> Vec<String> {
     once_each(all.iter().flat_map(|factors| factors.levels(factor)))
 }
 
-/// Every combination of levels of each of them, each once.
 pub(super) fn cells(all: &[Factors], problems: &mut Problems) -> Vec<Cell> {
     let mut cells: Vec<Cell> = Vec::new();
     let mut known: HashSet<Cell> = HashSet::new();
@@ -156,7 +151,6 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// The settings of the study, in the model's order.
     fn read(factors: Node, problems: &Problems) -> Vec<Self> {
         let read = |factor: &Factor| {
             let read = match factor {
@@ -194,7 +188,6 @@ impl Setting {
         self.levels.iter().filter(carries).filter_map(with).collect()
     }
 
-    /// The levels that are numbers.
     pub(super) fn numbers(&self) -> impl Iterator<Item = At<u32>> {
         self.levels
             .iter()

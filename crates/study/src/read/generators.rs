@@ -20,7 +20,6 @@ const OF_TESTBEDS: [Factor; 8] = [
     Factor::Pinning,
 ];
 
-/// Adds what the generators of a study cannot do.
 pub(super) fn check(
     probe: Node,
     topology: Option<&At<Topology>>,

@@ -18,7 +18,6 @@ const TCP_HEADER_BYTES: u32 = 20;
 /// Bytes of TCP's timestamp option, which the maximum segment size counts.
 const TIMESTAMP_BYTES: u32 = 12;
 
-/// Adds the levels that cannot be set.
 pub(super) fn check(factors: &Factors, problems: &mut Problems) {
     check_sizes(factors, problems);
     for setting in &factors.settings {

@@ -9,7 +9,6 @@ use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Syste
 /// Factors that routed testbeds do not support: they change an end of the one link between two hosts.
 const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
 
-/// Reads how the hosts are connected.
 pub(super) fn topology(testbed: Node, problems: &Problems) -> Option<At<Topology>> {
     let said: At<String> = testbed.get("topology").at(leaf::text, problems)?;
     let own = |table: Node| OwnLink {
@@ -139,7 +138,6 @@ fn with_routers(key: &str, topology: &Topology) -> String {
     format!("write topology = \"routed\" in [testbed] (--set testbed.topology=routed): {meaning}")
 }
 
-/// Adds what does not go together.
 pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], problems: &mut Problems) {
     // Mechanisms, routers and translators are those of [factors].
     let factors = &all[0];
@@ -153,7 +151,6 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
     check_families(factors, problems);
 }
 
-/// Refuses what needs two routers.
 fn check_without_routers(topology: &Topology, testbed: Node, factors: &Factors, problems: &mut Problems) {
     let factors = [Factor::Mechanism, Factor::RouterOs, Factor::Translator].map(|factor| {
         let level = factors.setting_levels(factor).first()?;
@@ -169,7 +166,6 @@ fn check_without_routers(topology: &Topology, testbed: Node, factors: &Factors, 
     }
 }
 
-/// Refuses factors that mean nothing behind routers.
 fn check_of_one_link(topology: &At<Topology>, all: &[Factors], problems: &mut Problems) {
     for factor in OF_ONE_LINK {
         // Services may be stated even if there are none, the default.

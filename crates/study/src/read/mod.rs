@@ -20,7 +20,6 @@ use crate::study::Study;
 use factors::Factors;
 use stacklab_model::{LinkConfig, Topology};
 
-/// A value and its source location.
 #[derive(Clone)]
 struct At<T> {
     value: T,
@@ -34,7 +33,6 @@ impl<T> At<T> {
     }
 }
 
-/// A value of the tree, if it is there.
 #[derive(Clone, Copy)]
 struct Node<'a>(Option<&'a Located>);
 
@@ -51,18 +49,15 @@ impl<'a> Node<'a> {
         self.0.map_or(&[][..], Located::items).iter().map(|item| Node(Some(item)))
     }
 
-    /// The value, if it is present and valid.
     fn at<T>(self, read: impl Fn(&Located) -> Result<T, ValueError>, problems: &Problems) -> Option<At<T>> {
         let node = self.0.filter(|node| !problems.known_at(&node.place))?;
         Some(At { value: read(node).ok()?, place: node.place.clone() })
     }
 
-    /// As [`Node::at`], without the place.
     fn value<T>(self, read: impl Fn(&Located) -> Result<T, ValueError>, problems: &Problems) -> Option<T> {
         self.at(read, problems).map(|at| at.value)
     }
 
-    /// The valid items of a list.
     fn list<T>(self, read: impl Fn(&Located) -> Result<T, ValueError>, problems: &Problems) -> Vec<At<T>> {
         self.items().filter_map(|item| item.at(&read, problems)).collect()
     }

@@ -11,7 +11,6 @@ use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
 /// Maximum rows of a run's interval series; each row is stored in the record.
 const MOST_ROWS: u64 = 100_000;
 
-/// Reads the probes, in the model's order.
 pub(super) fn read(node: Node, testbed: Node, all: &[Factors], problems: &mut Problems) -> Vec<ProbeSpec> {
     let mut probes = Vec::new();
     for probe in Probe::ALL {

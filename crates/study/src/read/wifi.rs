@@ -21,7 +21,6 @@ pub(super) fn network(testbed: Node, problems: &Problems) -> WifiConfig {
     network
 }
 
-/// Factors that a Wi-Fi network does not support, and why.
 const UNSUPPORTED: [(Factor, &str); 6] = [
     (Factor::Os, "all three hosts run in one user-mode Linux, to which the radios belong"),
     (Factor::Services, "daemons run between namespaces of this machine only"),
@@ -31,7 +30,6 @@ const UNSUPPORTED: [(Factor, &str); 6] = [
     (Factor::BusyPoll, "the interface has no queue that a receive could poll"),
 ];
 
-/// Adds what does not go together.
 pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], problems: &mut Problems) {
     let Topology::Wifi(_) = topology.value else { return check_wired(testbed, all, problems) };
     let mut refuse = |place: &Location, what: &str, why: &str| {
@@ -80,7 +78,6 @@ pub(super) fn check(topology: &At<Topology>, testbed: Node, all: &[Factors], pro
     }
 }
 
-/// Refuses settings of a Wi-Fi network where there is none.
 fn check_wired(testbed: Node, all: &[Factors], problems: &mut Problems) {
     let factors = Factor::ALL.iter().filter(|factor| factor.is_of_wifi()).flat_map(|factor| {
         let levels = all.iter().filter_map(|factors| factors.setting_levels(*factor).first());

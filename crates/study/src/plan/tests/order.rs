@@ -1,7 +1,7 @@
 //! The order of trials, and which are still needed.
 
-use crate::plan::Plan;
 use crate::plan::tests::{arms, quickstart, varied};
+use crate::plan::{Plan, generator, shuffle};
 use crate::study::Study;
 use proptest::prelude::*;
 use stacklab_model::{Cell, Factor, Metric, Probe, StopReason, Trial};
@@ -134,4 +134,25 @@ fn a_trial_that_no_question_asks_for_stays() {
     let left = plan.active(&study, plan.block(0), &vec![Some(StopReason::Cap); questions.len()], &questions);
     assert_eq!(left.len(), 12);
     assert!(left.iter().all(|trial| trial.probe == Probe::Echo));
+}
+
+/// Campaigns are resumed by their seed alone: if this order ever changes, no old campaign can be resumed.
+#[test]
+fn the_order_of_a_seed_never_changes() {
+    let mut items: Vec<u32> = (0..12).collect();
+    shuffle(&mut items, &mut generator(42, 0));
+    assert_eq!(items, [2, 9, 5, 10, 11, 7, 3, 1, 6, 4, 0, 8]);
+}
+
+#[test]
+fn every_order_of_three_is_about_equally_frequent() {
+    let mut seen = std::collections::BTreeMap::new();
+    for block in 0..6000 {
+        let mut items = [0, 1, 2];
+        shuffle(&mut items, &mut generator(7, block));
+        *seen.entry(items).or_insert(0) += 1;
+    }
+    assert_eq!(seen.len(), 6);
+    // Six standard deviations of a binomial with n = 6000 and p = 1/6.
+    assert!(seen.values().all(|count| (827..=1173).contains(count)), "{seen:?}");
 }
