@@ -11,12 +11,10 @@ pub type ImportedRun = (usize, RunRecord, Option<ToolSeries>);
 
 /// The runs of files, each with the number of its file and its intervals.
 ///
-/// A test of another tool has a separate block: nothing says
-/// which test it is paired with. Runs of stacklab stay together in their blocks. Tests of one cell that differ in the
-/// tool or in the rate that was asked for are kept apart by the label `replica`.
-///
-/// # Errors
-/// The file and the number of the first test (from 0) that belongs to no cell.
+/// A test of another tool has a separate block: nothing says which test it is paired with. Runs of stacklab stay
+/// together in their blocks. Tests of one cell that differ in the tool or in the rate that was asked for are kept apart
+/// by the label `replica`.
+/// Fails with the file and the number of the first test (from 0) that belongs to no cell.
 pub fn runs(files: &[ToolFile]) -> Result<Vec<ImportedRun>, (usize, usize)> {
     let mut next = 0;
     let mut runs = Vec::new();
@@ -88,10 +86,9 @@ fn run(test: &ToolTest, cell: Cell, block: u32) -> RunRecord {
         spec,
         started_unix_ns: test.started_unix_ns.unwrap_or(0),
         wall_ns: test.duration_ns.min(10_u64.pow(17)),
-        status: if test.invalid.is_empty() {
-            RunStatus::Valid
-        } else {
-            RunStatus::Invalid(test.invalid.clone())
+        status: match test.invalid.is_empty() {
+            true => RunStatus::Valid,
+            false => RunStatus::Invalid(test.invalid.clone()),
         },
         values: test.values.clone(),
         drops: Drops::default(),

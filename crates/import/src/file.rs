@@ -1,7 +1,7 @@
 //! What is in a result file.
 
-use crate::error::ImportError;
 use crate::test::ToolTest;
+use crate::value::ImportError;
 use stacklab_model::RunRecord;
 
 /// A format of result files.

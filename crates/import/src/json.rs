@@ -1,18 +1,18 @@
 //! JSON as tools write it: a name may be there twice, and what nobody needs is not kept.
 
-use crate::error::{At, ImportError};
-use crate::series::MOST_ROWS;
+use crate::test::MOST_ROWS;
+use crate::value::{At, ImportError};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
+use std::ops::Index;
 
 /// The most lines beside documents that are kept.
 const MOST_BESIDE: usize = 20;
 /// The most values of a document that are kept: 64 bytes each.
 const MOST_VALUES: usize = 1 << 20;
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json {
     /// Null, or what is not kept.
@@ -64,18 +64,12 @@ impl Json {
     }
 }
 
-impl From<serde_json::Value> for Json {
-    fn from(value: serde_json::Value) -> Self {
-        match value {
-            serde_json::Value::Null => Json::Null,
-            serde_json::Value::Bool(on) => Json::Bool(on),
-            serde_json::Value::Number(number) => number.as_f64().map_or(Json::Null, Json::Number),
-            serde_json::Value::String(text) => Json::Text(text),
-            serde_json::Value::Array(items) => Json::List(items.into_iter().map(Json::from).collect()),
-            serde_json::Value::Object(fields) => {
-                Json::Fields(fields.into_iter().map(|(name, value)| (name, value.into())).collect())
-            }
-        }
+/// A field; null where there is none.
+impl Index<&str> for Json {
+    type Output = Json;
+
+    fn index(&self, name: &str) -> &Json {
+        self.get(name).unwrap_or(&Json::Null)
     }
 }
 
@@ -107,9 +101,11 @@ pub(super) struct Rows {
     pub fields: &'static [&'static str],
 }
 
+const NO_ROWS: Rows = Rows { list: "", document: None, fields: &[] };
+
 /// The documents of a text, one after another, without fields of the names `dropped`.
 pub(super) fn documents(text: &str, dropped: &'static [&'static str]) -> Result<Documents, ImportError> {
-    with_rows(text, dropped, &Rows { list: "", document: None, fields: &[] })
+    with_rows(text, dropped, &NO_ROWS)
 }
 
 /// The documents of a text, as [`documents`] reads them. Rows are read briefly, and [`MOST_ROWS`] at most: of a longer
@@ -121,11 +117,11 @@ pub(super) fn with_rows(
 ) -> Result<Documents, ImportError> {
     let mut found = Documents::default();
     let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(MOST_ROWS));
-    let seed = Seed { left: &left, rows: &rows, dropped, only: &[], list: of_rows };
+    let seed = Seed { left: &left, rows: &rows, dropped, only: &[], list: of_rows, is_of_rows: false };
     let (mut rest, mut line) = (text, 0);
     loop {
         let blank = rest.len() - rest.trim_start().len();
-        line += newlines(&rest[..blank]);
+        line += rest[..blank].matches('\n').count();
         rest = &rest[blank..];
         if rest.is_empty() {
             return Ok(found);
@@ -145,7 +141,7 @@ pub(super) fn with_rows(
             let only = if is_row { of_rows.fields } else { &[] };
             found.documents.push(Seed { only, ..seed }.read(&without_nan(part), line)?);
         }
-        line += newlines(part);
+        line += part.matches('\n').count();
         rest = &rest[part.len()..];
     }
 }
@@ -153,12 +149,8 @@ pub(super) fn with_rows(
 /// The one document of a text.
 pub(super) fn document(text: &str) -> Result<Json, ImportError> {
     let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(0));
-    let list = Rows { list: "", document: None, fields: &[] };
-    Seed { left: &left, rows: &rows, dropped: &[], only: &[], list: &list }.read(text, 0)
-}
-
-fn newlines(text: &str) -> usize {
-    text.bytes().filter(|byte| *byte == b'\n').count()
+    let (dropped, only) = (&[], &[]);
+    Seed { left: &left, rows: &rows, dropped, only, list: &NO_ROWS, is_of_rows: false }.read(text, 0)
 }
 
 /// Bytes of the object that a text begins with; `None` if it does not end.
@@ -186,16 +178,16 @@ fn without_nan(text: &str) -> Cow<'_, str> {
     if !text.contains("nan") && !text.contains("inf") {
         return Cow::Borrowed(text);
     }
-    let mut result = Cow::Borrowed(text);
+    let mut result = text.to_owned();
     for none in [": -nan", ": nan", ": -inf", ": inf", ":-nan", ":nan", ":-inf", ":inf"] {
         for end in [",", "\n", "}", "\r"] {
             let found = format!("{none}{end}");
             if result.contains(&found) {
-                result = Cow::Owned(result.replace(&found, &format!(": null{end}")));
+                result = result.replace(&found, &format!(": null{end}"));
             }
         }
     }
-    result
+    result.into()
 }
 
 /// An error of a document, which begins after this many lines.
@@ -219,38 +211,8 @@ struct Seed<'a> {
     /// The fields that are kept; empty for all.
     only: &'static [&'static str],
     list: &'a Rows,
-}
-
-/// Reads a list of rows; null where it has too many.
-struct RowsSeed<'a>(Seed<'a>);
-
-impl<'de> DeserializeSeed<'de> for RowsSeed<'_> {
-    type Value = Json;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Json, D::Error> {
-        reader.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for RowsSeed<'_> {
-    type Value = Json;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
-        let mut items = Vec::new();
-        while let Some(left) = self.0.rows.get().checked_sub(1) {
-            self.0.rows.set(left);
-            match list.next_element_seed(self.0)? {
-                Some(item) => items.push(item),
-                None => return self.0.one(Json::List(items)),
-            }
-        }
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        self.0.one(Json::Null)
-    }
+    /// Whether the items of this list are rows: null where it has too many.
+    is_of_rows: bool,
 }
 
 impl Seed<'_> {
@@ -308,11 +270,19 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = list.next_element_seed(self)? {
-            items.push(item);
+        let (mut items, seed) = (Vec::new(), Seed { is_of_rows: false, ..self });
+        loop {
+            if self.is_of_rows {
+                let Some(left) = self.rows.get().checked_sub(1) else { break };
+                self.rows.set(left);
+            }
+            match list.next_element_seed(seed)? {
+                Some(item) => items.push(item),
+                None => return self.one(Json::List(items)),
+            }
         }
-        self.one(Json::List(items))
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        self.one(Json::Null)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
@@ -321,11 +291,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
             let is_left_out = !self.only.is_empty() && !self.only.contains(&name.as_str());
             if is_left_out || self.dropped.contains(&name.as_str()) {
                 map.next_value::<IgnoredAny>()?;
-            } else if name == self.list.list {
-                let rows = RowsSeed(Seed { only: self.list.fields, ..self });
-                fields.push((name, map.next_value_seed(rows)?));
             } else {
-                fields.push((name, map.next_value_seed(self)?));
+                let rows = Seed { only: self.list.fields, is_of_rows: true, ..self };
+                let seed = if name == self.list.list { rows } else { self };
+                fields.push((name, map.next_value_seed(seed)?));
             }
         }
         self.one(Json::Fields(fields))

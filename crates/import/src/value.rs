@@ -1,6 +1,7 @@
-//! Limits of files, and values in them.
+//! Limits of files, values in them, and why one cannot be read.
 
-use stacklab_model::Value;
+use stacklab_model::{Value, printable_text};
+use std::fmt;
 
 /// The longest file, bytes, and the longest content of a compressed one.
 pub const MOST_BYTES: usize = 64 << 20;
@@ -36,8 +37,34 @@ pub(super) fn amount(text: &str, unit: &str, step: f64) -> Option<f64> {
     Some(amount * step.powi(power)).filter(|amount| *amount >= 0.0 && *amount <= 1e18)
 }
 
+/// A row of iperf: `0.00-1.00 sec  1.22 MBytes  10.2 Mbits/sec ..`.
+pub(super) struct RowText<'a> {
+    /// Seconds from the begin of the test.
+    pub from: f64,
+    pub to: f64,
+    pub bytes: f64,
+    pub bits_per_second: f64,
+    /// The words behind its rate.
+    pub more: Vec<&'a str>,
+}
+
+impl<'a> RowText<'a> {
+    pub(super) fn read(interval: &str, results: &'a str) -> Option<Self> {
+        let (from, to) = interval.split_once('-')?;
+        let words: Vec<&str> = results.split_whitespace().collect();
+        let [bytes, bytes_unit, rate, rate_unit, more @ ..] = &words[..] else { return None };
+        Some(RowText {
+            from: number(from.trim())?,
+            to: number(to.trim())?,
+            bytes: amount(&format!("{bytes} {bytes_unit}"), "Byte", 1024.0)?,
+            bits_per_second: bits_per_second(&format!("{rate} {rate_unit}"))?,
+            more: more.to_vec(),
+        })
+    }
+}
+
 /// A rate in bits per second, printed in bits or in bytes.
-pub(super) fn bits_per_second(text: &str) -> Option<f64> {
+fn bits_per_second(text: &str) -> Option<f64> {
     amount(text, "bit", 1000.0).or_else(|| Some(8.0 * amount(text, "Byte", 1024.0)?))
 }
 
@@ -57,4 +84,63 @@ pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 /// Nanoseconds since the Unix epoch of `2026-11-26T04:29:41.5Z`, or with an offset such as `+01:00`.
 pub(super) fn rfc3339_ns(text: &str) -> Option<u64> {
     text.parse::<jiff::Timestamp>().ok()?.as_nanosecond().try_into().ok()
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The whole file.
+    File,
+    /// This line, from 1.
+    Line(usize),
+    /// This line and column, from 1.
+    Column(usize, usize),
+    /// This byte, from 0.
+    Byte(usize),
+    /// This byte of the content that was compressed.
+    Inflated(usize),
+}
+
+/// Why a file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{at}{reason}")]
+pub struct ImportError {
+    /// Where.
+    pub at: At,
+    /// Why, without control characters.
+    pub reason: String,
+}
+
+impl ImportError {
+    /// At a place. Reasons quote the file, which is anybody's.
+    pub(super) fn new(at: At, reason: impl AsRef<str>) -> Self {
+        ImportError { at, reason: printable_text(reason.as_ref()) }
+    }
+
+    pub(super) fn of_file(reason: impl AsRef<str>) -> Self {
+        ImportError::new(At::File, reason)
+    }
+
+    /// Fails if a file has as many tests as are read.
+    pub(super) fn too_many(count: usize, line: usize) -> Result<(), Self> {
+        if count < MOST_TESTS { Ok(()) } else { Err(ImportError::of_line(line, "there are too many tests")) }
+    }
+
+    /// In a line, counted from 0.
+    pub(super) fn of_line(line: usize, reason: impl AsRef<str>) -> Self {
+        ImportError::new(At::Line(line + 1), reason)
+    }
+}
+
+/// Ends with a colon if there is anything.
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            At::File => Ok(()),
+            At::Line(line) => write!(f, "line {line}: "),
+            At::Column(line, column) => write!(f, "line {line}, column {column}: "),
+            At::Byte(byte) => write!(f, "byte {byte}: "),
+            At::Inflated(byte) => write!(f, "byte {byte} of the content: "),
+        }
+    }
 }

@@ -1,10 +1,9 @@
 //! Results of RIPE Atlas' `ping`: JSON, as an array, or a result a line.
 
-use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
 use crate::json::{Documents, Json, document, documents};
 use crate::test::{ToolTest, family_of_version};
-use crate::value::{MOST_TESTS, mean, quantile, untold};
+use crate::value::{ImportError, MOST_TESTS, mean, quantile, untold};
 use stacklab_model::{Metric, Probe, Transport, Value};
 
 /// Reads a file: each ping of a probe is a test.
@@ -45,17 +44,15 @@ fn test(result: &Json) -> ToolTest {
     test.size = result.count("size").filter(is_size).map(|size| size as u32);
     test.started_unix_ns =
         result.count("timestamp").filter(|seconds| *seconds < 9e9).map(|seconds| (seconds * 1e9) as u64);
-    let answers = result.get("result").map_or(&[][..], Json::items);
+    let answers = result["result"].items();
     let mut delays: Vec<f64> = answers.iter().filter_map(|answer| answer.count("rtt")).collect();
     delays.sort_by(f64::total_cmp);
     let median = quantile(&delays, 0.5).map_or_else(|| untold("the file", "a round trip"), Value::Measured);
     test.set(Metric::RttOpen, median);
     test.set(Metric::RttOpenMean, Value::finite(mean(&delays), "nothing was answered"));
-    let lost = result
-        .count("sent")
-        .zip(result.count("rcvd"))
-        .map(|(sent, received)| (1.0 - received / sent).max(0.0));
-    test.set(Metric::EchoLoss, Value::finite(lost.unwrap_or(f64::NAN), "nothing was sent"));
+    let lost = result.count("sent").zip(result.count("rcvd"));
+    let lost = lost.map_or(f64::NAN, |(sent, received)| (1.0 - received / sent).max(0.0));
+    test.set(Metric::EchoLoss, Value::finite(lost, "nothing was sent"));
     let error = answers.iter().find_map(|answer| answer.text("error")).or(result.text("error"));
     if let Some(error) = error.filter(|_| delays.is_empty()) {
         test.invalid.push(format!("the probe says: {error}"));

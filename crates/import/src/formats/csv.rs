@@ -1,29 +1,17 @@
 //! Rows of `stacklab export`, back as runs.
 
-use crate::error::{At, ImportError};
 use crate::file::{Content, Format, ToolFile};
-use crate::value::MOST_TESTS;
+use crate::value::{At, ImportError, MOST_TESTS};
 use stacklab_model::{
     ArmSchedule, Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord,
     RunStatus, Trial, TrialSpec, Value,
 };
 use std::collections::{BTreeMap, HashMap};
+use std::str::FromStr;
 
 /// Columns without which a row tells nothing.
-const NEEDED: [&str; 12] = [
-    "block",
-    "position",
-    "started_unix_ns",
-    "wall_ns",
-    "status",
-    "probe",
-    "transport",
-    "size_of",
-    "family",
-    "size",
-    "metric",
-    "number",
-];
+const NEEDED: &str =
+    "block position started_unix_ns wall_ns status probe transport size_of family size metric number";
 /// The largest block and position of a record.
 const LAST_TRIAL: u32 = 1 << 30;
 const LONGEST_MESSAGE: u32 = 16 << 20;
@@ -32,7 +20,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().map_err(broken)?.clone();
     let place: HashMap<&str, usize> = header.iter().enumerate().map(|(place, name)| (name, place)).collect();
-    if let Some(name) = NEEDED.iter().find(|name| !place.contains_key(**name)) {
+    if let Some(name) = NEEDED.split(' ').find(|name| !place.contains_key(name)) {
         let reason = format!(
             "there is no column `{name}`: this is not output of `stacklab export` (--slices is not read)"
         );
@@ -58,10 +46,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         };
         let known = runs.entry((run.trial.block, run.trial.position)).or_insert_with(|| run.clone());
         if known.trial != run.trial {
-            return Err(failed(format!(
-                "block {} has two runs at position {}",
-                run.trial.block, run.trial.position
-            )));
+            let Trial { block, position, .. } = run.trial;
+            return Err(failed(format!("block {block} has two runs at position {position}")));
         }
         // Files of before have no such column: everything is the study's then.
         if field("in_study") != "no" {
@@ -86,17 +72,15 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
 fn broken(error: ::csv::Error) -> ImportError {
     let at = error.position().map_or(At::File, |position| At::Line(position.line() as usize));
     let reason = match error.kind() {
-        ::csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!(
-                "it has {len} fields, and the first line {expected_len}: the file is damaged or cut short"
-            )
+        ::csv::ErrorKind::UnequalLengths { expected_len: expected, len, .. } => {
+            format!("it has {len} fields, and the first line {expected}: the file is damaged or cut short")
         }
         _ => error.to_string(),
     };
     ImportError::new(at, reason)
 }
 
-fn parsed<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+fn parsed<T: FromStr>(name: &str, text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{}` is not a valid {name}", text.escape_debug()))
 }
 
@@ -107,20 +91,18 @@ fn unguarded(text: &str) -> &str {
 
 /// The run of a row, without figures.
 fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
-    fn read<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
-        parsed(name, text)
+    fn read<'a, T: FromStr>(field: &impl Fn(&str) -> &'a str, name: &str) -> Result<T, String> {
+        parsed(name, field(name))
     }
-    let size: u32 = read("size", field("size"))?;
-    let [block, position] = ["block", "position"].map(|name| read::<u32>(name, field(name)));
-    let (block, position) = (block?, position?);
+    let (size, block, position): (u32, u32, u32) =
+        (read(field, "size")?, read(field, "block")?, read(field, "position")?);
     if size > LONGEST_MESSAGE || block > LAST_TRIAL || position > LAST_TRIAL {
         return Err("block, position or size is larger than any record's".to_owned());
     }
-    let (transport, size_of) = (read("transport", field("transport"))?, read("size_of", field("size_of"))?);
-    let mut cell = Cell::new(read("family", field("family"))?, transport, size_of, size);
-    for factor in
-        Factor::ALL.iter().copied().filter(|factor| *factor == Factor::Replica || factor.is_setting())
-    {
+    let (transport, size_of) = (read(field, "transport")?, read(field, "size_of")?);
+    let mut cell = Cell::new(read(field, "family")?, transport, size_of, size);
+    let optional = |factor: &Factor| *factor == Factor::Replica || factor.is_setting();
+    for factor in Factor::ALL.iter().copied().filter(optional) {
         let level = unguarded(field(factor.name()));
         if !level.is_empty() {
             cell.set(factor, level)
@@ -133,11 +115,10 @@ fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
         (other, _) => return Err(format!("`{}` is not a status", other.escape_debug())),
     };
     // An imported run may have neither.
-    let time = |name| if field(name).is_empty() { Ok(0) } else { read::<u64>(name, field(name)) };
-    let times = ["started_unix_ns", "wall_ns"].map(time);
-    let [started_unix_ns, wall_ns] = times;
-    let (started_unix_ns, wall_ns) = (started_unix_ns?.min(i64::MAX as u64), wall_ns?.min(10_u64.pow(17)));
-    let probe: Probe = read("probe", field("probe"))?;
+    let time = |name| if field(name).is_empty() { Ok(0) } else { read::<u64>(field, name) };
+    let started_unix_ns = time("started_unix_ns")?.min(i64::MAX as u64);
+    let wall_ns = time("wall_ns")?.min(10_u64.pow(17));
+    let probe: Probe = read(field, "probe")?;
     Ok(RunRecord {
         spec: spec(&cell, probe, None, wall_ns),
         trial: Trial { block, position, cell, probe },

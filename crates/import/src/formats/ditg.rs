@@ -1,19 +1,15 @@
 //! Text of D-ITG's ITGDec, version 2.8. It tells neither the transport nor whether delays are of one way or of both.
 
-use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
 use crate::test::{ToolTest, datagram, family, nanoseconds};
-use crate::value::{number, untold};
+use crate::value::{ImportError, number, untold};
 use stacklab_model::{Metric, Probe, Value};
 use std::collections::BTreeMap;
-
-/// Lines that each flow has.
-const NEEDED: [&str; 5] =
-    ["Total time", "Total packets", "Bytes received", "Average bitrate", "Packets dropped"];
 
 /// Reads the flows of a file: each is a test.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut version = None;
+    // The line of each, its ends, and its figures.
     let mut flows: Vec<(usize, Vec<&str>, BTreeMap<&str, &str>)> = Vec::new();
     let mut totals = false;
     for (place, line) in text.lines().enumerate() {
@@ -40,10 +36,10 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         let reason = "the total results at the end are missing: the file is cut short, or not from ITGDec";
         return Err(ImportError::of_file(reason));
     }
-    let read = |(place, ends, figures): &(usize, Vec<&str>, BTreeMap<&str, &str>)| {
-        test(ends, figures).map_err(|reason| ImportError::of_line(*place, reason))
-    };
-    let tests = flows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let mut tests = Vec::new();
+    for (place, ends, figures) in &flows {
+        tests.push(test(ends, figures).map_err(|reason| ImportError::of_line(*place, reason))?);
+    }
     ToolFile::of_tests(Format::Ditg, version, tests, Vec::new())
 }
 
@@ -53,11 +49,9 @@ fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, Strin
         let first = text.split_whitespace().next().unwrap_or_default();
         number(first).ok_or_else(|| format!("`{name}` of this flow is not a number"))
     };
-    let mut found = [0.0; NEEDED.len()];
-    for (place, name) in NEEDED.iter().enumerate() {
-        found[place] = figure(name)?;
-    }
-    let [seconds, packets, bytes, rate, dropped] = found;
+    let (seconds, packets) = (figure("Total time")?, figure("Total packets")?);
+    let (bytes, rate) = (figure("Bytes received")?, figure("Average bitrate")?);
+    let dropped = figure("Packets dropped")?;
     let unit = figures["Average bitrate"].split_whitespace().nth(1).unwrap_or_default();
     if unit != "Kbit/s" {
         return Err(format!("the unit of the bitrate is `{}`, and Kbit/s is expected", unit.escape_debug()));
@@ -70,12 +64,9 @@ fn test(ends: &[&str], figures: &BTreeMap<&str, &str>) -> Result<ToolTest, Strin
     test.set(Metric::Loss, Value::finite(dropped / (packets + dropped), "nothing was sent"));
     test.set(Metric::MessageRate, Value::finite(packets / seconds, "it took no time"));
     for (metric, name) in [(Metric::OneWayDelayMean, "Average delay"), (Metric::Jitter, "Average jitter")] {
-        let said =
-            figure(name).map_or_else(|_| "not stated".to_owned(), |seconds| format!("{} ms", seconds * 1e3));
-        test.set(
-            metric,
-            untold("ITGDec", &format!("whether delays are one-way or round-trip (it says {said})")),
-        );
+        let said = figure(name).map_or("not stated".to_owned(), |seconds| format!("{} ms", seconds * 1e3));
+        let what = format!("whether delays are one-way or round-trip (it says {said})");
+        test.set(metric, untold("ITGDec", &what));
     }
     Ok(test)
 }

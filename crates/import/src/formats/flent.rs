@@ -1,11 +1,9 @@
 //! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
-use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
 use crate::json::{Json, documents};
-use crate::series::{Part, of_flows};
-use crate::test::{ToolTest, family, family_of_version, nanoseconds, write_size};
-use crate::value::{mean, quantile};
+use crate::test::{Part, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size};
+use crate::value::{ImportError, mean, quantile};
 use stacklab_model::{Direction, Metric, Probe, Role, Transport, Value};
 
 /// The newest format of flent's files.
@@ -22,9 +20,8 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     };
     match document.number("version") {
         Some(version) if version > NEWEST => {
-            return Err(ImportError::of_file(format!(
-                "its format is {version}, and up to {NEWEST} are known"
-            )));
+            let reason = format!("its format is {version}, and up to {NEWEST} are known");
+            return Err(ImportError::of_file(reason));
         }
         Some(_) => {}
         None => return Err(ImportError::of_file("it has no version")),
@@ -32,8 +29,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let version = meta.text("FLENT_VERSION").map(str::to_owned);
     let mut left_out = found.left_out();
     let mut streams: [Vec<Stream<'_>>; 2] = [Vec::new(), Vec::new()];
-    let of =
-        |name: &str, series| Stream { series, meta: meta.get("SERIES_META").and_then(|all| all.get(name)) };
+    let of = |name: &str, series| Stream { series, meta: &meta["SERIES_META"][name] };
     let (mut tests, mut pings) = (Vec::new(), Vec::new());
     for (name, series) in results.fields() {
         let is_sum = ["sum", "avg", "totals", "max", "min"].iter().any(|word| name.ends_with(word));
@@ -43,9 +39,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             name if name.starts_with("TCP upload") => streams[0].push(of(name, series)),
             name if name.starts_with("TCP download") => streams[1].push(of(name, series)),
             name if name.starts_with("Ping (ms) UDP") => pings.push((name, series)),
-            name if name.contains("ICMP") => {
-                left_out.push(format!("{name}: stacklab has no such transport"));
-            }
+            name if name.contains("ICMP") => left_out.push(format!("{name}: stacklab has no such transport")),
             name => left_out.push(format!("{name}: stacklab has no such metric")),
         }
     }
@@ -57,20 +51,20 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             left_out.push(format!("{name}: stacklab has no metric for round trips during these streams"));
         }
     }
-    let times = document.get("x_values").map(figures).unwrap_or_default();
-    match streams.each_ref().map(|series| !series.is_empty()) {
-        [true, true] => {
-            let mut test = stream(meta, &streams[0], Direction::Both);
-            test.set(Metric::ThroughputReverse, rate(&streams[1]));
+    let times = figures(&document["x_values"]);
+    match &streams {
+        [up, down] if up.is_empty() && down.is_empty() => {}
+        [up, down] if down.is_empty() => {
+            tests.push(series(stream(meta, up, Direction::Forward), &times, up));
+        }
+        [up, down] if up.is_empty() => {
+            tests.push(series(stream(meta, down, Direction::Reverse), &times, down));
+        }
+        [up, down] => {
+            let mut test = stream(meta, up, Direction::Both);
+            test.set(Metric::ThroughputReverse, rate(down));
             tests.push(test);
         }
-        [true, false] => {
-            tests.push(series(stream(meta, &streams[0], Direction::Forward), &times, &streams[0]))
-        }
-        [false, true] => {
-            tests.push(series(stream(meta, &streams[1], Direction::Reverse), &times, &streams[1]))
-        }
-        [false, false] => {}
     }
     ToolFile::of_tests(Format::Flent, version, tests, left_out)
 }
@@ -92,8 +86,7 @@ fn figures(series: &Json) -> Vec<f64> {
 
 /// UDP: irtt sends on a schedule, netperf after each answer.
 fn round_trips(meta: &Json, name: &str, series: &Json) -> ToolTest {
-    let runner = meta.get("SERIES_META").and_then(|all| all.get(name)?.text("RUNNER"));
-    let (probe, median, average) = match runner {
+    let (probe, median, average) = match meta["SERIES_META"][name].text("RUNNER") {
         Some("IrttRunner") => (Probe::EchoOpenLoop, Metric::RttOpen, Metric::RttOpenMean),
         _ => (Probe::Echo, Metric::Rtt, Metric::RttMean),
     };
@@ -114,24 +107,19 @@ fn round_trips(meta: &Json, name: &str, series: &Json) -> ToolTest {
 /// A stream's rates, and its tool's own figures of the whole.
 struct Stream<'a> {
     series: &'a Json,
-    meta: Option<&'a Json>,
+    meta: &'a Json,
 }
 
 impl Stream<'_> {
-    fn count(&self, name: &str) -> Option<f64> {
-        self.meta?.count(name)
-    }
-
     fn is_in_megabits(&self) -> bool {
-        self.meta.and_then(|meta| meta.text("UNITS")).is_none_or(|unit| unit == "Mbits/s")
+        self.meta.text("UNITS").is_none_or(|unit| unit == "Mbits/s")
     }
 
     /// Its mean rate, Mbit/s: its tool's own, since a mean of the samples leaves out the time in which nothing arrived.
     fn rate(&self) -> Option<f64> {
-        let bytes = || {
-            Some(self.count("BYTES_RECVD")? * 8.0 / 1e6 / self.count("ELAPSED_TIME").filter(|s| *s > 0.0)?)
-        };
-        let told = self.count("MEAN_VALUE").filter(|_| self.is_in_megabits());
+        let of = |name| self.meta.count(name);
+        let bytes = || Some(of("BYTES_RECVD")? * 8.0 / 1e6 / of("ELAPSED_TIME").filter(|s| *s > 0.0)?);
+        let told = of("MEAN_VALUE").filter(|_| self.is_in_megabits());
         told.or_else(bytes).or_else(|| Some(mean(&figures(self.series))).filter(|mean| mean.is_finite()))
     }
 }
@@ -141,11 +129,11 @@ fn stream(meta: &Json, streams: &[Stream<'_>], direction: Direction) -> ToolTest
     let mut test = begun(meta, Probe::Stream, Transport::Tcp);
     (test.direction, test.flows) = (direction, streams.len() as u32);
     test.set(Metric::Throughput, rate(streams));
-    let sizes: Vec<Option<f64>> = streams.iter().map(|stream| stream.count("SEND_SIZE")).collect();
+    let sizes: Vec<Option<f64>> = streams.iter().map(|stream| stream.meta.count("SEND_SIZE")).collect();
     if let Some(Some(size)) = sizes.first().filter(|first| sizes.iter().all(|size| size == *first)) {
         test.size = write_size(*size);
     }
-    let all = |name| streams.iter().map(|stream| stream.count(name)).sum::<Option<f64>>();
+    let all = |name| streams.iter().map(|stream| stream.meta.count(name)).sum::<Option<f64>>();
     if let Some(again) = all("TCP_RETRANSMIT") {
         test.set_retransmits(Some(again), all("BYTES_SENT").or_else(|| all("BYTES_RECVD")).unwrap_or(0.0));
     }

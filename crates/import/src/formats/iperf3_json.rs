@@ -6,12 +6,10 @@
 //! - from 3.2: of TCP, `seconds` of a receiver are the sender's; `end` is its own;
 //! - with `-R`, round trips of TCP are not known, and are 0.
 
-use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
 use crate::json::{Documents, Json, Rows, with_rows};
-use crate::series::{MOST_ROWS, Part, of_flows};
-use crate::test::{ToolTest, family, nanoseconds, write_size};
-use crate::value::{MOST_TESTS, mean, untold};
+use crate::test::{MOST_ROWS, Part, ToolTest, family, nanoseconds, of_flows, write_size};
+use crate::value::{ImportError, MOST_TESTS, mean, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 
 /// The intervals of a test, or the lines of a stream that are intervals: their sums.
@@ -28,38 +26,27 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut left_out = Vec::new();
     let is_streamed = found.iter().any(|document| document.get("event").is_some());
     let found = if is_streamed { streamed(found, rows <= MOST_ROWS) } else { found };
-    let version = found.iter().find_map(|document| document.get("start")?.text("version"));
+    let version = found.iter().find_map(|document| document["start"].text("version"));
     let version = version.map(|version| version.trim_start_matches("iperf ").to_owned());
     for (number, document) in found.iter().enumerate() {
+        let failed = |what: &str| ImportError::of_file(format!("test {} has {what}", number + 1));
         if document.get("start").is_none() {
-            return Err(ImportError::of_file(format!(
-                "test {} has no start: this is not JSON of iperf3",
-                number + 1
-            )));
+            return Err(failed("no start: this is not JSON of iperf3"));
         }
-        let is_measured =
-            document.get("end").and_then(|end| end.get("streams")).is_some_and(|s| !s.items().is_empty());
+        let is_measured = !document["end"]["streams"].items().is_empty();
         match (is_measured, document.text("error")) {
             (true, _) if tests.len() == MOST_TESTS => {
                 return Err(ImportError::of_file("it has too many tests"));
             }
             (true, _) => tests.push(test(document)),
             (false, Some(error)) => left_out.push(format!("test {} failed: {error}", number + 1)),
-            (false, None) => {
-                return Err(ImportError::of_file(format!(
-                    "test {} has no end: the file is cut short",
-                    number + 1
-                )));
-            }
+            (false, None) => return Err(failed("no end: the file is cut short")),
         }
     }
     for (before, line) in beside {
         // An error behind a test is that test's, if one document is one test.
-        let test = if is_streamed {
-            tests.last_mut()
-        } else {
-            before.checked_sub(1).and_then(|at| tests.get_mut(at))
-        };
+        let place = if is_streamed { tests.len() } else { before };
+        let test = place.checked_sub(1).and_then(|at| tests.get_mut(at));
         match test.filter(|_| line.contains("error")) {
             Some(test) => test.invalid.push(format!("a line outside the JSON: {line}")),
             None => left_out.push(format!("a line outside the JSON: {line}")),
@@ -114,44 +101,37 @@ struct Way {
 impl Way {
     fn add(&mut self, stream: &Json) {
         self.streams += 1;
-        if let Some(udp) = stream.get("udp") {
-            let of = |name| udp.count(name).unwrap_or(0.0);
-            self.jitters.extend(udp.count("jitter_ms"));
-            self.lost += of("lost_packets");
-            self.packets += of("packets");
-            self.late += of("out_of_order");
+        let (udp, sender, receiver) = (&stream["udp"], &stream["sender"], &stream["receiver"]);
+        self.jitters.extend(udp.count("jitter_ms"));
+        self.lost += or_0(udp, "lost_packets");
+        self.packets += or_0(udp, "packets");
+        self.late += or_0(udp, "out_of_order");
+        self.sent += or_0(sender, "bytes");
+        if let Some(count) = sender.count("retransmits") {
+            *self.retransmits.get_or_insert(0.0) += count;
         }
-        if let Some(sender) = stream.get("sender") {
-            self.sent += sender.count("bytes").unwrap_or(0.0);
-            if let Some(count) = sender.count("retransmits") {
-                *self.retransmits.get_or_insert(0.0) += count;
-            }
-            self.rtts.extend(sender.count("mean_rtt").filter(|rtt| *rtt > 0.0));
-        }
-        if let Some(receiver) = stream.get("receiver") {
-            self.received += receiver.count("bytes").unwrap_or(0.0);
-            let lasted = receiver.count("end").unwrap_or(0.0) - receiver.count("start").unwrap_or(0.0);
-            self.end = self.end.max(lasted);
-        }
+        self.rtts.extend(sender.count("mean_rtt").filter(|rtt| *rtt > 0.0));
+        self.received += or_0(receiver, "bytes");
+        self.end = self.end.max(or_0(receiver, "end") - or_0(receiver, "start"));
     }
 }
 
+fn or_0(node: &Json, name: &str) -> f64 {
+    node.count(name).unwrap_or(0.0)
+}
+
 pub(crate) fn test(document: &Json) -> ToolTest {
-    let null = Json::Null;
-    let [start, end] = ["start", "end"].map(|name| document.get(name).unwrap_or(&null));
-    let asked = start.get("test_start").unwrap_or(&null);
+    let (start, end) = (&document["start"], &document["end"]);
+    let asked = &start["test_start"];
     let mut test = ToolTest::new(Probe::Stream);
-    let connection = start.get("connected").and_then(|list| list.items().first());
+    let connection = start["connected"].items().first();
     test.family = connection.and_then(|of| family(of.text("local_host")?, of.text("remote_host")?));
     test.transport = asked.text("protocol").and_then(|name| name.to_ascii_lowercase().parse().ok());
     test.size = asked.count("blksize").and_then(write_size);
     let rate = asked.count("target_bitrate").or_else(|| start.count("target_bitrate"));
     test.rate = rate.filter(|rate| *rate > 0.0);
-    let began = start.get("timestamp");
-    test.started_unix_ns = began
-        .and_then(|began| began.count("timesecs"))
-        .filter(|s| *s < 9e9)
-        .map(|seconds| seconds as u64 * 1_000_000_000);
+    let began = start["timestamp"].count("timesecs").filter(|seconds| *seconds < 9e9);
+    test.started_unix_ns = began.map(|seconds| seconds as u64 * 1_000_000_000);
     // With -n and -k it is 0, and the end has the seconds.
     test.duration_ns = asked.count("duration").map_or(0, nanoseconds);
     let is_counted = ["bytes", "blocks"].iter().any(|name| asked.is_set(name));
@@ -159,7 +139,7 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     let is_server = start.get("accepted_connection").is_some();
     let reverse = asked.is_set("reverse");
     let mut ways = [Way::default(), Way::default()];
-    for stream in end.get("streams").map_or(&[][..], Json::items) {
+    for stream in end["streams"].items() {
         let one = ["udp", "sender", "receiver"].iter().find_map(|name| stream.get(name));
         let sends =
             one.and_then(|one| one.number("sender")).map_or(reverse == is_server, |sends| sends != 0.0);
@@ -184,8 +164,7 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     if test.direction == Direction::Both {
         let throughput = self::throughput(&test, &said, back, true);
         test.set(Metric::ThroughputReverse, throughput);
-    }
-    if test.direction != Direction::Both {
+    } else {
         test.series = series(document, way.sends);
     }
     figures(&mut test, &said, way);
@@ -198,20 +177,20 @@ pub(crate) fn test(document: &Json) -> ToolTest {
 /// The intervals of this host, which sends or receives.
 fn series(document: &Json, sends: bool) -> Option<ToolSeries> {
     let of_row = |row: &Json| {
-        let sum = row.get("sum")?;
+        let sum = &row["sum"];
         let of = |name| sum.count(name);
         let lost = of("lost_packets").filter(|_| !sends).unwrap_or(0.0);
-        let messages = (of("packets").unwrap_or(0.0) - lost).max(0.0);
+        let messages = (or_0(sum, "packets") - lost).max(0.0);
         let part = Part { from: of("start")?, to: of("end")?, bytes: of("bytes")?, messages };
         (!sum.is_set("omitted")).then_some(part)
     };
-    let parts: Vec<Part> = document.get("intervals")?.items().iter().filter_map(of_row).collect();
+    let parts: Vec<Part> = document["intervals"].items().iter().filter_map(of_row).collect();
     of_flows(if sends { Role::Sender } else { Role::Receiver }, &[&parts])
 }
 
 /// Warns of datagrams that were lost after the last one that arrived, which iperf3 does not count.
 fn late_losses(test: &mut ToolTest, end: &Json, way: &Way) {
-    let of = |name: &str| end.get(name).and_then(|sum| sum.count("packets"));
+    let of = |name: &str| end[name].count("packets");
     let (Some(sent), Some(counted)) = (of("sum_sent"), of("sum_received")) else { return };
     if test.direction != Direction::Both && counted > 0.0 && sent > counted {
         let all = 100.0 * (1.0 - (counted - way.lost).max(0.0) / sent);
@@ -247,10 +226,7 @@ fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Valu
                     "this version of iperf3 reports the bytes sent, not those received".to_owned(),
                 );
             };
-            (
-                sum.count("bytes").unwrap_or(0.0),
-                sum.count("end").unwrap_or(0.0) - sum.count("start").unwrap_or(0.0),
-            )
+            (or_0(sum, "bytes"), or_0(sum, "end") - or_0(sum, "start"))
         }
         _ => (way.received, way.end),
     };
@@ -267,11 +243,11 @@ fn throughput(test: &ToolTest, said: &Said<'_>, way: &Way, second: bool) -> Valu
 
 fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
     let Said { end, is_server, .. } = *said;
-    let cpu = end.get("cpu_utilization_percent");
+    let cpu = &end["cpu_utilization_percent"];
     let user = |host: bool| {
         let [all, user] = if host { ["host_total", "host_user"] } else { ["remote_total", "remote_user"] };
         // 0 in all is what a server tells that does not know it.
-        let known = cpu.and_then(|cpu| cpu.count(all).filter(|all| *all > 0.0).and(cpu.count(user)));
+        let known = cpu.count(all).filter(|all| *all > 0.0).and(cpu.count(user));
         known.map_or_else(|| untold("the file", "CPU time"), Value::Measured)
     };
     if test.direction != Direction::Both {
@@ -282,31 +258,27 @@ fn figures(test: &mut ToolTest, said: &Said<'_>, way: &Way) {
         test.set(metric, untold("iperf3", "the host's CPU time, only that of iperf3"));
     }
     test.set_retransmits(way.retransmits, way.sent);
-    let srtt = if way.rtts.is_empty() {
-        untold("the file", "round trips of the sender")
-    } else {
-        Value::Measured(mean(&way.rtts) / 1e3)
-    };
-    test.set(Metric::TcpSrtt, srtt);
+    test.set(
+        Metric::TcpSrtt,
+        match way.rtts[..] {
+            [] => untold("the file", "round trips of the sender"),
+            _ => Value::Measured(mean(&way.rtts) / 1e3),
+        },
+    );
     if test.transport != Some(Transport::Udp) {
         return;
     }
     if is_server && way.sends {
         for metric in [Metric::JitterRfc3550, Metric::Loss] {
-            test.set(
-                metric,
-                Value::Missing("a sending server does not know the received bytes, and writes 0".to_owned()),
-            );
+            let reason = "a sending server does not know the received bytes, and writes 0";
+            test.set(metric, Value::Missing(reason.to_owned()));
         }
     } else {
         test.set(Metric::JitterRfc3550, Value::finite(mean(&way.jitters), "the file has no jitter"));
         test.set(Metric::Loss, Value::finite(way.lost / way.packets, "the file has no datagrams"));
         late_losses(test, end, way);
     }
-    for metric in [Metric::OneWayDelay, Metric::Jitter] {
-        let what =
-            if metric == Metric::Jitter { "any jitter but the smoothed one (RFC 3550)" } else { "delays" };
-        test.set(metric, untold("iperf3", what));
-    }
+    test.set(Metric::OneWayDelay, untold("iperf3", "delays"));
+    test.set(Metric::Jitter, untold("iperf3", "any jitter but the smoothed one (RFC 3550)"));
     test.warn_late("iperf3", way.late);
 }

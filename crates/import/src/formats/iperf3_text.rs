@@ -1,11 +1,10 @@
 //! Text of iperf3, versions 3.1 to 3.21: what it prints without `-J`. A test becomes the document that `-J` would have
 //! written, as far as the text has it, and is read as that.
 
-use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
 use crate::formats::iperf3_json;
-use crate::json::Json;
-use crate::value::{amount, bits_per_second, number};
+use crate::json::{self, Json};
+use crate::value::{ImportError, RowText, number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -82,7 +81,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         let rows = |stream: &Stream| stream.sender.or(stream.receiver).or(stream.only).is_some();
         match test.error {
             _ if !test.streams.is_empty() && test.streams.values().all(rows) => {
-                let mut read = iperf3_json::test(&test.document());
+                let mut read = iperf3_json::test(&test.document()?);
                 read.warn(
                     "tool_digits",
                     "iperf3's text has three digits".to_owned(),
@@ -132,7 +131,7 @@ fn take<'a>(test: &mut Test<'a>, line: &'a str, is_behind_dashes: bool) -> Optio
             if let Some(late) = results.trim().strip_suffix("datagrams received out-of-order") {
                 stream.late = number(late.trim())?;
             } else if is_behind_dashes && from == 0.0 && !results.contains("(omitted)") {
-                let row = row(interval, results)?;
+                let row = row(RowText::read(interval, results)?)?;
                 match results.split_whitespace().last() {
                     Some("sender") => stream.sender = Some(row),
                     Some("receiver") => stream.receiver = Some(row),
@@ -145,24 +144,17 @@ fn take<'a>(test: &mut Test<'a>, line: &'a str, is_behind_dashes: bool) -> Optio
     Some(())
 }
 
-/// `0.00-1.00` and `1.22 MBytes  10.2 Mbits/sec  0.106 ms  0/39 (0%)  receiver`.
-fn row(interval: &str, results: &str) -> Option<Row> {
-    let words: Vec<&str> = results.split_whitespace().collect();
-    let [amounted, unit, rate, rate_unit, more @ ..] = &words[..] else { return None };
-    amount(&format!("{amounted} {unit}"), "Byte", 1024.0)?;
-    let udp = match more {
+/// `1.22 MBytes  10.2 Mbits/sec  0.106 ms  0/39 (0%)  receiver`, of a whole test.
+fn row(RowText { to, bits_per_second, more, .. }: RowText) -> Option<Row> {
+    let udp = match more[..] {
         [jitter, "ms", lost, ..] => {
             let (lost, all) = lost.split_once('/')?;
             Some([number(jitter)?, number(lost)?, number(all)?])
         }
         _ => None,
     };
-    Some(Row {
-        seconds: number(interval.split_once('-')?.1.trim())?,
-        bits_per_second: bits_per_second(&format!("{rate} {rate_unit}"))?,
-        retransmits: more.first().and_then(|count| number(count)).filter(|_| udp.is_none()),
-        udp,
-    })
+    let retransmits = more.first().and_then(|count| number(count)).filter(|_| udp.is_none());
+    Some(Row { seconds: to, bits_per_second, retransmits, udp })
 }
 
 /// `local/sender 26.9% (0.9%u/26.0%s), remote/receiver 41.2% (2.5%u/38.7%s)`.
@@ -198,14 +190,12 @@ impl Test<'_> {
     }
 
     /// What `-J` would have written.
-    fn document(&self) -> Json {
+    fn document(&self) -> Result<Json, ImportError> {
         let is_reverse =
             self.is_reverse || self.is_server && self.streams.values().all(|stream| self.sends(stream));
-        let hosts: Vec<Value> = self
-            .hosts
-            .iter()
-            .map(|[local, peer]| json!({ "local_host": local, "remote_host": peer }))
-            .collect();
+        let hosts = self.hosts.iter();
+        let hosts = hosts.map(|[local, peer]| json!({ "local_host": local, "remote_host": peer }));
+        let hosts: Vec<Value> = hosts.collect();
         let mut start = json!({
             "connected": hosts,
             "test_start": {
@@ -241,7 +231,7 @@ impl Test<'_> {
         if let Some(error) = self.error {
             document["error"] = error.into();
         }
-        document.into()
+        json::document(&document.to_string())
     }
 
     fn stream(&self, stream: &Stream) -> Value {

@@ -2,10 +2,9 @@
 //! second; of UDP also jitter, lost and sent datagrams, share of losses, late ones. It has no version, and no time
 //! zone.
 
-use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
 use crate::test::{ToolTest, datagram, family, nanoseconds};
-use crate::value::number;
+use crate::value::{ImportError, number};
 use stacklab_model::{Metric, Probe, Transport, Value};
 use std::collections::HashMap;
 

@@ -1,10 +1,8 @@
 //! Text of iperf 2 (`-e`, and without it), versions 2.0 to 2.2. Its figures have three digits.
 
-use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
-use crate::series::{MOST_ROWS, Part, of_flows};
-use crate::test::{ToolTest, family, nanoseconds};
-use crate::value::{MOST_TESTS, amount, bits_per_second, number, rfc3339_ns, untold};
+use crate::test::{MOST_ROWS, Part, ToolTest, family, nanoseconds, of_flows};
+use crate::value::{ImportError, MOST_TESTS, RowText, amount, number, rfc3339_ns, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 use std::collections::BTreeMap;
 
@@ -242,14 +240,10 @@ fn time_ns(text: &str) -> Option<u64> {
 
 /// `0.0000-2.0020 sec  2.51 MBytes  10.5 Mbits/sec ..`: the begin, and the results.
 fn outcome(text: &str) -> Option<(f64, ResultLine)> {
-    let (interval, rest) = text.split_once(" sec ")?;
-    let (from, to) = interval.trim().split_once('-')?;
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    let [bytes, bytes_unit, rate, rate_unit, more @ ..] = &words[..] else { return None };
-    let bytes = amount(&[*bytes, *bytes_unit].join(" "), "Byte", 1024.0)?;
-    let rate = [*rate, *rate_unit].join(" ");
-    let bits = bits_per_second(&rate)?;
-    let udp = match more {
+    let (interval, results) = text.split_once(" sec ")?;
+    // Before version 2.0.14, ` 0.0- 1.0`.
+    let RowText { from, to, bytes, bits_per_second, more } = RowText::read(interval, results)?;
+    let udp = match more[..] {
         // Of TCP, latencies stand there (--trip-times).
         [jitter, "ms", lost_of_sent, ..] if number(jitter).is_some() => {
             // Before version 2.1, `0/ 1811`.
@@ -261,25 +255,21 @@ fn outcome(text: &str) -> Option<(f64, ResultLine)> {
         }
         _ => None,
     };
-    let retries = match more {
+    let retries = match more[..] {
         [written, retries, window, ..] if written.contains('/') && window.contains('/') => number(retries),
         _ => None,
     };
     // `400K/1500(50) us`: window, round trip and its variation.
-    let rtt = match more {
+    let rtt = match more[..] {
         [_, _, window, "us", ..] => {
             window.split_once('/').and_then(|(_, rtt)| number(rtt.split('(').next()?))
         }
         _ => None,
     };
-    let is_exact = ["bits/sec", "Bytes/sec"].contains(rate_unit);
-    // Before version 2.0.14, ` 0.0- 1.0`.
-    let (from, to) = (from.trim(), to.trim());
+    let is_exact =
+        results.split_whitespace().nth(3).is_some_and(|unit| ["bits/sec", "Bytes/sec"].contains(&unit));
     let rtt = rtt.filter(|rtt| *rtt > 0.0).map(|us| us / 1e3);
-    Some((
-        number(from)?,
-        ResultLine { seconds: number(to)?, bytes, bits_per_second: bits, udp, retries, rtt, is_exact },
-    ))
+    Some((from, ResultLine { seconds: to, bytes, bits_per_second, udp, retries, rtt, is_exact }))
 }
 
 fn close(group: TestGroup, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {

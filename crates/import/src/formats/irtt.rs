@@ -1,11 +1,9 @@
 //! JSON of irtt (`irtt client -o FILE`), version 0.9: round trips of datagrams on a schedule.
 
-use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
 use crate::json::{Json, documents};
-use crate::series::MOST_ROWS;
-use crate::test::{ToolTest, family};
-use crate::value::{quantile, rfc3339_ns, untold};
+use crate::test::{MOST_ROWS, ToolTest, family};
+use crate::value::{ImportError, quantile, rfc3339_ns, untold};
 use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Transport, Value};
 
 /// Reads the tests of a file: each document is one.
@@ -14,14 +12,13 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let (left_out, found) = (read.left_out(), read.documents);
     let mut tests = Vec::new();
     for (number, document) in found.iter().enumerate() {
-        let of = |name| document.get(name);
-        let (Some(config), Some(stats)) = (of("config"), of("stats")) else {
+        let (Some(config), Some(stats)) = (document.get("config"), document.get("stats")) else {
             let reason = format!("document {} has no config and stats: this is not JSON of irtt", number + 1);
             return Err(ImportError::of_file(reason));
         };
-        tests.push(test(config, stats, of("round_trips").map_or(&[][..], Json::items)));
+        tests.push(test(config, stats, document["round_trips"].items()));
     }
-    let version = found.iter().find_map(|document| document.get("version")?.text("irtt")).map(str::to_owned);
+    let version = found.iter().find_map(|document| document["version"].text("irtt")).map(str::to_owned);
     ToolFile::of_tests(Format::Irtt, version, tests, left_out)
 }
 
@@ -35,20 +32,18 @@ fn test(config: &Json, stats: &Json, round_trips: &[Json]) -> ToolTest {
         Some("IPv6") => Some(Family::Ipv6),
         _ => host("local_address").zip(host("remote_address")).and_then(|(a, b)| family(&bare(a), &bare(b))),
     };
-    let asked = config.get("params");
-    let count = |name| asked.and_then(|asked| asked.count(name));
-    test.size = count("length").filter(|length| (1.0..65_536.0).contains(length)).map(|length| length as u32);
-    test.rate = count("interval")
-        .zip(test.size)
-        .filter(|(interval, _)| *interval > 0.0)
-        .map(|(interval, size)| f64::from(size) * 8e9 / interval);
+    let (asked, interval) = (&config["params"], config["params"].count("interval"));
+    let length = asked.count("length").filter(|length| (1.0..65_536.0).contains(length));
+    test.size = length.map(|length| length as u32);
+    let schedule = interval.filter(|interval| *interval > 0.0).zip(test.size);
+    test.rate = schedule.map(|(interval, size)| f64::from(size) * 8e9 / interval);
     test.duration_ns = stats.count("duration").map_or(0, |ns| ns as u64);
     test.started_unix_ns = stats.text("start_time").and_then(rfc3339_ns);
-    test.series = count("interval").and_then(|interval| series(round_trips, interval, test.size));
-    let mut delays: Vec<f64> =
-        round_trips.iter().filter_map(|one| one.get("delay")?.count("rtt")).map(|ns| ns / 1e6).collect();
+    test.series = interval.and_then(|interval| series(round_trips, interval, test.size));
+    let delays = round_trips.iter().filter_map(|one| one["delay"].count("rtt"));
+    let mut delays: Vec<f64> = delays.map(|ns| ns / 1e6).collect();
     delays.sort_by(f64::total_cmp);
-    let figure = |name: &str| stats.get("rtt").and_then(|rtt| rtt.count(name)).map(|ns| ns / 1e6);
+    let figure = |name: &str| stats["rtt"].count(name).map(|ns| ns / 1e6);
     let no_answer = || untold("the file", "a round trip: nothing was answered");
     let is_answered = stats.count("packets_received").is_none_or(|count| count > 0.0);
     for (metric, known) in [
@@ -77,7 +72,7 @@ fn series(round_trips: &[Json], interval_ns: f64, size: Option<u32>) -> Option<T
             let start_ns = rows.len() as u64 * SECOND_NS;
             rows.push((IntervalRow { start_ns, messages: 0, bytes: 0, delay_mean_ns: None }, 0.0));
         }
-        if let Some(rtt) = one.get("delay").and_then(|delay| delay.count("rtt")) {
+        if let Some(rtt) = one["delay"].count("rtt") {
             let (row, sum) = &mut rows[second as usize];
             row.messages += 1;
             row.bytes += u64::from(size?);

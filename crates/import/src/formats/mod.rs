@@ -1,12 +1,130 @@
-//! Readers, one file for each format.
+//! Reading a file of any format: a reader for each, one file each.
 
-pub(crate) mod atlas;
+mod atlas;
 pub(crate) mod csv;
-pub(crate) mod ditg;
-pub(crate) mod flent;
-pub(crate) mod iperf3_json;
-pub(crate) mod iperf3_text;
-pub(crate) mod iperf_csv;
-pub(crate) mod iperf_text;
-pub(crate) mod irtt;
-pub(crate) mod netperf;
+mod ditg;
+mod flent;
+mod iperf3_json;
+mod iperf3_text;
+mod iperf_csv;
+mod iperf_text;
+mod irtt;
+mod netperf;
+
+use crate::file::{Format, ToolFile};
+use crate::value::{At, ImportError, MOST_BYTES};
+use std::borrow::Cow;
+use std::io::Read;
+
+/// Reads a file, of a format given or found from its content.
+/// Fails at the first place that cannot be read: nothing of a damaged file is given.
+pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError> {
+    if file.len() > MOST_BYTES {
+        return Err(ImportError::of_file(format!("it is longer than {} MiB", MOST_BYTES >> 20)));
+    }
+    let content = inflated(file)?;
+    let decoded = decoded(content.as_deref().unwrap_or(file))?;
+    let text = decoded.as_ref();
+    if text.trim().is_empty() {
+        return Err(ImportError::of_file("it is empty"));
+    }
+    let unknown = || {
+        let names = Format::names().join(", ");
+        let kind = known_elsewhere(text);
+        let kind = kind.unwrap_or_else(|| format!("unknown format: name one with --format ({names})"));
+        ImportError::of_file(kind)
+    };
+    let read = match format.or_else(|| format_of(text)).ok_or_else(unknown)? {
+        Format::Iperf3 => iperf3_json::read,
+        Format::Iperf3Text => iperf3_text::read,
+        Format::IperfCsv => iperf_csv::read,
+        Format::IperfText => iperf_text::read,
+        Format::Netperf => netperf::read,
+        Format::Ditg => ditg::read,
+        Format::Flent => flent::read,
+        Format::Irtt => irtt::read,
+        Format::Atlas => atlas::read,
+        Format::Csv => csv::read,
+    };
+    read(text)
+}
+
+/// A file's text: UTF-8 or UTF-16, with a byte order mark or without one, as PowerShell and editors write it.
+fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
+    let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units = bytes.chunks(2).map(|pair| pair.try_into().map_or(0xfffd, unit));
+        char::decode_utf16(units)
+            .enumerate()
+            .map(|(at, unit)| {
+                unit.map_err(|_| ImportError::new(At::Byte(2 * at + 2), "this is not text (UTF-16)"))
+            })
+            .collect::<Result<String, ImportError>>()
+            .map(Cow::Owned)
+    };
+    match bytes {
+        [0xff, 0xfe, text @ ..] => return wide(text, u16::from_le_bytes),
+        [0xfe, 0xff, text @ ..] => return wide(text, u16::from_be_bytes),
+        _ => {}
+    }
+    let text = bytes.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(bytes);
+    std::str::from_utf8(text).map(Cow::Borrowed).map_err(|error| {
+        let reason = "this is not text (UTF-8, or UTF-16 with a byte order mark)";
+        ImportError::new(At::Byte(error.valid_up_to()), reason)
+    })
+}
+
+/// What a text is that is not read, and what to do.
+fn known_elsewhere(text: &str) -> Option<String> {
+    let has = |word: &str| text.contains(word);
+    let what = match () {
+        () if has("<ntttcp") => "XML of ntttcp",
+        () if has("sockperf: ") => "the text of sockperf",
+        () if has("\"prb_id\"") => "a result of RIPE Atlas other than its pings",
+        () => return None,
+    };
+    Some(format!("this is {what}, which is not supported"))
+}
+
+/// The content of a file that gzip compressed; `None` of another one.
+fn inflated(file: &[u8]) -> Result<Option<Vec<u8>>, ImportError> {
+    if !file.starts_with(&[0x1f, 0x8b]) {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    let mut reader = flate2::read::MultiGzDecoder::new(file).take(MOST_BYTES as u64 + 1);
+    let read = reader.read_to_end(&mut content);
+    if content.len() > MOST_BYTES {
+        return Err(ImportError::of_file(format!("its content is longer than {} MiB", MOST_BYTES >> 20)));
+    }
+    read.map_err(|error| {
+        let reason = format!("gzip cannot be read on ({error}): the file is damaged or cut short");
+        ImportError::new(At::Inflated(content.len()), reason)
+    })?;
+    Ok(Some(content))
+}
+
+/// The format of a file's content; `None` if it is none of them.
+fn format_of(content: &str) -> Option<Format> {
+    let first = content.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let has = |word: &str| content.contains(word);
+    // Tools write warnings before their JSON, where both go to one file.
+    let is_json = content.lines().any(|line| line.starts_with('{'));
+    let is_atlas = || first.starts_with(['[', '{']) && has("\"prb_id\"") && has("\"ping\"");
+    let is_iperf_csv = || first.split_once(',').is_some_and(|(time, _)| iperf_csv::is_csv_time(time));
+    Some(match first {
+        first if first.starts_with("block,") => Format::Csv,
+        _ if is_json && (has("\"intervals\"") || has("\"connected\"") || has("\"event\"")) => Format::Iperf3,
+        _ if is_json && has("\"round_trips\"") && has("\"stats\"") => Format::Irtt,
+        _ if is_atlas() => Format::Atlas,
+        _ if is_json && (has("\"results\"") || has("\"metadata\"")) => Format::Flent,
+        first if first.starts_with("ITGDec") => Format::Ditg,
+        _ if has("Flow number:") => Format::Ditg,
+        _ if is_iperf_csv() => Format::IperfCsv,
+        _ if iperf3_text::is_text(content) => Format::Iperf3Text,
+        _ if has("Client connecting to ") || has("Server listening on ") => Format::IperfText,
+        _ if has(" TEST from ") || has("Throughput") || content.lines().any(netperf::is_assignment) => {
+            Format::Netperf
+        }
+        _ => return None,
+    })
+}

@@ -1,10 +1,9 @@
 //! Text of netperf, version 2.4 to 2.7: tables of `-v 1` and `-v 2`, and `KEY=VALUE` lines of omni tests (`-k`). It has
 //! no version. The line `.. TEST from ..` tells test and family; `-P 0` leaves it out.
 
-use crate::error::ImportError;
 use crate::file::{Format, ToolFile};
-use crate::test::{ToolTest, family, nanoseconds};
-use crate::value::{number, untold};
+use crate::test::{ToolTest, family, nanoseconds, write_size};
+use crate::value::{ImportError, number, untold};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
 use std::collections::BTreeMap;
 
@@ -16,6 +15,7 @@ pub(crate) fn is_assignment(line: &str) -> bool {
     })
 }
 
+const DIFFERENT: &str = "requests and answers differ in length: stacklab has no such probe";
 /// The most lines in which the table of an omni test (`-O`) is looked for.
 const MOST_HEADINGS: usize = 16;
 
@@ -199,12 +199,9 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
         let row = lines.rows.get(place).filter(|row| row.len() >= least);
         row.ok_or_else(|| "the figures of this test are missing: the file is cut short".to_owned())
     };
-    let rate = |rate: f64| {
-        if lines.headings.iter().any(|line| line.contains("10^6bits/s")) {
-            Value::Measured(rate)
-        } else {
-            Value::Missing("its unit is not 10^6bits/s: run netperf without -f".to_owned())
-        }
+    let rate = |rate: f64| match lines.headings.iter().any(|line| line.contains("10^6bits/s")) {
+        true => Value::Measured(rate),
+        false => Value::Missing("its unit is not 10^6bits/s: run netperf without -f".to_owned()),
     };
     let mut test = match kind {
         "STREAM" | "MAERTS" => ToolTest::new(Probe::Stream),
@@ -218,12 +215,10 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
     match (kind, transport) {
         ("REQUEST/RESPONSE", _) => {
             let row = row(0, 6)?;
-            test.size = size(row[2]);
+            test.size = write_size(row[2]);
             test.duration_ns = nanoseconds(row[4]);
             if row[2] != row[3] {
-                return Ok(Err(
-                    "requests and answers differ in length: stacklab has no such probe".to_owned()
-                ));
+                return Ok(Err(DIFFERENT.to_owned()));
             }
             // -v 2: alignments and offsets, then the round trip in microseconds, the rate, and both ways' throughput.
             let latency = lines.rows.iter().skip(2).find(|row| row.len() == 8).map(|row| row[4]);
@@ -233,7 +228,7 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
         }
         (_, Transport::Tcp) => {
             let row = row(0, 5)?;
-            test.size = size(row[2]);
+            test.size = write_size(row[2]);
             test.duration_ns = nanoseconds(row[3]);
             test.set(Metric::Throughput, rate(row[4]));
             // -c and -C: utilisation of both hosts, then their service demand.
@@ -245,7 +240,7 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
         }
         (_, Transport::Udp) => {
             let (sent, received) = (row(0, 6)?, row(1, 4)?);
-            test.size = size(sent[1]);
+            test.size = write_size(sent[1]);
             test.duration_ns = nanoseconds(received[1]);
             test.set(Metric::Throughput, rate(received[3]));
             set_loss(&mut test, sent[3], received[2]);
@@ -276,9 +271,9 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     test.family = lines.banner.and_then(banner_family).or(destination);
     test.duration_ns = figure("ELAPSED_TIME").map_or(0, nanoseconds);
     if is_echo {
-        test.size = figure("REQUEST_SIZE").and_then(size);
+        test.size = figure("REQUEST_SIZE").and_then(write_size);
         if figure("REQUEST_SIZE") != figure("RESPONSE_SIZE") {
-            return Ok(Err("requests and answers differ in length: stacklab has no such probe".to_owned()));
+            return Ok(Err(DIFFERENT.to_owned()));
         }
         let has_burst = has_burst(lines.banner) || figure("BURST_SIZE").is_some_and(|burst| burst > 0.0);
         set_round_trip(&mut test, figure("RT_LATENCY").or(figure("MEAN_LATENCY")), has_burst);
@@ -295,7 +290,7 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     if !is_forward {
         test.direction = Direction::Reverse;
     }
-    test.size = figure(&format!("{near}_SEND_SIZE")).and_then(size);
+    test.size = figure(&format!("{near}_SEND_SIZE")).and_then(write_size);
     let is_megabits = text("THROUGHPUT_UNITS").is_some_and(|unit| unit.starts_with("10^6bits/s"));
     let arrived = figure(&format!("{far}_RECV_THROUGHPUT")).or(figure("THROUGHPUT")).filter(|_| is_megabits);
     let no_rate =
@@ -303,10 +298,8 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     test.set(Metric::Throughput, arrived.map_or_else(no_rate, Value::Measured));
     // Of a host whose CPU time was not asked for, netperf prints -1.
     let cpu = |host: &str| {
-        Some(
-            figure(&format!("{host}_CPU_UTIL"))?
-                * figure(&format!("{host}_CPU_COUNT")).filter(|n| *n > 0.0)?,
-        )
+        let count = figure(&format!("{host}_CPU_COUNT")).filter(|count| *count > 0.0)?;
+        Some(figure(&format!("{host}_CPU_UTIL"))? * count)
     };
     let by_demand = |host: &str| of_demand(figure(&format!("{host}_SD"))?, arrived?);
     set_cpu(&mut test, !is_forward, ["LOCAL", "REMOTE"].map(|host| cpu(host).or_else(|| by_demand(host))));
@@ -337,10 +330,6 @@ fn set_cpu(test: &mut ToolTest, is_reverse: bool, hosts: [Option<f64>; 2]) {
             test.set(metrics[host ^ usize::from(is_reverse)], Value::Measured(percent));
         }
     }
-}
-
-fn size(bytes: f64) -> Option<u32> {
-    (bytes >= 1.0 && bytes <= f64::from(16 << 20)).then_some(bytes as u32)
 }
 
 fn set_loss(test: &mut ToolTest, sent: f64, received: f64) {
