@@ -1,6 +1,5 @@
 //! Why a record could not be used.
 
-use crate::FORMAT;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -10,41 +9,18 @@ pub(crate) const OPEN: &str = "open the record";
 /// A record that could not be created, opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no such file.
-    #[error("there is no record {}", .0.display())]
-    Absent(PathBuf),
     /// A new record was requested at the path of an existing file.
     #[error("{} exists already: name another file with --out, or resume it with --resume", .0.display())]
     Exists(PathBuf),
     /// Another program is writing to it.
     #[error("{} is in use by another stacklab: wait until that campaign has ended", .0.display())]
     Busy(PathBuf),
-    /// It is not a stacklab record.
-    #[error("{} is not a stacklab record", .0.display())]
-    Foreign(PathBuf),
-    /// It has the format of a newer stacklab.
-    #[error("{} has record format {}, and this version reads formats up to {FORMAT}: use the version that wrote it, or a newer one", .0.display(), .1)]
-    Newer(PathBuf, i64),
-    /// It has the format of a version before the first release.
-    #[error("{} has record format {} of an unreleased version, and this stacklab reads format {FORMAT}: measure again", .0.display(), .1)]
-    Older(PathBuf, i64),
-    /// Its content contradicts itself, or a part is missing, for this reason.
-    #[error("the record {} is damaged ({}): restore it from a copy, or start a new one with another --out", .0.display(), .1)]
-    Damaged(PathBuf, String),
+    /// It is absent, not a record, one of another version, damaged, or the disk is full: for this reason.
+    #[error("{0}")]
+    Refused(String),
     /// An interrupted commit must be rolled back, which a reader must not do.
     #[error("the last commit of {} was interrupted and must be rolled back first: `stacklab report` does that", .0.display())]
     CutShort(PathBuf),
-    /// It contains a trigger, view or similar object, which could run while it is read.
-    #[error("{} contains objects other than a record's tables ({}) and is refused", .0.display(), .1)]
-    MoreThanTables(PathBuf, String),
-    /// The disk is full.
-    #[error("the disk is full: could not {attempted} in {}; free some space, then use --resume (committed runs are kept)", path.display())]
-    Full {
-        /// What was attempted.
-        attempted: &'static str,
-        /// The file.
-        path: PathBuf,
-    },
     /// Anything else.
     #[error("could not {attempted} in {}: {reason}", path.display())]
     Failed {
@@ -63,6 +39,24 @@ impl StoreError {
         matches!(self, StoreError::Busy(_) | StoreError::CutShort(_) | StoreError::Failed { .. })
     }
 
+    pub(crate) fn foreign(path: &Path) -> Self {
+        StoreError::Refused(format!("{} is not a stacklab record", path.display()))
+    }
+
+    pub(crate) fn damaged(path: &Path, reason: &str) -> Self {
+        StoreError::Refused(format!(
+            "the record {} is damaged ({reason}): restore it from a copy, or start a new one with another --out",
+            path.display()
+        ))
+    }
+
+    fn full(path: &Path, attempted: &str) -> Self {
+        StoreError::Refused(format!(
+            "the disk is full: could not {attempted} in {}; free some space, then use --resume (committed runs are kept)",
+            path.display()
+        ))
+    }
+
     /// Classifies a database error by what the user can do about it.
     pub(crate) fn from_sqlite(path: &Path, attempted: &'static str, error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode::{
@@ -74,13 +68,13 @@ impl StoreError {
             return StoreError::CutShort(path);
         }
         match error.sqlite_error_code() {
-            Some(NotADatabase) => StoreError::Foreign(path),
-            Some(DatabaseCorrupt) => StoreError::Damaged(path, reason),
+            Some(NotADatabase) => StoreError::foreign(&path),
+            Some(DatabaseCorrupt) => StoreError::damaged(&path, &reason),
             Some(OperationInterrupted) => {
                 let reason = "reading it takes more work than its length allows: its pages may form a loop";
-                StoreError::Damaged(path, reason.to_owned())
+                StoreError::damaged(&path, reason)
             }
-            Some(DiskFull) => StoreError::Full { attempted, path },
+            Some(DiskFull) => StoreError::full(&path, attempted),
             Some(DatabaseBusy | DatabaseLocked) => StoreError::Busy(path),
             _ => StoreError::Failed { attempted, path, reason },
         }
@@ -90,9 +84,11 @@ impl StoreError {
     pub(crate) fn from_io(path: &Path, attempted: &'static str, error: &io::Error) -> Self {
         let path = path.to_owned();
         match error.kind() {
-            ErrorKind::NotFound if attempted == OPEN => StoreError::Absent(path),
+            ErrorKind::NotFound if attempted == OPEN => {
+                StoreError::Refused(format!("there is no record {}", path.display()))
+            }
             ErrorKind::AlreadyExists => StoreError::Exists(path),
-            ErrorKind::StorageFull => StoreError::Full { attempted, path },
+            ErrorKind::StorageFull => StoreError::full(&path, attempted),
             _ => StoreError::Failed { attempted, path, reason: error.to_string() },
         }
     }

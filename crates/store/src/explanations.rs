@@ -1,10 +1,9 @@
-//! Explanations in and out of a record: why cells differ, by stage of the network stack.
+//! Explanations in and out of a record: why cells differ, by stage of the network stack and by exact counts.
 
-use crate::exact_counts;
-use crate::open::{MOST_ROWS, bounded, count, from_json, not_understood, parsed, short, to_json};
+use crate::open::{MOST_ROWS, bounded, count, from_json, json, named, not_understood, short, to_json};
 use crate::{Record, StoreError};
-use rusqlite::{Connection, Row, params};
-use stacklab_model::{Explanation, StackCost, StageCost, StageCosts, Why};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, StageCost, StageCosts, Why};
 
 /// Most explanations of a record: no study has more.
 const MOST_EXPLANATIONS: usize = 1 << 12;
@@ -15,9 +14,6 @@ const CALLS: &str = ";";
 
 impl Record {
     /// Adds explanations, in one commit.
-    ///
-    /// # Errors
-    /// If the disk is full; none of them is then in the record.
     pub fn put_explanations(&mut self, all: &[Explanation]) -> Result<(), StoreError> {
         self.commit("store an explanation", |transaction| {
             all.iter().try_for_each(|explanation| insert(transaction, explanation))
@@ -49,7 +45,7 @@ fn insert(connection: &Connection, explanation: &Explanation) -> rusqlite::Resul
     )?;
     let id = connection.last_insert_rowid();
     if let Some(exact) = exact {
-        exact_counts::insert(connection, id, exact)?;
+        insert_counts(connection, id, exact)?;
     }
     let Some(costs) = costs else { return Ok(()) };
     let mut add = connection.prepare_cached(
@@ -60,34 +56,18 @@ fn insert(connection: &Connection, explanation: &Explanation) -> rusqlite::Resul
     let rows = costs.stages.iter().map(kind("stage"));
     let rows = rows.chain(costs.sums().into_iter().map(kind("whole")));
     for (place, (kind, cost)) in (0_i64..).zip(rows.chain(costs.functions.iter().map(kind("function")))) {
-        let StageCost { name, ns: [baseline, candidate], difference_ns, error_ns, adjusted_p } = cost;
-        add.execute(params![
-            id,
-            place,
-            kind,
-            name,
-            baseline,
-            candidate,
-            difference_ns,
-            error_ns,
-            adjusted_p
-        ])?;
+        let StageCost { name, ns: [baseline, candidate], difference_ns: difference, error_ns, adjusted_p } =
+            cost;
+        add.execute(params![id, place, kind, name, baseline, candidate, difference, error_ns, adjusted_p])?;
     }
     let mut add = connection.prepare_cached(
         "INSERT INTO stack_cost (explanation, place, functions, baseline_samples, candidate_samples, baseline_ns, candidate_ns)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for (place, stack) in (0_i64..).zip(&costs.stacks) {
-        let samples = stack.samples.map(|samples| samples as i64);
-        add.execute(params![
-            id,
-            place,
-            stack.functions.join(CALLS),
-            samples[0],
-            samples[1],
-            stack.ns[0],
-            stack.ns[1]
-        ])?;
+        let (functions, [baseline, candidate]) =
+            (stack.functions.join(CALLS), stack.samples.map(|n| n as i64));
+        add.execute(params![id, place, functions, baseline, candidate, stack.ns[0], stack.ns[1]])?;
     }
     Ok(())
 }
@@ -96,15 +76,14 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<Explanation>> {
     let mut query = connection.prepare(
         "SELECT id, probe, factor, baseline, candidate, health, reason FROM explanation ORDER BY id",
     )?;
-    let text = |row: &Row<'_>, place: usize| row.get::<_, String>(place);
     bounded(query.query([])?, MOST_EXPLANATIONS, |row| {
         let mut explanation = Explanation {
-            probe: parsed(&text(row, 1)?)?,
-            factor: parsed(&text(row, 2)?)?,
-            baseline: from_json(&text(row, 3)?)?,
-            candidate: from_json(&text(row, 4)?)?,
+            probe: named(row, 1)?,
+            factor: named(row, 2)?,
+            baseline: json(row, 3)?,
+            candidate: json(row, 4)?,
             why: Why::Unknown(row.get::<_, Option<String>>(6)?.unwrap_or_default()),
-            exact: exact_counts::select(connection, row.get(0)?)?.map(Box::new),
+            exact: select_counts(connection, row.get(0)?)?.map(Box::new),
         };
         if let Some(health) = row.get::<_, Option<String>>(5)? {
             explanation.why = Why::Costs(Box::new(costs(connection, row.get(0)?, &explanation, &health)?));
@@ -126,7 +105,7 @@ fn costs(
     )?;
     let rows = bounded(query.query([id])?, MOST_ROWS, |row| {
         let cost = StageCost {
-            name: short(row.get(1)?)?,
+            name: short(row, 1)?,
             ns: [finite(row, 2)?, finite(row, 3)?],
             difference_ns: finite(row, 4)?,
             error_ns: finite(row, 5)?,
@@ -150,11 +129,10 @@ fn costs(
          WHERE explanation = ?1 ORDER BY place",
     )?;
     let stacks = bounded(query.query([id])?, MOST_ROWS, |row| {
-        let functions = short(row.get(0)?)?;
+        let functions = short(row, 0)?;
         if functions.split(CALLS).count() > MOST_FUNCTIONS {
-            return Err(not_understood(
-                format!("a call chain of over {MOST_FUNCTIONS} is out of bounds").into(),
-            ));
+            let reason = format!("a call chain of over {MOST_FUNCTIONS} is out of bounds");
+            return Err(not_understood(reason.into()));
         }
         Ok(StackCost {
             functions: functions.split(CALLS).map(str::to_owned).collect(),
@@ -179,9 +157,85 @@ fn costs(
 
 fn finite(row: &Row<'_>, place: usize) -> rusqlite::Result<f64> {
     let figure: f64 = row.get(place)?;
-    if figure.is_finite() {
-        Ok(figure)
-    } else {
-        Err(not_understood(format!("{figure} is out of bounds").into()))
+    let is_out = || not_understood(format!("{figure} is out of bounds").into());
+    Some(figure).filter(|figure| figure.is_finite()).ok_or_else(is_out)
+}
+
+/// Adds the counts, of which only the first cell is of the explanation.
+fn insert_counts(connection: &Connection, explanation: i64, counts: &ExactCounts) -> rusqlite::Result<()> {
+    let Some(cell) = counts.cells.first() else { return Ok(()) };
+    connection.execute(
+        "INSERT INTO exact_count (explanation, qemu, kernel, probe, arms, messages, rounds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![
+            explanation,
+            counts.qemu,
+            counts.kernel,
+            cell.probe.name(),
+            to_json(&cell.arms),
+            cell.messages as i64,
+            to_json(&cell.rounds)
+        ],
+    )?;
+    let mut add = connection.prepare_cached(
+        "INSERT INTO instruction_count (explanation, place, kind, name, stage, baseline, candidate)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    let kind = |kind: &'static str| move |row| (kind, row);
+    let rows = cell.stages.iter().map(kind("stage")).chain(cell.functions.iter().map(kind("function")));
+    for (place, (kind, ExactRow { name, stage, instructions })) in (0_i64..).zip(rows) {
+        let [baseline, candidate] = instructions.map(|count| count as i64);
+        add.execute(params![explanation, place, kind, name, stage, baseline, candidate])?;
     }
+    Ok(())
+}
+
+/// The counts of an explanation, if there are any.
+fn select_counts(connection: &Connection, explanation: i64) -> rusqlite::Result<Option<ExactCounts>> {
+    let mut query = connection.prepare_cached(
+        "SELECT qemu, kernel, probe, arms, messages, rounds FROM exact_count WHERE explanation = ?1",
+    )?;
+    let found = query.query_row([explanation], |row| {
+        let cell = ExactCell {
+            probe: named(row, 2)?,
+            arms: from_json(&short(row, 3)?)?,
+            messages: count(row, 4)?,
+            total: [0, 0],
+            rounds: from_json(&short(row, 5)?)?,
+            stages: Vec::new(),
+            functions: Vec::new(),
+        };
+        Ok(ExactCounts { qemu: short(row, 0)?, kernel: short(row, 1)?, cells: vec![cell] })
+    });
+    let Some(mut counts) = found.optional()? else { return Ok(None) };
+    let cell = &mut counts.cells[0];
+    let mut query = connection.prepare_cached(
+        "SELECT kind, name, stage, baseline, candidate FROM instruction_count WHERE explanation = ?1 ORDER BY place",
+    )?;
+    let rows = bounded(query.query([explanation])?, MOST_ROWS, |row| {
+        let stage = row.get::<_, Option<String>>(2)?.map(|_| short(row, 2));
+        let counted = ExactRow {
+            name: short(row, 1)?,
+            stage: stage.transpose()?,
+            instructions: [count(row, 3)?, count(row, 4)?],
+        };
+        Ok((row.get::<_, String>(0)? == "stage", counted))
+    })?;
+    for (is_stage, row) in rows {
+        if is_stage { &mut cell.stages } else { &mut cell.functions }.push(row);
+    }
+    let wrong = |what: &str| not_understood(format!("exact counts {what}").into());
+    if cell.messages == 0 {
+        return Err(wrong("without messages"));
+    }
+    for arm in 0..2 {
+        // None if it is out of bounds.
+        let add = |sum: u64, count: u64| sum.checked_add(count);
+        let total = cell.rounds.iter().map(|round| round[arm]).try_fold(0, add);
+        let of = |rows: &[ExactRow]| rows.iter().map(|row| row.instructions[arm]).try_fold(0, add);
+        if total.is_none() || total != of(&cell.stages) || total != of(&cell.functions) {
+            return Err(wrong("do not add up to those of the rounds"));
+        }
+        cell.total[arm] = total.unwrap_or_default();
+    }
+    Ok(Some(counts))
 }

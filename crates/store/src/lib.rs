@@ -6,17 +6,14 @@
 
 mod campaign;
 mod error;
-mod exact_counts;
 mod explanations;
 pub mod fuzzing;
 mod limits;
 mod open;
-mod origin;
 mod replace;
 mod runs;
 
-pub use campaign::{Campaign, HostRow};
+pub use campaign::{Campaign, HostRow, Imported, Origin};
 pub use error::StoreError;
 pub use open::{FORMAT, Record};
-pub use origin::{Imported, Origin};
 pub use replace::replace;

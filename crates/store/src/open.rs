@@ -2,12 +2,14 @@
 
 use crate::error::OPEN;
 use crate::limits::{self, Work};
-use crate::{Campaign, HostRow, StoreError};
+use crate::{Campaign, StoreError};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, Transaction, params};
-use stacklab_model::{CpuScope, LARGEST_NUMBER, too_large};
+use stacklab_model::{LARGEST_NUMBER, too_large};
+use std::error::Error;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// The record format that this crate writes and reads (PRAGMA user_version). Older ones were never released.
@@ -37,9 +39,7 @@ pub struct Record {
 
 impl Record {
     /// Creates a new record.
-    ///
-    /// # Errors
-    /// If the file exists, the folder does not exist, or the disk is full; nothing is left behind then.
+    /// Fails if the file exists, the folder does not exist, or the disk is full; nothing is left behind then.
     pub fn create(path: &Path, campaign: &Campaign) -> Result<Self, StoreError> {
         const MAKE: &str = "make a record";
         let failed = |reason: io::Error| StoreError::from_io(path, MAKE, &reason);
@@ -95,57 +95,6 @@ impl Record {
         let opened = Record::connection(path, OpenFlags::SQLITE_OPEN_READ_ONLY, UNCHECKED_WAITS);
         let connection = opened.map_err(|e| StoreError::from_sqlite(path, OPEN, e))?;
         Record::of(connection, path, None).limited(bytes, Work::Unchecked)?.verify_format()
-    }
-
-    /// The campaign's row.
-    pub fn campaign(&self) -> Result<Campaign, StoreError> {
-        let row = self.connection.query_row(
-            "SELECT program_version, created_unix_ns, study_name, study_text, scale, settings, seed, testbed, cpu_scope,
-                 sample_period_ns FROM campaign",
-            [],
-            |row| {
-                Ok(Campaign {
-                    program_version: row.get(0)?,
-                    created_unix_ns: row.get::<_, i64>(1)? as u64,
-                    study_name: row.get(2)?,
-                    study_text: row.get(3)?,
-                    scale: row.get(4)?,
-                    settings: from_json(&row.get::<_, String>(5)?)?,
-                    seed: parsed(&row.get::<_, String>(6)?)?,
-                    testbed_description: row.get(7)?,
-                    cpu_scope: parsed::<CpuScope>(&row.get::<_, String>(8)?)?,
-                    sample_period_ns: known(row, 9)?,
-                })
-            },
-        );
-        row.map_err(|e| self.error("read the campaign", e))
-    }
-
-    /// Adds a host.
-    pub fn put_host(&mut self, host: &HostRow) -> Result<(), StoreError> {
-        let added = self.connection.execute(
-            "INSERT INTO host (name, kind, since_unix_ns, facts) VALUES (?1, ?2, ?3, ?4)",
-            params![host.name, host.kind, host.since_unix_ns as i64, to_json(&host.facts)],
-        );
-        added.map(drop).map_err(|e| self.error("store a host", e))
-    }
-
-    /// Every host, in the order they were added.
-    pub fn hosts(&self) -> Result<Vec<HostRow>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<HostRow>> {
-            let mut query =
-                self.connection.prepare("SELECT name, kind, since_unix_ns, facts FROM host ORDER BY id")?;
-            let rows = query.query_map([], |row| {
-                Ok(HostRow {
-                    name: row.get(0)?,
-                    kind: row.get(1)?,
-                    since_unix_ns: row.get::<_, i64>(2)? as u64,
-                    facts: from_json(&row.get::<_, String>(3)?)?,
-                })
-            })?;
-            rows.collect()
-        };
-        read().map_err(|e| self.error("read the hosts", e))
     }
 
     /// The file.
@@ -213,18 +162,25 @@ impl Record {
         let (application, found) =
             (pragma("application_id").map_err(opening)?, pragma("user_version").map_err(opening)?);
         if application != APPLICATION {
-            return Err(StoreError::Foreign(self.path));
+            return Err(StoreError::foreign(&self.path));
         }
+        let refused = |reason: String| Err(StoreError::Refused(format!("{} {reason}", self.path.display())));
         if found > FORMAT {
-            return Err(StoreError::Newer(self.path, found));
+            return refused(format!(
+                "has record format {found}, and this version reads formats up to {FORMAT}: use the version that wrote it, or a newer one"
+            ));
         }
         if found < FORMAT {
-            return Err(StoreError::Older(self.path, found));
+            return refused(format!(
+                "has record format {found} of an unreleased version, and this stacklab reads format {FORMAT}: measure again"
+            ));
         }
-        if let Some(what) = limits::more_than_tables(&self.connection).map_err(opening)? {
-            return Err(StoreError::MoreThanTables(self.path, what));
+        match limits::more_than_tables(&self.connection).map_err(opening)? {
+            Some(what) => {
+                refused(format!("contains objects other than a record's tables ({what}) and is refused"))
+            }
+            None => Ok(self),
         }
-        Ok(self)
     }
 
     /// Refuses a damaged file. It reads the whole file.
@@ -232,7 +188,7 @@ impl Record {
         let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         match sound {
             Ok(word) if word == "ok" => Ok(self),
-            Ok(reason) => Err(StoreError::Damaged(self.path, reason)),
+            Ok(reason) => Err(StoreError::damaged(&self.path, &reason)),
             Err(e) => Err(self.error("check the record", e)),
         }
     }
@@ -293,6 +249,28 @@ pub(crate) fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> rusqlite:
     serde_json::from_str(text).map_err(|error| not_understood(Box::new(error)))
 }
 
+/// A column of JSON.
+pub(crate) fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, place: usize) -> rusqlite::Result<T> {
+    from_json(row.get_ref(place)?.as_str()?)
+}
+
+/// A column with the name of one of the model's things, or with a number as text.
+pub(crate) fn named<T: FromStr<Err: Error + Send + Sync + 'static>>(
+    row: &Row<'_>,
+    place: usize,
+) -> rusqlite::Result<T> {
+    row.get_ref(place)?.as_str()?.parse().map_err(|error| not_understood(Box::new(error)))
+}
+
+/// A column of text that is not longer than those of a record.
+pub(crate) fn short(row: &Row<'_>, place: usize) -> rusqlite::Result<String> {
+    let text: String = row.get(place)?;
+    if text.len() > LONGEST_TEXT {
+        return Err(not_understood(format!("a text of {} bytes is out of bounds", text.len()).into()));
+    }
+    Ok(text)
+}
+
 /// A count or a duration.
 pub(crate) fn count(row: &Row<'_>, place: usize) -> rusqlite::Result<u64> {
     within(row.get(place)?, LARGEST_NUMBER)
@@ -309,22 +287,8 @@ pub(crate) fn within(number: i64, largest: u64) -> rusqlite::Result<u64> {
     found.ok_or_else(|| not_understood(format!("{number} is out of bounds").into()))
 }
 
-pub(crate) fn parsed<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>>(
-    text: &str,
-) -> rusqlite::Result<T> {
-    text.parse().map_err(|error| not_understood(Box::new(error)))
-}
-
-pub(crate) fn not_understood(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
+pub(crate) fn not_understood(error: Box<dyn Error + Send + Sync>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error)
-}
-
-/// A text that is not longer than those of a record.
-pub(crate) fn short(text: String) -> rusqlite::Result<String> {
-    if text.len() > LONGEST_TEXT {
-        return Err(not_understood(format!("a text of {} bytes is out of bounds", text.len()).into()));
-    }
-    Ok(text)
 }
 
 /// All rows, if there are not more than these.

@@ -7,9 +7,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes a whole file, which is on the disk when this returns, or leaves the one that is there.
-///
-/// # Errors
-/// Those of the file system.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Symbolic links are followed, as for any write.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());

@@ -1,6 +1,6 @@
 //! Runs in and out of a record.
 
-use crate::open::{count, from_json, known, parsed, to_json, within};
+use crate::open::{count, json, known, named, to_json, within};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, Transaction, params};
 use stacklab_model::{
@@ -15,17 +15,11 @@ const LONGEST_MESSAGE: u64 = 16 << 20;
 
 impl Record {
     /// Adds a run with all its data, in one commit.
-    ///
-    /// # Errors
-    /// If the disk is full, or the record already contains a run of that block and position.
     pub fn put_run(&mut self, run: &RunRecord) -> Result<(), StoreError> {
         self.put_runs(std::slice::from_ref(run))
     }
 
     /// Adds runs that were made together, in one commit.
-    ///
-    /// # Errors
-    /// As for [`Record::put_run`]; none of them is then in the record.
     pub fn put_runs(&mut self, runs: &[RunRecord]) -> Result<(), StoreError> {
         self.commit("store a run", |transaction| {
             runs.iter().try_for_each(|run| insert(transaction, run).map(drop))
@@ -212,7 +206,7 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
             "missing" => Value::Missing(reason(row)?),
             _ => Value::Invalid(reason(row)?),
         };
-        run.values.insert(parsed(&row.get::<_, String>(1)?)?, value);
+        run.values.insert(named(row, 1)?, value);
     }
     let mut query = connection.prepare("SELECT run, code, text, advice FROM warning ORDER BY rowid")?;
     let mut rows = query.query([])?;
@@ -227,25 +221,20 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
 
 /// A run from its row; figures and warnings are added afterwards.
 fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
-    let text = |place: usize| row.get::<_, String>(place);
     let count = |place: usize| count(row, place);
     let number = |place: usize, largest| within(row.get(place)?, largest).map(|number| number as u32);
-    let (family, transport, size_of) = (parsed(&text(4)?)?, parsed(&text(5)?)?, parsed(&text(6)?)?);
-    let mut cell = Cell::new(family, transport, size_of, number(7, LONGEST_MESSAGE)?);
-    cell.replica = text(8)?;
-    cell.settings = from_json(&text(18)?)?;
-    let status = match text(11)?.as_str() {
+    let size = number(7, LONGEST_MESSAGE)?;
+    let mut cell = Cell::new(named(row, 4)?, named(row, 5)?, named(row, 6)?, size);
+    cell.replica = row.get(8)?;
+    cell.settings = json(row, 18)?;
+    let status = match row.get_ref(11)?.as_str()? {
         "valid" => RunStatus::Valid,
-        _ => RunStatus::Invalid(from_json(&text(12)?)?),
+        _ => RunStatus::Invalid(json(row, 12)?),
     };
+    let (block, position) = (number(1, LAST_TRIAL)?, number(2, LAST_TRIAL)?);
     Ok(RunRecord {
-        trial: Trial {
-            block: number(1, LAST_TRIAL)?,
-            position: number(2, LAST_TRIAL)?,
-            cell,
-            probe: parsed(&text(3)?)?,
-        },
-        spec: from_json(&text(13)?)?,
+        trial: Trial { block, position, cell, probe: named(row, 3)? },
+        spec: json(row, 13)?,
         started_unix_ns: within(row.get(9)?, i64::MAX as u64)?,
         wall_ns: count(10)?,
         status,
@@ -270,7 +259,7 @@ fn select_host_reports(connection: &Connection, trial: &Trial) -> rusqlite::Resu
     let mut host_reports = Vec::new();
     while let Some(row) = rows.next()? {
         let id = ReportId { run: row.get(0)?, role: row.get(1)?, direction: row.get(3)? };
-        let mut report: HostReport = from_json(&row.get::<_, String>(2)?)?;
+        let mut report: HostReport = json(row, 2)?;
         report.delays = select_delays(connection, &id)?;
         report.series = select_series(connection, &id)?;
         report.slices = select_slices(connection, &id)?;
@@ -303,26 +292,22 @@ impl ReportId {
 fn select_delays(connection: &Connection, id: &ReportId) -> rusqlite::Result<Option<Delays>> {
     let select = "SELECT mean_ns, jitter_ns, jitter_rfc3550_ns, buckets FROM delays";
     let delays = id.rows(connection, select, |row| {
-        Ok(Delays {
-            mean_ns: row.get(0)?,
-            jitter_ns: row.get(1)?,
-            jitter_rfc3550_ns: row.get(2)?,
-            buckets: from_json(&row.get::<_, String>(3)?)?,
-        })
+        let (mean_ns, jitter_ns, jitter_rfc3550_ns) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(Delays { mean_ns, jitter_ns, jitter_rfc3550_ns, buckets: json(row, 3)? })
     })?;
     Ok(delays.into_iter().next())
 }
 
 pub(crate) fn select_series(connection: &Connection, id: &ReportId) -> rusqlite::Result<Vec<IntervalRow>> {
-    id.rows(connection, "SELECT start_ns, messages, bytes, delay_mean_ns FROM series", |row| {
-        let count = |place: usize| count(row, place);
-        Ok(IntervalRow {
-            start_ns: count(0)?,
-            messages: count(1)?,
-            bytes: count(2)?,
-            delay_mean_ns: row.get(3)?,
-        })
-    })
+    let select = "SELECT start_ns, messages, bytes, delay_mean_ns FROM series";
+    id.rows(connection, select, |row| interval(row, 0))
+}
+
+/// An interval from this column on.
+fn interval(row: &Row<'_>, from: usize) -> rusqlite::Result<IntervalRow> {
+    let [start_ns, messages, bytes] = [0, 1, 2].map(|place| count(row, from + place));
+    let delay_mean_ns = row.get(from + 3)?;
+    Ok(IntervalRow { start_ns: start_ns?, messages: messages?, bytes: bytes?, delay_mean_ns })
 }
 
 fn select_all_series(connection: &Connection) -> rusqlite::Result<BTreeMap<(u32, u32), Vec<IntervalRow>>> {
@@ -341,12 +326,7 @@ fn select_all_series(connection: &Connection) -> rusqlite::Result<BTreeMap<(u32,
         if of.as_ref().is_some_and(|(same, first)| *same == run && *first != host) {
             continue;
         }
-        all.entry(run).or_default().push(IntervalRow {
-            start_ns: count(row, 2)?,
-            messages: count(row, 3)?,
-            bytes: count(row, 4)?,
-            delay_mean_ns: row.get(5)?,
-        });
+        all.entry(run).or_default().push(interval(row, 2)?);
         of = Some((run, host));
     }
     Ok(all)
