@@ -1,12 +1,11 @@
 //! The agent: serves requests until its input ends. Long requests run concurrently.
 
 mod permission;
-mod watch;
 
 pub use crate::engine::peers::{DataPorts, Network, Peers};
 pub use permission::{Limits, Permission};
 
-use crate::agent::watch::{Activity, lasts};
+use crate::agent::permission::{Activity, lasts};
 use crate::engine::opening::{self, WaitingSender};
 use crate::engine::receiver::Receiver;
 use crate::engine::sender::{self, Run};
@@ -26,8 +25,7 @@ use std::thread;
 
 /// How many recent answers are kept for duplicate requests.
 const KEPT: usize = 16;
-/// Maximum number of requests under way, and of receivers that have not been collected: those of the arms of two
-/// trials.
+/// Maximum number of requests under way, and of receivers not collected: those of the arms of two trials.
 const MOST_AT_ONCE: usize = 8;
 const MOST_RECEIVERS: usize = 2 * ArmSchedule::MOST_ARMS;
 /// Memory of the process of a coordinator that reached a listening agent, bytes.
@@ -67,8 +65,7 @@ pub fn serve(
     Ok(())
 }
 
-/// Declares that no other host shares this host's kernel: it is a guest. CPU time is then counted for this host
-/// alone, whatever the trial says.
+/// Declares that this host is a guest: CPU time is counted for it alone, whatever the trial says.
 pub fn alone() {
     cpu::alone();
 }
@@ -112,8 +109,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Work done at once; a receiver that listens until it is collected; or work on its own thread because it lasts as long
-/// as a trial.
+/// Done at once, or until it is collected, or on its own thread because it lasts as long as a trial.
 enum Work {
     Done(Answer),
     Listening(Answer),
@@ -308,7 +304,6 @@ impl Agent {
     }
 }
 
-/// Work whose answer is a report.
 fn reports(work: impl FnOnce() -> Result<HostReport, EngineError> + Send + 'static) -> Result<Work, String> {
     Ok(Work::Lasting(Box::new(move || Ok(Answer::Done(Box::new(work()?))))))
 }

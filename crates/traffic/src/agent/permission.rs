@@ -1,13 +1,18 @@
-//! Bounds on the requests of an untrusted coordinator. An agent that listens does what its operator allows. One that a
-//! coordinator started itself, on standard input and output, has no bounds: that coordinator may run programs on the
-//! host anyway.
+//! Bounds on the requests of an untrusted coordinator. An agent that listens does what its operator allows, and is held
+//! by nobody for ever. One that a coordinator started itself, on standard input and output, has no bounds: that
+//! coordinator may run programs on the host anyway.
 
+use crate::agent::locked;
 use crate::engine::peers::{DataPorts, Peers};
 use crate::protocol::message::{Request, SendArm, Timetable};
 use crate::sys;
+use crate::timing::{SLACK, longest};
 use stacklab_model::{Length, Pacing, Probe, ScopedAddr, TrialSpec, Tuning, print_duration};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How far ahead of the host's clock a timetable may begin, and the longest slot.
 const LONGEST_LEAD_NS: u64 = 60_000_000_000;
@@ -45,8 +50,8 @@ pub struct Limits {
 }
 
 impl Permission {
-    /// The request with the zones of this agent's own link-local addresses: a coordinator that reached it over TCP does
-    /// not know them, and they are those in which it did.
+    /// Completes the zones of this agent's link-local addresses, which a coordinator that reached it over TCP does not
+    /// know.
     pub fn in_own_zones(&self, mut request: Request) -> Request {
         let Some(limits) = &self.limits else { return request };
         let complete = |address: &mut ScopedAddr| {
@@ -106,7 +111,6 @@ impl Permission {
         }
     }
 
-    /// Whether a trial may have traffic to this address; the limits, if there are any.
     fn check_target(
         &self,
         spec: &TrialSpec,
@@ -222,6 +226,90 @@ fn check_timetable(timetable: &Timetable) -> Result<(), String> {
 
 fn list(addresses: &[ScopedAddr]) -> String {
     addresses.iter().map(ScopedAddr::to_string).collect::<Vec<_>>().join(", ")
+}
+
+const LOOK: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Clone)]
+pub(super) struct Activity(Arc<Mutex<WatchState>>);
+
+#[derive(Debug)]
+struct WatchState {
+    /// When a request last came or was answered.
+    last: Instant,
+    /// Each request that is under way, and each receiver that has not been collected.
+    under_way: BTreeMap<u64, Lasting>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lasting {
+    began: Instant,
+    /// How long it lasts, if that is known.
+    lasts: Option<Duration>,
+    bits_per_second: f64,
+}
+
+impl Activity {
+    pub(super) fn new() -> Self {
+        Activity(Arc::new(Mutex::new(WatchState { last: Instant::now(), under_way: BTreeMap::new() })))
+    }
+
+    pub(super) fn asked(&self) {
+        locked(&self.0).last = Instant::now();
+    }
+
+    pub(super) fn begin(&self, id: u64, lasts: Option<Duration>, bits_per_second: f64) {
+        let lasting = Lasting { began: Instant::now(), lasts, bits_per_second };
+        locked(&self.0).under_way.insert(id, lasting);
+    }
+
+    pub(super) fn bits_per_second(&self) -> f64 {
+        locked(&self.0).under_way.values().map(|lasting| lasting.bits_per_second).sum()
+    }
+
+    pub(super) fn end(&self, id: u64) {
+        let mut state = locked(&self.0);
+        state.last = Instant::now();
+        state.under_way.remove(&id);
+    }
+
+    /// Calls `end` with the reason once a limit has passed.
+    pub(super) fn watch(&self, limits: &Limits, end: impl FnOnce(&str) + Send + 'static) {
+        let (state, longest, idle) = (Arc::downgrade(&self.0), limits.longest, limits.idle);
+        thread::spawn(move || {
+            loop {
+                thread::sleep(LOOK);
+                // The coordinator has gone, and nothing is under way.
+                let Some(state) = state.upgrade() else { return };
+                if let Some(reason) = Activity(state).passed(longest, SLACK, idle) {
+                    return end(reason);
+                }
+            }
+        });
+    }
+
+    fn passed(&self, longest: Duration, slack: Duration, idle: Duration) -> Option<&'static str> {
+        let state = locked(&self.0);
+        let is_over = |lasting: &Lasting| {
+            let most = lasting.lasts.map_or(longest, |lasts| lasts.min(longest));
+            lasting.began.elapsed() > most.saturating_add(slack)
+        };
+        if state.under_way.values().any(is_over) {
+            return Some("a trial lasted longer than it should, or than trials may");
+        }
+        (state.under_way.is_empty() && state.last.elapsed() > idle)
+            .then_some("the coordinator was idle for too long")
+    }
+}
+
+/// How long a request lasts, if it says so: a frozen coordinator holds the agent no longer than that.
+pub(super) fn lasts(request: &Request) -> Option<Duration> {
+    let spec = match request {
+        Request::Listen { spec, .. } | Request::Wait { spec, .. } | Request::Open { spec, .. } => spec,
+        Request::Send(arm) => &arm.spec,
+        _ => return None,
+    };
+    spec.schedule.is_alone().then(|| longest(spec))
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ pub(crate) struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    /// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of
-    /// strays. Several flows of datagrams share the socket, which then has no peer.
+    /// The sender's connections, or socket, and the number of strays; none if the trial ended before. Flows of
+    /// datagrams share the socket, which then has no peer.
     pub(crate) fn admit(self) -> Result<(Vec<Channel>, u64), EngineError> {
         let attempt = || format!("accept {} on {}", self.spec.transport, self.address);
         match self.spec.transport {
@@ -50,7 +50,6 @@ impl Listener<'_> {
         }
     }
 
-    /// The socket, connected to whoever sent the first datagram of this trial.
     fn first_datagram(self) -> io::Result<(Option<Socket>, u64)> {
         let Listener { spec, peers, socket, ended, .. } = self;
         let (mut strays, mut ends) = (0, None);
@@ -152,7 +151,6 @@ pub(crate) fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Connections that were accepted.
 struct Door<'a> {
     listener: Listener<'a>,
     /// Those that began with a header of the trial.
@@ -160,7 +158,6 @@ struct Door<'a> {
     /// Those that have not shown whose they are, the oldest first.
     unknown: VecDeque<Channel>,
     strays: u64,
-    /// Why one could not be prepared.
     unprepared: Option<EngineError>,
 }
 
@@ -200,8 +197,7 @@ impl Door<'_> {
         Ok(())
     }
 
-    /// Looks at the first bytes of connections that are ready. Returns whether one has a part of its header, for the
-    /// rest of which it waits if it may.
+    /// Looks at connections that are ready. Returns whether one has a part of its header, for whose rest it may wait.
     fn identify(&mut self, ready: &[PollEntry], may_wait: bool) -> io::Result<bool> {
         let Listener { spec, .. } = self.listener;
         let mut has_part = false;

@@ -59,8 +59,7 @@ pub(crate) fn open_connections(
     })
 }
 
-/// Opens connections until the length is reached. Returns the numbers of opened and refused connections, and keeps
-/// the last one open.
+/// Returns the numbers of opened and refused connections, and keeps the last one open.
 fn open_phase(
     (spec, from, to): (&TrialSpec, SocketAddr, SocketAddr),
     length: Length,

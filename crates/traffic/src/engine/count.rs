@@ -22,8 +22,7 @@ const LOSS_THRESHOLD_NS: Nanos = 50_000_000;
 const SILENCE_NS: Nanos = 500_000_000;
 /// Without an end marker, a pause is long from this many of the mean gaps between arrivals on.
 const SILENT_GAPS: u64 = 4;
-/// For how long arrivals are counted after the sender is known to have ended. What a deep queue still holds then is
-/// not counted.
+/// How long arrivals are counted after the sender is known to have ended; a deep queue may hold more.
 const LATE_NS: Nanos = 5_000_000_000;
 /// How long a closed loop waits for an answer before it sends the next message.
 const ANSWER_LIMIT_NS: Nanos = 1_000_000_000;
@@ -104,7 +103,6 @@ impl Flow {
 #[derive(Default)]
 pub(crate) struct Counted {
     pub received: Received,
-    /// Delays of these arrivals; `None` without measured arrivals.
     pub delays: Option<Delays>,
     pub series: Vec<IntervalRow>,
     pub slices: Vec<Slice>,
@@ -215,7 +213,6 @@ impl<'a> ArrivalCounter<'a> {
         }
     }
 
-    /// A flow by its number; `None` if the trial has no such flow.
     fn flow(&mut self, place: usize) -> Option<&mut Flow> {
         let slot = self.flows.get_mut(place)?;
         let unheard = &mut self.unheard;
@@ -238,7 +235,6 @@ impl<'a> ArrivalCounter<'a> {
         }
     }
 
-    /// Begins the window with the first arrival.
     fn begin(&mut self, now: Nanos) {
         if self.received.first_ns > 0 {
             return;

@@ -72,7 +72,6 @@ pub(crate) fn bare_header(token: u32, flow: u16, phase: Phase) -> [u8; HEADER_BY
     header
 }
 
-/// Whether a call only found nothing yet.
 pub(crate) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
@@ -107,7 +106,7 @@ pub(crate) fn bound(spec: &TrialSpec, address: SocketAddr, shared: bool) -> io::
     Ok(socket)
 }
 
-/// A socket that listens on this address for a trial's flows, at one of the ports, and its address with the port.
+/// A socket that listens at one of the ports, and its address.
 pub(crate) fn listen(
     spec: &TrialSpec,
     address: SocketAddr,
@@ -138,7 +137,7 @@ pub(crate) fn firewall_hint(transport: Transport, port: u16) -> String {
     )
 }
 
-/// The error of a connection that did not open, with what may be in its way.
+/// Adds to the error of a connection what may be in its way.
 pub(crate) fn unreached(error: io::Error, to: SocketAddr) -> io::Error {
     use io::ErrorKind::*;
     // How Linux says that the limit of a blocking call has passed.
@@ -157,7 +156,6 @@ pub(crate) fn unreached(error: io::Error, to: SocketAddr) -> io::Error {
     }
 }
 
-/// Where a socket is bound.
 pub(crate) fn local_addr(socket: &Socket) -> io::Result<SocketAddr> {
     socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("the socket has no IP address"))
 }

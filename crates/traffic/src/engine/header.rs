@@ -15,7 +15,7 @@ use stacklab_model::HEADER_BYTES;
 
 const LEN: usize = HEADER_BYTES as usize;
 
-/// What a message belongs to.
+/// What a message belongs to, in the order of the numbers on the wire.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Traffic before the measured window; counted apart.
@@ -52,12 +52,7 @@ impl Header {
     /// Writes the header to the front of a message of at least [`HEADER_BYTES`].
     pub fn write(&self, message: &mut [u8]) {
         message[0..4].copy_from_slice(&self.token.to_be_bytes());
-        message[4] = match self.phase {
-            Phase::Warmup => 0,
-            Phase::Measured => 1,
-            Phase::End => 2,
-            Phase::Open => 3,
-        };
+        message[4] = self.phase as u8;
         message[5] = if self.phase == Phase::End { self.markers_left } else { self.slice };
         message[6..8].copy_from_slice(&self.flow.to_be_bytes());
         message[8..16].copy_from_slice(&self.sequence.to_be_bytes());
@@ -72,13 +67,8 @@ impl Header {
         if header[0..4] != token.to_be_bytes() {
             return None;
         }
-        let phase = match header[4] {
-            0 => Phase::Warmup,
-            1 => Phase::Measured,
-            2 => Phase::End,
-            3 => Phase::Open,
-            _ => return None,
-        };
+        let phases = [Phase::Warmup, Phase::Measured, Phase::End, Phase::Open];
+        let phase = *phases.get(usize::from(header[4]))?;
         let flow = u16::from_be_bytes([header[6], header[7]]);
         let (markers_left, slice) = if phase == Phase::End { (header[5], 0) } else { (0, header[5]) };
         Some(Header { token, phase, markers_left, slice, flow, sequence: long(8), sent_ns: long(16) })

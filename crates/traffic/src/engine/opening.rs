@@ -10,8 +10,8 @@ use crate::engine::receiver::{Receiver, take};
 use crate::engine::socket::Channel;
 use crate::engine::socket_options;
 use crate::engine::stamps::StampClock;
-use crate::host::socket_memory::SocketMemory;
-use crate::host::{self, zone};
+use crate::engine::threads::Ender;
+use crate::host::{self, SocketMemory, zone};
 use crate::sys::{self, Interest, PollEntry};
 use crate::{Attempt, EngineError};
 use stacklab_model::{HEADER_BYTES, ScopedAddr, Transport, TrialSpec};
@@ -28,18 +28,11 @@ const OPEN_LIMIT: Duration = Duration::from_secs(3);
 /// Time between two opening datagrams of a flow that was not answered.
 const REPEAT: Duration = Duration::from_millis(100);
 
-/// A sender that waits until the receiver has opened the flows.
 pub(crate) struct WaitingSender {
     pub address: SocketAddr,
     spec: TrialSpec,
-    ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Vec<Option<Channel>>, EngineError>>>,
-}
-
-impl Drop for WaitingSender {
-    fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
-    }
+    ender: Ender,
+    thread: JoinHandle<Result<Vec<Option<Channel>>, EngineError>>,
 }
 
 impl WaitingSender {
@@ -54,8 +47,9 @@ impl WaitingSender {
         sys::raise_file_limit(spec.flows.into()).attempt(|| format!("admit {} flows", spec.flows))?;
         let (socket, listening) = flows::listen(&spec, own, ports)?;
         let ended = Arc::new(AtomicBool::new(false));
+        let ender = Ender(Arc::clone(&ended));
         let thread = thread::spawn({
-            let (spec, ended) = (spec.clone(), Arc::clone(&ended));
+            let spec = spec.clone();
             move || {
                 let (spec, peers, socket, address) = (&spec, peers.as_ref(), &socket, listening);
                 let listener = Listener { spec, peers, socket, address, ended: &ended };
@@ -67,54 +61,38 @@ impl WaitingSender {
                 }
             }
         });
-        Ok(WaitingSender { address: listening, spec, ended, thread: Some(thread) })
+        Ok(WaitingSender { address: listening, spec, ender, thread })
     }
 
-    /// The flows. Datagrams of a flow that was not opened go to `to`, where they are probably lost: how much arrives is
-    /// what the trial measures.
-    pub(crate) fn flows(mut self, to: SocketAddr) -> Result<Vec<Channel>, EngineError> {
-        let spec = &self.spec;
-        let port = self.address.port();
-        let missing = |opened: usize| EngineError {
-            attempted: format!("send over {} to {}", spec.transport, to.ip()),
-            source: io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!(
-                    "the other host opened {opened} of {} flows to {}; {}",
-                    spec.flows,
-                    self.address,
-                    flows::firewall_hint(spec.transport, port)
-                ),
-            ),
-        };
-        let thread = self.thread.take().expect("the flows are taken once");
+    /// The flows. Datagrams of one that was not opened go to `to`, and are probably lost: that is what is measured.
+    pub(crate) fn flows(self, to: SocketAddr) -> Result<Vec<Channel>, EngineError> {
+        let WaitingSender { address, spec, ender, thread } = self;
         let began = Instant::now();
         while !thread.is_finished() && began.elapsed() < OPEN_LIMIT {
             sys::sleep(Duration::from_millis(1));
         }
-        self.ended.store(true, Ordering::Relaxed);
-        let flows = thread.join().map_err(|_| EngineError {
-            attempted: format!("wait for the receiver on {}", self.address),
-            source: io::Error::other("the thread ended early"),
-        })??;
+        drop(ender);
+        let opened = thread.join().map_err(|_| io::Error::other("the thread ended early"));
+        let opened = opened.attempt(|| format!("wait for the receiver on {address}"))??;
         if spec.transport == Transport::Tcp {
-            let opened: Vec<Channel> = flows.into_iter().flatten().collect();
+            let opened: Vec<Channel> = opened.into_iter().flatten().collect();
             if opened.len() < spec.flows as usize {
-                return Err(missing(opened.len()));
+                let hint = flows::firewall_hint(spec.transport, address.port());
+                let (opened, flows) = (opened.len(), spec.flows);
+                let text = format!("the other host opened {opened} of {flows} flows to {address}; {hint}");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text))
+                    .attempt(|| format!("send over {} to {}", spec.transport, to.ip()));
             }
             return Ok(opened);
         }
         let open = |flow: Option<Channel>| match flow {
             Some(channel) => Ok(channel),
-            None => {
-                connected(spec, self.address, to).attempt(|| format!("send from {} to {to}", self.address))
-            }
+            None => connected(&spec, address, to).attempt(|| format!("send from {address} to {to}")),
         };
-        flows.into_iter().map(open).collect()
+        opened.into_iter().map(open).collect()
     }
 }
 
-/// The receiver's connections, behind their opening messages.
 fn connections(listener: Listener<'_>) -> Result<Vec<Option<Channel>>, EngineError> {
     let (channels, _) = listener.admit()?;
     for channel in &channels {
@@ -194,8 +172,8 @@ pub(crate) fn receiver(
     }))
 }
 
-/// Repeats the opening datagrams of a receiver until each flow is answered, or the first message has come, or the trial
-/// has ended. Returns the number of strays.
+/// Repeats opening datagrams until each flow is answered, a message has come, or the trial has ended. Returns the
+/// strays.
 fn until_answered(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Result<u64> {
     let mut waiting: Vec<(u16, &Channel)> = (0..).zip(channels).collect();
     let (mut strays, mut sent) = (0, None::<Instant>);

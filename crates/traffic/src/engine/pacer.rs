@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
 use std::time::Duration;
 
-/// For how long a schedule that is late is caught up with after its end: a tenth of the phase, within these bounds. A
-/// path that does not carry the rate must not lengthen the phase.
+/// How long a late schedule is caught up with after its end: a tenth of the phase, within these bounds.
 const CATCH_UP_NS: (Nanos, Nanos) = (100_000_000, 1_000_000_000);
 /// How long a sender that may be stopped sleeps at once.
 const STOP_LOOK_NS: Nanos = 20_000_000;
@@ -124,8 +123,8 @@ impl<'a> Pacer<'a> {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Waits for the send time of message `sequence`. Without a schedule, up to `most` messages may be sent at once.
-    /// `None` when the phase is over.
+    /// Waits until a message is due. Without a schedule, up to `most` may be sent at once. `None` when the phase is
+    /// over.
     pub(crate) fn next_slot(&mut self, sequence: u64, most: usize) -> Option<SendSlot> {
         let mut now = sys::now_ns();
         let scheduled = self.gap_ns > 0.0;
@@ -155,8 +154,7 @@ impl<'a> Pacer<'a> {
         Some(SendSlot { due, now, messages })
     }
 
-    /// Records that the slot's message was sent. Behind schedule, the next gaps shrink to no less than half, so the
-    /// sender catches up without a burst.
+    /// Behind schedule, the next gaps shrink to no less than half, so the sender catches up without a burst.
     pub(crate) fn sent(&mut self, slot: SendSlot) {
         if let Some(pacing_error) = &mut self.pacing_error {
             let late = slot.now - slot.due;
@@ -171,8 +169,7 @@ impl<'a> Pacer<'a> {
     }
 }
 
-/// Waits until `due` and returns the time, never before `due`. On a single processor it yields:
-/// spinning there would be preempted for a whole time slice.
+/// Waits, never less. A single processor is given to others: spinning would be preempted for a whole time slice.
 fn wait_until(due: Nanos, mut now: Nanos, only_processor: bool) -> Nanos {
     while now < due {
         match due - now {

@@ -72,8 +72,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// One port, or several in a row: as many trials, or directions of one, can be under way at an address. By default any
-/// port that is free.
+/// A port, or several in a row, of which each trial under way takes one per direction; by default any free one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataPorts(Option<RangeInclusive<u16>>);
 

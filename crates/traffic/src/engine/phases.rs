@@ -16,8 +16,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use std::{io, thread};
 
-/// How long what is on the way when a trial or a slice ends may take to arrive. A path with a deep queue may take
-/// longer: a trial ends all the same.
+/// How long what is on the way may take to arrive when a trial or a slice ends. A deep queue may take longer.
 pub const END_LIMIT: Duration = Duration::from_secs(5);
 /// Number of end markers on a lossy transport, and the pause between two.
 const UDP_MARKERS: u8 = 3;
@@ -69,7 +68,6 @@ impl Finished {
     }
 }
 
-/// The phases of a trial on one thread's flows.
 pub(crate) struct Sending<'a> {
     spec: &'a TrialSpec,
     /// This thread's share of the schedule and of the message count.
@@ -86,7 +84,7 @@ pub(crate) struct Sending<'a> {
 }
 
 impl<'a> Sending<'a> {
-    /// The phases of a trial on a group of its flows, which the calling thread sends.
+    /// For a group of the flows, which the calling thread sends.
     pub(crate) fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
         let all = channels.len() as u64;
         let pacing = match spec.probe.pacing {
@@ -133,15 +131,24 @@ impl<'a> Sending<'a> {
         Sending { stop, ..self }
     }
 
-    /// Runs the warm-up, the measured phase and the end markers. `after_each` is called after each message with its
-    /// phase, slice and sequence number.
+    /// Runs all phases. `after_each` is called after each message with its phase, slice and sequence number.
     pub(crate) fn phases(
         &mut self,
         turn: Option<&mut Turn<'_>>,
         mut after_each: impl FnMut(Phase, u32, u64) -> io::Result<()>,
     ) -> io::Result<()> {
         let Some(turn) = turn else {
-            self.at_once(&mut after_each)?;
+            if let Pacing::Share(_) = self.pacing {
+                return Err(no_flood_rate());
+            }
+            if self.spec.probe.warmup_ns > 0 {
+                let warm = self.phase(Phase::Warmup, self.warmup, 0, &mut after_each)?;
+                self.done.sent.warmup = warm.messages;
+            }
+            self.done.cpu.open();
+            let measured = self.phase(Phase::Measured, self.length, 0, &mut after_each)?;
+            self.done.cpu.close();
+            self.count(measured);
             return self.mark_end();
         };
         self.in_turns(turn, &mut after_each)?;
@@ -152,23 +159,7 @@ impl<'a> Sending<'a> {
         Ok(())
     }
 
-    fn at_once(&mut self, after_each: &mut impl FnMut(Phase, u32, u64) -> io::Result<()>) -> io::Result<()> {
-        if let Pacing::Share(_) = self.pacing {
-            return Err(no_flood_rate());
-        }
-        if self.spec.probe.warmup_ns > 0 {
-            let warm = self.phase(Phase::Warmup, self.warmup, 0, after_each)?;
-            self.done.sent.warmup = warm.messages;
-        }
-        self.done.cpu.open();
-        let measured = self.phase(Phase::Measured, self.length, 0, after_each)?;
-        self.done.cpu.close();
-        self.count(measured);
-        Ok(())
-    }
-
-    /// Warms up in the first turn, and sends one slice in each further one. After its turn nothing of the arm is left
-    /// on the path.
+    /// Warms up in the first turn, and sends a slice in each further one. Nothing is left on the path after a turn.
     fn in_turns(
         &mut self,
         turn: &mut Turn<'_>,
@@ -184,11 +175,8 @@ impl<'a> Sending<'a> {
         }
         turn.propose(self.slice_ns(&warm, empty_ns.saturating_sub(warm.last_ns)));
         turn.pass();
-        let whole_ns = match self.spec.probe.length {
-            Length::Time(ns) => ns,
-            Length::Packets(_) => {
-                return Err(io::Error::other("slices need a length in time, not in messages"));
-            }
+        let Length::Time(whole_ns) = self.spec.probe.length else {
+            return Err(io::Error::other("slices need a length in time, not in messages"));
         };
         let began = sys::thread_cpu_parts();
         for round in 0.. {
@@ -230,9 +218,9 @@ impl<'a> Sending<'a> {
         let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
         let waited = self.run_delay.read().zip(waited_began);
         let waited_ns = waited.map(|(now, began)| now.saturating_sub(began));
-        let (messages, first_ns, last_ns) = (sent.messages, sent.first_ns, sent.last_ns);
-        let counted = Slice { round, messages, cpu_ns, waited_ns, ..Slice::default() };
-        self.done.slices.push(Slice { first_ns, last_ns, ..counted });
+        let SendReport { messages, first_ns, last_ns, .. } = sent;
+        let counted = Slice { round, messages, first_ns, last_ns, cpu_ns, waited_ns, ..Slice::default() };
+        self.done.slices.push(counted);
         self.count(sent);
         self.empty_path()?;
         Ok(())
@@ -255,8 +243,7 @@ impl<'a> Sending<'a> {
         (least * each_ns).max(empty_ns).max(LEAST_SLICE_NS).min(most_ns.max(1))
     }
 
-    /// Waits until all that was sent has left the socket, or for TCP has been acknowledged, and gives the receiver
-    /// time to take it. Returns when that was, before the pause.
+    /// Waits until the path is empty, and the receiver has had time to take what came. Returns when the path was.
     fn empty_path(&mut self) -> io::Result<Nanos> {
         let until = sys::now_ns() + END_LIMIT.as_nanos() as Nanos;
         self.tx.wait_until(until);
@@ -353,8 +340,7 @@ fn no_flood_rate() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
-/// Converts a duration to a message count if the kernel paces. Accepted messages leave later, so the time of the send
-/// calls does not say when the phase ends.
+/// A message count, if the kernel paces: accepted messages leave later, so send calls do not show when a phase ends.
 fn counted(spec: &TrialSpec, length: Length) -> Length {
     match (spec.kernel_paced(), length) {
         (Some(per_second), Length::Time(ns)) => {
@@ -364,8 +350,7 @@ fn counted(spec: &TrialSpec, length: Length) -> Length {
     }
 }
 
-/// Waits until a socket has nothing left to send; for TCP, until all of it is acknowledged. Returns whether that was
-/// before `until`.
+/// Waits until all has left a socket, or for TCP is acknowledged. Returns whether that was before `until`.
 pub(crate) fn wait_until_empty(channel: &Channel, until: Nanos) -> io::Result<bool> {
     while sys::unsent_bytes(&channel.socket)?.is_some_and(|bytes| bytes > 0) {
         if sys::now_ns() > until {

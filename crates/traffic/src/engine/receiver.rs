@@ -8,10 +8,10 @@ use crate::engine::receive_loop::{Sink, receive, stop_if};
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{Channel, tcp_total};
 use crate::engine::stamps::StampClock;
-use crate::engine::{connect, flows, threads};
+use crate::engine::threads::{self, Ender};
+use crate::engine::{connect, flows};
 use crate::host::cpu::{self, CpuWindow};
-use crate::host::socket_memory::SocketMemory;
-use crate::host::{self, zone};
+use crate::host::{self, SocketMemory, zone};
 use crate::stats::flow::{Arrival, SequenceWindow};
 use crate::sys::{self, Nanos};
 use crate::{Attempt, EngineError};
@@ -32,16 +32,8 @@ pub(super) type Attended = Result<(HostReport, Vec<Channel>), EngineError>;
 
 pub(crate) struct Receiver {
     pub address: SocketAddr,
-    ended: Arc<AtomicBool>,
-    /// `None` once it is collected.
-    thread: Option<JoinHandle<Attended>>,
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        // One that nobody collects ends, too.
-        self.ended.store(true, Ordering::Relaxed);
-    }
+    ender: Ender,
+    thread: JoinHandle<Attended>,
 }
 
 impl Receiver {
@@ -50,8 +42,7 @@ impl Receiver {
         Self::listen_to(spec, address, None, &DataPorts::default())
     }
 
-    /// Listens on an address, at one of the ports, for a sender that knows the trial's token, and is one of these peers
-    /// if there are any.
+    /// Listens at one of the ports for a sender that knows the token, and is one of the peers if there are any.
     pub(crate) fn listen_to(
         spec: TrialSpec,
         address: impl Into<ScopedAddr>,
@@ -77,25 +68,19 @@ impl Receiver {
         receive: impl FnOnce(&AtomicBool) -> Attended + Send + 'static,
     ) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
-        let shared = Arc::clone(&ended);
-        let thread = Some(thread::spawn(move || receive(&shared)));
-        Receiver { address, ended, thread }
+        let ender = Ender(Arc::clone(&ended));
+        Receiver { address, ender, thread: thread::spawn(move || receive(&ended)) }
     }
 
     /// The receiver's report, after the sender has ended. Waits for messages still in flight.
-    pub(crate) fn collect(mut self) -> Result<HostReport, EngineError> {
-        self.ended.store(true, Ordering::Relaxed);
-        let thread = self.thread.take().expect("it is collected once");
-        let attended = thread.join().map_err(|_| EngineError {
-            attempted: format!("receive on {}", self.address),
-            source: io::Error::other("the receive thread ended early"),
-        })?;
-        attended.map(|(side, _)| side)
+    pub(crate) fn collect(self) -> Result<HostReport, EngineError> {
+        drop(self.ender);
+        let attended = self.thread.join().map_err(|_| io::Error::other("the receive thread ended early"));
+        attended.attempt(|| format!("receive on {}", self.address))?.map(|(report, _)| report)
     }
 }
 
-/// Runs the receiver. The channel stays open until the trial is collected, so that a late end marker does not meet a
-/// closed port.
+/// The channels stay open until the trial is collected, so that a late end marker does not meet a closed port.
 fn attend(listener: Listener<'_>, before: &Counters, clock: StampClock) -> Attended {
     let Listener { spec, socket, ended, .. } = listener;
     sys::precise_timers();
@@ -201,7 +186,6 @@ fn count(
     Ok(joined.map(ArrivalCounter::finish).unwrap_or_default())
 }
 
-/// A report without traffic.
 fn side(endpoint: Endpoint, before: &Counters, sockets: &[&Socket]) -> HostReport {
     let counters = host::counters_since(before, &endpoint.interface, sockets);
     HostReport { counters, peak_rss_kib: sys::peak_rss_kib(), ..HostReport::new(Role::Receiver, endpoint) }

@@ -42,8 +42,8 @@ struct Streams {
     start: usize,
     end: usize,
     current: usize,
-    /// The partial message of each other stream: its length, and one buffer for all of them. Pages never written to
-    /// take no memory.
+    /// Length of the partial message of each other stream, and a buffer for all. Pages never written to take no
+    /// memory.
     rests: Box<[usize]>,
     rest_room: Box<[u8]>,
     open: usize,
@@ -75,8 +75,7 @@ struct Datagrams {
 }
 
 impl<'a> RxBatch<'a> {
-    /// Buffers for one channel, or for several of one trial, and a clock that was read before anything could
-    /// arrive.
+    /// For the channels of one trial. The clock was read before anything could arrive.
     pub(crate) fn new(channels: &'a [Channel], clock: StampClock) -> io::Result<Self> {
         let channel = &channels[0];
         let size = channel.message_bytes;
@@ -125,8 +124,7 @@ impl<'a> RxBatch<'a> {
         }
     }
 
-    /// The next whole message (a datagram of any length) and its arrival time, or `None` when more must be received
-    /// first.
+    /// The next whole message (or datagram) and its arrival time; `None` when more must be received first.
     pub(crate) fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
         match &mut self.arrivals {
             Arrivals::Streams(streams) => match self.channels[0].foreign {
@@ -329,8 +327,7 @@ fn polling<T>(poll_ns: Nanos, mut receive: impl FnMut(bool) -> io::Result<T>) ->
 const LEAST: Duration = Duration::from_micros(50);
 const MOST: Duration = Duration::from_millis(1);
 
-/// Adapts the delay of the next receive: longer after little data, half as long after much data, none after an empty
-/// receive.
+/// Delays the next receive longer after little data, half as long after much, and not at all after none.
 #[derive(Debug, Default)]
 pub(crate) struct Coalescer {
     rest: Duration,

@@ -11,8 +11,7 @@ use crate::engine::socket::{Channel, tcp_total};
 use crate::engine::stamps::{InterfaceRtt, StampClock};
 use crate::engine::turns::Turn;
 use crate::engine::{connect, threads};
-use crate::host::socket_memory::SocketMemory;
-use crate::host::{self, cpu, zone};
+use crate::host::{self, SocketMemory, cpu, zone};
 use crate::protocol::message::SendArm;
 use crate::sys::{self, Nanos};
 use crate::{Attempt, EngineError};
@@ -48,8 +47,7 @@ pub(crate) fn run(
     run_arm(SendArm { spec: Box::new(spec.clone()), from: from.into(), to, waiting: None }, Run::default())
 }
 
-/// Runs the sender of a trial, from an own address to a listening receiver. If both are link-local, the zone of the
-/// own one is that of both.
+/// Runs the sender of a trial. Link-local addresses are in the zone of the own one.
 pub(crate) fn run_arm(arm: SendArm, Run { waiting, turn, stop }: Run<'_>) -> Result<HostReport, EngineError> {
     let SendArm { spec, from: given, to, .. } = arm;
     let spec = &*spec;
@@ -226,9 +224,8 @@ fn stream(
     all.ok_or_else(|| io::Error::other("there was no flow"))
 }
 
-/// Waits until everything has left: for TCP until the receiver has closed, for UDP until the send queue is empty; at
-/// most until the trial's end. Returns the bytes of a connection that have not arrived then: they are discarded with
-/// it.
+/// Waits until the receiver has closed, or for UDP the send queue is empty, or the trial has ended. Returns the bytes
+/// of a connection that have not arrived then, which are discarded.
 fn drain(channel: &Channel, transport: Transport, until: Nanos) -> io::Result<u32> {
     if transport == Transport::Udp {
         wait_until_empty(channel, until)?;
@@ -265,8 +262,7 @@ fn sample_srtt(channel: &Channel, ended: &AtomicBool) -> Option<f64> {
 
 /// How often a sender looks whether anything was acknowledged.
 const LOOK: Duration = Duration::from_millis(500);
-/// A sender gives up after this many looks in a row at data without an acknowledgement. A kernel that probes for the
-/// path MTU (net.ipv4.tcp_mtu_probing) has done so by then.
+/// A sender gives up after this many looks in a row; a kernel that probes for the path MTU has done so by then.
 const MOST_LOOKS: u32 = 8;
 
 /// Sends on the flows of a trial by `send`. Connections on which nothing was ever acknowledged are ended: in a path MTU

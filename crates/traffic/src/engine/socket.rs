@@ -16,8 +16,7 @@ const MOST_AT_ONCE: usize = 32;
 /// The same in a GSO batch: what each kernel with UDP_SEGMENT takes (UDP_MAX_SEGMENTS was 64 before Linux 6.9).
 const MAX_GSO_SEGMENTS: usize = 64;
 const MAX_GSO_BYTES: usize = 65_000;
-/// Receive buffer of a UDP stream, bytes: several milliseconds of a flood, so that a receiver that was briefly not
-/// scheduled loses nothing.
+/// Receive buffer of a UDP stream, bytes: a receiver that was briefly not scheduled loses nothing of a flood.
 const WAITING_ROOM: usize = 8 << 20;
 
 /// A connected socket that carries messages of one size.
@@ -30,8 +29,7 @@ pub(crate) struct Channel {
     pub at_once: usize,
     /// Maximum payload bytes per packet of the path.
     packet_bytes: usize,
-    /// Whether the kernel timestamps a datagram, or the last packet of a stream's receive. Otherwise the arrival time
-    /// is when the receive returned.
+    /// Whether the kernel timestamps arrivals. If not, the arrival time is when the receive returned.
     pub stamped: bool,
     pub coalesces: bool,
     shares_segments: bool,
@@ -180,8 +178,7 @@ impl Channel {
         Ok(self.send_until(message, self.flags, Nanos::MAX)?.refused)
     }
 
-    /// Sends the last message and flushes what MSG_MORE held back. Otherwise it would wait for the peer's delayed
-    /// acknowledgement, which would lengthen the flood.
+    /// Sends the last message and what MSG_MORE held back, which would wait for the peer's delayed acknowledgement.
     pub(crate) fn send_last(&self, message: &[u8], until: Nanos) -> io::Result<Taken> {
         let flags = if self.shares_segments { sys::SEND_PLAIN } else { self.flags };
         let taken = self.send_until(message, flags, until)?;
@@ -265,14 +262,13 @@ impl Channel {
         Ok((messages, bytes - messages.saturating_sub(1) * self.message_bytes))
     }
 
-    /// Whether this many messages are sent as one GSO batch. A batch that fits one packet is not segmented: the
-    /// kernel would not split it before queueing, and a shaper would count it as one packet.
+    /// Whether these messages are a GSO batch. One that fits a packet would be queued and shaped as one packet.
     pub(crate) fn is_gso_batch(&self, count: usize) -> bool {
         self.io == Io::Gso && count * self.message_bytes > self.packet_bytes
     }
 
-    /// Repeats a call after EINTR and ENOBUFS, and while there is no room, until this time. Counts the ENOBUFS results,
-    /// and returns whether the call was taken.
+    /// Repeats a call after EINTR and ENOBUFS, which it counts, and while there is no room. Returns whether it was
+    /// taken.
     fn until_taken(
         &self,
         until: Nanos,

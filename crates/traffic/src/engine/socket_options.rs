@@ -90,9 +90,8 @@ pub fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
     Some((messages * f64::from(spec.message_bytes)).round().max(1.0) as u64)
 }
 
-/// Makes a listening socket reflect the flow label of incoming connections. The kernel refuses this if
-/// net.ipv6.flowlabel_consistency is set (the default); then it chooses the labels of the replies, and the endpoint
-/// reports that. Testbeds clear that setting.
+/// Makes a listening socket reflect flow labels. Where net.ipv6.flowlabel_consistency is set, which testbeds clear,
+/// the kernel refuses and chooses the labels of replies; the endpoint reports that.
 pub(crate) fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     let Some(label) = label(spec) else { return Ok(()) };
     match sys::set(socket, SocketOption::ReflectFlowLabel) {

@@ -10,14 +10,13 @@ use stacklab_model::{Delays, Metric, Point, Transport, TrialSpec};
 use std::io;
 use std::time::Duration;
 
-/// What two readings of the offset may be apart, beyond their errors, if nobody has set the realtime clock: both clocks
-/// run at one rate.
+/// How far two readings may be apart beyond their errors if nobody has set the clock: both run at one rate.
 const APART_NS: u64 = 1_000_000;
 
 /// How many readings are made of a clock that is new or was set, or whose reading was interrupted.
 const READINGS: usize = 8;
-/// A reading was interrupted if its error is this many times that of the most exact one, and this many ns more:
-/// it hides that the clock was set to and fro, which takes little time.
+/// A reading was interrupted if its error is this many times that of the best one and this many ns more: it may hide
+/// that the clock was set to and fro.
 const INTERRUPTED: u64 = 4;
 const INTERRUPTED_NS: u64 = 1_000;
 
@@ -32,8 +31,7 @@ pub(crate) struct StampClock {
     /// Whether the offset changed between the last two readings, and by more than a little.
     moved: bool,
     was_set: bool,
-    /// The last reading before the realtime clock was set, or the first one of all: a timestamp from before it is of
-    /// another time.
+    /// The last reading before the realtime clock was set, or the first: earlier timestamps are of another time.
     since_ns: Nanos,
 }
 
@@ -74,14 +72,13 @@ impl StampClock {
         self.read_ns = read_ns;
     }
 
-    /// Whether the realtime clock was set between the last two readings, if only to and fro: the times between two
-    /// timestamps from before and after are none.
+    /// Whether the realtime clock was set between the last two readings, if only to and fro.
     pub(crate) fn moved(&self) -> bool {
         self.moved
     }
 
-    /// When a packet arrived that was received at the last reading, by its timestamp: no later than that, and then if
-    /// the timestamp is of another time, or no exact reading was possible since the clock was set.
+    /// When a packet arrived, by its timestamp: at the last reading if the timestamp is later, of another time, or no
+    /// exact reading was possible since the clock was set.
     pub(crate) fn arrival(&self, stamp_ns: Nanos) -> Nanos {
         let arrived_ns = (stamp_ns as i64 - self.realtime.offset_ns).max(0) as Nanos;
         let is_unknown = self.was_set || was_interrupted(self.realtime, self.least_bound_ns);
@@ -114,8 +111,7 @@ pub(crate) struct InterfaceRtt<'a> {
 }
 
 impl<'a> InterfaceRtt<'a> {
-    /// Enables transmit and receive timestamps. `None` if no metric needs them (each message then costs one more
-    /// call), or if this host does not support them.
+    /// `None` if no metric needs them, since each message then costs a call more, or if this host has none.
     pub(crate) fn watch(spec: &TrialSpec, channel: &'a Channel) -> Option<Self> {
         let asked = [Metric::RttInterface, Metric::RttInterfaceP99]
             .iter()
@@ -148,7 +144,6 @@ impl<'a> InterfaceRtt<'a> {
         self.pair(phase, answer, || sys::read_tx_timestamp(socket, LIMIT))
     }
 
-    /// Pairs transmit timestamps with answers.
     fn pair(
         &mut self,
         phase: Phase,
@@ -190,8 +185,7 @@ impl<'a> InterfaceRtt<'a> {
         Ok(())
     }
 
-    /// The round trips and where they were timestamped: in hardware if every message has hardware timestamps. `None`
-    /// without round trips.
+    /// Hardware timestamps, if every message has them.
     pub(crate) fn finish(self) -> Option<(Delays, Point)> {
         let by_kernel = self.by_kernel.finish()?;
         let by_interface = self.by_interface.and_then(FlowDelays::finish);

@@ -7,7 +7,18 @@ use crate::protocol::message::SendArm;
 use crate::{EngineError, sys};
 use stacklab_model::{ArmSchedule, HostReport};
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, thread};
+
+/// Tells the thread of a host that the trial has ended, also when nobody waits for it any more.
+pub(crate) struct Ender(pub Arc<AtomicBool>);
+
+impl Drop for Ender {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// Distributes the flows over threads: one thread per flow, up to the number of processors.
 pub(crate) fn groups(flows: usize) -> Vec<Range<usize>> {
@@ -15,8 +26,7 @@ pub(crate) fn groups(flows: usize) -> Vec<Range<usize>> {
     (0..threads).map(|thread| thread * flows / threads..(thread + 1) * flows / threads).collect()
 }
 
-/// Runs each group on its own thread; a single group runs on this thread. Waits for all threads and returns the first
-/// error.
+/// Runs each group on its own thread, a single one on this thread. Returns the first error when all have ended.
 pub(crate) fn on_each<T: Send>(
     groups: &[Range<usize>],
     work: impl Fn(Range<usize>) -> io::Result<T> + Sync,
@@ -42,8 +52,7 @@ pub(crate) fn on_each<T: Send>(
     })
 }
 
-/// Runs the senders of all arms, each on its own thread, one slice at a time, over flows that the receiver opens if it
-/// does. Returns their reports in the order of the arms.
+/// Runs the senders of all arms, one slice at a time. Returns their reports in the order of the arms.
 pub(crate) fn send_in_turns(
     arms: Vec<(SendArm, Option<WaitingSender>)>,
     seed: u64,

@@ -8,8 +8,7 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// An interleaved trial may take this many times its arms' lengths, and longer by this, with the emptying of their
-/// paths.
+/// An interleaved trial may take this many times its arms' lengths, and this much longer, to empty the paths.
 const MOST_EMPTYING: u64 = 3;
 const MORE_NS: Nanos = 8_000_000_000;
 
@@ -128,8 +127,7 @@ impl<'a> Turn<'a> {
         Ok(Turn::new(Order::Slots(timetable)))
     }
 
-    /// Waits for this arm's turn in the next round. Returns whether there is time for a slice: not in a slot that came
-    /// too late.
+    /// Waits for this arm's turn. Returns whether there is time for a slice: not in a slot that came too late.
     pub(crate) fn wait(&mut self) -> io::Result<bool> {
         let (turns, arm) = match &self.order {
             Order::Passed { turns, arm } => (turns, *arm),
@@ -149,9 +147,8 @@ impl<'a> Turn<'a> {
         if state.broken { Err(io::Error::other(OtherArmFailed)) } else { Ok(true) }
     }
 
-    /// Whether this round is the last, of arms that send for `whole_ns` each and take turns with the emptying of their
-    /// path: where that takes longer than the slices, the trial has fewer rounds, and is not longer. The first arm of a
-    /// round decides.
+    /// Whether this round is the last, for arms that send for `whole_ns` each: if emptying the paths takes longer than
+    /// the slices, a trial has fewer rounds instead of lasting longer. The first arm of a round decides.
     pub(crate) fn is_last_round(&self, whole_ns: Nanos) -> bool {
         let Order::Passed { turns, .. } = &self.order else { return false };
         let mut state = turns.locked();
@@ -174,16 +171,22 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// What the arms of one sender tell each other; `None` in time slots.
+    fn shared(&self) -> Option<MutexGuard<'_, TurnState>> {
+        match &self.order {
+            Order::Passed { turns, .. } => Some(turns.locked()),
+            Order::Slots(_) => None,
+        }
+    }
+
     /// Tells how long a slice of this arm must be, at the least. All arms of a sender say so in the first round.
     pub(crate) fn propose(&self, slice_ns: Nanos) {
-        if let Order::Passed { turns, .. } = &self.order {
-            let mut state = turns.locked();
+        if let Some(mut state) = self.shared() {
             state.slice_ns = state.slice_ns.max(slice_ns);
         }
     }
 
-    /// The length of all slices, nanoseconds: the timetable's, or the longest that an arm proposed, which is known from
-    /// the second round on.
+    /// The timetable's, or the longest that an arm proposed, known from the second round on.
     pub(crate) fn slice_ns(&self) -> Nanos {
         match &self.order {
             Order::Passed { turns, .. } => turns.locked().slice_ns,
@@ -193,19 +196,14 @@ impl<'a> Turn<'a> {
 
     /// Tells the rate of this arm's flood, messages per second, in the first round.
     pub(crate) fn flooded(&self, per_second: f64) {
-        if let Order::Passed { turns, .. } = &self.order {
-            let mut state = turns.locked();
+        if let Some(mut state) = self.shared() {
             state.flood_rate = Some(state.flood_rate.map_or(per_second, |rate| rate.min(per_second)));
         }
     }
 
-    /// The lowest rate at which an arm flooded, messages per second, which is known from the second round on; `None` in
-    /// time slots.
+    /// Known from the second round on; `None` in time slots.
     pub(crate) fn flood_rate(&self) -> Option<f64> {
-        match &self.order {
-            Order::Passed { turns, .. } => turns.locked().flood_rate,
-            Order::Slots(_) => None,
-        }
+        self.shared()?.flood_rate
     }
 
     pub(crate) fn complete(mut self) {

@@ -50,8 +50,8 @@ pub(crate) struct FlowEnd {
 }
 
 impl<'a> TxBatch<'a> {
-    /// Buffers for as many messages as the channels send per call, all with the same payload. The channels belong to
-    /// one trial; `first` is the number of the first flow. Several flows have one buffer, and cannot use MSG_ZEROCOPY.
+    /// Buffers for the channels of one trial, from flow `first` on. Several flows share one and cannot use
+    /// MSG_ZEROCOPY.
     pub(crate) fn new(channels: &'a [Channel], first: u16) -> io::Result<Self> {
         let channel = &channels[0];
         let count = if channel.io == Io::Zerocopy { ZEROCOPY_ROOMS } else { 1 };
@@ -130,8 +130,7 @@ impl<'a> TxBatch<'a> {
         Header { flow: self.first + flow as u16, sequence, ..header }
     }
 
-    /// Sends the first `count` messages, written with this header, on a flow. With several flows, sends only what
-    /// fits in the socket buffer.
+    /// Sends the first `count` messages on a flow; with several flows, as far as the socket buffer has room.
     pub(crate) fn send(&mut self, flow: usize, count: usize, header: Header) -> io::Result<Taken> {
         let header = self.numbered(flow, 0, header);
         let taken = match &mut self.ready {
@@ -169,8 +168,7 @@ impl<'a> TxBatch<'a> {
         Ok(taken)
     }
 
-    /// Sends what is left of a flow's message as far as there is room in time, by copying. Returns whether all was
-    /// sent.
+    /// Sends the rest of a flow's message as far as there is room in time, by copying. Returns whether all was sent.
     fn send_rest(&mut self, flow: usize) -> io::Result<bool> {
         let Flow { channel, rest, .. } = &mut self.flows[flow];
         let Some((header, bytes)) = *rest else { return Ok(true) };
@@ -183,8 +181,7 @@ impl<'a> TxBatch<'a> {
         Ok(left == 0)
     }
 
-    /// Sends the rests of several flows as they find room, until this time or until there are none. A schedule would
-    /// otherwise keep them until the flow's next message.
+    /// Sends rests as they find room, until this time: a schedule would keep them until the flow's next message.
     pub(crate) fn send_rests(&mut self, until_ns: Nanos) -> io::Result<()> {
         let Some(ready) = &mut self.ready else { return Ok(()) };
         while self.has_rests {
@@ -217,8 +214,7 @@ impl<'a> TxBatch<'a> {
         Ok(())
     }
 
-    /// Sends an end marker on every flow, after what remains of its last message, as far as there is room in time.
-    /// Skips flows whose receiver has closed. Returns the number of markers sent.
+    /// Sends an end marker on every flow without a rest whose receiver is there, if there is room. Returns how many.
     pub(crate) fn mark_end(&mut self, header: Header) -> io::Result<u64> {
         let mut sent = 0;
         self.await_room()?;
@@ -253,8 +249,7 @@ impl<'a> TxBatch<'a> {
         self.flows.iter().map(end).collect()
     }
 
-    /// Zero-copy sends, and how many of them the kernel copied anyway. Waits for the last completion, but not longer
-    /// than until this time. `None` without MSG_ZEROCOPY.
+    /// Zero-copy sends, and how many of them were copied anyway. Waits for completions until this time.
     pub(crate) fn finish(self, until_ns: Nanos) -> io::Result<Option<(u64, u64)>> {
         let socket = &self.flows[0].channel.socket;
         self.zerocopy.map(|zerocopy| zerocopy.finish(socket, until_ns)).transpose()
@@ -319,7 +314,9 @@ impl Flow<'_> {
     }
 }
 
+/// How long a completion is waited for, and how often it is looked whether there is time for that.
 const LIMIT: Duration = Duration::from_secs(20);
+const COMPLETION_LOOK: Duration = Duration::from_millis(20);
 
 /// Tracks completions: the kernel numbers a socket's sends from 0 and reports which are complete.
 pub(crate) struct Zerocopy {
@@ -354,8 +351,7 @@ impl Zerocopy {
         Err(io::Error::new(io::ErrorKind::TimedOut, text))
     }
 
-    /// Waits for all completions, but not longer than until this time: what a slow path has not taken by then is
-    /// discarded with the socket. Returns the number of sends, and how many were copied anyway.
+    /// Waits for completions until this time; a slow path discards the rest with the socket. Returns sends and copies.
     pub(crate) fn finish(mut self, socket: &Socket, until: sys::Nanos) -> io::Result<(u64, u64)> {
         self.await_done(socket, self.sent, until)?;
         Ok((self.sent, self.copied))
@@ -363,13 +359,13 @@ impl Zerocopy {
 
     fn await_done(&mut self, socket: &Socket, count: u64, until: sys::Nanos) -> io::Result<bool> {
         while self.done < count {
-            match sys::zerocopy_completion(socket)? {
+            match sys::zerocopy_completion(socket, COMPLETION_LOOK)? {
                 Some(done) => {
                     self.done += done.sends;
                     self.copied += if done.copied { done.sends } else { 0 };
                 }
                 None if sys::now_ns() > until => return Ok(false),
-                None => sys::wait_error_queue(socket, Duration::from_millis(20))?,
+                None => {}
             }
         }
         Ok(true)

@@ -195,30 +195,6 @@ impl Sink for Tally<'_> {
     }
 }
 
-/// How many messages a sender has sent, and when it began: kept apart from its loop, whose error would take it along.
-pub(super) struct SentTally<'a> {
-    pub counts: SentCounts,
-    progress: &'a AtomicU64,
-    message_bytes: u64,
-}
-
-impl<'a> SentTally<'a> {
-    pub(super) fn new(message_bytes: u64, progress: &'a AtomicU64) -> Self {
-        SentTally { counts: SentCounts::default(), progress, message_bytes }
-    }
-
-    /// The message of this number was sent, the first of which is 0.
-    pub(super) fn sent(&mut self, sequence: u64, is_measured: bool) -> io::Result<()> {
-        if is_measured {
-            self.counts.measured = sequence + 1 - self.counts.omitted;
-            self.progress.store(self.counts.measured * self.message_bytes, Ordering::Relaxed);
-        } else {
-            self.counts.omitted = sequence + 1;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,8 +29,8 @@ mod counts;
 
 pub use crate::engine::header::{ForeignFormat, Numbered};
 pub use crate::engine::socket_options::renounce_privileges;
+use counts::Tally;
 pub use counts::{Counted, ReceivedCounts, SentCounts, Way};
-use counts::{SentTally, Tally};
 
 /// Whether this system has a congestion control without loading a module for it.
 pub fn has_congestion_control(name: &str) -> bool {
@@ -71,8 +71,7 @@ impl Stream {
         Ok(Stream { channel, spec: spec.clone() })
     }
 
-    /// Takes a connected socket that a peer's stream came to, and sets its options but the segment size: the peer has
-    /// agreed on it when it connected.
+    /// Takes a socket that a peer connected, and sets its options but the segment size, which was agreed on then.
     pub fn accepted(spec: &TrialSpec, format: ForeignFormat, socket: Socket) -> Result<Self, EngineError> {
         let tuning = Tuning { mss: None, flow_label: None, ..spec.tuning.clone() };
         let spec = TrialSpec { tuning, ..spec.clone() };
@@ -127,18 +126,24 @@ impl Stream {
 
     /// Sends until the length is reached or `stop` is set; `progress` has the measured bytes so far.
     pub fn send(&self, omit_ns: Nanos, stop: &AtomicBool, progress: &AtomicU64) -> SentCounts {
-        let mut tally = SentTally::new(u64::from(self.spec.message_bytes), progress);
-        let ended = self.send_phases(omit_ns, stop, &mut tally);
-        tally.counts.last_ns = sys::now_ns();
+        let mut counts = SentCounts::default();
+        let ended = self.send_phases(omit_ns, stop, progress, &mut counts);
+        counts.last_ns = sys::now_ns();
         if let Err(error) = ended
             && !stop.load(Ordering::Relaxed)
         {
-            tally.counts.failed = Some(error.to_string());
+            counts.failed = Some(error.to_string());
         }
-        tally.counts
+        counts
     }
 
-    fn send_phases(&self, omit_ns: Nanos, stop: &AtomicBool, tally: &mut SentTally<'_>) -> io::Result<()> {
+    fn send_phases(
+        &self,
+        omit_ns: Nanos,
+        stop: &AtomicBool,
+        progress: &AtomicU64,
+        counts: &mut SentCounts,
+    ) -> io::Result<()> {
         let mut tx = TxBatch::new(std::slice::from_ref(&self.channel), 0)?;
         let phase = |phase, length, sent_before| SendPhase {
             token: self.spec.token,
@@ -153,17 +158,24 @@ impl Stream {
             stop: Some(stop),
         };
         if omit_ns > 0 {
-            let omitted = phase(Phase::Warmup, Length::Time(omit_ns), 0);
-            send(&omitted, &mut tx, |sequence| tally.sent(sequence, false))?;
+            send(&phase(Phase::Warmup, Length::Time(omit_ns), 0), &mut tx, |sequence| {
+                counts.omitted = sequence + 1;
+                Ok(())
+            })?;
         }
-        tally.counts.first_ns = sys::now_ns();
-        let measured = phase(Phase::Measured, self.spec.probe.length, tally.counts.omitted);
-        tally.counts.refused = send(&measured, &mut tx, |sequence| tally.sent(sequence, true))?.refused;
+        counts.first_ns = sys::now_ns();
+        let measured = phase(Phase::Measured, self.spec.probe.length, counts.omitted);
+        counts.refused = send(&measured, &mut tx, |sequence| {
+            counts.measured = sequence + 1 - counts.omitted;
+            progress.store(counts.measured * u64::from(self.spec.message_bytes), Ordering::Relaxed);
+            Ok(())
+        })?
+        .refused;
         Ok(())
     }
 
-    /// Receives until the peer closes, or `stop` is set and nothing more comes; `progress` has the measured bytes so
-    /// far. Arrivals before `omit_until_ns` do not count.
+    /// Receives until the peer closes or `stop` is set; `progress` has the measured bytes so far, from `omit_until_ns`
+    /// on.
     pub fn receive(&self, omit_until_ns: Nanos, stop: &AtomicBool, progress: &AtomicU64) -> ReceivedCounts {
         let size = self.spec.message_bytes as usize;
         let datagram = (self.spec.transport == Transport::Udp).then_some(size);

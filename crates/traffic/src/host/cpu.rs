@@ -30,8 +30,8 @@ impl Snapshot {
     }
 }
 
-/// CPU time of an arm of an interleaved trial: of its threads, over its slices. `None` if the system does not count it.
-/// `parts` is user and kernel time of all that they did, if the system divides it: their slices are divided alike.
+/// CPU time of the threads of an arm over its slices; `None` if not counted. User and kernel time of all that they did
+/// divide it.
 pub(crate) fn of_slices(slices: &[Slice], parts: Option<(Nanos, Nanos)>) -> Option<CpuTime> {
     let busy_ns: Option<u64> =
         slices.iter().filter(|slice| slice.messages > 0).map(|slice| slice.cpu_ns).sum();
@@ -57,8 +57,7 @@ pub(crate) fn of_slices(slices: &[Slice], parts: Option<(Nanos, Nanos)>) -> Opti
 
 pub(crate) struct CpuWindow {
     scope: CpuScope,
-    /// Reads the processors whose time counts. Allocated in advance, so that opening and closing a window does not
-    /// allocate.
+    /// Allocated in advance, so that opening and closing a window does not allocate.
     reader: CpuReader,
     opened: Option<Snapshot>,
     closed: Option<Snapshot>,
@@ -86,15 +85,14 @@ impl CpuWindow {
         }
     }
 
-    /// Combines the windows of two threads of one host: from the first opening to the last closing.
+    /// From the first opening of two threads of a host to the last closing.
     pub(crate) fn join(&mut self, other: CpuWindow) {
         let both = |one: Option<Snapshot>, two: Option<Snapshot>| one.into_iter().chain(two);
         self.opened = both(self.opened, other.opened).min_by_key(|snapshot| snapshot.at_ns);
         self.closed = both(self.closed, other.closed).max_by_key(|snapshot| snapshot.at_ns);
     }
 
-    /// The CPU time from opening to closing (or to now, if it was not closed). `None` if the host counts none, or if
-    /// the window was never opened or was closed before it was opened.
+    /// The CPU time from opening to closing, or to now. `None` if the host counts none, or the window was not open.
     pub(crate) fn finish(mut self) -> Option<CpuTime> {
         self.close();
         let (from, to) = (self.opened?, self.closed?);

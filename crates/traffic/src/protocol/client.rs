@@ -100,14 +100,12 @@ impl AgentClient {
         }
     }
 
-    /// Multiplies all limits by this: for a host whose time is virtual, and passes as fast as the machine
-    /// has room for it.
+    /// Multiplies all limits by this, for a host whose time is virtual.
     pub fn be_patient(&mut self, times: u32) {
         self.patience = times.max(1);
     }
 
-    /// Lets an interrupt end a trial early: what was sent until then is reported as a whole trial. Before the trial
-    /// sends, an interrupt ends waits as otherwise.
+    /// Lets an interrupt end a trial that sends early; what was sent until then is reported as a whole trial.
     pub fn keep_figures(&mut self) {
         self.keeps_figures = true;
     }
@@ -139,8 +137,8 @@ impl AgentClient {
         }
     }
 
-    /// The noise floor of the agent's host. The first call measures it: do not call it during a trial, not even one of
-    /// another host on that machine.
+    /// The noise floor of the agent's host. The first call measures it: not during a trial, not even of another host
+    /// there.
     pub fn noise_floor(&mut self) -> Result<NoiseFloor, AgentError> {
         match self.ask(Request::NoiseFloor, "measure its noise floor", NOISE_FLOOR_LIMIT)? {
             (_, Answer::NoiseFloor(floor)) => Ok(*floor),
@@ -148,8 +146,7 @@ impl AgentClient {
         }
     }
 
-    /// How far the monotonic clock of the agent's host is ahead of this one's, with the greatest error: half of the
-    /// shortest of several round trips to the agent.
+    /// How far the clock of the agent's host is ahead of this one's, with an error of half the shortest round trip.
     pub fn clock_offset(&mut self) -> Result<Offset, AgentError> {
         let mut exchanges = Vec::new();
         for _ in 0..CLOCK_READINGS {
@@ -186,8 +183,7 @@ impl AgentClient {
         Ok((id, self.finish(pending, limit)?))
     }
 
-    /// Sends a request without waiting. Any number of requests may be in progress, and may finish in any order. A
-    /// stream that collects requests keeps it until [`AgentClient::flush`], or until an answer is waited for.
+    /// Sends a request without waiting; any number may be in progress. It may be kept until [`AgentClient::flush`].
     pub fn start(&mut self, request: Request, asked: &str) -> Result<Pending, AgentError> {
         let on_interrupt = match request {
             Request::Send(_) if self.keeps_figures => OnInterrupt::Stop,
@@ -204,11 +200,7 @@ impl AgentClient {
         self.output.flush().map_err(|_| self.gone(asked))
     }
 
-    /// Waits at most `limit` for the answer to a request that was started.
-    ///
-    /// # Errors
-    /// When the agent answers that it failed, does not answer or is gone, or the user interrupts. The request is then
-    /// abandoned.
+    /// Waits at most `limit` for the answer. A request that was interrupted or not answered is abandoned.
     pub fn finish(&mut self, pending: Pending, limit: Duration) -> Result<Answer, AgentError> {
         let answer = self.flush(&pending.asked).and_then(|()| self.wait(&pending, limit));
         if let (Some(None), Err(AgentError::Silent { .. } | AgentError::Interrupted)) =

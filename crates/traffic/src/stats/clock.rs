@@ -88,9 +88,8 @@ impl Clocks {
         Clocks { before: self.before.reversed(), after: self.after.reversed() }
     }
 
-    /// Estimates the clock drift, using the minimum delays of the trial. They show drift more accurately than the two
-    /// offsets, but growing delays would look like drift. So they are used only within the error bounds of the two
-    /// offsets.
+    /// Estimates the drift from the minimum delays of the trial, which show it more accurately than the offsets. As
+    /// growing delays would look like drift, they count within the error bounds of the offsets only.
     pub fn drift(&self, minima: &[(u64, u64)]) -> Drift {
         let Clocks { before, after } = self;
         let gained = after.offset_ns.saturating_sub(before.offset_ns) as f64;

@@ -42,8 +42,7 @@ impl Series {
         Series { interval_ns: interval_ns.max(1), rows: Vec::with_capacity(MOST_ROWS) }
     }
 
-    /// Counts a message by its arrival time since the first, with its delay if known, and the bytes of it that have not
-    /// been counted before.
+    /// Counts a message by its arrival time since the first, and those of its bytes that were not counted before.
     pub(crate) fn record(&mut self, since_first_ns: u64, bytes: u64, delay_ns: Option<u64>) {
         self.add(since_first_ns, 1, bytes, delay_ns);
     }

@@ -41,8 +41,7 @@ impl SliceCounter {
         })
     }
 
-    /// Counts a message of a flow and of the slice with this number modulo 256, and its delay if known. Late messages
-    /// count for their own slice.
+    /// Counts a message of the slice with this number modulo 256. Late messages count for their own slice.
     pub(crate) fn record(&mut self, slice: u8, flow: usize, arrived: Nanos, delay_ns: Option<u64>) {
         let round = self.round(slice);
         if !self.open(round) {
@@ -81,7 +80,7 @@ impl SliceCounter {
         }
     }
 
-    /// Sees to it that the round has a row, which completes the rows before it. Returns whether it has one.
+    /// Gives the round a row, which completes the rows before it. Returns whether it has one.
     fn open(&mut self, round: usize) -> bool {
         if round >= MOST_SLICES {
             return false;

@@ -82,8 +82,7 @@ pub(crate) struct Ready {
     /// All sockets by index; `None` for those no longer watched.
     all: Vec<Option<PollEntry>>,
     found: VecDeque<usize>,
-    /// How many are returned before the others are looked for: sockets that are returned again and again must not keep
-    /// the others waiting.
+    /// How many are returned before others are looked for, so that none is kept waiting by those returned again.
     left: usize,
 }
 
@@ -111,8 +110,7 @@ impl Ready {
         }
     }
 
-    /// The next ready socket, waiting at most `limit`; `None` on a timeout. It is watched again afterwards, unless
-    /// the caller returns it with `again`.
+    /// `None` on a timeout. The socket is watched again afterwards, unless it is returned with `again`.
     pub(crate) fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
         if self.found.is_empty() {
             if self.watched.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixtures;
-use stacklab_model::{Family, Transport};
+use stacklab_model::{ArmSchedule, Family, Transport};
 
 fn ip(text: &str) -> ScopedAddr {
     text.parse().unwrap()
@@ -204,4 +204,52 @@ fn a_timetable_ends_and_does_not_sleep_for_ever() {
     ] {
         assert!(check(bad).is_err(), "{bad:?}");
     }
+}
+
+#[test]
+fn idleness_and_endless_trials_are_noticed_and_work_is_neither() {
+    let activity = Activity::new();
+    let (short, long, none) = (Duration::from_millis(20), Duration::from_secs(60), Duration::ZERO);
+    assert_eq!(activity.passed(long, none, long), None);
+    activity.begin(3, None, 0.0);
+    thread::sleep(Duration::from_millis(30));
+    assert_eq!(activity.passed(long, none, short), None);
+    assert!(activity.passed(short, none, long).unwrap().contains("trial"));
+    activity.end(3);
+    assert_eq!(activity.passed(short, none, short), None);
+    // One whose length is known lasts no longer than that and the slack, whatever others may.
+    activity.begin(4, Some(short), 0.0);
+    thread::sleep(Duration::from_millis(30));
+    assert!(activity.passed(long, none, short).unwrap().contains("trial"));
+    assert_eq!(activity.passed(long, long, short), None);
+    activity.end(4);
+    thread::sleep(Duration::from_millis(30));
+    assert!(activity.passed(long, none, short).unwrap().contains("was idle"));
+    activity.asked();
+    assert_eq!(activity.passed(long, none, short), None);
+}
+
+#[test]
+fn a_trial_by_itself_lasts_as_long_as_its_traffic() {
+    let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+    (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
+    let listen = |spec: &TrialSpec| Request::Listen {
+        spec: Box::new(spec.clone()),
+        address: "198.18.0.2".parse().unwrap(),
+    };
+    assert_eq!(lasts(&listen(&spec)), Some(Duration::from_millis(2500)));
+    assert_eq!(lasts(&Request::Facts), None);
+    // The other arms are not known here.
+    spec.schedule = ArmSchedule::TokenPassing(None);
+    assert_eq!(lasts(&listen(&spec)), None);
+}
+
+#[test]
+fn what_all_requests_send_is_added_while_they_last() {
+    let activity = Activity::new();
+    activity.begin(1, None, 4e6);
+    activity.begin(2, None, 6e6);
+    assert_eq!(activity.bits_per_second(), 10e6);
+    activity.end(1);
+    assert_eq!(activity.bits_per_second(), 6e6);
 }

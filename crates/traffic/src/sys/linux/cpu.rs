@@ -3,7 +3,7 @@
 use crate::sys::{CpuTimes, MeasuredIdle, Nanos};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
+use nix::sys::time::{TimeVal, TimeValLike};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 use std::fs::{self, File};
@@ -179,22 +179,24 @@ pub(crate) fn allowed_processors() -> impl Iterator<Item = usize> {
     (0..CpuSet::count()).filter(move |cpu| allowed.is_set(*cpu).unwrap_or(false))
 }
 
-pub(crate) fn own_cpu_ns() -> (u64, u64) {
-    getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| {
-        let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as u64 * 1000;
-        (ns(usage.user_time()), ns(usage.system_time()))
-    })
-}
-
 pub(crate) fn thread_cpu_ns() -> Option<Nanos> {
     let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
     Some(used.tv_sec() as Nanos * 1_000_000_000 + used.tv_nsec() as Nanos)
 }
 
-/// This thread's user and kernel time so far, nanoseconds. Linux divides by what its ticks found running.
+/// This process's user and kernel time so far, nanoseconds.
+pub(crate) fn own_cpu_ns() -> (Nanos, Nanos) {
+    usage(UsageWho::RUSAGE_SELF).unwrap_or_default()
+}
+
+/// The same of this thread. Linux divides by what its ticks found running.
 pub(crate) fn thread_cpu_parts() -> Option<(Nanos, Nanos)> {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
-    let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as Nanos * 1000;
+    usage(UsageWho::RUSAGE_THREAD)
+}
+
+fn usage(of: UsageWho) -> Option<(Nanos, Nanos)> {
+    let usage = getrusage(of).ok()?;
+    let ns = |time: TimeVal| time.num_microseconds() as Nanos * 1000;
     Some((ns(usage.user_time()), ns(usage.system_time())))
 }
 

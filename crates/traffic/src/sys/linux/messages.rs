@@ -1,12 +1,13 @@
 //! Messages with control messages, and those of a socket's error queue.
 
 use crate::sys::{DONTWAIT, Nanos, RecvMeta, TxTimestamp, ZerocopyCompletion};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::Socket;
 use stacklab_model::Family;
 use std::ffi::c_int;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 /// `struct scm_timestamping`: software, unused, hardware; an absent timestamp is all zeros.
@@ -155,16 +156,23 @@ pub(crate) fn next_icmp_error(socket: &Socket, room: &mut [u8]) -> io::Result<Op
     })))
 }
 
+/// The next message of a socket's error queue, without its packet; `None` if none comes within the limit.
+fn await_queued(socket: &Socket, limit: Duration) -> io::Result<Option<Queued>> {
+    if let Some(queued) = next_queued(socket, &mut [])? {
+        return Ok(Some(queued));
+    }
+    // poll always reports the error queue, even without requested events.
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
+    match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
+        Err(nix::errno::Errno::EINTR) => Ok(None),
+        polled => polled.map_err(io::Error::from).and_then(|_| next_queued(socket, &mut [])),
+    }
+}
+
 /// The next transmit timestamp, with the number of its send. With hardware timestamps, each send has two. Waits up to
 /// a limit, then returns `WouldBlock`.
 pub(crate) fn read_tx_timestamp(socket: &Socket, limit: Duration) -> io::Result<(u32, TxTimestamp)> {
-    let queued = match next_queued(socket, &mut [])? {
-        None => {
-            super::wait_error_queue(socket, limit)?;
-            next_queued(socket, &mut [])?.ok_or(io::ErrorKind::WouldBlock)?
-        }
-        Some(queued) => queued,
-    };
+    let queued = await_queued(socket, limit)?.ok_or(io::ErrorKind::WouldBlock)?;
     let found = queued.error.map(|error| error.ee_data).zip(queued.stamp);
     found.ok_or_else(|| io::Error::other("the kernel supports no transmit timestamps"))
 }
@@ -173,8 +181,12 @@ pub(crate) fn read_tx_timestamp(socket: &Socket, limit: Duration) -> io::Result<
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
-pub(crate) fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
-    let Some(error) = next_queued(socket, &mut [])?.and_then(|queued| queued.error) else { return Ok(None) };
+/// Sends whose memory the kernel no longer uses; `None` without any within the limit.
+pub(crate) fn zerocopy_completion(
+    socket: &Socket,
+    limit: Duration,
+) -> io::Result<Option<ZerocopyCompletion>> {
+    let Some(error) = await_queued(socket, limit)?.and_then(|queued| queued.error) else { return Ok(None) };
     if error.ee_origin != SO_EE_ORIGIN_ZEROCOPY {
         return Err(io::Error::from_raw_os_error(error.ee_errno as c_int));
     }

@@ -21,13 +21,12 @@ pub(crate) use options::*;
 pub use service::{Datagram, Service};
 
 use crate::sys::{Interest, Nanos, RECEIVE_TICK, RealtimeOffset, SEND_TICK};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 use socket2::{SockAddr, Socket};
 use std::ffi::c_int;
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// Shorter waits than this spin instead of sleeping, since a sleep ends tens of microseconds late.
@@ -154,14 +153,5 @@ pub(crate) fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Re
     match io::Error::last_os_error() {
         error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         error => Err(error),
-    }
-}
-
-pub(crate) fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
-    // poll always reports the error queue, even without requested events.
-    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
-    match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
-        Err(nix::errno::Errno::EINTR) => Ok(()),
-        polled => Ok(polled.map(drop)?),
     }
 }

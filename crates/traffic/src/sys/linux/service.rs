@@ -77,9 +77,8 @@ impl Service {
         self.address
     }
 
-    /// Answers until `is_over`. `answer` turns a datagram into its answer and gives the byte of traffic class for it,
-    /// or `None` if it is not answered. What comes from the service's own port is not: two services would answer each
-    /// other for ever.
+    /// Answers until `is_over`. `answer` makes a datagram its answer and gives the traffic class; without one it is not answered.
+    /// The service's own port gets none: two services would answer each other for ever.
     pub fn run(
         &mut self,
         is_over: impl Fn() -> bool,

@@ -14,7 +14,7 @@ use windows_sys::Win32::Foundation::{ERROR_BUFFER_OVERFLOW, ERROR_NO_DATA, NO_ER
 use windows_sys::Win32::NetworkManagement::IpHelper::{
     GAA_FLAG_SKIP_ANYCAST, GAA_FLAG_SKIP_DNS_SERVER, GAA_FLAG_SKIP_MULTICAST, GetAdaptersAddresses,
     GetIfEntry2, GetIpStatisticsEx, GetTcpStatisticsEx, GetUdpStatisticsEx, IP_ADAPTER_ADDRESSES_LH,
-    MIB_IF_ROW2, MIB_IPSTATS_LH, MIB_TCPSTATS_LH, MIB_UDPSTATS,
+    MIB_IF_ROW2,
 };
 use windows_sys::Win32::NetworkManagement::Ndis::NET_LUID_LH;
 use windows_sys::Win32::Networking::WinSock::{
@@ -167,12 +167,11 @@ pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
     }
     for (family, suffix) in [(AF_INET, ""), (AF_INET6, "6")] {
         if let Some(ip) = filled(GetIpStatisticsEx, family) {
-            let MIB_IPSTATS_LH { dwInReceives, dwInDelivers, dwInDiscards, dwOutRequests, .. } = ip;
             let named = [
-                ("InReceives", dwInReceives),
-                ("InDelivers", dwInDelivers),
-                ("InDiscards", dwInDiscards),
-                ("OutRequests", dwOutRequests),
+                ("InReceives", ip.dwInReceives),
+                ("InDelivers", ip.dwInDelivers),
+                ("InDiscards", ip.dwInDiscards),
+                ("OutRequests", ip.dwOutRequests),
                 ("OutDiscards", ip.dwOutDiscards),
                 ("ReasmReqds", ip.dwReasmReqds),
                 ("ReasmOKs", ip.dwReasmOks),
@@ -184,22 +183,20 @@ pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
             note(&format!("ip{suffix}"), &named.map(|(name, value)| (name, value.into())));
         }
         if let Some(udp) = filled(GetUdpStatisticsEx, family) {
-            let MIB_UDPSTATS { dwInDatagrams, dwNoPorts, dwInErrors, dwOutDatagrams, .. } = udp;
             let named = [
-                ("InDatagrams", dwInDatagrams),
-                ("NoPorts", dwNoPorts),
-                ("InErrors", dwInErrors),
-                ("OutDatagrams", dwOutDatagrams),
+                ("InDatagrams", udp.dwInDatagrams),
+                ("NoPorts", udp.dwNoPorts),
+                ("InErrors", udp.dwInErrors),
+                ("OutDatagrams", udp.dwOutDatagrams),
             ];
             note(&format!("udp{suffix}"), &named.map(|(name, value)| (name, value.into())));
         }
         if let Some(tcp) = filled(GetTcpStatisticsEx, family) {
-            let MIB_TCPSTATS_LH { dwActiveOpens, dwPassiveOpens, dwAttemptFails, dwEstabResets, .. } = tcp;
             let named = [
-                ("ActiveOpens", dwActiveOpens),
-                ("PassiveOpens", dwPassiveOpens),
-                ("AttemptFails", dwAttemptFails),
-                ("EstabResets", dwEstabResets),
+                ("ActiveOpens", tcp.dwActiveOpens),
+                ("PassiveOpens", tcp.dwPassiveOpens),
+                ("AttemptFails", tcp.dwAttemptFails),
+                ("EstabResets", tcp.dwEstabResets),
                 ("InSegs", tcp.dwInSegs),
                 ("OutSegs", tcp.dwOutSegs),
                 ("RetransSegs", tcp.dwRetransSegs),

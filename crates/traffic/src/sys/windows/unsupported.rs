@@ -120,12 +120,11 @@ pub(crate) fn socket_drops(_socket: &Socket) -> io::Result<u64> {
     Err(unsupported("socket drop counter"))
 }
 
-pub(crate) fn zerocopy_completion(_socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
+pub(crate) fn zerocopy_completion(
+    _socket: &Socket,
+    _limit: Duration,
+) -> io::Result<Option<ZerocopyCompletion>> {
     Err(unsupported("zerocopy sends"))
-}
-
-pub(crate) fn wait_error_queue(_socket: &Socket, _limit: Duration) -> io::Result<()> {
-    Err(unsupported("error queue"))
 }
 
 pub(crate) fn read_tx_timestamp(_socket: &Socket, _limit: Duration) -> io::Result<(u32, TxTimestamp)> {
