@@ -68,7 +68,7 @@ fn frames(security: &Security, cipher: &str, key_management: &str) -> Vec<(Famil
     let program = Program::new();
     let network = boot(&program, &WifiSpec::with_security(security.clone()));
     let network = network.unwrap_or_else(|error| panic!("{error}"));
-    let state = network.hosted.state();
+    let state = &network.hosted.state;
     for (station, host) in state.stations.iter().flatten().zip([SENDER, RECEIVER]) {
         assert_eq!((station.ssid.as_str(), station.bssid.as_str()), ("stacklab", "02:00:00:00:00:03"));
         assert_eq!((station.cipher.as_str(), station.key_management.as_str()), (cipher, key_management));
@@ -124,7 +124,7 @@ fn a_channel_has_the_width_and_the_place_that_was_asked_for_and_stations_sleep_i
         let settings = WifiSettings { channel, width, power_save, ..WifiSettings::default() };
         let spec = WifiSpec::new(settings, Security::Open, [Security::Open, Security::Open]).unwrap();
         let network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
-        for station in network.hosted.state().stations.iter().flatten() {
+        for station in network.hosted.state.stations.iter().flatten() {
             let channel = station.channel;
             assert_eq!((channel.frequency, channel.width, channel.center), expected);
         }

@@ -103,7 +103,7 @@ fn capture(security: Security) -> Vec<Seen> {
         network.run(SENDER, &["ping", word, "-n", "-s", "1000", "-i", "0.2", "-c", &count, receiver]);
     }
     let kept = program.tmp().join("capture.pcapng");
-    fs::copy(network.hosted.capture().unwrap(), &kept).unwrap();
+    fs::copy(network.hosted.capture.as_ref().unwrap(), &kept).unwrap();
     let frames = read(&kept);
     let radio = WifiSettings::default().radio().unwrap();
     let mut largest: f64 = 0.0;

@@ -59,7 +59,7 @@ fn a_round_trip_takes_the_airtime_of_its_frames() {
         let program = Program::new();
         let mut network =
             network(&program, WifiSettings { clock: time, ..WifiSettings::default() }, security);
-        check(&network.hosted.state().medium);
+        check(&network.hosted.state.medium);
         for (family, (word, _, receiver)) in Family::ALL.iter().zip(ADDRESSES) {
             let before = network.hosted.medium_report().unwrap();
             let (size, count) = (PAYLOAD.to_string(), COUNT.to_string());
@@ -129,7 +129,7 @@ fn course(
     let booted = WifiHosted::boot(&"uml-full".parse().unwrap(), &spec, &program.path(), 0);
     let (mut hosted, [sender, _, receiver], _) = booted.unwrap_or_else(|error| panic!("{error}"));
     let mut agents = meet([("sender", sender), ("receiver", receiver)]);
-    let (mut reports, mut seen) = (vec![hosted.state().medium.clone()], Vec::new());
+    let (mut reports, mut seen) = (vec![hosted.state.medium.clone()], Vec::new());
     for (number, (family, transport)) in trials.iter().enumerate() {
         hosted.look(Some(seed + number as u64)).unwrap().unwrap();
         let to = ADDRESSES.map(|(_, _, receiver)| receiver)[usize::from(*family == Family::Ipv6)];

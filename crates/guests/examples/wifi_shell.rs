@@ -36,7 +36,7 @@ fn hold(system: &str, program: &str, security: &str, socket: &Path) -> Result<()
     let program = Path::new(program).canonicalize()?;
     let (guest, _streams, commands) = WifiHosted::boot(&system.parse()?, &spec, &program, MOST_COMMANDS)?;
     listen(socket, commands)?;
-    println!("{}", guest.version());
+    println!("{}", guest.version);
     io::stdout().flush()?;
     io::copy(&mut io::stdin(), &mut io::sink())?;
     Ok(())

@@ -53,7 +53,8 @@ fn failed(guest: &str, reason: impl fmt::Display) -> TestbedError {
 #[derive(Debug)]
 pub struct GuestHosted {
     guest: Running,
-    version: String,
+    /// The guest's name and version: `user-mode Linux 7.2`.
+    pub version: String,
     _workdir: Workdir,
 }
 
@@ -104,22 +105,20 @@ impl GuestHosted {
     pub fn process(&self) -> u32 {
         self.guest.process.id()
     }
-
-    /// The guest's name and version: `user-mode Linux 7.2`.
-    pub fn version(&self) -> &str {
-        &self.version
-    }
 }
 
 /// A Wi-Fi network hosted by a guest. Dropping it ends the guest.
 #[derive(Debug)]
 pub struct WifiHosted {
     guest: Running,
-    version: String,
-    state: WifiState,
+    /// The guest's name and version: `user-mode Linux 6.12.117`.
+    pub version: String,
+    /// The network's state after it was built.
+    pub state: WifiState,
     medium: LineStream,
     look: LineStream,
-    capture: Option<PathBuf>,
+    /// The capture of what is on air, if there is one: pcapng with radiotap headers. It goes with the network.
+    pub capture: Option<PathBuf>,
     _workdir: Workdir,
 }
 
@@ -173,11 +172,6 @@ impl WifiHosted {
         [Role::Sender, Role::Receiver].map(|role| addresses(role)[usize::from(family == Family::Ipv6)])
     }
 
-    /// The network's state after it was built.
-    pub fn state(&self) -> &WifiState {
-        &self.state
-    }
-
     /// What the medium has counted since the network was built.
     pub fn medium_report(&mut self) -> Result<MediumReport, TestbedError> {
         self.medium.ask(&MediumQuestion::Report, "ask for the medium's report", &self.version)
@@ -188,19 +182,9 @@ impl WifiHosted {
         self.medium.ask(&MediumQuestion::Used(sets), "ask for the use of the channel", &self.version)
     }
 
-    /// The capture of what is on air, if there is one: pcapng with radiotap headers. It goes with the network.
-    pub fn capture(&self) -> Option<&Path> {
-        self.capture.as_deref()
-    }
-
     /// The guest's process ID.
     pub fn process(&self) -> u32 {
         self.guest.process.id()
-    }
-
-    /// The guest's name and version: `user-mode Linux 6.12.117`.
-    pub fn version(&self) -> &str {
-        &self.version
     }
 }
 

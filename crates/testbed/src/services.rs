@@ -45,7 +45,8 @@ pub fn abilities() -> Vec<Ability> {
 /// Running services, which are queried on request. Dropping it ends them.
 #[derive(Debug)]
 pub struct Serving {
-    services: Services,
+    /// What they serve.
+    pub services: Services,
     // The drop order: first the queries, then the daemons, then their files.
     load: Load,
     daemons: Vec<Daemon>,
@@ -83,11 +84,6 @@ impl Serving {
         let asked = self.load.end();
         self.daemons.iter_mut().try_for_each(Daemon::check)?;
         Ok(asked)
-    }
-
-    /// The services.
-    pub fn services(&self) -> &Services {
-        &self.services
     }
 
     /// The daemons with their versions, for messages: `dnsmasq 2.90 and slapd 2.5.13`.

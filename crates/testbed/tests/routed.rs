@@ -17,7 +17,7 @@ fn build(mechanism: Mechanism, link_config: &LinkConfig) -> Result<Routed, Testb
 
 /// Sends datagrams end to end while tcpdump captures on the middle link, and returns its line for the first one.
 fn witnessed(routed: &Routed, family: Family) -> String {
-    let ends = ends(routed.mechanism(), family).unwrap();
+    let ends = ends(routed.mechanism, family).unwrap();
     let mut tcpdump = Command::new("nsenter");
     tcpdump.args(["-t", &routed.pid(Node::Router1).to_string(), "-n", "tcpdump"]);
     tcpdump.args(["-i", "st1", "-n", "-v", "-t", "-c", "1", "--immediate-mode", "-l"]);
@@ -45,9 +45,9 @@ fn witnessed(routed: &Routed, family: Family) -> String {
 #[test]
 fn routers_carry_both_families_as_they_are() {
     let routed = build(Mechanism::Native, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
-    let families: Vec<Family> = routed.path_checks().iter().map(|carried| carried.family).collect();
+    let families: Vec<Family> = routed.path_checks.iter().map(|carried| carried.family).collect();
     assert_eq!(families, Family::ALL);
-    for carried in routed.path_checks() {
+    for carried in &routed.path_checks {
         assert_eq!(carried.path_mtus, [1500, 1500]);
         assert_eq!(carried.headers.len(), 2, "{:?}", carried.headers);
     }
@@ -63,7 +63,7 @@ fn translators_carry_their_family_as_ipv6_with_other_addresses() {
         (Mechanism::Xlat464, Family::Ipv4, ["2001:2:0:c1a7::1", "2001:2:0:64::c612:201"], [1480, 1480]),
     ] {
         let routed = build(mechanism, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
-        let [carried] = routed.path_checks() else { panic!("{mechanism}: {:?}", routed.path_checks()) };
+        let [carried] = &routed.path_checks[..] else { panic!("{mechanism}: {:?}", routed.path_checks) };
         assert_eq!((carried.family, carried.path_mtus), (family, path_mtus), "{mechanism}");
         let [from, to] = on_the_link;
         assert_eq!(carried.headers, [format!("ipv6 {from} > {to}"), "udp".to_owned()], "{mechanism}");
@@ -82,7 +82,7 @@ fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
     let sit = stacklab_testbed::abilities().into_iter().find(|ability| ability.name == "sit").unwrap();
     let build = || build(Mechanism::SixInFour, &PLAIN);
     match sit.result {
-        Ok(()) => assert_eq!(build().unwrap().path_checks()[0].path_mtus, [1480, 1480]),
+        Ok(()) => assert_eq!(build().unwrap().path_checks[0].path_mtus, [1480, 1480]),
         // Building it would load the module, which would add a device to the machine's own namespace.
         Err(reason) if reason.contains("is not loaded") => {}
         Err(_) => {

@@ -8,7 +8,7 @@
 //! ```
 
 pub mod fuzzing;
-pub mod medium;
+mod medium;
 mod network {
     mod access_point;
     mod background;

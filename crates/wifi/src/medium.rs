@@ -25,14 +25,14 @@ mod contender;
 mod log;
 mod loss;
 mod queue;
+#[cfg(test)]
+mod tests;
 
-pub use channel::Medium;
-pub use queue::QueueFull;
+pub(crate) use channel::Medium;
 
 /// The settings of a medium. [`MediumSettings::new`] has the usual ones.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MediumSettings {
-    /// The channel.
+pub(crate) struct MediumSettings {
     pub radio: Radio,
     /// EDCA parameters of the access point, by [`AccessCategory`].
     pub access_point: [Edca; 4],
@@ -48,7 +48,7 @@ pub struct MediumSettings {
 
 impl MediumSettings {
     /// A channel with the default parameters of EDCA, queues of 150 frames, 7 attempts, and no loss.
-    pub fn new(radio: Radio) -> Self {
+    pub(crate) fn new(radio: Radio) -> Self {
         let of = |role| std::array::from_fn(|index| Edca::default_of(role, AccessCategory::ALL[index]));
         MediumSettings {
             radio,
@@ -85,15 +85,15 @@ impl MediumSettings {
 
 /// A node of the medium, by the order in which nodes were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub usize);
+pub(crate) struct NodeId(pub usize);
 
 /// The caller's own number of a frame. The medium gives it back with each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FrameId(pub u64);
+pub(crate) struct FrameId(pub u64);
 
 /// Address 1 of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Receiver {
+pub(crate) enum Receiver {
     /// One node. One that was never added receives and answers nothing.
     Node(NodeId),
     /// All other nodes. Nobody acknowledges.
@@ -102,12 +102,9 @@ pub enum Receiver {
 
 /// How a frame to one node is sent. A frame to a group is sent alone at the group rate, whatever its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FrameKind {
+pub(crate) enum FrameKind {
     /// Data of a block acknowledgement session: joined with others of the same receiver and TID.
-    Aggregated {
-        /// Traffic identifier, 0 to 7.
-        tid: u8,
-    },
+    Aggregated { tid: u8 },
     /// Data outside of a session: alone, at the data rate.
     Single,
     /// A management frame, or another one that has a basic rate: alone, at the group rate.
@@ -116,57 +113,41 @@ pub enum FrameKind {
     BlockAckRequest,
 }
 
-/// A frame to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
-    /// The caller's number.
+pub(crate) struct Frame {
     pub id: FrameId,
-    /// Who sends it.
     pub transmitter: NodeId,
-    /// Who is to receive it.
     pub receiver: Receiver,
     /// Bytes of the MPDU, header and FCS included.
     pub bytes: u32,
-    /// How it is sent.
     pub kind: FrameKind,
-    /// Its access category.
     pub category: AccessCategory,
 }
 
 /// Something that happened, at a time in nanoseconds. Events come in the order of their times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Event {
-    /// An exchange begins.
+pub(crate) enum Event {
     Exchange(Exchange),
     /// The PPDU with a frame has ended, and a node has the frame.
     Delivered {
-        /// When.
         at_ns: u64,
-        /// The frame.
         frame: FrameId,
-        /// Its transmitter.
         from: NodeId,
-        /// Who has it.
         to: NodeId,
     },
     /// The exchange has ended in which a frame was sent for the last time.
     Status {
-        /// When.
         at_ns: u64,
-        /// The frame.
         frame: FrameId,
-        /// Its transmitter.
         transmitter: NodeId,
         /// Acknowledged; a frame to a group has been sent, and never is.
         acknowledged: bool,
-        /// How often it was sent.
         attempts: u32,
     },
 }
 
 impl Event {
-    /// When it happens.
-    pub fn at_ns(&self) -> u64 {
+    pub(crate) fn at_ns(&self) -> u64 {
         match self {
             Event::Exchange(exchange) => exchange.begin_ns,
             Event::Delivered { at_ns, .. } | Event::Status { at_ns, .. } => *at_ns,
@@ -176,32 +157,20 @@ impl Event {
 
 /// An exchange: one transmission and its response, or several transmissions that collide.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Exchange {
+pub(crate) struct Exchange {
     /// Its number, from zero; the A-MPDU reference of a capture.
     pub number: u64,
-    /// When it begins.
     pub begin_ns: u64,
     /// When the channel is idle again: after the response, or after the time in which it did not come.
     pub end_ns: u64,
-    /// What is sent, by all who begin in this slot.
     pub transmissions: Vec<Transmission>,
-}
-
-impl Exchange {
-    /// Whether transmissions collide: nobody receives any of them.
-    pub fn collides(&self) -> bool {
-        self.transmissions.len() > 1
-    }
 }
 
 /// One PPDU.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Transmission {
-    /// Who sends it.
+pub(crate) struct Transmission {
     pub transmitter: NodeId,
-    /// To whom.
     pub receiver: Receiver,
-    /// Its time on air.
     pub ppdu: Ppdu,
     /// SIFS and the response; zero if none comes.
     pub response_ns: u64,
@@ -209,22 +178,17 @@ pub struct Transmission {
     pub frames: Vec<SentFrame>,
 }
 
-/// A frame in a PPDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SentFrame {
-    /// The frame.
+pub(crate) struct SentFrame {
     pub id: FrameId,
-    /// Bytes of the MPDU.
     pub bytes: u32,
     /// How often it has been sent, this time included.
     pub attempt: u32,
-    /// What becomes of it.
     pub outcome: Reception,
 }
 
-/// What becomes of a frame that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reception {
+pub(crate) enum Reception {
     /// It is received, and acknowledged unless it was to a group.
     Received,
     /// It is lost, and will be sent again.

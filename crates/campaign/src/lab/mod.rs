@@ -88,7 +88,7 @@ fn in_guest(
     let (guest, testbeds, streams) = GuestHosted::boot(system, needs, program, shell::MOST_COMMANDS)?;
     let path = socket().map_err(failed("keep the testbed's state"))?;
     shell::listen(&path, streams).map_err(failed(&format!("listen at {}", path.display())))?;
-    let place = format!(" inside {}", guest.version());
+    let place = format!(" inside {}", guest.version);
     // A host's place on the path is its number for commands.
     let hosts = [0, 1, 2, 3].map(|place| Ok(HostLocation::Guest(place)));
     let up = up_of_row(&testbeds[0].0, &place, system.is_uml(), hosts)?;

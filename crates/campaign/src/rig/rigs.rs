@@ -270,7 +270,7 @@ impl RoutedPlacement {
             for plan in self.needs.specs(None) {
                 let mut own = Routed::build_with(&plan, &program, &AGENT, prepare)?;
                 let streams = own.meet()?;
-                let carried = own.path_checks().to_vec();
+                let carried = own.path_checks.clone();
                 let own = Some(Box::new(own));
                 let source = RoutedSource { plan, carried, guest: None, process: None, own };
                 rigs.push(routed::rig(source, link_config, streams, interrupted)?);
@@ -279,7 +279,7 @@ impl RoutedPlacement {
         };
         eprintln!("stacklab: booting {system} ..");
         let (booted, testbeds, _) = GuestHosted::boot(system, &self.needs, &program, 0)?;
-        let version = booted.version().to_owned();
+        let version = booted.version.clone();
         let process = (!system.counts_cpu()).then(|| booted.process());
         for (plan, carried, streams) in testbeds {
             let source = RoutedSource { plan, carried, guest: Some(version.clone()), process, own: None };

@@ -52,7 +52,7 @@ pub(super) fn rig(
         Attachment::Station => "station",
         Attachment::Wired => "wired host",
     };
-    let kinds = ["station", receives].map(|what| format!("{what} in {}", hosted.version()));
+    let kinds = ["station", receives].map(|what| format!("{what} in {}", hosted.version));
     let names = names(&Systems::NAMESPACES, &Services::default());
     let mut ends = HostPair::connect(&Systems::NAMESPACES, names, kinds, [sender, receiver], interrupted)?;
     if network.is_virtual() {
@@ -67,14 +67,14 @@ pub(super) fn rig(
         cpu: CpuCover::Outside,
         ..RigKind::default()
     };
-    let seen = hosted.state().checks.iter().map(|check| {
+    let seen = hosted.state.checks.iter().map(|check| {
         let bytes = check.hops.iter().flatten().map(|frame| frame.bytes.to_string());
         let bytes = bytes.collect::<Vec<_>>().join(" and ");
         format!("{} of {} bytes in frames of {bytes} bytes", check.family, check.packet)
     });
     let description = format!(
         "station - access point - {receives} inside {}, {network}, MTU {}; seen on the medium: {}",
-        hosted.version(),
+        hosted.version,
         study.link_config.mtu,
         seen.collect::<Vec<_>>().join("; ")
     );
@@ -103,7 +103,7 @@ impl Network for Wifi {
     }
 
     fn add_hosts(&mut self, rows: &mut Vec<HostRow>, kernels: &mut Kernels) -> Result<(), AgentError> {
-        let kind = format!("access point in {}", self.hosted.version());
+        let kind = format!("access point in {}", self.hosted.version);
         rows.insert(1, kernels.host(ACCESS_POINT.to_owned(), kind, &mut self.access_point)?);
         Ok(())
     }

@@ -40,7 +40,7 @@ pub(crate) fn build_routed(role: &HostedRole) -> Result<Built, TestbedError> {
         };
         let mut routed = Routed::build(&spec, &program, &AGENT)?;
         streams.extend(routed.meet()?);
-        carried.push(routed.path_checks().to_vec());
+        carried.push(routed.path_checks.clone());
         all.push(routed);
     }
     if let Some(first) = all.first() {

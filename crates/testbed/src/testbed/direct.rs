@@ -198,7 +198,7 @@ impl Testbed {
         let served = self
             .serving
             .as_ref()
-            .map(|serving| format!(", {} on the receiver ({})", serving.services(), serving.describe()));
+            .map(|serving| format!(", {} on the receiver ({})", serving.services, serving.describe()));
         describe(&self.link_config, &self.guests(), self.network.processors.as_ref())
             + &served.unwrap_or_default()
     }

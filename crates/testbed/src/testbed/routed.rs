@@ -29,9 +29,11 @@ type Guests = [Option<Box<dyn Guest>>; 2];
 /// A chain of four hosts. Dropping it kills their processes and removes everything.
 #[derive(Debug)]
 pub struct Routed {
-    mechanism: Mechanism,
+    /// The mechanism on the middle link.
+    pub mechanism: Mechanism,
     network: Network<4>,
-    path_checks: Vec<PathCheck>,
+    /// The results of the path checks when the testbed was built, one for each carried family.
+    pub path_checks: Vec<PathCheck>,
     workdir: Workdir,
     /// The MTUs of the clients' links, bytes; the sender's first.
     mtus: [u32; 2],
@@ -194,16 +196,6 @@ impl Routed {
         }
         self.discovered = Instant::now();
         Ok(())
-    }
-
-    /// The mechanism on the middle link.
-    pub fn mechanism(&self) -> Mechanism {
-        self.mechanism
-    }
-
-    /// The results of the path checks when the testbed was built, one for each carried family.
-    pub fn path_checks(&self) -> &[PathCheck] {
-        &self.path_checks
     }
 
     /// The process ID of a host, which is one of the four.

@@ -12,7 +12,7 @@ use stacklab_model::wifi::{self, AccessCategory, Airtime, ChannelUse, NodeAirtim
 use std::collections::VecDeque;
 
 /// A channel on which all nodes hear each other. Times are nanoseconds from zero, when the channel is idle.
-pub struct Medium {
+pub(crate) struct Medium {
     settings: MediumSettings,
     seed: u64,
     /// For each node one of each access category, by rising priority.
@@ -41,8 +41,7 @@ struct Beginning {
 }
 
 impl Medium {
-    /// A medium without nodes.
-    pub fn new(settings: MediumSettings, seed: u64) -> Result<Self, String> {
+    pub(crate) fn new(settings: MediumSettings, seed: u64) -> Result<Self, String> {
         settings.check()?;
         Ok(Medium {
             settings,
@@ -57,8 +56,7 @@ impl Medium {
         })
     }
 
-    /// Adds a node.
-    pub fn add(&mut self, role: Role) -> NodeId {
+    pub(crate) fn add(&mut self, role: Role) -> NodeId {
         let node = NodeId(self.nodes.len());
         let band = self.settings.radio.settings().band;
         for edca in self.settings.edca(role) {
@@ -70,7 +68,7 @@ impl Medium {
     }
 
     /// Draws from another seed from now on. Backoffs that are already drawn stay. Its use is known from now on.
-    pub fn reseed(&mut self, seed: u64) {
+    pub(crate) fn reseed(&mut self, seed: u64) {
         self.seed = seed;
         self.log = AirtimeLog::new(self.busy_until_ns, self.nodes.clone());
         for (number, contender) in self.contenders.iter_mut().enumerate() {
@@ -78,15 +76,9 @@ impl Medium {
         }
     }
 
-    /// Takes a frame that arrives now. Frames arrive in the order of their times. What has begun is not changed by one
-    /// that comes late: it waits until the channel is idle again.
-    ///
-    /// # Errors
-    /// Its queue is full, and the frame is dropped.
-    ///
-    /// # Panics
-    /// The transmitter is not a node of this medium.
-    pub fn submit(&mut self, now_ns: u64, frame: Frame) -> Result<(), QueueFull> {
+    /// Takes a frame that arrives now, of a node of this medium. Frames arrive in the order of their times. What has
+    /// begun is not changed by one that comes late: it waits until the channel is idle again.
+    pub(crate) fn submit(&mut self, now_ns: u64, frame: Frame) -> Result<(), QueueFull> {
         // What begins at this very time does so with the frame.
         while self.access_ns().is_some_and(|at_ns| at_ns < now_ns) {
             self.begin();
@@ -103,12 +95,12 @@ impl Medium {
     }
 
     /// When the next event happens, if no other frame arrives before; `None` if nothing is left to send.
-    pub fn next_ns(&self) -> Option<u64> {
+    pub(crate) fn next_ns(&self) -> Option<u64> {
         self.events.front().map(Event::at_ns).or_else(|| self.access_ns())
     }
 
     /// The next event that has happened by now.
-    pub fn poll(&mut self, now_ns: u64) -> Option<Event> {
+    pub(crate) fn poll(&mut self, now_ns: u64) -> Option<Event> {
         if self.events.is_empty() && self.access_ns().is_some_and(|at_ns| at_ns <= now_ns) {
             self.begin();
         }
@@ -117,7 +109,7 @@ impl Medium {
 
     /// Where the time went until now. An exchange that has begun counts in full. After it the channel is idle, or in
     /// contention while a frame waits. Events until then have been polled.
-    pub fn airtime(&self, now_ns: u64) -> Airtime {
+    pub(crate) fn airtime(&self, now_ns: u64) -> Airtime {
         let until_ns = now_ns.max(self.busy_until_ns);
         let waits_since = self.waits_since_ns().unwrap_or(until_ns).clamp(self.busy_until_ns, until_ns);
         let mut airtime = self.airtime;
@@ -128,7 +120,7 @@ impl Medium {
 
     /// The use of the channel in windows, each from and until a time, since it began or was seeded last. Events until
     /// their ends have been polled.
-    pub fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
+    pub(crate) fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
         self.log.used(windows, self.waits_since_ns())
     }
 
@@ -137,7 +129,7 @@ impl Medium {
     }
 
     /// What a node had of it, and what became of its frames.
-    pub fn node(&self, node: NodeId) -> NodeAirtime {
+    pub(crate) fn node(&self, node: NodeId) -> NodeAirtime {
         self.nodes[node.0]
     }
 

@@ -10,7 +10,7 @@ const WINDOW: u64 = 64;
 /// A frame was dropped, because the queue was full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full: the frame was dropped")]
-pub struct QueueFull;
+pub(crate) struct QueueFull;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting {

@@ -238,19 +238,21 @@ fn associate(station: &mut Station, host: &Host, spec: &WifiSpec) -> Result<Asso
 fn contradiction(association: &Association, spec: &WifiSpec) -> Option<String> {
     let Association { channel, ssid, cipher, key_management, management_cipher, power_save, .. } =
         association;
-    let (settings, security) = (&spec.settings, &spec.access_point);
-    let cipher_or_none = |cipher: Option<&str>| cipher.unwrap_or("NONE").to_owned();
+    let (settings, keys) = (&spec.settings, spec.access_point.keys());
     let state = |sleeps: bool| if sleeps { "on" } else { "off" }.to_owned();
+    let protected = keys.is_some_and(|(.., protected)| protected == 2);
+    let none = || "NONE".to_owned();
+    // Ciphers and key management as wpa_supplicant names them.
     let pairs = [
         ("network", ssid.clone(), SSID.to_owned()),
         ("frequency in MHz", channel.frequency.to_string(), settings.frequency().to_string()),
         ("width in MHz", channel.width.to_string(), settings.width.mhz().to_string()),
-        ("cipher", cipher.clone(), security.cipher().to_owned()),
-        ("key management", key_management.clone(), security.key_management().to_owned()),
+        ("cipher", cipher.clone(), keys.map_or("NONE", |_| "CCMP").to_owned()),
+        ("key management", key_management.clone(), keys.map_or("NONE", |(_, _, name, _)| name).to_owned()),
         (
             "cipher of management frames",
-            cipher_or_none(management_cipher.as_deref()),
-            cipher_or_none(security.management_cipher()),
+            management_cipher.clone().unwrap_or_else(none),
+            if protected { "BIP" } else { "NONE" }.to_owned(),
         ),
         ("power save", state(*power_save), state(settings.power_save)),
     ];

@@ -67,23 +67,8 @@ impl Security {
         }
     }
 
-    /// The cipher of unicast frames, as wpa_supplicant names it.
-    pub fn cipher(&self) -> &'static str {
-        self.keys().map_or("NONE", |_| "CCMP")
-    }
-
-    /// How keys are agreed on, as wpa_supplicant names it.
-    pub fn key_management(&self) -> &'static str {
-        self.keys().map_or("NONE", |(_, _, name, _)| name)
-    }
-
-    /// The cipher of group management frames, as wpa_supplicant names it, if management frames must be protected.
-    pub fn management_cipher(&self) -> Option<&'static str> {
-        self.keys().filter(|(.., protected)| *protected == 2).map(|_| "BIP")
-    }
-
     /// Bytes that the cipher adds to a frame: CCMP a header of 8 and a MIC of 8 (IEEE 802.11-2020, 12.5.3.2).
-    pub fn overhead(&self) -> usize {
+    pub(crate) fn overhead(&self) -> usize {
         self.keys().map_or(0, |_| 16)
     }
 }

@@ -1,6 +1,5 @@
 //! Runs the medium: creates radios, takes the frames that they send, and tells the kernel what becomes of each.
 
-use crate::MediumReport;
 use crate::medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, NodeId, Receiver};
 use crate::radios::capture::Capture;
 use crate::radios::header::{Sessions, category};
@@ -8,6 +7,7 @@ use crate::radios::netlink::{
     Address, FAMILY, FRAME, Frame, MOST_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, delivery,
     is_deliverable, radio, status,
 };
+use crate::{FrameCounts, Lateness, MediumReport};
 use nix::sys::prctl::set_timerslack;
 use nix::time::{ClockId, clock_gettime};
 use stacklab_model::wifi::{ChannelUse, FCS_BYTES, Role, WifiSettings};
@@ -50,8 +50,8 @@ pub struct Watch {
 struct Shared {
     medium: Medium,
     nodes: usize,
-    /// Where the medium is not asked.
-    report: MediumReport,
+    frames: FrameCounts,
+    lateness: Lateness,
     digest: DefaultHasher,
     kept: Option<Vec<Frame>>,
     ended: Option<String>,
@@ -72,9 +72,15 @@ impl Carrier {
         }
         socket.ask(REGISTER, &[]).attempt("be the medium between radios")?;
         let (stop, stopped) = UnixStream::pair().attempt("make a channel to the medium")?;
-        let (report, digest) = (MediumReport::default(), DefaultHasher::new());
-        let nodes = radios.len();
-        let shared = Shared { medium, nodes, report, digest, kept: None, ended: None };
+        let shared = Shared {
+            medium,
+            nodes: radios.len(),
+            frames: FrameCounts::default(),
+            lateness: Lateness::default(),
+            digest: DefaultHasher::new(),
+            kept: None,
+            ended: None,
+        };
         let watch = Watch { start_ns: monotonic_ns(), shared: Arc::new(Mutex::new(shared)) };
         let capture = capture.map(|path| begin_capture(path, settings)).transpose();
         let capture = capture.attempt("capture what is on air")?;
@@ -153,8 +159,8 @@ impl Watch {
             airtime: shared.medium.airtime(elapsed_ns),
             nodes,
             digest: shared.digest.finish(),
-            frames: shared.report.frames,
-            lateness: shared.report.lateness,
+            frames: shared.frames,
+            lateness: shared.lateness,
         }
     }
 
@@ -193,7 +199,7 @@ impl Watch {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("report", &self.report).finish_non_exhaustive()
+        f.debug_struct("Shared").field("frames", &self.frames).finish_non_exhaustive()
     }
 }
 
@@ -242,7 +248,7 @@ impl Carry {
             }
             let mut shared = watch.lock();
             shared.keep(&taken);
-            let counts = &mut shared.report.frames;
+            let counts = &mut shared.frames;
             counts.sent += taken.len() as u64;
             counts.refused += refused;
             counts.overruns = self.socket.overruns;
@@ -285,7 +291,7 @@ impl Carry {
                 self.frames.insert(id, frame);
             }
             _ => {
-                shared.report.frames.dropped += 1;
+                shared.frames.dropped += 1;
                 self.sessions.note_dropped(&frame);
                 self.write_status(&frame, false, 0);
             }
@@ -308,10 +314,10 @@ impl Carry {
                         continue;
                     };
                     if let Some(exchange_ns) = self.exchange_ns.take() {
-                        shared.report.lateness.note(exchange_ns, now_ns - at_ns);
+                        shared.lateness.note(exchange_ns, now_ns - at_ns);
                     }
                     shared.digest.write(&frame.bytes);
-                    shared.report.frames.delivered += 1;
+                    shared.frames.delivered += 1;
                     self.sessions.note(frame);
                     write(&mut self.out, request(self.socket.family, FRAME), &delivery(to, frame));
                 }

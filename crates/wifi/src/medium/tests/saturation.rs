@@ -1,9 +1,9 @@
 //! Saturated senders on the simulated medium, beside the closed formula and Bianchi's model.
 
-use crate::senders::{SIZES, data, frame_bytes, goodput, saturate, settings};
+use crate::medium::tests::senders::{SIZES, data, frame_bytes, goodput, saturate, settings};
+use crate::medium::{Event, Medium, MediumSettings, NodeId};
 use stacklab_model::Family;
 use stacklab_model::wifi::{AccessCategory, Airtime, Band, Bianchi, Edca, Role, Saturation, Security};
-use stacklab_wifi::medium::{Event, Medium, MediumSettings, NodeId};
 
 const SECOND: u64 = 1_000_000_000;
 const BEST_EFFORT: fn(Role) -> Edca = |role| Edca::default_of(role, AccessCategory::BestEffort);

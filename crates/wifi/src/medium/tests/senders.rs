@@ -1,8 +1,8 @@
 //! Senders that drive a medium.
 
+use crate::medium::{Event, Frame, FrameId, FrameKind, Medium, MediumSettings, NodeId, Receiver};
 use stacklab_model::wifi::{AccessCategory, Aggregation, Radio, RadioSettings, Security, mpdu_bytes};
 use stacklab_model::{Family, Transport};
-use stacklab_wifi::medium::{Event, Frame, FrameId, FrameKind, Medium, MediumSettings, NodeId, Receiver};
 
 /// The payload sizes of the study kolahi2011wlan.
 pub(crate) const SIZES: [u32; 6] = [128, 384, 640, 896, 1152, 1408];

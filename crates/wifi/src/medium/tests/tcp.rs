@@ -1,9 +1,9 @@
 //! A stream of TCP over two hops, beside the airtime model of its segments and acknowledgements.
 
-use crate::senders::{data, goodput, settings};
+use crate::medium::tests::senders::{data, goodput, settings};
+use crate::medium::{Event, FrameId, Medium, MediumSettings};
 use stacklab_model::wifi::{AirtimeCost, Role, Security, WifiConfig, mpdu_bytes};
 use stacklab_model::{Cell, Family, SizeOf, Transport};
-use stacklab_wifi::medium::{Event, FrameId, Medium, MediumSettings};
 use std::collections::HashMap;
 
 const PAYLOAD: u32 = 1408;

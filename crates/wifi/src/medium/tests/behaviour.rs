@@ -1,11 +1,11 @@
 //! What the medium does with frames, on small worked cases and on random traffic.
 
-use crate::senders::{data, frame_bytes, saturate, settings};
-use stacklab_model::wifi::{AccessCategory, Edca, Radio, RadioSettings, Role, Security};
-use stacklab_model::{Family, SplitMix64};
-use stacklab_wifi::medium::{
+use crate::medium::tests::senders::{data, frame_bytes, saturate, settings};
+use crate::medium::{
     Event, Exchange, Frame, FrameId, FrameKind, Medium, MediumSettings, NodeId, Receiver, Reception,
 };
+use stacklab_model::wifi::{AccessCategory, Edca, Radio, RadioSettings, Role, Security};
+use stacklab_model::{Family, SplitMix64};
 use std::collections::BTreeMap;
 
 const AP: NodeId = NodeId(0);
@@ -87,7 +87,7 @@ fn frames_that_begin_together_collide_and_are_sent_again() {
     medium.submit(0, single(2, STATION_2, Receiver::Node(AP))).unwrap();
     let events = all_events(&mut medium);
     let exchanges = exchanges(&events);
-    assert!(exchanges[0].collides());
+    assert!(exchanges[0].transmissions.len() > 1);
     // The PPDU takes 90 us, and the response does not come for 39 us.
     assert_eq!((exchanges[0].begin_ns, exchanges[0].end_ns), (37_000, 37_000 + 90_000 + 39_000));
     let outcomes = exchanges[0].transmissions.iter().map(|sent| sent.frames[0].outcome);
@@ -95,7 +95,7 @@ fn frames_that_begin_together_collide_and_are_sent_again() {
     let acknowledged =
         |event: &&Event| matches!(event, Event::Status { acknowledged: true, attempts: 2.., .. });
     assert_eq!(events.iter().filter(acknowledged).count(), 2);
-    let collisions = exchanges.iter().filter(|exchange| exchange.collides());
+    let collisions = exchanges.iter().filter(|exchange| exchange.transmissions.len() > 1);
     let collided: u64 = collisions.map(|exchange| exchange.end_ns - exchange.begin_ns).sum();
     assert_eq!(medium.airtime(0).collision_ns, collided);
     assert_eq!(medium.node(STATION_1).collision_ns, 90_000 * medium.node(STATION_1).collisions);
@@ -225,7 +225,7 @@ fn all_time_and_all_frames_are_accounted_for() {
         assert!(events.windows(2).all(|pair| pair[0].at_ns() <= pair[1].at_ns()));
 
         let exchanges = exchanges(&events);
-        assert!(exchanges.iter().any(|exchange| exchange.collides()));
+        assert!(exchanges.iter().any(|exchange| exchange.transmissions.len() > 1));
         // No exchange begins before SIFS and one slot after another: AIFS is no shorter.
         assert!(exchanges.windows(2).all(|pair| pair[0].end_ns + 19_000 <= pair[1].begin_ns));
         let busy: u64 = exchanges.iter().map(|exchange| exchange.end_ns - exchange.begin_ns).sum();
