@@ -77,8 +77,8 @@ impl Service {
         self.address
     }
 
-    /// Answers until `is_over`. `answer` makes a datagram its answer and gives the traffic class; without one it is not answered.
-    /// The service's own port gets none: two services would answer each other for ever.
+    /// Answers until `is_over`. `answer` makes a datagram its answer and gives the traffic class, or `None` where it is
+    /// not answered. The service's own port gets no answer: two services would answer each other for ever.
     pub fn run(
         &mut self,
         is_over: impl Fn() -> bool,
