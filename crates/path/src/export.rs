@@ -1,7 +1,6 @@
 //! Figures of a path for monitoring: Prometheus reads them at /metrics.
 
 use crate::findings::{Compared, Rounds};
-use crate::metric::PathMetric;
 use stacklab_model::{Family, Interval, Verdict};
 use stacklab_report::prometheus::{CONTENT_TYPE, Gauge, exposition};
 use stacklab_report::verdict_name;
@@ -32,7 +31,7 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
         }
         for Compared { metric, families, effect, verdict: found, .. } in look.compare(margin, false) {
             let named =
-                [("metric", metric.name()), ("unit", metric.unit()), ("transport", transport(metric))];
+                [("metric", metric.name()), ("unit", metric.unit()), ("transport", metric.transport())];
             let named = named.map(|(label, value)| (label, value.to_owned()));
             let of_metric = || [vec![target()], named.to_vec()].concat();
             for (family, of) in &families {
@@ -51,14 +50,6 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
         }
     }
     vec![last, median, ratio, verdict, works, rounds]
-}
-
-fn transport(metric: PathMetric) -> &'static str {
-    match metric {
-        PathMetric::IcmpRtt | PathMetric::PathMtu | PathMetric::Hops => "icmp",
-        PathMetric::Dns => "udp",
-        _ => "tcp",
-    }
 }
 
 /// Serves the figures at /metrics, to one client after another.

@@ -27,17 +27,17 @@ impl PathMetric {
     pub(crate) const ALL: [PathMetric; 8] =
         [IcmpRtt, TcpConnect, TlsHandshake, FirstByte, Goodput, Dns, PathMtu, Hops];
 
-    /// Name in output for programs, label for people, and unit.
-    fn words(self) -> [&'static str; 3] {
+    /// Name in output for programs, label for people, unit, and transport protocol.
+    fn words(self) -> [&'static str; 4] {
         match self {
-            IcmpRtt => ["icmp_rtt", "ping RTT", "ms"],
-            TcpConnect => ["tcp_connect", "TCP connect", "ms"],
-            TlsHandshake => ["tls_handshake", "TLS handshake", "ms"],
-            FirstByte => ["http_first_byte", "HTTP first byte", "ms"],
-            Goodput => ["http_goodput", "HTTP goodput", "Mbit/s"],
-            Dns => ["dns", "DNS lookup", "ms"],
-            PathMtu => ["path_mtu", "path MTU", "B"],
-            Hops => ["hops", "hops", "hops"],
+            IcmpRtt => ["icmp_rtt", "ping RTT", "ms", "icmp"],
+            TcpConnect => ["tcp_connect", "TCP connect", "ms", "tcp"],
+            TlsHandshake => ["tls_handshake", "TLS handshake", "ms", "tcp"],
+            FirstByte => ["http_first_byte", "HTTP first byte", "ms", "tcp"],
+            Goodput => ["http_goodput", "HTTP goodput", "Mbit/s", "tcp"],
+            Dns => ["dns", "DNS lookup", "ms", "udp"],
+            PathMtu => ["path_mtu", "path MTU", "B", "icmp"],
+            Hops => ["hops", "hops", "hops", "icmp"],
         }
     }
 
@@ -51,6 +51,10 @@ impl PathMetric {
 
     pub(crate) fn unit(self) -> &'static str {
         self.words()[2]
+    }
+
+    pub(crate) fn transport(self) -> &'static str {
+        self.words()[3]
     }
 
     /// The unit that fits some figures, with the factor for figures in the metric's unit.

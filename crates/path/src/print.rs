@@ -16,11 +16,7 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
         let address = rounds.target.address(family).map_or_else(|_| String::new(), |to| format!(" {to}"));
         let _ = writeln!(text, "  {family}{address}: {}", state_text(&rounds.state(family)));
     }
-    let _ = writeln!(
-        text,
-        "\n  {:<16}{:>8}{:>12}{:>12}   IPv6 / IPv4 (95 %)      verdict",
-        "", "", "IPv4", "IPv6"
-    );
+    let _ = writeln!(text, "\n  {:>36}{:>12}   IPv6 / IPv4 (95 %)      verdict", "IPv4", "IPv6");
     let all = rounds.compare(margin, rounds.is_planned);
     for Compared { metric, families, effect, fitted, verdict } in &all {
         let medians = [Family::Ipv4, Family::Ipv6].map(|family| families[&family].median);
@@ -40,16 +36,13 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
             let interval = effect.interval95;
             format!("{:.3} ({:.3} to {:.3})", effect.estimate, interval.low, interval.high)
         });
-        let _ =
-            writeln!(text, "  {:<16}{:>8}{four:>12}{six:>12}   {ratio:<24}{}", metric.label(), unit, verdict);
+        let label = metric.label();
+        let _ = writeln!(text, "  {label:<16}{unit:>8}{four:>12}{six:>12}   {ratio:<24}{verdict}");
     }
     text.push_str(&missing_text(rounds, &all));
-    let _ = writeln!(
-        text,
-        "\n  {} rounds, both families in turn; margin {:.0} %. The AS path is unknown.",
-        rounds.count,
-        margin * 100.0
-    );
+    let (count, margin) = (rounds.count, margin * 100.0);
+    let turns = format!("{count} rounds, both families in turn; margin {margin:.0} %");
+    let _ = writeln!(text, "\n  {turns}. The AS path is unknown.");
     printable_lines(&text)
 }
 
@@ -105,15 +98,13 @@ fn state_text(state: &FamilyState) -> String {
 }
 
 pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
-    let families: serde_json::Map<String, Value> = Family::ALL
-        .iter()
-        .map(|family| {
-            let state = rounds.state(*family);
-            let address = rounds.target.address(*family).ok().map(ToString::to_string);
-            let state = json!({ "address": address, "state": state.name(), "reason": state.reason });
-            (family.to_string(), state)
-        })
-        .collect();
+    let state = |family: &Family| {
+        let state = rounds.state(*family);
+        let address = rounds.target.address(*family).ok().map(ToString::to_string);
+        let state = json!({ "address": address, "state": state.name(), "reason": state.reason });
+        (family.to_string(), state)
+    };
+    let families: serde_json::Map<String, Value> = Family::ALL.iter().map(state).collect();
     let metrics: Vec<Value> = rounds
         .compare(margin, rounds.is_planned)
         .iter()

@@ -10,22 +10,18 @@ use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 #[derive(Debug, Clone)]
 pub struct Target {
     /// As the user wrote it, or the pair's name.
-    pub name: String,
+    pub(crate) name: String,
     /// The host's name in requests and certificates.
-    pub host: String,
-    /// Whether requests are inside TLS.
-    pub tls: bool,
-    /// TCP port.
-    pub port: u16,
-    /// What is asked for.
-    pub path: String,
-    /// An address of each family, or why there is none.
-    pub addresses: BTreeMap<Family, Result<ScopedAddr, NoAddress>>,
+    pub(crate) host: String,
+    pub(crate) tls: bool,
+    pub(crate) port: u16,
+    pub(crate) path: String,
+    pub(crate) addresses: BTreeMap<Family, Result<ScopedAddr, NoAddress>>,
 }
 
 /// Why a family has no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoAddress {
+pub(crate) enum NoAddress {
     /// The name has none of it.
     Absent(String),
     /// Nobody could say whether the name has one.
@@ -101,22 +97,18 @@ pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, PathError> {
         let addresses = Family::ALL.iter().map(|family| (*family, of(*family))).collect();
         return Ok(Target { addresses, ..target });
     }
-    let by_system = if resolvers.is_empty() { by_system(&target.host) } else { Ok(Vec::new()) };
-    let systems = if resolvers.is_empty() { system_resolvers() } else { Vec::new() };
-    let resolvers = if resolvers.is_empty() { &systems } else { resolvers };
-    let addresses: BTreeMap<_, _> = Family::ALL
-        .iter()
-        .map(|family| (*family, of_family(&target.host, *family, &by_system, resolvers)))
-        .collect();
+    let (by_system, resolvers) = match resolvers {
+        [] => (by_system(&target.host), system_resolvers()),
+        _ => (Ok(Vec::new()), resolvers.to_vec()),
+    };
+    let of = |family: &Family| (*family, of_family(&target.host, *family, &by_system, &resolvers));
+    let addresses: BTreeMap<_, _> = Family::ALL.iter().map(of).collect();
     if addresses.values().all(Result::is_err) {
         let mut reasons: Vec<&str> =
             addresses.values().filter_map(|none| Some(none.as_ref().err()?.reason())).collect();
         reasons.dedup();
-        return Err(PathError::NoAddress(format!(
-            "`{}` has no address: {}; check its name",
-            target.host,
-            reasons.join("; ")
-        )));
+        let (host, reasons) = (&target.host, reasons.join("; "));
+        return Err(PathError::NoAddress(format!("`{host}` has no address: {reasons}; check its name")));
     }
     Ok(Target { addresses, ..target })
 }
@@ -156,10 +148,8 @@ fn of_family(
             Ok(found) => {
                 let address = found.addresses.iter().find(|address| is_of(family, address));
                 // What the system finds otherwise, such as in /etc/hosts, is as it says.
-                let address = address.filter(|_| all.is_empty());
-                return address
-                    .map(|address| ScopedAddr::from(*address))
-                    .ok_or_else(|| absent(&found.addresses));
+                let address = address.filter(|_| all.is_empty()).map(|address| ScopedAddr::from(*address));
+                return address.ok_or_else(|| absent(&found.addresses));
             }
             Err(reason) => failed.push(reason),
         }
@@ -189,11 +179,10 @@ fn by_system(host: &str) -> Result<Vec<IpAddr>, String> {
 pub fn pairs(text: &str, file: &str) -> Result<Vec<Target>, PathError> {
     let lines = text.lines().enumerate().map(|(place, line)| (place + 1, line.trim()));
     let wanted = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let targets: Vec<Target> = wanted
-        .map(|(number, line)| {
-            pair(line).map_err(|reason| PathError::Unreadable(format!("{file}, line {number}: {reason}")))
-        })
-        .collect::<Result<_, _>>()?;
+    let read = |(number, line)| {
+        pair(line).map_err(|reason| PathError::Unreadable(format!("{file}, line {number}: {reason}")))
+    };
+    let targets: Vec<Target> = wanted.map(read).collect::<Result<_, _>>()?;
     if targets.is_empty() { Err(PathError::Unreadable(format!("{file} has no pairs"))) } else { Ok(targets) }
 }
 

@@ -65,20 +65,19 @@ fn table(cell: &ExactCell, what: &str, rows: &[ExactRow]) -> Table {
     let (large, small): (Vec<&ExactRow>, Vec<&ExactRow>) = rows.iter().partition(is_large);
     let sum_of =
         |rows: &[&ExactRow]| [0, 1].map(|arm| rows.iter().map(|row| row.instructions[arm]).sum::<u64>());
-    let mut all: Vec<(String, [u64; 2])> =
-        large.iter().map(|row| (plain(&row.name), row.instructions)).collect();
+    let row = |name: String, counts: [u64; 2]| {
+        let [baseline, candidate] = counts.map(|count| format!("{:.1}", cell.per_message(count)));
+        vec![name, baseline, candidate, format!("{:+.1}", cell.difference(counts))]
+    };
+    let mut rows_shown: Vec<_> = large.iter().map(|of| row(plain(&of.name), of.instructions)).collect();
     if !small.is_empty() {
-        all.push((format!("{} more below {LEAST}", small.len()), sum_of(&small)));
+        rows_shown.push(row(format!("{} more below {LEAST}", small.len()), sum_of(&small)));
     }
-    all.push(("sum".to_owned(), sum_of(&rows.iter().collect::<Vec<_>>())));
-    let column = |of: &dyn Fn([u64; 2]) -> String| all.iter().map(|(_, counts)| of(*counts)).collect();
-    let mut table = Table::default();
-    table.push(what, false, all.iter().map(|(name, _)| name.clone()).collect());
-    for (arm, level) in cell.levels().iter().enumerate() {
-        table.push(plain(level), true, column(&|counts| format!("{:.1}", cell.per_message(counts[arm]))));
-    }
-    table.push("difference", true, column(&|counts| format!("{:+.1}", cell.difference(counts))));
-    table
+    rows_shown.push(row("sum".to_owned(), sum_of(&[large, small].concat())));
+    let [baseline, candidate] = cell.levels().map(|level| plain(&level));
+    let right = [baseline, candidate, "difference".to_owned()].map(|title| (title, true));
+    let columns = [(what.to_owned(), false)].into_iter().chain(right).collect();
+    Table { columns, rows: rows_shown, ..Table::default() }
 }
 
 fn csv(counts: &ExactCounts, functions: bool, format: OutputFormat) -> String {

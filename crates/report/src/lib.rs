@@ -25,6 +25,7 @@ pub use findings::answer::difference;
 pub use findings::claims::worse;
 pub use findings::csv::scale;
 pub use findings::heading::time;
+pub use findings::notes::seconds_needed;
 pub use findings::verdicts::verdict_name;
 pub use fleet::{fleet_json, fleet_text};
 pub use measurement::{MeasurementText, measurement, measurement_json};
@@ -32,15 +33,15 @@ pub use paper::paper;
 pub use records::between;
 pub use rendering::document::{Block, Footnotes, Table, WIDTH, Width};
 pub use rendering::format::{OutputFormat, versioned_json};
+pub use rendering::numbers::figure_text;
 pub use rendering::text::text;
 pub use stage_costs::stage_costs;
 pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons, tidy, tidy_slices};
 
 use crate::findings::groups::Group;
 use crate::findings::{comparisons, csv, estimates, groups, heading, matrix, notes, verdicts};
-use crate::rendering::numbers::DisplayUnit;
 use crate::rendering::text::render as render_document;
-use stacklab_model::{Findings, Metric};
+use stacklab_model::Findings;
 
 /// Version of the JSON report's shape, its field `format`: raised when a field changes its meaning or goes.
 pub const FORMAT_VERSION: u32 = 1;
@@ -58,11 +59,6 @@ pub fn render(findings: &Findings, format: OutputFormat, width: Width) -> String
 pub fn document_text(blocks: &[Block], is_markdown: bool, width: Width) -> String {
     let format = if is_markdown { OutputFormat::Markdown } else { OutputFormat::Text };
     render_document(blocks, format, width)
-}
-
-/// A figure in a unit that fits it: `9.12 us`, `2.38 Gbit/s`.
-pub fn figure_text(metric: Metric, figure: f64) -> String {
-    DisplayUnit::figure(metric, figure)
 }
 
 /// The answer for one screen: the sentence, the verdicts and the notes that change what is made of them. The complete
@@ -84,12 +80,6 @@ pub fn compact(findings: &Findings, width: Width) -> String {
     let rows = comparisons::one_table(&groups::groups(findings));
     let notes = notes::uncounted(findings);
     text(&[answer, rows, notes].concat(), width)
-}
-
-/// Seconds that a campaign like this needs in all to settle half of its open comparisons, at the current variance.
-pub fn seconds_needed(findings: &Findings) -> Option<f64> {
-    let [half, _] = notes::more_blocks(findings)?;
-    Some(notes::seconds(findings, findings.blocks.saturating_add(half)))
 }
 
 fn document(findings: &Findings, width: Width) -> Vec<Block> {

@@ -110,19 +110,13 @@ fn answer(found: &RecordDiff) -> String {
 fn failing(found: &RecordDiff) -> Option<String> {
     let allowed = 100.0 * found.allowed?;
     let allowed = (allowed * 1e6).round() / 1e6;
-    let failing: Vec<String> = found
-        .figures
-        .iter()
-        .filter(|row| row.fails)
-        .map(|row| format!("{} {}", row.metric.label(), row.cell.label()))
-        .collect();
+    let failing = found.figures.iter().filter(|row| row.fails);
+    let failing: Vec<String> =
+        failing.map(|row| format!("{} {}", row.metric.label(), row.cell.label())).collect();
+    let (figures, names) = (count(failing.len(), "figure"), failing.join(", "));
     Some(match failing.len() {
         0 => format!("no figure of B is surely worse by more than {allowed} %"),
-        n => format!(
-            "{} of B worse by more than {allowed} %, or gone: {}",
-            count(n, "figure"),
-            failing.join(", ")
-        ),
+        _ => format!("{figures} of B worse by more than {allowed} %, or gone: {names}"),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::drawing::{Anchor, Colour, Drawing, Item, LineStyle, clipped, width, wrapped};
-use super::series::{Levels, Line, Plot};
+use super::series::{Line, Plot};
 
 /// The width of a column of two, points.
 const WIDTH: f64 = 252.0;
@@ -36,8 +36,10 @@ pub(super) fn draw(plot: &Plot) -> Drawing {
         let place = (9.0 + LINE * number as f64, (top + bottom) / 2.0);
         items.push(text(place, Anchor::Middle, true, INK, line));
     }
+    let lines = plot.lines.len() as f64;
     for (number, line) in plot.lines.iter().enumerate() {
-        let aside = offset(number, plot.lines.len());
+        // Keeps the intervals of several lines apart.
+        let aside = (number as f64 - (lines - 1.0) / 2.0) * (2.4f64).min(9.0 / lines);
         items.extend(marks(line, number, |level| x.ticks[level].0 + aside, &y));
     }
     items.extend(direction(plot.higher_is_better, right));
@@ -89,29 +91,24 @@ struct XAxis {
 }
 
 fn x_axis(plot: &Plot, from: f64, to: f64) -> XAxis {
-    match &plot.levels {
-        Levels::Numbers(numbers) => {
-            let axis = Axis::labelled(numbers, from, to);
-            let ticks = axis.ticks.iter().map(|(figure, label)| (axis.at(*figure), label.clone()));
-            XAxis { ticks: ticks.collect(), log: axis.log }
-        }
-        Levels::Names(names) => {
-            let width = (to - from) / names.len().max(1) as f64;
-            let place = |(place, name): (usize, &String)| (from + (place as f64 + 0.5) * width, name.clone());
-            XAxis { ticks: names.iter().enumerate().map(place).collect(), log: false }
-        }
+    if let Some(numbers) = &plot.numbers {
+        let axis = Axis::labelled(numbers, from, to);
+        let ticks = axis.ticks.iter().map(|(figure, label)| (axis.at(*figure), label.clone()));
+        return XAxis { ticks: ticks.collect(), log: axis.log };
     }
-}
-
-/// The horizontal offset of a line, to keep the intervals of several lines apart.
-fn offset(line: usize, lines: usize) -> f64 {
-    (line as f64 - (lines as f64 - 1.0) / 2.0) * (2.4f64).min(9.0 / lines.max(1) as f64)
+    let width = (to - from) / plot.names.len().max(1) as f64;
+    let place = |(place, name): (usize, &String)| (from + (place as f64 + 0.5) * width, name.clone());
+    XAxis { ticks: plot.names.iter().enumerate().map(place).collect(), log: false }
 }
 
 fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4]) -> Vec<Item> {
     let line = |pieces, colour, width| Item::lines(pieces, colour, width, &[]);
     let across = |figure: f64| vec![(left, y.at(figure)), (right, y.at(figure))];
-    let mut items: Vec<Item> = plot.margin.iter().map(|ends| band(*ends, y, [left, right])).collect();
+    let band = |ends: [f64; 2]| {
+        let [low, high] = ends.map(|end| y.at(end));
+        Item::form(vec![(left, low), (right, low), (right, high), (left, high)], None, BAND)
+    };
+    let mut items: Vec<Item> = plot.margin.map(band).into_iter().collect();
     items.push(line(y.ticks.iter().map(|(figure, _)| across(*figure)).collect(), GRID, 0.5));
     items.extend(plot.level_line.map(|figure| line(vec![across(figure)], FAINT, 0.8)));
     items.push(line(vec![vec![(left, top), (left, bottom), (right, bottom)]], FAINT, 0.6));
@@ -125,11 +122,6 @@ fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4])
     let title = clipped(&title, LETTERS, right - left);
     items.push(text(((left + right) / 2.0, bottom + 24.0), Anchor::Middle, false, INK, &title));
     items
-}
-
-fn band([low, high]: [f64; 2], y: &Axis, [left, right]: [f64; 2]) -> Item {
-    let (low, high) = (y.at(low), y.at(high));
-    Item::form(vec![(left, low), (right, low), (right, high), (left, high)], None, BAND)
 }
 
 /// The labels of the horizontal axis. A label that would overlap another is left out, except the first and the last;

@@ -3,14 +3,16 @@
 use crate::page::{AS_IT_IS, ComparisonView, EstimateView, FactorView, MetricView, Page};
 use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Plot {
     /// Its name on the command line.
     pub name: String,
     pub title: String,
     pub x_title: String,
     pub y_title: String,
-    pub levels: Levels,
+    pub names: Vec<String>,
+    /// The levels of the horizontal axis, if they are numbers.
+    pub numbers: Option<Vec<f64>>,
     pub lines: Vec<Line>,
     /// A horizontal line at "no difference", where the plot shows differences.
     pub level_line: Option<f64>,
@@ -19,12 +21,6 @@ pub(super) struct Plot {
     pub higher_is_better: bool,
     /// The model of its points' limits: `headers`, or `airtime`.
     pub limited_by: String,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Levels {
-    Numbers(Vec<f64>),
-    Names(Vec<String>),
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -175,22 +171,15 @@ fn plot(view: &MetricView, across: &FactorView, lines: BTreeMap<Vec<usize>, Line
             point.level = used.binary_search(&point.level).unwrap_or_default();
         }
     }
-    let levels = match &across.numbers {
-        Some(numbers) => Levels::Numbers(used.iter().map(|level| numbers[*level]).collect()),
-        None => Levels::Names(used.iter().map(|level| across.labels[*level].clone()).collect()),
-    };
     let x_title = if across.name == "size" { "size, bytes" } else { across.label.as_str() };
+    let of = |numbers: &Vec<f64>| used.iter().map(|level| numbers[*level]).collect();
     Plot {
-        name: String::new(),
-        title: String::new(),
         x_title: x_title.to_owned(),
-        y_title: String::new(),
-        levels,
+        names: used.iter().map(|level| across.labels[*level].clone()).collect(),
+        numbers: across.numbers.as_ref().map(of),
         lines,
-        level_line: None,
-        margin: None,
         higher_is_better: view.higher_is_better,
-        limited_by: String::new(),
+        ..Plot::default()
     }
 }
 

@@ -78,7 +78,7 @@ fn every_text_is_inside_the_picture_however_long_names_are() {
     for mut plot in plots {
         let count = plot.lines.iter().flat_map(|line| &line.points).map(|point| point.level + 1).max();
         let names = (0..count.unwrap_or(1)).map(|level| format!("linux-6.12 -> gvisor on a machine {level}"));
-        plot.levels = series::Levels::Names(names.collect());
+        (plot.names, plot.numbers) = (names.collect(), None);
         everything_is_inside(&plot);
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn all(groups: &[Group], cpu_scope: CpuScope) -> Vec<Block> {
 pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
     let Some(first) = groups.first() else { return Vec::new() };
     let mut notes = Footnotes::default();
-    let mut rows: Vec<[String; 5]> = Vec::new();
+    let mut rows = Vec::new();
     for group in groups {
         let shown = group.shown();
         let places = difference_places(distances(&group.rows).flatten(), &shown);
@@ -53,17 +53,14 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
             let is_percent = !difference.contains('x') && difference != NONE;
             let difference =
                 if is_percent { format!("{difference} {}", shown.difference_unit) } else { difference };
-            rows.push([group.metric.label(), baseline, candidate, difference, answered(row, &mut notes)]);
+            let verdict = answered(row, &mut notes);
+            rows.push(vec![group.metric.label(), baseline, candidate, difference, verdict]);
         }
     }
-    let mut table = Table::default();
     let titles = ["", &first.baseline, &first.candidate, "difference [95 %]", "verdict"];
-    for (place, title) in titles.into_iter().enumerate() {
-        let column = rows.iter().map(|row| row[place].clone()).collect();
-        table.push(title, (1..4).contains(&place), column);
-    }
-    table.footnotes = notes;
-    vec![Block::Table(table)]
+    let columns = titles.into_iter().zip([false, true, true, true, false]);
+    let columns = columns.map(|(title, right)| (title.to_owned(), right)).collect();
+    vec![Block::Table(Table { columns, rows, footnotes: notes, ..Table::default() })]
 }
 
 pub(crate) fn better(metric: Metric) -> &'static str {

@@ -262,10 +262,9 @@ pub(crate) fn level_alone(cell: &Cell, factor: Factor) -> String {
 
 /// Whether a factor's levels are numbers, to be printed flush right.
 fn is_number(rows: &[String]) -> bool {
+    let is_digits = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     rows.iter().any(|row| !row.is_empty())
-        && rows
-            .iter()
-            .all(|row| row.split(' ').next().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit())))
+        && rows.iter().all(|row| row.split(' ').next().is_some_and(is_digits))
 }
 
 /// A table with a column for each factor, which label the rows of these cells.

@@ -90,14 +90,20 @@ fn outlook(findings: &Findings) -> Option<String> {
 }
 
 /// How many more blocks would settle half of the open comparisons, and all of them; `None` without open ones.
-pub(crate) fn more_blocks(findings: &Findings) -> Option<[u32; 2]> {
+fn more_blocks(findings: &Findings) -> Option<[u32; 2]> {
     let mut more: Vec<u32> =
         findings.comparisons.iter().filter_map(|comparison| comparison.more_blocks).collect();
     more.sort_unstable();
     Some([*more.get((more.len().max(1) - 1) / 2)?, *more.last()?])
 }
 
-pub(crate) fn seconds(findings: &Findings, blocks: u32) -> f64 {
+/// Seconds that a campaign like this needs in all to settle half of its open comparisons, at the current variance.
+pub fn seconds_needed(findings: &Findings) -> Option<f64> {
+    let [half, _] = more_blocks(findings)?;
+    Some(seconds(findings, findings.blocks.saturating_add(half)))
+}
+
+fn seconds(findings: &Findings, blocks: u32) -> f64 {
     findings.measured_ns as f64 / 1e9 / f64::from(findings.blocks.max(1)) * f64::from(blocks)
 }
 

@@ -1,6 +1,6 @@
 //! Why arms differ, in a sentence of the answer.
 
-use stacklab_model::{Explanation, Factor, Health, StageCosts, Transport};
+use stacklab_model::{Explanation, Factor, Health, StageCost, StageCosts, Transport};
 use std::ops::RangeInclusive;
 
 const NAMED: usize = 3;
@@ -20,13 +20,8 @@ pub(crate) fn why(
             && explanation.arms() == arms
             && transport.is_none_or(|transport| explanation.baseline.transport == transport)
     };
-    let mut said: Vec<String> = all
-        .iter()
-        .filter(is_meant)
-        .filter_map(|explanation| {
-            Some(format!("{}: {}", explanation.context_label(), most(explanation.costs()?)))
-        })
-        .collect();
+    let of = |one: &Explanation| Some(format!("{}: {}", one.context_label(), most(one.costs()?)));
+    let mut said: Vec<String> = all.iter().filter(is_meant).filter_map(of).collect();
     let more = said.len().saturating_sub(NAMED);
     said.truncate(NAMED);
     let more = if more > 0 { format!("; {more} more below") } else { String::new() };
@@ -42,21 +37,18 @@ fn most(costs: &StageCosts) -> String {
     if costs.health.lock_ratio > Health::MOST_LOCKED {
         return "unknown, because samples follow the packet loop".to_owned();
     }
-    if busy.difference_ns.abs() <= busy_half {
+    let whole = busy.difference_ns;
+    if whole.abs() <= busy_half {
         return format!(
-            "no difference of CPU time beyond chance, {:+.0} ± {busy_half:.0} ns per message",
-            busy.difference_ns
+            "no difference of CPU time beyond chance, {whole:+.0} ± {busy_half:.0} ns per message"
         );
     }
-    let sign = busy.difference_ns.signum();
-    let largest = costs.stages.iter().find(|stage| stage.differs() && stage.difference_ns.signum() == sign);
-    let Some(stage) = largest else {
-        return format!("no stage differs beyond chance, {:+.0} ns per message in all", busy.difference_ns);
+    let is_same_way = |stage: &&StageCost| stage.difference_ns.signum() == whole.signum();
+    let Some(stage) = costs.stages.iter().filter(is_same_way).find(|stage| stage.differs()) else {
+        return format!("no stage differs beyond chance, {whole:+.0} ns per message in all");
     };
-    let half = costs.half_width_ns(stage);
-    let [low, high] =
-        [-half, half].map(|error| (stage.difference_ns.abs() + error) / busy.difference_ns.abs());
-    let name = &stage.name;
+    let (name, part, half) = (&stage.name, stage.difference_ns, costs.half_width_ns(stage));
+    let [low, high] = [-half, half].map(|error| (part.abs() + error) / whole.abs());
     let [least, most] = [low, high].map(|share| 100.0 * share);
     let stage_share = if low > 0.5 {
         format!("mostly {name}")
@@ -67,10 +59,7 @@ fn most(costs: &StageCosts) -> String {
     } else {
         format!("{name} ({least:.0} to {most:.0} %)")
     };
-    format!(
-        "{stage_share}, {:+.0} ± {half:.0} of {:+.0} ns per message",
-        stage.difference_ns, busy.difference_ns
-    )
+    format!("{stage_share}, {part:+.0} ± {half:.0} of {whole:+.0} ns per message")
 }
 
 #[cfg(test)]

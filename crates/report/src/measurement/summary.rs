@@ -165,10 +165,8 @@ fn connect(run: &RunRecord, sender: &HostReport) -> Lines {
     let delays = sender.delays.as_ref();
     lines.push(("connect time", extremes(delays)));
     lines.push(("  median", shown(run.values.get(&Metric::ConnectTime), milliseconds)));
-    lines.push((
-        "  mean",
-        delays.map_or(NOT_MEASURED.to_owned(), |delays| milliseconds(delays.mean_ns / 1e6)),
-    ));
+    let mean = delays.map_or(NOT_MEASURED.to_owned(), |delays| milliseconds(delays.mean_ns / 1e6));
+    lines.push(("  mean", mean));
     lines
 }
 

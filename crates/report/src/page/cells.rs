@@ -102,15 +102,13 @@ impl<'a> Index<'a> {
                 "" => format!("{} {AS_IT_IS}", factor.label()),
                 level => factor.level_label(level),
             };
+            let number = |level: &String| level.parse().ok().filter(|number: &f64| number.is_finite());
             FactorView {
                 name: factor.name().to_owned(),
                 label: factor.label(),
                 labels: levels.iter().map(label).collect(),
                 alone: levels.iter().map(alone).collect(),
-                numbers: levels
-                    .iter()
-                    .map(|level| level.parse().ok().filter(|n: &f64| n.is_finite()))
-                    .collect(),
+                numbers: levels.iter().map(number).collect(),
                 levels: levels.clone(),
             }
         };
@@ -118,16 +116,13 @@ impl<'a> Index<'a> {
     }
 
     pub(super) fn cells(&self) -> Vec<CellView> {
+        let level = |cell: &Cell, (factor, levels): &(Factor, Vec<String>)| {
+            let level = cell.level(*factor);
+            levels.iter().position(|known| *known == level).unwrap_or(0)
+        };
         let view = |cell: &&Cell| CellView {
             label: cell.label(),
-            levels: self
-                .factors
-                .iter()
-                .map(|(factor, levels)| {
-                    let level = cell.level(*factor);
-                    levels.iter().position(|known| *known == level).unwrap_or(0)
-                })
-                .collect(),
+            levels: self.factors.iter().map(|factor| level(cell, factor)).collect(),
         };
         self.cells.iter().map(view).collect()
     }

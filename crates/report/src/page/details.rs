@@ -3,7 +3,7 @@
 use crate::measurement::summary::{places, shown};
 use crate::page::document::{CpuView, EndView, Fact, HistogramView, RunDetail, SeriesView, facts, rounded};
 use crate::page::runs::{channel, slices};
-use crate::rendering::numbers::{DisplayUnit, NONE};
+use crate::rendering::numbers::{DisplayUnit, NONE, figure_text};
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Factor, HostReport, IntervalRow, Metric, Probe, Role, RunRecord,
     RunStatus, ToolSeries, Value, print_duration,
@@ -71,7 +71,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
 }
 
 fn figure(metric: Metric, value: &Value) -> Fact {
-    Fact { name: metric.label(), text: shown(Some(value), |figure| DisplayUnit::figure(metric, figure)) }
+    Fact { name: metric.label(), text: shown(Some(value), |figure| figure_text(metric, figure)) }
 }
 
 fn end_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> EndView {

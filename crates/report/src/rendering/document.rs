@@ -3,21 +3,17 @@
 use serde::Serialize;
 
 /// A block of a document.
+#[expect(missing_docs, reason = "their names say what they are")]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "content", rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Block {
-    /// The document's title.
     Title(String),
-    /// The heading of a section.
     Heading(String),
-    /// A paragraph.
     Text(String),
     /// Names and values.
     Facts(Vec<(&'static str, String)>),
-    /// Points.
     List(Vec<String>),
-    /// A table.
     Table(Table),
 }
 
@@ -127,19 +123,13 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// Text for XML and HTML, without control characters.
 pub(crate) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in plain(text).chars() {
-        match letter {
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '&' => safe += "&amp;",
-            '"' => safe += "&quot;",
-            '\'' => safe += "&#39;",
-            '\u{fffe}' | '\u{ffff}' => safe.push(' '),
-            letter => safe.push(letter),
-        }
-    }
-    safe
+    plain(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+        .replace(['\u{fffe}', '\u{ffff}'], " ")
 }
 
 /// How wide text is.

@@ -46,12 +46,6 @@ impl DisplayUnit {
         DisplayUnit { unit, difference_unit, factor }
     }
 
-    /// A figure alone, in a unit that fits it: `9.1 us`, `2.38 Gbit/s`.
-    pub(crate) fn figure(metric: Metric, figure: f64) -> String {
-        let shown = DisplayUnit::fitting(metric, std::iter::once(figure));
-        format!("{} {}", significant(shown.factor * figure, 3), shown.unit)
-    }
-
     pub(crate) fn margin(&self, scale: Scale, margin: f64) -> f64 {
         match scale {
             Scale::Ratio => 100.0 * margin,
@@ -66,6 +60,12 @@ impl DisplayUnit {
             Scale::Difference => self.factor * effect,
         }
     }
+}
+
+/// A figure alone, in a unit that fits it: `9.1 us`, `2.38 Gbit/s`.
+pub fn figure_text(metric: Metric, figure: f64) -> String {
+    let shown = DisplayUnit::fitting(metric, std::iter::once(figure));
+    format!("{} {}", significant(shown.factor * figure, 3), shown.unit)
 }
 
 /// A ratio as per cent more or less than 1.
@@ -306,9 +306,9 @@ mod tests {
         assert_eq!(of(Metric::Loss, &[0.01]), "%");
         let late = DisplayUnit::fitting(Metric::PacingError, [0.021].into_iter());
         assert_eq!((late.difference_unit, late.difference(Scale::Difference, 0.01)), ("us", 10.0));
-        assert_eq!(DisplayUnit::figure(Metric::Rtt, 0.00912), "9.12 us");
-        assert_eq!(DisplayUnit::figure(Metric::Throughput, 2379.7308), "2.38 Gbit/s");
-        assert_eq!(DisplayUnit::figure(Metric::Loss, 0.0), "0 %");
+        assert_eq!(figure_text(Metric::Rtt, 0.00912), "9.12 us");
+        assert_eq!(figure_text(Metric::Throughput, 2379.7308), "2.38 Gbit/s");
+        assert_eq!(figure_text(Metric::Loss, 0.0), "0 %");
     }
 
     #[test]
