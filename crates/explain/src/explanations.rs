@@ -5,6 +5,7 @@
 //! verdicts, and the campaign's runs were not sampled.
 
 use crate::costs::{ArmSlice, stage_costs};
+use crate::sampling::profile::Profile;
 use crate::study::{SEPARATE, check_study};
 use crate::{ARM_NS, ARMS, ExplainError, SLICE_NS, Sampler, Timing, WARMUP_NS};
 use stacklab_analysis::findings;
@@ -16,8 +17,8 @@ use stacklab_campaign::sources::new_seed;
 use stacklab_guests::Placement;
 use stacklab_model::{
     ArmSchedule, Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, HostReport,
-    Length, Metric, Probe, ProbeSpec, Profile, Question, Role, SELF_ARMS, Slice, StoppingRule, Transport,
-    Trial, Verdict, Why,
+    Length, Metric, Probe, ProbeSpec, Question, Role, SELF_ARMS, Slice, StoppingRule, Transport, Trial,
+    Verdict, Why,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};

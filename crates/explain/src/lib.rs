@@ -19,6 +19,7 @@ pub use exact::inside::send_counted;
 pub use exact::plan::{ExactPair, ExactPlan, ExactRequest};
 pub use exact::{KERNEL, check_emulator, count_instructions, supported_emulators};
 pub use explanations::{explain_verdicts, explanations};
+pub use sampling::profile::Profile;
 pub use sampling::{Sampler, Timing};
 pub use study::{PROBES, check_sampling, check_study, compared_cells, sampled_study};
 

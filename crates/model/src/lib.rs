@@ -17,8 +17,7 @@ mod units;
 pub mod wifi;
 
 pub use explanation::exact::{ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow};
-pub use explanation::{Explanation, Health, StackCost, StageCost, StageCosts, Why};
-pub use explanation::{Profile, Sample, SampleEvent, StageKind, StageName, Window};
+pub use explanation::{Explanation, Health, SampleEvent, StackCost, StageCost, StageCosts, Why};
 pub use factors::Factor;
 pub use factors::cell::Cell;
 pub use factors::family::{Family, Probe, SizeOf, Transport};

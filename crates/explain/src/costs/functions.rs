@@ -1,6 +1,7 @@
 //! What call chains cost in two arms, and kernel functions that do the same for IPv4 and for IPv6.
 
-use stacklab_model::{Profile, StackCost};
+use crate::sampling::profile::Profile;
+use stacklab_model::StackCost;
 use std::collections::BTreeMap;
 
 /// Least share of an arm's time that a function with its callers has: what has less counts for its caller.

@@ -11,8 +11,9 @@ pub(crate) mod functions;
 mod tests;
 
 use crate::costs::functions::{Sampled, folded, paired};
+use crate::sampling::profile::{Profile, Sample, StageKind};
 use stacklab_analysis::statistics::{Moments, Student, holm, t_quantile};
-use stacklab_model::{Family, Health, Profile, Sample, StageCost, StageCosts, StageKind};
+use stacklab_model::{Family, Health, StageCost, StageCosts};
 use std::collections::BTreeMap;
 
 /// How far a slice is from the ends of its window, nanoseconds: clocks start and stop one after the other.

@@ -1,7 +1,8 @@
 mod trials;
 
 use super::*;
-use stacklab_model::{Sample, SplitMix64, StageName, Window};
+use crate::sampling::profile::{Sample, StageName, Window};
+use stacklab_model::SplitMix64;
 
 const STAGES: [(&str, StageKind); 4] = [
     ("route lookup", StageKind::Stack),

@@ -1,8 +1,8 @@
 //! Of each sample: its stage, its call chain and what it stands for.
 
+use crate::sampling::profile::{Profile, Sample, StageKind, StageName};
 use crate::sampling::symbols::{StageMap, Symbols};
 use crate::sampling::sys::Record;
-use stacklab_model::{Profile, Sample, StageKind, StageName};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 

@@ -5,15 +5,17 @@
 //! out in which nothing is sampled: both together show what sampling costs.
 
 mod classes;
+pub(crate) mod profile;
 pub(crate) mod symbols;
 mod sys;
 
 use crate::ExplainError;
 use crate::attempt;
 use crate::sampling::classes::{Classes, Shares};
+use crate::sampling::profile::{Profile, Window};
 use crate::sampling::symbols::Symbols;
 use crate::sampling::sys::{Counter, Rate, Ring};
-use stacklab_model::{Profile, SampleEvent, SplitMix64, Window};
+use stacklab_model::{SampleEvent, SplitMix64};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,7 +3,7 @@
 //! The map of stages is a table, `stages.csv`, one for both families: stage, kind, functions. A function that ends with
 //! `*` stands for all whose names begin so; a whole name comes before the longest beginning.
 
-use stacklab_model::{StageKind, StageName};
+use crate::sampling::profile::{StageKind, StageName};
 use std::collections::HashMap;
 use std::{fs, io};
 

@@ -4,7 +4,6 @@ pub(crate) mod exact;
 
 use crate::{Cell, ExactCounts, Factor, Probe};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -201,27 +200,6 @@ impl Health {
     }
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct Profile {
-    pub event: SampleEvent,
-    /// The stages, in the order of a packet's way.
-    pub stages: Vec<StageName>,
-    pub samples: Vec<Sample>,
-    /// Ordered by time; one with samples and one without in turn.
-    pub windows: Vec<Window>,
-    /// Names of the functions that samples are of, by number.
-    pub functions: BTreeMap<u32, String>,
-    /// Call chains: functions, the outermost one first, as numbers of `frames`.
-    pub stacks: Vec<Vec<u32>>,
-    /// Names of the functions in call chains. A program's own code is one function.
-    pub frames: Vec<String>,
-    /// Samples that found no room.
-    pub lost: u64,
-    /// How often the kernel left samples out because they took too much time.
-    pub throttled: u64,
-    pub unmapped: Vec<(String, u64)>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SampleEvent {
@@ -239,42 +217,4 @@ impl fmt::Display for SampleEvent {
             SampleEvent::Cycles => "cycles",
         })
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StageName {
-    pub name: String,
-    pub kind: StageKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StageKind {
-    /// The network stack, or a process of the study.
-    Stack,
-    Unmapped,
-    Other,
-    Idle,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
-    pub time_ns: u64,
-    /// Nanoseconds of the processor that the sample stands for.
-    pub stands_for_ns: u64,
-    pub cpu: u32,
-    /// Stage, an index of the profile's.
-    pub stage: u32,
-    /// Function, a number of the profile's; another number if there is none.
-    pub function: u32,
-    /// Call chain, an index of the profile's; another number if none is kept, as of idle processors.
-    pub stack: u32,
-    /// Whether an agent of the study ran, whose threads count their CPU time.
-    pub is_own: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    pub from_ns: u64,
-    pub to_ns: u64,
-    pub is_sampled: bool,
 }
