@@ -52,10 +52,7 @@ impl FromStr for Network {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || "expected a network such as 192.0.2.0/24 or 2001:db8::/32".to_owned();
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, Some(bits)),
-            None => (text, None),
-        };
+        let (address, bits) = text.split_once('/').map_or((text, None), |(ip, bits)| (ip, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| expected())?;
         let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| expected()))?;

@@ -87,7 +87,9 @@ impl Ping {
         let began = match self.send(&message, options.wait) {
             Ok(began) => began,
             Err(error) if is_about_the_path(&error) => {
-                return Ok(self.refusal()?.unwrap_or(refused_here(&error)));
+                let is_too_long = error.raw_os_error() == Some(libc::EMSGSIZE);
+                let here = if is_too_long { Echo::TooLong } else { Echo::Unreachable };
+                return Ok(self.refusal()?.unwrap_or(here));
             }
             Err(error) => return Err(error),
         };
@@ -199,11 +201,6 @@ fn is_about_the_path(error: &io::Error) -> bool {
     use io::ErrorKind::*;
     matches!(error.kind(), HostUnreachable | NetworkUnreachable | ConnectionRefused)
         || matches!(error.raw_os_error(), Some(libc::EMSGSIZE | libc::EPROTO | libc::EACCES))
-}
-
-/// What this host's refusal of a packet means.
-fn refused_here(error: &io::Error) -> Echo {
-    if error.raw_os_error() == Some(libc::EMSGSIZE) { Echo::TooLong } else { Echo::Unreachable }
 }
 
 /// What an ICMP error means (RFC 792, RFC 4443).

@@ -28,13 +28,14 @@ pub(crate) fn processors_online() -> u32 {
 pub(crate) struct CpuReader {
     processors: Vec<usize>,
     room: Vec<u8>,
-    idle_states: &'static IdleStates,
 }
 
 impl CpuReader {
     /// A reader for these processors; an empty list means all together.
     pub(crate) fn new(processors: Vec<usize>) -> Self {
-        CpuReader { processors, room: Vec::with_capacity(STAT_BYTES), idle_states: IdleStates::of_machine() }
+        // Opened before the first reading.
+        LazyLock::force(&IDLE_STATES);
+        CpuReader { processors, room: Vec::with_capacity(STAT_BYTES) }
     }
 
     pub(crate) fn read(&mut self) -> Option<CpuTimes> {
@@ -42,7 +43,7 @@ impl CpuReader {
         File::open("/proc/stat").and_then(|mut stat| stat.read_to_end(&mut self.room)).ok()?;
         let mut times = times(std::str::from_utf8(&self.room).ok()?, &self.processors)?;
         if let Some(idle) = &mut times.measured_idle {
-            idle.residency_ns = self.idle_states.residency_ns(&self.processors);
+            idle.residency_ns = IDLE_STATES.residency_ns(&self.processors);
         }
         Some(times)
     }
@@ -116,16 +117,13 @@ pub(crate) fn times(stat: &str, processors: &[usize]) -> Option<CpuTimes> {
 /// Maximum number of states of all processors together: to read one takes about a microsecond.
 const MOST_STATES: usize = 64;
 
+static IDLE_STATES: LazyLock<IdleStates> =
+    LazyLock::new(|| IdleStates::below(Path::new("/sys/devices/system/cpu")));
+
 /// The idle states of processors. Their files stay open, so that a reading neither allocates nor opens any.
 struct IdleStates(Vec<(usize, File)>);
 
 impl IdleStates {
-    fn of_machine() -> &'static Self {
-        static MACHINE: LazyLock<IdleStates> =
-            LazyLock::new(|| IdleStates::below(Path::new("/sys/devices/system/cpu")));
-        &MACHINE
-    }
-
     /// Those below a folder; none if there are more than can be read in a moment.
     fn below(folder: &Path) -> Self {
         let mut states = Vec::new();
