@@ -164,13 +164,9 @@ pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block;
     ]
 }
 
-/// The unit of differences; one that fits them unless they are ratios.
 pub(crate) fn unit<'a>(metric: Metric, effects: impl Iterator<Item = &'a Effect>) -> DisplayUnit {
-    let ends = |effect: &Effect| [effect.interval95.low, effect.interval95.high].map(f64::abs);
-    match metric.scale() {
-        Scale::Ratio => DisplayUnit::of(metric),
-        Scale::Difference => DisplayUnit::fitting(metric, effects.flat_map(ends)),
-    }
+    let ends = effects.flat_map(|effect| [effect.interval95.low, effect.interval95.high]);
+    DisplayUnit::of_differences(metric, metric.scale(), ends)
 }
 
 fn matrix(groups: &[Group], found: &FleetFindings) -> Vec<Block> {
@@ -191,11 +187,9 @@ fn matrix(groups: &[Group], found: &FleetFindings) -> Vec<Block> {
     vec![Block::Heading("Pairs".to_owned()), Block::Text(format!("{LEGEND}{rest}")), Block::Table(table)]
 }
 
-/// What the signs of the matrix mean.
 pub(crate) const LEGEND: &str = "the better arm of each pair and by how much, in parentheses where that is within the \
      margin; = equivalent, 0 none seen, ? inconclusive, - nothing to compare";
 
-/// A column of the matrix, a comparison.
 pub(crate) struct Column<'a, 'b> {
     pub title: String,
     pub group: &'b Group<'a>,

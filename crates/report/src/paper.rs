@@ -32,8 +32,7 @@ fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
 
 fn means(group: &Group, difference: Difference) -> Table {
     let shown = DisplayUnit::of(group.metric);
-    let mut table = labelled(group);
-    arms(&mut table, group, |estimate| estimate.mean);
+    let mut table = arms(group, |estimate| estimate.mean);
     let unit = if difference == Difference::Points { shown.unit } else { "%" };
     let apart = group.rows.iter().map(|row| {
         let (a, b) = (row.baseline_estimate.mean?, row.candidate_estimate.mean?);
@@ -45,8 +44,7 @@ fn means(group: &Group, difference: Difference) -> Table {
 }
 
 fn spreads(group: &Group) -> Table {
-    let mut table = labelled(group);
-    arms(&mut table, group, |estimate| estimate.sd);
+    let mut table = arms(group, |estimate| estimate.sd);
     let n = |row: &&Comparison| {
         let (a, b) = (row.baseline_estimate.n, row.candidate_estimate.n);
         if a == b { a.to_string() } else { format!("{a}, {b}") }
@@ -55,13 +53,9 @@ fn spreads(group: &Group) -> Table {
     table
 }
 
-fn labelled(group: &Group) -> Table {
+fn arms(group: &Group, figure: fn(&Estimate) -> Option<f64>) -> Table {
     let mut table = Table::default();
     table.push("", false, group.rows.iter().map(|row| group.row_label(row)).collect());
-    table
-}
-
-fn arms(table: &mut Table, group: &Group, figure: fn(&Estimate) -> Option<f64>) {
     let factor = DisplayUnit::of(group.metric).factor;
     let of = |estimate: &Estimate| figure(estimate).map(|figure| factor * figure);
     let both = group.rows.iter().flat_map(|row| [of(&row.baseline_estimate), of(&row.candidate_estimate)]);
@@ -71,6 +65,7 @@ fn arms(table: &mut Table, group: &Group, figure: fn(&Estimate) -> Option<f64>) 
         |arm: fn(&Comparison) -> &Estimate| group.rows.iter().map(|row| write(of(arm(row)))).collect();
     table.push(&group.baseline, true, column(|row| &row.baseline_estimate));
     table.push(&group.candidate, true, column(|row| &row.candidate_estimate));
+    table
 }
 
 #[cfg(test)]

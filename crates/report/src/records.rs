@@ -89,7 +89,6 @@ fn alone(found: &RecordDiff) -> Vec<String> {
     points
 }
 
-/// What is worse and better in B, and how much is uncertain.
 fn answer(found: &RecordDiff) -> String {
     let of = |name: &str| found.figures.iter().filter(|row| row.change.name() == name).count();
     let all = found.figures.len();

@@ -14,7 +14,6 @@ use tokio::sync::OwnedSemaphorePermit;
 
 const LOOK: Duration = Duration::from_secs(1);
 
-/// One stream of events, and the state that it has reported.
 struct Follower {
     server: Arc<Server>,
     /// The record; `None` for the folder.

@@ -22,10 +22,8 @@ const CAMPAIGNS: usize = 100;
 const PAIRS: usize = 100;
 const BLOCKS: usize = 200;
 const AGENTS: usize = 200;
-/// Maximum number of cached findings.
 const KEPT: usize = 8;
 
-/// A part of a campaign.
 #[derive(Debug, Deserialize)]
 pub(super) struct FleetPart {
     pub name: String,

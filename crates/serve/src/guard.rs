@@ -70,19 +70,16 @@ impl Guard {
         // Checked first, so that the token is removed from the address even if the browser already has the cookie.
         let shown = query.split('&').find_map(|part| part.strip_prefix("token="));
         if shown.is_some_and(|shown| same(shown, token)) {
-            return Pass::Welcome(format!(
-                "{cookie}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800"
-            ));
+            let attributes = "HttpOnly; SameSite=Strict; Path=/; Max-Age=604800";
+            return Pass::Welcome(format!("{cookie}={token}; {attributes}"));
         }
         let bearer = header(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         let kept = header(COOKIE).and_then(|value| {
             let mut parts = value.split(';').filter_map(|part| part.trim().split_once('='));
             parts.find(|(name, _)| name == cookie).map(|(_, value)| value)
         });
-        match [bearer, kept].into_iter().flatten().any(|shown| same(shown, token)) {
-            true => Pass::Yes,
-            false => Pass::Ask,
-        }
+        let is_known = [bearer, kept].into_iter().flatten().any(|shown| same(shown, token));
+        if is_known { Pass::Yes } else { Pass::Ask }
     }
 }
 

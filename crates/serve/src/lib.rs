@@ -139,7 +139,6 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
     })
 }
 
-/// Answers requests until the process ends.
 async fn answer(listener: TcpListener, routes: Router) {
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {

@@ -114,7 +114,6 @@ impl Library {
         Some(self.headlines.get(name, stamp, make).map(|made| made.what))
     }
 
-    /// Opens an existing record for reading; one that is too large is refused.
     fn open_record(&self, name: &str, stamp: Stamp) -> Result<Record, ServeError> {
         if stamp.bytes > LARGEST {
             return Err(ServeError::Usage(format!(

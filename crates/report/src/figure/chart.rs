@@ -60,7 +60,6 @@ fn lines_of(title: &str, room: f64) -> Vec<String> {
     }
 }
 
-/// An arrow towards the better end of the vertical axis, and what it means.
 fn direction(higher_is_better: bool, right: f64) -> Vec<Item> {
     let (tip, base, words) =
         if higher_is_better { (3.0, 10.0, "higher is better") } else { (10.0, 3.0, "lower is better") };
@@ -84,7 +83,6 @@ fn figures(plot: &Plot) -> impl Iterator<Item = f64> {
     of.chain(plot.level_line).chain(plot.margin.into_iter().flatten())
 }
 
-/// The horizontal axis: the position of each level, and its label.
 struct XAxis {
     ticks: Vec<(f64, String)>,
     log: bool,
@@ -179,7 +177,6 @@ fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<
     items
 }
 
-/// The mark of a line; each mark has a different form.
 fn marker(number: usize, x: f64, y: f64) -> Item {
     let (colour, _) = look(number);
     let r = 2.2;

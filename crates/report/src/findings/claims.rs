@@ -18,11 +18,7 @@ pub(crate) struct Claimed {
 impl Claimed {
     /// `None` if the whole range contradicts the direction.
     fn new(metric: Metric, scale: Scale, range: Interval, is_more: bool) -> Option<Self> {
-        let ends = [range.low.abs(), range.high.abs()];
-        let unit = match scale {
-            Scale::Ratio => DisplayUnit::of(metric),
-            Scale::Difference => DisplayUnit::fitting(metric, ends.into_iter()),
-        };
+        let unit = DisplayUnit::of_differences(metric, scale, [range.low, range.high].into_iter());
         let [low, high] = [range.low, range.high].map(|end| unit.difference(scale, end));
         let (least, most) = if is_more { (low, high) } else { (-high, -low) };
         (most > 0.0).then_some(Claimed { least: least.max(0.0), most, unit: unit.difference_unit })

@@ -18,7 +18,6 @@ pub(crate) struct Group<'a> {
     pub place: String,
     /// The comparisons, by family, size and replica.
     pub rows: Vec<&'a Comparison>,
-    /// The factors that label the rows.
     pub row_factors: Vec<Factor>,
 }
 
@@ -63,7 +62,6 @@ pub(crate) fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<Factor> {
     levels(cells).into_iter().filter(|(_, levels)| levels.len() > 1).map(|(factor, _)| factor).collect()
 }
 
-/// The settings of cells, each with its levels, in order.
 fn levels<'a>(cells: impl Iterator<Item = &'a Cell>) -> BTreeMap<Factor, BTreeSet<String>> {
     let mut found: BTreeMap<Factor, BTreeSet<String>> = BTreeMap::new();
     for (factor, level) in cells.flat_map(|cell| cell.settings.levels()) {
@@ -184,7 +182,6 @@ impl Group<'_> {
         format!("{}{place}", self.metric.label())
     }
 
-    /// The unit that fits the figures of its tables.
     pub(crate) fn shown(&self) -> DisplayUnit {
         let figures = self.rows.iter().flat_map(|row| match row.fitted {
             Some(fitted) => fitted.map(Some),

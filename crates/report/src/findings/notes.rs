@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
 const LISTED: usize = 10;
 
-/// Comparisons cut short, the A/A check, headers that explain nothing, invalid runs, warnings.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     headed(points(findings))
 }

@@ -27,7 +27,6 @@ pub(crate) fn words(verdict: &Verdict, arm: impl Fn(&str) -> String) -> String {
     }
 }
 
-/// The better arm as printed.
 fn arm(row: &Comparison, better: &str) -> String {
     let factor = row.question.factor;
     let cells = [&row.question.baseline, &row.question.candidate];

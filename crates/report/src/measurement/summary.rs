@@ -178,7 +178,6 @@ fn extremes(delays: Option<&Delays>) -> String {
     }
 }
 
-/// The start and end points of delays, and their clocks.
 fn points(side: &HostReport) -> Option<Line> {
     let DelayPoints { sent, sent_clock, received, received_clock, compared } = side.delay_points?;
     side.delays.as_ref()?;
@@ -242,7 +241,6 @@ pub(crate) fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) ->
     }
 }
 
-/// Counts above 0, each with its words.
 fn counts<const N: usize>(all: [(u64, &str); N]) -> String {
     let counted = all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     counted.collect::<Vec<_>>().join(", ")

@@ -46,6 +46,14 @@ impl DisplayUnit {
         DisplayUnit { unit, difference_unit, factor }
     }
 
+    /// Of differences on this scale: one that fits them unless they are ratios.
+    pub(crate) fn of_differences(metric: Metric, scale: Scale, ends: impl Iterator<Item = f64>) -> Self {
+        match scale {
+            Scale::Ratio => DisplayUnit::of(metric),
+            Scale::Difference => DisplayUnit::fitting(metric, ends),
+        }
+    }
+
     pub(crate) fn margin(&self, scale: Scale, margin: f64) -> f64 {
         match scale {
             Scale::Ratio => 100.0 * margin,
@@ -173,7 +181,6 @@ impl Distance {
         self.ends.map(|end| unit.difference(self.scale, end))
     }
 
-    /// Half of the interval, in the difference's unit.
     pub(crate) fn half_width(&self, unit: &DisplayUnit) -> f64 {
         let [_, low, high] = self.within(unit);
         (high - low) / 2.0
@@ -214,7 +221,6 @@ pub(crate) fn differences(
     aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
 }
 
-/// The heading of a column of differences, some of which may be factors.
 pub(crate) fn difference_heading(unit: &str, cells: &[String]) -> String {
     let is_factor = |cell: &String| cell.split_whitespace().next().is_some_and(|first| first.ends_with('x'));
     let has_figure = |cell: &&String| cell.contains('[');
@@ -227,7 +233,6 @@ pub(crate) fn difference_heading(unit: &str, cells: &[String]) -> String {
     format!("difference, {unit} [95 %]")
 }
 
-/// A p-value with no more digits than readers need.
 pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
