@@ -16,7 +16,7 @@ mod study;
 
 pub use exact::beside::{KernelSource, check_countable, count_beside};
 pub use exact::inside::send_counted;
-pub use exact::plan::{ExactPair, ExactPlan, ExactRequest};
+pub use exact::plan::{ExactPlan, ExactRequest};
 pub use exact::{KERNEL, check_emulator, count_instructions, supported_emulators};
 pub use explanations::{explain_verdicts, explanations};
 pub use sampling::profile::Profile;

@@ -61,8 +61,7 @@ fn carry(plan: &ExactPlan) -> Result<Vec<u64>, String> {
         let probe = pair.probe;
         let mut ends = Vec::new();
         for arm in &pair.arms {
-            let place = networks.place(arm);
-            let opened = Ends::open(probe, &place).map_err(|reason| {
+            let opened = Ends::open(probe, &networks.place(arm)).map_err(|reason| {
                 let (family, path) = (arm.family, arm.path);
                 format!("cannot open sockets of {family} for {probe} over {path} in the guest: {reason}")
             })?;
@@ -137,46 +136,40 @@ impl Ends {
     fn exchange(
         &self,
         messages: u64,
-        buffers: &mut [Vec<u8>; 2],
-        is_counted: bool,
-    ) -> io::Result<Option<u64>> {
-        match self {
-            Ends::Connect { from, .. } => within(*from, || self.exchange_here(messages, buffers, is_counted)),
-            _ => self.exchange_here(messages, buffers, is_counted),
-        }
-    }
-
-    fn exchange_here(
-        &self,
-        messages: u64,
         [message, received]: &mut [Vec<u8>; 2],
         is_counted: bool,
     ) -> io::Result<Option<u64>> {
-        if is_counted {
-            begin();
-        }
-        let from = ticks();
-        for _ in 0..messages {
-            match self {
-                Ends::Connected { sender, receiver, returns } => {
-                    pass(sender, receiver, message, received)?;
-                    if *returns {
-                        pass(receiver, sender, message, received)?;
+        let namespace = match self {
+            Ends::Connect { from, .. } => *from,
+            Ends::Connected { .. } => None,
+        };
+        within(namespace, || {
+            if is_counted {
+                begin();
+            }
+            let from = ticks();
+            for _ in 0..messages {
+                match self {
+                    Ends::Connected { sender, receiver, returns } => {
+                        pass(sender, receiver, message, received)?;
+                        if *returns {
+                            pass(receiver, sender, message, received)?;
+                        }
+                    }
+                    Ends::Connect { listener, to, .. } => {
+                        let sender = TcpStream::connect(to)?;
+                        let receiver = listener.accept()?;
+                        drop(sender);
+                        drop(receiver);
                     }
                 }
-                Ends::Connect { listener, to, .. } => {
-                    let sender = TcpStream::connect(to)?;
-                    let receiver = listener.accept()?;
-                    drop(sender);
-                    drop(receiver);
-                }
             }
-        }
-        let took = ticks().wrapping_sub(from);
-        if is_counted {
-            end();
-        }
-        Ok(is_counted.then_some(took))
+            let took = ticks().wrapping_sub(from);
+            if is_counted {
+                end();
+            }
+            Ok(is_counted.then_some(took))
+        })
     }
 }
 
@@ -253,17 +246,11 @@ impl Networks {
         let [sender, receiver] = built.pids();
         let of =
             |addresses: [IpAddr; 2]| addresses.into_iter().find(|address| Family::of(*address) == arm.family);
-        let straight = |sender: IpAddr, receiver: IpAddr| PathEnds {
-            sender,
-            receiver,
-            destination: receiver,
-            source: sender,
-        };
+        let straight =
+            |(sender, receiver)| PathEnds { sender, receiver, destination: receiver, source: sender };
         let ends = match arm.path {
-            ExactPath::Loopback => Some(straight(arm.family.loopback(), arm.family.loopback())),
-            ExactPath::Link => {
-                of(addresses(Role::Sender)).zip(of(addresses(Role::Receiver))).map(|(a, b)| straight(a, b))
-            }
+            ExactPath::Loopback => Some(straight((arm.family.loopback(), arm.family.loopback()))),
+            ExactPath::Link => of(addresses(Role::Sender)).zip(of(addresses(Role::Receiver))).map(straight),
             ExactPath::Routed(mechanism) => ends(mechanism, arm.family),
         };
         Place { sender, receiver, ends: ends.expect("the plan has carried families only") }

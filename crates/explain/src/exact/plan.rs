@@ -14,10 +14,8 @@ const LONGEST: usize = 1_800;
 
 /// Two arms with the same traffic, baseline first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExactPair {
-    /// The traffic.
+pub(crate) struct ExactPair {
     pub probe: ExactProbe,
-    /// The arms.
     pub arms: [ExactArm; 2],
 }
 
@@ -37,7 +35,7 @@ pub struct ExactPlan {
 
 impl ExactPlan {
     /// The pairs, if they can be counted.
-    pub fn new(pairs: Vec<ExactPair>) -> Result<Self, String> {
+    pub(crate) fn new(pairs: Vec<ExactPair>) -> Result<Self, String> {
         for ExactPair { probe, arms } in &pairs {
             for ExactArm { family, path, size, rules } in arms {
                 if *probe != ExactProbe::Connect && !(1..=LARGEST).contains(size) {
@@ -66,7 +64,7 @@ impl ExactPlan {
     }
 
     /// Probes of these sizes, with two arms whose sizes are set here. Connections have no size.
-    pub fn of(probes: &[ExactProbe], sizes: &[u32], arms: [ExactArm; 2]) -> Result<Self, String> {
+    pub(crate) fn of(probes: &[ExactProbe], sizes: &[u32], arms: [ExactArm; 2]) -> Result<Self, String> {
         let mut pairs = Vec::new();
         for probe in probes.iter().copied() {
             for size in if probe == ExactProbe::Connect { &[0] } else { sizes } {

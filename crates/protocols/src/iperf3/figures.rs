@@ -58,10 +58,6 @@ struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    fn block(&self) -> u64 {
-        u64::from(self.spec.message_bytes)
-    }
-
     /// The peer's results of these streams, each with what was counted here.
     fn pairs(&self) -> impl Iterator<Item = (Option<&StreamResult>, &Counted)> {
         let all = self.outcome.counted.iter().enumerate();
@@ -95,7 +91,7 @@ impl Transfer<'_> {
     /// Messages of the measured part by the peer's word: for TCP, what would be.
     fn their_messages(&self) -> u64 {
         let of = |stream: &StreamResult| match (self.spec.transport, self.way) {
-            (Transport::Tcp, _) => stream.bytes / self.block().max(1),
+            (Transport::Tcp, _) => stream.bytes / u64::from(self.spec.message_bytes).max(1),
             (Transport::Udp, Way::Send) => {
                 let lost = stream.errors.saturating_sub(stream.omitted_errors);
                 stream.packets.saturating_sub(stream.omitted_packets).saturating_sub(lost)
@@ -108,19 +104,15 @@ impl Transfer<'_> {
     /// Sender's and receiver's report: this host's, and one of the peer's word.
     fn reports(&self) -> [HostReport; 2] {
         let own = self.own.clone();
-        let Endpoint { family, transport, local, peer, interface_mtu, path_mtu, .. } = own.endpoint.clone();
+        // Of the path, what this host knows of it.
         let endpoint = Endpoint {
-            family,
-            transport,
-            local: peer,
-            peer: local,
+            local: own.endpoint.peer,
+            peer: own.endpoint.local,
             interface: THEIR_INTERFACE.to_owned(),
-            // The path, as this host knows it.
-            interface_mtu,
-            path_mtu,
             offloads: Default::default(),
             congestion_control: self.outcome.peer.congestion_used.clone(),
             options: Default::default(),
+            ..own.endpoint.clone()
         };
         let (bytes, messages) = (self.their_bytes(), self.their_messages());
         match self.way {

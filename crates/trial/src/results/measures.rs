@@ -61,19 +61,13 @@ pub fn drops(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Dr
     let socket_buffer = part(receiver.counters.get("socket.drops"));
     let left = sum(sender, ["interface.tx_dropped", "interface.tx_errors"]);
     let interface = part(left + sum(receiver, ["interface.rx_dropped", "interface.rx_errors"]));
-    Drops {
-        sender_queue,
-        interface,
-        socket_buffer,
-        network: total - sender_queue - socket_buffer - interface,
-    }
+    let network = total - sender_queue - socket_buffer - interface;
+    Drops { sender_queue, interface, socket_buffer, network }
 }
 
 pub(super) fn milliseconds(nanoseconds: Option<f64>) -> Value {
-    match nanoseconds {
-        Some(nanoseconds) => Value::finite(nanoseconds / 1e6, "no delay was measured"),
-        None => missing("too few messages arrived"),
-    }
+    let value = nanoseconds.map(|ns| Value::finite(ns / 1e6, "no delay was measured"));
+    value.unwrap_or_else(|| missing("too few messages arrived"))
 }
 
 /// Packet delay variation: 99.9th percentile minus minimum (RFC 5481), if there are enough messages for the percentile.
@@ -97,10 +91,8 @@ pub(super) fn of_answers(delays: &Option<Delays>, unanswered: u64, p: f64) -> Va
         return Value::Missing(format!("this percentile needs {needed} messages, {all} arrived"));
     }
     if rank > answered as f64 {
-        let percent = 100.0 * p;
-        return Value::Missing(format!(
-            "{unanswered} of {all} messages had no answer: percentile {percent} is infinite"
-        ));
+        let lost = format!("{unanswered} of {all} messages had no answer");
+        return Value::Missing(format!("{lost}: percentile {} is infinite", 100.0 * p));
     }
     // Half a rank keeps rounding on this side.
     let of_answered = (rank - 0.5) / answered as f64;
@@ -112,10 +104,8 @@ pub(super) fn percentile(delays: &Option<Delays>, p: f64) -> Value {
 }
 
 pub(super) fn srtt(sender: &HostReport) -> Value {
-    match sender.tcp.as_ref().and_then(|tcp| tcp.srtt_mean_us) {
-        Some(microseconds) => Value::Measured(microseconds / 1e3),
-        None => not_sampled(Metric::TcpSrtt),
-    }
+    let mean_us = sender.tcp.as_ref().and_then(|tcp| tcp.srtt_mean_us);
+    mean_us.map_or_else(|| not_sampled(Metric::TcpSrtt), |us| Value::Measured(us / 1e3))
 }
 
 pub(super) fn retransmits(sender: &HostReport) -> Value {
@@ -200,24 +190,16 @@ pub(super) fn busy_over(
     amount: f64,
     otherwise: &str,
 ) -> Value {
-    match time {
-        Some(time) => {
-            let is_of_trial = time.scope == CpuScope::Outside;
-            let share = if is_of_trial { measured as f64 / (measured + warmup) as f64 } else { 1.0 };
-            Value::finite(time.busy_ns() as f64 * share / amount, otherwise)
-        }
-        None => missing(NO_CPU_TIME),
-    }
+    let Some(time) = time else { return missing(NO_CPU_TIME) };
+    let is_of_trial = time.scope == CpuScope::Outside;
+    let share = if is_of_trial { measured as f64 / (measured + warmup) as f64 } else { 1.0 };
+    Value::finite(time.busy_ns() as f64 * share / amount, otherwise)
 }
 
 /// A CPU time component, per cent of one core over the window.
 pub(super) fn of_window(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
-    match time {
-        Some(time) => {
-            Value::finite(part(time) as f64 * 100.0 / time.window_ns as f64, "the window was empty")
-        }
-        None => missing(NO_CPU_TIME),
-    }
+    let Some(time) = time else { return missing(NO_CPU_TIME) };
+    Value::finite(part(time) as f64 * 100.0 / time.window_ns as f64, "the window was empty")
 }
 
 /// A CPU time component; missing for a guest counted from outside, where kernel and programs cannot be distinguished.

@@ -187,22 +187,18 @@ fn nothing_arrived(
     // The end that waits is the one that a firewall has to let something in to.
     let ends = [receiver.endpoint.local, sender.endpoint.local];
     let to = ends[usize::from(path.opener == Some(Role::Receiver))];
-    let black_hole = if packet > LEAST_MTU {
-        format!(
+    let black_hole = match packet > LEAST_MTU {
+        true => format!(
             " Or a path MTU black hole, if packets smaller than these of {packet} bytes arrive (-l 1000)?"
-        )
-    } else {
-        String::new()
+        ),
+        false => String::new(),
     };
+    let (family, to) = (spec.family, to.ip());
     Some(Warning {
         code: "nothing_arrived".to_owned(),
-        text: format!(
-            "no {} datagram arrived: all were dropped on the way; a firewall?{black_hole}",
-            spec.family
-        ),
+        text: format!("no {family} datagram arrived: all were dropped on the way; a firewall?{black_hole}"),
         advice: format!(
-            "let UDP through to {}, at any port, or at the one of `stacklab agent --listen --data-port PORT` there",
-            to.ip()
+            "let UDP through to {to}, at any port, or at the one of `stacklab agent --listen --data-port PORT` there"
         ),
     })
 }

@@ -45,7 +45,7 @@ pub fn listen(
     interrupted: &'static AtomicBool,
 ) -> Result<(), ServerError> {
     stacklab_traffic::foreign::renounce_privileges();
-    let listeners = Listeners::open(place).map_err(|(at, reason)| ServerError { at, reason })?;
+    let listeners = Listeners::open(place)?;
     let announcement = listeners.announcement();
     let registry = Arc::new(Registry::new(limits));
     for socket in listeners.udp {
@@ -174,11 +174,12 @@ struct Listeners {
 impl Listeners {
     /// Opens them: on the place's address, or on any address of both families. A family that the host lacks is left
     /// out.
-    fn open(place: &ListenAddress) -> Result<Self, (String, io::Error)> {
+    fn open(place: &ListenAddress) -> Result<Self, ServerError> {
         let port = place.port_or(PORT);
+        let failed = |at: String| move |reason| ServerError { at, reason };
         let addresses: Vec<SocketAddr> = match place.address() {
             Some(address) => {
-                vec![zone::socket_addr(address, port).map_err(|reason| (address.with_port(port), reason))?]
+                vec![zone::socket_addr(address, port).map_err(failed(address.with_port(port)))?]
             }
             None => Family::ALL.iter().map(|family| SocketAddr::new(family.unspecified(), port)).collect(),
         };
@@ -196,13 +197,13 @@ impl Listeners {
                 Err(error)
                     if addresses.len() == 1 || matches!(error.kind(), AddrInUse | PermissionDenied) =>
                 {
-                    return Err((address.to_string(), error));
+                    return Err(failed(address.to_string())(error));
                 }
                 Err(_) => {}
             }
         }
         if all.bound.is_empty() {
-            return Err((format!("port {port}"), io::ErrorKind::AddrNotAvailable.into()));
+            return Err(failed(format!("port {port}"))(io::ErrorKind::AddrNotAvailable.into()));
         }
         Ok(all)
     }
