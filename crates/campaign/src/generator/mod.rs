@@ -1,21 +1,23 @@
 //! Other programs as generators of trials: found, driven in the hosts of a testbed, and their figures made a run's.
 
 mod drive;
-mod figures;
-
-pub(crate) use figures::{GeneratorEvidence, from_generator, with_bias};
 
 use crate::CampaignError;
 use crate::rig::Rig;
-use drive::drive;
-use figures::reports;
-use stacklab_model::{Cell, Counters, Generator, Pacing, Probe, TrialSpec, once_each};
-use stacklab_protocols::generators::{Traffic, tool};
+use crate::trial::figures::of_processes;
+use drive::{Driven, drive};
+use stacklab_model::{
+    Cell, Counters, CpuScope, CpuSource, Drops, Endpoint, Ends, Factor, Family, Generator, HostReport,
+    Metric, Pacing, Probe, Role, RunStatus, TrialSpec, Value, once_each,
+};
+use stacklab_protocols::generators::{Figures as ToolFigures, Tool, Traffic, tool};
 use stacklab_study::Study;
 use stacklab_testbed::{find_in, first_line};
 use stacklab_traffic::foreign::now_ns;
 use stacklab_traffic::host::now_unix_ns;
-use stacklab_trial::{Collected, Path};
+use stacklab_trial::{Collected, Figures, Path, validate};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -111,4 +113,172 @@ fn increase(before: &Counters, after: &Counters) -> Counters {
         Some((name.clone(), by))
     });
     Counters(by.collect())
+}
+
+#[derive(Debug)]
+pub(crate) struct GeneratorEvidence {
+    pub generator: Generator,
+    /// Its figures, or why there are none.
+    pub figures: Result<ToolFigures, String>,
+}
+
+/// The reports of both hosts: counts by the programs' word, counters by the kernels'.
+fn reports(
+    path: &Path,
+    spec: &TrialSpec,
+    tool: &Tool,
+    driven: &Driven,
+    counters: [Counters; 2],
+    [first_ns, last_ns]: [u64; 2],
+) -> Ends<HostReport> {
+    let own = driven.figures.as_ref().ok().cloned().unwrap_or_default();
+    let [own_mtu, other_mtu] = path.own_mtus();
+    let endpoint = |local: SocketAddr, peer: SocketAddr, interface_mtu| Endpoint {
+        family: Family::of(local.ip()),
+        transport: spec.transport,
+        local,
+        peer,
+        interface: stacklab_testbed::INTERFACE.to_owned(),
+        interface_mtu,
+        path_mtu: None,
+        offloads: Default::default(),
+        congestion_control: None,
+        options: Default::default(),
+    };
+    let [here, there] = [path.sender.ip(), path.receiver.ip()];
+    let sender = endpoint((here, 0).into(), (path.destination(), tool.data_port).into(), own_mtu);
+    let receiver = endpoint((there, tool.data_port).into(), (path.source(), 0).into(), other_mtu);
+    let messages = |bytes: Option<u64>| bytes.unwrap_or(0) / u64::from(spec.message_bytes.max(1));
+    let mut sent = HostReport::new(Role::Sender, sender);
+    sent.sent.bytes = own.sent_bytes.unwrap_or(0);
+    sent.sent.measured = own.sent_messages.unwrap_or_else(|| messages(own.sent_bytes));
+    (sent.sent.first_ns, sent.sent.last_ns) = (first_ns, last_ns);
+    let mut received = HostReport::new(Role::Receiver, receiver);
+    received.received.bytes = own.received_bytes.unwrap_or(0);
+    received.received.measured = own.received_messages.unwrap_or_else(|| messages(own.received_bytes));
+    (received.received.first_ns, received.received.last_ns) = (first_ns, last_ns);
+    let [by_sender, by_receiver] = counters;
+    (sent.counters, received.counters) = (by_sender, by_receiver);
+    [sent.tool, received.tool] = driven.reports.clone();
+    // With the kernel's work in the program's threads.
+    let kind = (CpuScope::Threads, CpuSource::ThreadClocks);
+    let window_ns = last_ns.saturating_sub(first_ns);
+    [sent.cpu, received.cpu] =
+        driven.cpu.map(|cpu| cpu.map(|cpu| of_processes(kind, window_ns, [cpu.user_ns, cpu.system_ns])));
+    Ends { sender: sent, receiver: received }
+}
+
+/// The figures of a trial that a generator drove, from its word and from both hosts' counters.
+pub(crate) fn from_generator(
+    spec: &TrialSpec,
+    path: &Path,
+    evidence: GeneratorEvidence,
+    reports: Ends<HostReport>,
+) -> Figures {
+    let GeneratorEvidence { generator, figures } = evidence;
+    let (values, reasons) = match figures {
+        Ok(own) => (values(generator, spec, &own, &reports), validate::generator(spec, path, &reports)),
+        Err(reason) => (BTreeMap::new(), vec![reason]),
+    };
+    let drops = Drops { socket_buffer: drops_of(&reports.receiver.counters), ..Drops::default() };
+    Figures {
+        status: RunStatus::of(reasons),
+        values,
+        drops,
+        warnings: Vec::new(),
+        host_reports: reports.into_iter().collect(),
+    }
+}
+
+fn values(
+    generator: Generator,
+    spec: &TrialSpec,
+    own: &ToolFigures,
+    Ends { sender: sent, receiver: received }: &Ends<HostReport>,
+) -> BTreeMap<Metric, Value> {
+    let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
+    let figure = |metric: Metric| {
+        use Metric::*;
+        let seconds =
+            own.received_bytes.zip(own.bits_per_second).map(|(bytes, rate)| bytes as f64 * 8.0 / rate);
+        let each = |count: u64| count as f64 / sent.sent.of_trial() as f64;
+        let both = |counters: &Counters, name: &str| {
+            each(counters.get(&format!("ip.{name}")) + counters.get(&format!("ip6.{name}")))
+        };
+        match metric {
+            Throughput => own.bits_per_second.map(|bits| bits / 1e6),
+            MessageRate => Some(own.received_messages? as f64 / seconds?),
+            Loss => own.loss,
+            Jitter => own.jitter_ms,
+            JitterRfc3550 => own.jitter_rfc3550_ms,
+            OneWayDelayMean => own.delay_mean_ms,
+            SenderCpuPerMessage => Some(sent.cpu.as_ref()?.busy_ns() as f64 / sent.sent.of_trial() as f64),
+            ReceiverCpuPerMessage => {
+                Some(received.cpu.as_ref()?.busy_ns() as f64 / received.received.measured as f64)
+            }
+            Retransmits => own.retransmits.map(each),
+            IpFragCreates => Some(both(&sent.counters, "FragCreates")),
+            IpReasmOks => Some(both(&received.counters, "ReasmOKs")),
+            Rtt => own.round_trip_ms.map(|[median, ..]| median),
+            RttMean => own.round_trip_ms.map(|[_, mean, _]| mean),
+            RttP99 => own.round_trip_ms.map(|[.., high]| high),
+            _ => None,
+        }
+    };
+    let value = |metric: Metric| match figure(metric).filter(|figure| figure.is_finite()) {
+        _ if !metric.applies_to(spec.transport) => Value::Missing(format!(
+            "{} does not apply to {}",
+            metric.label(),
+            Factor::Transport.level_label(spec.transport.name())
+        )),
+        Some(figure) => Value::Measured(figure),
+        None => Value::Missing(format!("{generator} does not report it")),
+    };
+    metrics.map(|metric| (metric, value(metric))).collect()
+}
+
+/// Adds the bias of the generator that drove a trial: how far its own count of payload is from what the interfaces
+/// counted, less the headers of the model.
+pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Figures {
+    if made.status != RunStatus::Valid || !spec.schedule.is_alone() || spec.probe.probe != Probe::Stream {
+        return made;
+    }
+    let [sender, receiver] = &made.host_reports[..] else { return made };
+    let bytes = |tool: bool, bytes: u64, messages: u64| match (tool, bytes) {
+        (true, 0) => None,
+        (true, bytes) => Some(bytes),
+        // Warm-up and end markers are on the interface too.
+        (false, _) => Some(messages * u64::from(spec.message_bytes)),
+    };
+    let (sent, received) = (&sender.sent, &receiver.received);
+    let reported = [
+        bytes(sender.tool.is_some(), sent.bytes, sent.warmup + sent.measured + sent.markers),
+        bytes(receiver.tool.is_some(), received.bytes, received.warmup + received.measured),
+    ];
+    let dropped = drops_of(&receiver.counters) as f64 * f64::from(spec.message_bytes);
+    let mtu = path.path_mtus()[0];
+    // Of another family than the sender's behind a translator.
+    let [here, there] = [path.sender.ip(), path.receiver.ip()].map(Family::of);
+    let counted = [
+        validate::counted_payload(&sender.counters, "tx", spec, here, mtu),
+        validate::counted_payload(&receiver.counters, "rx", spec, there, mtu) - dropped,
+    ];
+    for (metric, (reported, counted)) in [Metric::GeneratorTxError, Metric::GeneratorRxError]
+        .into_iter()
+        .zip(reported.into_iter().zip(counted))
+    {
+        let value = match reported {
+            Some(reported) => {
+                Value::finite(100.0 * (reported as f64 / counted - 1.0), "the interface counted no payload")
+            }
+            None => Value::Missing("the generator does not report its bytes".to_owned()),
+        };
+        made.values.insert(metric, value);
+    }
+    made
+}
+
+/// Datagrams that a host's kernel dropped for want of room in a socket.
+fn drops_of(counters: &Counters) -> u64 {
+    counters.get("udp.RcvbufErrors") + counters.get("udp6.RcvbufErrors")
 }

@@ -153,8 +153,13 @@ pub fn remove_folder() {
 }
 
 fn location() -> PathBuf {
+    runtime_folder("stacklab-lab")
+}
+
+/// A folder of this user, in XDG_RUNTIME_DIR or in the cache.
+pub fn runtime_folder(name: &str) -> PathBuf {
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
-    named.unwrap_or_else(stacklab_guests::image::cache).join("stacklab-lab")
+    named.unwrap_or_else(stacklab_guests::image::cache).join(name)
 }
 
 fn make_folder() -> io::Result<()> {

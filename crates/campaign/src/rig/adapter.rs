@@ -1,9 +1,9 @@
 //! Wi-Fi adapters of real machines: what their kernels say of them, by `iw`, and what that adds to a run.
 
 use crate::CampaignError;
-use crate::rig::remote::read_list;
+use crate::rig::machines::read_list;
 use crate::rig::ssh::ask;
-use crate::trial::evidence::ReportSource;
+use crate::trial::ReportSource;
 use crate::trial::wifi::invalid;
 use stacklab_model::{Station, StationReport, System, printable_text};
 use stacklab_trial::{Figures, validate};
@@ -177,8 +177,8 @@ fn describe(station: &Station) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
+    use crate::trial::report_sources;
     use stacklab_model::{Direction, RunStatus};
 
     const TOLD: &str = "Interface wlan0\n\tifindex 3\n\taddr 02:00:00:00:00:01\n\tssid office\n\ttype managed\n\

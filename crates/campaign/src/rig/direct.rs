@@ -3,7 +3,7 @@
 use crate::CampaignError;
 use crate::rig::host_pair::{HostPair, names, planned_path};
 use crate::rig::{Cells, Network, Rig, RigKind};
-use crate::trial::evidence::Evidence;
+use crate::trial::Evidence;
 use crate::trial::spec::{CpuAffinity, Steers};
 use stacklab_guests::prepare;
 use stacklab_model::{Cell, LinkConfig, Services, Systems};

@@ -2,26 +2,24 @@
 
 pub(crate) mod adapter;
 mod agent;
-mod both_families;
 mod direct;
 pub(crate) mod host_pair;
-mod remote;
+mod machines;
 mod rigs;
 mod routed;
 mod ssh;
 mod wifi;
 
 pub use agent::{AgentProcess, remove_copies};
-pub use both_families::Way;
 pub use host_pair::{names, router_name};
-pub use remote::{reach, read_list};
+pub use machines::{Way, reach, read_list};
 pub(crate) use rigs::without_routers;
 pub use rigs::{Rigs, RoutedPlacement};
 pub(crate) use routed::translators;
 pub use wifi::ACCESS_POINT;
 
 use crate::CampaignError;
-use crate::trial::evidence::Evidence;
+use crate::trial::Evidence;
 use crate::trial::spec::{self, CpuAffinity, Steers};
 use host_pair::{HostPair, Kernels};
 use stacklab_model::wifi::WifiConfig;
@@ -155,16 +153,21 @@ impl Rig {
 
     /// CPU time so far of the processes of guests that do not count all of their CPU time themselves.
     fn guest_ticks(&self) -> [Option<Ticks>; 2] {
-        let counts = self.ends.systems.0.each_ref().map(System::counts_cpu);
         match self.is.cpu {
             CpuCover::Outside => self.network.guest_ticks(),
-            _ if counts == [true; 2] => [None, None],
-            _ => {
-                let ticks = self.network.guest_ticks();
-                [0, 1].map(|host| ticks[host].filter(|_| !counts[host]))
-            }
+            _ => uncounted(&self.ends.systems, || self.network.guest_ticks()),
         }
     }
+}
+
+/// CPU time of the processes of those hosts whose systems do not count all of it themselves.
+fn uncounted(systems: &Systems, all: impl FnOnce() -> [Option<Ticks>; 2]) -> [Option<Ticks>; 2] {
+    let counts = systems.0.each_ref().map(System::counts_cpu);
+    if counts == [true; 2] {
+        return [None, None];
+    }
+    let all = all();
+    [0, 1].map(|host| all[host].filter(|_| !counts[host]))
 }
 
 /// The network between the two hosts of a rig. By default there is nothing on it but the two, and nothing to do.

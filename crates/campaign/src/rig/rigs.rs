@@ -1,9 +1,9 @@
 //! All rigs of a study, and where those with routers are built.
 
 use crate::rig::host_pair::Kernels;
-use crate::rig::remote::Reached;
+use crate::rig::machines::{Reached, both_families, remote};
 use crate::rig::routed::RoutedSource;
-use crate::rig::{Rig, Way, both_families, direct, remote, routed, wifi};
+use crate::rig::{Rig, Way, direct, routed, wifi};
 use crate::trial::run::run;
 use crate::{CampaignError, own_program};
 use stacklab_guests::{GuestHosted, Placement, Requirements, find_placement, prepare};
@@ -74,7 +74,7 @@ impl Rigs {
         reverse: bool,
         agents: [AgentClient; 2],
     ) -> Result<Self, AgentError> {
-        let rigs = vec![both_families::rig(name, ways, reverse, agents)?];
+        let rigs = vec![both_families(name, ways, reverse, agents)?];
         // Noise floors take longer than an answer.
         let kernels = Kernels { without_noise: true, ..Kernels::default() };
         Ok(Rigs { rigs, _guest: None, kernels, anew: None })
@@ -174,7 +174,7 @@ fn build(
     for (systems, services) in study.labs() {
         let machines = reached.iter().position(|(known, _)| *known == systems);
         rigs.push(match machines.map(|place| reached.swap_remove(place).1) {
-            Some(machines) => remote::rig(study, &systems, &services, machines, interrupted)?,
+            Some(machines) => remote(study, &systems, &services, machines, interrupted)?,
             None => direct::rig(study, &systems, &services, interrupted)?,
         });
     }

@@ -3,8 +3,8 @@
 
 use crate::CampaignError;
 use crate::rig::host_pair::{COUNT_LIMIT, HostPair, Kernels, counters, names, router_name};
-use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
-use crate::trial::evidence::Evidence;
+use crate::rig::{Cells, CpuCover, Network, Rig, RigKind, uncounted};
+use crate::trial::Evidence;
 use crate::trial::figures::busy_ns;
 use crate::trial::routers::{Busy, RouterEvidence};
 use stacklab_model::{
@@ -38,14 +38,10 @@ impl RoutedSource {
 
     /// CPU time so far of the routers' processes, if their kernels do not count it themselves.
     fn router_ticks(&self) -> [Option<Ticks>; 2] {
-        let counts = self.plan.kind.routers.0.each_ref().map(System::counts_cpu);
         match (self.process, &self.own) {
             (Some(process), _) => [Some(Ticks::of(process)); 2],
-            (None, Some(own)) if counts != [true; 2] => {
-                let all = own.ticks()[1];
-                [0, 1].map(|router| all[router].filter(|_| !counts[router]))
-            }
-            _ => [None, None],
+            (None, Some(own)) => uncounted(&self.plan.kind.routers, || own.ticks()[1]),
+            (None, None) => [None, None],
         }
     }
 

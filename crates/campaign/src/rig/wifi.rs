@@ -3,7 +3,7 @@
 use crate::CampaignError;
 use crate::rig::host_pair::{HostPair, Kernels, names, planned_path};
 use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
-use crate::trial::evidence::Evidence;
+use crate::trial::Evidence;
 use crate::trial::wifi::WifiEvidence;
 use stacklab_guests::{WifiHosted, WifiSeen};
 use stacklab_model::wifi::{Attachment, Security, WifiConfig};

@@ -1,7 +1,7 @@
 //! Clocks of two hosts: their offset before and after a trial, and the figures that depend on both: computed with an
 //! offset, corrected for drift, or missing with the reason.
 
-use crate::trial::evidence::ReportSource;
+use crate::trial::ReportSource;
 use stacklab_model::{Buckets, Compared, HostFacts, HostReport, LARGEST_NUMBER, Metric, TrialSpec, Value};
 use stacklab_traffic::stats::clock::{Clocks, Offset};
 use stacklab_trial::Figures;
@@ -251,8 +251,8 @@ fn keep_significant(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
+    use crate::trial::report_sources;
     use stacklab_model::{Direction, Slice};
 
     #[test]

@@ -1,6 +1,6 @@
 //! Figures from the counters of the routers between a trial's hosts.
 
-use crate::trial::evidence::ReportSource;
+use crate::trial::ReportSource;
 use stacklab_model::{
     Counters, ETHERNET_HEADER_BYTES, Family, Mechanism, Metric, Probe, Role, Transport, TrialSpec, Value,
     WirePath,
@@ -96,8 +96,8 @@ pub(super) fn counted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
+    use crate::trial::report_sources;
     use stacklab_model::{Direction, HostReport};
 
     fn count(bytes: u64, packets: u64) -> Counters {

@@ -3,8 +3,8 @@
 use crate::CampaignError;
 use crate::generator;
 use crate::rig::Rig;
+use crate::trial::Evidence;
 use crate::trial::clock::ClockSync;
-use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use crate::trial::other_load::LoadSample;
 use crate::trial::spec::{spec, trial_seed};

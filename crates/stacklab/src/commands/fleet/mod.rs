@@ -5,6 +5,7 @@ mod view;
 
 use crate::failure::{Failure, INTERRUPTED, OTHER, RECORD, UNREACHABLE, interrupt_flag};
 use clap::{Args, Subcommand};
+use stacklab_campaign::lab::state::runtime_folder;
 use stacklab_fleet::FleetError;
 use stacklab_fleet::agent::FleetAgent;
 use stacklab_fleet::pairs::label;
@@ -89,8 +90,7 @@ impl WireOptions {
 
 /// What belongs to this user's fleet on this machine.
 fn folder() -> PathBuf {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
-    runtime.unwrap_or_else(stacklab_guests::image::cache).join("stacklab-fleet")
+    runtime_folder("stacklab-fleet")
 }
 
 /// A campaign by name, or the newest one.

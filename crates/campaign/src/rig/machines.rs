@@ -1,15 +1,19 @@
-//! Two real machines on existing networks: this one, and machines reached with the user's ssh.
+//! Two real machines on existing networks: this one, and machines reached with the user's ssh; or this host and a
+//! listening agent, over both families.
 
 use crate::CampaignError;
 use crate::rig::adapter::{Adapter, AdapterEvidence};
 use crate::rig::agent::{AgentProcess, agent_on};
 use crate::rig::host_pair::{HostPair, names, planned_path};
 use crate::rig::ssh::{ask, on, relay};
-use crate::rig::{Cells, Network, Rig, RigKind};
-use crate::trial::evidence::Evidence;
-use stacklab_model::{Cell, Family, LinkConfig, ScopedAddr, Services, Station, System, Systems};
+use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
+use crate::trial::Evidence;
+use stacklab_model::{Cell, Family, LinkConfig, Role, ScopedAddr, Services, Station, System, Systems};
 use stacklab_study::{RealHost, Study};
 use stacklab_testbed::{AGENT, Streams};
+use stacklab_traffic::foreign::may_choose_congestion_control;
+use stacklab_traffic::host::zone::Route;
+use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_trial::Path;
 use std::collections::BTreeMap;
 use std::io;
@@ -73,7 +77,7 @@ struct Remote {
     before: [Option<Result<Station, String>>; 2],
 }
 
-pub(super) fn rig(
+pub(super) fn remote(
     study: &Study,
     systems: &Systems,
     services: &Services,
@@ -186,6 +190,66 @@ pub fn read_list(listed: &str) -> Vec<(&str, IpAddr)> {
         Some((words[1], address))
     };
     listed.lines().filter_map(read).collect()
+}
+
+/// The way to another host in each family; in reverse, that host is the sender.
+struct BothFamilies {
+    ways: BTreeMap<Family, Way>,
+    reverse: bool,
+}
+
+/// The way to the other host in one family.
+pub struct Way {
+    /// From this host.
+    pub here: Route,
+    /// The other host's address, with its zone as this host names it.
+    pub there: ScopedAddr,
+}
+
+/// Sends hello to the agents, this host's first, then that of the host that the user names so.
+pub(super) fn both_families(
+    name: String,
+    ways: BTreeMap<Family, Way>,
+    reverse: bool,
+    mut agents: [AgentClient; 2],
+) -> Result<Rig, AgentError> {
+    let mut systems = [System::Localhost, System::Ssh(name.clone())];
+    let mut kinds = ["this host".to_owned(), name.clone()];
+    if reverse {
+        agents.reverse();
+        systems.reverse();
+        kinds.reverse();
+    }
+    let described = ways
+        .values()
+        .map(|Way { here, there }| format!("{there} over {} (MTU {})", here.interface, here.mtu));
+    let described = described.collect::<Vec<_>>().join(", ");
+    let description = format!("{} {name}: {described}", if reverse { "from" } else { "to" });
+    let names = names(&Systems::NAMESPACES, &Services::default());
+    let ends = HostPair::handshake(Systems(systems), names, kinds, agents)?;
+    let is = RigKind {
+        here: true,
+        cubic: may_choose_congestion_control("cubic"),
+        cpu: CpuCover::Machines,
+        ..RigKind::default()
+    };
+    Ok(Rig::new(ends, is, description, BothFamilies { ways, reverse }))
+}
+
+impl Network for BothFamilies {
+    fn path(&self, _: &LinkConfig, cell: &Cell) -> Path {
+        let Way { here, there } = &self.ways[&cell.family];
+        // Its zone is called so here only.
+        let (here_address, there) = (here.address.clone(), there.elsewhere());
+        let [sender, receiver] = if self.reverse { [there, here_address] } else { [here_address, there] };
+        Path {
+            // Nothing need be let in here.
+            opener: Some(if self.reverse { Role::Receiver } else { Role::Sender }),
+            // Other traffic may cross the interfaces; on the loopback interface, both directions do.
+            shared: true,
+            ..Path::unplanned(sender, receiver, here.mtu)
+        }
+    }
 }
 
 #[cfg(test)]
