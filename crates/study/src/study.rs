@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
-    ArmSchedule, Cell, ComparisonSpec, Direction, Factor, Family, Generator, LinkConfig, Mechanism, Metric,
-    Probe, ProbeSpec, Question, RoutedKind, Scale, ScopedAddr, Services, StoppingRule, System, Systems,
-    Topology, once_each,
+    ArmSchedule, Cell, ComparisonSpec, Direction, Family, Generator, LinkConfig, Mechanism, Metric, Probe,
+    ProbeSpec, Question, RoutedKind, Scale, ScopedAddr, Services, StoppingRule, System, Systems, Topology,
+    once_each,
 };
 use std::collections::{BTreeMap, HashSet};
 
@@ -125,7 +125,9 @@ fn question(comparison: &ComparisonSpec, metric: Metric, cell: &Cell) -> Option<
     if cell.level(comparison.factor) != comparison.baseline {
         return None;
     }
-    let candidate = at_level(cell, comparison.factor, &comparison.candidate)?;
+    let mut candidate = cell.clone();
+    // A checked study has levels of the factor only.
+    candidate.set(comparison.factor, &comparison.candidate).ok()?;
     if !metric.applies_to(cell.transport) || !metric.applies_to(candidate.transport) {
         return None;
     }
@@ -141,18 +143,11 @@ fn question(comparison: &ComparisonSpec, metric: Metric, cell: &Cell) -> Option<
     })
 }
 
-/// The cell with another level of one factor; `None` if that is not a level of the factor, which a checked study
-/// excludes.
-fn at_level(cell: &Cell, factor: Factor, level: &str) -> Option<Cell> {
-    let mut cell = cell.clone();
-    cell.set(factor, level).ok()?;
-    Some(cell)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Input, parse};
+    use stacklab_model::Factor;
 
     fn study(text: &str) -> Study {
         parse(&Input::file("study.toml", text)).unwrap_or_else(|errors| panic!("{errors}"))

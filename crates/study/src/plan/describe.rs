@@ -1,7 +1,7 @@
 //! A plan as text.
 
 use crate::{Plan, Study};
-use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
+use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, once_each, print_duration};
 use std::fmt::Write;
 
 impl Plan {
@@ -32,13 +32,8 @@ impl Plan {
             line(format!("Bottleneck  {bottleneck}"));
         }
         for factor in Factor::ALL {
-            let mut levels: Vec<String> = Vec::new();
-            for level in study.cells.iter().map(|cell| cell.level(*factor)).filter(|level| !level.is_empty())
-            {
-                if !levels.contains(&level) {
-                    levels.push(level);
-                }
-            }
+            let levels = study.cells.iter().map(|cell| cell.level(*factor));
+            let levels = once_each(levels.filter(|level| !level.is_empty()));
             if !levels.is_empty() {
                 line(format!("{:<11} {}", factor.name(), levels.join(", ")));
             }

@@ -1,12 +1,12 @@
 //! A study as randomised complete blocks of trials.
 
-mod adjacent;
 mod describe;
 pub(crate) mod estimate;
 pub(crate) mod interleave;
 
-use crate::plan::adjacent::{CellGroup, against_themselves, groups};
-use crate::plan::interleave::{is_against_itself, schedule, takes_turns};
+use crate::plan::interleave::{
+    CellGroup, against_themselves, groups, is_against_itself, schedule, takes_turns,
+};
 use crate::study::Study;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
