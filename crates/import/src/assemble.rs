@@ -1,8 +1,7 @@
 //! Tests of files as runs of one record.
 
-use crate::file::{Content, ToolFile};
 use crate::formats::csv::spec;
-use crate::test::ToolTest;
+use crate::test::{Content, ToolFile, ToolTest};
 use stacklab_model::{Cell, Drops, RunRecord, RunStatus, ToolSeries, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 

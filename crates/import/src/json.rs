@@ -30,12 +30,10 @@ impl Json {
         self.fields().iter().find(|(known, _)| known == name).map(|(_, node)| node)
     }
 
-    /// The fields of an object; none of another value.
     pub(super) fn fields(&self) -> &[(String, Json)] {
         if let Json::Fields(fields) = self { fields } else { &[] }
     }
 
-    /// The items of a list; none of another value.
     pub(super) fn items(&self) -> &[Json] {
         if let Json::List(items) = self { items } else { &[] }
     }
@@ -146,7 +144,6 @@ pub(super) fn with_rows(
     }
 }
 
-/// The one document of a text.
 pub(super) fn document(text: &str) -> Result<Json, ImportError> {
     let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(0));
     let (dropped, only) = (&[], &[]);

@@ -1,7 +1,6 @@
 //! Result files of other tools. What a file does not tell is missing.
 
 mod assemble;
-mod file;
 mod formats;
 mod json;
 mod test;
@@ -10,7 +9,6 @@ mod tests;
 mod value;
 
 pub use assemble::{ImportedRun, runs};
-pub use file::{Content, Format, ToolFile};
-pub use formats::read;
-pub use test::{ToolTest, Untold};
+pub use formats::{Format, read};
+pub use test::{Content, ToolFile, ToolTest, Untold};
 pub use value::{At, ImportError, MOST_BYTES};

@@ -1,8 +1,10 @@
-//! A test of another tool, and its intervals.
+//! Files of other tools, their tests, and the intervals of these.
 
-use crate::value::untold;
+use crate::formats::Format;
+use crate::value::{ImportError, untold};
 use stacklab_model::{
-    Cell, Direction, Family, IntervalRow, Metric, Probe, Role, SizeOf, ToolSeries, Transport, Value, Warning,
+    Cell, Direction, Family, IntervalRow, Metric, Probe, Role, RunRecord, SizeOf, ToolSeries, Transport,
+    Value, Warning,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -38,6 +40,49 @@ pub struct ToolTest {
     pub series: Option<ToolSeries>,
     /// Whether its rate is what a client wrote: of datagrams, that says nothing of what arrived.
     pub(super) is_of_client: bool,
+}
+
+/// A file's content.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolFile {
+    /// Its format.
+    pub format: Format,
+    /// The tool's version, if the file tells it.
+    pub version: Option<String>,
+    /// Its tests.
+    pub content: Content,
+    /// What is in the file and in no test, and why: a sentence each.
+    pub left_out: Vec<String>,
+}
+
+impl ToolFile {
+    pub(super) fn of_tests(
+        format: Format,
+        version: Option<String>,
+        tests: Vec<ToolTest>,
+        left_out: Vec<String>,
+    ) -> Result<Self, ImportError> {
+        Ok(ToolFile { format, version, content: Content::Tests(tests), left_out })
+    }
+}
+
+/// Tests of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Of another tool.
+    Tests(Vec<ToolTest>),
+    /// Runs of a record of stacklab, in blocks: what was paired stays paired.
+    Runs(Vec<RunRecord>),
+}
+
+impl Content {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Content::Tests(tests) => tests.is_empty(),
+            Content::Runs(runs) => runs.is_empty(),
+        }
+    }
 }
 
 /// The properties of a test that determine its cell.
@@ -201,7 +246,6 @@ const SHORTEST: f64 = 1e-6;
 /// The most bytes and messages of a flow in a row.
 const MOST_OF_ROW: f64 = 1e15;
 
-/// An interval of one flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Part {
     /// Seconds from the begin of the test.
@@ -215,7 +259,7 @@ pub(super) struct Part {
 }
 
 /// The series of flows that one host counted. `None` unless the flows have the same rows, one behind the other.
-pub(super) fn of_flows(role: Role, flows: &[&[Part]]) -> Option<ToolSeries> {
+pub(super) fn of_flows(role: Role, flows: &[Vec<Part>]) -> Option<ToolSeries> {
     let (first, others) = flows.split_first()?;
     let is_sound = |part: &Part| {
         part.from >= 0.0 && part.to <= LONGEST && part.bytes <= MOST_OF_ROW && part.messages <= MOST_OF_ROW
@@ -226,9 +270,9 @@ pub(super) fn of_flows(role: Role, flows: &[&[Part]]) -> Option<ToolSeries> {
         && first.windows(2).all(|pair| {
             (pair[0].to - pair[1].from).abs() < ROUNDED && pair[0].from + SHORTEST < pair[1].from
         });
-    let is_alike = |other: &&[Part]| {
+    let is_alike = |other: &Vec<Part>| {
         other.len() == first.len()
-            && other.iter().zip(*first).all(|(one, other)| (one.from - other.from).abs() < ROUNDED)
+            && other.iter().zip(first).all(|(one, other)| (one.from - other.from).abs() < ROUNDED)
     };
     if !is_whole || !others.iter().all(is_alike) {
         return None;

@@ -1,8 +1,8 @@
 //! Results of RIPE Atlas' `ping`: JSON, as an array, or a result a line.
 
-use crate::file::{Format, ToolFile};
+use crate::formats::Format;
 use crate::json::{Documents, Json, document, documents};
-use crate::test::{ToolTest, family_of_version};
+use crate::test::{ToolFile, ToolTest, family_of_version};
 use crate::value::{ImportError, MOST_TESTS, mean, quantile, untold};
 use stacklab_model::{Metric, Probe, Transport, Value};
 

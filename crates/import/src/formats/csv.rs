@@ -1,6 +1,7 @@
 //! Rows of `stacklab export`, back as runs.
 
-use crate::file::{Content, Format, ToolFile};
+use crate::formats::Format;
+use crate::test::{Content, ToolFile};
 use crate::value::{At, ImportError, MOST_TESTS};
 use stacklab_model::{
     ArmSchedule, Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord,
@@ -89,7 +90,6 @@ fn unguarded(text: &str) -> &str {
     text.strip_prefix('\'').filter(|text| text.starts_with(['=', '+', '-', '@'])).unwrap_or(text)
 }
 
-/// The run of a row, without figures.
 fn run<'a>(field: &impl Fn(&str) -> &'a str) -> Result<RunRecord, String> {
     fn read<'a, T: FromStr>(field: &impl Fn(&str) -> &'a str, name: &str) -> Result<T, String> {
         parsed(name, field(name))

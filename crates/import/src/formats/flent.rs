@@ -1,12 +1,11 @@
 //! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
-use crate::file::{Format, ToolFile};
+use crate::formats::Format;
 use crate::json::{Json, documents};
-use crate::test::{Part, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size};
+use crate::test::{Part, ToolFile, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size};
 use crate::value::{ImportError, mean, quantile};
 use stacklab_model::{Direction, Metric, Probe, Role, Transport, Value};
 
-/// The newest format of flent's files.
 const NEWEST: f64 = 4.0;
 
 /// Reads a file: a test for each kind of its traffic.
@@ -78,7 +77,6 @@ fn begun(meta: &Json, probe: Probe, transport: Transport) -> ToolTest {
     test
 }
 
-/// The figures of a series, without gaps.
 fn figures(series: &Json) -> Vec<f64> {
     let figure = |node: &Json| if let Json::Number(number) = node { Some(*number) } else { None };
     series.items().iter().filter_map(figure).filter(|number| number.abs() <= 1e18).collect()
@@ -155,14 +153,12 @@ fn series(mut test: ToolTest, times: &[f64], streams: &[Stream<'_>]) -> ToolTest
     };
     if streams.iter().all(Stream::is_in_megabits) {
         let flows: Vec<Vec<Part>> = streams.iter().map(of).collect();
-        let flows: Vec<&[Part]> = flows.iter().map(Vec::as_slice).collect();
         let role = if test.direction == Direction::Reverse { Role::Receiver } else { Role::Sender };
         test.series = of_flows(role, &flows);
     }
     test
 }
 
-/// The mean rates of streams, added up.
 fn rate(streams: &[Stream<'_>]) -> Value {
     let means: Option<f64> = streams.iter().map(Stream::rate).sum();
     means.map_or_else(|| Value::Missing("a stream has no figures".to_owned()), Value::Measured)

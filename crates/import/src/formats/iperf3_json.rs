@@ -6,9 +6,9 @@
 //! - from 3.2: of TCP, `seconds` of a receiver are the sender's; `end` is its own;
 //! - with `-R`, round trips of TCP are not known, and are 0.
 
-use crate::file::{Format, ToolFile};
+use crate::formats::Format;
 use crate::json::{Documents, Json, Rows, with_rows};
-use crate::test::{MOST_ROWS, Part, ToolTest, family, nanoseconds, of_flows, write_size};
+use crate::test::{MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size};
 use crate::value::{ImportError, MOST_TESTS, mean, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 
@@ -19,7 +19,6 @@ const INTERVALS: Rows = Rows {
     fields: &["event", "data", "sum", "start", "end", "bytes", "packets", "lost_packets", "omitted"],
 };
 
-/// Reads the tests of a file.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let Documents { documents: found, beside, rows } = with_rows(text, &[], &INTERVALS)?;
     let mut tests: Vec<ToolTest> = Vec::new();
@@ -82,7 +81,6 @@ fn streamed(events: Vec<Json>, has_rows: bool) -> Vec<Json> {
     tests.into_iter().map(Json::Fields).collect()
 }
 
-/// The streams of one direction.
 #[derive(Default)]
 struct Way {
     streams: u32,
@@ -174,7 +172,6 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     test
 }
 
-/// The intervals of this host, which sends or receives.
 fn series(document: &Json, sends: bool) -> Option<ToolSeries> {
     let of_row = |row: &Json| {
         let sum = &row["sum"];
@@ -185,7 +182,7 @@ fn series(document: &Json, sends: bool) -> Option<ToolSeries> {
         (!sum.is_set("omitted")).then_some(part)
     };
     let parts: Vec<Part> = document["intervals"].items().iter().filter_map(of_row).collect();
-    of_flows(if sends { Role::Sender } else { Role::Receiver }, &[&parts])
+    of_flows(if sends { Role::Sender } else { Role::Receiver }, &[parts])
 }
 
 /// Warns of datagrams that were lost after the last one that arrived, which iperf3 does not count.

@@ -1,20 +1,19 @@
 //! Text of iperf3, versions 3.1 to 3.21: what it prints without `-J`. A test becomes the document that `-J` would have
 //! written, as far as the text has it, and is read as that.
 
-use crate::file::{Format, ToolFile};
+use crate::formats::Format;
 use crate::formats::iperf3_json;
 use crate::json::{self, Json};
+use crate::test::ToolFile;
 use crate::value::{ImportError, RowText, number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Whether a text is iperf3's.
 pub(crate) fn is_text(text: &str) -> bool {
     let has = |word: &str| text.contains(word);
     (has("Connecting to host ") || has("Accepted connection from ")) && (has("[ ID]") || has("iperf3: "))
 }
 
-/// A test, as far as it was read.
 #[derive(Default)]
 struct Test<'a> {
     line: usize,
@@ -40,7 +39,6 @@ struct Stream {
     late: f64,
 }
 
-/// What a line says of a whole test.
 #[derive(Clone, Copy)]
 struct Row {
     seconds: f64,
@@ -50,7 +48,6 @@ struct Row {
     udp: Option<[f64; 3]>,
 }
 
-/// Reads the tests of a file.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut tests: Vec<Test> = Vec::new();
     let (mut version, mut left_out) = (None, Vec::new());
@@ -172,7 +169,6 @@ impl Row {
         self.bits_per_second * self.seconds / 8.0
     }
 
-    /// One end of a stream, as JSON has it.
     fn end(&self, sends: bool) -> Value {
         json!({
             "start": 0.0, "end": self.seconds, "bytes": self.bytes(), "retransmits": self.retransmits, "sender": sends,
@@ -181,7 +177,6 @@ impl Row {
 }
 
 impl Test<'_> {
-    /// Whether this host sends a stream.
     fn sends(&self, stream: &Stream) -> bool {
         // A server does not say that a test is in reverse: then only the sender's row counts something.
         let counts = |row: Option<Row>| row.is_some_and(|row| row.bits_per_second > 0.0);
@@ -189,7 +184,6 @@ impl Test<'_> {
         stream.sends.unwrap_or_else(|| if self.is_server { server() } else { !self.is_reverse })
     }
 
-    /// What `-J` would have written.
     fn document(&self) -> Result<Json, ImportError> {
         let is_reverse =
             self.is_reverse || self.is_server && self.streams.values().all(|stream| self.sends(stream));

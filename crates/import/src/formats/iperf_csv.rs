@@ -2,8 +2,8 @@
 //! second; of UDP also jitter, lost and sent datagrams, share of losses, late ones. It has no version, and no time
 //! zone.
 
-use crate::file::{Format, ToolFile};
-use crate::test::{ToolTest, datagram, family, nanoseconds};
+use crate::formats::Format;
+use crate::test::{ToolFile, ToolTest, datagram, family, nanoseconds};
 use crate::value::{ImportError, number};
 use stacklab_model::{Metric, Probe, Transport, Value};
 use std::collections::HashMap;
@@ -17,7 +17,6 @@ pub(crate) fn is_csv_time(field: &str) -> bool {
     digits.len() == 14 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A line.
 struct Row<'a> {
     time: &'a str,
     /// Both ends, and the number of the connection: as the line has them.
@@ -30,7 +29,6 @@ struct Row<'a> {
     udp: Option<[f64; 4]>,
 }
 
-/// Reads the tests of a file.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut last = HashMap::new();

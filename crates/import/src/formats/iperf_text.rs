@@ -1,7 +1,7 @@
 //! Text of iperf 2 (`-e`, and without it), versions 2.0 to 2.2. Its figures have three digits.
 
-use crate::file::{Format, ToolFile};
-use crate::test::{MOST_ROWS, Part, ToolTest, family, nanoseconds, of_flows};
+use crate::formats::Format;
+use crate::test::{MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows};
 use crate::value::{ImportError, MOST_TESTS, RowText, amount, number, rfc3339_ns, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 use std::collections::BTreeMap;
@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 /// How many tests before the last one may still run.
 const MOST_RUNNING: usize = 1000;
 
-/// What is said before the tests of a client or a server.
 #[derive(Debug, Clone, Copy, Default)]
 struct Head {
     transport: Option<Transport>,
@@ -17,13 +16,11 @@ struct Head {
     is_server: bool,
 }
 
-/// The connections of a test, by their numbers.
 #[derive(Default)]
 struct TestGroup {
     head: Head,
     connections: BTreeMap<String, Connection>,
     has_results: bool,
-    /// Datagrams that arrived late.
     late: f64,
 }
 
@@ -42,7 +39,6 @@ struct Connection {
     began_unix_ns: Option<u64>,
 }
 
-/// A line of results from the begin of a test.
 struct ResultLine {
     seconds: f64,
     bytes: f64,
@@ -70,11 +66,9 @@ fn series(connections: &BTreeMap<String, Connection>, is_receiver: bool) -> Opti
         (whole.from == 0.0).then(|| parts.to_vec())
     };
     let flows: Vec<Vec<Part>> = connections.values().map(intervals).collect::<Option<_>>()?;
-    let flows: Vec<&[Part]> = flows.iter().map(Vec::as_slice).collect();
     of_flows(if is_receiver { Role::Receiver } else { Role::Sender }, &flows)
 }
 
-/// Reads the tests of a file.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut reader = Reader::default();
     for (number, line) in text.lines().enumerate() {
@@ -90,7 +84,6 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     ToolFile::of_tests(Format::IperfText, reader.version, tests, reader.left_out)
 }
 
-/// The state between two lines.
 #[derive(Default)]
 struct Reader {
     head: Head,

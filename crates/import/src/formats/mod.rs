@@ -1,4 +1,4 @@
-//! Reading a file of any format: a reader for each, one file each.
+//! The formats of result files, with a reader for each.
 
 mod atlas;
 pub(crate) mod csv;
@@ -11,10 +11,68 @@ mod iperf_text;
 mod irtt;
 mod netperf;
 
-use crate::file::{Format, ToolFile};
+use crate::test::ToolFile;
 use crate::value::{At, ImportError, MOST_BYTES};
 use std::borrow::Cow;
 use std::io::Read;
+
+/// A format of result files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// JSON of iperf3 (`-J`, `--json-stream`).
+    Iperf3,
+    /// Text of iperf3.
+    Iperf3Text,
+    /// CSV of iperf 2 (`-y C`).
+    IperfCsv,
+    /// Text of iperf 2 (`-e`).
+    IperfText,
+    /// Text of netperf: `-v 2`, or `KEY=VALUE` of omni tests.
+    Netperf,
+    /// Text of D-ITG's ITGDec.
+    Ditg,
+    /// JSON of flent, compressed by gzip or not.
+    Flent,
+    /// JSON of irtt.
+    Irtt,
+    /// JSON of RIPE Atlas: pings.
+    Atlas,
+    /// CSV of `stacklab export`.
+    Csv,
+}
+
+type Reader = fn(&str) -> Result<ToolFile, ImportError>;
+
+/// Each format with its name on the command line, the tool that writes it, and its reader.
+const TABLE: [(Format, &str, &str, Reader); 10] = [
+    (Format::Iperf3, "iperf3", "iperf3", iperf3_json::read),
+    (Format::Iperf3Text, "iperf3-text", "iperf3", iperf3_text::read),
+    (Format::IperfCsv, "iperf-csv", "iperf", iperf_csv::read),
+    (Format::IperfText, "iperf-text", "iperf", iperf_text::read),
+    (Format::Netperf, "netperf", "netperf", netperf::read),
+    (Format::Ditg, "ditg", "D-ITG", ditg::read),
+    (Format::Flent, "flent", "flent", flent::read),
+    (Format::Irtt, "irtt", "irtt", irtt::read),
+    (Format::Atlas, "atlas", "RIPE Atlas", atlas::read),
+    (Format::Csv, "csv", "stacklab", csv::read),
+];
+
+impl Format {
+    /// Every name on the command line.
+    pub fn names() -> [&'static str; 10] {
+        TABLE.map(|(_, name, ..)| name)
+    }
+
+    /// The format of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        TABLE.into_iter().find(|(_, known, ..)| *known == name).map(|(format, ..)| format)
+    }
+
+    /// The tool that writes it.
+    pub fn tool(self) -> &'static str {
+        TABLE[self as usize].2
+    }
+}
 
 /// Reads a file, of a format given or found from its content.
 /// Fails at the first place that cannot be read: nothing of a damaged file is given.
@@ -34,19 +92,8 @@ pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError
         let kind = kind.unwrap_or_else(|| format!("unknown format: name one with --format ({names})"));
         ImportError::of_file(kind)
     };
-    let read = match format.or_else(|| format_of(text)).ok_or_else(unknown)? {
-        Format::Iperf3 => iperf3_json::read,
-        Format::Iperf3Text => iperf3_text::read,
-        Format::IperfCsv => iperf_csv::read,
-        Format::IperfText => iperf_text::read,
-        Format::Netperf => netperf::read,
-        Format::Ditg => ditg::read,
-        Format::Flent => flent::read,
-        Format::Irtt => irtt::read,
-        Format::Atlas => atlas::read,
-        Format::Csv => csv::read,
-    };
-    read(text)
+    let format = format.or_else(|| format_of(text)).ok_or_else(unknown)?;
+    TABLE[format as usize].3(text)
 }
 
 /// A file's text: UTF-8 or UTF-16, with a byte order mark or without one, as PowerShell and editors write it.

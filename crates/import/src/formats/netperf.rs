@@ -1,8 +1,8 @@
 //! Text of netperf, version 2.4 to 2.7: tables of `-v 1` and `-v 2`, and `KEY=VALUE` lines of omni tests (`-k`). It has
 //! no version. The line `.. TEST from ..` tells test and family; `-P 0` leaves it out.
 
-use crate::file::{Format, ToolFile};
-use crate::test::{ToolTest, family, nanoseconds, write_size};
+use crate::formats::Format;
+use crate::test::{ToolFile, ToolTest, family, nanoseconds, write_size};
 use crate::value::{ImportError, number, untold};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
 use std::collections::BTreeMap;
@@ -19,7 +19,6 @@ const DIFFERENT: &str = "requests and answers differ in length: stacklab has no 
 /// The most lines in which the table of an omni test (`-O`) is looked for.
 const MOST_HEADINGS: usize = 16;
 
-/// The lines of a test.
 #[derive(Default)]
 struct Lines<'a> {
     place: usize,
@@ -85,7 +84,6 @@ fn columns<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, &'a str> {
     lines.iter().enumerate().skip(1).find_map(of_row).unwrap_or_default()
 }
 
-/// Reads the tests of a file.
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut found: Vec<Lines> = Vec::new();
     for (place, raw) in text.lines().enumerate() {
@@ -322,7 +320,6 @@ fn of_demand(demand: f64, megabits: f64) -> Option<f64> {
     Some(demand * megabits * 1e6 / 8.0 / 1024.0 / 1e4).filter(|_| demand > 0.0)
 }
 
-/// Sets the CPU time of this host and of the other one.
 fn set_cpu(test: &mut ToolTest, is_reverse: bool, hosts: [Option<f64>; 2]) {
     let metrics = [Metric::CpuSender, Metric::CpuReceiver];
     for (host, percent) in hosts.into_iter().enumerate() {
