@@ -47,7 +47,6 @@ pub enum Event<'a> {
 pub struct Coordinator<'a> {
     store: &'a mut Store,
     wire: Arc<dyn Wire>,
-    /// Leases of blocks that are being measured.
     measured: BTreeMap<BlockKey, Measured>,
     heard: (Sender<Heard>, Receiver<Heard>),
     /// When the agents were asked last whether they are there; their answer may be awaited.
@@ -56,14 +55,12 @@ pub struct Coordinator<'a> {
     unusable: BTreeSet<String>,
     /// The questions of each campaign of which a result was committed.
     questions: BTreeMap<String, Vec<Question>>,
-    /// How many blocks may be measured at the same time.
     at_once: usize,
     /// How many senders are being asked to forget a result.
     forgetting: usize,
     interrupted: &'static AtomicBool,
 }
 
-/// A block that is being measured.
 struct Measured {
     lease: Lease,
     /// When it takes longer than expected: its sender may have been started again, and is asked.
@@ -73,10 +70,12 @@ struct Measured {
 /// What other threads waited for.
 enum Heard {
     /// How a block ended. Its sender may forget the result when `committed` says so.
-    Ended { lease: Lease, result: Result<Box<BlockResult>, FleetError>, committed: Sender<()> },
-    /// A sender was asked to forget a result.
+    Ended {
+        lease: Lease,
+        result: Result<Box<BlockResult>, FleetError>,
+        committed: Sender<()>,
+    },
     Forgotten,
-    /// Who answers.
     Present(Result<Vec<Presence>, FleetError>),
 }
 
@@ -252,7 +251,6 @@ impl<'a> Coordinator<'a> {
         Ok(row.is_none_or(|row| row.state == State::Stopped) || self.store.has_ended(&campaign.id)?)
     }
 
-    /// Commits a result, or releases the block.
     fn settle(
         &mut self,
         lease: &Lease,
@@ -350,7 +348,6 @@ impl<'a> Coordinator<'a> {
         Ok(())
     }
 
-    /// Whether the answer of a block's sender is still to be expected.
     fn is_waited_for(&self, key: &BlockKey) -> bool {
         self.measured.get(key).is_some_and(|measured| measured.overdue > Instant::now())
     }
@@ -378,7 +375,6 @@ impl<'a> Coordinator<'a> {
     }
 }
 
-/// Starts a thread that waits for agents.
 fn start(waits: impl FnOnce() + Send + 'static) -> Result<(), FleetError> {
     let started = thread::Builder::new().stack_size(STACK).spawn(waits);
     started.map(drop).map_err(|reason| FleetError::System { attempted: "start a thread".to_owned(), reason })

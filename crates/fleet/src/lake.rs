@@ -80,7 +80,6 @@ pub fn export(
     Ok(pairs.len())
 }
 
-/// Writes a file for each day on which a pair was measured.
 fn export_runs(
     store: &mut Store,
     campaign: &CampaignRow,
@@ -117,7 +116,6 @@ pub fn over_pairs(lake: &Path, campaign: Option<&str>) -> Result<FleetFindings, 
     })
 }
 
-/// The folder of a campaign's comparisons, and what is said of it.
 fn described(lake: &Path, campaign: Option<&str>) -> Result<(PathBuf, LakeCampaign), FleetError> {
     let folders = match campaign {
         Some(name) => {

@@ -26,13 +26,11 @@ const LONGEST_LEASE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// An agent whose clock differs by more than this is not used: its runs would be dated wrongly.
 const CLOCK_LIMIT_NS: u64 = 60_000_000_000;
 
-/// The longest name of an agent or a campaign.
 const LONGEST_NAME: usize = 64;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Who it is, and what it keeps.
     Describe,
     /// Measure a block as the sender, and answer with its result.
     Measure(Box<Order>),

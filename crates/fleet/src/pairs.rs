@@ -159,7 +159,6 @@ fn shuffled(numbers: &[u32], generator: &mut Pcg64Mcg) -> Vec<u32> {
     numbers
 }
 
-/// The time of this host's clock.
 pub(crate) fn now_ns() -> i64 {
     i64::try_from(now_unix_ns()).unwrap_or(i64::MAX)
 }

@@ -118,7 +118,6 @@ pub(crate) fn summaries(
     store.summaries(&campaign.id, pair.pair)?.into_iter().map(read).collect()
 }
 
-/// The blocks of a pair that have a result, in order.
 pub(crate) fn blocks(
     store: &mut Store,
     campaign: &CampaignRow,

@@ -109,15 +109,11 @@ impl Record {
     /// Every host, in the order they were added.
     pub fn hosts(&self) -> Result<Vec<HostRow>, StoreError> {
         let read = || -> rusqlite::Result<Vec<HostRow>> {
-            let mut query =
-                self.connection.prepare("SELECT name, kind, since_unix_ns, facts FROM host ORDER BY id")?;
+            let select = "SELECT name, kind, since_unix_ns, facts FROM host ORDER BY id";
+            let mut query = self.connection.prepare(select)?;
             let rows = query.query_map([], |row| {
-                Ok(HostRow {
-                    name: row.get(0)?,
-                    kind: row.get(1)?,
-                    since_unix_ns: row.get::<_, i64>(2)? as u64,
-                    facts: json(row, 3)?,
-                })
+                let since_unix_ns = row.get::<_, i64>(2)? as u64;
+                Ok(HostRow { name: row.get(0)?, kind: row.get(1)?, since_unix_ns, facts: json(row, 3)? })
             })?;
             rows.collect()
         };

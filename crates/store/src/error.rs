@@ -3,7 +3,6 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The step in messages.
 pub(crate) const OPEN: &str = "open the record";
 
 /// A record that could not be created, opened, read or written.

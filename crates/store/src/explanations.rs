@@ -9,7 +9,6 @@ use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, S
 const MOST_EXPLANATIONS: usize = 1 << 12;
 /// Most functions of a call chain: the kernel gives at most 127 by default.
 const MOST_FUNCTIONS: usize = 512;
-/// Between the functions of a call chain.
 const CALLS: &str = ";";
 
 impl Record {
@@ -189,7 +188,6 @@ fn insert_counts(connection: &Connection, explanation: i64, counts: &ExactCounts
     Ok(())
 }
 
-/// The counts of an explanation, if there are any.
 fn select_counts(connection: &Connection, explanation: i64) -> rusqlite::Result<Option<ExactCounts>> {
     let mut query = connection.prepare_cached(
         "SELECT qemu, kernel, probe, arms, messages, rounds FROM exact_count WHERE explanation = ?1",

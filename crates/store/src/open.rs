@@ -183,7 +183,6 @@ impl Record {
         }
     }
 
-    /// Refuses a damaged file. It reads the whole file.
     pub(crate) fn check_integrity(self) -> Result<Self, StoreError> {
         let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         match sound {
@@ -249,7 +248,6 @@ pub(crate) fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> rusqlite:
     serde_json::from_str(text).map_err(|error| not_understood(Box::new(error)))
 }
 
-/// A column of JSON.
 pub(crate) fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, place: usize) -> rusqlite::Result<T> {
     from_json(row.get_ref(place)?.as_str()?)
 }
@@ -291,7 +289,6 @@ pub(crate) fn not_understood(error: Box<dyn Error + Send + Sync>) -> rusqlite::E
     rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error)
 }
 
-/// All rows, if there are not more than these.
 pub(crate) fn bounded<T>(
     mut rows: rusqlite::Rows<'_>,
     most: usize,

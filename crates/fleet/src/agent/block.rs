@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Measures a block between this host and the receiver's.
 pub(crate) fn measure(
     order: &Order,
     own: &AgentInfo,

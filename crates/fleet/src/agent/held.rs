@@ -52,7 +52,6 @@ impl Leases {
         Ok(Lease { all: self, key: key.clone() })
     }
 
-    /// The attempts whose leases are held.
     pub(super) fn keys(&self) -> Vec<BlockKey> {
         self.held().iter().map(|one| one.key.clone()).collect()
     }
@@ -78,7 +77,6 @@ impl Kept {
         Ok(Kept(folder.to_owned()))
     }
 
-    /// The attempts whose results are kept.
     pub(super) fn keys(&self) -> Result<Vec<BlockKey>, FleetError> {
         let files = std::fs::read_dir(&self.0).map_err(failed(READ))?;
         let mut keys: Vec<BlockKey> = files.flatten().filter_map(|file| key(&file.path())).collect();

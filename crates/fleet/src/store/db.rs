@@ -12,7 +12,6 @@ use std::error::Error;
 pub(super) type DbError = Box<dyn Error + Sync + Send>;
 type DbResult<T> = Result<T, DbError>;
 
-/// A value of a row or a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Null,
@@ -87,7 +86,6 @@ impl<'a> FromSql<'a> for Value {
     }
 }
 
-/// A row of an answer.
 pub(super) struct Row(Vec<Value>);
 
 impl Row {
@@ -117,7 +115,6 @@ impl Row {
     }
 }
 
-/// A connection to an engine.
 pub(super) enum Db {
     Sqlite(Connection),
     Postgres(Box<postgres::Client>, HashMap<&'static str, postgres::Statement>),
@@ -150,7 +147,6 @@ impl Db {
 }
 
 impl Tx<'_> {
-    /// Runs statements without parameters.
     pub(super) fn batch(&mut self, statements: &str) -> DbResult<()> {
         match self {
             Tx::Sqlite(transaction) => Ok(transaction.execute_batch(statements)?),
@@ -174,7 +170,6 @@ impl Tx<'_> {
         self.rows(sql, values).map(drop)
     }
 
-    /// All rows of an answer.
     pub(super) fn rows(&mut self, sql: &'static str, values: &[Value]) -> DbResult<Vec<Row>> {
         match self {
             Tx::Sqlite(transaction) => {
@@ -209,7 +204,6 @@ impl Tx<'_> {
         }
     }
 
-    /// The first row of an answer.
     pub(super) fn row(&mut self, sql: &'static str, values: &[Value]) -> DbResult<Option<Row>> {
         Ok(self.rows(sql, values)?.into_iter().next())
     }

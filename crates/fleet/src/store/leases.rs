@@ -65,7 +65,6 @@ pub struct BlockKey {
 }
 
 impl BlockKey {
-    /// As parameters: campaign, pair and block.
     fn block_values(&self) -> [Value; 3] {
         [(&self.campaign).into(), self.pair.into(), self.block.into()]
     }
@@ -287,7 +286,6 @@ impl Store {
     }
 }
 
-/// The attempt in the first four columns of a row.
 fn key_of(row: &Row) -> Result<BlockKey, DbError> {
     Ok(BlockKey {
         campaign: row.text(0)?,

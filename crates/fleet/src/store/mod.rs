@@ -21,10 +21,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// The format of the tables (`schema.sql`).
 const FORMAT: i64 = 2;
 const SCHEMA: &str = include_str!("schema.sql");
-/// The oldest PostgreSQL that is tested.
 const OLDEST: i64 = 150_000;
 /// How long a SQLite transaction waits for another process.
 const SQLITE_WAITS: Duration = Duration::from_secs(30);

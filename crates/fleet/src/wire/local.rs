@@ -15,7 +15,6 @@ use std::thread;
 use std::time::Duration;
 
 const POLL: Duration = Duration::from_millis(20);
-/// Time limit for an agent to describe itself.
 const DESCRIBE_LIMIT: Duration = Duration::from_secs(2);
 const ENDING: &str = ".sock";
 

@@ -22,7 +22,6 @@ use tokio::runtime::{Builder, Runtime};
 
 /// Subject on which all agents are asked who is there.
 const PRESENT: &str = "stacklab.present";
-/// How long answers to that are collected.
 const PRESENT_LIMIT: Duration = Duration::from_secs(1);
 /// The oldest server that is tested, and what a message may take there, bytes: a piece of a stream, or a presence.
 const OLDEST: [u32; 2] = [2, 9];
@@ -35,14 +34,12 @@ const SERVED_LIMITS: [Duration; 2] = [Duration::from_secs(10), Duration::from_se
 /// What the subjects of answers begin with.
 const INBOX: &str = "_INBOX.";
 const POLL: Duration = Duration::from_millis(50);
-/// Longest answer to the question who is there, bytes.
 const LONGEST_PRESENCE: usize = MOST_PAYLOAD;
 
 /// A connection to NATS.
 pub struct NatsWire {
     runtime: Runtime,
     client: Client,
-    /// The servers, without passwords.
     servers: String,
 }
 
@@ -104,7 +101,6 @@ impl NatsWire {
         Box::new(Outgoing::new(self.runtime.handle().clone(), self.client.clone(), subject))
     }
 
-    /// What reaches an agent: streams, and the question who is there.
     fn streams_of(&self, message: Reached) -> Result<Streams, FleetError> {
         match message {
             Reached::Asked { reply } => {
@@ -129,11 +125,8 @@ impl NatsWire {
     }
 }
 
-/// What an agent hears outside of streams.
 enum Reached {
-    /// Who is there?
     Asked { reply: String },
-    /// A stream, and the subject of its other end.
     Opened { reply: String, theirs: String },
 }
 

@@ -14,7 +14,6 @@ const NUMBER: usize = 8;
 /// Messages that wait to be read. A peer that sends more than it is asked ends its stream.
 const MOST_WAITING: usize = 4096;
 
-/// The reading end.
 pub(super) struct Incoming {
     pieces: Receiver<io::Result<Bytes>>,
     rest: Bytes,
