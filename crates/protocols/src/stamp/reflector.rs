@@ -58,7 +58,7 @@ impl Reflector {
     }
 
     /// The same, which answers each client at most this many packets per second, and a burst of one second.
-    fn limited(self, per_second: u32) -> Self {
+    pub fn limited(self, per_second: u32) -> Self {
         Reflector { limit: Some(RateLimit::new(per_second)), ..self }
     }
 
