@@ -71,10 +71,6 @@ impl UnderWay {
         }
     }
 
-    fn wait(&self) {
-        drop(self.none.wait_while(self.lock(), |count| *count > 0));
-    }
-
     fn lock(&self) -> MutexGuard<'_, usize> {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,7 +94,7 @@ impl<F: FnMut() -> io::Result<Vec<u8>>> Read for Taken<F> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         while self.part.is_empty() {
             if self.ends {
-                self.under_way.wait();
+                drop(self.under_way.none.wait_while(self.under_way.lock(), |count| *count > 0));
                 thread::sleep(PAUSE);
             }
             let mut part = (self.next)()?;

@@ -69,9 +69,14 @@ fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
                     }
                 },
                 (_, None) => {}
-                (Ask::Input(Bytes(bytes)), Some(running)) => running.feed(bytes),
+                (Ask::Input(Bytes(bytes)), Some(running)) => {
+                    drop(running.input.as_ref().map(|input| input.send(Some(bytes))))
+                }
                 (Ask::InputEnds, Some(running)) => running.input = None,
-                (Ask::Resized(window), Some(running)) => running.resize(window),
+                (Ask::Resized(Window { rows, columns }), Some(running)) => {
+                    // A terminal with the wrong size still works.
+                    drop(running.terminal.as_ref().map(|terminal| resize_terminal(terminal, rows, columns)));
+                }
             }
         }
         // Behind input that the command has not read yet: a client waits for a slow reader.
@@ -167,16 +172,6 @@ impl Running {
             tell(&out, &code.map_or_else(|error| GuestFrame::Failed(error.to_string()), GuestFrame::Ended));
         });
         Ok(Running { pid, ended, input: Some(input), terminal })
-    }
-
-    fn feed(&mut self, bytes: Vec<u8>) {
-        let _ = self.input.as_ref().map(|input| input.send(Some(bytes)));
-    }
-
-    fn resize(&self, window: Window) {
-        if let Some(terminal) = &self.terminal {
-            let _ = resize_terminal(terminal, window.rows, window.columns);
-        }
     }
 
     /// Ends the command with a hangup, as when its terminal closes. Kills it if it does not end.

@@ -1,7 +1,7 @@
 //! Checks what the medium carries: a packet of a family between the ends, its frames on each hop, and whether
 //! they are encrypted as planned.
 
-use crate::radios::netlink::{Address, Frame};
+use crate::radios::netlink::Address;
 use crate::{CarriedFrame, MediumCheck, Watch, WifiSpec};
 use stacklab_model::wifi::Attachment;
 use stacklab_model::{Family, Role};
@@ -48,7 +48,8 @@ pub(super) fn check(
     let [sender, receiver] = [Role::Sender, Role::Receiver].map(hardware_address);
     let hop = |from: Address, to: Address, name: &str| {
         let mut of_hop = frames.iter().filter(|frame| frame.transmitter == from && frame.receiver() == to);
-        let frame = of_hop.find(|frame| is_long_data(frame));
+        // A QoS data frame (type 2, subtype 8) that is long enough for the check's packet.
+        let frame = of_hop.find(|frame| frame.bytes[0] & 0xfc == 0x88 && frame.bytes.len() > PAYLOAD);
         let frame = frame.ok_or_else(|| failed(format!("the medium saw no frame of it {name}")))?;
         let found = CarriedFrame { bytes: frame.bytes.len(), protected: frame.bytes[1] & PROTECTED != 0 };
         let planned = planned(spec, packet);
@@ -76,11 +77,6 @@ fn planned(spec: &WifiSpec, packet: usize) -> CarriedFrame {
 
 /// The flag of a protected frame, in the second byte of the frame control field.
 const PROTECTED: u8 = 1 << 6;
-
-/// Whether it is a QoS data frame (type 2, subtype 8) that is long enough for the check's packet.
-fn is_long_data(frame: &Frame) -> bool {
-    frame.bytes[0] & 0xfc == 0x88 && frame.bytes.len() > PAYLOAD
-}
 
 fn carry([from, at]: [&Host; 2], family: Family) -> Result<bool, TestbedError> {
     let receiver = at.inside(|| socket(at, family, PORT))?;

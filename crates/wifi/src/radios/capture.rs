@@ -4,7 +4,7 @@ use crate::medium::{Exchange, FrameId, Reception, SentFrame};
 use crate::radios::header::has_data_rate;
 use crate::radios::netlink::Frame;
 use flate2::Crc;
-use stacklab_model::wifi::{Guard, LegacyRate, Radio, Width};
+use stacklab_model::wifi::{Guard, Radio, Width};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -111,7 +111,7 @@ impl<W: Write> Capture<W> {
             }
         } else {
             present |= RATE;
-            fields.push(half_mbits(settings.group_rate));
+            fields.push((settings.group_rate.kbit_per_second() / 500) as u8);
             fields.extend(self.frequency.to_le_bytes());
             let modulation = if settings.group_rate.is_dsss() { CCK } else { OFDM };
             fields.extend((GHZ_2 | modulation).to_le_bytes());
@@ -119,10 +119,6 @@ impl<W: Write> Capture<W> {
         let length = 8 + fields.len() as u16;
         [&[0, 0][..], &length.to_le_bytes(), &present.to_le_bytes(), &fields].concat()
     }
-}
-
-fn half_mbits(rate: LegacyRate) -> u8 {
-    (rate.kbit_per_second() / 500) as u8
 }
 
 fn on_air(frame: &Frame, sent: &SentFrame) -> Vec<u8> {
