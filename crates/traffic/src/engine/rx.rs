@@ -292,11 +292,14 @@ impl Datagrams {
             return None;
         }
         let (place, start) = (self.place, self.offset);
-        let meta = self.batch.recv_meta(place);
+        // Segments that GRO coalesced have one set of control messages.
+        if start == 0 {
+            self.meta = self.batch.recv_meta(place);
+        }
+        let meta = self.meta;
         let length = self.batch.length(place);
         let end = meta.gro_segment_bytes.map_or(length, |each| length.min(start + each));
         (self.place, self.offset) = if end < length { (place, end) } else { (place + 1, 0) };
-        self.meta = meta;
         let stamp = meta.software_rx_ns.filter(|_| self.stamped);
         let arrived = stamp.map_or(self.received_ns, |stamp| self.clock.arrival(stamp));
         let room = self.batch.slot(place);

@@ -35,11 +35,20 @@ impl IntervalSample {
 pub(crate) struct Series {
     interval_ns: u64,
     rows: Vec<IntervalSample>,
+    /// The row of the last message, and where it begins: the next one is mostly of the same row, known without a
+    /// division.
+    row: usize,
+    row_start_ns: u64,
 }
 
 impl Series {
     pub(crate) fn new(interval_ns: u64) -> Self {
-        Series { interval_ns: interval_ns.max(1), rows: Vec::with_capacity(MOST_ROWS) }
+        Series {
+            interval_ns: interval_ns.max(1),
+            rows: Vec::with_capacity(MOST_ROWS),
+            row: 0,
+            row_start_ns: 0,
+        }
     }
 
     /// Counts a message by its arrival time since the first, and those of its bytes that were not counted before.
@@ -67,19 +76,25 @@ impl Series {
     }
 
     fn add(&mut self, since_first_ns: u64, messages: u64, bytes: u64, delay_ns: Option<u64>) {
-        let mut place = since_first_ns / self.interval_ns;
-        while place >= MOST_ROWS as u64 {
-            self.double();
-            place = since_first_ns / self.interval_ns;
-        }
-        let place = place as usize;
-        if place >= self.rows.len() {
-            self.rows.resize(place + 1, IntervalSample::default());
+        let is_same_row = since_first_ns.wrapping_sub(self.row_start_ns) < self.interval_ns;
+        if !is_same_row || self.row >= self.rows.len() {
+            self.enter(since_first_ns);
         }
         let (timed, delay_ns) = (u64::from(delay_ns.is_some()), delay_ns.unwrap_or(0));
         let message =
             IntervalSample { messages, bytes, timed, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
-        self.rows[place].join(message);
+        self.rows[self.row].join(message);
+    }
+
+    fn enter(&mut self, since_first_ns: u64) {
+        while since_first_ns / self.interval_ns >= MOST_ROWS as u64 {
+            self.double();
+        }
+        self.row = (since_first_ns / self.interval_ns) as usize;
+        self.row_start_ns = self.row as u64 * self.interval_ns;
+        if self.row >= self.rows.len() {
+            self.rows.resize(self.row + 1, IntervalSample::default());
+        }
     }
 
     fn double(&mut self) {
@@ -89,6 +104,7 @@ impl Series {
             self.rows[place / 2].join(row);
         }
         self.rows.truncate(self.rows.len().div_ceil(2));
+        (self.row, self.row_start_ns) = (usize::MAX, 0);
     }
 
     pub(crate) fn join(&mut self, mut other: Series) {
