@@ -157,7 +157,7 @@ pub(crate) fn check_programs(programs: &[&str], library: &str, remedy: &str) -> 
     Ok(())
 }
 
-/// The first option of a configuration, or of a mechanism, that a kernel's configuration lacks and does not need to.
+/// The first option of a configuration, or of a mechanism, that a kernel's configuration lacks and must have.
 pub(crate) fn first_missing(config: &str, may_lack: &[&str], has: &str) -> Option<String> {
     let config = with_mechanisms(config);
     let mut wanted = config.lines().filter(|line| line.starts_with("CONFIG_") && !may_lack.contains(line));
@@ -168,15 +168,7 @@ pub(crate) fn first_missing(config: &str, may_lack: &[&str], has: &str) -> Optio
 pub(crate) fn with_mechanisms(config: &str) -> String {
     let devices = Mechanism::devices();
     let options = once_each(devices.iter().flat_map(|(_, device)| device.options).copied());
-    format!(
-        "{config}
-{}
-",
-        options.join(
-            "
-"
-        )
-    )
+    format!("{config}\n{}\n", options.join("\n"))
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Json;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Json, D::Error> {
-        reader.deserialize_any(self)
+        if self.is_of_rows { reader.deserialize_seq(self) } else { reader.deserialize_any(self) }
     }
 }
 
@@ -239,7 +239,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
+        f.write_str(if self.is_of_rows { "a list" } else { "a JSON value" })
     }
 
     fn visit_unit<E: Error>(self) -> Result<Json, E> {

@@ -72,7 +72,8 @@ pub fn collect(
 }
 
 /// Runs an interleaved trial, whose arms have paths and specifications. With `slots` each arm has its own pair of
-/// agents and its time slots; else all have the same pair, and take turns. An agent's failure is every arm's.
+/// agents and its time slots; else all have the same pair, and take turns. Returns
+/// what was collected of each arm.
 ///
 /// # Errors
 /// As [`collect`]. An agent's failure is every arm's.

@@ -147,7 +147,10 @@ impl Rig {
     pub(crate) fn end(&mut self, evidence: &mut [Evidence]) -> Result<(), CampaignError> {
         let after = self.guest_ticks();
         let spans = [0, 1].map(|host| Some([self.ticks[host]?, after[host]?]));
-        evidence.iter_mut().for_each(|arm| arm.guest_cpu = spans);
+        // Counts of a whole host belong to no arm.
+        if let [only] = &mut *evidence {
+            only.guest_cpu = spans;
+        }
         self.network.end(evidence)
     }
 

@@ -63,6 +63,7 @@ pub(super) fn rig(
         cells: Cells::OfWifi(Box::new([of_study.clone(), network.clone()])),
         // What takes this machine's time takes none of a virtual clock's.
         here: !network.is_virtual(),
+        in_guest: true,
         cubic: true,
         cpu: CpuCover::Outside,
         ..RigKind::default()

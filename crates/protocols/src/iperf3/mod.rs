@@ -2,7 +2,7 @@
 //!
 //! A test has a control connection over TCP. The client opens it and sends a cookie. Then each side says what it
 //! does by a [`State`] of one byte; parameters and results are JSON texts behind their length ([`text_bytes`]). Each
-//! TCP stream begins with the cookie again, each UDP stream with a [`greeting`].
+//! TCP stream begins with the cookie again, each UDP stream with a greeting.
 //!
 //! [`client`] and [`server`] have the sockets; streams run by the engine's loops (`stacklab_traffic::foreign`).
 

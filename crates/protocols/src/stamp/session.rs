@@ -34,7 +34,7 @@ impl StampSession {
             let padded = codec.least_padded(&extensions);
             format!("{octets} is not a size of these packets: use {least}, or at least {padded}")
         })?;
-        let number = number.unwrap_or_else(random_session);
+        let number = number.map_or_else(random_session, Ok)?;
         Ok(StampSession { codec, extensions, number, error, said: Mutex::new(None) })
     }
 
@@ -50,10 +50,10 @@ impl StampSession {
 }
 
 /// A random number of a session, which is never 0.
-fn random_session() -> u16 {
+fn random_session() -> Result<u16, String> {
     let mut bytes = [0; 2];
-    getrandom::fill(&mut bytes).expect("the system has random numbers");
-    u16::from_be_bytes(bytes).max(1)
+    getrandom::fill(&mut bytes).map_err(|error| format!("could not get a random number: {error}"))?;
+    Ok(u16::from_be_bytes(bytes).max(1))
 }
 
 impl PacketFormat for StampSession {

@@ -31,7 +31,7 @@ pub(crate) struct RegressOptions {
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
     /// What makes a candidate bad: `[CELL] ipv4|ipv6|gap > NUMBER [%]`, in instructions per message; may be repeated
-    /// [default: ipv4 > 8 and ipv6 > 8]
+    /// \[default: ipv4 > 8 and ipv6 > 8\]
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub conditions: Vec<Condition>,
     /// Check the ends of a bisect: GOOD repeats to the bit, and BAD is bad against it

@@ -58,7 +58,7 @@ fn spec(probe: Probe, node: Node, problems: &Problems) -> Option<ProbeSpec> {
     })
 }
 
-/// A message must be due within a run; and the link's rate must be known to whom is to keep it.
+/// A message must be due within a run; and the link's rate must be known if messages are sent at it.
 fn check_rate(spec: &ProbeSpec, node: Node, testbed: Node, problems: &mut Problems) {
     let Some(place) = node.get("message_rate").place() else { return };
     match (spec.pacing, spec.length) {

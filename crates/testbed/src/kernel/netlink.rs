@@ -168,7 +168,7 @@ pub(crate) fn packets(device: &str) -> Result<(u64, u64), Fault> {
     Ok(counted_packets(&link).unwrap_or_default())
 }
 
-/// It normally takes a fraction of a second; a loaded machine may take longer.
+/// How long an interface may take to become quiet: normally a fraction of a second; a loaded machine may take longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// The required silence. When a link comes up, IPv6 sends a few multicast listener reports, a few kernel ticks (of up
@@ -188,7 +188,7 @@ pub fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), Fault> {
             }
             let missing = match missing(&netlink, name, addresses, &link).await? {
                 None if last_sent.1.elapsed() >= SILENCE => return Ok(()),
-                None => "it still sends counted_packets by itself".to_owned(),
+                None => "it still sends packets by itself".to_owned(),
                 Some(missing) => missing,
             };
             if start.elapsed() > PATIENCE {

@@ -152,6 +152,9 @@ impl Testbed {
     pub fn set_link(&mut self, mtu: Option<u32>, packets: Option<u32>) -> Result<(), TestbedError> {
         let (link, before) =
             (link(&self.link_config, mtu.unwrap_or(self.link_config.mtu), packets)?, &self.network.links[0]);
+        if (link.mtu, link.queue) == (before.mtu, before.queue) {
+            return Ok(());
+        }
         for host in &self.network.hosts {
             host.inside(|| {
                 if link.mtu != before.mtu {

@@ -59,7 +59,7 @@ pub fn serve(
         };
         match Numbered::<Request>::read(&line) {
             Ok(request) => agent.attend(request, &responder)?,
-            Err(answer) => locked(&responder).write(&answer)?,
+            Err(answer) => responder.write(&answer)?,
         }
     }
     Ok(())
@@ -75,32 +75,41 @@ pub fn facts() -> HostFacts {
     HostFacts { noise: Some(facts::floor()), ..facts::collect() }
 }
 
-/// Writes answers, and keeps what a duplicate request needs.
+/// Writes answers, and keeps what a duplicate request needs. A write may block: requests are looked up meanwhile.
 struct Responder<W> {
-    output: W,
+    output: Mutex<W>,
+    cache: Mutex<AnswerCache>,
+}
+
+#[derive(Default)]
+struct AnswerCache {
     in_progress: BTreeSet<u64>,
     answers: VecDeque<Numbered<Answer>>,
 }
 
 impl<W: Write> Responder<W> {
-    fn new(output: W) -> Arc<Mutex<Self>> {
-        let (in_progress, answers) = (BTreeSet::new(), VecDeque::with_capacity(KEPT + 1));
-        Arc::new(Mutex::new(Responder { output, in_progress, answers }))
+    fn new(output: W) -> Arc<Self> {
+        Arc::new(Responder { output: Mutex::new(output), cache: Mutex::default() })
     }
 
-    fn answer(&mut self, id: u64, done: Result<Answer, String>) -> io::Result<()> {
+    fn answer(&self, id: u64, done: Result<Answer, String>) -> io::Result<()> {
         let answer = Numbered { id, body: done.unwrap_or_else(|reason| Answer::Failed { reason }) };
-        self.in_progress.remove(&id);
-        self.answers.push_back(answer.clone());
-        if self.answers.len() > KEPT {
-            self.answers.pop_front();
+        {
+            let mut cache = locked(&self.cache);
+            cache.in_progress.remove(&id);
+            cache.answers.push_back(answer.clone());
+            if cache.answers.len() > KEPT {
+                cache.answers.pop_front();
+            }
         }
         self.write(&answer)
     }
 
-    fn write(&mut self, answer: &Numbered<Answer>) -> io::Result<()> {
-        self.output.write_all(&json_line(answer)?)?;
-        self.output.flush()
+    fn write(&self, answer: &Numbered<Answer>) -> io::Result<()> {
+        let line = json_line(answer)?;
+        let mut output = locked(&self.output);
+        output.write_all(&line)?;
+        output.flush()
     }
 }
 
@@ -141,20 +150,21 @@ impl Agent {
     fn attend<W: Write + Send + 'static>(
         &mut self,
         request: Numbered<Request>,
-        responder: &Arc<Mutex<Responder<W>>>,
+        responder: &Arc<Responder<W>>,
     ) -> io::Result<()> {
         let id = request.id;
-        let answer = |done| locked(responder).answer(id, done);
+        let answer = |done| responder.answer(id, done);
         let under_way = {
-            let mut responder = locked(responder);
-            if let Some(answer) = responder.answers.iter().find(|answer| answer.id == id).cloned() {
+            let mut cache = locked(&responder.cache);
+            if let Some(answer) = cache.answers.iter().find(|answer| answer.id == id).cloned() {
+                drop(cache);
                 return responder.write(&answer);
             }
-            if !responder.in_progress.insert(id) {
+            if !cache.in_progress.insert(id) {
                 // One answer serves both copies.
                 return Ok(());
             }
-            responder.in_progress.len()
+            cache.in_progress.len()
         };
         self.activity.asked();
         if self.receivers.contains_key(&id) || self.waiting.contains_key(&id) {
@@ -182,7 +192,7 @@ impl Agent {
                     let done = completed(work);
                     activity.end(id);
                     // A coordinator that is gone also ends the input. The input loop handles that.
-                    let _ = locked(&theirs).answer(id, done);
+                    let _ = theirs.answer(id, done);
                 };
                 match thread::Builder::new().name(format!("request {id}")).spawn(run) {
                     Ok(_) => Ok(()),
@@ -324,19 +334,19 @@ mod tests {
         let mut agent = Agent::new(Permission::default());
         let mut asked = |id| {
             agent.attend(Numbered { id, body: Request::Clock }, &responder).unwrap();
-            String::from_utf8(std::mem::take(&mut locked(&responder).output)).unwrap()
+            String::from_utf8(std::mem::take(&mut *locked(&responder.output))).unwrap()
         };
         for id in 1..=MOST_AT_ONCE as u64 {
-            assert!(locked(&responder).in_progress.insert(id));
+            assert!(locked(&responder.cache).in_progress.insert(id));
         }
         let refused = asked(20);
         assert!(refused.contains("refused a request: 8 are running"), "{refused}");
-        locked(&responder).answer(1, Err("ended".to_owned())).unwrap();
+        responder.answer(1, Err("ended".to_owned())).unwrap();
         assert!(asked(21).contains("clock"));
         for id in 100..200 {
-            locked(&responder).answer(id, Err("ended".to_owned())).unwrap();
+            responder.answer(id, Err("ended".to_owned())).unwrap();
         }
-        assert_eq!(locked(&responder).answers.len(), KEPT);
+        assert_eq!(locked(&responder.cache).answers.len(), KEPT);
     }
 
     #[test]

@@ -169,7 +169,8 @@ impl<'a> Pacer<'a> {
     }
 }
 
-/// Waits, never less. A single processor is given to others: spinning would be preempted for a whole time slice.
+/// Waits until `due`, and returns the time, which is not before it. On a single processor it yields: spinning would be
+/// preempted for a whole time slice.
 fn wait_until(due: Nanos, mut now: Nanos, only_processor: bool) -> Nanos {
     while now < due {
         match due - now {

@@ -326,11 +326,11 @@ fn polling<T>(poll_ns: Nanos, mut receive: impl FnMut(bool) -> io::Result<T>) ->
     receive(true)
 }
 
-/// A receive that coalesces is delayed until more data has arrived, since a wake-up per packet costs more than it.
 const LEAST: Duration = Duration::from_micros(50);
 const MOST: Duration = Duration::from_millis(1);
 
-/// Delays the next receive longer after little data, half as long after much, and not at all after none.
+/// Delays a receive until more data has arrived, since a wake-up per packet costs more than the packet: the next one
+/// longer after little data, half as long after much, and not at all after none.
 #[derive(Debug, Default)]
 pub(crate) struct Coalescer {
     rest: Duration,

@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn jitter_is_of_consecutive_delays_within_a_flow() {
         let mut counter = counter();
-        // The delays of the test in stats/delay.rs: 5.0 by flow, 483 in order of arrival.
+        // The delays of the test in stats/flow.rs: 5.0 by flow, 483 in order of arrival.
         for (slice, flow, delay) in [(0, 0, 10), (0, 1, 500), (0, 0, 20), (0, 1, 500), (1, 0, 90), (1, 1, 7)]
         {
             counter.record(slice, flow, 1, Some(delay));

@@ -8,13 +8,13 @@
 
 use crate::iperf3::server::registry::{Arrived, Registry};
 use crate::iperf3::server::session::serve;
-use crate::iperf3::{Cookie, GREETING_BYTES, PORT, Parameters, Refusal, State, control};
+use crate::iperf3::{Cookie, GREETING_BYTES, PORT, Parameters, Refusal, State};
 use socket2::{Domain, Protocol, Socket, Type};
 use stacklab_model::{Family, Transport};
 use stacklab_traffic::foreign::has_congestion_control;
 use stacklab_traffic::host::zone::{self, ListenAddress};
 use std::io::ErrorKind::{AddrInUse, PermissionDenied};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,9 +98,20 @@ fn meet(registry: &Arc<Registry>, stream: TcpStream, interrupted: &'static Atomi
 }
 
 fn cookie(stream: &TcpStream) -> io::Result<Cookie> {
-    let mut cookie = [0; 37];
-    stream.set_read_timeout(Some(control::LOOK))?;
-    control::fill(stream, &mut cookie, Instant::now() + COOKIE_LIMIT)?;
+    let deadline = Instant::now() + COOKIE_LIMIT;
+    let (mut cookie, mut at): (Cookie, usize) = ([0; 37], 0);
+    // The timeout is the time left: whoever says nothing causes no wake-ups on a host that measures.
+    while at < cookie.len() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match (&mut &*stream).read(&mut cookie[at..])? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => at += count,
+        }
+    }
     Ok(cookie)
 }
 
