@@ -284,7 +284,7 @@ cells: Array<FleetCell>, };
 
 export type FleetCell = { sign: string, outcome: Outcome, 
 /**
- * How large a difference is beside the margin, as in [`super::ComparisonView`].
+ * How large a difference is beside the margin, as in `ComparisonView`.
  */
 strength: number, words: string, };
 

@@ -63,7 +63,7 @@ impl From<Role> for Node {
 }
 
 /// The role of a guest in place of a host on the path. Addresses are the same in every testbed
-/// (`link/addressing.rs`), and MTUs are bytes.
+/// (`addressing.rs`), and MTUs are bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathRole {

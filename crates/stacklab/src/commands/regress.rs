@@ -30,8 +30,8 @@ pub(crate) struct RegressOptions {
     /// The folder whose git repository has the commits; default: a candidate that is a folder, or this one
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
-    /// What makes a candidate bad: `[CELL] ipv4|ipv6|gap > NUMBER [%]`, in instructions per message; may be repeated
-    /// \[default: ipv4 > 8 and ipv6 > 8\]
+    /// What makes a candidate bad: `[CELL] ipv4|ipv6|gap > NUMBER [%]`, in instructions per message; may be repeated;
+    /// default: ipv4 > 8 and ipv6 > 8
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub conditions: Vec<Condition>,
     /// Check the ends of a bisect: GOOD repeats to the bit, and BAD is bad against it

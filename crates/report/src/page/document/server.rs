@@ -178,7 +178,7 @@ pub struct FleetPairRow {
 pub struct FleetCell {
     pub(crate) sign: String,
     pub(crate) outcome: Outcome,
-    /// How large a difference is beside the margin, as in [`super::ComparisonView`].
+    /// How large a difference is beside the margin, as in `ComparisonView`.
     pub(crate) strength: u8,
     pub(crate) words: String,
 }

@@ -1,7 +1,7 @@
 //! A store with a large campaign, for `bench/fleet-report`: each block is that of a small campaign that was measured,
 //! with other figures.
 //!
-//!     cargo run --release --example large -- SOURCE TARGET PAIRS BLOCKS
+//!     cargo run --release --example large_fleet -- SOURCE TARGET PAIRS BLOCKS
 
 use postgres::NoTls;
 use rand_pcg::Pcg64Mcg;
