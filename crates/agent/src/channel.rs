@@ -1,6 +1,6 @@
 //! The connection between a coordinator and a listening agent, in plain or inside a TLS session.
 
-use crate::key::hex;
+use crate::hex::hex;
 use rustls::Connection;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,5 +1,6 @@
 //! The key that a listening agent and its coordinators share, and what is proved with it.
 
+use crate::hex::{bytes, hex};
 use crate::sys;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -121,19 +122,6 @@ pub(crate) fn random<const COUNT: usize>() -> [u8; COUNT] {
     let mut random = [0; COUNT];
     getrandom::fill(&mut random).expect("the system has random numbers");
     random
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-pub(crate) fn bytes(hex: &str) -> Option<Vec<u8>> {
-    let digits = hex.as_bytes();
-    if !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let (pairs, []) = digits.as_chunks::<2>() else { return None };
-    pairs.iter().map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 #[cfg(test)]

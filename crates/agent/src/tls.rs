@@ -2,7 +2,8 @@
 //! certificate; the coordinator has that key's fingerprint, and accepts no other.
 
 use crate::channel::{Channel, TAKE_LIMIT, is_wait, wait_until};
-use crate::key::{self, hex};
+use crate::hex::{bytes, hex};
+use crate::key;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls::client::Resumption;
@@ -52,8 +53,8 @@ impl FromStr for Fingerprint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bytes = key::bytes(text).and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Fingerprint).ok_or("expected the 64 hexadecimal digits that the agent printed".to_owned())
+        let digest = bytes(text).and_then(|bytes| bytes.try_into().ok());
+        digest.map(Fingerprint).ok_or("expected the 64 hexadecimal digits that the agent printed".to_owned())
     }
 }
 

@@ -9,6 +9,6 @@ mod tests;
 mod value;
 
 pub use assemble::{ImportedRun, runs};
-pub use formats::{Format, read};
-pub use test::{Content, ToolFile, ToolTest, Untold};
+pub use formats::read;
+pub use test::{Content, Format, ToolFile, ToolTest, Untold};
 pub use value::{At, ImportError, MOST_BYTES};

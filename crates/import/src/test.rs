@@ -1,6 +1,5 @@
 //! Files of other tools, their tests, and the intervals of these.
 
-use crate::formats::Format;
 use crate::value::{ImportError, untold};
 use stacklab_model::{
     Cell, Direction, Family, IntervalRow, Metric, Probe, Role, RunRecord, SizeOf, ToolSeries, Transport,
@@ -8,6 +7,31 @@ use stacklab_model::{
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+
+/// A format of result files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// JSON of iperf3 (`-J`, `--json-stream`).
+    Iperf3,
+    /// Text of iperf3.
+    Iperf3Text,
+    /// CSV of iperf 2 (`-y C`).
+    IperfCsv,
+    /// Text of iperf 2 (`-e`).
+    IperfText,
+    /// Text of netperf: `-v 2`, or `KEY=VALUE` of omni tests.
+    Netperf,
+    /// Text of D-ITG's ITGDec.
+    Ditg,
+    /// JSON of flent, compressed by gzip or not.
+    Flent,
+    /// JSON of irtt.
+    Irtt,
+    /// JSON of RIPE Atlas: pings.
+    Atlas,
+    /// CSV of `stacklab export`.
+    Csv,
+}
 
 /// A test, as a tool tells of it.
 #[derive(Debug, Clone, PartialEq)]

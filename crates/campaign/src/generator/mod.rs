@@ -4,6 +4,7 @@ mod drive;
 
 use crate::CampaignError;
 use crate::rig::Rig;
+use crate::trial::GeneratorEvidence;
 use crate::trial::figures::of_processes;
 use drive::{Driven, drive};
 use stacklab_model::{
@@ -113,13 +114,6 @@ fn increase(before: &Counters, after: &Counters) -> Counters {
         Some((name.clone(), by))
     });
     Counters(by.collect())
-}
-
-#[derive(Debug)]
-pub(crate) struct GeneratorEvidence {
-    pub generator: Generator,
-    /// Its figures, or why there are none.
-    pub figures: Result<ToolFigures, String>,
 }
 
 /// The reports of both hosts: counts by the programs' word, counters by the kernels'.

@@ -3,7 +3,8 @@
 use crate::CampaignError;
 use crate::rig::machines::read_list;
 use crate::rig::ssh::ask;
-use crate::trial::ReportSource;
+use crate::trial::AdapterEvidence;
+use crate::trial::source::ReportSource;
 use crate::trial::wifi::invalid;
 use stacklab_model::{Station, StationReport, System, printable_text};
 use stacklab_trial::{Figures, validate};
@@ -15,9 +16,6 @@ pub(crate) struct Adapter {
     system: System,
     interface: String,
 }
-
-/// An adapter before and after a trial: its state, or a sentence that says why it has none.
-pub(crate) type AdapterEvidence = [Result<Station, String>; 2];
 
 /// Where iw and wpa_cli are that are not on a user's path.
 const PATHS: &str = "PATH=$PATH:/usr/sbin:/sbin";
@@ -178,7 +176,7 @@ fn describe(station: &Station) -> String {
 mod tests {
     use super::*;
     use crate::trial::fixtures::{received, stream_of};
-    use crate::trial::report_sources;
+    use crate::trial::source::report_sources;
     use stacklab_model::{Direction, RunStatus};
 
     const TOLD: &str = "Interface wlan0\n\tifindex 3\n\taddr 02:00:00:00:00:01\n\tssid office\n\ttype managed\n\

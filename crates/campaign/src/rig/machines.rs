@@ -2,12 +2,12 @@
 //! listening agent, over both families.
 
 use crate::CampaignError;
-use crate::rig::adapter::{Adapter, AdapterEvidence};
+use crate::rig::adapter::Adapter;
 use crate::rig::agent::{AgentProcess, agent_on};
 use crate::rig::host_pair::{HostPair, names, planned_path};
 use crate::rig::ssh::{ask, on, relay};
 use crate::rig::{Cells, CpuCover, Network, Rig, RigKind};
-use crate::trial::Evidence;
+use crate::trial::{AdapterEvidence, Evidence};
 use stacklab_model::{Cell, Family, LinkConfig, Role, ScopedAddr, Services, Station, System, Systems};
 use stacklab_study::{RealHost, Study};
 use stacklab_testbed::{AGENT, Streams};

@@ -1,7 +1,7 @@
 //! Clocks of two hosts: their offset before and after a trial, and the figures that depend on both: computed with an
 //! offset, corrected for drift, or missing with the reason.
 
-use crate::trial::ReportSource;
+use crate::trial::source::ReportSource;
 use stacklab_model::{Buckets, Compared, HostFacts, HostReport, LARGEST_NUMBER, Metric, TrialSpec, Value};
 use stacklab_traffic::stats::clock::{Clocks, Offset};
 use stacklab_trial::Figures;
@@ -252,7 +252,7 @@ fn keep_significant(
 mod tests {
     use super::*;
     use crate::trial::fixtures::{received, stream_of};
-    use crate::trial::report_sources;
+    use crate::trial::source::report_sources;
     use stacklab_model::{Direction, Slice};
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::generator::{from_generator, with_bias};
 use crate::rig::adapter;
-use crate::trial::{Evidence, ReportSource, report_sources};
+use crate::trial::Evidence;
+use crate::trial::source::{ReportSource, report_sources};
 use crate::trial::{clock, other_load, routers, wifi};
 use stacklab_model::{
     CpuScope, CpuSource, CpuTime, Direction, LARGEST_NUMBER, Probe, RunRecord, Service, Trial, TrialSpec,

@@ -1,6 +1,6 @@
 //! Figures from the counters of the routers between a trial's hosts.
 
-use crate::trial::ReportSource;
+use crate::trial::source::ReportSource;
 use stacklab_model::{
     Counters, ETHERNET_HEADER_BYTES, Family, Mechanism, Metric, Probe, Role, Transport, TrialSpec, Value,
     WirePath,
@@ -97,7 +97,7 @@ pub(super) fn counted(
 mod tests {
     use super::*;
     use crate::trial::fixtures::{received, stream_of};
-    use crate::trial::report_sources;
+    use crate::trial::source::report_sources;
     use stacklab_model::{Direction, HostReport};
 
     fn count(bytes: u64, packets: u64) -> Counters {

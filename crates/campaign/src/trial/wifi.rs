@@ -1,6 +1,6 @@
 //! What a Wi-Fi network adds to a run, and takes from it.
 
-use crate::trial::ReportSource;
+use crate::trial::source::ReportSource;
 use stacklab_guests::WifiSeen;
 use stacklab_model::wifi::ChannelUse;
 use stacklab_model::{
@@ -177,7 +177,7 @@ fn value(metric: Metric, used: &ChannelUse) -> Value {
 mod tests {
     use super::*;
     use crate::trial::fixtures::{received, stream_of};
-    use crate::trial::report_sources;
+    use crate::trial::source::report_sources;
     use stacklab_model::wifi::{Airtime, NodeAirtime};
     use stacklab_model::{Direction, HostReport};
     use stacklab_wifi::{Association, Channel, MediumReport};

@@ -1,7 +1,7 @@
 //! Results of RIPE Atlas' `ping`: JSON, as an array, or a result a line.
 
-use crate::formats::Format;
 use crate::json::{Documents, Json, document, documents};
+use crate::test::Format;
 use crate::test::{ToolFile, ToolTest, family_of_version};
 use crate::value::{ImportError, MOST_TESTS, mean, quantile, untold};
 use stacklab_model::{Metric, Probe, Transport, Value};

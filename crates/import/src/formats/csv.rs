@@ -1,6 +1,6 @@
 //! Rows of `stacklab export`, back as runs.
 
-use crate::formats::Format;
+use crate::test::Format;
 use crate::test::{Content, ToolFile};
 use crate::value::{At, ImportError, MOST_TESTS};
 use stacklab_model::{

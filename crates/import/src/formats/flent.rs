@@ -1,7 +1,7 @@
 //! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
-use crate::formats::Format;
 use crate::json::{Json, documents};
+use crate::test::Format;
 use crate::test::{Part, ToolFile, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size};
 use crate::value::{ImportError, mean, quantile};
 use stacklab_model::{Direction, Metric, Probe, Role, Transport, Value};

@@ -6,8 +6,8 @@
 //! - from 3.2: of TCP, `seconds` of a receiver are the sender's; `end` is its own;
 //! - with `-R`, round trips of TCP are not known, and are 0.
 
-use crate::formats::Format;
 use crate::json::{Documents, Json, Rows, with_rows};
+use crate::test::Format;
 use crate::test::{MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size};
 use crate::value::{ImportError, MOST_TESTS, mean, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};

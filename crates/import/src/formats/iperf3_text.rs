@@ -1,9 +1,9 @@
 //! Text of iperf3, versions 3.1 to 3.21: what it prints without `-J`. A test becomes the document that `-J` would have
 //! written, as far as the text has it, and is read as that.
 
-use crate::formats::Format;
 use crate::formats::iperf3_json;
 use crate::json::{self, Json};
+use crate::test::Format;
 use crate::test::ToolFile;
 use crate::value::{ImportError, RowText, number};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! JSON of irtt (`irtt client -o FILE`), version 0.9: round trips of datagrams on a schedule.
 
-use crate::formats::Format;
 use crate::json::{Json, documents};
+use crate::test::Format;
 use crate::test::{MOST_ROWS, ToolFile, ToolTest, family};
 use crate::value::{ImportError, quantile, rfc3339_ns, untold};
 use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Transport, Value};

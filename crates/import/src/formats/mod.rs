@@ -11,35 +11,10 @@ mod iperf_text;
 mod irtt;
 mod netperf;
 
-use crate::test::ToolFile;
+use crate::test::{Format, ToolFile};
 use crate::value::{At, ImportError, MOST_BYTES};
 use std::borrow::Cow;
 use std::io::Read;
-
-/// A format of result files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
-    /// JSON of iperf3 (`-J`, `--json-stream`).
-    Iperf3,
-    /// Text of iperf3.
-    Iperf3Text,
-    /// CSV of iperf 2 (`-y C`).
-    IperfCsv,
-    /// Text of iperf 2 (`-e`).
-    IperfText,
-    /// Text of netperf: `-v 2`, or `KEY=VALUE` of omni tests.
-    Netperf,
-    /// Text of D-ITG's ITGDec.
-    Ditg,
-    /// JSON of flent, compressed by gzip or not.
-    Flent,
-    /// JSON of irtt.
-    Irtt,
-    /// JSON of RIPE Atlas: pings.
-    Atlas,
-    /// CSV of `stacklab export`.
-    Csv,
-}
 
 type Reader = fn(&str) -> Result<ToolFile, ImportError>;
 
