@@ -71,7 +71,7 @@ pub struct ToolTest {
 pub struct ToolFile {
     /// Its format.
     pub format: Format,
-    /// The tool's version, if the file tells it.
+    /// The tool's version, if the file states it.
     pub version: Option<String>,
     /// Its tests.
     pub content: Content,
@@ -142,7 +142,7 @@ impl ToolTest {
     }
 
     /// Adds what somebody knows of the test; what the file tells stays.
-    /// Fails with the one that the file tells otherwise.
+    /// Fails with the one that the file states otherwise.
     pub fn tell(
         &mut self,
         family: Option<Family>,

@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(arm_order(&runs, &questions), []);
     }
 
-    /// An arm's report: slices that begin at these times, 100 messages in so many nanoseconds each.
+    /// An arm's report: slices that begin at these times, each with 100 messages in this many nanoseconds.
     fn report(role: Role, slices: &[(u64, u64)]) -> HostReport {
         let slices = (0..).zip(slices).map(|(round, (first_ns, took))| Slice {
             round,

@@ -140,7 +140,7 @@ impl Processor {
         Ok(())
     }
 
-    /// Sets the period, which begins anew: an interrupt tells the processor, which takes longer to reach an idle one.
+    /// Sets the period, which begins anew: an interrupt informs the processor, which takes longer for an idle one.
     fn set_period(&mut self, period_ns: u64, before_ns: u64) -> io::Result<()> {
         let began_ns = sys::now_ns();
         self.counter.set_period(period_ns)?;

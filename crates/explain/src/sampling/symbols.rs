@@ -116,7 +116,7 @@ impl StageMap {
         StageMap { stages, whole, beginnings }
     }
 
-    /// The stage of a function, by number; `None` for one that is called from many (a list, a lock): its caller tells.
+    /// The stage of a function, by number; `None` for one that many call (a list, a lock): its caller decides.
     pub(crate) fn stage(&self, function: &str) -> Option<u32> {
         let by_beginning = || self.beginnings.iter().find(|(beginning, _)| function.starts_with(beginning));
         self.whole.get(function).copied().or_else(|| by_beginning().map(|(_, stage)| *stage))

@@ -113,7 +113,7 @@ pub struct Output<'a> {
     pub decoded: &'a str,
 }
 
-/// A program's own figures; `None` where it tells none.
+/// A program's own figures; `None` where it reports none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
     /// Payload bytes sent.

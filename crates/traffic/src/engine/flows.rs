@@ -76,7 +76,7 @@ pub(crate) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// Tells the sender that all of its flows are read from now on.
+/// Informs the sender that all of its flows are read from now on.
 pub(crate) fn admit_all(channels: &[Channel]) -> io::Result<()> {
     channels.iter().try_for_each(|channel| sys::send(&channel.socket, &[1], sys::SEND_PLAIN).map(drop))
 }

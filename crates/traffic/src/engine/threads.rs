@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, thread};
 
-/// Tells the thread of a host that the trial has ended, also when nobody waits for it any more.
+/// Informs the thread of a host that the trial has ended, also when nobody waits for it any more.
 pub(crate) struct Ender(pub Arc<AtomicBool>);
 
 impl Drop for Ender {
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Arms of both families whose messages fill segments, of so many bytes.
+    /// Arms of both families whose messages fill segments, of this many bytes.
     fn filling(message_bytes: u32, flows: u32) -> [TrialSpec; 2] {
         [Family::Ipv4, Family::Ipv6].map(|family| {
             let spec = spec(family, Transport::Tcp, Probe::Stream, Pacing::Flood, 7);

@@ -109,7 +109,7 @@ impl Stream {
         Err(io::Error::new(io::ErrorKind::TimedOut, text))
     }
 
-    /// Tells the peer of a connection that nothing more is sent.
+    /// Informs the peer of a connection that nothing more is sent.
     pub fn end(&self) {
         // One that is gone already needs no telling.
         let _ = self.channel.socket.shutdown(Shutdown::Write);

@@ -130,7 +130,7 @@ pub(crate) struct MeasuredIdle {
     pub processors: u32,
     /// By how much [`CpuTimes::idle_ns`] may be too small, since it is counted in ticks.
     pub step_ns: u64,
-    /// Time of the processors in idle states, without the periods under way, if the system tells it.
+    /// Time of the processors in idle states, without the periods under way, if the system reports it.
     pub residency_ns: Option<u64>,
 }
 

@@ -196,7 +196,7 @@ pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     })
 }
 
-/// The options that Windows tells; of the buffers, what [`Socket`] reads on every system.
+/// The options that Windows reports; of the buffers, what [`Socket`] reads on every system.
 pub(crate) fn options(socket: &Socket, _family: Family, is_tcp: bool) -> SocketOptions {
     let mss = if is_tcp { ask(socket).ok().map(|info| info.Mss) } else { None };
     SocketOptions { mss, ..SocketOptions::default() }

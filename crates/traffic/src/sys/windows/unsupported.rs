@@ -23,7 +23,7 @@ fn refused(text: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 
-/// Sets an option if Windows has it, or tells why not.
+/// Sets an option if Windows has it, or says why not.
 pub(crate) fn set(socket: &Socket, option: SocketOption<'_>) -> io::Result<()> {
     Err(match option {
         SocketOption::SendBuffer(bytes) => return socket.set_send_buffer_size(bytes),
