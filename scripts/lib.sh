@@ -34,3 +34,19 @@ use_std_source() {
     # Building the standard library is not stable.
     export RUSTC_BOOTSTRAP=1
 }
+
+# debian_mirror: the archive of Debian that apt of this machine uses. DEBIAN_MIRROR names another, where apt uses none.
+debian_mirror() {
+    local mirror=${DEBIAN_MIRROR:-}
+    if [ -z "$mirror" ] && have apt-get; then
+        # apt reads its own configuration, and knows the origin of an archive once it has its lists.
+        # shellcheck disable=SC2016
+        mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)' 'Created-By: Packages' |
+            awk '$2 !~ /-/ && $3 == "main" && $4 == "Debian" { print $1; exit }')
+    fi
+    mirror=${mirror%/}
+    # Images for clouds have a file with mirrors instead.
+    [[ $mirror != mirror+file:* ]] || mirror=$(awk '!/^#/ && NF { print $1; exit }' "${mirror#mirror+file:}")
+    [ -n "$mirror" ] || die "apt of this machine uses no archive of Debian: run apt-get update, or set DEBIAN_MIRROR"
+    echo "${mirror%/}"
+}
