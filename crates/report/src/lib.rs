@@ -36,7 +36,9 @@ pub use rendering::format::{OutputFormat, versioned_json};
 pub use rendering::numbers::figure_text;
 pub use rendering::text::text;
 pub use stage_costs::stage_costs;
-pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons, tidy, tidy_slices};
+pub use tidy::{HAS_PARQUET, tidy, tidy_slices};
+#[cfg(feature = "parquet")]
+pub use tidy::{LakePair, comparisons_file, lake_files, read_comparisons};
 
 use crate::findings::groups::Group;
 use crate::findings::{comparisons, csv, estimates, groups, heading, matrix, notes, verdicts};

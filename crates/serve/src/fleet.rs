@@ -6,6 +6,7 @@ use crate::ServeError;
 use crate::cached::Cache;
 use crate::to_json;
 use serde::Deserialize;
+pub use stacklab_fleet::FleetError;
 use stacklab_fleet::results::over_pairs;
 use stacklab_fleet::store::{BlockCounts, BlockKey, CampaignRow, ListedCampaign, PairProgress, State, Store};
 use stacklab_fleet::study_of;

@@ -5,6 +5,7 @@
 
 mod cached;
 mod events;
+#[cfg_attr(not(feature = "fleet"), path = "no_fleet.rs")]
 mod fleet;
 mod guard;
 mod library;
@@ -19,6 +20,7 @@ pub mod fuzzing {
 
 use axum::Router;
 use fleet::Fleet;
+pub use fleet::FleetError;
 use guard::Guard;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -28,7 +30,6 @@ use metrics::Exporter;
 use serde::Serialize;
 use stacklab_agent::listen_advice;
 use stacklab_campaign::CampaignError;
-use stacklab_fleet::FleetError;
 use stacklab_store::StoreError;
 use std::fmt::Display;
 use std::net::SocketAddr;

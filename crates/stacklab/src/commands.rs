@@ -2,6 +2,7 @@
 
 pub(crate) mod doctor;
 pub(crate) mod explain;
+#[cfg_attr(not(feature = "fleet"), path = "commands/no_fleet.rs")]
 pub(crate) mod fleet;
 pub(crate) mod image;
 pub(crate) mod import;

@@ -1,9 +1,12 @@
 //! Runs as rows for other programs, one for each run and metric; slices of interleaved trials, one for each slice and
 //! host.
 
+#[cfg(feature = "parquet")]
 mod fleet;
+#[cfg(feature = "parquet")]
 mod parquet;
 
+#[cfg(feature = "parquet")]
 pub use fleet::{LakePair, comparisons_file, lake_files, read_comparisons};
 
 use crate::findings::csv::metric_fields;
@@ -11,7 +14,13 @@ use crate::rendering::csv::{self, Field, cell_fields, field, setting_fields};
 use crate::rendering::format::OutputFormat;
 use stacklab_model::{Metric, Role, RunRecord, RunStatus, Slice, Value};
 
+/// Whether this build writes Parquet.
+pub const HAS_PARQUET: bool = cfg!(feature = "parquet");
+
 /// Renders runs as rows of CSV or Parquet.
+///
+/// # Panics
+/// For Parquet, where [`HAS_PARQUET`] is false.
 pub fn tidy(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
     rendered(&metric_columns(), runs.iter().flat_map(metric_rows), format)
 }
@@ -31,6 +40,9 @@ fn metric_rows(run: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
 }
 
 /// Renders the slices of runs with their host reports as rows of CSV or Parquet.
+///
+/// # Panics
+/// For Parquet, where [`HAS_PARQUET`] is false.
 pub fn tidy_slices(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
     let reports = runs.iter().flat_map(|run| run.host_reports.iter().map(move |report| (run, report)));
     let rows = reports.flat_map(|(run, report)| {
@@ -42,7 +54,10 @@ pub fn tidy_slices(runs: &[RunRecord], format: OutputFormat) -> Vec<u8> {
 
 fn rendered(columns: &[Field], rows: impl Iterator<Item = Vec<Field>>, format: OutputFormat) -> Vec<u8> {
     match format {
+        #[cfg(feature = "parquet")]
         OutputFormat::Parquet => parquet::render(columns, rows),
+        #[cfg(not(feature = "parquet"))]
+        OutputFormat::Parquet => panic!("this build writes no Parquet: see HAS_PARQUET"),
         _ => csv::render(columns, rows, format).into_bytes(),
     }
 }

@@ -9,8 +9,8 @@ use stacklab_campaign::record::{Recorded, conclude, latest};
 use stacklab_model::{Change, Difference, Findings, Metric, RunRecord, nearest};
 use stacklab_report::page::html;
 use stacklab_report::{
-    OutputFormat, WIDTH, Width, between as render_between, brief, figure, figures, paper, render,
-    stage_costs, tidy, tidy_slices,
+    HAS_PARQUET, OutputFormat, WIDTH, Width, between as render_between, brief, figure, figures, paper,
+    render, stage_costs, tidy, tidy_slices,
 };
 use stacklab_serve::page::{ROOM, document};
 use stacklab_store::Record;
@@ -152,6 +152,9 @@ pub(crate) fn print(findings: &Findings, record: &Path) -> Result<(), Failure> {
 }
 
 pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
+    if options.format == OutputFormat::Parquet && !HAS_PARQUET {
+        return Err(Failure::usage("this build of stacklab leaves out Parquet: `make build` adds it"));
+    }
     let record = Record::read(&options.record)?;
     let runs = record.runs()?;
     let rows = if options.slices {

@@ -1,0 +1,23 @@
+//! `stacklab fleet` in a build without fleets (feature `fleet`).
+
+use crate::failure::Failure;
+use clap::Subcommand;
+use stacklab_serve::FleetError;
+use std::ffi::OsString;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Any command of fleets
+    #[command(external_subcommand)]
+    Any(#[expect(dead_code, reason = "all of them are refused")] Vec<OsString>),
+}
+
+pub(crate) fn fleet(_: FleetCommand) -> Result<(), Failure> {
+    Err(FleetError.into())
+}
+
+impl From<FleetError> for Failure {
+    fn from(error: FleetError) -> Self {
+        Self::usage(error)
+    }
+}
