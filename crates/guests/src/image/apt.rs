@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const MIRROR: &str = "http://deb.debian.org/debian";
+/// Names the archive of Debian where apt of this machine uses none, as on Ubuntu.
+const MIRROR_VARIABLE: &str = "DEBIAN_MIRROR";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 pub(super) struct Apt {
@@ -34,7 +35,7 @@ impl Apt {
             fs::create_dir_all(&path).map_err(TestbedError::file(path))?;
         }
         write("status", "")?;
-        let mirror = mirror();
+        let mirror = mirror()?;
         let source = |suite: &&str| {
             let archive =
                 if suite.ends_with("-security") { format!("{mirror}-security") } else { mirror.clone() };
@@ -119,10 +120,18 @@ impl Apt {
     }
 }
 
-fn mirror() -> String {
+fn mirror() -> Result<String, TestbedError> {
+    if let Ok(mirror) = std::env::var(MIRROR_VARIABLE)
+        && !mirror.is_empty()
+    {
+        return Ok(mirror.trim_end_matches('/').to_owned());
+    }
     let listed = Command::new("apt-get").args(["indextargets", "--format", "$(REPO_URI)"]).output();
     let text = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();
-    mirror_among(&text).unwrap_or_else(|| MIRROR.to_owned())
+    mirror_among(&text).ok_or_else(|| {
+        let advice = format!("; set {MIRROR_VARIABLE} to a mirror (www.debian.org/mirror/list)");
+        failed("find Debian's archive", "apt of this machine uses none", &advice)
+    })
 }
 
 pub(crate) fn mirror_among(uris: &str) -> Option<String> {
