@@ -10,7 +10,8 @@ ARGS ?=
 
 .PHONY: run build test test-all test-kernels check check-deploy agent dist test-dist chaos soak fmt lint bench fuzz schema types screenshots site package
 
-run: build
+run:
+	@scripts/build first
 	target/release/stacklab run $(STUDY) $(ARGS)
 
 # target/release/stacklab
@@ -24,7 +25,7 @@ test:
 
 # Everything: other systems in guests, every mechanism, Wi-Fi, peers, a browser, the Windows agent. CI runs it.
 test-all:
-	@scripts/setup test-all
+	@scripts/setup test
 	@scripts/test all
 
 # Compiles kernels with changes, and compares them: a quarter of an hour the first time, and 4 GB.

@@ -17,6 +17,24 @@ step() {
     "$@" || die "failed after $((SECONDS - began)) s: $what"
 }
 
+# with_signs COMMAND..: runs it, with a sign of life on standard error every five seconds, for commands that print nothing.
+with_signs() {
+    local began=$SECONDS signs status=0
+    (while sleep 5; do say "still at it after $((SECONDS - began)) s"; done) &
+    signs=$!
+    "$@" || status=$?
+    kill "$signs" 2>/dev/null
+    wait "$signs" 2>/dev/null || true
+    return "$status"
+}
+
+# choose_sqlite: cargo's options into `sqlite`: nothing where the headers of the system's SQLite are installed, which takes apt
+# seconds; elsewhere SQLite is compiled, which takes a minute.
+choose_sqlite() {
+    sqlite=()
+    pkg-config --exists 'sqlite3 >= 3.37' 2>/dev/null || sqlite=(--features bundled-sqlite)
+}
+
 has_source() { [ -e "$("$1" --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library/Cargo.toml" ]; }
 
 # use_std_source FOR: chooses a compiler with the standard library's source, which can build that library for any system: the
