@@ -195,6 +195,13 @@ mod tests {
     }
 
     #[test]
+    fn names_a_program_that_is_missing() {
+        let reason =
+            check_programs(&["sh", "no-such-program"], "libelf", "install it").unwrap_err().to_string();
+        assert!(reason.contains("`no-such-program`") && reason.contains("install it"), "{reason}");
+    }
+
+    #[test]
     fn messages_give_the_first_error() {
         let folder = tempfile::tempdir().unwrap();
         let messages = folder.path().join("messages");
