@@ -73,6 +73,8 @@ pub struct ClientRun {
     pub(super) peer: Results,
     /// From the begin of the measured part until all was sent and, of TCP, acknowledged, nanoseconds.
     pub window_ns: u64,
+    /// From then until the server was asked for what it counted, nanoseconds.
+    pub(super) pause_ns: u64,
     pub(super) started_unix_ns: u64,
     /// Duration of everything, nanoseconds.
     pub(super) wall_ns: u64,
@@ -111,8 +113,8 @@ pub enum ClientError {
 pub fn run(test: &Test<'_>) -> Result<ClientRun, ClientError> {
     let (started_unix_ns, start) = (now_unix_ns(), Instant::now());
     let mut session = ClientSession::open(test)?;
-    let streams = session.streams()?;
-    let mut outcome = session.traffic(streams)?;
+    let (outgoing, incoming) = session.streams()?;
+    let mut outcome = session.traffic(outgoing, incoming)?;
     (outcome.started_unix_ns, outcome.wall_ns) = (started_unix_ns, start.elapsed().as_nanos() as u64);
     Ok(outcome)
 }
@@ -138,16 +140,20 @@ impl<'a> ClientSession<'a> {
         Ok(session)
     }
 
-    /// Opens the streams: those to the server first.
-    fn streams(&mut self) -> Result<Vec<(Arc<Stream>, Way)>, ClientError> {
-        let Parameters { parallel, .. } = self.test.parameters;
-        let mut streams = Vec::new();
+    /// Opens the streams: those to the server first. Those from the server are received from before it sends.
+    fn streams(&mut self) -> Result<(Vec<(Arc<Stream>, Way)>, RunningStreams), ClientError> {
+        let Parameters { parallel, omit_s, .. } = self.test.parameters;
+        let mut outgoing = Vec::new();
+        let mut incoming = Vec::new();
         for (way, place) in ways(&self.test.parameters).into_iter().zip((0..parallel).cycle()) {
+            let streams = if way == Way::Send { &mut outgoing } else { &mut incoming };
             streams.push((Arc::new(self.stream(way, place.into())?), way));
         }
+        let incoming = RunningStreams::receive_early(incoming, omit_s > 0)
+            .map_err(self.test.failed("begin the traffic"))?;
         self.expect(State::TestStart, "open the streams")?;
         self.expect(State::TestRunning, "begin the traffic")?;
-        Ok(streams)
+        Ok((outgoing, incoming))
     }
 
     fn stream(&self, way: Way, place: u64) -> Result<Stream, ClientError> {
@@ -175,18 +181,20 @@ impl<'a> ClientSession<'a> {
         Ok(stream)
     }
 
-    fn traffic(mut self, streams: Vec<(Arc<Stream>, Way)>) -> Result<ClientRun, ClientError> {
+    fn traffic(
+        mut self,
+        outgoing: Vec<(Arc<Stream>, Way)>,
+        incoming: RunningStreams,
+    ) -> Result<ClientRun, ClientError> {
         let test = self.test;
         let omit_ns = u64::from(test.parameters.omit_s) * 1_000_000_000;
         let block = test.parameters.block_bytes;
-        let (outgoing, incoming): (Vec<_>, Vec<_>) =
-            streams.into_iter().partition(|(_, way)| *way == Way::Send);
-        let start =
-            |streams| RunningStreams::start(streams, omit_ns).map_err(test.failed("begin the traffic"));
-        let both = [start(outgoing)?, start(incoming)?];
-        let begin_ns = both[0].omit_until_ns;
-        self.watch(&both, begin_ns)?;
-        let [outgoing, incoming] = both;
+        let outgoing = RunningStreams::start(outgoing, omit_ns).map_err(test.failed("begin the traffic"))?;
+        let begin_ns = outgoing.begin_ns();
+        if omit_ns > 0 {
+            incoming.measure_from(begin_ns);
+        }
+        self.watch(&outgoing, &incoming, begin_ns)?;
         let (sending, receiving) = (outgoing.streams.clone(), incoming.streams.clone());
         let mut counted: Vec<Counted> = outgoing.finish();
         for ((stream, _), counted) in sending.iter().zip(&counted) {
@@ -209,11 +217,13 @@ impl<'a> ClientSession<'a> {
             thread::sleep(READ_PAUSE);
         }
         self.control.tell(State::TestEnd).map_err(test.failed("end the test"))?;
+        let pause_ns = now_ns().saturating_sub(end_ns);
         // What the server sent until now is taken.
         self.expect(State::ExchangeResults, "end the test")?;
         counted.extend(incoming.finish());
         let all: Vec<(Arc<Stream>, Way)> = sending.into_iter().chain(receiving).collect();
-        let results = Results { streams: results_of(&all, &counted, block, begin_ns), ..Results::default() };
+        let streams = results_of(&all, &counted, block, begin_ns, end_ns);
+        let results = Results { streams, ..Results::default() };
         let mut own = Vec::new();
         let [as_sender, as_receiver] = self.own_host;
         for (host, way) in [(as_sender, Way::Send), (as_receiver, Way::Receive)] {
@@ -223,12 +233,17 @@ impl<'a> ClientSession<'a> {
         }
         let peer = exchange(test, &mut self.control, &results)?;
         let counted = all.iter().map(|(_, way)| *way).zip(counted).collect();
-        Ok(ClientRun { own, counted, peer, window_ns, started_unix_ns: 0, wall_ns: 0 })
+        Ok(ClientRun { own, counted, peer, window_ns, pause_ns, started_unix_ns: 0, wall_ns: 0 })
     }
 
     /// Waits for the end of the measured part.
-    fn watch(&mut self, both: &[RunningStreams; 2], begin_ns: u64) -> Result<(), ClientError> {
-        let (test, [outgoing, incoming]) = (self.test, both);
+    fn watch(
+        &mut self,
+        outgoing: &RunningStreams,
+        incoming: &RunningStreams,
+        begin_ns: u64,
+    ) -> Result<(), ClientError> {
+        let test = self.test;
         let is_forward = !test.parameters.reverse;
         let mut is_open = false;
         let mut grown = (0, Instant::now());

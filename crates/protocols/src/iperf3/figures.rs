@@ -65,6 +65,34 @@ impl Transfer<'_> {
             .map(|(place, (_, counted))| (self.outcome.peer.of_place(place), counted))
     }
 
+    /// How long the server took to receive the bytes that it counts. It omits by its own clock, from another moment
+    /// than this host: then its bytes are those of its time, without the pause after the last of them.
+    fn receiving_ns(&self) -> u64 {
+        let seconds = self.theirs().map(|stream| stream.seconds).fold(0.0, f64::max);
+        let counting_ns = (seconds * 1e9) as u64;
+        if self.spec.probe.warmup_ns > 0 && counting_ns > self.outcome.pause_ns {
+            counting_ns - self.outcome.pause_ns
+        } else {
+            self.outcome.window_ns
+        }
+    }
+
+    /// Datagrams that this host sent after the part that the server omitted.
+    fn datagrams_to_count(&self) -> u64 {
+        let omitted = self.theirs().map(|stream| self.omitted_packets(stream)).fold(0, u64::saturating_add);
+        (self.own.sent.warmup + self.own.sent.measured).saturating_sub(omitted)
+    }
+
+    /// Datagrams of a stream before the part that the server counts. iperf3 3.12 does not report them: then those that
+    /// it has not counted the bytes of, and all losses are taken for those of the counted part.
+    fn omitted_packets(&self, stream: &StreamResult) -> u64 {
+        if stream.omitted_packets > 0 || self.spec.probe.warmup_ns == 0 {
+            return stream.omitted_packets;
+        }
+        let seen = stream.packets.saturating_sub(stream.errors);
+        seen.saturating_sub(stream.bytes / u64::from(self.spec.message_bytes).max(1))
+    }
+
     fn theirs(&self) -> impl Iterator<Item = &StreamResult> {
         self.pairs().filter_map(|(theirs, _)| theirs)
     }
@@ -94,9 +122,9 @@ impl Transfer<'_> {
             (Transport::Tcp, _) => stream.bytes / u64::from(self.spec.message_bytes).max(1),
             (Transport::Udp, Way::Send) => {
                 let lost = stream.errors.saturating_sub(stream.omitted_errors);
-                stream.packets.saturating_sub(stream.omitted_packets).saturating_sub(lost)
+                stream.packets.saturating_sub(self.omitted_packets(stream)).saturating_sub(lost)
             }
-            (Transport::Udp, Way::Receive) => stream.packets.saturating_sub(stream.omitted_packets),
+            (Transport::Udp, Way::Receive) => stream.packets.saturating_sub(self.omitted_packets(stream)),
         };
         self.theirs().map(of).fold(0, u64::saturating_add)
     }
@@ -120,8 +148,12 @@ impl Transfer<'_> {
                 let mut theirs = HostReport::new(Role::Receiver, endpoint);
                 theirs.received.bytes = bytes;
                 theirs.received.measured = messages;
+                for stream in self.theirs() {
+                    let omitted = self.omitted_packets(stream).saturating_sub(stream.omitted_errors);
+                    theirs.received.warmup = theirs.received.warmup.saturating_add(omitted);
+                }
                 theirs.received.first_ns = own.sent.first_ns;
-                theirs.received.last_ns = own.sent.first_ns + self.outcome.window_ns;
+                theirs.received.last_ns = own.sent.first_ns + self.receiving_ns();
                 [own, theirs]
             }
             Way::Receive => {
@@ -164,8 +196,9 @@ impl Transfer<'_> {
             Way::Send => {
                 set(&[Metric::Duplicate, Metric::Reorder], unknown("copies and reordered datagrams apart"));
                 set(&[Metric::Fairness, Metric::IpReasmOks], unknown("it"));
-                let lost = sent.measured.saturating_sub(received.measured) as f64;
-                set(&[Metric::Loss], Value::finite(lost / sent.measured as f64, "nothing was sent"));
+                let sent = self.datagrams_to_count();
+                let lost = sent.saturating_sub(received.measured) as f64;
+                set(&[Metric::Loss], Value::finite(lost / sent as f64, "nothing was sent"));
             }
             Way::Receive => {
                 let sum = |of: fn(&ReceivedCounts) -> u64| {
@@ -203,6 +236,90 @@ impl Transfer<'_> {
                 "the iperf3 server reports that it {did} {theirs} bytes; this host {own_did} {own} bytes, and its interface counted {counted} bytes with headers and other traffic"
             ),
             advice: advice.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iperf3::streams::stream_spec;
+    use crate::iperf3::{Parameters, Results};
+    use stacklab_model::{Cell, Family, Length, Probe, ScopedAddr, SizeOf};
+    use stacklab_traffic::foreign::SentCounts;
+    use std::net::SocketAddr;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// A second of 1000 messages of 1000 bytes after a second that this host omits, to a server that began to count
+    /// 0.2 s earlier, and lost 12 datagrams of those that it counts.
+    fn omitting_server(transport: Transport, omitted_packets: u64) -> RunRecord {
+        let parameters = Parameters { bandwidth: 8_000_000, omit_s: 1, ..Parameters::new(transport, 1000) };
+        let spec = stream_spec(&parameters, Family::Ipv4, Length::Time(SECOND_NS));
+        let addresses: [SocketAddr; 2] =
+            ["198.18.0.1:5000", "198.18.0.2:5201"].map(|address| address.parse().unwrap());
+        let endpoint = Endpoint {
+            family: Family::Ipv4,
+            transport,
+            local: addresses[0],
+            peer: addresses[1],
+            interface: "st0".to_owned(),
+            interface_mtu: 1500,
+            path_mtu: Some(1500),
+            offloads: Default::default(),
+            congestion_control: None,
+            options: Default::default(),
+        };
+        let mut own = HostReport::new(Role::Sender, endpoint);
+        (own.sent.warmup, own.sent.measured, own.sent.bytes) = (1000, 1000, 1_000_000);
+        (own.sent.first_ns, own.sent.last_ns) = (SECOND_NS, 2 * SECOND_NS);
+        own.counters.0.insert("interface.tx_bytes".to_owned(), 3_000_000);
+        let received = if transport == Transport::Udp { 1200 - 12 } else { 1200 };
+        let theirs = StreamResult {
+            id: 1,
+            bytes: received * 1000,
+            errors: 12,
+            packets: 2000,
+            omitted_packets,
+            seconds: 1.25,
+            ..StreamResult::default()
+        };
+        let counts = SentCounts { omitted: 1000, measured: 1000, ..SentCounts::default() };
+        let outcome = ClientRun {
+            own: vec![own],
+            counted: vec![(Way::Send, Counted::Sent(counts))],
+            peer: Results { streams: vec![theirs], ..Results::default() },
+            window_ns: SECOND_NS,
+            pause_ns: SECOND_NS / 20,
+            started_unix_ns: 0,
+            wall_ns: 3 * SECOND_NS,
+        };
+        let cell = Cell::new(Family::Ipv4, transport, SizeOf::Write, 1000);
+        let trial = Trial { block: 0, position: 0, cell, probe: Probe::Stream };
+        let [from, to] = addresses.map(|address| ScopedAddr::from(address.ip()));
+        run_of(&trial, spec, &Path::unplanned(from, to, 1500), &outcome)
+    }
+
+    fn figure(run: &RunRecord, metric: Metric) -> f64 {
+        run.values[&metric].measured().unwrap()
+    }
+
+    #[test]
+    fn a_servers_bytes_are_those_of_its_own_time() {
+        let run = omitting_server(Transport::Tcp, 0);
+        assert_eq!(run.status, RunStatus::Valid);
+        // 1.2 MB in 1.25 s, of which the last 0.05 s were a pause: 8 Mbit/s, and not 9.6.
+        assert!((figure(&run, Metric::Throughput) - 8.0).abs() < 1e-6, "{:?}", run.values);
+    }
+
+    #[test]
+    fn loss_is_of_the_datagrams_that_the_server_counts() {
+        // Reported, or not, as by iperf3 3.12.
+        for omitted_packets in [800, 0] {
+            let run = omitting_server(Transport::Udp, omitted_packets);
+            assert!((figure(&run, Metric::Loss) - 0.01).abs() < 1e-9, "{:?}", run.values);
+            assert!((figure(&run, Metric::MessageRate) - 990.0).abs() < 1e-6, "{:?}", run.values);
+            assert_eq!(run.drops.network, 12);
         }
     }
 }

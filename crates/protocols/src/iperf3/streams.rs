@@ -60,12 +60,14 @@ pub(super) fn ways(parameters: &Parameters) -> Vec<Way> {
     [of(Way::Send, bidirectional || !reverse), of(Way::Receive, bidirectional || reverse)].concat()
 }
 
-/// The counts of streams for the peer. The measured part begins at `begin_ns`.
+/// The counts of streams for the peer. The measured part begins at `begin_ns`; a receiver counts until `end_ns`, as
+/// iperf3's does, and not only until the last arrival.
 pub(super) fn results_of(
     streams: &[(Arc<Stream>, Way)],
     counted: &[Counted],
     block_bytes: u32,
     begin_ns: u64,
+    end_ns: u64,
 ) -> Vec<StreamResult> {
     let seconds = |last_ns: u64| last_ns.saturating_sub(begin_ns) as f64 / 1e9;
     let mut results = Vec::new();
@@ -89,7 +91,7 @@ pub(super) fn results_of(
                 omitted_errors: counts.omitted_lost,
                 packets: counts.next,
                 omitted_packets: counts.omitted_next,
-                seconds: seconds(counts.last_ns),
+                seconds: seconds(counts.last_ns.max(end_ns)),
                 ..StreamResult::default()
             },
         });
@@ -109,23 +111,44 @@ pub(super) struct RunningStreams {
     stop: Arc<AtomicBool>,
     progress: Arc<Vec<AtomicU64>>,
     /// When the measured part begins.
-    pub omit_until_ns: u64,
+    begin_ns: Arc<AtomicU64>,
 }
 
 impl RunningStreams {
     /// Starts all streams. The first `omit_ns` do not count.
     pub(super) fn start(streams: Vec<(Arc<Stream>, Way)>, omit_ns: u64) -> io::Result<Self> {
+        Self::start_from(streams, omit_ns, now_ns() + omit_ns)
+    }
+
+    /// Starts streams that only receive, before the peer may send: on a busy machine what arrives would wait, and the
+    /// measured time begin when it is read. An omitted part lasts until [`Self::measure_from`].
+    pub(super) fn receive_early(streams: Vec<(Arc<Stream>, Way)>, omits: bool) -> io::Result<Self> {
+        Self::start_from(streams, 0, if omits { u64::MAX } else { 0 })
+    }
+
+    /// Ends the omitted part at a time.
+    pub(super) fn measure_from(&self, begin_ns: u64) {
+        self.begin_ns.store(begin_ns, Ordering::Relaxed);
+    }
+
+    /// When the measured part begins.
+    pub(super) fn begin_ns(&self) -> u64 {
+        self.begin_ns.load(Ordering::Relaxed)
+    }
+
+    fn start_from(streams: Vec<(Arc<Stream>, Way)>, omit_ns: u64, begin_ns: u64) -> io::Result<Self> {
         let progress = Arc::new(streams.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
-        let omit_until_ns = now_ns() + omit_ns;
+        let begin_ns = Arc::new(AtomicU64::new(begin_ns));
         let mut running =
-            RunningStreams { streams, threads: Vec::new(), stop: Arc::default(), progress, omit_until_ns };
+            RunningStreams { streams, threads: Vec::new(), stop: Arc::default(), progress, begin_ns };
         for place in 0..running.streams.len() {
             let (stream, way) = &running.streams[place];
             let (stream, way) = (Arc::clone(stream), *way);
             let (stop, progress) = (Arc::clone(&running.stop), Arc::clone(&running.progress));
+            let begin_ns = Arc::clone(&running.begin_ns);
             let work = move || match way {
                 Way::Send => Counted::Sent(stream.send(omit_ns, &stop, &progress[place])),
-                Way::Receive => Counted::Received(stream.receive(omit_until_ns, &stop, &progress[place])),
+                Way::Receive => Counted::Received(stream.receive(&begin_ns, &stop, &progress[place])),
             };
             // On an error the streams that run are stopped as this is dropped.
             running.threads.push(thread::Builder::new().name(format!("stream {place}")).spawn(work)?);

@@ -86,8 +86,8 @@ pub(super) struct Tally<'a> {
     window: SequenceWindow,
     arrived: u64,
     transit_ns: Option<i64>,
-    /// The end of the omitted part.
-    omit_until_ns: Nanos,
+    /// When the measured part begins.
+    begin_ns: &'a AtomicU64,
     is_omitting: bool,
     /// Bytes of a datagram; `None` for a stream of bytes.
     size: Option<usize>,
@@ -99,7 +99,7 @@ pub(super) struct Tally<'a> {
 impl<'a> Tally<'a> {
     pub(super) fn new(
         size: Option<usize>,
-        omit_until_ns: Nanos,
+        begin_ns: &'a AtomicU64,
         stop: &'a AtomicBool,
         progress: &'a AtomicU64,
     ) -> Self {
@@ -109,7 +109,7 @@ impl<'a> Tally<'a> {
             window: SequenceWindow::new(16),
             arrived: 0,
             transit_ns: None,
-            omit_until_ns,
+            begin_ns,
             is_omitting: true,
             size,
             stop,
@@ -156,7 +156,7 @@ impl<'a> Tally<'a> {
 
 impl Sink for Tally<'_> {
     fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
-        if self.is_omitting && now >= self.omit_until_ns {
+        if self.is_omitting && now >= self.begin_ns.load(Ordering::Relaxed) {
             self.is_omitting = false;
             self.counts.omitted_next = self.counts.next;
             self.counts.omitted_lost = self.counts.next.saturating_sub(self.arrived);
@@ -200,9 +200,10 @@ mod tests {
     use super::*;
     use crate::engine::header::ForeignFormat;
 
-    fn tally_of(numbers: &[u64], omit_until_ns: Nanos) -> ReceivedCounts {
+    fn tally_of(numbers: &[u64], begin_ns: Nanos) -> ReceivedCounts {
         let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-        let mut tally = Tally::new(Some(100), omit_until_ns, &stop, &progress);
+        let begin_ns = AtomicU64::new(begin_ns);
+        let mut tally = Tally::new(Some(100), &begin_ns, &stop, &progress);
         let header = ForeignFormat::Bytes.read(&[], 0).unwrap();
         for (place, sequence) in numbers.iter().enumerate() {
             let header = Header { sequence: *sequence, sent_ns: 10 * place as u64, ..header };
@@ -231,7 +232,8 @@ mod tests {
     #[test]
     fn a_datagram_of_another_size_is_a_stray() {
         let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-        let mut tally = Tally::new(Some(100), 0, &stop, &progress);
+        let begin_ns = AtomicU64::new(0);
+        let mut tally = Tally::new(Some(100), &begin_ns, &stop, &progress);
         let header = ForeignFormat::Bytes.read(&[], 0).unwrap();
         let _ = tally.take(header, &mut [0; 101], 5).unwrap();
         let counts = tally.finish();
@@ -241,7 +243,8 @@ mod tests {
     #[test]
     fn whoever_goes_on_sending_keeps_no_receiver() {
         let (stop, progress) = (AtomicBool::new(true), AtomicU64::new(0));
-        let mut tally = Tally::new(Some(100), 0, &stop, &progress);
+        let begin_ns = AtomicU64::new(0);
+        let mut tally = Tally::new(Some(100), &begin_ns, &stop, &progress);
         assert!(tally.stray().is_continue());
         tally.stopped_ns = Some(sys::now_ns() - LATE_NS - 1);
         assert!(tally.stray().is_break());

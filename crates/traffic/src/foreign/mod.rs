@@ -52,6 +52,8 @@ pub fn now_ns() -> u64 {
 pub struct Stream {
     channel: Channel,
     spec: TrialSpec,
+    /// Read before anything could arrive: what waits until it is received has its own arrival time.
+    clock: StampClock,
 }
 
 /// How long what was sent may take to leave.
@@ -66,9 +68,10 @@ impl Stream {
         to: SocketAddr,
     ) -> Result<Self, EngineError> {
         let (from, to) = zone::ends(from, to).attempt(|| format!("connect {from} to {to}"))?;
+        let clock = StampClock::new();
         let mut channel = Channel::connect(spec, from, to, CONNECT_LIMIT)?;
         channel.foreign = Some(format);
-        Ok(Stream { channel, spec: spec.clone() })
+        Ok(Stream { channel, spec: spec.clone(), clock })
     }
 
     /// Takes a socket that a peer connected, and sets its options but the segment size, which was agreed on then.
@@ -78,7 +81,7 @@ impl Stream {
         socket_options::set(&socket, &spec).attempt(|| "set the options of a stream's socket".to_owned())?;
         let mut channel = Channel::new(&spec, socket)?;
         channel.foreign = Some(format);
-        Ok(Stream { channel, spec })
+        Ok(Stream { channel, spec, clock: StampClock::new() })
     }
 
     /// The socket.
@@ -174,13 +177,13 @@ impl Stream {
         Ok(())
     }
 
-    /// Receives until the peer closes or `stop` is set; `progress` has the measured bytes so far, from `omit_until_ns`
-    /// on.
-    pub fn receive(&self, omit_until_ns: Nanos, stop: &AtomicBool, progress: &AtomicU64) -> ReceivedCounts {
+    /// Receives until the peer closes or `stop` is set; `progress` has the measured bytes so far, from `begin_ns` on,
+    /// which may be named while it receives.
+    pub fn receive(&self, begin_ns: &AtomicU64, stop: &AtomicBool, progress: &AtomicU64) -> ReceivedCounts {
         let size = self.spec.message_bytes as usize;
         let datagram = (self.spec.transport == Transport::Udp).then_some(size);
-        let mut tally = Tally::new(datagram, omit_until_ns, stop, progress);
-        let ended = RxBatch::new(std::slice::from_ref(&self.channel), StampClock::new())
+        let mut tally = Tally::new(datagram, begin_ns, stop, progress);
+        let ended = RxBatch::new(std::slice::from_ref(&self.channel), self.clock.clone())
             .and_then(|mut rx| receive(&mut rx, size, self.spec.token, &mut tally));
         if let Err(error) = ended
             && !stop.load(Ordering::Relaxed)
@@ -284,5 +287,34 @@ fn earlier(one: u64, two: u64) -> u64 {
     match (one, two) {
         (0, time) | (time, 0) => time,
         (one, two) => one.min(two),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use stacklab_model::Family;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn what_waits_has_its_own_arrival_time() {
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let format = ForeignFormat::Datagrams {
+            write: |_, _| (),
+            read: |message| Some(Numbered { sequence: message[0].into(), sent_ns: 0 }),
+        };
+        let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+        let own = ScopedAddr::from(Family::Ipv4.loopback());
+        let stream = Stream::connect(&spec, format, &own, peer.local_addr().unwrap()).unwrap();
+        let here = stream.socket().local_addr().unwrap().as_socket().unwrap();
+        peer.send_to(&[0; 128], here).unwrap();
+        let sent_ns = sys::now_ns();
+        // A busy machine begins to receive only now.
+        std::thread::sleep(Duration::from_millis(50));
+        peer.send_to(&[1; 128], here).unwrap();
+        let counts = stream.receive(&AtomicU64::new(0), &AtomicBool::new(true), &AtomicU64::new(0));
+        assert_eq!(counts.messages, 2);
+        assert!(counts.first_ns <= sent_ns, "{} ns late", counts.first_ns - sent_ns);
     }
 }

@@ -9,7 +9,7 @@ use crate::iperf3::{
 };
 use socket2::Socket;
 use stacklab_model::{Family, Length, Transport};
-use stacklab_traffic::foreign::{Stream, Way};
+use stacklab_traffic::foreign::{Stream, Way, now_ns};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -77,10 +77,11 @@ impl ServerSession<'_> {
         let omit_ns = u64::from(parameters.omit_s) * 1_000_000_000;
         let traffic = RunningStreams::start(streams, omit_ns)?;
         self.watch(&parameters)?;
-        let begin_ns = traffic.omit_until_ns;
+        let end_ns = now_ns();
+        let begin_ns = traffic.begin_ns();
         let streams = traffic.streams.clone();
         let counted = traffic.finish();
-        let results = results_of(&streams, &counted, parameters.block_bytes, begin_ns);
+        let results = results_of(&streams, &counted, parameters.block_bytes, begin_ns, end_ns);
         let first = streams.first().filter(|_| parameters.transport == Transport::Tcp);
         let congestion_used = first.and_then(|(stream, _)| stream.endpoint().ok()?.congestion_control);
         // A client that receives reads whole blocks, and waits for the rest of one as long as the connection is open.
