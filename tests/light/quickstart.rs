@@ -24,7 +24,7 @@ fn quickstart_answers_and_is_reported_in_each_format() {
     // Two blocks; the whole study takes a minute.
     let run =
         as_nobody("exec \"$STACKLAB\" run study.toml --out a.stacklab --set blocks.min=2 --set blocks.max=2");
-    scene.assert_restored(&program, &["study.toml", "a.stacklab"], Duration::from_secs(2));
+    scene.assert_restored(&program, &["study.toml", "a.stacklab"], Duration::from_secs(20));
 
     for page in ["README.md", "docs/tutorial-research.md"] {
         documented::assert_quickstart_prints(page, &run.stdout);

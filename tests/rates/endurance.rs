@@ -78,7 +78,7 @@ fn peaks(family: &str, packets: u64) -> (Peaks, u64) {
         "{family}, {packets} packets, {received} arrived: KiB {peaks:?}, {rows} rows, {:?}",
         start.elapsed()
     );
-    scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(2));
+    scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(20));
     (peaks, rows.into())
 }
 

@@ -60,7 +60,7 @@ impl Listening {
     /// A connection to it that has said nothing.
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream
     }
 
@@ -70,12 +70,12 @@ impl Listening {
         stream.set_nodelay(true).unwrap();
         let key = Key::of(KEY, "the tests").unwrap();
         let channel = Channel::from(stream.try_clone().unwrap());
-        handshake(&channel, Some(&key), Vec::new(), Duration::from_secs(10)).unwrap();
+        handshake(&channel, Some(&key), Vec::new(), Duration::from_secs(30)).unwrap();
         stream
     }
 
     fn of(program: Program, mut agent: Running) -> Self {
-        agent.wait_for("measures to it", Duration::from_secs(10));
+        agent.wait_for("measures to it", Duration::from_secs(30));
         let said = agent.stderr();
         let after = said.split("-p ").nth(1).unwrap_or_else(|| panic!("no port is said: {said}"));
         let port = after.chars().take_while(char::is_ascii_digit).collect();

@@ -55,7 +55,7 @@ fn a_session_is_with_the_agent_of_the_fingerprint_and_carries_both_ways_at_once(
 }
 
 #[test]
-fn what_is_no_tls_is_told_from_it_and_a_handshake_that_does_not_end_is_given_up() {
+fn refuses_no_tls_and_an_endless_handshake() {
     let own = Identity::generate();
     let (mut there, here) = streams();
     there.write_all(b"{\"stacklab_agent\":2}\n").unwrap();
@@ -71,7 +71,8 @@ fn what_is_no_tls_is_told_from_it_and_a_handshake_that_does_not_end_is_given_up(
                 thread::sleep(Duration::from_millis(20));
                 here.write_all(&[*byte]).is_ok()
             };
-            assert!(![HANDSHAKE, 3, 1, 1, 0].iter().chain(&[0; 100]).all(slowly));
+            // It would last for twice as long as the test may.
+            assert!(![HANDSHAKE, 3, 1, 1, 0].iter().chain(&[0; 1000]).all(slowly));
         });
         let error = own.accept(there, started + Duration::from_millis(300)).unwrap_err();
         assert!(
@@ -79,7 +80,7 @@ fn what_is_no_tls_is_told_from_it_and_a_handshake_that_does_not_end_is_given_up(
             "{error}"
         );
     });
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(started.elapsed() < 2 * LIMIT, "{:?}", started.elapsed());
 }
 
 #[test]

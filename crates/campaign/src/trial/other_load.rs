@@ -264,24 +264,24 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn an_unrelated_process_is_found_with_its_share_and_this_one_is_not() {
+    fn finds_an_unrelated_process_and_not_this_one() {
         let before = LoadSample::now();
         // Its parent is no longer a process of this test.
         let script = "setsid sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
         let other = Command::new("sh").args(["-c", script]).stderr(Stdio::null()).output().unwrap();
         let other: u32 = String::from_utf8(other.stdout).unwrap().trim().parse().unwrap();
-        // This process is busy too.
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(500) {}
+        // This process is busy too, until it has had half a second of a processor: then the other one has had a part of
+        // that, however busy the machine is.
+        while process(&fs::read_to_string("/proc/self/stat").unwrap()).unwrap().own < 50.0 {}
         let load = before.until(&LoadSample::now());
         // The shell has its own `kill`; the program is in a package that not every machine has.
         let _ = Command::new("sh").args(["-c", &format!("kill -KILL {other}")]).status();
         let found = load.processes.iter().find(|process| process.pid == other);
         let found = found.unwrap_or_else(|| panic!("{other} is not in {load:?}"));
-        assert!((0.1..1.1).contains(&found.share) && !found.ran_before, "{load:?}");
+        assert!(found.share < 1.1 && found.share * load.seconds > 0.1 && !found.ran_before, "{load:?}");
         assert!(load.processes.iter().all(|process| process.pid != std::process::id()), "{load:?}");
-        assert!(load.taken() > 0.02 && load.busy > load.taken() - load.stolen, "{load:?}");
-        assert!(load.seconds >= 0.5 && load.processors >= 1, "{load:?}");
+        assert!(load.taken() > 0.0 && load.busy > load.taken() - load.stolen, "{load:?}");
+        assert!(load.seconds > 0.1 && load.processors >= 1, "{load:?}");
     }
 
     #[test]

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_taken_whole_and_the_next_one_once_all_is_answered() {
+    fn takes_a_batch_once_the_last_is_answered() {
         let under_way = Arc::new(UnderWay::default());
         let mut parts: VecDeque<&[u8]> = [&b"0 one\n1 t"[..], b"wo\n", b"\x04", b"2 three\n\x04"].into();
         let (sender, taken) = mpsc::channel();
@@ -148,9 +148,11 @@ mod tests {
             read.read_exact(&mut line).map(|()| line)
         });
         under_way.answered();
-        thread::sleep(Duration::from_millis(50));
-        // The empty rest of the first batch was taken, nothing else.
-        assert_eq!(taken.try_iter().count(), 3);
+        // The empty rest of the first batch is taken, nothing else.
+        for _ in 0..3 {
+            taken.recv_timeout(Duration::from_secs(30)).expect("a part of the first batch");
+        }
+        assert!(taken.recv_timeout(Duration::from_millis(50)).is_err());
         under_way.answered();
         assert_eq!(&rest.join().unwrap().unwrap(), b"2 three\n");
         assert_eq!(taken.try_iter().count(), 1);

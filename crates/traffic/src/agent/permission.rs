@@ -281,23 +281,30 @@ impl Activity {
                 thread::sleep(LOOK);
                 // The coordinator has gone, and nothing is under way.
                 let Some(state) = state.upgrade() else { return };
-                if let Some(reason) = Activity(state).passed(longest, SLACK, idle) {
+                if let Some(reason) = Activity(state).passed(Instant::now(), longest, SLACK, idle) {
                     return end(reason);
                 }
             }
         });
     }
 
-    fn passed(&self, longest: Duration, slack: Duration, idle: Duration) -> Option<&'static str> {
+    /// The limit that has passed at a time.
+    fn passed(
+        &self,
+        now: Instant,
+        longest: Duration,
+        slack: Duration,
+        idle: Duration,
+    ) -> Option<&'static str> {
         let state = locked(&self.0);
         let is_over = |lasting: &Lasting| {
             let most = lasting.lasts.map_or(longest, |lasts| lasts.min(longest));
-            lasting.began.elapsed() > most.saturating_add(slack)
+            now.saturating_duration_since(lasting.began) > most.saturating_add(slack)
         };
         if state.under_way.values().any(is_over) {
             return Some("a trial lasted longer than it should, or than trials may");
         }
-        (state.under_way.is_empty() && state.last.elapsed() > idle)
+        (state.under_way.is_empty() && now.saturating_duration_since(state.last) > idle)
             .then_some("the coordinator was idle for too long")
     }
 }

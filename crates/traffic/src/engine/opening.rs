@@ -270,16 +270,18 @@ mod tests {
         let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, 1);
         let peers = Peers { addresses: vec!["127.0.0.9".parse().unwrap()], networks: Vec::new() };
         let waiting = waiting(&spec, Some(peers));
-        let open = |from: &str, token: u32| {
+        // An answer is waited for as long as it takes; that there is none shows soon.
+        let open = |from: &str, token: u32, limit: Duration| {
             let socket = std::net::UdpSocket::bind(from).unwrap();
             socket.connect(waiting.address).unwrap();
             socket.send(&bare_header(token, 0, Phase::Open)).unwrap();
-            socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+            socket.set_read_timeout(Some(limit)).unwrap();
             let answered = socket.recv(&mut [0; 64]).is_ok();
             (socket.local_addr().unwrap(), answered)
         };
-        assert!(!open("127.0.0.1:0", spec.token).1 && !open("127.0.0.9:0", !spec.token).1);
-        let (receiver, answered) = open("127.0.0.9:0", spec.token);
+        let soon = Duration::from_millis(300);
+        assert!(!open("127.0.0.1:0", spec.token, soon).1 && !open("127.0.0.9:0", !spec.token, soon).1);
+        let (receiver, answered) = open("127.0.0.9:0", spec.token, Duration::from_secs(30));
         assert!(answered);
         let flows = waiting.flows("127.0.0.1:9".parse().unwrap()).unwrap();
         assert_eq!(flows[0].socket.peer_addr().unwrap().as_socket(), Some(receiver));

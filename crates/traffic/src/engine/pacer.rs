@@ -203,11 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn a_late_schedule_is_caught_up_with_and_never_by_a_burst() {
+    fn catches_up_with_a_late_schedule_without_a_burst() {
         let mut pacer = Pacer::start(Pacing::Schedule(1_000.0), Length::Packets(200));
         std::thread::sleep(Duration::from_millis(10));
         let (mut last, mut sequence) = (0, 0);
         let mut overslept = Vec::new();
+        let mut machine_overslept = Vec::new();
         while let Some(slot) = pacer.next_slot(sequence, 1) {
             // Due, but half a gap after the last one at the earliest.
             let earliest = slot.due.max(last + 500_000);
@@ -216,21 +217,31 @@ mod tests {
             last = slot.now;
             pacer.sent(slot);
             sequence += 1;
+            if sequence % 2 == 0 {
+                let begins_ns = sys::now_ns();
+                std::thread::sleep(Duration::from_micros(100));
+                machine_overslept.push(sys::now_ns() - begins_ns - 100_000);
+            }
         }
-        // 10 ms late at first, and caught up with by half gaps. Only a machine that does something else is later.
+        // 10 ms late at first, and caught up with by half gaps.
         assert!(pacer.finish().unwrap().most_ns() >= 9_000_000);
+        // It wakes as late as this machine wakes any thread at this time.
         overslept.sort_unstable();
-        assert!(overslept[100] < 5_000_000, "{overslept:?}");
+        machine_overslept.sort_unstable();
+        assert!(
+            overslept[100] < 5_000_000 + 2 * machine_overslept[50],
+            "{overslept:?} {machine_overslept:?}"
+        );
     }
 
     #[test]
-    fn a_schedule_lasts_its_time_and_what_is_late_does_not_lengthen_it() {
+    fn a_late_message_does_not_lengthen_a_schedule() {
         // The next message would be due a second later.
         let mut pacer = Pacer::start(Pacing::Schedule(1.0), Length::Time(50_000_000));
         assert!(pacer.next_slot(0, 1).is_some() && pacer.next_slot(1, 1).is_none());
         assert!(sys::now_ns() - pacer.start_ns >= 50_000_000);
         let pacer = || Pacer::start(Pacing::Schedule(1_000.0), Length::Time(50_000_000));
-        let mut late = Pacer { start_ns: sys::now_ns() - 140_000_000, ..pacer() };
+        let mut late = Pacer { start_ns: sys::now_ns() - 60_000_000, ..pacer() };
         assert!(late.next_slot(3, 1).is_some(), "it is caught up with");
         let mut too_late = Pacer { start_ns: sys::now_ns() - 160_000_000, ..pacer() };
         assert!(too_late.next_slot(3, 1).is_none());

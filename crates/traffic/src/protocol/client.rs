@@ -339,13 +339,16 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_says_more_than_it_is_asked_waits() {
+    fn an_agent_that_says_too_much_waits() {
         let taken = Arc::new(AtomicU64::new(0));
         let mut client = AgentClient::new("far", Endless(Arc::clone(&taken)), io::sink(), &NEVER);
+        while taken.load(Ordering::Relaxed) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
         // Without a bound, megabytes are taken by then.
         thread::sleep(Duration::from_millis(200));
         let taken = taken.load(Ordering::Relaxed);
-        assert!((1..100_000).contains(&taken), "{taken} bytes were taken");
+        assert!(taken < 100_000, "{taken} bytes were taken");
         assert!(client.hello().unwrap_err().to_string().contains("request 7, which was not made"));
     }
 

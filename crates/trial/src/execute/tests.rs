@@ -47,7 +47,7 @@ fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
 }
 
 #[test]
-fn all_steps_of_a_trial_share_its_time_and_a_frozen_host_is_named() {
+fn steps_share_a_trials_time_and_name_a_frozen_host() {
     let path = fixtures::path(Family::Ipv4);
     let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
     let transfer = crate::transfers::of(&path, &spec, Direction::Forward).remove(0);
@@ -57,7 +57,7 @@ fn all_steps_of_a_trial_share_its_time_and_a_frozen_host_is_named() {
     let error = Failure::default().keep(listening).err().unwrap();
     assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the receiver"), "{error:?}");
     let taken = time.began.elapsed();
-    assert!((Duration::from_millis(200)..Duration::from_secs(2)).contains(&taken), "{taken:?}");
+    assert!((Duration::from_millis(200)..Duration::from_secs(20)).contains(&taken), "{taken:?}");
     // Nothing is left for what would come next.
     assert_eq!(time.left(), Duration::ZERO);
     let pending = sender.start(Request::Facts, "send").unwrap();

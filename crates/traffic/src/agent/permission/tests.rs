@@ -207,26 +207,35 @@ fn a_timetable_ends_and_does_not_sleep_for_ever() {
 }
 
 #[test]
-fn idleness_and_endless_trials_are_noticed_and_work_is_neither() {
+fn notices_idleness_and_endless_trials() {
+    // Hours pass by the given time alone: what the machine does meanwhile takes seconds.
+    const HOUR: Duration = Duration::from_secs(3600);
+    const DAY: Duration = Duration::from_secs(24 * 3600);
     let activity = Activity::new();
-    let (short, long, none) = (Duration::from_millis(20), Duration::from_secs(60), Duration::ZERO);
-    assert_eq!(activity.passed(long, none, long), None);
+    let passed = |after, longest, slack, idle| activity.passed(Instant::now() + after, longest, slack, idle);
+    assert_eq!(passed(Duration::ZERO, HOUR, Duration::ZERO, HOUR), None);
     activity.begin(3, None, 0.0);
-    thread::sleep(Duration::from_millis(30));
-    assert_eq!(activity.passed(long, none, short), None);
-    assert!(activity.passed(short, none, long).unwrap().contains("trial"));
+    assert_eq!(passed(2 * HOUR, DAY, Duration::ZERO, HOUR), None);
+    assert!(passed(2 * HOUR, HOUR, Duration::ZERO, DAY).unwrap().contains("trial"));
     activity.end(3);
-    assert_eq!(activity.passed(short, none, short), None);
+    assert_eq!(passed(Duration::ZERO, HOUR, Duration::ZERO, HOUR), None);
     // One whose length is known lasts no longer than that and the slack, whatever others may.
-    activity.begin(4, Some(short), 0.0);
-    thread::sleep(Duration::from_millis(30));
-    assert!(activity.passed(long, none, short).unwrap().contains("trial"));
-    assert_eq!(activity.passed(long, long, short), None);
+    activity.begin(4, Some(HOUR), 0.0);
+    assert!(passed(2 * HOUR, DAY, Duration::ZERO, HOUR).unwrap().contains("trial"));
+    assert_eq!(passed(2 * HOUR, DAY, DAY, HOUR), None);
     activity.end(4);
-    thread::sleep(Duration::from_millis(30));
-    assert!(activity.passed(long, none, short).unwrap().contains("was idle"));
+    assert!(passed(2 * HOUR, DAY, Duration::ZERO, HOUR).unwrap().contains("was idle"));
+}
+
+#[test]
+fn a_request_ends_idleness() {
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+    let activity = Activity::new();
+    let before = Instant::now();
     activity.asked();
-    assert_eq!(activity.passed(long, none, short), None);
+    // By the time of the request the host was idle for no time; by that of the beginning it would have been for some.
+    assert_eq!(activity.passed(before, DAY, Duration::ZERO, Duration::ZERO), None);
+    assert!(activity.passed(before + DAY, DAY, Duration::ZERO, Duration::ZERO).is_some());
 }
 
 #[test]
