@@ -6,6 +6,15 @@ say() { printf '%s: %s\n' "$name" "$*" >&2; }
 die() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# project KEY: version, license, repository, maintainer or description of the project, as Cargo.toml has them.
+project() {
+    case $1 in
+    maintainer) sed -n 's/^authors = \["\(.*\)"\]$/\1/p' Cargo.toml ;;
+    description) sed -n 's/^description = "\(.*\)"$/\1/p' crates/stacklab/Cargo.toml ;;
+    *) sed -n "/^\[workspace.package\]/,/^\[/s/^$1 = \"\(.*\)\"$/\1/p" Cargo.toml ;;
+    esac
+}
+
 # begin WHAT USUALLY: says what begins and how long it usually takes on two CPUs.
 begin() { printf '== %s (usually %s)\n' "$1" "$2" >&2; }
 
