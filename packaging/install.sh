@@ -76,12 +76,15 @@ note() { printf '%s\n' "$1" | cat - "$work/list" >"$work/longer" && mv "$work/lo
 
 # make_folders PATH: the folders that lead to a file below the prefix.
 make_folders() {
-    folder=$(dirname "$1")
-    [ "$folder" != . ] || return 0
-    [ ! -d "$prefix/$folder" ] || return 0
-    make_folders "$folder"
-    mkdir "$prefix/$folder"
-    note "$folder"
+    case $1 in
+    */*) ;;
+    *) return 0 ;;
+    esac
+    if [ ! -d "$prefix/${1%/*}" ]; then
+        make_folders "${1%/*}"
+        mkdir "$prefix/${1%/*}"
+        note "${1%/*}"
+    fi
 }
 
 # place MODE FILE TO: a file of the archive below the prefix. By rename, so that a program which runs keeps its file.
@@ -93,7 +96,7 @@ place() {
     mv -f "$prefix/$3.new" "$prefix/$3"
 }
 
-install() {
+install_release() {
     case $(uname -s)-$(uname -m) in
     Linux-x86_64) machine=x86_64 ;;
     Linux-aarch64 | Linux-arm64) machine=aarch64 ;;
@@ -141,5 +144,5 @@ else
     unfinished=
     work=$(mktemp -d)
     trap clean_up EXIT
-    install
+    install_release
 fi

@@ -1,0 +1,183 @@
+# shellcheck shell=bash
+# The part of scripts/test-dist that installs by pip, pipx, npm, rpm, makepkg, podman, cargo-binstall and install.sh: each in a
+# root of Debian that has these clients and nothing of this machine, from a server of the test's own.
+
+clients=(ca-certificates curl makepkg npm pacman-package-manager pipx podman python3-pip rpm runc uidmap)
+server=http://127.0.0.1:8080
+person=(setpriv --reuid 1000 --regid 1000 --init-groups env HOME=/home/person USER=person PATH=/home/person/.local/bin:/usr/local/bin:/usr/bin:/bin)
+as_root=(env HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+
+# make_client_root SUITE: sets `root`. It has the packages in /srv, an ordinary user, and what clients make at their first use.
+make_client_root() {
+    root=$work/$1-clients
+    mmdebstrap --quiet --variant=minbase --include="$(IFS=, && echo "${clients[*]}")" "$1" "$root" "$mirror" ||
+        die "mmdebstrap cannot make a root of $1 with ${clients[*]}"
+    cp -r "$dist" "$root/srv/dist"
+    cp scripts/test-dist-server "$root/srv/serve"
+    inside "$root" useradd --create-home --uid 1000 --shell /bin/bash person
+    inside "$root" rpm --initdb
+}
+
+# in_root COMMAND..: as root in the root, with the server. by_person: the same as the ordinary user.
+in_root() { inside "$root" /srv/serve /srv/dist "${as_root[@]}" "$@"; }
+by_person() { inside "$root" /srv/serve /srv/dist "${person[@]}" "$@"; }
+
+# answers WHO PROGRAM..: whether the quickstart has an answer.
+answers() { "$1" "${@:2}" "${quick[@]}" /tmp/a.stacklab; }
+
+# begin_client: notes the files. end_client WHAT: whether they are the same again.
+begin_client() { files "$root" >"$work/before"; }
+end_client() { check "$1 leaves nothing" same "$work/before" <(files "$root"); }
+
+# has_program PATH: whether the root has the program of the archive there.
+has_program() { cmp "$root/$1" "$work/x86_64/stacklab"; }
+
+# has_documents FOLDER: whether manual and completions are below it, where the shells look.
+has_documents() {
+    local found
+    found=$(cd "$root/$1" && find . -type f -o -type l)
+    for part in share/man/man1/stacklab.1 bash-completion/completions/stacklab _stacklab stacklab.fish; do
+        grep -qF "$part" <<<"$found" || { echo "$1 lacks $part: $found"; return 1; }
+    done
+}
+
+try_pip() {
+    begin_client
+    check 'pip installs the wheel from an index' in_root pip install --quiet --no-cache-dir --root-user-action=ignore --break-system-packages --index-url $server/simple stacklab
+    check 'pip: the program is that of the archive' has_program usr/local/bin/stacklab
+    check 'pip: manual and completions' has_documents usr/local
+    check 'pip: the licences are there' compgen -G "$root/usr/local/lib/python3*/dist-packages/stacklab-*.dist-info/licenses/THIRD-PARTY.txt"
+    check 'pip: the quickstart answers root' answers in_root stacklab
+    check 'pip: the quickstart answers a user' answers by_person stacklab
+    check 'pip removes it' in_root pip uninstall --quiet --yes --root-user-action=ignore --break-system-packages stacklab
+    # Of what is below share, pip removes the files, and leaves empty folders.
+    find "$root/usr/local/share" -mindepth 1 -type d -empty -delete
+    end_client pip
+}
+
+try_pipx() {
+    # pipx makes folders for itself, which it keeps.
+    by_person pipx install --pip-args=--no-cache-dir --index-url $server/simple stacklab >/dev/null 2>&1 && by_person pipx uninstall stacklab >/dev/null
+    begin_client
+    check 'pipx installs the wheel' by_person pipx install --pip-args=--no-cache-dir --index-url $server/simple stacklab
+    check 'pipx: the quickstart answers a user' answers by_person stacklab
+    check 'pipx removes it' by_person pipx uninstall stacklab
+    end_client pipx
+    check 'pipx run starts it' says "stacklab $version" by_person pipx run --pip-args=--no-cache-dir --index-url $server/simple stacklab --version
+}
+
+try_npm() {
+    local npm=(npm --registry "$server/npm/" --cache /tmp/npm --no-audit --no-fund --no-update-notifier)
+    begin_client
+    check 'npm installs the package from a registry' in_root "${npm[@]}" install --global stacklab
+    check 'npm: the program is that of the archive' has_program usr/local/lib/node_modules/stacklab/node_modules/@stacklab/linux-x64/stacklab
+    check 'npm takes one program, for this machine' same <(ls "$root/usr/local/lib/node_modules/stacklab/node_modules/@stacklab") <(echo linux-x64)
+    check 'npm: the manual is there' test -e "$root/usr/local/share/man/man1/stacklab.1"
+    check 'npm: the quickstart answers root' answers in_root stacklab
+    check 'npm: the quickstart answers a user' answers by_person stacklab
+    check 'npm: the exit code is the program'\''s' in_root sh -c 'stacklab no-such-command; [ $? -eq 2 ]'
+    check 'npm removes it' in_root "${npm[@]}" uninstall --global stacklab
+    end_client npm
+    check 'npx starts it' says "stacklab $version" by_person npx --yes --registry "$server/npm/" --cache /tmp/npm stacklab --version
+}
+
+# Debian's rpm has a database of its own, and would rather have dpkg install.
+try_rpm() {
+    local package=stacklab-$version-1.x86_64.rpm
+    begin_client
+    check 'rpm needs a shell and nothing else' same <(in_root rpm -qp --requires "/srv/dist/$package" | grep -v '^rpmlib(' | sort -u) <(echo /bin/sh)
+    check 'rpm installs the RPM' in_root rpm --install --force-debian --nodeps "/srv/dist/$package"
+    check 'rpm: the program is that of the archive' has_program usr/bin/stacklab
+    check 'rpm: manual and completions' has_documents usr
+    check 'rpm: the quickstart answers root' answers in_root stacklab
+    check 'rpm: the quickstart answers a user' answers by_person stacklab
+    check 'rpm verifies its files' in_root rpm --verify --nodeps stacklab
+    check 'rpm removes it' in_root rpm --erase --force-debian stacklab
+    end_client rpm
+}
+
+try_arch() {
+    local build='mkdir /tmp/build && cd /tmp/build && cp /srv/dist/PKGBUILD /srv/dist/stacklab.install /srv/dist/stacklab-*-x86_64-linux.tar.gz .'
+    begin_client
+    check 'makepkg builds the package, pacman installs it' in_root sh -ec "
+        ${person[*]} sh -ec '$build && makepkg --nodeps PKGDEST=/tmp/build'
+        pacman --upgrade --noconfirm /tmp/build/stacklab-*.pkg.tar.*"
+    check 'pacman: the program is that of the archive' has_program usr/bin/stacklab
+    check 'pacman: manual and completions' has_documents usr
+    check 'pacman: the quickstart answers root' answers in_root stacklab
+    check 'pacman: the quickstart answers a user' answers by_person stacklab
+    check 'pacman removes it' in_root pacman --remove --nosave --noconfirm stacklab
+    end_client pacman
+    check 'makepkg refuses another archive' in_root sh -c "! ${person[*]} sh -ec '$build && echo >>stacklab-$version-x86_64-linux.tar.gz && makepkg --nodeps'"
+}
+
+try_script() {
+    local base=$server/releases/download/v$version
+    begin_client
+    check 'install.sh installs for all' in_root sh /srv/dist/install.sh --base "$base"
+    check 'install.sh: the program is that of the archive' has_program usr/local/bin/stacklab
+    check 'install.sh: manual and completions' has_documents usr/local
+    check 'install.sh: the quickstart answers root' answers in_root stacklab
+    check 'install.sh: the quickstart answers a user' answers by_person stacklab
+    check 'install.sh installs again' in_root sh /srv/dist/install.sh --base "$base"
+    check 'install.sh removes it' in_root sh /srv/dist/install.sh --uninstall
+    end_client install.sh
+    check 'install.sh installs for a user' by_person sh /srv/dist/install.sh --base file:///srv/dist
+    check 'install.sh: the quickstart answers him' answers by_person stacklab
+    check 'install.sh removes his' by_person sh /srv/dist/install.sh --uninstall
+    end_client 'install.sh, as a user,'
+    check 'install.sh refuses a wrong checksum' says 'nothing was installed' in_root sh -c 'cp -r /srv/dist /tmp/wrong && echo >>/tmp/wrong/stacklab-*-x86_64-linux.tar.gz && sh /srv/dist/install.sh --base file:///tmp/wrong'
+    end_client 'install.sh, which refused,'
+}
+
+# fetch_by_binstall: cargo-binstall takes https only, so this server has a certificate. The manifests are those of the tree, but
+# for the address.
+fetch_by_binstall() {
+    local home=$work/binstall
+    rm -rf "$home"
+    mkdir -p "$home/crates/stacklab"
+    sed "s|^repository = .*|repository = \"${server/http:/https:}\"|" Cargo.toml >"$home/Cargo.toml"
+    cp crates/stacklab/Cargo.toml "$home/crates/stacklab"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
+        -addext basicConstraints=critical,CA:FALSE -keyout "$home/key" -out "$home/certificate" 2>/dev/null
+    # shellcheck disable=SC2016
+    unshare --net sh -c 'ip link set lo up && exec "$@"' sh scripts/test-dist-server --tls "$home/certificate" "$home/key" "$dist" \
+        env HOME="$home" CARGO_HOME="$home/cargo" target/tools/bin/cargo-binstall --no-confirm --disable-telemetry --strategies crate-meta-data \
+        --root-certificates "$home/certificate" --manifest-path "$home/crates/stacklab" --root "$root/usr/local" stacklab
+}
+
+try_binstall() {
+    begin_client
+    check 'cargo-binstall finds the archive and installs its program' fetch_by_binstall
+    check 'cargo-binstall: the program is that of the archive' has_program usr/local/bin/stacklab
+    check 'cargo-binstall: the quickstart answers root' answers in_root stacklab
+    check 'cargo-binstall: the quickstart answers a user' answers by_person stacklab
+    check 'cargo removes it' cargo uninstall --quiet --root "$root/usr/local" stacklab
+    # Lists of cargo's, which are empty now.
+    rm -f "$root"/usr/local/.crates.toml "$root"/usr/local/.crates2.json
+    end_client cargo-binstall
+}
+
+# podman with no options but those of a machine in which it runs without systemd, and without a network to configure.
+podman=(podman --cgroup-manager=cgroupfs --runtime=runc --storage-driver=vfs)
+load_and_run() {
+    "$1" sh -ec "
+        ${podman[*]} load --quiet --input /srv/dist/stacklab-$version-image.tar
+        ${podman[*]} run --rm --network=none --ulimit nofile=1024:1024 --ulimit nproc=4000:4000 stacklab:$version ${*:2}"
+}
+remove_image() { "$1" sh -ec "${podman[*]} rmi stacklab:$version && [ -z \"\$(${podman[*]} images --all --quiet)\" ] && [ -z \"\$(${podman[*]} volume ls --quiet)\" ]"; }
+
+try_image() {
+    for who in in_root by_person; do
+        check "podman, $who: loads the image, starts the program" says "stacklab $version" load_and_run $who --version
+        check "podman, $who: the quickstart answers without options" load_and_run $who run --scale quick
+        check "podman, $who: removes the image" remove_image $who
+    done
+}
+
+# in_client_root SUITE: every client, one after the other.
+in_client_root() {
+    make_client_root "$1"
+    for client in pip pipx npm rpm arch script binstall image; do "try_$client"; done
+    rm -rf "$root"
+}
