@@ -2,7 +2,7 @@
 # The part of scripts/test-dist that installs by pip, pipx, npm, rpm, makepkg, podman, cargo-binstall and install.sh: each in a
 # root of Debian that has these clients and nothing of this machine, from a server of the test's own.
 
-clients=(ca-certificates curl makepkg npm pacman-package-manager pipx podman python3-pip rpm runc uidmap)
+clients=(ca-certificates curl file makepkg npm pacman-package-manager pipx podman python3-pip rpm runc uidmap)
 server=http://127.0.0.1:8080
 person=(setpriv --reuid 1000 --regid 1000 --init-groups env HOME=/home/person USER=person PATH=/home/person/.local/bin:/usr/local/bin:/usr/bin:/bin)
 as_root=(env HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
@@ -16,6 +16,9 @@ make_client_root() {
     cp scripts/test-dist-server "$root/srv/serve"
     inside "$root" useradd --create-home --uid 1000 --shell /bin/bash person
     inside "$root" rpm --initdb
+    # For pacman, which looks for free space.
+    ln -sfn /proc/self/mounts "$root/etc/mtab"
+    inside "$root" pacman --query || true
 }
 
 # in_root COMMAND..: as root in the root, with the server. by_person: the same as the ordinary user.
@@ -28,6 +31,8 @@ answers() { "$1" "${@:2}" "${quick[@]}" /tmp/a.stacklab; }
 # begin_client: notes the files. end_client WHAT: whether they are the same again.
 begin_client() { files "$root" >"$work/before"; }
 end_client() { check "$1 leaves nothing" same "$work/before" <(files "$root"); }
+# The same but for empty folders: pip and npm leave some, and pip removes some that were there.
+end_untidy_client() { check "$1 leaves no file" same <(grep -v ' d ' "$work/before") <(files "$root" | grep -v ' d '); }
 
 # has_program PATH: whether the root has the program of the archive there.
 has_program() { cmp "$root/$1" "$work/x86_64/stacklab"; }
@@ -37,7 +42,7 @@ has_documents() {
     local found
     found=$(cd "$root/$1" && find . -type f -o -type l)
     for part in share/man/man1/stacklab.1 bash-completion/completions/stacklab _stacklab stacklab.fish; do
-        grep -qF "$part" <<<"$found" || { echo "$1 lacks $part: $found"; return 1; }
+        grep -qF "$part" <<<"$found" || { echo "$1 lacks $part"; return 1; }
     done
 }
 
@@ -50,9 +55,7 @@ try_pip() {
     check 'pip: the quickstart answers root' answers in_root stacklab
     check 'pip: the quickstart answers a user' answers by_person stacklab
     check 'pip removes it' in_root pip uninstall --quiet --yes --root-user-action=ignore --break-system-packages stacklab
-    # Of what is below share, pip removes the files, and leaves empty folders.
-    find "$root/usr/local/share" -mindepth 1 -type d -empty -delete
-    end_client pip
+    end_untidy_client pip
 }
 
 try_pipx() {
@@ -77,7 +80,7 @@ try_npm() {
     check 'npm: the quickstart answers a user' answers by_person stacklab
     check 'npm: the exit code is the program'\''s' in_root sh -c 'stacklab no-such-command; [ $? -eq 2 ]'
     check 'npm removes it' in_root "${npm[@]}" uninstall --global stacklab
-    end_client npm
+    end_untidy_client npm
     check 'npx starts it' says "stacklab $version" by_person npx --yes --registry "$server/npm/" --cache /tmp/npm stacklab --version
 }
 
@@ -126,7 +129,8 @@ try_script() {
     check 'install.sh: the quickstart answers him' answers by_person stacklab
     check 'install.sh removes his' by_person sh /srv/dist/install.sh --uninstall
     end_client 'install.sh, as a user,'
-    check 'install.sh refuses a wrong checksum' says 'nothing was installed' in_root sh -c 'cp -r /srv/dist /tmp/wrong && echo >>/tmp/wrong/stacklab-*-x86_64-linux.tar.gz && sh /srv/dist/install.sh --base file:///tmp/wrong'
+    check 'install.sh refuses a wrong checksum' says 'nothing was installed' in_root sh -c "
+        cp -r /srv/dist /tmp/wrong && echo >>/tmp/wrong/stacklab-$version-x86_64-linux.tar.gz && sh /srv/dist/install.sh --base file:///tmp/wrong"
     end_client 'install.sh, which refused,'
 }
 

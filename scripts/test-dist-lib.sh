@@ -11,7 +11,7 @@ check() {
     else
         failed=$((failed + 1))
         echo "FAILED  $what"
-        sed 's/^/        /' "$work/output"
+        tail -n 60 "$work/output" | sed 's/^/        /'
     fi
 }
 
@@ -69,6 +69,6 @@ inside() {
 as_user=(setpriv --reuid 1000 --regid 1000 --clear-groups env HOME=/tmp)
 install_deb() { cp "$dist/stacklab_${version}_amd64.deb" "$1/stacklab.deb" && inside "$1" dpkg -i /stacklab.deb; rm "$1/stacklab.deb"; }
 
-# files ROOT: all files with type, rights and owner, but logs and what dpkg keeps of its last runs.
-files() { (cd "$1" && find . -xdev -printf '%p %y %m %u %g\n') | grep -Ev '^\./(var/(log|cache|tmp)|var/lib/dpkg/(status-old|triggers|lock)|tmp|proc|sys|dev|run)[ /]' | sort; }
+# files ROOT: all files with type, rights and owner, but logs and what dpkg and podman keep for themselves.
+files() { (cd "$1" && find . -xdev -printf '%p %y %m %u %g\n') | grep -Ev '^\./(var/(log|cache|tmp)|var/lib/(dpkg/(status-old|triggers|lock)|containers)|home/person/\.local/(pipx/logs|share/containers)|tmp|proc|sys|dev|run)[ /]' | sort; }
 packages() { inside "$1" dpkg-query -W -f '${Package}\n'; }
