@@ -4,6 +4,7 @@ mod bad_input;
 mod by_hand;
 mod chaos;
 mod commands;
+mod container;
 mod documented;
 mod firewalls;
 mod fleet;

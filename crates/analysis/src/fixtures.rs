@@ -127,6 +127,7 @@ pub(crate) fn campaign<'a>(
         stop_reasons: &[StopReason::Cap; 200],
         settled: &[],
         runs,
+        throttled_us: 0,
         is_sampled: false,
         explanations: &[],
     }

@@ -7,8 +7,9 @@ use crate::sources::StudySource;
 use serde::{Deserialize, Serialize};
 use stacklab_analysis::findings;
 use stacklab_model::{
-    ArmSchedule, Cell, ComparisonSpec, Explanation, Factor, Family, Findings, HostFacts, LinkConfig, Metric,
-    Probe, ProbeSpec, RunRecord, SELF_ARMS, StopReason, StoppingRule, Topology, Until, Value, once_each,
+    ArmSchedule, Cell, ComparisonSpec, Counters, Explanation, Factor, Family, Findings, HostFacts,
+    LinkConfig, Metric, Probe, ProbeSpec, RunRecord, SELF_ARMS, StopReason, StoppingRule, Topology, Until,
+    Value, once_each,
 };
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -57,6 +58,7 @@ pub struct Recorded {
     pub kinds: Vec<String>,
     replayed: Replayed,
     runs: Vec<RunRecord>,
+    throttled_us: u64,
     explanations: Vec<Explanation>,
 }
 
@@ -91,7 +93,9 @@ impl Recorded {
             }
         }
         let explanations = latest(record.explanations()?);
-        Ok(Recorded { request: campaign, study, hosts, kinds, replayed, runs, explanations })
+        let has_quota = hosts.iter().any(|(_, facts)| facts.cpu_quota.is_some());
+        let throttled_us = if has_quota { throttled_us(record, &runs)? } else { 0 };
+        Ok(Recorded { request: campaign, study, hosts, kinds, replayed, runs, throttled_us, explanations })
     }
 
     /// Title of a campaign's study, if this version understands it.
@@ -120,10 +124,24 @@ impl Recorded {
             stop_reasons: &self.replayed.stop_reasons,
             settled: &self.replayed.settled,
             runs: &self.runs,
+            throttled_us: self.throttled_us,
             is_sampled: self.request.sample_period_ns.is_some(),
             explanations: &self.explanations,
         }
     }
+}
+
+/// For how long CPU quotas kept the hosts from running in all trials, microseconds. Hosts in one container have the same
+/// time, and so have the arms of an interleaved trial, which have one start: it counts once.
+fn throttled_us(record: &Record, runs: &[RunRecord]) -> Result<u64, CampaignError> {
+    let mut trials: BTreeMap<u64, u64> = BTreeMap::new();
+    for run in runs {
+        let reports = record.host_reports(&run.trial)?;
+        let most = reports.iter().map(|report| report.counters.get(Counters::THROTTLED_US)).max();
+        let trial = trials.entry(run.started_unix_ns).or_default();
+        *trial = most.unwrap_or(0).max(*trial);
+    }
+    Ok(trials.into_values().fold(0, u64::saturating_add))
 }
 
 /// Name of the study of imported records.

@@ -42,7 +42,7 @@ pub use host::report::{
     Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent, Station,
     StationFrame, StationReport, ToolReport, ToolSeries,
 };
-pub use host::{CpuScope, CpuSource, EchoFloor, Ends, HostFacts, NoiseFloor, Spread};
+pub use host::{CpuQuota, CpuScope, CpuSource, EchoFloor, Ends, HostFacts, NoiseFloor, Spread};
 pub use limits::{LARGEST_NUMBER, printable_lines, printable_text, too_large};
 pub use metrics::Metric;
 pub use metrics::unit::{Better, Difference, Scale, Unit};

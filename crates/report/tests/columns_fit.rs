@@ -137,6 +137,7 @@ fn columns_never_contradict_the_difference() {
             stop_reasons: &[StopReason::Cap; 8],
             settled: &[],
             runs: &runs,
+            throttled_us: 0,
             is_sampled: false,
             explanations: &[],
         });

@@ -33,7 +33,8 @@ pub(crate) fn hint(reason: &io::Error) -> &'static str {
             "this needs root (sudo) or an open user namespace: see `stacklab doctor`"
         }
         io::ErrorKind::ReadOnlyFilesystem => {
-            "/proc/sys is read-only, as in most containers: run outside, or in a privileged container"
+            "/proc/sys is read-only: start the container with --security-opt unmask=ALL (podman) or --security-opt \
+             systempaths=unconfined (docker)"
         }
         // With its own text it is about a disk, and has its advice.
         io::ErrorKind::StorageFull if reason.get_ref().is_some() => "then run it again",
@@ -53,6 +54,11 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// A failed step, as text that follows `cannot`, and the reason.
+    pub(crate) fn new(attempted: String, reason: io::Error) -> Self {
+        Fault { attempted, reason }
+    }
+
     /// Adds the host to the fault.
     pub fn at(self, host: Node) -> TestbedError {
         let Fault { attempted, reason } = self;

@@ -25,6 +25,8 @@ pub struct Host {
     node: Node,
     /// The addresses of its interface, IPv4 first.
     addresses: [IpAddr; 2],
+    /// The settings of its namespace that could not be made, and have the kernel's defaults.
+    pub kept_settings: Vec<String>,
     // The drop order: the guest and the companions use the namespace, which vanishes with the process.
     guest: Option<(Box<dyn RunningGuest>, String)>,
     companions: Vec<Process>,
@@ -51,7 +53,7 @@ impl Host {
                 "cannot start `{program}` as {node} in a new network namespace: {reason}; {hint}"
             ))
         })?;
-        Ok(Self { node, addresses, guest: None, companions: Vec::new(), process })
+        Ok(Self { node, addresses, kept_settings: Vec::new(), guest: None, companions: Vec::new(), process })
     }
 
     /// The host's place on the path, which identifies it.

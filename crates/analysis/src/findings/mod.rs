@@ -37,6 +37,8 @@ pub struct Campaign<'a> {
     /// The verdict of each question that was settled while measuring; those beyond the end of the list are open.
     pub settled: &'a [Option<Verdict>],
     pub runs: &'a [RunRecord],
+    /// Microseconds for which CPU quotas kept the hosts from running in these runs.
+    pub throttled_us: u64,
     /// Whether the processors were sampled while they were measured.
     pub is_sampled: bool,
     pub explanations: &'a [Explanation],
@@ -83,6 +85,7 @@ fn measured(campaign: &Campaign) -> Findings {
             .iter()
             .filter_map(|(name, facts)| Some(format!("{name}: {}", facts.noise.as_ref()?)))
             .collect(),
+        constraints: constraints(campaign),
         cpu_scope: campaign.cpu_scope,
         cells,
         overall: overall(comparisons.iter().map(From::from)),
@@ -185,6 +188,25 @@ fn commonest_first<T: Ord>(items: impl Iterator<Item = T>) -> Vec<(usize, T)> {
     // The sort is stable: equal counts stay in the order of their items.
     counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     counted
+}
+
+/// What the hosts could not have: processors beyond a quota, and settings.
+fn constraints(campaign: &Campaign) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (name, facts) in campaign.hosts {
+        if let Some(quota) = facts.cpu_quota {
+            let held_back = quota.describe(facts.cores, campaign.throttled_us);
+            sentences
+                .push(format!("{name}: {held_back} while measuring; raise its quota for shorter intervals"));
+        }
+        if !facts.kept_settings.is_empty() {
+            sentences.push(format!(
+                "{name}: settings that could not be made in this container: {}; the kernel's defaults were kept",
+                facts.kept_settings.join(", ")
+            ));
+        }
+    }
+    sentences
 }
 
 fn host_sentence(name: &str, facts: &HostFacts) -> String {

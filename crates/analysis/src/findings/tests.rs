@@ -1,8 +1,8 @@
 use super::*;
 use crate::fixtures::{campaign, cell, invalid, link_config, question, run, run_with, warned};
 use stacklab_model::{
-    Cell, Estimate, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Rate, Transport, Value,
-    Verdict,
+    Cell, CpuQuota, Estimate, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Rate, Transport,
+    Value, Verdict,
 };
 
 fn probe(probe: Probe, metrics: &[Metric]) -> ProbeSpec {
@@ -175,10 +175,35 @@ fn a_host_is_told_in_a_sentence() {
         virtualised: true,
         abilities: BTreeMap::new(),
         noise: None,
+        cpu_quota: None,
+        kept_settings: Vec::new(),
     };
     assert_eq!(
         host_sentence("left", &facts),
         "left: Linux 6.12.0 x86_64, Example 9000, 2 cores, 4.0 GiB, clock tsc, virtualised"
+    );
+}
+
+#[test]
+fn quota_and_kept_settings_are_constraints() {
+    let facts = HostFacts {
+        cores: 2,
+        cpu_quota: Some(CpuQuota { quota_us: 100_000, period_us: 100_000 }),
+        kept_settings: vec!["accept_dad".to_owned(), "accept_ra".to_owned()],
+        ..HostFacts::default()
+    };
+    let hosts = [("sender".to_owned(), facts), ("elsewhere".to_owned(), HostFacts::default())];
+    let link_config = link_config(None);
+    let found =
+        findings(&Campaign { hosts: &hosts, throttled_us: 15_800_000, ..campaign(&link_config, &[], &[]) });
+    assert_eq!(
+        found.constraints,
+        [
+            "sender: this container may use 1.0 of 2 processors and was held back 15.8 s while measuring; raise its \
+             quota for shorter intervals",
+            "sender: settings that could not be made in this container: accept_dad, accept_ra; the kernel's \
+             defaults were kept",
+        ]
     );
 }
 

@@ -53,6 +53,7 @@ impl RecordData {
             topology: &Topology::Link,
             testbed_description: "a link",
             hosts: &[],
+            constraints: Vec::new(),
             cpu_scope: self.scope,
             cells: &self.cells,
             probes: &self.probes,
@@ -301,6 +302,8 @@ fn host(kernel: &str) -> HostFacts {
         virtualised: true,
         abilities: Default::default(),
         noise: None,
+        cpu_quota: None,
+        kept_settings: Vec::new(),
     }
 }
 

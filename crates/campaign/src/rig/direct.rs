@@ -1,16 +1,18 @@
 //! Two hosts on a virtual link.
 
 use crate::CampaignError;
-use crate::rig::host_pair::{HostPair, names, planned_path};
+use crate::rig::host_pair::{HostPair, Kernels, names, planned_path};
 use crate::rig::{Cells, Network, Rig, RigKind};
 use crate::trial::Evidence;
 use crate::trial::spec::{CpuAffinity, Steers};
 use stacklab_guests::prepare;
 use stacklab_model::{Cell, LinkConfig, Services, Systems};
+use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::error::Attempt;
 use stacklab_testbed::services::Serving;
 use stacklab_testbed::{AGENT, AtHost, Host, Node, Testbed, TestbedError, Ticks};
+use stacklab_traffic::protocol::AgentError;
 use stacklab_trial::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -64,6 +66,13 @@ impl Network for Direct {
 
     fn tool_hosts(&self) -> Option<[&Host; 2]> {
         self.0.guests().iter().all(Option::is_none).then(|| self.0.hosts().each_ref())
+    }
+
+    fn add_hosts(&mut self, rows: &mut Vec<HostRow>, _: &mut Kernels) -> Result<(), AgentError> {
+        for (row, host) in rows.iter_mut().zip(self.0.hosts()) {
+            row.facts.kept_settings.clone_from(&host.kept_settings);
+        }
+        Ok(())
     }
 
     fn guest_ticks(&self) -> [Option<Ticks>; 2] {

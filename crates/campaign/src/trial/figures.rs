@@ -6,8 +6,8 @@ use crate::trial::Evidence;
 use crate::trial::source::{ReportSource, report_sources};
 use crate::trial::{clock, other_load, routers, wifi};
 use stacklab_model::{
-    CpuScope, CpuSource, CpuTime, Direction, LARGEST_NUMBER, Probe, RunRecord, Service, Trial, TrialSpec,
-    Warning,
+    Counters, CpuScope, CpuSource, CpuTime, Direction, LARGEST_NUMBER, Probe, RunRecord, Service, Trial,
+    TrialSpec, Warning,
 };
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
@@ -47,7 +47,8 @@ pub fn figures(
         made = wifi::with_channel(wifi::checked(made, sources, seen, spec.transport), &spec);
     }
     made = adapter::checked(made, sources, &adapters);
-    made.warnings.extend(other_load.as_ref().and_then(|load| other_load::warning(load, held_up)));
+    let other_load = other_load.as_ref().and_then(|load| other_load::warning(load, held_up));
+    made.warnings.extend(throttled(&made, collected.wall_ns).or(other_load));
     let Figures { status, mut values, drops, warnings, host_reports } =
         clock::corrected(made, sources, &clocks);
     if trial.probe == Probe::Paced {
@@ -65,6 +66,22 @@ pub fn figures(
         host_reports,
         warnings,
     }
+}
+
+/// Maximum time for which a CPU quota may keep a host from running, as a share of a trial.
+const MAX_THROTTLED: f64 = 0.05;
+
+/// The warning of a trial in which CPU quotas kept a host from running. It stands in the place of the one of other load:
+/// a larger quota is the first thing to get.
+fn throttled(made: &Figures, wall_ns: u64) -> Option<Warning> {
+    let times = made.host_reports.iter().map(|report| report.counters.get(Counters::THROTTLED_US));
+    let seconds = times.max().unwrap_or(0) as f64 / 1e6;
+    let share = seconds / (wall_ns.max(1) as f64 / 1e9);
+    (share > MAX_THROTTLED).then(|| Warning {
+        code: "cpu_quota".to_owned(),
+        text: format!("the container's CPU quota held it back for {seconds:.2} s"),
+        advice: "raise the container's CPU quota".to_owned(),
+    })
 }
 
 /// Adds the counts to the counters of the querying host, and a warning for each service with unanswered queries.
@@ -179,6 +196,20 @@ mod tests {
         assert!(run.values.is_empty() && run.host_reports.is_empty());
         let codes: Vec<&str> = run.warnings.iter().map(|warning| warning.code.as_str()).collect();
         assert_eq!(codes, ["services"]);
+    }
+
+    #[test]
+    fn throttled_trial_is_advised_to_raise_its_quota() {
+        let warning = |throttled_us: u64| {
+            let (_, mut made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
+            made.host_reports[1].counters.0.insert(Counters::THROTTLED_US.to_owned(), throttled_us);
+            throttled(&made, 1_000_000_000)
+        };
+        assert_eq!(warning(50_000), None);
+        let warning = warning(412_000).unwrap();
+        assert_eq!(warning.code, "cpu_quota");
+        assert_eq!(warning.text, "the container's CPU quota held it back for 0.41 s");
+        assert_eq!(warning.advice, "raise the container's CPU quota");
     }
 
     /// Sets every count and time of a report, which others may have made up.

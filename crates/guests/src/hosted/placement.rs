@@ -205,6 +205,9 @@ impl Requirements {
         }
         // A router in a guest uses the guest's kernel.
         let here = self.rows.iter().filter(|row| row.routers.0.contains(&System::Namespace));
+        if here.clone().next().is_some() {
+            needs.push("forwarding");
+        }
         needs.extend(here.filter_map(kernel_need));
         needs
     }

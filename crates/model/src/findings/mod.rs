@@ -26,6 +26,9 @@ pub struct Findings {
     /// The hosts' noise floors, one sentence each, if they were measured.
     #[serde(default)]
     pub instruments: Vec<String>,
+    /// What the hosts could not have, such as settings in a container, one sentence each: `NAME: WHAT`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<String>,
     pub cpu_scope: CpuScope,
     pub cells: Vec<CellEstimate>,
     pub comparisons: Vec<Comparison>,

@@ -65,13 +65,16 @@ impl TcpInfo {
 }
 
 /// Counter increments over a trial, by name: `interface.*` (bytes, packets and drops from /proc/net/dev), `ip.*`,
-/// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6) and `socket.drops`. The host that sends requests to
-/// services also has `services.NAME.asked` and `services.NAME.answered`. Counters without an increment are absent.
+/// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6), `socket.drops`, and [`Counters::THROTTLED_US`] and
+/// `cgroup.throttled_periods` where a control group has a CPU quota. The host that sends requests to services also has `services.NAME.asked` and `services.NAME.answered`. Counters without an increment are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Counters(pub BTreeMap<String, u64>);
 
 impl Counters {
+    /// Microseconds for which control groups with a CPU quota kept the host from running.
+    pub const THROTTLED_US: &str = "cgroup.throttled_us";
+
     /// The increment of a counter; 0 if it did not change or does not exist.
     pub fn get(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)

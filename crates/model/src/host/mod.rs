@@ -62,6 +62,34 @@ pub struct HostFacts {
     pub abilities: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseFloor>,
+    /// The smallest quota of its control groups, if it is less than the host has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<CpuQuota>,
+    /// The settings of its network namespace that could not be made, and have the kernel's defaults.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_settings: Vec<String>,
+}
+
+/// CPU time that a control group may use in each period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuQuota {
+    pub quota_us: u64,
+    pub period_us: u64,
+}
+
+impl CpuQuota {
+    pub fn processors(self) -> f64 {
+        self.quota_us as f64 / self.period_us.max(1) as f64
+    }
+
+    /// What a container with this quota may do on a host with this many processors, and for how long the kernel has
+    /// kept it from running.
+    pub fn describe(self, cores: u32, throttled_us: u64) -> String {
+        let (processors, held_back) = (self.processors(), throttled_us as f64 / 1e6);
+        format!(
+            "this container may use {processors:.1} of {cores} processors and was held back {held_back:.1} s"
+        )
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

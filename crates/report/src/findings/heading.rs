@@ -62,7 +62,7 @@ pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
 }
 
 /// Sentences `NAME: WHAT`, each said once with the names of all that it holds for: `sender, receiver: WHAT`.
-fn once(sentences: &[String]) -> Vec<String> {
+pub(crate) fn once(sentences: &[String]) -> Vec<String> {
     let said = sentences.iter().map(|sentence| sentence.split_once(": ").unwrap_or(("", sentence)));
     let join = |(what, names): (&str, Vec<&str>)| match once_each(names.into_iter()).join(", ") {
         names if names.is_empty() => what.to_owned(),

@@ -1,6 +1,6 @@
 //! Notes below the figures: cautions, invalid runs, warnings.
 
-use crate::findings::heading::count;
+use crate::findings::heading::{count, once};
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, Distance, fixed, signed};
 use stacklab_model::{Effect, Findings, Metric, SameArm, StopReason, Transport, Warning};
@@ -21,6 +21,7 @@ pub(crate) fn short(findings: &Findings) -> Vec<Block> {
         stop_reasons(findings)
             .into_iter()
             .chain(outlook(findings))
+            .chain(once(&findings.constraints))
             .chain(kinds.into_iter().flatten())
             .collect(),
     )
@@ -44,7 +45,8 @@ fn invalid(findings: &Findings) -> Vec<String> {
 pub(crate) fn points(findings: &Findings) -> Vec<String> {
     let outlook = outlook(findings).into_iter().collect();
     let cut_short = [stop_reasons(findings), outlook, same_arm(findings), headers(findings)];
-    [cut_short.concat(), invalid(findings), warnings(findings)].concat()
+    let constraints = once(&findings.constraints);
+    [cut_short.concat(), constraints, invalid(findings), warnings(findings)].concat()
 }
 
 fn stop_reasons(findings: &Findings) -> Vec<String> {

@@ -241,6 +241,8 @@ fn json_holds_the_whole_run_and_its_format() {
         virtualised: false,
         abilities: BTreeMap::new(),
         noise: None,
+        cpu_quota: None,
+        kept_settings: Vec::new(),
     };
     let json = measurement_json(&run, &[&facts, &facts]);
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();

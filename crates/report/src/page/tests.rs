@@ -28,6 +28,8 @@ fn host(system: &str) -> HostFacts {
         virtualised: true,
         abilities: [("udp_gro".to_owned(), "yes".to_owned())].into(),
         noise: None,
+        cpu_quota: None,
+        kept_settings: Vec::new(),
     }
 }
 

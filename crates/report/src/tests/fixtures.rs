@@ -191,6 +191,7 @@ pub(crate) fn findings() -> Findings {
              8.2 us (tcp ipv4), 8.4 us (tcp ipv6)"
                 .to_owned(),
         ],
+        constraints: Vec::new(),
         cpu_scope: CpuScope::Shared,
         cells,
         comparisons,

@@ -5,7 +5,8 @@ use crate::output::{print_text, width};
 use stacklab_explain::{KERNEL, check_emulator, check_sampling};
 use stacklab_guests::{image, kinds};
 use stacklab_model::{NoiseFloor, Spread, System, print_duration};
-use stacklab_testbed::{Ability, Privilege, abilities, enter, find, services};
+use stacklab_testbed::{Ability, Privilege, abilities, enter, find, kept_settings, services};
+use stacklab_traffic::host::cpu_limit;
 use std::fmt::Write;
 
 /// What exact counts require, and how to get it.
@@ -36,6 +37,20 @@ pub(crate) fn doctor() -> Result<(), Failure> {
         facts.clock_source.as_deref().unwrap_or("unknown"),
         if facts.virtualised { ", virtualised" } else { "" }
     );
+    if let Some((quota, limit)) = facts.cpu_quota.zip(cpu_limit()) {
+        let held_back = quota.describe(facts.cores, limit.throttled_us);
+        let _ = writeln!(text, "Quota: {held_back} so far; raise its quota for shorter intervals.\n");
+    }
+    if let Ok(kept) = kept_settings()
+        && !kept.is_empty()
+    {
+        let kept = kept.join(", ");
+        let _ = writeln!(
+            text,
+            "Read-only /proc/sys: settings that cannot be made in this container: {kept}; testbeds keep the kernel's \
+             defaults.\n"
+        );
+    }
     let found = abilities();
     text += &listed(&found);
     let is_missing = |ability: &&Ability| ability.result.is_err() && !NEEDED.contains(&ability.name);

@@ -48,6 +48,8 @@ pub(crate) fn host() -> HostRow {
                 round_trip: Spread { median_ns: 6_000, p99_ns: 9_000 },
             }],
         }),
+        cpu_quota: Some(CpuQuota { quota_us: 50_000, period_us: 100_000 }),
+        kept_settings: vec!["accept_dad".into()],
     };
     HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts }
 }

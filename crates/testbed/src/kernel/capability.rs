@@ -3,14 +3,14 @@
 use crate::kernel::namespace::in_new_namespace;
 use crate::kernel::netlink::{add_device, interface, with_netlink};
 use crate::kernel::sys::create_tun;
-use crate::kernel::sysctl::silence;
+use crate::kernel::sysctl::{forward, silence_where_allowed};
 use crate::kernel::tc::htb;
 use crate::kernel::tc::queue::{Part, create, remove_root};
 use crate::kernel::tc::tbf::{Bucket, words};
 use crate::link::switch_off_all;
 use crate::mechanism::translate::jool_here;
 use crate::mechanism::tunnels;
-use crate::{Attempt, Fault, INTERFACE};
+use crate::{Attempt, Fault, INTERFACE, TestbedError};
 use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo};
 use rtnetlink::{LinkBridge, LinkVeth};
 use stacklab_model::{Device, Family, Mechanism, Rate, Remote};
@@ -59,6 +59,14 @@ pub fn abilities() -> Vec<Ability> {
     all.map(|((name, what_for, remedy), result)| Ability { name, what_for, result, remedy }).collect()
 }
 
+/// The settings that a host in a network namespace could not have, and would leave at the kernel's defaults. Call it
+/// after [`crate::enter`].
+pub fn kept_settings() -> Result<Vec<String>, TestbedError> {
+    let tried = in_new_namespace(silence_where_allowed);
+    let tried = tried.map_err(|error| TestbedError(format!("cannot make a network namespace: {error}")))?;
+    tried.map_err(|fault| TestbedError(fault.to_string()))
+}
+
 struct Probe {
     name: &'static str,
     what_for: &'static str,
@@ -72,12 +80,12 @@ const ENDS_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 
 const ENDS_V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)];
 
-const PROBES: [Probe; 9] = [
+const PROBES: [Probe; 10] = [
     Probe {
         name: "ipv6",
         what_for: "both families on every testbed",
-        remedy: "boot without ipv6.disable=1; in a container, one that may write to /proc/sys",
-        attempt: silence,
+        remedy: "boot without ipv6.disable=1",
+        attempt: || silence_where_allowed().map(drop),
     },
     Probe {
         name: "veth",
@@ -112,6 +120,13 @@ const PROBES: [Probe; 9] = [
         remedy: "sudo modprobe sch_netem, or a kernel with CONFIG_NET_SCH_NETEM",
         // struct tc_netem_qopt: latency, limit 1000, loss, gap, duplicate, jitter.
         attempt: || add_queue_to_loopback("netem", words([0, 1000, 0, 0, 0, 0])),
+    },
+    Probe {
+        name: "forwarding",
+        what_for: "routers between the hosts",
+        remedy: "a container needs --security-opt unmask=ALL (podman) or --security-opt \
+                 systempaths=unconfined (docker)",
+        attempt: forward,
     },
     Probe {
         name: "tun",

@@ -204,6 +204,20 @@ pub(crate) fn in_new_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> io::
     on_a_thread(work, || unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from))
 }
 
+/// Runs `work` on a new thread that has a new /proc, which shows this PID namespace. Nothing else sees the mount.
+pub(crate) fn with_own_proc<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    on_a_thread(work, || {
+        unshare_mounts()?;
+        Ok(mount_proc()?)
+    })
+}
+
+/// Mounts a new /proc over the present one.
+pub(crate) fn mount_proc() -> nix::Result<()> {
+    let proc = Some("proc");
+    mount(proc, "/proc", proc, MsFlags::empty(), None::<&str>)
+}
+
 fn on_a_thread<T: Send>(
     work: impl FnOnce() -> T + Send,
     enter: impl FnOnce() -> io::Result<()> + Send,

@@ -4,7 +4,9 @@ use crate::{Attempt, Fault};
 use futures_util::TryStreamExt;
 use nix::net::if_::if_nametoindex;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
-use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage, State};
+use rtnetlink::packet_route::link::{
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkMessage, State,
+};
 use rtnetlink::packet_route::neighbour::NeighbourFlags;
 use rtnetlink::packet_route::route::{RouteAttribute, RouteMetric};
 use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, RouteMessageBuilder};
@@ -163,6 +165,13 @@ pub fn raise(device: &str, mtu: u32) -> Result<(), Fault> {
     change(device, &format!("set MTU {mtu} and raise"), |link| link.mtu(mtu).up())
 }
 
+/// Gives a device no link-local address when it is set up: nothing then looks for duplicates of it or for routers.
+pub(crate) fn without_link_local(device: &str) -> Result<(), Fault> {
+    let mode = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
+    let attribute = LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![mode])]);
+    change(device, "leave out the link-local address of", |link| link.append_extra_attribute(attribute))
+}
+
 pub(crate) fn packets(device: &str) -> Result<(u64, u64), Fault> {
     let link = with_netlink(async |netlink| interface(&netlink, device).await)?;
     Ok(counted_packets(&link).unwrap_or_default())
@@ -171,12 +180,20 @@ pub(crate) fn packets(device: &str) -> Result<(u64, u64), Fault> {
 /// How long an interface may take to become quiet: normally a fraction of a second; a loaded machine may take longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// The required silence. When a link comes up, IPv6 sends a few multicast listener reports, a few kernel ticks (of up
-/// to 10 ms) apart.
+/// The required silence, beyond the interval of multicast listener reports: when a link comes up, IPv6 sends a few of
+/// them, at most an interval and a few kernel ticks (of up to 10 ms) apart.
 const SILENCE: Duration = Duration::from_millis(50);
+
+fn report_interval(name: &str) -> Duration {
+    let path = format!("/proc/sys/net/ipv6/conf/{name}/mldv2_unsolicited_report_interval");
+    let milliseconds = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+    // What a testbed sets.
+    Duration::from_millis(milliseconds.unwrap_or(1))
+}
 
 /// Waits until the interface is up, these addresses are usable, and it sends nothing by itself any more.
 pub fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), Fault> {
+    let silence = SILENCE + report_interval(name);
     with_netlink(async |netlink| {
         let start = Instant::now();
         let mut last_sent = (None, start);
@@ -187,7 +204,7 @@ pub fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), Fault> {
                 last_sent = (sent, Instant::now());
             }
             let missing = match missing(&netlink, name, addresses, &link).await? {
-                None if last_sent.1.elapsed() >= SILENCE => return Ok(()),
+                None if last_sent.1.elapsed() >= silence => return Ok(()),
                 None => "it still sends packets by itself".to_owned(),
                 Some(missing) => missing,
             };

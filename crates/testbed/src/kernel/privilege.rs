@@ -1,8 +1,7 @@
 //! The privilege to create network namespaces: root, or a user namespace of this process.
 
-use crate::kernel::namespace::in_new_namespace;
+use crate::kernel::namespace::{in_new_namespace, mount_proc};
 use crate::{TestbedError, unshare_mounts};
-use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
 use std::os::unix::fs::MetadataExt;
@@ -27,7 +26,7 @@ pub fn owns(file: &fs::Metadata) -> bool {
 /// then be in a user namespace in which it has no privileges.
 pub fn enter() -> Result<Privilege, TestbedError> {
     see_own_processes()?;
-    let privilege = if has_capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default()) {
+    let privilege = if has_capabilities(&own_status()) {
         Privilege::Root
     } else {
         enter_user_namespace()?;
@@ -46,9 +45,7 @@ fn see_own_processes() -> Result<(), TestbedError> {
     if shows_own() {
         return Ok(());
     }
-    let proc = Some("proc");
-    let mounted = unshare_mounts().and_then(|()| mount(proc, "/proc", proc, MsFlags::empty(), None::<&str>));
-    let reason = match mounted {
+    let reason = match unshare_mounts().and_then(|()| mount_proc()) {
         Ok(()) if shows_own() => return Ok(()),
         Ok(()) => io::Error::other("it still shows another one's"),
         Err(error) => error.into(),
@@ -57,6 +54,10 @@ fn see_own_processes() -> Result<(), TestbedError> {
         "cannot have a /proc of this PID namespace's processes: {reason}; mount one, with: mount -t proc proc /proc \
          (in a new namespace: unshare --mount-proc)"
     )))
+}
+
+fn own_status() -> String {
+    fs::read_to_string("/proc/self/status").unwrap_or_default()
 }
 
 /// CAP_NET_ADMIN and CAP_SYS_ADMIN, as bits (linux/capability.h).
@@ -68,6 +69,11 @@ fn has_capabilities(status: &str) -> bool {
     effective
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .is_some_and(|mask| mask & NEEDED == NEEDED)
+}
+
+/// Whether a process's `status` file shows a filter of system calls, as most containers have.
+fn has_filter(status: &str) -> bool {
+    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
 }
 
 fn enter_user_namespace() -> Result<(), TestbedError> {
@@ -89,7 +95,8 @@ fn enter_user_namespace() -> Result<(), TestbedError> {
 
 fn closed(attempted: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
     move |reason| {
-        let advice = advice(&reason, |name| fs::read_to_string(format!("/proc/sys/{name}")).ok());
+        let setting = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok();
+        let advice = advice(&reason, setting, has_filter(&own_status()));
         TestbedError(format!("cannot {attempted}: {reason}; {advice}"))
     }
 }
@@ -103,7 +110,8 @@ const LOCKS: [(&str, &str, &str); 4] = [
     ("user/max_net_namespaces", "0", "15000"),
 ];
 
-fn advice(reason: &io::Error, setting: impl Fn(&str) -> Option<String>) -> String {
+/// `is_filtered`: whether this process has a filter of system calls.
+fn advice(reason: &io::Error, setting: impl Fn(&str) -> Option<String>, is_filtered: bool) -> String {
     if reason.raw_os_error() == Some(libc::EINVAL) {
         return "the process has several threads already: it must enter before it starts any".to_owned();
     }
@@ -115,7 +123,12 @@ fn advice(reason: &io::Error, setting: impl Fn(&str) -> Option<String>) -> Strin
         None if reason.raw_os_error() == Some(libc::ENOSPC) => {
             "a limit is reached: see `sysctl user.max_user_namespaces user.max_net_namespaces`".to_owned()
         }
-        None => "run as root (sudo); in a container, start it with --privileged".to_owned(),
+        // Docker's filter forbids user namespaces, podman's does not.
+        None if is_filtered => {
+            "a filter of system calls (seccomp) forbids it: start the container with --security-opt seccomp=unconfined"
+                .to_owned()
+        }
+        None => "run as root (sudo)".to_owned(),
     }
 }
 
@@ -137,16 +150,26 @@ mod tests {
         let only = |closed: &'static str, value: &'static str| {
             move |name: &str| (name == closed).then(|| format!("{value}\n"))
         };
-        let ubuntu = advice(&refused, only("kernel/apparmor_restrict_unprivileged_userns", "1"));
+        let ubuntu = advice(&refused, only("kernel/apparmor_restrict_unprivileged_userns", "1"), true);
         assert_eq!(
             ubuntu,
             "run as root (sudo), or: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
         );
-        let zero = advice(&io::Error::from_raw_os_error(libc::ENOSPC), only("user/max_user_namespaces", "0"));
+        let zero =
+            advice(&io::Error::from_raw_os_error(libc::ENOSPC), only("user/max_user_namespaces", "0"), true);
         assert!(zero.contains("sysctl -w user.max_user_namespaces=15000"), "{zero}");
-        let open = advice(&refused, only("kernel/unprivileged_userns_clone", "1"));
-        assert!(!open.contains("sysctl"), "{open}");
-        let threads = advice(&io::Error::from_raw_os_error(libc::EINVAL), |_| None);
+        let open = advice(&refused, only("kernel/unprivileged_userns_clone", "1"), false);
+        assert_eq!(open, "run as root (sudo)");
+        let threads = advice(&io::Error::from_raw_os_error(libc::EINVAL), |_| None, true);
         assert!(threads.contains("threads"), "{threads}");
+    }
+
+    #[test]
+    fn names_the_option_that_lifts_a_seccomp_filter() {
+        let refused = io::Error::from_raw_os_error(libc::EPERM);
+        let filtered = advice(&refused, |_| None, has_filter("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"));
+        assert!(filtered.ends_with("--security-opt seccomp=unconfined"), "{filtered}");
+        let free = advice(&refused, |_| None, has_filter("Seccomp:\t0\nSeccomp_filters:\t0\n"));
+        assert!(!free.contains("seccomp"), "{free}");
     }
 }

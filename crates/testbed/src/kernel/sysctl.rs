@@ -1,14 +1,82 @@
 //! The settings of a network namespace (sysctl).
+//!
+//! Most containers have a read-only /proc/sys. A setting is therefore written only where its value differs. What cannot
+//! be written is tried on a new /proc, which root may mount. What remains is an error, or, of the settings that only
+//! keep a link silent, left at the kernel's default and listed.
 
+use crate::Fault;
+use crate::kernel::namespace::with_own_proc;
 use crate::kernel::netlink::change;
-use crate::{Attempt, Fault};
-use std::fs;
+use std::{fs, io};
 
-/// Writes a setting below `/proc/sys/net`, which shows each thread its namespace's settings: the machine's are out of
-/// reach.
+/// A setting below `/proc/sys/net`, which shows each thread its namespace's settings: the machine's are out of reach.
+#[derive(Debug, Clone)]
+struct Setting {
+    path: String,
+    value: String,
+}
+
+impl Setting {
+    fn new(name: &str, value: &str) -> Self {
+        Setting { path: format!("/proc/sys/net/{name}"), value: value.to_owned() }
+    }
+
+    /// Writes the value if it differs.
+    fn write(&self) -> io::Result<()> {
+        if fs::read_to_string(&self.path).is_ok_and(|present| present.trim() == self.value) {
+            return Ok(());
+        }
+        fs::write(&self.path, &self.value)
+    }
+
+    fn fault(&self, reason: io::Error) -> Fault {
+        let Setting { path, value } = self;
+        Fault::new(format!("write {value} to {path}"), reason)
+    }
+}
+
+/// A setting that this process may not write, and the kernel's answer.
+struct Refusal {
+    setting: Setting,
+    reason: io::Error,
+}
+
+/// Makes these settings. Returns those that this process may not write.
+fn make(settings: Vec<Setting>) -> Result<Vec<Refusal>, Fault> {
+    let refused = write_each(settings)?;
+    if refused.is_empty() {
+        return Ok(refused);
+    }
+    let again = refused.iter().map(|refusal| refusal.setting.clone()).collect();
+    // A user namespace may not mount it if parts of the present /proc are covered, as in a container.
+    with_own_proc(|| write_each(again)).unwrap_or(Ok(refused))
+}
+
+fn write_each(settings: Vec<Setting>) -> Result<Vec<Refusal>, Fault> {
+    let mut refused = Vec::new();
+    for setting in settings {
+        let Err(reason) = setting.write() else { continue };
+        match reason.kind() {
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                refused.push(Refusal { setting, reason });
+            }
+            _ => return Err(setting.fault(reason)),
+        }
+    }
+    Ok(refused)
+}
+
+/// Makes these settings, or fails.
+fn require(settings: Vec<Setting>) -> Result<(), Fault> {
+    match make(settings)?.pop() {
+        Some(Refusal { setting, reason }) => Err(setting.fault(reason)),
+        None => Ok(()),
+    }
+}
+
+/// Makes a setting of the calling thread's namespace.
 pub fn write(name: &str, value: &str) -> Result<(), Fault> {
-    let path = format!("/proc/sys/net/{name}");
-    fs::write(&path, value).attempt(format!("write {value} to {path}"))
+    require(vec![Setting::new(name, value)])
 }
 
 /// These are written to `all`, and to `default`, which new interfaces copy.
@@ -26,18 +94,50 @@ const PER_INTERFACE: [(&str, &str); 7] = [
     ("mldv2_unsolicited_report_interval", "1"),
 ];
 
-/// Silences the calling thread's namespace, and sets its loopback interface up. Call it before the link exists.
-pub fn silence() -> Result<(), Fault> {
+/// Of these, the one without which a testbed has no IPv6.
+const REQUIRED: &str = "disable_ipv6";
+
+/// These are written to the namespace.
+const PER_NAMESPACE: [(&str, &str); 2] = [
+    // Otherwise a connection starts with metrics of the previous one. The setting applies to both families.
+    ("ipv4/tcp_no_metrics_save", "1"),
+    // Otherwise the kernel refuses a TCP receiver that reflects the flow label of its peer.
+    ("ipv6/flowlabel_consistency", "0"),
+];
+
+fn silent() -> Vec<Setting> {
+    let mut settings = Vec::new();
     for scope in ["all", "default"] {
-        for (setting, value) in PER_INTERFACE {
-            write(&format!("ipv6/conf/{scope}/{setting}"), value)?;
+        for (name, value) in PER_INTERFACE {
+            settings.push(Setting::new(&format!("ipv6/conf/{scope}/{name}"), value));
         }
     }
-    // Otherwise a connection starts with metrics of the previous one. The setting applies to both families.
-    write("ipv4/tcp_no_metrics_save", "1")?;
-    // Otherwise the kernel refuses a TCP receiver that reflects the flow label of its peer.
-    write("ipv6/flowlabel_consistency", "0")?;
+    settings.extend(PER_NAMESPACE.iter().map(|(name, value)| Setting::new(name, value)));
+    settings
+}
+
+/// Silences the calling thread's namespace, and sets its loopback interface up. Call it before the link exists.
+pub fn silence() -> Result<(), Fault> {
+    require(silent())?;
     change("lo", "raise", |link| link.up())
+}
+
+/// Like [`silence`], as far as this process may: returns the names of the settings that it may not make. They have the
+/// kernel's defaults. Interfaces must then have no link-local address, which would be announced.
+pub fn silence_where_allowed() -> Result<Vec<String>, Fault> {
+    let mut kept = Vec::new();
+    for Refusal { setting, reason } in make(silent())? {
+        let name = setting.path.rsplit('/').next().unwrap_or_default();
+        if name == REQUIRED {
+            return Err(setting.fault(reason));
+        }
+        // Each is there for `all` and for `default`.
+        if !kept.iter().any(|known| known == name) {
+            kept.push(name.to_owned());
+        }
+    }
+    change("lo", "raise", |link| link.up())?;
+    Ok(kept)
 }
 
 /// The settings of every host of a routed testbed: no reverse path filter, no ICMP redirects.

@@ -1,7 +1,7 @@
 //! A chain of hosts and links, with the steps that every kind of testbed is built from.
 
 use crate::addressing::routed_hardware_address;
-use crate::kernel::netlink::{raise, wait_until_quiet};
+use crate::kernel::netlink::{raise, wait_until_quiet, without_link_local};
 use crate::kernel::tc::queue::{Impairment, Queue};
 use crate::kernel::tc::tbf::Bucket;
 use crate::kernel::{cpus, sysctl};
@@ -81,11 +81,11 @@ impl<const N: usize> Network<N> {
             let own = processors.as_ref().map_or(&[][..], |halves| &halves[half_of::<N>(place)]);
             hosts.push(Host::start(node, addresses, program, args, own)?);
         }
-        let Ok(hosts) = <[Host; N]>::try_from(hosts) else { unreachable!("one host for each node") };
+        let Ok(mut hosts) = <[Host; N]>::try_from(hosts) else { unreachable!("one host for each node") };
         // A step needs the neighbours to have finished the previous one.
         let mut keeps_path_mtus = true;
-        for host in &hosts {
-            host.inside(sysctl::silence)?;
+        for host in &mut hosts {
+            host.kept_settings = host.inside(sysctl::silence_where_allowed)?;
             if N > 2 {
                 host.inside(sysctl::prepare_routing)?;
                 keeps_path_mtus &= host.inside(|| Ok(sysctl::keep_path_mtus()))?;
@@ -94,6 +94,11 @@ impl<const N: usize> Network<N> {
         for (place, link) in links.iter().enumerate() {
             let next = hosts[place + 1].pid();
             hosts[place].inside(|| create_veth(link.interface, link.mtu, next, link.hardware))?;
+        }
+        for (place, host) in hosts.iter().enumerate().filter(|(_, host)| !host.kept_settings.is_empty()) {
+            for link in ends(&links, place) {
+                host.inside(|| without_link_local(link.interface))?;
+            }
         }
         let bridged = [false; N];
         let network = Network { hosts, links, bridged, processors, keeps_path_mtus, offloads };
@@ -108,8 +113,7 @@ impl<const N: usize> Network<N> {
 
     fn at_link_ends(&self, step: impl Fn(&Link) -> Result<(), Fault> + Sync) -> Result<(), TestbedError> {
         for (place, host) in self.hosts.iter().enumerate() {
-            let ends = [Some(place), place.checked_sub(1)].map(|link| self.links.get(link?));
-            host.inside(|| ends.into_iter().flatten().try_for_each(&step))?;
+            host.inside(|| ends(&self.links, place).try_for_each(&step))?;
         }
         Ok(())
     }
@@ -173,6 +177,11 @@ impl<const N: usize> Network<N> {
         }
         Ok(())
     }
+}
+
+/// The links of the host at a place on the path.
+fn ends(links: &[Link], place: usize) -> impl Iterator<Item = &Link> {
+    [Some(place), place.checked_sub(1)].into_iter().flatten().filter_map(|link| links.get(link))
 }
 
 fn half_of<const N: usize>(place: usize) -> usize {

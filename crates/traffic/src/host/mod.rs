@@ -6,6 +6,9 @@ pub mod facts;
 pub mod ping;
 pub mod zone;
 
+#[cfg(target_os = "linux")]
+pub use crate::sys::{CpuLimit, cpu_limit};
+
 use crate::sys::{self, Nanos};
 use socket2::{Socket, TcpKeepalive};
 use stacklab_model::{Counters, Metric, TrialSpec};

@@ -1,10 +1,10 @@
 //! Properties, counters and limits of this host and this process: uname, /proc and /sys.
 
-use crate::sys::Nanos;
+use crate::sys::{Nanos, cpu_limit, processors_online};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::utsname::uname;
 use nix::unistd::{SysconfVar, sysconf};
-use stacklab_model::HostFacts;
+use stacklab_model::{Counters, HostFacts};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -34,6 +34,9 @@ pub(crate) fn host() -> HostFacts {
         boot_id: read("/proc/sys/kernel/random/boot_id"),
         time_namespace: time_namespace(),
         virtualised: field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        cpu_quota: cpu_limit()
+            .map(|limit| limit.quota)
+            .filter(|quota| quota.processors() < f64::from(processors_online())),
         ..HostFacts::default()
     }
 }
@@ -62,13 +65,17 @@ pub fn clock_error_ns() -> Option<Nanos> {
     synchronised.then(|| error_us.saturating_mul(1_000))
 }
 
-/// Counters of this host's network namespace and of its interface; a missing file gives none.
+/// Counters of this host's network namespace, of its interface and of its control groups; a missing file gives none.
 pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     parse_dev(&read("/proc/net/dev"), interface, &mut counters);
     parse_snmp(&read("/proc/net/snmp"), &mut counters);
     parse_snmp6(&read("/proc/net/snmp6"), &mut counters);
+    if let Some(limit) = cpu_limit() {
+        counters.insert(Counters::THROTTLED_US.to_owned(), limit.throttled_us);
+        counters.insert("cgroup.throttled_periods".to_owned(), limit.throttled_periods);
+    }
     counters
 }
 

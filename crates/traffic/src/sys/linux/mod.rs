@@ -1,6 +1,7 @@
 //! Linux.
 
 mod batch;
+mod cgroup;
 pub(crate) mod cpu;
 pub(crate) mod host;
 mod messages;
@@ -8,6 +9,7 @@ mod options;
 mod service;
 
 pub(crate) use batch::{Batch, Ready, skips_bytes};
+pub use cgroup::{CpuLimit, cpu_limit};
 pub(crate) use cpu::{
     CpuReader, RunDelay, allowed_processors, own_cpu_ns, pin_thread, processors_online, thread_cpu_ns,
     thread_cpu_parts, tick_ns,
