@@ -195,7 +195,7 @@ impl Record {
 
 /// A new record's bytes: the tables, and the campaign's row.
 fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
-    let mut memory = Connection::open_in_memory()?;
+    let memory = Connection::open_in_memory()?;
     memory.pragma_update(None, "application_id", APPLICATION)?;
     memory.pragma_update(None, "user_version", FORMAT)?;
     memory.execute_batch(include_str!("format/schema.sql"))?;
