@@ -145,10 +145,13 @@ fn routers_need_a_writable_proc_sys() {
     let container = Container::of(ROOT_OF_A_CONTAINER);
     container.program.write(
         "study.toml",
-        "title = \"routed\"\n[factors]\nfamily = [\"ipv4\"]\ntransport = [\"udp\"]\nmechanism = [\"native\"]\n\
-         [probe.stream]\nmetrics = [\"loss\"]\nlength = { packets = 10 }\n[blocks]\nmin = 1\nmax = 1\n",
+        "title = \"routed\"\n[testbed]\ntopology = \"routed\"\n[factors]\nfamily = [\"ipv4\"]\ntransport = [\"udp\"]\n\
+         size = [128]\n[probe.stream]\nmetrics = [\"loss\"]\nlength = { packets = 10 }\n[blocks]\nmin = 2\nmax = 2\n",
     );
-    container.run("run study.toml").expect(code::TESTBED).says(&["forwarding", "unmask=ALL"]);
+    container
+        .run("run study.toml")
+        .expect(code::TESTBED)
+        .says(&["routers cannot forward packets here", "unmask=ALL"]);
 }
 
 /// Half a processor, in a group of the version that this machine uses for CPU time.

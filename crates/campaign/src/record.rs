@@ -94,7 +94,7 @@ impl Recorded {
         }
         let explanations = latest(record.explanations()?);
         let has_quota = hosts.iter().any(|(_, facts)| facts.cpu_quota.is_some());
-        let throttled_us = if has_quota { throttled_us(record, &runs)? } else { 0 };
+        let throttled_us = if has_quota { sum_throttled_us(record, &runs)? } else { 0 };
         Ok(Recorded { request: campaign, study, hosts, kinds, replayed, runs, throttled_us, explanations })
     }
 
@@ -131,9 +131,9 @@ impl Recorded {
     }
 }
 
-/// For how long CPU quotas kept the hosts from running in all trials, microseconds. Hosts in one container have the same
-/// time, and so have the arms of an interleaved trial, which have one start: it counts once.
-fn throttled_us(record: &Record, runs: &[RunRecord]) -> Result<u64, CampaignError> {
+/// For how long CPU quotas kept the hosts from running in all trials, microseconds. Hosts in one container have the
+/// same time, and so have the arms of an interleaved trial, which have one start: it counts once.
+fn sum_throttled_us(record: &Record, runs: &[RunRecord]) -> Result<u64, CampaignError> {
     let mut trials: BTreeMap<u64, u64> = BTreeMap::new();
     for run in runs {
         let reports = record.host_reports(&run.trial)?;

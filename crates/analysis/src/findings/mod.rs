@@ -85,7 +85,7 @@ fn measured(campaign: &Campaign) -> Findings {
             .iter()
             .filter_map(|(name, facts)| Some(format!("{name}: {}", facts.noise.as_ref()?)))
             .collect(),
-        constraints: constraints(campaign),
+        constraints: list_constraints(campaign),
         cpu_scope: campaign.cpu_scope,
         cells,
         overall: overall(comparisons.iter().map(From::from)),
@@ -191,13 +191,13 @@ fn commonest_first<T: Ord>(items: impl Iterator<Item = T>) -> Vec<(usize, T)> {
 }
 
 /// What the hosts could not have: processors beyond a quota, and settings.
-fn constraints(campaign: &Campaign) -> Vec<String> {
+fn list_constraints(campaign: &Campaign) -> Vec<String> {
     let mut sentences = Vec::new();
     for (name, facts) in campaign.hosts {
         if let Some(quota) = facts.cpu_quota {
             let held_back = quota.describe(facts.cores, campaign.throttled_us);
             sentences
-                .push(format!("{name}: {held_back} while measuring; raise its quota for shorter intervals"));
+                .push(format!("{name}: {held_back} while measuring; raise its quota for narrower intervals"));
         }
         if !facts.kept_settings.is_empty() {
             sentences.push(format!(

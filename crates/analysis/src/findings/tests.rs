@@ -200,7 +200,7 @@ fn quota_and_kept_settings_are_constraints() {
         found.constraints,
         [
             "sender: this container may use 1.0 of 2 processors and was held back 15.8 s while measuring; raise its \
-             quota for shorter intervals",
+             quota for narrower intervals",
             "sender: settings that could not be made in this container: accept_dad, accept_ra; the kernel's \
              defaults were kept",
         ]

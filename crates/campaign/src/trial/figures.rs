@@ -48,7 +48,7 @@ pub fn figures(
     }
     made = adapter::checked(made, sources, &adapters);
     let other_load = other_load.as_ref().and_then(|load| other_load::warning(load, held_up));
-    made.warnings.extend(throttled(&made, collected.wall_ns).or(other_load));
+    made.warnings.extend(warn_of_quota(&made, collected.wall_ns).or(other_load));
     let Figures { status, mut values, drops, warnings, host_reports } =
         clock::corrected(made, sources, &clocks);
     if trial.probe == Probe::Paced {
@@ -71,9 +71,9 @@ pub fn figures(
 /// Maximum time for which a CPU quota may keep a host from running, as a share of a trial.
 const MAX_THROTTLED: f64 = 0.05;
 
-/// The warning of a trial in which CPU quotas kept a host from running. It stands in the place of the one of other load:
-/// a larger quota is the first thing to get.
-fn throttled(made: &Figures, wall_ns: u64) -> Option<Warning> {
+/// The warning of a trial in which CPU quotas kept a host from running. It stands in the place of the one of other
+/// load: a larger quota is the first thing to get.
+fn warn_of_quota(made: &Figures, wall_ns: u64) -> Option<Warning> {
     let times = made.host_reports.iter().map(|report| report.counters.get(Counters::THROTTLED_US));
     let seconds = times.max().unwrap_or(0) as f64 / 1e6;
     let share = seconds / (wall_ns.max(1) as f64 / 1e9);
@@ -203,7 +203,7 @@ mod tests {
         let warning = |throttled_us: u64| {
             let (_, mut made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
             made.host_reports[1].counters.0.insert(Counters::THROTTLED_US.to_owned(), throttled_us);
-            throttled(&made, 1_000_000_000)
+            warn_of_quota(&made, 1_000_000_000)
         };
         assert_eq!(warning(50_000), None);
         let warning = warning(412_000).unwrap();

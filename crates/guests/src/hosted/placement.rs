@@ -6,7 +6,7 @@ use crate::kind::vm::emulator;
 use crate::{Image, no_image};
 use stacklab_model::{LinkConfig, Links, Mechanism, Method, RoutedKind, System, Translator, once_each};
 use stacklab_testbed::mechanism::translate::{jool_here, tayga_program};
-use stacklab_testbed::{Ability, RoutedSpec, TestbedError, Translates, abilities};
+use stacklab_testbed::{Ability, FORWARDING, RoutedSpec, TestbedError, Translates, abilities};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -206,7 +206,7 @@ impl Requirements {
         // A router in a guest uses the guest's kernel.
         let here = self.rows.iter().filter(|row| row.routers.0.contains(&System::Namespace));
         if here.clone().next().is_some() {
-            needs.push("forwarding");
+            needs.push(FORWARDING);
         }
         needs.extend(here.filter_map(kernel_need));
         needs
@@ -225,6 +225,12 @@ impl Requirements {
     }
 
     pub(crate) fn describe_missing(&self, ability: &Ability) -> String {
+        if ability.name == FORWARDING {
+            return format!(
+                "routers cannot forward packets here, because /proc/sys is read-only: {}",
+                ability.remedy
+            );
+        }
         let users = self.rows.iter().filter(|row| kernel_need(row) == Some(ability.name));
         let users: Vec<&str> = once_each(users.map(|row| row.mechanism.name()));
         let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };

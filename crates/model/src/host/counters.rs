@@ -66,7 +66,8 @@ impl TcpInfo {
 
 /// Counter increments over a trial, by name: `interface.*` (bytes, packets and drops from /proc/net/dev), `ip.*`,
 /// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6), `socket.drops`, and [`Counters::THROTTLED_US`] and
-/// `cgroup.throttled_periods` where a control group has a CPU quota. The host that sends requests to services also has `services.NAME.asked` and `services.NAME.answered`. Counters without an increment are absent.
+/// `cgroup.throttled_periods` where a control group has a CPU quota. The host that sends requests to services also has
+/// `services.NAME.asked` and `services.NAME.answered`. Counters without an increment are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Counters(pub BTreeMap<String, u64>);

@@ -105,6 +105,12 @@ fn host(name: &str, kind: &str, host: &HostFacts) -> HostView {
         ("virtualised", if host.virtualised { "yes" } else { "no" }.to_owned()),
         ("agent", format!("stacklab {}", host.agent_version)),
     ];
+    if let Some(quota) = host.cpu_quota {
+        rows.push(("CPU quota", format!("{:.1} processors", quota.processors())));
+    }
+    if !host.kept_settings.is_empty() {
+        rows.push(("settings not made", host.kept_settings.join(", ")));
+    }
     if let Some(noise) = &host.noise {
         rows.push(("noise floor", noise.to_string()));
     }

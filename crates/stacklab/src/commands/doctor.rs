@@ -39,7 +39,7 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     );
     if let Some((quota, limit)) = facts.cpu_quota.zip(cpu_limit()) {
         let held_back = quota.describe(facts.cores, limit.throttled_us);
-        let _ = writeln!(text, "Quota: {held_back} so far; raise its quota for shorter intervals.\n");
+        let _ = writeln!(text, "Quota: {held_back} so far; raise its quota for narrower intervals.\n");
     }
     if let Ok(kept) = kept_settings()
         && !kept.is_empty()

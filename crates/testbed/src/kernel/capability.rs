@@ -59,6 +59,9 @@ pub fn abilities() -> Vec<Ability> {
     all.map(|((name, what_for, remedy), result)| Ability { name, what_for, result, remedy }).collect()
 }
 
+/// The ability of a host that is a router.
+pub const FORWARDING: &str = "forwarding";
+
 /// The settings that a host in a network namespace could not have, and would leave at the kernel's defaults. Call it
 /// after [`crate::enter`].
 pub fn kept_settings() -> Result<Vec<String>, TestbedError> {
@@ -122,7 +125,7 @@ const PROBES: [Probe; 10] = [
         attempt: || add_queue_to_loopback("netem", words([0, 1000, 0, 0, 0, 0])),
     },
     Probe {
-        name: "forwarding",
+        name: FORWARDING,
         what_for: "routers between the hosts",
         remedy: "a container needs --security-opt unmask=ALL (podman) or --security-opt \
                  systempaths=unconfined (docker)",

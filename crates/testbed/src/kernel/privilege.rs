@@ -79,16 +79,14 @@ fn has_filter(status: &str) -> bool {
 fn enter_user_namespace() -> Result<(), TestbedError> {
     // Read them before entering the user namespace, where they are unmapped.
     let (user, group) = (geteuid(), getegid());
-    unshare(CloneFlags::CLONE_NEWUSER)
-        .map_err(io::Error::from)
-        .map_err(closed("enter a user namespace (not being root)"))?;
+    unshare(CloneFlags::CLONE_NEWUSER).map_err(io::Error::from).map_err(closed("enter a user namespace"))?;
     // The order matters: without privilege, groups can be mapped only after setgroups is denied.
     for (file, text) in [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("0 {user} 1")),
         ("/proc/self/gid_map", format!("0 {group} 1")),
     ] {
-        fs::write(file, text).map_err(closed("become root in a user namespace (not being root)"))?;
+        fs::write(file, text).map_err(closed("become root in a user namespace"))?;
     }
     Ok(())
 }

@@ -105,7 +105,7 @@ const PER_NAMESPACE: [(&str, &str); 2] = [
     ("ipv6/flowlabel_consistency", "0"),
 ];
 
-fn silent() -> Vec<Setting> {
+fn list_silencing() -> Vec<Setting> {
     let mut settings = Vec::new();
     for scope in ["all", "default"] {
         for (name, value) in PER_INTERFACE {
@@ -118,7 +118,7 @@ fn silent() -> Vec<Setting> {
 
 /// Silences the calling thread's namespace, and sets its loopback interface up. Call it before the link exists.
 pub fn silence() -> Result<(), Fault> {
-    require(silent())?;
+    require(list_silencing())?;
     change("lo", "raise", |link| link.up())
 }
 
@@ -126,7 +126,7 @@ pub fn silence() -> Result<(), Fault> {
 /// kernel's defaults. Interfaces must then have no link-local address, which would be announced.
 pub fn silence_where_allowed() -> Result<Vec<String>, Fault> {
     let mut kept = Vec::new();
-    for Refusal { setting, reason } in make(silent())? {
+    for Refusal { setting, reason } in make(list_silencing())? {
         let name = setting.path.rsplit('/').next().unwrap_or_default();
         if name == REQUIRED {
             return Err(setting.fault(reason));

@@ -96,7 +96,7 @@ impl<const N: usize> Network<N> {
             hosts[place].inside(|| create_veth(link.interface, link.mtu, next, link.hardware))?;
         }
         for (place, host) in hosts.iter().enumerate().filter(|(_, host)| !host.kept_settings.is_empty()) {
-            for link in ends(&links, place) {
+            for link in links_at(&links, place) {
                 host.inside(|| without_link_local(link.interface))?;
             }
         }
@@ -113,7 +113,7 @@ impl<const N: usize> Network<N> {
 
     fn at_link_ends(&self, step: impl Fn(&Link) -> Result<(), Fault> + Sync) -> Result<(), TestbedError> {
         for (place, host) in self.hosts.iter().enumerate() {
-            host.inside(|| ends(&self.links, place).try_for_each(&step))?;
+            host.inside(|| links_at(&self.links, place).try_for_each(&step))?;
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl<const N: usize> Network<N> {
 }
 
 /// The links of the host at a place on the path.
-fn ends(links: &[Link], place: usize) -> impl Iterator<Item = &Link> {
+fn links_at(links: &[Link], place: usize) -> impl Iterator<Item = &Link> {
     [Some(place), place.checked_sub(1)].into_iter().flatten().filter_map(|link| links.get(link))
 }
 

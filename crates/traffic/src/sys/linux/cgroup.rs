@@ -31,7 +31,7 @@ enum Version {
 fn limit_below(root: &Path) -> Option<CpuLimit> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let membership = read("proc/self/cgroup");
-    let folders = folders(&membership, &read("proc/self/mountinfo"));
+    let folders = list_folders(&membership, &read("proc/self/mountinfo"));
     let limits = folders.iter().filter_map(|(version, folder)| {
         read_limit(*version, &root.join(folder.strip_prefix("/").unwrap_or(folder)))
     });
@@ -50,7 +50,7 @@ impl CpuLimit {
 }
 
 /// The folders of the process's control groups for CPU time: its group, and those above it as far as they are mounted.
-fn folders(membership: &str, mountinfo: &str) -> Vec<(Version, PathBuf)> {
+fn list_folders(membership: &str, mountinfo: &str) -> Vec<(Version, PathBuf)> {
     let mut folders = Vec::new();
     for version in [Version::V1, Version::V2] {
         let mut mounts = mountinfo.lines().filter_map(CgroupMount::parse);
