@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# The part of scripts/test-dist that installs by pip, pipx, npm, rpm, makepkg, podman, cargo-binstall and install.sh: each in a
+# The part of scripts/test-dist that installs by pip, pipx, npm, rpm, makepkg, install.sh, cargo-binstall, podman and docker: each in a
 # root of Debian that has these clients and nothing of this machine, from a server of the test's own.
 
-clients=(ca-certificates curl file makepkg npm pacman-package-manager pipx podman python3-pip rpm runc uidmap)
+clients=(ca-certificates curl docker.io file makepkg npm pacman-package-manager pipx podman python3-pip rpm runc uidmap)
 server=http://127.0.0.1:8080
 person=(setpriv --reuid 1000 --regid 1000 --init-groups env HOME=/home/person USER=person PATH=/home/person/.local/bin:/usr/local/bin:/usr/bin:/bin)
 as_root=(env HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
@@ -162,26 +162,59 @@ try_binstall() {
     end_client cargo-binstall
 }
 
-# podman with no options but those of a machine in which it runs without systemd, and without a network to configure.
+# Options for a machine without systemd, and without a network to configure: none of them grants a container anything.
 podman=(podman --cgroup-manager=cgroupfs --runtime=runc --storage-driver=vfs)
-load_and_run() {
-    "$1" sh -ec "
-        ${podman[*]} load --quiet --input /srv/dist/stacklab-$version-image.tar
-        ${podman[*]} run --rm --network=none --ulimit nofile=1024:1024 --ulimit nproc=4000:4000 stacklab:$version ${*:2}"
-}
-remove_image() { "$1" sh -ec "${podman[*]} rmi stacklab:$version && [ -z \"\$(${podman[*]} images --all --quiet)\" ] && [ -z \"\$(${podman[*]} volume ls --quiet)\" ]"; }
+container=(--rm --network=none --ulimit nofile=1024:1024 --ulimit nproc=4000:4000)
 
-try_image() {
+# in_podman WHO [OPTION..] -- ARGUMENT..: loads the image and runs stacklab in it, as root (in_root) or rootless (by_person).
+in_podman() {
+    local who=$1 options=()
+    shift
+    while [ "$1" != -- ]; do options+=("$1") && shift; done
+    # shellcheck disable=SC2016
+    "$who" sh -ec 'image=$1 && shift && podman=$1 && shift && $podman load --quiet --input "$image" && exec $podman "$@"' sh \
+        "/srv/dist/stacklab-$version-image.tar" "${podman[*]}" run "${container[@]}" "${options[@]}" "stacklab:$version" "${@:2}"
+}
+remove_from_podman() { "$1" sh -ec "${podman[*]} rmi stacklab:$version && [ -z \"\$(${podman[*]} images --all --quiet)\" ] && [ -z \"\$(${podman[*]} volume ls --quiet)\" ]"; }
+
+keeps_record() { in_podman "$1" --volume /home/person:/work -- "${quick[@]}" kept.stacklab && rm "$root/home/person/kept.stacklab"; }
+
+try_podman() {
     for who in in_root by_person; do
-        check "podman, $who: loads the image, starts the program" says "stacklab $version" load_and_run $who --version
-        check "podman, $who: the quickstart answers without options" load_and_run $who run --scale quick
-        check "podman, $who: removes the image" remove_image $who
+        # podman makes folders for itself, which it keeps.
+        in_podman $who -- --version >/dev/null 2>&1 && remove_from_podman $who >/dev/null 2>&1
+        begin_client
+        check "podman, $who: loads the image, starts the program" says "stacklab $version" in_podman $who -- --version
+        check "podman, $who: the quickstart answers without options" in_podman $who -- run --scale quick
+        check "podman, $who: the record is in the folder that /work is" keeps_record $who
+        check "podman, $who: removes the image" remove_from_podman $who
+        end_client "podman, $who,"
     done
+}
+
+# in_docker COMMAND..: with a daemon that keeps nothing, and configures no network.
+in_docker() {
+    # shellcheck disable=SC2016
+    in_root sh -ec '
+        mkdir -p /tmp/docker
+        mount -t tmpfs tmpfs /run
+        ulimit -n 1024
+        dockerd --data-root=/tmp/docker --iptables=false --ip6tables=false --bridge=none --storage-driver=vfs >/tmp/dockerd 2>&1 &
+        for _ in $(seq 100); do docker info >/dev/null 2>&1 && break || sleep 0.2; done
+        docker load --quiet --input "$1" || { cat /tmp/dockerd; exit 1; }
+        shift
+        "$@"' sh "/srv/dist/stacklab-$version-image.tar" "$@"
+}
+
+try_docker() {
+    check 'docker loads the image and starts the program' says "stacklab $version" in_docker docker run "${container[@]}" "stacklab:$version" --version
+    check 'docker has the image for aarch64' says arm64 in_docker docker image inspect --format '{{.Architecture}}' "stacklab:$version-arm64"
+    check 'docker removes both' in_docker sh -c "docker rmi stacklab:$version stacklab:$version-arm64 && [ -z \"\$(docker images --all --quiet)\" ]"
 }
 
 # in_client_root SUITE: every client, one after the other.
 in_client_root() {
     make_client_root "$1"
-    for client in pip pipx npm rpm arch script binstall image; do "try_$client"; done
+    for client in pip pipx npm rpm arch script binstall podman docker; do "try_$client"; done
     rm -rf "$root"
 }
