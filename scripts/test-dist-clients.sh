@@ -81,6 +81,10 @@ try_npm() {
     check 'npm: the exit code is the program'\''s' in_root sh -c 'stacklab no-such-command; [ $? -eq 2 ]'
     check 'npm removes it' in_root "${npm[@]}" uninstall --global stacklab
     end_untidy_client npm
+    check 'npm installs the files of a release without a network' in_root "${npm[@]}" install --global --offline /srv/dist/stacklab-{linux-x64-,}"$version".tgz
+    check 'npm: that program answers' says "stacklab $version" in_root stacklab --version
+    check 'npm removes both' in_root "${npm[@]}" uninstall --global stacklab @stacklab/linux-x64
+    end_untidy_client 'npm, from files,'
     check 'npx starts it' says "stacklab $version" by_person npx --yes --registry "$server/npm/" --cache /tmp/npm stacklab --version
 }
 
