@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The part of scripts/test-dist that installs by pip, pipx, npm, rpm, makepkg, install.sh, cargo-binstall, podman and docker: each in a
-# root of Debian that has these clients and nothing of this machine, from a server of the test's own.
+# The part of scripts/test-dist that installs by pip, pipx, npm, rpm, makepkg, install.sh, cargo-binstall, podman and docker: in
+# a root of Debian that has these clients and nothing of this machine, from a server of the test's own.
 
 clients=(ca-certificates curl docker.io file makepkg npm pacman-package-manager pipx podman python3-pip rpm runc uidmap)
 server=http://127.0.0.1:8080
