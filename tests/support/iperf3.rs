@@ -100,6 +100,23 @@ impl Hosts {
         Arrived { bytes: numbers[0], packets: numbers[1] }
     }
 
+    /// Datagrams that a host's kernel has dropped so far, because their socket had no room: nobody read in time.
+    pub(crate) fn dropped(&self, host: usize) -> u64 {
+        let mut dropped = 0;
+        let snmp = self.proc(host, "snmp");
+        let mut lines = snmp.lines().filter(|line| line.starts_with("Udp:"));
+        if let (Some(names), Some(numbers)) = (lines.next(), lines.next()) {
+            let found = names.split(' ').zip(numbers.split(' ')).find(|(name, _)| *name == "RcvbufErrors");
+            dropped += found.map_or(0, |(_, number)| number.parse().unwrap());
+        }
+        for line in self.proc(host, "snmp6").lines() {
+            if let Some(number) = line.strip_prefix("Udp6RcvbufErrors") {
+                dropped += number.trim().parse::<u64>().unwrap();
+            }
+        }
+        dropped
+    }
+
     /// Connections of TCP and sockets of UDP on host 1 at the port that are more than listening.
     pub(crate) fn sockets(&self) -> usize {
         let port = format!(":{PORT:04X}");

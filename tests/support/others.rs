@@ -62,15 +62,16 @@ fn sum_fields(line: &str, fields: [usize; 2]) -> f64 {
     fields.iter().filter_map(|field| words.get(*field)?.parse::<f64>().ok()).sum()
 }
 
-/// The share of the processors' time that others have had since [`watch`]; `None` before it.
-fn taken() -> Option<f64> {
+/// The shares of the processors' time that others have had since [`watch`]: steal with the processes that this test
+/// sees, and with all. 0 before it.
+fn taken() -> [f64; 2] {
     let since = SINCE.lock().expect("no thread of a test has panicked here");
-    let since = since.as_ref()?;
+    let Some(since) = since.as_ref() else { return [0.0; 2] };
     let mut load = since.load.until(&LoadSample::now());
     // What began since is the test's own: guests' processes may have lost their parents.
     load.processes.retain(|process| process.ran_before);
-    let unseen = load.stolen + UserTime::taken_since(since.user, &load);
-    Some(load.taken().max(unseen.min(1.0)))
+    let all = load.stolen + UserTime::taken_since(since.user, &load);
+    [load.taken(), load.taken().max(all.min(1.0))]
 }
 
 /// Starts observing: a later panic then reports the other load.
@@ -98,15 +99,16 @@ pub(crate) fn watch() {
 /// ends count. Panics above [`MOST_TAKEN`], so the tolerance is bounded.
 pub(crate) fn allowed(quiet: f64) -> f64 {
     // The lock is released here: the hook of a panic takes it.
-    let taken = taken().unwrap_or(0.0);
+    let [taken, _] = taken();
     assert!(taken <= MOST_TAKEN, "this test needs a quiet machine: others took {:.0} %", 100.0 * taken);
     widened(quiet, taken)
 }
 
 /// The same without a bound, for tests that also run on a machine without a free processor: beside this tolerance they
-/// compare what holds on any machine.
+/// compare what holds on any machine. They have no guests, whose processes would count as others.
 pub(crate) fn allowed_on_any_machine(quiet: f64) -> f64 {
-    widened(quiet, taken().unwrap_or(0.0)).min(1.0)
+    let [_, taken] = taken();
+    widened(quiet, taken).min(1.0)
 }
 
 fn widened(quiet: f64, taken: f64) -> f64 {
