@@ -59,6 +59,7 @@ fn report(label: Effect, order: Effect) -> Findings {
         testbed_description: "a link".into(),
         hosts: vec![],
         instruments: vec![],
+        constraints: vec![],
         cpu_scope: CpuScope::Shared,
         cells: vec![],
         comparisons: vec![compared(metric), compared(Metric::Loss)],

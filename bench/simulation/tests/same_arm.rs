@@ -57,6 +57,7 @@ fn found(questions: &[Question], runs: &[RunRecord]) -> Findings {
         stop_reasons: &[StopReason::Cap; 30],
         settled: &[],
         runs,
+        throttled_us: 0,
         is_sampled: false,
         explanations: &[],
     })
