@@ -233,8 +233,15 @@ mod tests {
         });
         assert_eq!(ended, None);
         let sleeper = fs::read_to_string(&pid).unwrap();
-        // Gone, or a zombie that nobody has waited for.
-        let state = fs::read_to_string(format!("/proc/{}/stat", sleeper.trim())).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+        // Gone, or a zombie that nobody has waited for, once it has had a processor to end on.
+        let began = Instant::now();
+        loop {
+            let state = fs::read_to_string(format!("/proc/{}/stat", sleeper.trim())).unwrap_or_default();
+            if state.is_empty() || state.contains(") Z ") {
+                break;
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "{state}");
+            thread::sleep(LOOK);
+        }
     }
 }
