@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # What the scripts of this folder share: messages, and steps with their usual time.
 
-name=$(basename "$0")
-say() { printf '%s: %s\n' "$name" "$*" >&2; }
+script=$(basename "$0")
+say() { printf '%s: %s\n' "$script" "$*" >&2; }
 die() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 

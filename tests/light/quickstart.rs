@@ -29,6 +29,9 @@ fn quickstart_answers_and_is_reported_in_each_format() {
     for page in ["README.md", "docs/tutorial-research.md"] {
         documented::assert_quickstart_prints(page, &run.stdout);
     }
+    let first_table = run.stdout.split("\nVerdicts\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    // Throughput and sender CPU per message of TCP and UDP, loss of UDP, and the round trips of both.
+    assert_eq!(first_table.matches("\ncontrol IPv4 vs IPv4 ").count(), 7, "{first_table}");
     let record = program.work().join("a.stacklab");
     assert_eq!(invalid(&record), [""; 0], "{run}");
     for family in ["ipv4", "ipv6"] {

@@ -72,7 +72,7 @@ test("the matrix has every verdict in words and signs, and leads to its graph", 
 });
 
 /** Rows of the forest plot: label, drawing, figures and verdict. */
-const FOREST = "table.forest tbody tr:not(.axis)";
+const FOREST = "table.forest tbody tr:not(.axis, .control)";
 
 test("each difference is drawn beside its figures and its verdict, on a screen, a phone and paper", async () => {
   for (const [width, media] of [[1280, "screen"], [390, "screen"], [718, "print"]] as const) {

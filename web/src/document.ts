@@ -34,7 +34,29 @@ whole: Span | null,
 /**
  * The same, rounded, with its unit; above 100 % as a factor.
  */
-shown: string, parts: Array<Span>, margin: [number, number], };
+shown: string, parts: Array<Span>, margin: [number, number], controls: Array<ControlView>, };
+
+export type ControlView = { 
+/**
+ * `IPv4 vs IPv4`.
+ */
+arms: string, 
+/**
+ * Size of its messages, bytes.
+ */
+size: number, 
+/**
+ * The difference in a few characters: `+0.1 ± 0.6 %`.
+ */
+sign: string, 
+/**
+ * The difference with its 95 % interval, in the unit of the row.
+ */
+whole: Span | null, 
+/**
+ * The same, rounded, with its unit.
+ */
+shown: string, };
 
 export type Span = { middle: number, low: number, high: number, };
 
@@ -80,7 +102,11 @@ export type Matrix = {
  */
 columns: Array<number>, rows: Array<MatrixRow>, };
 
-export type MatrixRow = { pair: number, label: string, cells: Array<number | null>, };
+export type MatrixRow = { pair: number, label: string, cells: Array<number | null>, 
+/**
+ * Below the last row of a metric and transport.
+ */
+controls: Array<ControlView>, };
 
 export type MetricView = { name: string, 
 /**

@@ -18,6 +18,7 @@ function row(middle: number, half: number, some: Partial<ForestRow> = {}): Fores
     whole: { middle, low: middle - half, high: middle + half },
     shown: "",
     parts: [],
+    controls: [],
     margin: [-1.961, 2],
     ...some,
   };

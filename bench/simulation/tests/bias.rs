@@ -1,8 +1,8 @@
 //! The arithmetic of `bench/bias`.
 
 use stacklab_model::{
-    ArmOrder, Cell, Comparison, CpuScope, Effect, Estimate, Factor, Family, Findings, Interval, Metric,
-    Question, SameArm, Scale, SizeOf, StopReason, Transport, Verdict,
+    ArmOrder, Cell, Comparison, Control, CpuScope, Effect, Estimate, Factor, Family, Findings, Interval,
+    Metric, Question, Scale, SizeOf, StopReason, Transport, Verdict,
 };
 use stacklab_simulation::bias::{Pooled, biases, lines};
 
@@ -45,6 +45,18 @@ fn compared(metric: Metric) -> Comparison {
     }
 }
 
+fn control(metric: Metric, effect: Effect) -> Control {
+    Control {
+        metric,
+        transport: Transport::Udp,
+        cell: Cell::new(Family::Ipv4, Transport::Udp, SizeOf::Payload, 128),
+        estimates: [Estimate::default(), Estimate::default()],
+        fitted: [1.0, 1.0],
+        effect,
+        p: 0.5,
+    }
+}
+
 fn report(label: Effect, order: Effect) -> Findings {
     let (metric, transport) = KEY;
     Findings {
@@ -65,11 +77,11 @@ fn report(label: Effect, order: Effect) -> Findings {
         comparisons: vec![compared(metric), compared(Metric::Loss)],
         overall: vec![],
         same_arm: vec![
-            SameArm { metric, transport, effect: label.clone(), p: 0.5 },
+            control(metric, label.clone()),
             // Compared by its difference: it has no bias in per cent.
-            SameArm { metric: Metric::Loss, transport, effect: label.clone(), p: 0.5 },
+            control(Metric::Loss, label.clone()),
             // Not compared.
-            SameArm { metric: Metric::Jitter, transport, effect: label, p: 0.5 },
+            control(Metric::Jitter, label),
         ],
         carry_over: Vec::new(),
         arm_order: vec![ArmOrder { metric, transport, pairs: order.pairs, effect: order, p: 0.5 }],

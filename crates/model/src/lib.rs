@@ -33,8 +33,8 @@ pub use findings::fleet::{
 };
 pub use findings::records::{Apart, Change, MetricDiff, OnlyInOne, RecordDiff, Recorded, Unpaired};
 pub use findings::{
-    ArmOrder, CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Findings, Headline,
-    Interval, LimitedBy, Question, SELF_ARMS, SameArm, StopReason, Tests, Verdict,
+    ArmOrder, CellEstimate, Comparison, ComparisonSpec, Control, Effect, Estimate, Explained, Findings,
+    Headline, Interval, LimitedBy, Question, SELF_ARMS, SameArm, StopReason, Tests, Verdict,
 };
 pub use host::counters::{Counters, CpuTime, Drops, Slice, TcpInfo};
 pub use host::delays::{Buckets, ClockSource, Compared, DelayPoints, Point};

@@ -227,7 +227,7 @@ pub(crate) fn compared(found: &FleetFindings) -> Vec<Comparison> {
 
 pub(crate) fn groups(rows: &[Comparison]) -> Vec<Group<'_>> {
     let cells = || rows.iter().flat_map(|row| [&row.question.baseline, &row.question.candidate]);
-    groups_of(rows, varied(cells()), cells().map(|cell| cell.size_of).collect())
+    groups_of(rows, &[], varied(cells()), cells().map(|cell| cell.size_of).collect())
 }
 
 fn comparison(

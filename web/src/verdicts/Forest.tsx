@@ -1,10 +1,12 @@
 // The differences as a forest plot: each over all cells as a bar, single cells as dots, the margin as a band, and the
 // figures at the right. Places are per cent of the width, so that the plot fits a phone, a screen and paper.
-import type { ForestRow } from "../document";
+import { Fragment } from "preact";
+import type { ForestRow, Span } from "../document";
 import { axis, bar, type ForestAxis } from "./axis";
 import { tone } from "./Sign";
 
 const HEIGHT = 34;
+const CONTROL_HEIGHT = 18;
 
 const percent = (place: number) => `${place.toFixed(2)}%`;
 
@@ -30,7 +32,8 @@ function Panel({ unit, arms, rows }: { unit: string; arms: string; rows: readonl
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={named(row)}>
+          <Fragment key={named(row)}>
+          <tr>
             <th scope="row">
               {named(row)}
               <span class="direction">{row.higher_is_better ? "higher is better" : "lower is better"}</span>
@@ -39,6 +42,15 @@ function Panel({ unit, arms, rows }: { unit: string; arms: string; rows: readonl
             <td class="number">{row.shown}</td>
             <td><span class={`sign ${tone(row)}`}>{row.words}</span></td>
           </tr>
+          {row.controls.map((control) => (
+            <tr key={control.arms} class="control">
+              <th scope="row">control {control.arms}, {control.size} B</th>
+              <td class="drawn">{control.whole !== null && <ControlMark whole={control.whole} plan={plan} />}</td>
+              <td class="number">{control.shown}</td>
+              <td>control</td>
+            </tr>
+          ))}
+          </Fragment>
         ))}
         <tr class="axis" aria-hidden="true">
           <td />
@@ -77,6 +89,17 @@ function Marks({ row, plan }: { row: ForestRow; plan: ForestAxis }) {
   );
 }
 
+function ControlMark({ whole, plan }: { whole: Span; plan: ForestAxis }) {
+  const { from, to } = bar(plan, whole);
+  const line = CONTROL_HEIGHT / 2;
+  return (
+    <svg width="100%" height={CONTROL_HEIGHT} class="unseen" aria-hidden="true">
+      <line class="zero" x1="50%" x2="50%" y1="0" y2={CONTROL_HEIGHT} />
+      <line class="whole" x1={percent(from)} x2={percent(to)} y1={line} y2={line} />
+    </svg>
+  );
+}
+
 /** What the marks mean, each with its sign. */
 export function ForestLegend({ pairs }: { pairs: readonly string[] }) {
   const [first, second] = pairs.length === 1 ? pairs[0]!.split(" vs ") : ["the first arm", "the second arm"];
@@ -89,6 +112,7 @@ export function ForestLegend({ pairs }: { pairs: readonly string[] }) {
       <li>{whole("equivalent")} neither, or not yet known: over all cells, with its 95 % interval</li>
       <li>{sign(<circle class="part" cx="17" cy="8" r="2.5" />)} one cell</li>
       <li>{sign(<rect class="margin" x="2" y="1" width="30" height="14" />)} the margin: a smaller difference counts as none</li>
+      <li>control: one arm against itself, by chance or by the method; no verdict depends on it</li>
       <li>{sign(<text class="cut" x="12" y="13">{"\u25b6"}</text>)} continues beyond the axis</li>
     </ul>
   );

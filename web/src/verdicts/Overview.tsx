@@ -1,5 +1,5 @@
 // A record that compares many pairs: a row for each pair and a column for each metric, with the details of a pair folded.
-import type { ForestRow, Outcome, Page } from "../document";
+import type { ControlView, ForestRow, Outcome, Page } from "../document";
 import { columns } from "./columns";
 import { Forest, ForestLegend } from "./Forest";
 import { tone } from "./Sign";
@@ -13,7 +13,8 @@ export function Overview({ page }: { page: Page }) {
         <h2 id="overview-title">Verdicts</h2>
         <p class="quiet">
           {page.answered}. Each difference over all sizes; orange where the first arm is better, blue where the second one is, grey where
-          they are equivalent (=) or neither had an event (0); ? is inconclusive.
+          they are equivalent (=) or neither had an event (0); ? is inconclusive. A control
+          is one arm against itself: its difference is due to chance or to the method, and no verdict depends on it.
         </p>
         <div class="scroll" tabIndex={0} role="region" aria-label="Verdicts of each pair">
           <table class="matrix overview">
@@ -30,6 +31,12 @@ export function Overview({ page }: { page: Page }) {
                   {metrics.map((metric) => (
                     <td key={metric}>{page.forest.filter((row) => row.pair === pair && row.metric === metric).map((row) => <Short key={row.transport} row={row} />)}</td>
                   ))}
+                </tr>
+              ))}
+              {controls(page).map((arms) => (
+                <tr key={arms} class="control">
+                  <th scope="row">control {arms}</th>
+                  {metrics.map((metric) => <td key={metric}><Controls page={page} metric={metric} arms={arms} /></td>)}
                 </tr>
               ))}
             </tbody>
@@ -57,6 +64,20 @@ export function Overview({ page }: { page: Page }) {
       </section>
     </>
   );
+}
+
+/** The arms that were measured against themselves. */
+function controls(page: Page): string[] {
+  return [...new Set(page.forest.flatMap((row) => row.controls.map((control) => control.arms)))];
+}
+
+/** The control of a metric, once for each transport. */
+function Controls({ page, metric, arms }: { page: Page; metric: string; arms: string }) {
+  const shown = new Map<string, ControlView>();
+  for (const row of page.forest.filter((row) => row.metric === metric)) {
+    for (const control of row.controls.filter((control) => control.arms === arms)) shown.set(row.transport ?? "", control);
+  }
+  return <>{[...shown].map(([transport, control]) => <div key={transport} title={control.shown}>{transport} {control.sign}</div>)}</>;
 }
 
 /** Transport and difference; the verdict by colour and in the title. */

@@ -1,5 +1,6 @@
 // Verdicts: a sentence for each group of comparisons, then a matrix of all.
-import type { Page } from "../document";
+import { Fragment } from "preact";
+import type { ControlView, Page } from "../document";
 import { explore } from "../explorer/Explorer";
 import { stateFor } from "../explorer/select";
 import { mark, tone } from "./Sign";
@@ -45,7 +46,8 @@ export function MatrixLegend() {
   return (
     <p class="quiet">
       The better arm and by how much; ▲ the arm compared, ▼ the one compared with, one sign to three by how far the difference
-      is beyond the margin, in parentheses where it is within it; = equivalent, 0 none seen, ? inconclusive, - nothing to compare. A cell leads to its graph.
+      is beyond the margin, in parentheses where it is within it; = equivalent, 0 none seen, ? inconclusive, - nothing to compare. A cell leads to its graph. A
+      control is one arm against itself, with its 95 % interval: its difference is due to chance or to the method, and no verdict depends on it.
     </p>
   );
 }
@@ -68,15 +70,28 @@ export function MatrixTable({ page, pair }: Props) {
           <tbody key={place}>
             {pairs.length > 1 && <tr class="pair"><th scope="rowgroup" colSpan={columns.length + 1}>{page.pairs[place]}</th></tr>}
             {rows.filter((row) => row.pair === place).map((row) => (
-              <tr key={row.label}>
-                <th scope="row">{row.label}</th>
-                {row.cells.map((cell, column) => <Verdict key={column} page={page} cell={cell} about={`${page.pairs[place]}, ${row.label}, ${columns[column]} bytes`} />)}
-              </tr>
+              <Fragment key={row.label}>
+                <tr>
+                  <th scope="row">{row.label}</th>
+                  {row.cells.map((cell, column) => <Verdict key={column} page={page} cell={cell} about={`${page.pairs[place]}, ${row.label}, ${columns[column]} bytes`} />)}
+                </tr>
+                {row.controls.map((control) => <Control key={control.arms} control={control} sizes={columns} />)}
+              </Fragment>
             ))}
           </tbody>
         ))}
       </table>
     </div>
+  );
+}
+
+/** One arm against itself. */
+function Control({ control, sizes }: { control: ControlView; sizes: readonly number[] }) {
+  return (
+    <tr class="control">
+      <th scope="row">control {control.arms}</th>
+      {sizes.map((size) => <td key={size} title={size === control.size ? control.shown : undefined}>{size === control.size ? control.sign : ""}</td>)}
+    </tr>
   );
 }
 

@@ -1,11 +1,11 @@
 //! The A/A check: two arms of one cell, each with its own sockets. They differ by chance alone if the method is sound.
 
 use crate::comparison::{Paired, back, to_distance};
-use crate::runs::{Runs, figure};
+use crate::runs::{Runs, estimate, figure};
 use crate::statistics::{Moments, mean};
 use stacklab_model::{
-    ArmOrder, Cell, Factor, Metric, Probe, Question, Role, RunRecord, SELF_ARMS, SameArm, Scale, Slice,
-    Transport, Trial,
+    ArmOrder, Cell, Control, Factor, Metric, Probe, Question, Role, RunRecord, SELF_ARMS, SameArm, Scale,
+    Slice, Transport, Trial,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,25 +14,40 @@ type Ordered = BTreeMap<u32, Vec<[f64; 2]>>;
 
 /// The checks of an interleaved campaign, by metric and transport; none where no arm was measured against itself. Their
 /// labels are exchangeable, so of many checks one in twenty has p < 0.05. A check is not a threshold for comparisons.
-pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<SameArm> {
+pub(super) fn same_arm(runs: &[RunRecord]) -> Vec<Control> {
     let index = Runs::new(runs);
-    let mut by_block: BTreeMap<(Metric, Transport), Blocks> = BTreeMap::new();
+    let mut by_block: BTreeMap<(Metric, Transport), (&Cell, Blocks)> = BTreeMap::new();
     for run in runs {
         let cell = &run.trial.cell;
         let Some(arm) = SELF_ARMS.iter().position(|label| *label == cell.replica) else { continue };
         let is_of_its_probe =
             |metric| index.of(cell, metric).first().is_some_and(|of| of.trial.probe == run.trial.probe);
         for metric in run.values.keys().copied().filter(|metric| is_of_its_probe(*metric)) {
-            let blocks = by_block.entry((metric, cell.transport)).or_default();
+            let (_, blocks) =
+                by_block.entry((metric, cell.transport)).or_insert_with(|| (cell, Blocks::new()));
             blocks.entry(run.trial.block).or_default()[arm] = figure(run, metric);
         }
     }
-    let of = |((metric, transport), blocks): ((Metric, Transport), Blocks)| {
+    let mut controls = Vec::new();
+    for ((metric, transport), (cell, blocks)) in by_block {
         let pairs: Vec<(f64, f64)> =
             blocks.values().filter_map(|[one, other]| Some(((*one)?, (*other)?))).collect();
-        check(metric, transport, metric.scale(), &pairs)
-    };
-    by_block.into_iter().filter_map(of).collect()
+        let Ok(paired) = Paired::of(metric.scale(), &pairs) else { continue };
+        let estimates = SELF_ARMS.map(|label| {
+            let arm = Cell { replica: label.to_owned(), ..cell.clone() };
+            estimate(index.of(&arm, metric), metric)
+        });
+        controls.push(Control {
+            metric,
+            transport,
+            cell: Cell { replica: String::new(), ..cell.clone() },
+            estimates,
+            fitted: paired.arms(),
+            effect: paired.effect(),
+            p: paired.moments.student().p(),
+        });
+    }
+    controls
 }
 
 fn check(metric: Metric, transport: Transport, scale: Scale, pairs: &[(f64, f64)]) -> Option<SameArm> {
@@ -178,6 +193,11 @@ mod tests {
             (Metric::Throughput, Transport::Udp, 5)
         );
         assert!(check.p > 0.5, "{check:?}");
+        assert_eq!(check.cell, cell(Family::Ipv4, 128), "without the labels of its arms");
+        let [one, other] = &check.estimates;
+        assert_eq!((one.mean, one.n, other.n), (Some(100.0), 5, 5));
+        assert!((other.mean.unwrap() - 100.0).abs() < 1e-9, "{other:?}");
+        assert!((check.fitted[1] / check.fitted[0] - check.effect.estimate).abs() < 1e-12, "{check:?}");
         // Exchanging the labels changes the sign alone.
         let swapped: Vec<RunRecord> = runs
             .iter()

@@ -36,7 +36,7 @@ pub struct Findings {
     pub overall: Vec<Headline>,
     /// The A/A check of an interleaved campaign: an arm against itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub same_arm: Vec<SameArm>,
+    pub same_arm: Vec<Control>,
     /// Whether the order of two arms of one cell makes a difference, of the same pairs and of interleaved replicas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arm_order: Vec<ArmOrder>,
@@ -284,6 +284,29 @@ pub struct Headline {
 
 /// Replica labels of the two arms by which an interleaved campaign measures a cell against itself, in every block.
 pub const SELF_ARMS: [&str; 2] = ["self 1", "self 2"];
+
+/// The A/A check of a metric: one cell measured as two arms, each with its own sockets. By a sound method they differ
+/// by chance alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Control {
+    pub metric: Metric,
+    pub transport: Transport,
+    /// The cell that both arms measure.
+    pub cell: Cell,
+    pub estimates: [Estimate; 2],
+    /// Figures of both arms that fit the difference, in the metric's unit.
+    pub fitted: [f64; 2],
+    pub effect: Effect,
+    /// Two-sided p of no difference. Of many checks one in twenty is below 0.05.
+    pub p: f64,
+}
+
+impl Control {
+    /// Whether neither arm had an event, so that the interval without width is not a certainty.
+    pub fn is_none_seen(&self) -> bool {
+        self.metric.scale() == Scale::Difference && self.fitted == [0.0; 2] && self.effect.error == 0.0
+    }
+}
 
 /// Two arms of one cell compared, each with its own sockets. By a sound method they differ by chance alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,28 +1,32 @@
 //! The table of a group of comparisons.
 
-use crate::findings::groups::Group;
+use crate::findings::control::{self, CONTROL};
+use crate::findings::groups::{Group, control_arms, level};
 use crate::findings::verdicts::{answered, verdict};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
     DisplayUnit, Distance, NONE, aligned, decimals, difference_heading, difference_places, differences,
     fixed, percent, signed,
 };
-use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Interval, Metric, Scale};
+use stacklab_model::{Better, Comparison, Control, CpuScope, Estimate, Explained, Interval, Metric, Scale};
 use std::collections::BTreeSet;
 
 /// Heading, definition and table of a group; the definition only where it is `defined` for the first time.
 fn blocks(group: &Group, cpu_scope: CpuScope, defined: bool) -> Vec<Block> {
     let shown = group.shown();
     let margin = group.margin(&shown);
+    let control = control::legend(&group.controls, group.factor, &group.row_factors);
     let meaning = match defined {
         true => format!("in {}, {} is better", shown.unit, better(group.metric)),
         false => format!("in {}", definition(group.metric, &shown, cpu_scope)),
     };
-    vec![
+    let mut blocks = vec![
         Block::Heading(format!("{}: {}", group.subject(), group.arms())),
         Block::Text(format!("{meaning}{margin}")),
-        Block::Table(table(group, &shown)),
-    ]
+    ];
+    blocks.extend(control.map(Block::Text));
+    blocks.push(Block::Table(table(group, &shown)));
+    blocks
 }
 
 /// A group's tables of all metrics: each metric is defined once.
@@ -55,6 +59,19 @@ pub(crate) fn one_table(groups: &[Group]) -> Vec<Block> {
                 if is_percent { format!("{difference} {}", shown.difference_unit) } else { difference };
             let verdict = answered(row, &mut notes);
             rows.push(vec![group.metric.label(), baseline, candidate, difference, verdict]);
+        }
+        for control in &group.controls {
+            let arms = format!("{}, {}", group.metric.label(), control_arms(control, group.factor));
+            let estimates = control_estimates(group, control);
+            let decimals = mean_decimals(estimates.iter(), &shown);
+            let [baseline, candidate] =
+                estimates.each_ref().map(|arm| unit(means(&[arm], &shown, decimals, &mut notes).remove(0)));
+            let mut difference =
+                differences([control_distance(control)].into_iter(), &shown, places).remove(0);
+            if difference != NONE {
+                difference = format!("{difference} {}", shown.difference_unit);
+            }
+            rows.push(vec![arms, baseline, candidate, difference, CONTROL.to_owned()]);
         }
     }
     let titles = ["", &first.baseline, &first.candidate, "difference [95 %]", "verdict"];
@@ -98,23 +115,31 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
     let rows = &group.rows;
     let mut notes = Footnotes::default();
     let mut table = group.labelled();
-    let estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fitted(row)).collect();
+    let mut estimates: Vec<[Estimate; 2]> = rows.iter().map(|row| fitted(row)).collect();
     let arms = table.columns.len();
-    let distances: Vec<_> = distances(rows).collect();
+    let mut distances: Vec<_> = distances(rows).collect();
+    for control in &group.controls {
+        estimates.push(control_estimates(group, control));
+        distances.push(control_distance(control));
+    }
+    let blank = || group.controls.iter().map(|_| String::new());
     let titles = [group.baseline.as_str(), group.candidate.as_str()];
     let places = push_pair(&mut table, titles, &estimates, &distances, shown, &mut notes);
     let by = rows.iter().filter_map(|row| row.explained.as_ref()).find(|explained| explained.ratio.is_some());
     if let Some(Explained { by, .. }) = by {
         let column = |figure: fn(&Explained) -> Option<f64>, notes: &mut Footnotes| {
-            rows.iter().map(|row| explained(row, figure, places, notes)).collect()
+            rows.iter().map(|row| explained(row, figure, places, notes)).chain(blank()).collect()
         };
         table.push_optional(format!("{by}, %"), column(|explained| explained.ratio, &mut notes));
         table.push_optional("rest, %", column(|explained| explained.residual, &mut notes));
     }
     let pairs =
         |row: &&Comparison| row.effect.as_ref().map_or(NONE.to_owned(), |effect| effect.pairs.to_string());
-    table.push_optional("n", rows.iter().map(pairs).collect());
-    table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
+    let control_pairs = group.controls.iter().map(|control| control.effect.pairs.to_string());
+    table.push_optional("n", rows.iter().map(pairs).chain(control_pairs).collect());
+    let mut verdicts: Vec<String> = rows.iter().map(|row| verdict(row, &mut notes)).collect();
+    verdicts.extend(group.controls.iter().map(|_| CONTROL.to_owned()));
+    table.push("verdict", false, verdicts);
     table.footnotes = notes;
     // The figures of both arms are the last to be left out.
     table.optional.extend([arms, arms + 1]);
@@ -146,6 +171,19 @@ pub(crate) fn push_pair(
 pub(crate) fn fitted(row: &Comparison) -> [Estimate; 2] {
     let estimates = [row.baseline_estimate.clone(), row.candidate_estimate.clone()];
     at(estimates, row.fitted, row.question.metric.scale())
+}
+
+/// Where no arm had an event there is no difference, and an interval without width would not be true.
+fn control_distance(control: &Control) -> Option<Distance> {
+    if control.is_none_seen() { None } else { Some(Distance::from(&control.effect)) }
+}
+
+/// The figure of a control in the column of its arm. Its second arm is the same, and has no column.
+fn control_estimates(group: &Group, control: &Control) -> [Estimate; 2] {
+    let [figure, _] = at(control.estimates.clone(), Some(control.fitted), control.metric.scale());
+    let level = level(&control.cell, group.factor);
+    [&group.baseline, &group.candidate]
+        .map(|arm| if *arm == level { figure.clone() } else { Estimate::default() })
 }
 
 /// Estimates at other figures, if there are any.

@@ -1,20 +1,56 @@
 //! The comparisons as tidy CSV, and the columns that the CSV of two records shares.
 //!
-//! A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
-//! estimate, and everything about a comparison is empty.
+//! A row is a comparison, an A/A control, or a cell and metric that no comparison shows: then `factor` is empty,
+//! `baseline_*` hold its estimate, and everything about a comparison is empty.
 
+use crate::findings::control::CONTROL;
 use crate::findings::estimates::uncompared;
 use crate::findings::verdicts::verdict_name;
-use crate::rendering::csv::{self, Field, cell_fields, field, setting_fields};
+use crate::rendering::csv::{self, Field, FieldValue, cell_fields, field, setting_fields};
 use crate::rendering::format::OutputFormat;
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, Estimate, Factor, Findings, Interval, Metric, Scale, StopReason, Verdict,
+    Cell, CellEstimate, Comparison, Control, Estimate, Factor, Findings, Interval, Metric, SELF_ARMS, Scale,
+    StopReason, Verdict,
 };
 
 pub(crate) fn render(findings: &Findings, format: OutputFormat) -> String {
     let comparisons = findings.comparisons.iter().map(|one| fields(Some(one), None));
+    let controls = findings.same_arm.iter().map(control_fields);
     let cells = uncompared(findings).map(|cell| fields(None, Some(cell)));
-    csv::render(&fields(None, None), comparisons.chain(cells), format)
+    csv::render(&fields(None, None), comparisons.chain(controls).chain(cells), format)
+}
+
+/// The row of an A/A control: two replicas of one cell, by the labels that the record has.
+fn control_fields(control: &Control) -> Vec<Field> {
+    let [first, second] = &control.estimates;
+    let effect = &control.effect;
+    let cell = CellEstimate { cell: control.cell.clone(), metric: control.metric, estimate: first.clone() };
+    let mut row = fields(None, Some(&cell));
+    let mut filled = vec![
+        field("factor", Some(Factor::Replica.name())),
+        field("baseline", Some(SELF_ARMS[0])),
+        field("candidate", Some(SELF_ARMS[1])),
+        field("effect_scale", Some(scale(effect.scale))),
+        field("pairs", Some(effect.pairs as u64)),
+        field("effect", Some(effect.estimate)),
+        field("low95", Some(effect.interval95.low)),
+        field("high95", Some(effect.interval95.high)),
+        field("baseline_fitted", Some(control.fitted[0])),
+        field("candidate_fitted", Some(control.fitted[1])),
+        field("verdict", Some(CONTROL)),
+        field("p", Some(control.p)),
+    ];
+    filled.extend(estimate("candidate_", Some(second)));
+    filled.extend(interval("candidate_median", second.median_interval));
+    for Field { name, value } in filled {
+        set(&mut row, &name, value);
+    }
+    row
+}
+
+fn set(row: &mut [Field], name: &str, value: FieldValue) {
+    let known = row.iter_mut().find(|known| known.name == name);
+    known.expect("a row has all columns").value = value;
 }
 
 /// The row of a comparison or of a cell; without either, the columns.

@@ -2,7 +2,7 @@
 
 use crate::rendering::document::Table;
 use crate::rendering::numbers::DisplayUnit;
-use stacklab_model::{Cell, Comparison, Factor, Findings, Metric, SizeOf, Transport, once_each};
+use stacklab_model::{Cell, Comparison, Control, Factor, Findings, Metric, SizeOf, Transport, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The factors that label the rows of a table; transport and meaning of size are in its heading.
@@ -18,6 +18,8 @@ pub(crate) struct Group<'a> {
     pub place: String,
     /// The comparisons, by family, size and replica.
     pub rows: Vec<&'a Comparison>,
+    /// The A/A controls of the same metric, transport and meaning of size.
+    pub controls: Vec<&'a Control>,
     pub row_factors: Vec<Factor>,
 }
 
@@ -85,15 +87,16 @@ pub(crate) fn fixed_settings(findings: &Findings) -> Vec<String> {
 
 /// All comparisons in groups: pairs of levels in the study's order, then by metric, transport and meaning of size.
 pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
-    groups_of(&findings.comparisons, varied(cells(findings)), sizes_of(findings))
+    groups_of(&findings.comparisons, &findings.same_arm, varied(cells(findings)), sizes_of(findings))
 }
 
 /// The same of comparisons between cells with these settings and meanings of sizes.
-pub(crate) fn groups_of(
-    comparisons: &[Comparison],
+pub(crate) fn groups_of<'a>(
+    comparisons: &'a [Comparison],
+    controls: &'a [Control],
     varied: Vec<Factor>,
     sizes_of: BTreeSet<SizeOf>,
-) -> Vec<Group<'_>> {
+) -> Vec<Group<'a>> {
     let mut arms: Vec<(Factor, String, String)> = Vec::new();
     // By the number of the pair of levels first.
     let mut sorted: BTreeMap<_, Vec<&Comparison>> = BTreeMap::new();
@@ -117,9 +120,34 @@ pub(crate) fn groups_of(
             let place = place(transport, size_of.filter(|_| sizes_of.len() > 1));
             let cells = rows.iter().map(|row| &row.question.baseline);
             let row_factors = row_factors(cells, &varied, Some(factor));
-            Group { factor, baseline, candidate, metric, place, rows, row_factors }
+            let controls = controls_of(controls, metric, transport, size_of);
+            Group { factor, baseline, candidate, metric, place, rows, controls, row_factors }
         })
         .collect()
+}
+
+/// The controls of comparisons by a metric, over one transport and meaning of size unless these are compared.
+pub(crate) fn controls_of(
+    controls: &[Control],
+    metric: Metric,
+    transport: Option<Transport>,
+    size_of: Option<SizeOf>,
+) -> Vec<&Control> {
+    let mut found = Vec::new();
+    for control in controls.iter().filter(|control| control.metric == metric) {
+        let is_of_transport = transport.is_none_or(|transport| control.transport == transport);
+        let is_of_size = size_of.is_none_or(|size_of| control.cell.size_of == size_of);
+        if is_of_transport && is_of_size {
+            found.push(control);
+        }
+    }
+    found
+}
+
+/// The arms of a control by a factor: `IPv4 vs IPv4`.
+pub(crate) fn control_arms(control: &Control, factor: Factor) -> String {
+    let level = level(&control.cell, factor);
+    format!("{level} vs {level}")
 }
 
 /// Candidates of one factor and baseline from which on a study has many levels: each is a row then, not a table.
@@ -200,14 +228,24 @@ impl Group<'_> {
         level_alone(self.cell(row, factor), factor)
     }
 
-    /// A table with a column for each factor that labels the rows, if any has a level of it.
+    /// A table with a column for each factor that labels the rows, if any has a level of it. Controls are the last
+    /// rows; their arms are in the first column.
     pub(crate) fn labelled(&self) -> Table {
         let mut table = Table::default();
         for factor in &self.row_factors {
-            let levels: Vec<String> = self.rows.iter().map(|row| self.level_below(row, *factor)).collect();
-            if levels.iter().any(|level| !level.is_empty()) {
-                table.push(factor.label(), is_number(&levels), levels);
+            let mut levels: Vec<String> =
+                self.rows.iter().map(|row| self.level_below(row, *factor)).collect();
+            if levels.iter().all(String::is_empty) {
+                continue;
             }
+            let is_number = is_number(&levels);
+            for control in &self.controls {
+                levels.push(match table.columns.is_empty() {
+                    true => control_arms(control, self.factor),
+                    false => level_alone(&control.cell, *factor),
+                });
+            }
+            table.push(factor.label(), is_number, levels);
         }
         table
     }

@@ -1,11 +1,12 @@
 //! The matrix of all verdicts: columns are sizes, rows everything else. And the table of many levels.
 
 use crate::findings::claims::{Claimed, of_row};
-use crate::findings::groups::{Group, capital, grouped, level};
+use crate::findings::control::{self, CONTROL};
+use crate::findings::groups::{Group, capital, control_arms, grouped, level};
 use crate::findings::verdicts::sign;
 use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::NONE;
-use stacklab_model::{Cell, Comparison, Factor, Verdict, once_each};
+use stacklab_model::{Cell, Comparison, Control, Factor, Metric, Verdict, once_each};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
@@ -23,13 +24,19 @@ pub(crate) fn blocks(groups: &[&Group], width: usize) -> Vec<Block> {
     let is_nothing = |row: &Comparison| matches!(row.verdict, Verdict::Nothing(_));
     let lacks_some = groups.iter().flat_map(|group| &group.rows).any(|row| is_nothing(row));
     let nothing = if lacks_some { format!(", {NONE} nothing to compare") } else { String::new() };
+    let controls = control_legend(&groups);
     vec![
         Block::Heading("Verdicts".to_owned()),
         Block::Text(format!(
-            "{legend}, in parentheses where that is within the margin; = equivalent, 0 none seen, ? inconclusive{nothing}"
+            "{legend}, in parentheses where that is within the margin; = equivalent, 0 none seen, ? inconclusive{nothing}{controls}"
         )),
         Block::Table(table),
     ]
+}
+
+fn control_legend(groups: &[&Group]) -> String {
+    let has_controls = groups.iter().any(|group| !group.controls.is_empty());
+    if has_controls { format!("; {}", control::LEGEND) } else { String::new() }
 }
 
 /// A line of the matrix: a group, the levels besides the size, and the places of its rows by size.
@@ -49,27 +56,58 @@ pub(crate) fn lines<'a, 'b>(group: &'b Group<'a>) -> Vec<Line<'a, 'b>> {
     lines.into_iter().map(|(levels, rows)| Line { group, levels, rows }).collect()
 }
 
+/// The columns: the sizes of comparisons and of controls.
 pub(crate) fn sizes(lines: &[Line]) -> BTreeSet<u32> {
-    lines.iter().flat_map(|line| line.rows.keys().copied()).collect()
+    let mut sizes = BTreeSet::new();
+    for line in lines {
+        sizes.extend(line.rows.keys());
+        sizes.extend(line.group.controls.iter().map(|control| control.cell.size));
+    }
+    sizes
 }
 
 fn table(groups: &[&Group], magnitudes: bool) -> Table {
     let arms: BTreeSet<String> = groups.iter().map(|group| group.arms()).collect();
     let lines: Vec<Line> = groups.iter().flat_map(|group| lines(group)).collect();
-    let label = |Line { group, levels, .. }: &Line| {
-        let pair = (arms.len() > 1).then(|| group.arms());
-        let parts = std::iter::once(group.subject()).chain(levels.iter().cloned()).chain(pair);
-        parts.collect::<Vec<_>>().join(", ")
-    };
+    let sizes = sizes(&lines);
     let mut table = Table::default();
-    table.push("size in bytes", false, lines.iter().map(label).collect());
-    for size in sizes(&lines) {
-        let cell = |Line { group, rows, .. }: &Line| {
-            rows.get(&size).map_or_else(String::new, |row| sign(group, group.rows[*row], magnitudes))
-        };
-        table.push(size.to_string(), false, lines.iter().map(cell).collect());
+    table.columns.push(("size in bytes".to_owned(), false));
+    table.columns.extend(sizes.iter().map(|size| (size.to_string(), false)));
+    let mut controlled: Vec<(Metric, &Cell, String)> = Vec::new();
+    for (place, Line { group, levels, rows }) in lines.iter().enumerate() {
+        let mut label = vec![group.subject()];
+        label.extend(levels.iter().cloned());
+        if arms.len() > 1 {
+            label.push(group.arms());
+        }
+        let mut row = vec![label.join(", ")];
+        for size in &sizes {
+            row.push(match rows.get(size) {
+                Some(row) => sign(group, group.rows[*row], magnitudes),
+                None => String::new(),
+            });
+        }
+        table.rows.push(row);
+        // Below the last line of the first table that it belongs to.
+        let is_last = lines.get(place + 1).is_none_or(|next| !std::ptr::eq(next.group, *group));
+        for control in group.controls.iter().filter(|_| is_last) {
+            let named = control_arms(control, group.factor);
+            let key = (control.metric, &control.cell, named.clone());
+            if controlled.contains(&key) {
+                continue;
+            }
+            controlled.push(key);
+            let subject = if arms.len() > 1 { format!("{}, ", group.subject()) } else { String::new() };
+            let mut row = vec![format!("{subject}{CONTROL} {named}")];
+            row.extend(sizes.iter().map(|size| control_cell(control, *size)));
+            table.rows.push(row);
+        }
     }
     table
+}
+
+fn control_cell(control: &Control, size: u32) -> String {
+    if control.cell.size == size { control::sign(control) } else { String::new() }
 }
 
 /// The levels of a row besides its size. A factor that the cell does not set has no level.
@@ -88,8 +126,9 @@ pub(crate) fn levels(groups: &[&Group]) -> Vec<Block> {
     let legend = "over all sizes; = equivalent, 0 none seen, ? undecided, - nothing to compare";
     let block = |(title, groups): (String, Vec<&Group>)| {
         let (table, alike) = levels_table(&groups);
+        let controls = control_legend(&groups);
         let alike = alike.map_or_else(String::new, |alike| format!("; {alike}"));
-        let text = [Block::Heading(title), Block::Text(format!("{legend}{alike}"))];
+        let text = [Block::Heading(title), Block::Text(format!("{legend}{alike}{controls}"))];
         let table = (table.columns.len() > 1).then_some(Block::Table(table));
         text.into_iter().chain(table).collect::<Vec<_>>()
     };
@@ -105,14 +144,20 @@ fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
     };
     let rows = groups.iter().flat_map(|group| group.rows.iter().map(move |row| (*group, *row)));
     let levels = grouped(rows.map(|(group, row)| (label(group, row), row)));
+    let control_cells = once_each(groups.iter().flat_map(|group| &group.controls).map(|one| &one.cell));
     let mut table = Table::default();
     // One column, which stays beside the figures where the table is in parts.
     let heads: Vec<String> = factors.iter().map(|factor| factor.label()).collect();
-    table.push(
-        heads.join(", "),
-        false,
-        levels.iter().map(|(label, _)| label.join(" ").trim_end().to_owned()).collect(),
-    );
+    let mut labels: Vec<String> =
+        levels.iter().map(|(label, _)| label.join(" ").trim_end().to_owned()).collect();
+    for cell in &control_cells {
+        let of_cell = groups.iter().find_map(|group| {
+            let control = group.controls.iter().find(|control| control.cell == **cell)?;
+            Some(format!("{CONTROL} {}", control_arms(control, group.factor)))
+        });
+        labels.extend(of_cell);
+    }
+    table.push(heads.join(", "), false, labels);
     let mut alike: Vec<(&str, String)> = Vec::new();
     for metric in once_each(groups.iter().map(|group| group.metric)) {
         let of_metric = |(_, rows): &(Vec<String>, Vec<&Comparison>)| -> String {
@@ -127,6 +172,12 @@ fn levels_table(groups: &[&Group]) -> (Table, Option<String>) {
             _ => "",
         };
         if outcome.is_empty() || cells.iter().any(|cell| *cell != cells[0]) {
+            let controls: Vec<&Control> = groups.iter().flat_map(|group| &group.controls).copied().collect();
+            let mut cells = cells;
+            for cell in &control_cells {
+                let of_cell = controls.iter().find(|one| one.metric == metric && one.cell == **cell);
+                cells.push(of_cell.map_or_else(String::new, |control| control::sign(control)));
+            }
             table.push(metric.label(), false, cells);
         } else {
             alike.push((outcome, metric.label()));

@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod claims;
 pub(crate) mod comparisons;
+pub(crate) mod control;
 pub(crate) mod csv;
 pub(crate) mod estimates;
 pub(crate) mod groups;

@@ -3,7 +3,7 @@
 use crate::findings::heading::{count, once};
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, Distance, fixed, signed};
-use stacklab_model::{Effect, Findings, Metric, SameArm, StopReason, Transport, Warning};
+use stacklab_model::{Effect, Findings, Metric, StopReason, Transport, Warning};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
@@ -133,18 +133,16 @@ fn same_arm(findings: &Findings) -> Vec<String> {
         let text = format!("{label} {transport} {estimate} ± {half} {}", unit.difference_unit);
         compared.contains(&metric).then_some((text, p < 0.05))
     };
-    let of = |all: &[SameArm]| -> Vec<(String, bool)> {
-        all.iter().filter_map(|one| check(one.metric, one.transport, &one.effect, one.p)).collect()
-    };
+    let by_label = findings.same_arm.iter();
+    let by_label = by_label.filter_map(|one| check(one.metric, one.transport, &one.effect, one.p)).collect();
+    let by_slice = findings.carry_over.iter();
+    let by_slice = by_slice.filter_map(|one| check(one.metric, one.transport, &one.effect, one.p)).collect();
     let by_order = findings.arm_order.iter();
     let by_order = by_order.filter_map(|one| check(one.metric, one.transport, &one.effect, one.p)).collect();
-    let checks = [
-        ("A/A check, one arm against itself", of(&findings.same_arm)),
+    let checks: [(&str, Vec<(String, bool)>); 3] = [
+        ("A/A check, one arm against itself", by_label),
         ("A/A check by order, the arm that is set up second against the first", by_order),
-        (
-            "A/A check by slices, a slice behind one of the same arm against one behind the other's",
-            of(&findings.carry_over),
-        ),
+        ("A/A check by slices, a slice behind one of the same arm against one behind the other's", by_slice),
     ];
     let said = checks.into_iter().filter(|(_, checks)| !checks.is_empty()).map(|(what, checks)| {
         let low = checks.iter().filter(|(_, is_low)| *is_low).count();
@@ -197,8 +195,8 @@ fn listed<T>(items: &[T], write: impl Fn(&T) -> String) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::fixtures::findings;
-    use stacklab_model::{ArmOrder, Interval, SameArm, Scale};
+    use crate::tests::fixtures::{control, findings};
+    use stacklab_model::{ArmOrder, Interval, Scale};
 
     #[test]
     fn outlook_is_in_time() {
@@ -239,7 +237,7 @@ mod tests {
             interval95: Interval { low: estimate - 0.002, high: estimate + 0.002 },
         };
         let findings = Findings {
-            same_arm: vec![SameArm { metric, transport, effect: effect(1.001), p: 0.3 }],
+            same_arm: vec![control(transport, 128, metric, 57.3, (1.001, 0.002))],
             arm_order: vec![ArmOrder { metric, transport, pairs: 9, effect: effect(0.997), p: 0.01 }],
             ..findings()
         };

@@ -1,12 +1,13 @@
 //! The differences as a forest plot: each over all cells, with those of single cells, and the margin.
 
-use crate::findings::verdicts;
+use crate::findings::groups::{control_arms, controls_of};
+use crate::findings::{control, verdicts};
 use crate::page::cells::Index;
-use crate::page::document::{ForestRow, Outcome, Span, rounded};
+use crate::page::document::{ControlView, ForestRow, Outcome, Span, rounded};
 use crate::rendering::numbers::{DisplayUnit, Distance, NONE, difference_places};
 use stacklab_model::{
-    Better, Comparison, Effect, Factor, Findings, Headline, Interval, Metric, Question, Scale, Verdict,
-    once_each,
+    Better, Comparison, Control, Effect, Factor, Findings, Headline, Interval, Metric, Question, Scale,
+    Verdict, once_each,
 };
 
 type Pair<'a> = (Factor, &'a str, &'a str);
@@ -47,11 +48,8 @@ impl<'a> Pairs<'a> {
 
     fn row(&self, findings: &Findings, one: &Headline, unit: DisplayUnit) -> ForestRow {
         let scale = one.metric.scale();
-        let span = |effect: &Effect| {
-            let [middle, low, high] = Distance::from(effect).within(&unit).map(|figure| rounded(figure, 4));
-            Some(Span { middle: middle?, low: low?, high: high? })
-        };
-        let whole = one.effect.as_ref().and_then(span);
+        let whole = one.effect.as_ref().and_then(|effect| span(effect, &unit));
+        let controls = controls_of(&findings.same_arm, one.metric, one.transport, None);
         ForestRow {
             pair: self.number((one.factor, &one.baseline, &one.candidate)),
             metric: one.metric.label(),
@@ -74,10 +72,28 @@ impl<'a> Pairs<'a> {
                 .comparisons
                 .iter()
                 .filter(|comparison| is_part(one, comparison))
-                .filter_map(|comparison| span(comparison.effect.as_ref()?))
+                .filter_map(|comparison| span(comparison.effect.as_ref()?, &unit))
                 .collect(),
             margin: margin(one.metric, one.margin, &unit),
+            controls: controls.into_iter().map(|found| control_view(found, one.factor, &unit)).collect(),
         }
+    }
+}
+
+fn span(effect: &Effect, unit: &DisplayUnit) -> Option<Span> {
+    let [middle, low, high] = Distance::from(effect).within(unit).map(|figure| rounded(figure, 4));
+    Some(Span { middle: middle?, low: low?, high: high? })
+}
+
+/// A control beside comparisons of a factor.
+pub(super) fn control_view(control: &Control, factor: Factor, unit: &DisplayUnit) -> ControlView {
+    let is_none_seen = control.is_none_seen();
+    ControlView {
+        arms: control_arms(control, factor),
+        size: control.cell.size,
+        sign: control::sign(control),
+        whole: if is_none_seen { None } else { span(&control.effect, unit) },
+        shown: if is_none_seen { "none seen".to_owned() } else { shown(&control.effect, unit) },
     }
 }
 

@@ -59,7 +59,7 @@ pub fn page(source: &PageSource) -> Page {
         forest: pairs.rows(findings, &index),
         why: why::views(&findings.explanations),
         sentences: verdicts::sentences(&numbered, &pairs),
-        matrix: verdicts::matrix(&numbered, &pairs),
+        matrix: verdicts::matrix(&numbered, &pairs, &index),
         notes: notes::points(findings),
         metrics: index.metrics(findings.cpu_scope),
         factors: index.factors(),

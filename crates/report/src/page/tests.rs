@@ -99,7 +99,7 @@ pub(crate) fn run(block: u32, status: RunStatus) -> RunRecord {
     }
 }
 
-fn of(findings: &Findings) -> Page {
+pub(crate) fn of(findings: &Findings) -> Page {
     let runs = [
         run(0, RunStatus::Valid),
         run(1, RunStatus::Invalid(vec!["planned MTU 1500, observed 1280".to_owned()])),

@@ -43,17 +43,27 @@ pub(super) fn sentences(groups: &[(usize, &Group)], pairs: &Pairs) -> Vec<Senten
     groups.iter().map(of).collect()
 }
 
-pub(super) fn matrix(groups: &[(usize, &Group)], pairs: &Pairs) -> Matrix {
+pub(super) fn matrix(groups: &[(usize, &Group)], pairs: &Pairs, index: &Index) -> Matrix {
     let placed = groups.iter().filter(|(_, group)| group.factor != Factor::Size);
     let (firsts, lines): (Vec<usize>, Vec<Line>) =
         placed.flat_map(|(first, group)| lines(group).into_iter().map(move |line| (*first, line))).unzip();
     let sizes = sizes(&lines);
-    let row = |(first, Line { group, levels, rows }): (&usize, &Line)| MatrixRow {
-        pair: pairs.of(&group.rows[0].question),
-        label: [&[group.subject()], &levels[..]].concat().join(" "),
-        cells: sizes.iter().map(|size| rows.get(size).map(|place| first + place)).collect(),
-    };
-    Matrix { rows: firsts.iter().zip(&lines).map(row).collect(), columns: sizes.into_iter().collect() }
+    let mut found: Vec<MatrixRow> = Vec::new();
+    for (place, (first, Line { group, levels, rows })) in firsts.iter().zip(&lines).enumerate() {
+        let mut controls = Vec::new();
+        // Below the last line of the group.
+        if firsts.get(place + 1) != Some(first) {
+            let unit = index.shown(group.metric);
+            controls.extend(group.controls.iter().map(|one| forest::control_view(one, group.factor, &unit)));
+        }
+        found.push(MatrixRow {
+            pair: pairs.of(&group.rows[0].question),
+            label: [&[group.subject()], &levels[..]].concat().join(" "),
+            cells: sizes.iter().map(|size| rows.get(size).map(|row| first + row)).collect(),
+            controls,
+        });
+    }
+    Matrix { rows: found, columns: sizes.into_iter().collect() }
 }
 
 pub(super) fn views(group: &Group, index: &Index) -> Vec<ComparisonView> {

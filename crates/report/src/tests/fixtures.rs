@@ -1,10 +1,10 @@
 //! Hand-made findings for the tests: every verdict, both scales, explained ratios, missing values, invalid runs.
 
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, ExactArm, ExactCell, ExactCounts, ExactPath,
-    ExactProbe, ExactRow, Explained, Explanation, Factor, Family, Findings, Health, Interval, LimitedBy,
-    Metric, Probe, Question, Scale, SizeOf, StackCost, StageCost, StageCosts, StopReason, Tests, Transport,
-    Verdict, Warning, Why,
+    Cell, CellEstimate, Comparison, Control, CpuScope, Effect, Estimate, ExactArm, ExactCell, ExactCounts,
+    ExactPath, ExactProbe, ExactRow, Explained, Explanation, Factor, Family, Findings, Health, Interval,
+    LimitedBy, Metric, Probe, Question, Scale, SizeOf, StackCost, StageCost, StageCosts, StopReason, Tests,
+    Transport, Verdict, Warning, Why,
 };
 
 pub(crate) fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -206,6 +206,37 @@ pub(crate) fn findings() -> Findings {
         is_sampled: false,
         explanations: vec![],
     }
+}
+
+/// ipv4 against itself: the figure of the arms, and the difference with its half-width.
+pub(crate) fn control(
+    transport: Transport,
+    size: u32,
+    metric: Metric,
+    figure: f64,
+    (estimated, half_width): (f64, f64),
+) -> Control {
+    let difference = effect(metric.scale(), estimated, half_width);
+    let other = if metric.scale() == Scale::Ratio { figure * estimated } else { figure + estimated };
+    Control {
+        metric,
+        transport,
+        cell: cell(transport, Family::Ipv4, size),
+        estimates: [figure, other].map(|mean| estimate(mean, 0.01 * mean)),
+        fitted: [figure, other],
+        effect: difference,
+        p: 0.6,
+    }
+}
+
+/// The same campaign, interleaved: ipv4 was also measured against itself.
+pub(crate) fn with_controls() -> Findings {
+    let same_arm = vec![
+        control(Transport::Tcp, 64, Metric::Throughput, 21.5, (1.001, 0.0062)),
+        control(Transport::Udp, 128, Metric::Rtt, 0.0451, (0.998, 0.0041)),
+        control(Transport::Udp, 128, Metric::Loss, 0.0, (0.0, 0.0)),
+    ];
+    Findings { same_arm, ..findings() }
 }
 
 /// The same campaign, asking for no comparison.

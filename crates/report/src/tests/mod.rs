@@ -1,6 +1,7 @@
 //! Examples that the tests of this crate share, and the reports of them.
 
 mod columns;
+mod control;
 pub(crate) mod fixtures;
 mod golden;
 mod types;

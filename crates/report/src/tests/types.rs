@@ -16,6 +16,7 @@ fn types() -> String {
         declared::<Page>(),
         declared::<Fact>(),
         declared::<ForestRow>(),
+        declared::<ControlView>(),
         declared::<Span>(),
         declared::<WhyView>(),
         declared::<WaterfallRow>(),

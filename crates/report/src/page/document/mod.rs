@@ -69,6 +69,23 @@ pub(crate) struct ForestRow {
     pub shown: String,
     pub parts: Vec<Span>,
     pub margin: [f64; 2],
+    pub controls: Vec<ControlView>,
+}
+
+/// An A/A control: one arm against itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct ControlView {
+    /// `IPv4 vs IPv4`.
+    pub arms: String,
+    /// Size of its messages, bytes.
+    pub size: u32,
+    /// The difference in a few characters: `+0.1 ± 0.6 %`.
+    pub sign: String,
+    /// The difference with its 95 % interval, in the unit of the row.
+    pub whole: Option<Span>,
+    /// The same, rounded, with its unit.
+    pub shown: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,6 +119,8 @@ pub(crate) struct MatrixRow {
     pub pair: usize,
     pub label: String,
     pub cells: Vec<Option<usize>>,
+    /// Below the last row of a metric and transport.
+    pub controls: Vec<ControlView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
