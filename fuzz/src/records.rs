@@ -245,7 +245,7 @@ fn with_bytes(kept: &[u8], mut bytes: Bytes) -> Vec<u8> {
 
 /// Each change: a column, a row, a kind, and the value; texts with two bytes for their length.
 fn with_values(kept: &Kept, mut bytes: Bytes) -> Option<Vec<u8>> {
-    let mut open = kept.open.lock().unwrap_or_else(PoisonError::into_inner);
+    let open = kept.open.lock().unwrap_or_else(PoisonError::into_inner);
     open.execute_batch("BEGIN").expect("nothing else has it open");
     while !bytes.is_over() {
         let (table, column) = COLUMNS[bytes.number(1) as usize % COLUMNS.len()];
