@@ -53,7 +53,6 @@ impl RecordData {
             topology: &Topology::Link,
             testbed_description: "a link",
             hosts: &[],
-            constraints: Vec::new(),
             cpu_scope: self.scope,
             cells: &self.cells,
             probes: &self.probes,
@@ -61,6 +60,7 @@ impl RecordData {
             stop_reasons: &[],
             settled: &[],
             runs: &self.runs,
+            throttled_us: 0,
             is_sampled: false,
             explanations: &[],
         }
