@@ -10,6 +10,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::iperf3::{Hosts, header_bytes};
+use support::others::allowed_on_any_machine;
 use support::program::{Outcome, Program, code};
 
 fn json_of(outcome: &Outcome) -> Value {
@@ -65,7 +66,7 @@ fn measures_to_an_unmodified_server() {
                 let asked = if options.contains("-b 20M") { 20e6 } else { 40e6 };
                 check.keeps_the_rate(asked, seconds);
                 let throughput = measured(&run, "throughput") * 1e6;
-                assert!((asked / 2.0..2.0 * asked).contains(&throughput), "{throughput} bit/s: {case}");
+                check.divides_by_the_time_that_passed(throughput, seconds);
                 if what == "udp" && options.contains("-l 1200") {
                     let payload = measured(&run, "message_rate") * 8.0 * 1200.0;
                     assert!((payload / throughput - 1.0).abs() < 1e-6, "{payload} bit/s in messages: {case}");
@@ -76,7 +77,7 @@ fn measures_to_an_unmodified_server() {
 }
 
 /// One test with a server, with bytes of payload that the receiving host's interface counted, and datagrams that its
-/// kernel dropped. Nothing here depends on how fast a machine is, or on what else it does.
+/// kernel dropped. On a machine that does something else less is sent, later, and read later than sent.
 struct Check<'a> {
     ends: &'a [Value],
     arrived: f64,
@@ -99,8 +100,12 @@ impl Check<'_> {
     /// This host's own counts are those of the interface: all that was sent arrives. What it receives may end earlier
     /// than what the server sends.
     fn counts_what_arrived(&self, options: &str) {
-        let (own, most) =
-            if options.contains("-R") { (self.bytes(1, "received"), 1.5) } else { (self.sent().0, 1.1) };
+        let mut own = self.sent().0;
+        let mut most = 1.0 + allowed_on_any_machine(0.1);
+        if options.contains("-R") {
+            own = self.bytes(1, "received");
+            most = 1.0 + allowed_on_any_machine(0.5);
+        }
         // Segments may be sent twice, and Ethernet's interface does not say which.
         let interface = self.arrived + MAX_OTHER_BYTES;
         assert!(own <= interface, "{own} of {interface} bytes: {}", self.case);
@@ -112,11 +117,12 @@ impl Check<'_> {
     fn takes_the_servers_word(&self, options: &str) {
         let (sent, size) = self.sent();
         let mut share = self.bytes(1, "received") / sent;
+        let wide = allowed_on_any_machine(0.25);
         // With as much omitted as measured, half of it.
-        let mut expected = 0.25..0.75;
+        let mut expected = 0.5 - wide.min(0.49)..0.5 + wide.min(0.49);
         if !options.contains("-O") {
             share += self.dropped * size / sent;
-            expected = 0.75..1.03;
+            expected = 1.0 - wide..1.03;
         }
         assert!(expected.contains(&share), "{share} of what was sent: {}", self.case);
     }
@@ -125,8 +131,20 @@ impl Check<'_> {
     fn keeps_the_rate(&self, asked: f64, seconds: f64) {
         // Each of at most three streams begins with a block.
         let most = asked * seconds + 3.0 * 8.0 * 131_072.0;
+        let least = asked * (1.0 - allowed_on_any_machine(0.5));
         let bits = 8.0 * self.bytes(1, "received");
-        assert!((asked / 2.0..most).contains(&bits), "{bits} bits: {}", self.case);
+        assert!((least..most).contains(&bits), "{bits} of {least} to {most} bits: {}", self.case);
+    }
+
+    /// Throughput is of the bytes that arrived, and of a part of the time that the command took.
+    fn divides_by_the_time_that_passed(&self, throughput: f64, seconds: f64) {
+        let received = &self.ends[1]["received"];
+        let window_ns = received["last_ns"].as_u64().unwrap() - received["first_ns"].as_u64().unwrap();
+        let window = window_ns as f64 / 1e9;
+        assert!(window <= seconds, "{window} s: {}", self.case);
+        let bits = 8.0 * self.bytes(1, "received");
+        let ratio = throughput * window / bits;
+        assert!((ratio - 1.0).abs() < 1e-6, "{throughput} bit/s, {window} s: {}", self.case);
     }
 }
 
