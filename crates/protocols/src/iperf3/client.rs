@@ -113,10 +113,16 @@ pub enum ClientError {
 pub fn run(test: &Test<'_>) -> Result<ClientRun, ClientError> {
     let (started_unix_ns, start) = (now_unix_ns(), Instant::now());
     let mut session = ClientSession::open(test)?;
-    let (outgoing, incoming) = session.streams()?;
-    let mut outcome = session.traffic(outgoing, incoming)?;
+    let streams = session.open_streams()?;
+    let mut outcome = session.traffic(streams)?;
     (outcome.started_unix_ns, outcome.wall_ns) = (started_unix_ns, start.elapsed().as_nanos() as u64);
     Ok(outcome)
+}
+
+/// The streams of a test, opened on both ends. Those from the server are received from already.
+struct OpenStreams {
+    outgoing: Vec<(Arc<Stream>, Way)>,
+    incoming: RunningStreams,
 }
 
 struct ClientSession<'a> {
@@ -141,7 +147,7 @@ impl<'a> ClientSession<'a> {
     }
 
     /// Opens the streams: those to the server first. Those from the server are received from before it sends.
-    fn streams(&mut self) -> Result<(Vec<(Arc<Stream>, Way)>, RunningStreams), ClientError> {
+    fn open_streams(&mut self) -> Result<OpenStreams, ClientError> {
         let Parameters { parallel, omit_s, .. } = self.test.parameters;
         let mut outgoing = Vec::new();
         let mut incoming = Vec::new();
@@ -153,7 +159,7 @@ impl<'a> ClientSession<'a> {
             .map_err(self.test.failed("begin the traffic"))?;
         self.expect(State::TestStart, "open the streams")?;
         self.expect(State::TestRunning, "begin the traffic")?;
-        Ok((outgoing, incoming))
+        Ok(OpenStreams { outgoing, incoming })
     }
 
     fn stream(&self, way: Way, place: u64) -> Result<Stream, ClientError> {
@@ -181,11 +187,8 @@ impl<'a> ClientSession<'a> {
         Ok(stream)
     }
 
-    fn traffic(
-        mut self,
-        outgoing: Vec<(Arc<Stream>, Way)>,
-        incoming: RunningStreams,
-    ) -> Result<ClientRun, ClientError> {
+    fn traffic(mut self, streams: OpenStreams) -> Result<ClientRun, ClientError> {
+        let OpenStreams { outgoing, incoming } = streams;
         let test = self.test;
         let omit_ns = u64::from(test.parameters.omit_s) * 1_000_000_000;
         let block = test.parameters.block_bytes;
