@@ -263,6 +263,10 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
+    fn ticks_of(pid: &str) -> f64 {
+        process(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap()).unwrap().own
+    }
+
     #[test]
     fn finds_an_unrelated_process_and_not_this_one() {
         let before = LoadSample::now();
@@ -270,9 +274,8 @@ mod tests {
         let script = "setsid sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
         let other = Command::new("sh").args(["-c", script]).stderr(Stdio::null()).output().unwrap();
         let other: u32 = String::from_utf8(other.stdout).unwrap().trim().parse().unwrap();
-        // This process is busy too, until it has had half a second of a processor: then the other one has had a part of
-        // that, however busy the machine is.
-        while process(&fs::read_to_string("/proc/self/stat").unwrap()).unwrap().own < 50.0 {}
+        // This process is busy too, until both have had their part of a processor, however busy the machine is.
+        while ticks_of("self") < 20.0 || ticks_of(&other.to_string()) < 20.0 {}
         let load = before.until(&LoadSample::now());
         // The shell has its own `kill`; the program is in a package that not every machine has.
         let _ = Command::new("sh").args(["-c", &format!("kill -KILL {other}")]).status();
