@@ -50,7 +50,10 @@ fn quickstart_answers_and_is_reported_in_each_format() {
         21,
         "throughput, CPU and round trip of TCP and UDP, loss of UDP, at three sizes"
     );
-    assert_eq!(report("csv").lines().count(), 1 + comparisons.len());
+    let csv = report("csv");
+    let controls = csv.lines().filter(|line| line.contains(",control,")).count();
+    assert_eq!(controls, 7, "one for each metric and transport: {csv}");
+    assert_eq!(csv.lines().count(), 1 + comparisons.len() + controls);
     for (format, begins) in
         [("text", "IPv4 beside IPv6"), ("markdown", "# IPv4 beside IPv6"), ("html", "<!doctype html>")]
     {

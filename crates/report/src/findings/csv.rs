@@ -12,12 +12,19 @@ use stacklab_model::{
     Cell, CellEstimate, Comparison, Control, Estimate, Factor, Findings, Interval, Metric, SELF_ARMS, Scale,
     StopReason, Verdict,
 };
+use std::collections::BTreeSet;
 
 pub(crate) fn render(findings: &Findings, format: OutputFormat) -> String {
     let comparisons = findings.comparisons.iter().map(|one| fields(Some(one), None));
-    let controls = findings.same_arm.iter().map(control_fields);
+    let controls = compared_controls(findings).map(control_fields);
     let cells = uncompared(findings).map(|cell| fields(None, Some(cell)));
     csv::render(&fields(None, None), comparisons.chain(controls).chain(cells), format)
+}
+
+/// The controls of metrics that are compared: each trial has figures of others, too.
+fn compared_controls(findings: &Findings) -> impl Iterator<Item = &Control> {
+    let compared: BTreeSet<Metric> = findings.comparisons.iter().map(|one| one.question.metric).collect();
+    findings.same_arm.iter().filter(move |control| compared.contains(&control.metric))
 }
 
 /// The row of an A/A control: two replicas of one cell, by the labels that the record has.
