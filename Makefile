@@ -115,7 +115,7 @@ package:
 	scripts/setup run
 	scripts/package
 
-# Pictures of report, explorer and live page, into docs/pictures.
+# Pictures of a run, the report, the explorer and the live page, into docs/pictures.
 screenshots: build
-	scripts/setup test-all
+	scripts/setup screenshots
 	scripts/screenshots

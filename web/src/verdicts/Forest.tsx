@@ -47,7 +47,7 @@ function Panel({ unit, arms, rows }: { unit: string; arms: string; rows: readonl
               <th scope="row">control {control.arms}, {control.size} B</th>
               <td class="drawn">{control.whole !== null && <ControlMark whole={control.whole} plan={plan} />}</td>
               <td class="number">{control.shown}</td>
-              <td>control</td>
+              <td><span class="sign">control</span></td>
             </tr>
           ))}
           </Fragment>
@@ -112,8 +112,8 @@ export function ForestLegend({ pairs }: { pairs: readonly string[] }) {
       <li>{whole("equivalent")} neither, or not yet known: over all cells, with its 95 % interval</li>
       <li>{sign(<circle class="part" cx="17" cy="8" r="2.5" />)} one cell</li>
       <li>{sign(<rect class="margin" x="2" y="1" width="30" height="14" />)} the margin: a smaller difference counts as none</li>
-      <li>control: one arm against itself, by chance or by the method; no verdict depends on it</li>
       <li>{sign(<text class="cut" x="12" y="13">{"\u25b6"}</text>)} continues beyond the axis</li>
+      <li>control: one arm measured against itself; chance and the method make this difference, and no verdict depends on it</li>
     </ul>
   );
 }

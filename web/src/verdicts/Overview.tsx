@@ -14,7 +14,7 @@ export function Overview({ page }: { page: Page }) {
         <p class="quiet">
           {page.answered}. Each difference over all sizes; orange where the first arm is better, blue where the second one is, grey where
           they are equivalent (=) or neither had an event (0); ? is inconclusive. A control
-          is one arm against itself: its difference is due to chance or to the method, and no verdict depends on it.
+          is one arm measured against itself: chance and the method make this difference, and no verdict depends on it.
         </p>
         <div class="scroll" tabIndex={0} role="region" aria-label="Verdicts of each pair">
           <table class="matrix overview">

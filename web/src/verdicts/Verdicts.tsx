@@ -47,7 +47,7 @@ export function MatrixLegend() {
     <p class="quiet">
       The better arm and by how much; ▲ the arm compared, ▼ the one compared with, one sign to three by how far the difference
       is beyond the margin, in parentheses where it is within it; = equivalent, 0 none seen, ? inconclusive, - nothing to compare. A cell leads to its graph. A
-      control is one arm against itself, with its 95 % interval: its difference is due to chance or to the method, and no verdict depends on it.
+      control is one arm measured against itself, ± half of the 95 % interval: chance and the method make this difference, and no verdict depends on it.
     </p>
   );
 }

@@ -9,8 +9,11 @@ use stacklab_model::{Control, Factor};
 pub(crate) const CONTROL: &str = "control";
 
 /// What the rows are, for the legend of a table of signs.
-pub(crate) const LEGEND: &str = "control: one arm against itself, as the difference in its 95 % interval; it is due to \
-     chance or to the method, and no verdict depends on it";
+pub(crate) const LEGEND: &str = "control: one arm measured against itself, ± half of the 95 % interval; chance and the \
+     method make this difference, and no verdict depends on it";
+
+/// Of an interval whose ends differ by a factor of more than 100.
+const TOO_WIDE: &str = "too wide";
 
 /// The difference in a few characters: `+0.1 ± 0.6 %`, or `0` where neither arm had an event.
 pub(crate) fn sign(control: &Control) -> String {
@@ -19,6 +22,9 @@ pub(crate) fn sign(control: &Control) -> String {
     }
     let unit = DisplayUnit::of(control.metric);
     let distance = Distance::from(&control.effect);
+    if distance.is_too_wide() {
+        return TOO_WIDE.to_owned();
+    }
     let half = distance.half_width(&unit);
     let decimals = decimals(half);
     let [estimate, ..] = distance.within(&unit);
@@ -56,10 +62,11 @@ fn width(control: &Control) -> String {
         return "without an event in either arm".to_owned();
     }
     let unit = DisplayUnit::of(control.metric);
-    let [_, low, high] = Distance::from(&control.effect).within(&unit);
+    let distance = Distance::from(&control.effect);
+    let [_, low, high] = distance.within(&unit);
     let most = low.abs().max(high.abs());
-    if !most.is_finite() {
-        return "too few figures for an interval".to_owned();
+    if distance.is_too_wide() || !most.is_finite() {
+        return format!("an interval that is {TOO_WIDE}");
     }
     let decimals = decimals(most);
     let steps = 10_f64.powi(decimals as i32);

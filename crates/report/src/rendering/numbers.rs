@@ -190,6 +190,12 @@ impl Distance {
         is_factor(self.scale, self.ends[0])
     }
 
+    /// Whether the ends differ by a factor that says nothing.
+    pub(crate) fn is_too_wide(&self) -> bool {
+        let [_, low, high] = self.ends;
+        self.scale == Scale::Ratio && low > 0.0 && high / low > TOO_WIDE
+    }
+
     /// In three parts: `-8.41`, ` [-8.43, `, `-8.39]`; `15.7x [15.3x, 16.1x]` above 100 %.
     pub(crate) fn parts(&self, unit: &DisplayUnit, places: usize) -> [String; 3] {
         let [estimate, low, high] = self.ends;
@@ -197,7 +203,7 @@ impl Distance {
             true => factor(figure),
             false => signed(unit.difference(self.scale, figure), places),
         };
-        if self.scale == Scale::Ratio && low > 0.0 && high / low > TOO_WIDE {
+        if self.is_too_wide() {
             return [write(estimate), " [too ".to_owned(), "wide]".to_owned()];
         }
         [write(estimate), format!(" [{}, ", write(low)), format!("{}]", write(high))]

@@ -32,7 +32,8 @@ fn control_is_below_its_metric_in_the_first_table() {
     );
     let legend = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        legend.contains("; control: one arm against itself") && legend.contains("no verdict depends on it")
+        legend.contains("; control: one arm measured against itself")
+            && legend.contains("no verdict depends on it")
     );
     assert!(!brief(&findings(), WIDTH).contains("control"), "none was measured");
 }
@@ -162,4 +163,15 @@ fn page_has_the_control_below_its_row() {
     let control = &rows[0]["controls"][0];
     assert_eq!((&control["arms"], &control["size"]), (&"IPv4 vs IPv4".into(), &64.into()));
     assert_eq!((&control["sign"], &control["whole"]["high"]), (&"+0.1 ± 0.6 %".into(), &0.72.into()));
+}
+
+#[test]
+fn control_without_a_useful_interval_says_so() {
+    let mut found = with_controls();
+    let interval = &mut found.same_arm[0].effect.interval95;
+    interval.low = 0.01;
+    interval.high = 52.0;
+    let text = render(&found, OutputFormat::Text, WIDTH);
+    assert_eq!(line(&text, "control IPv4"), "control IPv4 vs IPv4 too wide");
+    assert!(text.contains("control: IPv4 vs IPv4 at 64 B, an interval that is too wide"), "{text}");
 }
