@@ -28,7 +28,9 @@ make_root() {
     rm -f "$sources"
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
     local setting
-    for setting in /etc/apt/apt.conf.d/*proxy* /etc/pip.conf /usr/local/share/ca-certificates /root/.npmrc /root/.config/pip /root/.config/go/env; do
+    # How apt reaches an archive (proxies, time limits, dates), and nothing of what it does with packages.
+    ! have apt-config || apt-config dump | grep '^Acquire::' >"$root/etc/apt/apt.conf.d/90machine"
+    for setting in /etc/pip.conf /usr/local/share/ca-certificates /root/.npmrc /root/.config/pip /root/.config/go/env; do
         [ ! -e "$setting" ] || { mkdir -p "$root${setting%/*}" && cp -aL "$setting" "$root${setting%/*}/"; }
     done
     # A root that is thrown away needs no safe writes; with them, installing takes minutes on a slow disk.
