@@ -181,7 +181,12 @@ in_podman() {
 }
 remove_from_podman() { "$1" sh -ec "${podman[*]} rmi stacklab:$version && [ -z \"\$(${podman[*]} images --all --quiet)\" ] && [ -z \"\$(${podman[*]} volume ls --quiet)\" ]"; }
 
-keeps_record() { in_podman "$1" --volume /home/person:/work -- "${quick[@]}" kept.stacklab && rm "$root/home/person/kept.stacklab"; }
+# keeps_record WHO: in a folder of his.
+keeps_record() {
+    local home=/home/person
+    [ "$1" != in_root ] || home=/root
+    in_podman "$1" --volume "$home:/work" -- "${quick[@]}" kept.stacklab && rm "$root$home/kept.stacklab"
+}
 
 try_podman() {
     for who in in_root by_person; do
