@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The part of scripts/test-dist that installs by pip, pipx, npm, rpm, makepkg, install.sh, cargo-binstall, podman and docker: in
-# a root of Debian that has these clients and nothing of this machine, from a server of the test's own.
+# The part of scripts/test-dist that installs by pip, pipx, npm, rpm, makepkg, install.sh, podman and docker: in a
+# root of Debian that has these clients and nothing of this machine, from a server of the test's own.
 
 clients=(ca-certificates curl docker.io file makepkg npm pacman-package-manager pipx podman python3-pip rpm runc uidmap)
 server=http://127.0.0.1:8080
@@ -138,34 +138,6 @@ try_script() {
     end_client 'install.sh, which refused,'
 }
 
-# fetch_by_binstall: cargo-binstall takes https only, so this server has a certificate. The manifests are those of the tree, but
-# for the address.
-fetch_by_binstall() {
-    local home=$work/binstall
-    rm -rf "$home"
-    mkdir -p "$home/crates/stacklab"
-    sed "s|^repository = .*|repository = \"${server/http:/https:}\"|" Cargo.toml >"$home/Cargo.toml"
-    cp crates/stacklab/Cargo.toml "$home/crates/stacklab"
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
-        -addext basicConstraints=critical,CA:FALSE -keyout "$home/key" -out "$home/certificate" 2>/dev/null
-    # shellcheck disable=SC2016
-    unshare --net sh -c 'ip link set lo up && exec "$@"' sh scripts/test-dist-server --tls "$home/certificate" "$home/key" "$dist" \
-        env HOME="$home" CARGO_HOME="$home/cargo" target/tools/bin/cargo-binstall --no-confirm --disable-telemetry --strategies crate-meta-data \
-        --root-certificates "$home/certificate" --manifest-path "$home/crates/stacklab" --root "$root/usr/local" stacklab
-}
-
-try_binstall() {
-    begin_client
-    check 'cargo-binstall finds the archive and installs its program' fetch_by_binstall
-    check 'cargo-binstall: the program is that of the archive' has_program usr/local/bin/stacklab
-    check 'cargo-binstall: the quickstart answers root' answers in_root stacklab
-    check 'cargo-binstall: the quickstart answers a user' answers by_person stacklab
-    check 'cargo removes it' cargo uninstall --quiet --root "$root/usr/local" stacklab
-    # Lists of cargo's, which are empty now.
-    rm -f "$root"/usr/local/.crates.toml "$root"/usr/local/.crates2.json
-    end_client cargo-binstall
-}
-
 # Options for a machine without systemd, and without a network to configure: none of them grants a container anything.
 podman=(podman --cgroup-manager=cgroupfs --runtime=runc --storage-driver=vfs)
 container=(--rm --network=none --ulimit nofile=1024:1024 --ulimit nproc=4000:4000)
@@ -226,6 +198,6 @@ try_docker() {
 # in_client_root SUITE: every client, one after the other.
 in_client_root() {
     make_client_root "$1"
-    for client in pip pipx npm rpm arch script binstall podman docker; do "try_$client"; done
+    for client in pip pipx npm rpm arch script podman docker; do "try_$client"; done
     rm -rf "$root"
 }

@@ -49,6 +49,25 @@ layer_of() {
     blob "$(blob "$manifest" | jq -r '.layers[0].digest')"
 }
 
+# leads_to_program MACHINE: whether what Cargo.toml says to cargo-binstall names an archive of this release, and the program in it.
+leads_to_program() {
+    local address path
+    address=$(resolve '.metadata.binstall["pkg-url"]' "$1")
+    path=$(resolve '.metadata.binstall["bin-dir"]' "$1")
+    echo "$address, $path"
+    [[ $address == "$(project repository)/releases/download/v$version/"* ]] || return 1
+    tar -xOf "$dist/${address##*/}" "$path" | cmp - "$work/$1/stacklab"
+}
+
+# resolve KEY MACHINE: a template of Cargo.toml with its fields replaced as cargo-binstall would.
+resolve() {
+    local text
+    text=$(cargo metadata --format-version 1 --locked --no-deps --offline | jq -r ".packages[] | select(.name == \"stacklab\") | $1" |
+        sed "s|{ repo }|$(project repository)|g; s|{ version }|$version|g; s|{ target-arch }|$2|g; s/{ name }\|{ bin }/stacklab/g; s|{ binary-ext }||g")
+    [[ $text != *[{}]* ]] || { echo "not replaced: $text" >&2; return 1; }
+    echo "$text"
+}
+
 # inside ROOT COMMAND..: in a root folder with its own processes and network, as root. Not by chroot alone: processes in a
 # chroot may not create user namespaces.
 inside() {
