@@ -53,7 +53,9 @@ impl Container {
     }
 
     fn run(&self, args: &str) -> Outcome {
-        let script = format!("{COVER}exec {}\"$STACKLAB\" {args}", self.user);
+        // Without images of other systems: a testbed inside a guest needs no settings of the container.
+        let script =
+            format!("export STACKLAB_CACHE=$PWD/cache; {COVER}exec {}\"$STACKLAB\" {args}", self.user);
         Outcome::of(self.program.script(&["unshare", "--mount", "sh", "-c"], &script))
     }
 
