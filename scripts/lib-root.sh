@@ -60,7 +60,7 @@ run_in_root() {
     local root=$1 user=$2 as=() settings=()
     shift 2
     [ "$user" = root ] || as=(setpriv --reuid "$user" --regid "$user" --init-groups)
-    mapfile -t settings < <(env | grep -Ei '^(CI|CARGO_INCREMENTAL|[a-z]+_proxy|[A-Z_]*(CERT|CERTS|CERT_FILE|CERT_DIR|CA_BUNDLE|CAINFO)|PIP_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_TIMEOUT)|npm_config_[a-z_]+|GO(PROXY|NOSUMDB|SUMDB|NOPROXY|PRIVATE|FLAGS)|CARGO_(HTTP|NET|REGISTRY|REGISTRIES)_[A-Z_]*|RUSTUP_DIST_SERVER|DEBIAN_MIRROR|STACKLAB_ADVISORIES)=' || true)
+    mapfile -t settings < <(env | grep -Ei '^(CI|CARGO_INCREMENTAL|CARGO_PROFILE_[A-Z_]*|[a-z]+_proxy|[A-Z_]*(CERT|CERTS|CERT_FILE|CERT_DIR|CA_BUNDLE|CAINFO)|PIP_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_TIMEOUT)|npm_config_[a-z_]+|GO(PROXY|NOSUMDB|SUMDB|NOPROXY|PRIVATE|FLAGS)|CARGO_(HTTP|NET|REGISTRY|REGISTRIES)_[A-Z_]*|RUSTUP_DIST_SERVER|DEBIAN_MIRROR|STACKLAB_ADVISORIES)=' || true)
     [ -n "${GOPROXY:-}" ] || ! have go || settings+=("GOPROXY=$(go env GOPROXY)")
     # shellcheck disable=SC2016
     unshare --fork --kill-child --pid --mount --ipc --uts sh -ec '

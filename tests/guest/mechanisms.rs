@@ -357,8 +357,8 @@ max = 2
         let frame = 64 + cell.family.header_bytes() + 8 + 14 + 24;
         let (mbit, expected) = (figure(run, Metric::Throughput), 20.0 * 64.0 / f64::from(frame));
         println!("note: {cell}: {mbit:.2} of {expected:.2} Mbit/s");
-        // With places of the queue taken, a third. A guest may pause.
-        assert!((0.8..1.05).contains(&(mbit / expected)), "{cell}: {mbit}, not {expected}");
+        // With places of the queue taken, a third. A guest may pause, beside another guest for a quarter of the time.
+        assert!((0.5..1.05).contains(&(mbit / expected)), "{cell}: {mbit}, not {expected}");
     }
 }
 

@@ -103,10 +103,22 @@ fn regress_exits_with_the_codes_of_git_bisect_run() {
     ] {
         regress(words).expect(expected).says(&[says]);
     }
+}
+
+#[test]
+fn regress_of_one_kernel_is_good() {
+    require_tool("qemu-system-x86_64", "qemu-system-x86");
+    let program = Program::new();
+    let regress = |words: &[&str]| Outcome::of(program.command(&[&["regress"], words].concat()));
     let same = ["--baseline", "linux-6.1", "--candidate", "linux-6.1", "--format", "ktap"];
     let outcome = regress(&same).expect(GOOD);
     assert!(outcome.stdout.starts_with("KTAP version 1\n1..8\n"), "{outcome}");
     assert!(outcome.stdout.lines().filter(|line| line.starts_with("ok ")).count() == 8, "{outcome}");
     regress(&["--verify", "linux-6.1", "linux-6.1"]).expect(BAD).says(&["is not bad against linux-6.1"]);
+}
+
+#[test]
+fn bisect_needs_a_repository() {
+    let program = Program::new();
     program.run(&["bisect", "a", "b", "/"]).expect(code::REQUEST).says(&["not in a git repository"]);
 }

@@ -68,7 +68,7 @@ fn act(program: &Program, inputs: &[(&str, &str)]) -> Job {
 /// Few short trials, and an allowance that no disturbance reaches.
 const SHORT: [(&str, &str); 3] = [
     ("INPUT_STUDY", "study.toml"),
-    ("INPUT_SET", "blocks.min=5\nblocks.max=5\nprobe.stream.length={packets=100000}"),
+    ("INPUT_SET", "blocks.min=8\nblocks.max=8\nprobe.stream.length={packets=100000}"),
     ("INPUT_FAIL_ON", "worse=20%"),
 ];
 

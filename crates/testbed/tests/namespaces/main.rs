@@ -299,7 +299,7 @@ fn abilities_are_found_by_doing_and_leave_nothing() {
         let said_so = String::from_utf8_lossy(&said.stderr);
         assert_eq!(result.is_ok(), said.status.success(), "{name}: {result:?}, but {command}: {said_so}");
     }
-    assert_eq!(found.len(), 17, "{:?}", found.keys());
+    assert_eq!(found.len(), 18, "{:?}", found.keys());
 }
 
 /// The path of the `hold` example, which `cargo test` builds together with this test.
