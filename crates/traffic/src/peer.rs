@@ -148,6 +148,7 @@ pub fn exchange(
         length: spec.length,
         stamp: Stamp::Actual,
         slice: 0,
+        min_messages: 0,
         offset_ns: 0,
         limit_ns: u64::MAX,
         sent_before: 0,

@@ -5,7 +5,7 @@ use crate::path::Path;
 use crate::transfers::Transfer;
 use stacklab_model::{Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size};
 use stacklab_traffic::protocol::{AgentError, Timetable};
-use stacklab_traffic::timing::{LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
+use stacklab_traffic::timing::{MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};
 use std::time::Duration;
 
 /// Time for all senders to open their sockets before the first slot.
@@ -69,13 +69,13 @@ fn slice(path: &Path, spec: &TrialSpec, limits: PathLimits) -> u64 {
     let ProbeSpec { probe, pacing, length, .. } = &spec.probe;
     let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
     let needs_ns = match (probe, pacing) {
-        (Probe::Echo, _) => LEAST_ROUND_TRIPS * (ROUND_TRIP_NS + limits.round_trip_ns),
-        (_, Pacing::Schedule(per_second)) => (LEAST_MESSAGES as f64 / per_second * 1e9) as u64,
-        (_, _) => leaves_ns(LEAST_MESSAGES * u64::from(wire), limits)
+        (Probe::Echo, _) => MIN_ROUND_TRIPS * (ROUND_TRIP_NS + limits.round_trip_ns),
+        (_, Pacing::Schedule(per_second)) => (MIN_MESSAGES as f64 / per_second * 1e9) as u64,
+        (_, _) => leaves_ns(MIN_MESSAGES * u64::from(wire), limits)
             .max(ROUND_TRIPS_OF_STREAM * limits.round_trip_ns),
     };
     let most_ns = match length {
-        Length::Time(ns) => ns / LEAST_ROUNDS,
+        Length::Time(ns) => ns / MIN_ROUNDS,
         Length::Packets(_) => u64::MAX,
     };
     needs_ns.max(LEAST_SLICE_NS).min(most_ns.max(1))
@@ -189,9 +189,9 @@ mod tests {
         assert_eq!(of(slow, &[&echo]), (20_000, 3_000));
         let coarse = PathLimits { wake_up_ns: 10_000_000, ..slow };
         assert_eq!(of(coarse, &[&echo]), (20_000, 10_000));
-        // No more than an eighth of the trial: 200 messages would take 200 ms, and 8 round trips 320 ms.
-        assert_eq!(of(slow, &[&paced]), (100_000, 3_000));
-        assert_eq!(of(far, &[&flood]), (100_000, 60_971));
+        // No more than a sixteenth of the trial: 200 messages would take 200 ms, and 8 round trips 320 ms.
+        assert_eq!(of(slow, &[&paced]), (50_000, 3_000));
+        assert_eq!(of(far, &[&flood]), (50_000, 60_971));
         assert_eq!(SlotLengths::of(&[(&path, &flood)], slow, Some(5_000_000)).slice_ns, 5_000_000);
     }
 

@@ -88,6 +88,7 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
             length,
             stamp: Stamp::Actual,
             slice: 0,
+            min_messages: 0,
             offset_ns: 0,
             limit_ns: u64::MAX,
             sent_before: 0,

@@ -7,6 +7,8 @@ pub(crate) mod connect;
 pub(crate) mod count;
 pub(crate) mod flows;
 pub(crate) mod header;
+#[cfg(test)]
+mod interleaved_tests;
 pub(crate) mod opening;
 pub(crate) mod pacer;
 pub(crate) mod peers;

@@ -53,6 +53,8 @@ pub(crate) struct Pacer<'a> {
     offset_ns: Nanos,
     /// The phase ends here though its length is not reached.
     limit_ns: Nanos,
+    /// Messages that the phase has at the least, within its limit.
+    min_messages: u64,
     /// No message is sent before this time: after a late message, the next one does not follow at once.
     not_before_ns: Nanos,
     pacing_error: Option<PacingError>,
@@ -85,6 +87,7 @@ impl<'a> Pacer<'a> {
             length,
             offset_ns,
             limit_ns,
+            min_messages: 0,
             not_before_ns,
             pacing_error,
             stop,
@@ -95,6 +98,12 @@ impl<'a> Pacer<'a> {
     /// The same, whose schedule begins later: the schedules of several threads alternate.
     pub(crate) fn offset_by(self, offset_ns: Nanos) -> Self {
         Pacer { offset_ns, ..self }
+    }
+
+    /// The same, which lasts longer than its length until it has this number of messages. It ends at the limit all
+    /// the same.
+    pub(crate) fn with_at_least(self, min_messages: u64, limit_ns: Nanos) -> Self {
+        Pacer { min_messages, limit_ns: self.limit_ns.max(limit_ns), ..self }
     }
 
     pub(crate) fn within(self, limit_ns: Nanos) -> Self {
@@ -131,7 +140,11 @@ impl<'a> Pacer<'a> {
         let due = self.due(sequence).unwrap_or(now);
         let left = match self.length {
             Length::Packets(packets) => packets.saturating_sub(sequence),
-            Length::Time(time) if due.saturating_sub(self.start_ns) >= time => 0,
+            Length::Time(time)
+                if due.saturating_sub(self.start_ns) >= time && sequence >= self.min_messages =>
+            {
+                0
+            }
             Length::Time(_) => u64::MAX,
         };
         let is_late = now >= self.ends_ns();
@@ -248,6 +261,18 @@ mod tests {
         // The schedule of another thread begins between two messages of this one's.
         let other = pacer().offset_by(500_000);
         assert_eq!(other.due(1), Some(other.start_ns + 1_500_000));
+    }
+
+    #[test]
+    fn waits_for_enough_messages_up_to_a_limit() {
+        let start = || Pacer::start(Pacing::Lockstep, Length::Time(1)).with_at_least(3, 20_000_000);
+        let mut pacer = start();
+        sys::sleep(Duration::from_millis(1));
+        let sequence = (0..).find(|sequence| pacer.next_slot(*sequence, 1).is_none());
+        assert_eq!(sequence, Some(3));
+        let mut pacer = start();
+        sys::sleep(Duration::from_millis(20));
+        assert!(pacer.next_slot(1, 1).is_none(), "the limit ends it");
     }
 
     #[test]

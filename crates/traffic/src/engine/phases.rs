@@ -1,5 +1,9 @@
 //! The phases of a trial on one thread's flows: warm-up, measured phase as a whole or in slices, end markers.
 
+mod in_turns;
+
+pub use in_turns::{MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};
+
 use crate::engine::header::{Header, Phase};
 use crate::engine::pacer::PacingError;
 use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
@@ -7,7 +11,6 @@ use crate::engine::socket::Channel;
 use crate::engine::turns::Turn;
 use crate::engine::tx::{FlowEnd, TxBatch};
 use crate::host::cpu::CpuWindow;
-use crate::stats::slices::MOST_SLICES;
 use crate::sys::{self, Nanos, RunDelay};
 use crate::timing::longest;
 use stacklab_model::{Length, Pacing, Probe, Sent, Slice, Transport, TrialSpec};
@@ -21,18 +24,8 @@ pub const END_LIMIT: Duration = Duration::from_secs(5);
 /// Number of end markers on a lossy transport, and the pause between two.
 const UDP_MARKERS: u8 = 3;
 const MARKER_PAUSE: Duration = Duration::from_millis(2);
-/// The shortest slice of arms of one sender.
-const LEAST_SLICE_NS: Nanos = 2_000_000;
-/// Messages of a stream that a slice should hold.
-pub const LEAST_MESSAGES: u64 = 200;
-/// Round trips of an echo that a slice should hold.
-pub const LEAST_ROUND_TRIPS: u64 = 20;
-/// An arm has at least this many slices, unless the study names a longer slice.
-pub const LEAST_ROUNDS: u64 = 8;
-/// How long the receiver of a stream has to take what arrived, after a slice.
-const PAUSE: Duration = Duration::from_micros(200);
 /// How often a sender looks whether its path is empty.
-const LOOK: Duration = Duration::from_micros(50);
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
 pub(crate) struct Finished {
     pub sent: Sent,
@@ -81,6 +74,8 @@ pub(crate) struct Sending<'a> {
     run_delay: RunDelay,
     channels: &'a [Channel],
     stop: Option<&'a AtomicBool>,
+    /// Round trips that each slice of an echo has at the least: those that fit into its length.
+    min_round_trips: u64,
 }
 
 impl<'a> Sending<'a> {
@@ -124,6 +119,7 @@ impl<'a> Sending<'a> {
             run_delay: RunDelay::of_this_thread(),
             channels,
             stop: None,
+            min_round_trips: 0,
         })
     }
 
@@ -159,113 +155,6 @@ impl<'a> Sending<'a> {
         Ok(())
     }
 
-    /// Warms up in the first turn, and sends a slice in each further one. Nothing is left on the path after a turn.
-    fn in_turns(
-        &mut self,
-        turn: &mut Turn<'_>,
-        after_each: &mut impl FnMut(Phase, u32, u64) -> io::Result<()>,
-    ) -> io::Result<()> {
-        turn.wait()?;
-        let warmup = Length::Time(self.spec.probe.warmup_ns.max(LEAST_SLICE_NS));
-        let warm = self.phase(Phase::Warmup, warmup, 0, after_each)?;
-        self.done.sent.warmup = warm.messages;
-        let empty_ns = self.empty_path()?;
-        if let Pacing::Share(_) = self.pacing {
-            turn.flooded(warm.messages as f64 * 1e9 / (empty_ns - warm.first_ns).max(1) as f64);
-        }
-        turn.propose(self.slice_ns(&warm, empty_ns.saturating_sub(warm.last_ns)));
-        turn.pass();
-        let Length::Time(whole_ns) = self.spec.probe.length else {
-            return Err(io::Error::other("slices need a length in time, not in messages"));
-        };
-        let began = sys::thread_cpu_parts();
-        for round in 0.. {
-            let in_time = turn.wait()?;
-            // All arms have warmed up: the length of slices is known.
-            let slice_ns = turn.slice_ns().max(1);
-            if let Pacing::Share(share) = self.pacing {
-                self.pacing = Pacing::Schedule(share * turn.flood_rate().ok_or_else(no_flood_rate)?);
-            }
-            let is_last = (u64::from(round) + 1) * slice_ns >= whole_ns
-                || self.done.slices.len() + 1 >= MOST_SLICES
-                || turn.is_last_round(whole_ns);
-            if in_time {
-                self.slice(round, slice_ns, after_each)?;
-            } else {
-                let now_ns = sys::now_ns();
-                self.done.slices.push(Slice { round, first_ns: now_ns, last_ns: now_ns, ..Slice::default() });
-            }
-            turn.pass();
-            if is_last {
-                break;
-            }
-        }
-        self.done.cpu_parts = sys::thread_cpu_parts()
-            .zip(began)
-            .map(|(now, began)| (now.0.saturating_sub(began.0), now.1.saturating_sub(began.1)));
-        Ok(())
-    }
-
-    fn slice(
-        &mut self,
-        round: u32,
-        slice_ns: Nanos,
-        after_each: &mut impl FnMut(Phase, u32, u64) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let waited_began = self.run_delay.read();
-        let began = sys::thread_cpu_ns();
-        let sent = self.phase(Phase::Measured, Length::Time(slice_ns), round, after_each)?;
-        let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
-        let waited = self.run_delay.read().zip(waited_began);
-        let waited_ns = waited.map(|(now, began)| now.saturating_sub(began));
-        let SendReport { messages, first_ns, last_ns, .. } = sent;
-        let counted = Slice { round, messages, first_ns, last_ns, cpu_ns, waited_ns, ..Slice::default() };
-        self.done.slices.push(counted);
-        self.count(sent);
-        self.empty_path()?;
-        Ok(())
-    }
-
-    /// The slice that this arm needs at the least: for enough messages, and not shorter than what empties the path.
-    fn slice_ns(&self, warm: &SendReport, empty_ns: Nanos) -> Nanos {
-        if let Some(slice_ns) = self.spec.schedule.slice_ns() {
-            return slice_ns;
-        }
-        let least = if self.spec.probe.probe.echoes() { LEAST_ROUND_TRIPS } else { LEAST_MESSAGES };
-        let warm_ns = warm.last_ns.saturating_sub(warm.first_ns) / warm.messages.max(1);
-        // The slowest arm's proposal is the longest, and the schedule is its share.
-        let each_ns =
-            if let Pacing::Share(share) = self.pacing { (warm_ns as f64 / share) as Nanos } else { warm_ns };
-        let most_ns = match self.spec.probe.length {
-            Length::Time(ns) => ns / LEAST_ROUNDS,
-            Length::Packets(_) => Nanos::MAX,
-        };
-        (least * each_ns).max(empty_ns).max(LEAST_SLICE_NS).min(most_ns.max(1))
-    }
-
-    /// Waits until the path is empty, and the receiver has had time to take what came. Returns when the path was.
-    fn empty_path(&mut self) -> io::Result<Nanos> {
-        let until = sys::now_ns() + END_LIMIT.as_nanos() as Nanos;
-        self.tx.wait_until(until);
-        // In another arm's turn they would lengthen that arm's slice and this one.
-        self.tx.flush()?;
-        for channel in self.channels {
-            if !wait_until_empty(channel, until)? {
-                let reason = format!(
-                    "after a slice the path did not empty within {} s: it is too slow for slices; set blocks.schedule = \
-                     \"sequential\", or a message_rate that it carries",
-                    END_LIMIT.as_secs()
-                );
-                return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
-            }
-        }
-        let empty_ns = sys::now_ns();
-        if !self.spec.probe.probe.echoes() {
-            sys::sleep(PAUSE);
-        }
-        Ok(empty_ns)
-    }
-
     fn count(&mut self, part: SendReport) {
         let sent = &mut self.done.sent;
         if sent.measured == 0 {
@@ -295,6 +184,7 @@ impl<'a> Sending<'a> {
             phase,
             pacing: self.pacing,
             length,
+            min_messages: if phase == Phase::Measured { self.min_round_trips } else { 0 },
             stamp: if open_loop { Stamp::Intended } else { Stamp::Actual },
             slice,
             offset_ns: self.offset_ns,
@@ -305,7 +195,11 @@ impl<'a> Sending<'a> {
                 }
                 _ => Nanos::MAX,
             },
-            sent_before: if phase == Phase::Measured { self.done.sent.measured } else { 0 },
+            sent_before: if phase == Phase::Measured {
+                self.done.sent.measured
+            } else {
+                self.done.sent.warmup
+            },
             stop: self.stop,
         };
         send(&send_phase, &mut self.tx, |sequence| after_each(phase, slice, sequence))
@@ -357,7 +251,7 @@ pub(crate) fn wait_until_empty(channel: &Channel, until: Nanos) -> io::Result<bo
             return Ok(false);
         }
         // Asleep: acknowledgements are worked on by this processor.
-        sys::sleep(LOOK);
+        sys::sleep(POLL_INTERVAL);
     }
     Ok(true)
 }

@@ -17,6 +17,9 @@ pub(crate) enum Stamp {
     Intended,
 }
 
+/// How many times its length a phase may take to have enough messages.
+const MAX_EXTENSION: Nanos = 16;
+
 /// Parameters of one phase.
 pub(crate) struct SendPhase<'a> {
     /// Token of the trial.
@@ -27,6 +30,8 @@ pub(crate) struct SendPhase<'a> {
     pub pacing: Pacing,
     /// When the phase ends.
     pub length: Length,
+    /// Messages that the phase has at the least, though it may take [`MAX_EXTENSION`] times its length.
+    pub min_messages: u64,
     /// Which send time messages carry.
     pub stamp: Stamp,
     /// The slice of an interleaved trial, from 0.
@@ -63,10 +68,11 @@ pub(crate) fn send(
     tx: &mut TxBatch<'_>,
     mut sent: impl FnMut(u64) -> io::Result<()>,
 ) -> io::Result<SendReport> {
-    let mut pacer = Pacer::start(send_phase.pacing, send_phase.length)
-        .offset_by(send_phase.offset_ns)
-        .within(send_phase.limit_ns)
-        .stopped_by(send_phase.stop);
+    let mut pacer = Pacer::start(send_phase.pacing, send_phase.length).offset_by(send_phase.offset_ns);
+    if let (Length::Time(ns), 1..) = (send_phase.length, send_phase.min_messages) {
+        pacer = pacer.with_at_least(send_phase.min_messages, ns.saturating_mul(MAX_EXTENSION));
+    }
+    let mut pacer = pacer.within(send_phase.limit_ns).stopped_by(send_phase.stop);
     tx.wait_until(pacer.ends_ns());
     let mut report = SendReport::default();
     if send_phase.sent_before == 0 {

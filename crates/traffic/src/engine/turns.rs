@@ -147,6 +147,11 @@ impl<'a> Turn<'a> {
         if state.broken { Err(io::Error::other(OtherArmFailed)) } else { Ok(true) }
     }
 
+    /// Whether a slice may last longer than planned. A time slot ends, and the next one is another sender's.
+    pub(crate) fn may_extend(&self) -> bool {
+        matches!(self.order, Order::Passed { .. })
+    }
+
     /// Whether this round is the last, for arms that send for `whole_ns` each: if emptying the paths takes longer than
     /// the slices, a trial has fewer rounds instead of lasting longer. The first arm of a round decides.
     pub(crate) fn is_last_round(&self, whole_ns: Nanos) -> bool {

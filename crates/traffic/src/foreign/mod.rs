@@ -155,6 +155,7 @@ impl Stream {
             length,
             stamp: Stamp::Actual,
             slice: 0,
+            min_messages: 0,
             offset_ns: 0,
             limit_ns: u64::MAX,
             sent_before,

@@ -1,9 +1,9 @@
 //! Joint figures of the arms of an interleaved trial: locations from their slices, and the packets of all.
 
 use crate::path::Path;
-use crate::results::locations::located;
+use crate::results::locations::{TRIMMED, TRIMMED_OF_TCP_STREAM, explain_too_few_round_trips, located};
 use crate::validate;
-use stacklab_model::{Ends, HostReport, Metric, Probe, Slice, TrialSpec, Value};
+use stacklab_model::{Ends, HostReport, Metric, Probe, Slice, Transport, TrialSpec, Value};
 use stacklab_traffic::timing::knows_arrival_times;
 use std::collections::BTreeMap;
 
@@ -23,16 +23,26 @@ pub struct JointFigures {
 
 /// The joint figures of the arms, in their order.
 ///
-/// For each metric that slices have, the log ratio of two arms is the 20 % trimmed mean of their log ratios within
-/// rounds: a slow round affects all arms, and a slice that was disturbed spoils neither another round nor
-/// another pair of arms. An arm's effect is the mean of its log ratios to all arms, itself included (least squares:
-/// with two arms, exactly their trimmed mean). The level is the 20 % trimmed mean over rounds of the median arm
-/// without its effect.
+/// For each metric that slices have, the log ratio of two arms is the trimmed mean of their log ratios within rounds:
+/// a slow round affects all arms, and a slice that was disturbed spoils neither another round nor another pair of
+/// arms. Rounds count by their messages. An arm's effect is the mean of its log ratios to all arms, itself included
+/// (least squares: with two arms, exactly their trimmed mean). The level is the trimmed mean over rounds of the
+/// median arm without its effect.
 pub fn joint_figures(arms: &[ArmReports<'_>]) -> Vec<JointFigures> {
     let mut all: Vec<JointFigures> = arms.iter().map(|_| JointFigures::default()).collect();
+    let weights = weights(arms);
+    let is_tcp_stream =
+        arms.iter().any(|(_, spec, _)| spec.transport == Transport::Tcp && spec.probe.probe == Probe::Stream);
+    let trimmed = if is_tcp_stream { TRIMMED_OF_TCP_STREAM } else { TRIMMED };
+    // Lost messages cut slices short, too, and half of them may be missing.
+    let too_few_round_trips = if are_answered(arms) { explain_too_few_round_trips(&weights) } else { None };
     for metric in Metric::ALL.iter().copied() {
         let columns: Option<Vec<Vec<Option<f64>>>> = arms.iter().map(|arm| column(metric, *arm)).collect();
-        let Some(located) = columns.map(|columns| located(metric, columns)) else { continue };
+        let Some(columns) = columns else { continue };
+        let located = match &too_few_round_trips {
+            Some(reason) if metric == Metric::Rtt => vec![Some(Value::Missing(reason.clone())); arms.len()],
+            _ => located(metric, &columns, &weights, trimmed),
+        };
         for (arm, figure) in all.iter_mut().zip(located) {
             arm.values.extend(figure.map(|figure| (metric, figure)));
         }
@@ -50,6 +60,19 @@ pub fn joint_figures(arms: &[ArmReports<'_>]) -> Vec<JointFigures> {
     let held_up = held_up(arms);
     all.iter_mut().for_each(|arm| arm.held_up = held_up);
     all
+}
+
+/// Whether all messages but one in a hundred had an answer.
+fn are_answered(arms: &[ArmReports<'_>]) -> bool {
+    arms.iter().all(|(.., Ends { sender, .. })| 100 * sender.received.measured >= 99 * sender.sent.measured)
+}
+
+/// The messages of each round: of the arm that sent fewest.
+fn weights(arms: &[ArmReports<'_>]) -> Vec<f64> {
+    let rounds = arms.iter().map(|(.., ends)| ends.sender.slices.len()).min().unwrap_or(0);
+    let fewest =
+        |round: usize| arms.iter().map(|(.., ends)| ends.sender.slices[round].messages).min().unwrap_or(0);
+    (0..rounds).map(|round| fewest(round) as f64).collect()
 }
 
 /// The slices that were held up, and all of which that is known. All arms have the same figures: no arm's slices are

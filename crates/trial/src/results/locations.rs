@@ -2,80 +2,145 @@
 
 use stacklab_model::{ArmSchedule, Metric, Value};
 
-/// Share of the rounds cut off at each end before the mean is taken.
-const TRIMMED: f64 = 0.2;
+/// Share of the rounds' weight cut off at each end before the mean is taken.
+pub(super) const TRIMMED: f64 = 0.2;
+/// The same where connections have states that last for several slices: all but the middle tenth.
+pub(super) const TRIMMED_OF_TCP_STREAM: f64 = 0.45;
 /// Beyond any figure, in each metric's unit: it stands for an infinite one, and its inverse for zero.
 const BEYOND: f64 = 1e15;
+/// A median of this number of round trips bears some that were held up.
+const ENOUGH_ROUND_TRIPS: f64 = 20.0;
+
+/// The figures of all arms in one round, and how much it counts.
+struct Round {
+    figures: Vec<f64>,
+    weight: f64,
+}
+
+impl Round {
+    fn is_lost(&self, arm: usize) -> bool {
+        self.figures[arm] == 0.0 || self.figures[arm].is_infinite()
+    }
+
+    /// What stands for the arm's figure where logarithms are taken.
+    fn log(&self, arm: usize) -> f64 {
+        self.figures[arm].clamp(1.0 / BEYOND, BEYOND).ln()
+    }
+}
 
 /// The figure of each arm from its figures by round; `None` with too few rounds in which every arm has one.
 ///
+/// A round counts by `weights`: the messages of the arm that sent fewest in it. On a busy machine a slice with a few
+/// round trips has the median of whatever held them up.
+///
 /// A slice whose figure is infinite or zero, because half of its answers or all of its messages never came, is worse
 /// than any other. The trimmed mean leaves out as many at each end; an arm with more of them has no finite figure.
-pub(super) fn located(metric: Metric, mut columns: Vec<Vec<Option<f64>>>) -> Vec<Option<Value>> {
-    let rounds = columns.iter().map(Vec::len).min().unwrap_or(0);
-    let complete: Vec<usize> =
-        (0..rounds).filter(|round| columns.iter().all(|column| column[*round].is_some())).collect();
-    let is_lost = |figure: f64| figure == 0.0 || figure.is_infinite();
-    let lost = |column: &Vec<Option<f64>>| {
-        complete.iter().filter(|round| column[**round].is_some_and(is_lost)).count()
-    };
-    let lost: Vec<usize> = columns.iter().map(lost).collect();
-    let cut = (complete.len() as f64 * TRIMMED) as usize;
-    for figure in columns.iter_mut().flatten().flatten() {
-        *figure = figure.clamp(1.0 / BEYOND, BEYOND);
+pub(super) fn located(
+    metric: Metric,
+    columns: &[Vec<Option<f64>>],
+    weights: &[f64],
+    trimmed: f64,
+) -> Vec<Option<Value>> {
+    let rounds = complete_rounds(columns, weights);
+    if (rounds.len() as u64) < ArmSchedule::LEAST_ROUNDS {
+        return vec![None; columns.len()];
     }
-    let kept: Vec<Vec<Option<f64>>> =
-        columns.into_iter().zip(&lost).filter(|(_, lost)| **lost <= cut).map(|(column, _)| column).collect();
-    let mut found = locations(&kept).unwrap_or_default().into_iter();
-    let what =
-        if metric == Metric::Rtt { "half of the messages or more had no answer" } else { "nothing arrived" };
-    let all = complete.len();
-    let figure = |lost: usize| match lost <= cut {
-        true => found.next().map(Value::Measured),
-        false => (all as u64 >= ArmSchedule::LEAST_ROUNDS)
-            .then(|| Value::Missing(format!("{what} in {lost} of {all} slices"))),
-    };
-    lost.into_iter().map(figure).collect()
+    let whole: f64 = rounds.iter().map(|round| round.weight).sum();
+    let mut values = vec![None; columns.len()];
+    let mut kept = Vec::new();
+    for (arm, value) in values.iter_mut().enumerate() {
+        let lost: Vec<&Round> = rounds.iter().filter(|round| round.is_lost(arm)).collect();
+        let lost_weight: f64 = lost.iter().map(|round| round.weight).sum();
+        if lost_weight <= TRIMMED * whole {
+            kept.push(arm);
+        } else {
+            let what = match metric {
+                Metric::Rtt => "half of the messages or more had no answer",
+                _ => "nothing arrived",
+            };
+            *value = Some(Value::Missing(format!("{what} in {} of {} slices", lost.len(), rounds.len())));
+        }
+    }
+    for (arm, figure) in kept.iter().zip(locations(&rounds, &kept, trimmed)) {
+        values[*arm] = Some(Value::Measured(figure));
+    }
+    values
 }
 
-fn locations(columns: &[Vec<Option<f64>>]) -> Option<Vec<f64>> {
-    let rounds = columns.iter().map(Vec::len).min()?;
-    let complete: Vec<Vec<f64>> = (0..rounds)
-        .filter_map(|round| {
-            let row = columns.iter().map(|column| column[round].filter(|figure| *figure > 0.0).map(f64::ln));
-            row.collect::<Option<Vec<f64>>>()
-        })
-        .collect();
-    if (complete.len() as u64) < ArmSchedule::LEAST_ROUNDS {
+/// The rounds in which every arm has a figure.
+fn complete_rounds(columns: &[Vec<Option<f64>>], weights: &[f64]) -> Vec<Round> {
+    let mut rounds = Vec::new();
+    for (round, weight) in weights.iter().copied().enumerate() {
+        let figures: Option<Vec<f64>> =
+            columns.iter().map(|column| column.get(round).copied().flatten()).collect();
+        if let Some(figures) = figures
+            && weight > 0.0
+        {
+            rounds.push(Round { figures, weight });
+        }
+    }
+    rounds
+}
+
+/// Why round trips have no figure, where rounds that were cut short have more weight than is trimmed: a median of a few
+/// is that of whatever held them up. `weights` are the round trips of each round.
+pub(super) fn explain_too_few_round_trips(weights: &[f64]) -> Option<String> {
+    let most = weights.iter().copied().fold(0.0, f64::max).min(ENOUGH_ROUND_TRIPS);
+    let few: Vec<f64> = weights.iter().copied().filter(|weight| 2.0 * weight < most).collect();
+    let whole: f64 = weights.iter().sum();
+    if few.iter().sum::<f64>() <= 2.0 * TRIMMED * whole {
         return None;
     }
-    let arms = columns.len();
-    let log_ratio =
-        |one: usize, other: usize| trimmed_mean(complete.iter().map(|row| row[one] - row[other]).collect());
-    let mut effects = vec![0.0; arms];
-    for one in 0..arms {
+    Some(format!(
+        "{} of {} rounds have fewer than {} round trips: others kept the processors",
+        few.len(),
+        weights.len(),
+        most / 2.0
+    ))
+}
+
+/// The locations of these arms, in their order.
+fn locations(rounds: &[Round], arms: &[usize], trimmed: f64) -> Vec<f64> {
+    let mut effects = vec![0.0; arms.len()];
+    for one in 0..arms.len() {
         for other in 0..one {
-            let share = log_ratio(one, other) / arms as f64;
+            let log_ratios =
+                rounds.iter().map(|round| (round.log(arms[one]) - round.log(arms[other]), round.weight));
+            let share = trimmed_mean(log_ratios.collect(), trimmed) / arms.len() as f64;
             effects[one] += share;
             effects[other] -= share;
         }
     }
-    let without = |row: &Vec<f64>| median(row.iter().zip(&effects).map(|(x, effect)| x - effect).collect());
-    let level = trimmed_mean(complete.iter().map(without).collect());
-    Some(effects.iter().map(|effect| (level + effect).exp()).collect())
+    let mut levels = Vec::new();
+    for round in rounds {
+        let without = arms.iter().zip(&effects).map(|(arm, effect)| round.log(*arm) - effect).collect();
+        levels.push((median(without), round.weight));
+    }
+    let level = trimmed_mean(levels, trimmed);
+    effects.iter().map(|effect| (level + effect).exp()).collect()
 }
 
 fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
-    let upper = figures.len() / 2;
-    (figures[upper] + figures[(figures.len() - 1) / 2]) / 2.0
+    let Some(last) = figures.len().checked_sub(1) else { return 0.0 };
+    (figures[last / 2] + figures[last.div_ceil(2)]) / 2.0
 }
 
-fn trimmed_mean(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    let cut = (figures.len() as f64 * TRIMMED) as usize;
-    let kept = &figures[cut..figures.len() - cut];
-    kept.iter().sum::<f64>() / kept.len() as f64
+/// The mean of figures with weights, without this share of the weight at each end. A figure at the edge counts in part.
+fn trimmed_mean(mut weighted: Vec<(f64, f64)>, trimmed: f64) -> f64 {
+    weighted.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let whole: f64 = weighted.iter().map(|(_, weight)| weight).sum();
+    let kept_from = trimmed * whole;
+    let kept_to = whole - kept_from;
+    let mut before = 0.0;
+    let mut sum = 0.0;
+    for (figure, weight) in weighted {
+        let after = before + weight;
+        let inside = after.min(kept_to) - before.max(kept_from);
+        sum += figure * inside.max(0.0);
+        before = after;
+    }
+    sum / (kept_to - kept_from)
 }
 
 #[cfg(test)]
@@ -106,7 +171,8 @@ mod tests {
                     (0..20).map(|_| Some(slice(random))).collect()
                 };
                 let columns: Vec<_> = (0..arms).map(|arm| column(arm, &mut random)).collect();
-                let located = locations(&columns).unwrap();
+                let all: Vec<usize> = (0..arms).collect();
+                let located = locations(&complete_rounds(&columns, &[1.0; 20]), &all, TRIMMED);
                 (located[1] / located[0]).ln()
             })
             .collect();
@@ -126,8 +192,57 @@ mod tests {
     }
 
     #[test]
-    fn a_trimmed_mean_leaves_a_fifth_out_at_each_end() {
-        assert_eq!(trimmed_mean(vec![100.0, 1.0, 2.0, 3.0, -50.0]), 2.0);
-        assert_eq!(trimmed_mean(vec![1.0, 3.0]), 2.0);
+    fn trims_by_weight() {
+        let alike = |figures: [f64; 5]| figures.map(|figure| (figure, 3.0)).to_vec();
+        assert!((trimmed_mean(alike([100.0, 1.0, 2.0, 3.0, -50.0]), TRIMMED) - 2.0).abs() < 1e-12);
+        // Of a weight of 10, 2 are cut at each end: all of -50, half of 1, and a part of 7.
+        let weighted = vec![(7.0, 4.0), (1.0, 2.0), (-50.0, 1.0), (2.0, 3.0)];
+        assert!((trimmed_mean(weighted, TRIMMED) - (1.0 + 3.0 * 2.0 + 2.0 * 7.0) / 6.0).abs() < 1e-12);
+        // The middle tenth is near the median.
+        assert!(
+            (trimmed_mean(alike([9.0, 1.0, 2.0, 3.0, -50.0]), TRIMMED_OF_TCP_STREAM) - 2.0).abs() < 1e-12
+        );
+    }
+
+    /// Round trips of two arms of which the second takes 3 % longer, in slices of 25; in a share of the rounds both
+    /// arms have the single round trip of 4 ms that another program held up.
+    fn busy(share_held_up: f64) -> (Vec<Vec<Option<f64>>>, Vec<f64>) {
+        let mut random = 3;
+        let mut columns = vec![Vec::new(), Vec::new()];
+        let mut weights = Vec::new();
+        for round in 0..200 {
+            let is_held_up = f64::from(round % 100) < 100.0 * share_held_up;
+            for (arm, column) in columns.iter_mut().enumerate() {
+                let quiet = [0.020, 0.020 * 1.03][arm] * (0.02 * normal(&mut random)).exp();
+                let held_up = 4.0 * (0.5 * normal(&mut random)).exp();
+                column.push(Some(if is_held_up { held_up } else { quiet }));
+            }
+            weights.push(if is_held_up { 1.0 } else { 25.0 });
+        }
+        (columns, weights)
+    }
+
+    #[test]
+    fn held_up_round_trips_have_little_weight() {
+        for share in [0.0, 0.3, 0.5] {
+            let (columns, weights) = busy(share);
+            assert_eq!(explain_too_few_round_trips(&weights), None);
+            let found = located(Metric::Rtt, &columns, &weights, TRIMMED);
+            let found: Vec<f64> =
+                found.iter().map(|value| value.as_ref().unwrap().measured().unwrap()).collect();
+            assert!(
+                (found[1] / found[0] - 1.03).abs() < 0.01 && (found[0] / 0.02 - 1.0).abs() < 0.02,
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn says_when_nothing_helps() {
+        let (_, weights) = busy(0.97);
+        let reason = "194 of 200 rounds have fewer than 10 round trips: others kept the processors";
+        assert_eq!(explain_too_few_round_trips(&weights).as_deref(), Some(reason));
+        // All rounds are as short as the path is long.
+        assert_eq!(explain_too_few_round_trips(&[2.0; 16]), None);
     }
 }

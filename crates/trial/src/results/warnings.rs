@@ -6,7 +6,7 @@ use stacklab_model::{
     ArmSchedule, CpuScope, CpuSource, HostReport, IntervalRow, Length, Pacing, Probe, Rate, Role, SizeOf,
     Slice, TcpInfo, Transport, TrialSpec, Warning, wire_size,
 };
-use stacklab_traffic::timing::tick_ns;
+use stacklab_traffic::timing::{MIN_ROUNDS, tick_ns};
 use std::net::SocketAddr;
 
 /// Pacing error against a schedule beyond which a run is flagged, nanoseconds.
@@ -80,7 +80,7 @@ fn of_messages(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> 
     ]
 }
 
-fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> [Row; 5] {
+fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> [Row; 6] {
     let (probe, tcp) = (spec.probe.probe, spec.transport == Transport::Tcp);
     let segments = spec.size_of == SizeOf::Payload;
     let counts_segments = sender.tcp.as_ref().and_then(TcpInfo::sent_segments).is_some();
@@ -126,6 +126,15 @@ fn of_host(spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostRe
             "late_slots",
             format!("{left_out} of {slots} slots came too late for a slice and were left out"),
             "end other load, or set a longer blocks.slice",
+        ),
+        (
+            // A study that names the length of a slice has named how many there are.
+            !spec.schedule.is_alone() && spec.schedule.slice_ns().is_none() && (slots as u64) < MIN_ROUNDS,
+            "few_rounds",
+            format!(
+                "figures are of {slots} rounds of slices: they vary more than those of {MIN_ROUNDS} or more"
+            ),
+            "lengthen the runs (--scale standard), or end other load",
         ),
     ]
 }

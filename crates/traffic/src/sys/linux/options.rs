@@ -256,6 +256,16 @@ pub(crate) fn unsent_bytes(socket: &Socket) -> io::Result<Option<u32>> {
     }
 }
 
+/// Segments of a connection that were sent and are not acknowledged, where nothing waits unsent; `None` if something
+/// does, or if the system does not count them.
+pub(crate) fn unacknowledged_segments(socket: &Socket) -> io::Result<Option<u32>> {
+    let (info, filled) = read_tcp_info(socket)?;
+    let end = offset_of!(libc::tcp_info, tcpi_notsent_bytes) + size_of_val(&info.tcpi_notsent_bytes);
+    // gVisor fills in zeros.
+    let is_counted = end <= filled && info.tcpi_unacked > 0;
+    Ok((is_counted && info.tcpi_notsent_bytes == 0).then_some(info.tcpi_unacked))
+}
+
 pub(super) fn socket_addr(storage: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = storage.as_sockaddr_in().map(|v4| SocketAddrV4::from(*v4).into());
     v4.or_else(|| storage.as_sockaddr_in6().map(|v6| SocketAddrV6::from(*v6).into()))

@@ -108,6 +108,10 @@ pub(crate) fn out_of_order_bytes(_socket: &Socket) -> u64 {
     0
 }
 
+pub(crate) fn unacknowledged_segments(_socket: &Socket) -> io::Result<Option<u32>> {
+    Ok(None)
+}
+
 pub(crate) fn unsent_bytes(_socket: &Socket) -> io::Result<Option<u32>> {
     Ok(None)
 }
