@@ -175,8 +175,8 @@ fn a_family_that_is_slower_is_told_with_all_of_its_steps() {
     // Both resolvers are on the link.
     assert!(median(metric(&run, "dns"), "ipv6") < 5.0, "{run:#}");
     // For people and for spreadsheets.
-    let text = scene.path("http://slow.test --pps 100 -n 6").expect(code::DONE);
-    assert!(text.stdout.contains("ipv4 better") && text.stdout.contains("works (6 of 6"), "{text}");
+    let text = scene.path("http://slow.test --pps 100 -n 12").expect(code::DONE);
+    assert!(text.stdout.contains("ipv4 better") && text.stdout.contains("works (12 of 12"), "{text}");
     let csv = scene.path("http://slow.test --pps 100 -n 3 --format csv").expect(code::DONE);
     assert_eq!(csv.stdout.lines().count(), 1 + 3 * 2 * 6, "{csv}");
 }

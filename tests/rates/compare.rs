@@ -20,8 +20,8 @@ length = { time = "60ms" }
 warmup = "20ms"
 [blocks]
 schedule = "sequential"
-min = 4
-max = 4
+min = 6
+max = 6
 [[comparison]]
 factor = "family"
 baseline = "ipv4"
@@ -59,17 +59,22 @@ fn a_worse_record_is_told_from_an_equal_one() {
     assert_eq!(figures.len(), 4);
     for figure in figures {
         assert_eq!(figure["change"], "equivalent", "{figure}");
-        assert_eq!((&figure["a"]["n"], &figure["b"]["n"]), (&4.into(), &4.into()), "{figure}");
+        assert_eq!((&figure["a"]["n"], &figure["b"]["n"]), (&6.into(), &6.into()), "{figure}");
     }
-    assert_eq!(alike["differences"].as_array().unwrap().len(), 0, "{}", alike["differences"]);
+    let differences = alike["differences"].as_array().unwrap();
+    assert!(differences.iter().all(|of| of["what"] == "other load"), "{differences:?}");
 
-    // Half the rate: every figure is worse. It exceeds the allowance only if the allowance is less than half.
-    let slow = json("slow.stacklab", &["--fail-on", "worse=5%"], code::WORSE);
+    // Half the rate: every figure is worse. It exceeds the allowance only if the allowance is less than half. Where
+    // other programs disturbed one of the two records alone, that may be the reason.
+    let loads = json("slow.stacklab", &[], code::DONE);
+    let is_comparable = loads.get("warning").is_none();
+    let worse = if is_comparable { code::WORSE } else { code::NOT_COMPARABLE };
+    let slow = json("slow.stacklab", &["--fail-on", "worse=5%"], worse);
     let figures = slow["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 4);
     for figure in figures {
         let (change, fails) = (&figure["change"], &figure["fails"]);
-        assert_eq!((change.as_str(), fails.as_bool()), (Some("worse"), Some(true)), "{figure}");
+        assert_eq!((change.as_str(), fails.as_bool()), (Some("worse"), Some(is_comparable)), "{figure}");
         let ratio = figure["effect"]["estimate"].as_f64().unwrap();
         assert!((0.45..0.55).contains(&ratio), "{figure}");
     }
@@ -89,9 +94,9 @@ fn a_worse_record_is_told_from_an_equal_one() {
     assert!(
         differences.iter().any(|(what, a, b)| *what == "testbed" && a.contains("100") && b.contains("50"))
     );
-    let outcome = compare("slow.stacklab", &["--fail-on", "worse=5%"]).expect(code::WORSE);
-    let outcome = outcome.says(&["B is worse than A by more than 5 %", "throughput ipv4 udp 512 B payload"]);
-    for part in ["testbed.rate", "B worse (not allowed)", "only B has 2 cells", "1024 B"] {
+    let outcome = compare("slow.stacklab", &["--fail-on", "worse=5%"]).expect(worse);
+    let outcome = outcome.says(&["worse", "by more than 5 %", "throughput ipv4 udp 512 B payload"]);
+    for part in ["testbed.rate", "B worse", "only B has 2 cells", "1024 B", "other load disturbed"] {
         assert!(outcome.stdout.contains(part), "no `{part}` in {outcome}");
     }
     let backwards = ["compare", "slow.stacklab", "a.stacklab", "--fail-on", "worse=5%"];

@@ -23,6 +23,7 @@ pub(crate) mod code {
     pub(crate) const NOTHING_VALID: i32 = 6;
     pub(crate) const INVALID: i32 = 7;
     pub(crate) const WORSE: i32 = 8;
+    pub(crate) const NOT_COMPARABLE: i32 = 12;
     pub(crate) const INTERRUPTED: i32 = 130;
 }
 

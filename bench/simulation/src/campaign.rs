@@ -1,7 +1,7 @@
 //! A simulated campaign: a family of comparisons that is looked at after each block, by the rule of every verdict.
 
 use crate::runs::{Simulation, Spread};
-use stacklab_analysis::{Conclusion, Evidence, Paired, conclude, settle};
+use stacklab_analysis::{BLOCKS_WHEN_NARROW, Conclusion, Ending, Evidence, Paired, conclude, settle};
 use stacklab_model::{Cell, Factor, Family, Interval, Metric, Question, SizeOf, Transport, Verdict};
 
 /// The stopping rule's limits.
@@ -48,24 +48,59 @@ pub fn campaign_of(
             }
         }
         if block >= rule.min && block < rule.max {
-            let evidence: Vec<Evidence> = questions
-                .iter()
-                .zip(&pairs)
-                .zip(&settled)
-                .map(|((question, pairs), settled)| match settled {
+            let mut evidence = Vec::new();
+            for (number, question) in questions.iter().enumerate() {
+                evidence.push(match &settled[number] {
                     Some(verdict) => Evidence::settled(verdict.clone()),
-                    None => Evidence::of_pairs(question, pairs),
-                })
-                .collect();
+                    None => Evidence::of_pairs(question, &pairs[number]),
+                });
+            }
             settle(&mut settled, questions, &evidence);
             if settled.iter().all(Option::is_some) {
                 break;
             }
         }
     }
-    let mut evidence: Vec<Evidence> =
-        questions.iter().zip(&pairs).map(|(question, pairs)| Evidence::of_pairs(question, pairs)).collect();
-    let conclusions = conclude(&settled, questions, &mut evidence, true);
+    end(questions, rule, pairs, &settled, Ending::Planned)
+}
+
+/// Runs a campaign whose comparisons end when their 95 % intervals are as narrow as a target.
+pub fn campaign_until_precise(
+    questions: &[Question],
+    rule: Rule,
+    target: f64,
+    mut pair: impl FnMut(usize) -> (f64, f64),
+) -> Vec<Ended> {
+    let mut pairs: Vec<Vec<(f64, f64)>> = vec![Vec::new(); questions.len()];
+    for (number, pairs) in pairs.iter_mut().enumerate() {
+        let question = &questions[number];
+        let mut ends_at = rule.max;
+        while pairs.len() < ends_at {
+            pairs.push(pair(number));
+            let is_looked_at = pairs.len() >= rule.min && ends_at == rule.max;
+            if is_looked_at
+                && Paired::of(question.metric.scale(), pairs)
+                    .is_ok_and(|paired| paired.is_narrow(target, question.margin))
+            {
+                ends_at = rule.max.min(pairs.len() + BLOCKS_WHEN_NARROW as usize);
+            }
+        }
+    }
+    end(questions, rule, pairs, &[], Ending::Precise)
+}
+
+fn end(
+    questions: &[Question],
+    rule: Rule,
+    pairs: Vec<Vec<(f64, f64)>>,
+    settled: &[Option<Verdict>],
+    ending: Ending,
+) -> Vec<Ended> {
+    let mut evidence = Vec::new();
+    for (question, pairs) in questions.iter().zip(&pairs) {
+        evidence.push(Evidence::of_pairs(question, pairs).with_at_least(rule.min));
+    }
+    let conclusions = conclude(settled, questions, &mut evidence, ending);
     let all = conclusions.into_iter().zip(evidence).zip(pairs);
     all.map(|((Conclusion { verdict, claimed_interval }, found), pairs)| Ended {
         verdict,

@@ -1,9 +1,11 @@
 //! Fleets: whether the difference over pairs of hosts, their spread and its claims are right.
 
 use crate::campaign::{Ended, Rule, campaign, question};
-use crate::runs::{Simulation, Spread};
+use crate::runs::{SKEWED_MEAN, SKEWED_SD, Simulation, Spread};
 use stacklab_analysis::OverPairs;
-use stacklab_model::{FleetComparison, FleetFindings, FleetPair, Metric, PairAnswer, Question, Verdict};
+use stacklab_model::{
+    FleetComparison, FleetFindings, FleetPair, MIN_PAIRS_OF_MEAN, Metric, PairAnswer, Question, Verdict,
+};
 
 /// The margin of all of them.
 pub const MARGIN: f64 = 0.01;
@@ -21,6 +23,38 @@ pub enum Noise {
     OneNoisy,
 }
 
+/// How the pairs' true differences are spread about their mean, in standard deviations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Truths {
+    /// Normal.
+    Normal,
+    /// One pair in ten is 3 above it, the others a third below.
+    OneOfTen,
+    /// Log-normal of 0.8: skewed as delays are.
+    LogNormal,
+}
+
+impl Truths {
+    /// A pair's true difference from the mean.
+    fn draw(self, simulation: &mut Simulation) -> f64 {
+        match self {
+            Truths::Normal => simulation.normal(),
+            Truths::OneOfTen if simulation.uniform() < 0.1 => 3.0,
+            Truths::OneOfTen => -1.0 / 3.0,
+            Truths::LogNormal => ((0.8 * simulation.normal()).exp() - SKEWED_MEAN) / SKEWED_SD,
+        }
+    }
+
+    /// The typical pair: the median.
+    fn median(self) -> f64 {
+        match self {
+            Truths::Normal => 0.0,
+            Truths::OneOfTen => -1.0 / 3.0,
+            Truths::LogNormal => (1.0 - SKEWED_MEAN) / SKEWED_SD,
+        }
+    }
+}
+
 /// A fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct Fleet {
@@ -28,6 +62,8 @@ pub struct Fleet {
     pub pairs: usize,
     /// Standard deviation of the pairs' true log ratios.
     pub spread: f64,
+    /// How these are distributed.
+    pub truths: Truths,
     /// How noisy the pairs are.
     pub noise: Noise,
     /// When a pair is looked at.
@@ -43,7 +79,8 @@ pub fn all() -> Vec<Fleet> {
     for pairs in [2, 3, 5, 20] {
         for spread in [0.0, 0.05] {
             for noise in [Noise::Equal, Noise::Unequal, Noise::OneNoisy] {
-                all.extend(RULES.map(|rule| Fleet { pairs, spread, noise, rule }));
+                let truths = Truths::Normal;
+                all.extend(RULES.map(|rule| Fleet { pairs, spread, truths, noise, rule }));
             }
         }
     }
@@ -99,14 +136,12 @@ pub fn simulate_family(count: usize, seed: u128, fleet: &Fleet, effects: &[f64])
     let mut sums = [0.0; 2];
     for _ in 0..count {
         let found = findings(&mut simulation, fleet, effects);
-        let all = || found.comparisons.iter().zip(effects);
         let (mut claims, mut wrong, mut right) = (0.0, 0.0, 0.0);
-        for (of, effect) in all() {
-            let is_wrong = match &of.verdict {
-                Verdict::Better(level) => *effect == 0.0 || (*effect > 0.0) != (level == "ipv6"),
-                Verdict::Equivalent => effect.abs() >= MARGIN.ln_1p() - 1e-12,
-                _ => continue,
-            };
+        for (of, effect) in found.comparisons.iter().zip(effects) {
+            if !is_claim(&of.verdict) {
+                continue;
+            }
+            let is_wrong = is_false(&of.verdict, *effect);
             claims += 1.0;
             wrong += f64::from(u8::from(is_wrong));
             right += f64::from(u8::from(!is_wrong && *effect != 0.0));
@@ -116,6 +151,62 @@ pub fn simulate_family(count: usize, seed: u128, fleet: &Fleet, effects: &[f64])
         sums[1] += right / differing.max(1) as f64;
     }
     sums.map(|sum| sum / count as f64)
+}
+
+/// Fleets whose pairs' true differences are skewed.
+pub fn skewed() -> Vec<Fleet> {
+    let mut fleets = Vec::new();
+    for truths in [Truths::OneOfTen, Truths::LogNormal] {
+        for pairs in [3, 5, 8, 20, 50, MIN_PAIRS_OF_MEAN] {
+            fleets.push(Fleet { pairs, spread: 0.05, truths, noise: Noise::Equal, rule: RULES[1] });
+        }
+    }
+    fleets
+}
+
+/// What skewed fleets gave.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Skewed {
+    /// Share of the fleets with a mean difference of zero whose claim is false.
+    pub wrong: f64,
+    /// The same if the typical difference is zero.
+    pub wrong_at_null: f64,
+    /// Share of the fleets with a mean difference of zero that have a claim.
+    pub claimed: f64,
+}
+
+/// Simulates skewed fleets of one comparison. A claim of few pairs is about the typical one, of many about their mean.
+pub fn simulate_skewed(count: usize, seed: u128, fleet: &Fleet) -> Skewed {
+    let mut simulation = Simulation::new(seed, Spread::LogNormal, 1.0);
+    let typical = fleet.spread * fleet.truths.median();
+    let claimed_of_zero_mean = if fleet.pairs < MIN_PAIRS_OF_MEAN { typical } else { 0.0 };
+    let mut found = Skewed::default();
+    for _ in 0..count {
+        let of_zero_mean = one(&mut simulation, fleet, &[0.0]).verdict;
+        found.claimed += f64::from(u8::from(is_claim(&of_zero_mean)));
+        found.wrong += f64::from(u8::from(is_false(&of_zero_mean, claimed_of_zero_mean)));
+        if fleet.pairs < MIN_PAIRS_OF_MEAN {
+            let at_null = one(&mut simulation, fleet, &[-typical]).verdict;
+            found.wrong_at_null += f64::from(u8::from(is_false(&at_null, 0.0)));
+        }
+    }
+    for sum in [&mut found.wrong, &mut found.wrong_at_null, &mut found.claimed] {
+        *sum /= count as f64;
+    }
+    found
+}
+
+fn is_claim(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Better(_) | Verdict::Equivalent)
+}
+
+/// Whether a verdict is a false claim about a difference of this size, as a logarithm.
+fn is_false(verdict: &Verdict, effect: f64) -> bool {
+    match verdict {
+        Verdict::Better(level) => effect == 0.0 || (effect > 0.0) != (level == "ipv6"),
+        Verdict::Equivalent => effect.abs() >= MARGIN.ln_1p() - 1e-12,
+        _ => false,
+    }
 }
 
 fn one(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> FleetComparison {
@@ -133,7 +224,7 @@ fn findings(simulation: &mut Simulation, fleet: &Fleet, effects: &[f64]) -> Flee
             _ => 1.0,
         };
         let truth: Vec<f64> =
-            effects.iter().map(|effect| effect + fleet.spread * simulation.normal()).collect();
+            effects.iter().map(|effect| effect + fleet.spread * fleet.truths.draw(simulation)).collect();
         let ended = campaign(&questions, fleet.rule, |number| {
             (100.0, 100.0 * (truth[number] + SD * factor * simulation.normal()).exp())
         });
@@ -181,7 +272,7 @@ pub fn print(count: usize) {
         "spread: standard deviation of the pairs' true differences. noise: of the pairs (unequal: up to 11 times; one: one\n\
          pair 20 times as noisy). covered: per cent of the 95 % intervals that cover the mean difference (at least 95);\n\
          +-: half their width; tau: of the intervals of the spread; new: per cent of the prediction intervals that have the true\n\
-         difference of another pair. better: per cent that are called better without a mean difference (at most 2.5);\n\
+         difference of another pair. better: per cent that are called better without a difference (at most 2.5);\n\
          equiv.: that are called equivalent with a difference as large as the margin (at most 2.5).\n"
     );
     println!(
@@ -211,7 +302,11 @@ pub fn print(count: usize) {
             100.0 * found.equivalent
         );
     }
-    let count = count.div_ceil(4);
+    print_skewed(count.div_ceil(2));
+    print_families(count.div_ceil(4));
+}
+
+fn print_families(count: usize) {
     println!(
         "\nFamilies of comparisons over pairs, {count} campaigns each: per cent of the claims that are false (at most 5), and\n\
          of the differences found.\n"
@@ -220,11 +315,29 @@ pub fn print(count: usize) {
     for (place, (name, effects)) in families().iter().enumerate() {
         for (number, (pairs, spread)) in [(3, 0.0), (3, 0.05), (20, 0.0), (20, 0.05)].into_iter().enumerate()
         {
-            let fleet = Fleet { pairs, spread, noise: Noise::Unequal, rule: RULES[0] };
+            let truths = Truths::Normal;
+            let fleet = Fleet { pairs, spread, truths, noise: Noise::Unequal, rule: RULES[0] };
             let seed = (0x0fe0 + 8 * place as u128 + number as u128) << 32;
             let [wrong, right] = simulate_family(count, seed, &fleet, effects).map(|share| 100.0 * share);
             let right = if place > 0 { format!("{right:.1}") } else { String::new() };
             println!("{name:<26} {pairs:>5} {:>4} %  {wrong:>6.2} {right:>6}", 100.0 * spread);
         }
+    }
+}
+
+fn print_skewed(count: usize) {
+    println!(
+        "\nSkewed fleets, {count} of each, spread 5 %: one pair in ten 15 % better and the others 1.7 % worse, or log-normal.\n\
+         mean 0: per cent with a false claim where the mean difference is zero; claims: with any claim then; typical 0: with a\n\
+         false claim where the typical difference is (at most 5). With fewer than {MIN_PAIRS_OF_MEAN} pairs, claims are about the\n\
+         typical pair.\n"
+    );
+    println!("{:<12} {:>5}  {:>7} {:>7} {:>10}", "truths", "pairs", "mean 0", "claims", "typical 0");
+    for (place, fleet) in skewed().iter().enumerate() {
+        let found = simulate_skewed(count, (0x1040 + place as u128) << 32, fleet);
+        let truths = if fleet.truths == Truths::OneOfTen { "one of ten" } else { "log-normal" };
+        let [wrong, claimed, at_null] =
+            [found.wrong, found.claimed, found.wrong_at_null].map(|share| 100.0 * share);
+        println!("{truths:<12} {:>5}  {wrong:>7.2} {claimed:>7.1} {at_null:>10.2}", fleet.pairs);
     }
 }

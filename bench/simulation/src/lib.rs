@@ -7,4 +7,6 @@ pub mod families;
 pub mod fleets;
 pub mod interleaved;
 pub mod recorded;
+pub mod records;
 pub mod runs;
+pub mod stress;

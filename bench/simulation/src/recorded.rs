@@ -115,7 +115,7 @@ impl Recorded {
         let slices = rounds.iter().zip(0..).map(|(figure, round)| match self.probe {
             Probe::Echo => {
                 let delay_ns = Some((*figure as f64 * ratio).round() as u64).filter(|ns| *ns > 0);
-                Slice { round, delay_ns, ..Slice::default() }
+                Slice { round, messages: ROUND_TRIPS, delay_ns, ..Slice::default() }
             }
             // That many messages in a second.
             _ => {
@@ -140,6 +140,9 @@ impl Recorded {
         Ends { sender: report(Role::Sender), receiver: report(Role::Receiver) }
     }
 }
+
+/// Of each slice of an echo: the file has only their median.
+const ROUND_TRIPS: u64 = 20;
 
 /// A row of the file: an arm of a trial.
 struct Row<'a> {

@@ -3,6 +3,10 @@
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
+/// Mean and standard deviation of a log-normal figure of 0.8.
+pub(crate) const SKEWED_MEAN: f64 = 1.377_127_764_3;
+pub(crate) const SKEWED_SD: f64 = 1.303_901_394_4;
+
 /// How runs are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {

@@ -42,6 +42,7 @@ fn compared(metric: Metric) -> Comparison {
         claimed_interval: None,
         stop_reason: StopReason::Cap,
         more_blocks: None,
+        remarks: Vec::new(),
     }
 }
 

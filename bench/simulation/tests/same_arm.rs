@@ -3,8 +3,8 @@
 use stacklab_analysis::{Campaign, findings};
 use stacklab_model::{
     Cell, Comparison, CpuScope, Drops, Factor, Family, Findings, Length, LinkConfig, Metric, Pacing,
-    ProbeSpec, Question, RunRecord, RunStatus, SELF_ARMS, SizeOf, StopReason, Topology, Transport, Trial,
-    TrialSpec, Value, Verdict,
+    ProbeSpec, Question, RunRecord, RunStatus, SELF_ARMS, SizeOf, StopReason, StoppingRule, Topology,
+    Transport, Trial, TrialSpec, Until, Value, Verdict,
 };
 use stacklab_simulation::runs::{Simulation, Spread};
 use std::collections::BTreeMap;
@@ -53,6 +53,7 @@ fn found(questions: &[Question], runs: &[RunRecord]) -> Findings {
         cpu_scope: CpuScope::Shared,
         cells: &[],
         probes: &[],
+        rule: &StoppingRule { min: 2, max: 200, until: Until::Verdict, target: 0.01, budget_ns: None },
         questions,
         stop_reasons: &[StopReason::Cap; 30],
         settled: &[],

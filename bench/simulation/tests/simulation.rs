@@ -170,9 +170,10 @@ fn intervals_of_recorded_trials_cover_as_they_say() {
             for ratio in [1.0, 1.02] {
                 let found = recorded.campaigns(CASES / 4, 0x5eed_0007, 0.02, rule, ratio);
                 let share = found.percent(found.covered);
-                // 93 % less two standard errors of 1000 campaigns. There is no upper limit: with few blocks, outlying
-                // trials make the interval wider than it need be.
-                assert!(share >= 91.6, "{name}, {rule:?}, ratio {ratio}: {share}");
+                // 93 % less two standard errors of 1000 campaigns, and 88 % of what may settle early. There is no upper
+                // limit: with few blocks, outlying trials make the interval wider than it need be.
+                let least = if rule.min == rule.max { 91.6 } else { 88.0 };
+                assert!(share >= least, "{name}, {rule:?}, ratio {ratio}: {share}");
                 let wrong = if ratio == 1.0 { found.percent(found.better) } else { 0.0 };
                 assert!(wrong <= 5.0, "{name}, {rule:?}: {wrong}");
             }

@@ -3,8 +3,8 @@
 use crate::findings::Campaign;
 use stacklab_model::{
     Cell, Comparison, CpuScope, Drops, Estimate, Factor, Family, Length, LinkConfig, Metric, Pacing,
-    ProbeSpec, Question, Rate, RunRecord, RunStatus, SizeOf, StopReason, Topology, Transport, Trial,
-    TrialSpec, Value, Verdict, Warning,
+    ProbeSpec, Question, Rate, RunRecord, RunStatus, SizeOf, StopReason, StoppingRule, Topology, Transport,
+    Trial, TrialSpec, Until, Value, Verdict, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -92,6 +92,7 @@ pub(crate) fn comparison(question: Question) -> Comparison {
         claimed_interval: None,
         stop_reason: StopReason::Cap,
         more_blocks: None,
+        remarks: Vec::new(),
     }
 }
 
@@ -123,6 +124,7 @@ pub(crate) fn campaign<'a>(
         cpu_scope: CpuScope::Shared,
         cells: &[],
         probes: &[],
+        rule: &StoppingRule { min: 2, max: 200, until: Until::Verdict, target: 0.01, budget_ns: None },
         questions,
         stop_reasons: &[StopReason::Cap; 200],
         settled: &[],

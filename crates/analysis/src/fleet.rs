@@ -1,14 +1,22 @@
-//! What holds over the pairs of hosts of a fleet: random effects, by the rule of every verdict.
+//! What holds over the pairs of hosts of a fleet, by the rule of every verdict.
+//!
+//! The mean over pairs and their spread are those of random effects. A claim is about that mean if there are many
+//! pairs. Of fewer, one that differs from all others decides the mean, and its t test is wrong too often: a claim is
+//! about the typical pair then, the median, by signed ranks and signs.
 
 use crate::comparison::blocks::Blocks;
 use crate::comparison::evidence::Evidence;
-use crate::comparison::family::{Conclusion, conclude, settle};
-use crate::comparison::{Paired, effect_of, interval_back, to_distance};
+use crate::comparison::family::{Conclusion, Ending, conclude, range_level, settle};
+use crate::comparison::{Paired, effect_of, interval_back, margin_distance, to_distance};
 use crate::findings::overall::overall;
-use crate::statistics::RandomEffects;
-use stacklab_model::{
-    FleetComparison, FleetFindings, FleetPair, Headline, PairAnswer, PooledEffect, Question, Verdict,
+use crate::statistics::{
+    RandomEffects, Student, median, median_interval, sign_p, sign_p_above, signed_rank_p, signed_rank_p_above,
 };
+use stacklab_model::{
+    FleetComparison, FleetFindings, FleetPair, Headline, Interval, MIN_FLEET_PAIRS, MIN_PAIRS_OF_MEAN,
+    PairAnswer, PooledEffect, Question, Tests, Verdict,
+};
+use std::mem::discriminant;
 
 /// The answers of a pair of hosts to all questions, from its blocks. They are those of its record: a campaign of a
 /// fixed number of blocks is looked at when it has ended (`is_whole`), and settles what is sure then if it `settles`.
@@ -24,7 +32,7 @@ pub fn pair_answers(
     if settles && is_whole {
         settle(&mut settled, questions, &evidence);
     }
-    let conclusions = conclude(&settled, questions, &mut evidence, is_whole);
+    let conclusions = conclude(&settled, questions, &mut evidence, ending(is_whole));
     let answer = |(found, conclusion): (Evidence, Conclusion)| PairAnswer {
         verdict: conclusion.verdict,
         effect: found.paired.ok().map(|paired| paired.effect()),
@@ -68,11 +76,13 @@ impl OverPairs {
             columns.iter().zip(&questions).map(|(column, of)| units(of, column)).collect();
         let (pooled, mut evidence): (Vec<_>, Vec<_>) =
             questions.iter().zip(&counted).map(|(question, units)| pool(question, units)).unzip();
-        let conclusions = conclude(&[], &questions, &mut evidence, has_ended);
+        let mut conclusions = conclude(&[], &questions, &mut evidence, ending(has_ended));
+        state_typical_ranges(&mut conclusions, &questions, &counted);
         let mut comparisons = Vec::new();
+        let mut stated = Vec::new();
         let all = questions.into_iter().zip(columns).zip(counted).zip(pooled).zip(evidence).zip(conclusions);
         for (((((question, answers), counted), pooled), evidence), conclusion) in all {
-            comparisons.push(FleetComparison {
+            let comparison = FleetComparison {
                 counted: counted.len(),
                 left_out: answers.len() - counted.len(),
                 pooled: pooled.and_then(|pooled| pooled_effect(&question, pooled, &evidence)),
@@ -80,12 +90,48 @@ impl OverPairs {
                 answers,
                 verdict: conclusion.verdict,
                 claimed_interval: conclusion.claimed_interval,
-            });
+            };
+            stated.push(state_claim(&comparison, &counted));
+            comparisons.push(comparison);
         }
         // Its mean over sizes would take the sizes of a pair as independent.
-        let overall = overall(comparisons.iter().map(From::from)).into_iter();
+        let overall = overall(stated.iter().map(From::from)).into_iter();
         let overall = overall.map(|one| Headline { effect: None, ..one });
         FleetFindings { title, has_ended, pairs, overall: overall.collect(), comparisons }
+    }
+}
+
+/// A fleet measures a fixed number of blocks.
+fn ending(has_ended: bool) -> Ending {
+    if has_ended { Ending::Planned } else { Ending::Unfinished }
+}
+
+/// What the first sentence of a report is made of: the comparison with the difference that its claim is about, without
+/// the answers of the pairs.
+fn state_claim(comparison: &FleetComparison, units: &[Unit]) -> FleetComparison {
+    let mut stated = FleetComparison { answers: Vec::new(), ..comparison.clone() };
+    if let (Some(pooled), true) = (&mut stated.pooled, units.len() < MIN_PAIRS_OF_MEAN) {
+        let scale = comparison.question.metric.scale();
+        let typical = typical_pair(&distances(units), pooled.effect.error, pooled.effect.degrees_of_freedom);
+        pooled.effect = effect_of(scale, units.len(), &typical);
+    }
+    stated
+}
+
+/// The ranges of claims about the typical pair: between two of the pairs' estimates, as of every median.
+fn state_typical_ranges(conclusions: &mut [Conclusion], questions: &[Question], counted: &[Vec<Unit>]) {
+    let verdicts: Vec<Verdict> = conclusions.iter().map(|one| one.verdict.clone()).collect();
+    for ((conclusion, question), units) in conclusions.iter_mut().zip(questions).zip(counted) {
+        let is_claim = matches!(conclusion.verdict, Verdict::Better(_) | Verdict::Equivalent);
+        if !is_claim || units.len() >= MIN_PAIRS_OF_MEAN {
+            continue;
+        }
+        let kind = discriminant(&conclusion.verdict);
+        let claims = verdicts.iter().filter(|verdict| discriminant(*verdict) == kind).count();
+        let level = range_level(claims, verdicts.len());
+        let range = median_interval(&distances(units), 1.0 - level);
+        conclusion.claimed_interval =
+            range.map(|range| interval_back(question.metric.scale(), range.interval));
     }
 }
 
@@ -93,6 +139,10 @@ struct Unit {
     /// Log ratio or difference, and its standard error.
     distance: (f64, f64),
     is_seen: bool,
+}
+
+fn distances(units: &[Unit]) -> Vec<f64> {
+    units.iter().map(|unit| unit.distance.0).collect()
 }
 
 /// The pairs that have a figure. One that lost too many blocks has none.
@@ -122,13 +172,45 @@ fn pool(question: &Question, units: &[Unit]) -> (Option<RandomEffects>, Evidence
         _ if seen == 0 => return without(Verdict::NoneSeen(format!("none in any of {n} pairs of hosts"))),
         _ => {}
     }
-    let distances: Vec<(f64, f64)> = units.iter().map(|unit| unit.distance).collect();
-    let Some(found) = RandomEffects::of(&distances) else {
+    let with_errors: Vec<(f64, f64)> = units.iter().map(|unit| unit.distance).collect();
+    let Some(found) = RandomEffects::of(&with_errors) else {
         return without(Verdict::Nothing("figures of pairs are too large to be averaged".to_owned()));
     };
-    let distances = distances.into_iter().map(|(distance, _)| distance).collect();
-    let paired = Paired::over_pairs(scale, distances, seen, &found.mean);
-    (Some(found), Evidence::tested(question, paired))
+    let distances = distances(units);
+    let of_mean = Paired::over_pairs(scale, distances.clone(), seen, &found.mean);
+    let mut evidence = Evidence::of_mean(question, of_mean);
+    if n < MIN_PAIRS_OF_MEAN {
+        if let Some(tests) = &mut evidence.tests {
+            test_typical_pair(tests, &distances, &margin_distance(scale, question.margin));
+        }
+        // A claim has its direction from it.
+        let typical = typical_pair(&distances, found.mean.error, found.mean.degrees_of_freedom);
+        evidence.paired = Ok(Paired::over_pairs(scale, distances, seen, &typical));
+    }
+    (Some(found), evidence)
+}
+
+/// The median of the pairs, with the error of their mean.
+fn typical_pair(distances: &[f64], error: f64, degrees_of_freedom: f64) -> Student {
+    Student { estimate: median(distances).unwrap_or_default(), error, degrees_of_freedom }
+}
+
+/// Tests the typical pair. Signed ranks take the pairs' differences as symmetric, signs do not, so the larger p counts:
+/// of 30 skewed pairs, signed ranks alone make four times as many false claims as allowed. Equivalence is claimed only
+/// where the mean is inside the margin, too.
+fn test_typical_pair(tests: &mut Tests, distances: &[f64], margin: &Interval) {
+    tests.p = signed_rank_p(distances).max(sign_p(distances));
+    if distances.len() < MIN_FLEET_PAIRS {
+        // Of six pairs, a difference cannot be claimed; no more can equivalence.
+        tests.equivalence_p = 1.0;
+        return;
+    }
+    let above_low: Vec<f64> = distances.iter().map(|distance| distance - margin.low).collect();
+    let below_high: Vec<f64> = distances.iter().map(|distance| margin.high - distance).collect();
+    for shifted in [above_low, below_high] {
+        let p = signed_rank_p_above(&shifted).max(sign_p_above(&shifted));
+        tests.equivalence_p = tests.equivalence_p.max(p);
+    }
 }
 
 fn pooled_effect(question: &Question, found: RandomEffects, evidence: &Evidence) -> Option<PooledEffect> {

@@ -6,11 +6,13 @@
 //!
 //! * [`Runs`]: the record's runs by cell and probe, indexed once
 //! * [`Paired`], [`Evidence`]: two cells, one metric, and its tests
+//! * [`TwoArms`], [`claims`]: the same of blocks that no study asks about
 //! * [`settle`] and [`findings`]: the one rule for every verdict, while a campaign runs and when it has ended
 //! * [`limit`]: the most that a testbed carries, by header bytes or airtime
-//! * [`between`]: two campaigns, not paired; [`OverPairs`]: campaigns of many pairs of hosts
+//! * [`between`], [`record_loads`]: two campaigns, not paired; [`OverPairs`]: campaigns of many pairs of hosts
 //! * [`statistics`]: the tests and intervals that these are made of
 
+mod arms;
 mod comparison;
 mod findings;
 mod fleet;
@@ -22,14 +24,16 @@ pub mod statistics;
 #[cfg(test)]
 mod fixtures;
 
-pub use comparison::Paired;
+pub use arms::TwoArms;
 pub use comparison::blocks::{Blocks, block_summary};
 pub use comparison::evidence::Evidence;
-pub use comparison::family::{Claim, Conclusion, ENDED, RUNNING, claims, conclude, settle};
+pub use comparison::family::{Claim, Conclusion, ENDED, Ending, RUNNING, claims, conclude, settle};
+pub use comparison::{BLOCKS_WHEN_NARROW, Paired};
 pub use findings::overall::worse;
 pub use findings::{Campaign, findings};
 pub use fleet::{OverPairs, pair_answers};
 pub use rate_limit::limit;
+pub use records::load::{not_comparable, record_loads};
 pub use records::{NothingInCommon, between};
 pub use runs::{Runs, estimate, estimate_of};
 pub use statistics::half_width_of;

@@ -1,7 +1,7 @@
 //! Statistics compared with SciPy's, on the samples of `vectors/scipy.json` (made by `scripts/scipy-vectors`).
 
 use serde_json::Value;
-use stacklab_analysis::statistics::{self as ours, Moments};
+use stacklab_analysis::statistics::{self as ours, Moments, Student};
 use stacklab_model::Interval;
 
 fn vectors() -> Value {
@@ -90,11 +90,14 @@ fn equivalence_by_two_one_sided_tests() {
 #[test]
 fn two_samples_that_are_not_paired() {
     for case in cases("pairs") {
-        let (first, second) = (figures(&case["first"]), figures(&case["second"]));
-        let welch = ours::welch(&first, &second).unwrap();
-        close_p("welch_p", &case, welch.p(), &case["welch_p"]);
-        close("welch_df", &case, welch.degrees_of_freedom, &case["welch_df"]);
-        close_interval("welch", &case, Some(welch.interval(0.95)), &case["welch_interval_95"]);
+        let [first, second] = ["first", "second"].map(|sample| Moments::of(&figures(&case[sample])).unwrap());
+        let found = ours::yuen_welch(&first, &second);
+        // Welch's estimate and error; the degrees of freedom are the smaller ones of both samples.
+        let of_scipy = Student { degrees_of_freedom: number(&case["welch_df"]), ..found };
+        close_p("welch_p", &case, of_scipy.p(), &case["welch_p"]);
+        close_interval("welch", &case, Some(of_scipy.interval(0.95)), &case["welch_interval_95"]);
+        assert_eq!(found.degrees_of_freedom, first.n.min(second.n) - 1.0, "{}", case["name"]);
+        assert!(found.degrees_of_freedom <= of_scipy.degrees_of_freedom + 1e-9, "{}", case["name"]);
     }
 }
 

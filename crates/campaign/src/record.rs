@@ -120,6 +120,7 @@ impl Recorded {
             cpu_scope: self.request.cpu_scope,
             cells: &self.study.cells,
             probes: &self.study.probes,
+            rule: &self.study.rule,
             questions: &self.replayed.questions,
             stop_reasons: &self.replayed.stop_reasons,
             settled: &self.replayed.settled,

@@ -6,10 +6,8 @@
 
 use crate::CampaignError;
 use crate::progress::Progress;
-use stacklab_analysis::{Evidence, Paired, Runs, settle};
-use stacklab_model::{
-    Cell, Effect, Metric, Probe, Question, RunRecord, Scale, StopReason, Trial, Until, Verdict,
-};
+use stacklab_analysis::{BLOCKS_WHEN_NARROW, Evidence, Paired, Runs, settle};
+use stacklab_model::{Cell, Effect, Metric, Probe, Question, RunRecord, StopReason, Trial, Until, Verdict};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study, is_over, may_look};
 use stacklab_traffic::protocol::AgentError;
@@ -26,6 +24,8 @@ pub struct Schedule<'a> {
     stop_reasons: Vec<Option<StopReason>>,
     /// The verdict of each settled question: a report says the same.
     settled: Vec<Option<Verdict>>,
+    /// The block at which each interval was as narrow as the target for the first time.
+    narrow_at: Vec<Option<u32>>,
     /// The differences so far, with their metrics; none if many questions are asked.
     pub(crate) differences: Vec<(Metric, Effect)>,
     /// The current one, from 0.
@@ -41,6 +41,7 @@ impl<'a> Schedule<'a> {
             plan,
             stop_reasons: vec![None; questions.len()],
             settled: vec![None; questions.len()],
+            narrow_at: vec![None; questions.len()],
             questions,
             differences: Vec::new(),
             block: 0,
@@ -129,18 +130,17 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Stops questions whose interval is as narrow as the target.
+    /// Stops questions whose interval was as narrow as the target some blocks ago.
     fn stop_precise(&mut self, index: &Runs) {
         let target = self.study.rule.target;
-        for (question, stop_reason) in self.questions.iter().zip(&mut self.stop_reasons) {
+        for (number, question) in self.questions.iter().enumerate() {
             let Ok(paired) = Paired::new(question, index) else { continue };
-            let half = paired.interval(0.95).half_width();
-            let is_narrow = match question.metric.scale() {
-                Scale::Ratio => half <= target * paired.estimate(),
-                Scale::Difference => half <= question.margin,
-            };
-            if stop_reason.is_none() && is_narrow {
-                *stop_reason = Some(StopReason::Precise);
+            if paired.is_narrow(target, question.margin) {
+                self.narrow_at[number].get_or_insert(self.block);
+            }
+            let is_due = self.narrow_at[number].is_some_and(|block| block + BLOCKS_WHEN_NARROW <= self.block);
+            if is_due && self.stop_reasons[number].is_none() {
+                self.stop_reasons[number] = Some(StopReason::Precise);
             }
         }
     }
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
     use crate::sources::StudySource;
     use crate::trial::fixtures::trial_and_spec;
-    use stacklab_model::{Family, RunStatus, Value};
+    use stacklab_model::{Family, RunStatus, Scale, Value};
 
     /// A run of so many seconds in a block.
     fn run(block: u32, seconds: u64) -> RunRecord {

@@ -276,6 +276,7 @@ mod tests {
             claimed_interval: None,
             stop_reason: StopReason::Decided,
             more_blocks: None,
+            remarks: Vec::new(),
         }
     }
 

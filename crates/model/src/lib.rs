@@ -3,6 +3,7 @@
 //! It contains data, parsing and printing only: no I/O and no clock.
 #![expect(missing_docs, reason = "what its name and its type say has no comment")]
 
+mod claims;
 mod explanation;
 mod factors;
 mod findings;
@@ -12,10 +13,12 @@ mod metrics;
 mod names;
 mod network;
 mod random;
+mod record_load;
 mod trial;
 mod units;
 pub mod wifi;
 
+pub use claims::{MIN_FLEET_PAIRS, MIN_PAIRS_OF_MEAN, MIN_UNPAIRED_RUNS};
 pub use explanation::exact::{ExactArm, ExactCell, ExactCounts, ExactPath, ExactProbe, ExactRow};
 pub use explanation::{Explanation, Health, SampleEvent, StackCost, StageCost, StageCosts, Why};
 pub use factors::Factor;
@@ -54,6 +57,7 @@ pub use network::headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of
 pub use network::wire_cost::{LinkBucket, WireCost};
 pub use network::{LinkConfig, Links, OwnLink, RoutedKind, Topology};
 pub use random::SplitMix64;
+pub use record_load::{OtherLoad, RecordLoads};
 pub use trial::options::{Direction, Io, IoChoice, Pinning, SocketOptions, Tuning};
 pub use trial::spec::{ArmSchedule, HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec, Until};
 pub use trial::{RunRecord, RunStatus, Trial, Value, Warning};

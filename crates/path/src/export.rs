@@ -1,6 +1,6 @@
 //! Figures of a path for monitoring: Prometheus reads them at /metrics.
 
-use crate::findings::{Compared, Rounds};
+use crate::findings::{Compared, Rounds, compare};
 use stacklab_model::{Family, Interval, Verdict};
 use stacklab_report::prometheus::{CONTENT_TYPE, Gauge, exposition};
 use stacklab_report::verdict_name;
@@ -22,14 +22,14 @@ pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
     let mut works =
         Gauge::new("stacklab_path_family_works", "1 if each request over the family was answered.");
     let mut rounds = Gauge::new("stacklab_path_rounds", "Rounds so far.");
-    for look in looks {
+    for (look, compared) in looks.iter().zip(compare(looks, margin, false)) {
         let target = || ("target", look.target.name.clone());
         rounds.samples.push((vec![target()], look.count as f64));
         for &family in Family::ALL {
             let labels = vec![target(), ("family", family.to_string())];
             works.samples.push((labels, f64::from(u8::from(look.state(family).works()))));
         }
-        for Compared { metric, families, effect, verdict: found, .. } in look.compare(margin, false) {
+        for Compared { metric, families, effect, verdict: found, .. } in compared {
             let named =
                 [("metric", metric.name()), ("unit", metric.unit()), ("transport", metric.transport())];
             let named = named.map(|(label, value)| (label, value.to_owned()));

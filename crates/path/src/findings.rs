@@ -4,8 +4,8 @@ use crate::metric::PathMetric;
 use crate::probe::Figures;
 use crate::target::{NoAddress, Target};
 use stacklab_analysis::statistics::{Cusum, Drift, median};
-use stacklab_analysis::{Claim, Paired, claims};
-use stacklab_model::{Better, Effect, Family, Verdict};
+use stacklab_analysis::{Blocks, Claim, Paired, TwoArms, claims};
+use stacklab_model::{ArmFigure, Better, Effect, Family, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 
 const MOST_ROUNDS: usize = 1_000;
@@ -67,12 +67,11 @@ pub(crate) struct Rounds {
     rounds: VecDeque<Figures>,
     sums: BTreeMap<PathMetric, Cusum>,
     pub count: u64,
-    pub is_planned: bool,
 }
 
 impl Rounds {
-    pub(crate) fn new(target: Target, facts: Figures, is_planned: bool) -> Self {
-        Rounds { target, facts, rounds: VecDeque::new(), sums: BTreeMap::new(), count: 0, is_planned }
+    pub(crate) fn new(target: Target, facts: Figures) -> Self {
+        Rounds { target, facts, rounds: VecDeque::new(), sums: BTreeMap::new(), count: 0 }
     }
 
     /// Adds a round. Returns the drifts that it completes.
@@ -137,17 +136,28 @@ impl Rounds {
         FamilyState { kind, failed, of: answers.len(), reason: broken.or(last_reason) }
     }
 
-    /// Each metric compared, with this margin (0.05 is 5 %). Rounds whose number was planned are compared
-    /// once, at their end; others are looked at again and again.
-    pub(crate) fn compare(&self, margin: f64, is_planned: bool) -> Vec<Compared> {
-        let pairs = PathMetric::ALL.map(|metric| self.pairs(metric));
-        let judged = PathMetric::ALL.into_iter().zip(judge_all(&pairs, margin, is_planned));
-        judged.map(|(metric, (found, verdict))| self.compared(metric, found.as_ref(), verdict)).collect()
-    }
-
-    fn pairs(&self, metric: PathMetric) -> Vec<(f64, f64)> {
-        let rounds = if metric.is_fact() { vec![&self.facts] } else { self.rounds.iter().collect() };
-        rounds.into_iter().filter_map(|round| pair(round, metric)).collect()
+    /// The pairs of a metric, or the verdict that it has without a test. Facts have one pair, and are compared as they
+    /// are.
+    fn pair(&self, metric: PathMetric) -> Result<Paired, Verdict> {
+        if metric.is_fact() {
+            return Err(match pair(&self.facts, metric) {
+                None => Verdict::Nothing("not measured".to_owned()),
+                Some((baseline, candidate)) if baseline == candidate => Verdict::Equivalent,
+                Some((baseline, candidate)) => better(metric, candidate > baseline),
+            });
+        }
+        let mut blocks = Blocks::default();
+        for round in &self.rounds {
+            blocks.add(&FAMILIES.map(|family| arm_figure(round, metric, family)));
+        }
+        let names = FAMILIES.map(|family| family.to_string());
+        let arms = TwoArms {
+            names: [&names[0], &names[1]],
+            scale: metric.scale(),
+            better: metric.better(),
+            blocks: "rounds",
+        };
+        arms.pair(&blocks).map_err(Verdict::Nothing)
     }
 
     fn compared(&self, metric: PathMetric, found: Option<&Paired>, verdict: Verdict) -> Compared {
@@ -175,36 +185,46 @@ fn pair(figures: &Figures, metric: PathMetric) -> Option<(f64, f64)> {
     Some((figure(Family::Ipv4)?, figure(Family::Ipv6)?))
 }
 
-/// Pairs and verdict of each metric, in the order of [`PathMetric::ALL`]. Facts have one pair, and are
-/// compared as they are.
-fn judge_all(
-    pairs: &[Vec<(f64, f64)>; 8],
-    margin: f64,
-    is_planned: bool,
-) -> impl Iterator<Item = (Option<Paired>, Verdict)> {
-    let found: Vec<Result<Paired, Verdict>> = PathMetric::ALL
-        .into_iter()
-        .zip(pairs)
-        .map(|(metric, pairs)| match &pairs[..] {
-            _ if !metric.is_fact() => Paired::of(metric.scale(), pairs).map_err(Verdict::Nothing),
-            [] => Err(Verdict::Nothing("not measured".to_owned())),
-            [(baseline, candidate), ..] if baseline == candidate => Err(Verdict::Equivalent),
-            [(baseline, candidate), ..] => Err(better(metric, candidate > baseline)),
-        })
-        .collect();
-    let paired: Vec<Option<&Paired>> = found.iter().map(|paired| paired.as_ref().ok()).collect();
-    let claimed = claims(&paired, margin, is_planned);
-    PathMetric::ALL.into_iter().zip(found).zip(claimed).map(|((metric, found), claim)| match (found, claim) {
-        (Err(verdict), _) => (None, verdict),
-        (Ok(paired), claim) => {
-            let verdict = match claim {
-                Some(Claim::Different) => better(metric, paired.estimate() > 1.0),
-                Some(Claim::Equivalent) => Verdict::Equivalent,
-                None => Verdict::Inconclusive,
-            };
-            (Some(paired), verdict)
-        }
+/// Baseline and candidate.
+const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
+
+fn arm_figure(round: &Figures, metric: PathMetric, family: Family) -> Option<ArmFigure> {
+    Some(match round.get(&(metric, family))? {
+        Ok(figure) => ArmFigure::Measured(*figure),
+        Err(reason) => ArmFigure::Absent { absent: reason.clone(), valid: true },
     })
+}
+
+/// Each metric of each host compared, with this margin (0.05 is 5 %). The comparisons of all hosts are one family: of
+/// the claims of a whole report at most one in twenty is expected to be false. If a planned number of rounds has
+/// ended, they are tested once. Before, and where rounds are looked at again and again, only e-values are claimed.
+pub(crate) fn compare(looks: &[Rounds], margin: f64, has_ended: bool) -> Vec<Vec<Compared>> {
+    let mut found: Vec<(PathMetric, Result<Paired, Verdict>)> = Vec::new();
+    for look in looks {
+        found.extend(PathMetric::ALL.map(|metric| (metric, look.pair(metric))));
+    }
+    let paired: Vec<Option<&Paired>> = found.iter().map(|(_, paired)| paired.as_ref().ok()).collect();
+    let claimed = claims(&paired, margin, has_ended);
+    let mut compared = Vec::new();
+    let hosts = found.chunks(PathMetric::ALL.len()).zip(claimed.chunks(PathMetric::ALL.len()));
+    for (look, (found, claimed)) in looks.iter().zip(hosts) {
+        let mut metrics = Vec::new();
+        for ((metric, found), claim) in found.iter().zip(claimed) {
+            let verdict = verdict(*metric, found, *claim);
+            metrics.push(look.compared(*metric, found.as_ref().ok(), verdict));
+        }
+        compared.push(metrics);
+    }
+    compared
+}
+
+fn verdict(metric: PathMetric, found: &Result<Paired, Verdict>, claim: Option<Claim>) -> Verdict {
+    match (found, claim) {
+        (Err(verdict), _) => verdict.clone(),
+        (Ok(paired), Some(Claim::Different)) => better(metric, paired.estimate() > 1.0),
+        (Ok(_), Some(Claim::Equivalent)) => Verdict::Equivalent,
+        (Ok(_), None) => Verdict::Inconclusive,
+    }
 }
 
 /// The better family, where IPv6 has more than IPv4 or less.
@@ -234,39 +254,97 @@ mod tests {
         Figures::from([((metric, Family::Ipv4), own(four)), ((metric, Family::Ipv6), own(six))])
     }
 
+    /// A host whose rounds have these figures of a metric.
+    fn host(
+        metric: PathMetric,
+        rounds: impl IntoIterator<Item = (f64, Result<f64, &'static str>)>,
+    ) -> Rounds {
+        let mut host = Rounds::new(target(Ok("2001:db8::1")), Figures::new());
+        for (four, six) in rounds {
+            host.add(round(metric, Ok(four), six));
+        }
+        host
+    }
+
+    /// The verdict on a metric of the first host.
+    fn verdict_on(metric: PathMetric, hosts: &[Rounds], has_ended: bool) -> Verdict {
+        let compared = compare(hosts, 0.05, has_ended).remove(0);
+        compared.into_iter().find(|compared| compared.metric == metric).unwrap().verdict
+    }
+
+    /// Rounds in which IPv6 has this many times the figure of IPv4.
+    fn rounds(count: u32, factor: f64) -> impl Iterator<Item = (f64, Result<f64, &'static str>)> {
+        (0..count).map(move |place| {
+            let base = 1.0 + f64::from(place % 7) / 50.0;
+            let noise = 1.0 + f64::from(place % 5) / 500.0;
+            (base, Ok(base * factor * noise))
+        })
+    }
+
+    fn better_family(family: Family) -> Verdict {
+        Verdict::Better(family.to_string())
+    }
+
     #[test]
     fn pairs_give_verdicts_by_direction() {
-        let judged = |metric: PathMetric, pairs: Vec<(f64, f64)>| {
-            let place = PathMetric::ALL.into_iter().position(|other| other == metric).unwrap();
-            let mut all = PathMetric::ALL.map(|_| Vec::new());
-            all[place] = pairs;
-            judge_all(&all, 0.05, false).nth(place).unwrap().1
+        use PathMetric::{Dns, Goodput, Hops, IcmpRtt, PathMtu, TcpConnect};
+        let of = |metric, factor| verdict_on(metric, &[host(metric, rounds(20, factor))], false);
+        assert_eq!(of(IcmpRtt, 2.0), better_family(Family::Ipv4));
+        assert_eq!(of(Goodput, 2.0), better_family(Family::Ipv6));
+        assert_eq!(of(TcpConnect, 0.996), Verdict::Equivalent);
+        assert!(matches!(verdict_on(Dns, &[host(Dns, rounds(1, 1.0))], true), Verdict::Nothing(_)));
+        let fact = |metric, four, six| {
+            let host = Rounds::new(target(Ok("2001:db8::1")), round(metric, Ok(four), Ok(six)));
+            verdict_on(metric, &[host], true)
         };
-        let rounds = |factor: f64| -> Vec<(f64, f64)> {
-            (0..20)
-                .map(|place| {
-                    let (base, noise) =
-                        (1.0 + f64::from(place % 7) / 50.0, 1.0 + f64::from(place % 5) / 500.0);
-                    (base, base * factor * noise)
-                })
-                .collect()
+        assert_eq!(fact(PathMtu, 1500.0, 1280.0), better_family(Family::Ipv4));
+        assert_eq!(fact(Hops, 3.0, 2.0), better_family(Family::Ipv6));
+        assert_eq!(fact(Hops, 3.0, 3.0), Verdict::Equivalent);
+    }
+
+    #[test]
+    fn family_that_fails_is_not_the_faster_one() {
+        let metric = PathMetric::IcmpRtt;
+        let failing = |count: usize, of: u32| {
+            let fail = move |(place, (four, six))| (four, if place < count { Err("no answer") } else { six });
+            host(metric, rounds(of, 0.8).enumerate().map(fail))
         };
-        assert_eq!(judged(PathMetric::IcmpRtt, rounds(2.0)), Verdict::Better(Family::Ipv4.to_string()));
-        assert_eq!(judged(PathMetric::Goodput, rounds(2.0)), Verdict::Better(Family::Ipv6.to_string()));
-        let alike = |place: usize| (1.0, 1.0 + [0.002, -0.002, 0.001, -0.001][place % 4]);
-        assert_eq!(judged(PathMetric::TcpConnect, (0..20).map(alike).collect()), Verdict::Equivalent);
-        assert_eq!(
-            judged(PathMetric::PathMtu, vec![(1500.0, 1280.0)]),
-            Verdict::Better(Family::Ipv4.to_string())
-        );
-        assert_eq!(judged(PathMetric::Hops, vec![(3.0, 2.0)]), Verdict::Better(Family::Ipv6.to_string()));
-        assert!(matches!(judged(PathMetric::Dns, vec![(1.0, 1.0)]), Verdict::Nothing(_)));
+        for has_ended in [true, false] {
+            let Verdict::Nothing(reason) = verdict_on(metric, &[failing(3, 10)], has_ended) else {
+                panic!("IPv6 lost three rounds of ten");
+            };
+            assert!(reason.starts_with("ipv6 has no figure in 3 of 10 rounds"), "{reason}");
+        }
+        // One of twenty counts as the slowest, and is cut off.
+        assert_eq!(verdict_on(metric, &[failing(1, 20)], true), better_family(Family::Ipv6));
+    }
+
+    #[test]
+    fn interrupted_rounds_have_no_final_test() {
+        let metric = PathMetric::IcmpRtt;
+        let clear = |count| [host(metric, rounds(count, 2.0))];
+        assert_eq!(verdict_on(metric, &clear(2), false), Verdict::Inconclusive);
+        assert_eq!(verdict_on(metric, &clear(10), true), better_family(Family::Ipv4));
+    }
+
+    #[test]
+    fn hosts_of_a_report_are_one_family() {
+        // p of this metric alone is 0.1 %, and a host has eight.
+        let noise = [0.03, -0.01, 0.05, 0.02, -0.02, 0.04, 0.01, 0.06, -0.03, 0.03];
+        let weak = || host(PathMetric::IcmpRtt, noise.map(|log: f64| (1.0, Ok((log + 0.06).exp()))));
+        let even = || host(PathMetric::IcmpRtt, noise.map(|log| (1.0, Ok((10.0 * (log - 0.02)).exp()))));
+        let among = |others: usize| {
+            let hosts: Vec<Rounds> = std::iter::once(weak()).chain((0..others).map(|_| even())).collect();
+            verdict_on(PathMetric::IcmpRtt, &hosts, true)
+        };
+        assert_eq!(among(0), better_family(Family::Ipv4));
+        assert_eq!(among(20), Verdict::Inconclusive);
     }
 
     #[test]
     fn each_state_is_told_apart() {
         let state = |steps: &[(PathMetric, Result<f64, &str>)], six: Result<&str, &str>| {
-            let mut rounds = Rounds::new(target(six), Figures::new(), false);
+            let mut rounds = Rounds::new(target(six), Figures::new());
             let mut figures = Figures::new();
             for (metric, figure) in steps {
                 figures.extend(round(*metric, Ok(1.0), *figure));
@@ -292,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_drift_of_the_ratio_is_told_once_and_one_of_both_families_is_none() {
-        let mut rounds = Rounds::new(target(Ok("2001:db8::1")), Figures::new(), false);
+        let mut rounds = Rounds::new(target(Ok("2001:db8::1")), Figures::new());
         let mut drifts = Vec::new();
         for place in 0..60 {
             let noise = 1.0 + f64::from(place % 5) * 0.01;

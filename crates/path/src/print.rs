@@ -10,15 +10,15 @@ use std::fmt::Write;
 
 const FORMAT_VERSION: u32 = 1;
 
-pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
+/// A host's findings. `planned` is the number of rounds of a measurement that did not get there.
+pub(crate) fn text(rounds: &Rounds, all: &[Compared], margin: f64, planned: Option<u64>) -> String {
     let mut text = format!("{}\n", rounds.target.name);
     for &family in Family::ALL {
         let address = rounds.target.address(family).map_or_else(|_| String::new(), |to| format!(" {to}"));
         let _ = writeln!(text, "  {family}{address}: {}", state_text(&rounds.state(family)));
     }
     let _ = writeln!(text, "\n  {:>36}{:>12}   IPv6 / IPv4 (95 %)      verdict", "IPv4", "IPv6");
-    let all = rounds.compare(margin, rounds.is_planned);
-    for Compared { metric, families, effect, fitted, verdict } in &all {
+    for Compared { metric, families, effect, fitted, verdict } in all {
         let medians = [Family::Ipv4, Family::Ipv6].map(|family| families[&family].median);
         let figures = fitted.map_or(medians, |fitted| fitted.map(Some));
         let (unit, factor) = metric.shown(figures.into_iter().flatten());
@@ -39,10 +39,14 @@ pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
         let label = metric.label();
         let _ = writeln!(text, "  {label:<16}{unit:>8}{four:>12}{six:>12}   {ratio:<24}{verdict}");
     }
-    text.push_str(&missing_text(rounds, &all));
+    text.push_str(&missing_text(rounds, all));
     let (count, margin) = (rounds.count, margin * 100.0);
-    let turns = format!("{count} rounds, both families in turn; margin {margin:.0} %");
-    let _ = writeln!(text, "\n  {turns}. The AS path is unknown.");
+    let of = planned.map_or_else(String::new, |planned| format!(" of {planned}"));
+    let turns = format!("{count}{of} rounds, both families in turn; margin {margin:.0} %");
+    let _ = writeln!(text, "\n  {turns}. Verdicts hold for these minutes. The AS path is unknown.");
+    if planned.is_some() {
+        let _ = writeln!(text, "  Interrupted: the test at the end was not made.");
+    }
     printable_lines(&text)
 }
 
@@ -97,7 +101,7 @@ fn state_text(state: &FamilyState) -> String {
     }
 }
 
-pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
+pub(crate) fn json_of(rounds: &Rounds, compared: &[Compared], is_interrupted: bool) -> Value {
     let state = |family: &Family| {
         let state = rounds.state(*family);
         let address = rounds.target.address(*family).ok().map(ToString::to_string);
@@ -105,8 +109,7 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
         (family.to_string(), state)
     };
     let families: serde_json::Map<String, Value> = Family::ALL.iter().map(state).collect();
-    let metrics: Vec<Value> = rounds
-        .compare(margin, rounds.is_planned)
+    let metrics: Vec<Value> = compared
         .iter()
         .map(|Compared { metric, families, effect, verdict, .. }| {
             let of = |family: Family| {
@@ -135,7 +138,7 @@ pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
             })
         })
         .collect();
-    json!({ "format": FORMAT_VERSION, "target": rounds.target.name, "rounds": rounds.count, "families": families, "metrics": metrics })
+    json!({ "format": FORMAT_VERSION, "target": rounds.target.name, "rounds": rounds.count, "interrupted": is_interrupted, "families": families, "metrics": metrics })
 }
 
 pub(crate) const CSV_HEADER: &str = "unix_s,target,round,family,metric,unit,value,missing\n";

@@ -2,7 +2,7 @@
 
 use crate::PathError;
 use crate::export::{Exporter, gauges};
-use crate::findings::Rounds;
+use crate::findings::{Rounds, compare};
 use crate::metric::PathMetric;
 use crate::print;
 use crate::probe::Prober;
@@ -73,12 +73,14 @@ pub fn measure(
     let mut looks = Vec::new();
     for target in targets {
         let facts = prober.facts(&target).map_err(|_| PathError::Interrupted)?;
-        looks.push(Rounds::new(target, facts, !settings.watch));
+        looks.push(Rounds::new(target, facts));
     }
     if settings.format == OutputFormat::Csv {
         print(print::CSV_HEADER).map_err(PathError::Output)?;
     }
-    let (mut drifts, mut hour) = (0, now_unix_ns());
+    let mut drifts = 0;
+    let mut hour = now_unix_ns();
+    let mut is_interrupted = false;
     'rounds: for round in 0..rounds.unwrap_or(u64::MAX) {
         if settings.watch && now_unix_ns().saturating_sub(hour) > HOUR_NS {
             (prober.pace, hour) = (pace(), now_unix_ns());
@@ -87,7 +89,10 @@ pub fn measure(
             let figures = match prober.round(&look.target) {
                 Ok(figures) => figures,
                 Err(_) if look.count == 0 => return Err(PathError::Interrupted),
-                Err(_) => break 'rounds,
+                Err(_) => {
+                    is_interrupted = true;
+                    break 'rounds;
+                }
             };
             for (metric, drift) in look.add(figures) {
                 eprintln!("stacklab: {}: {}", look.target.name, drift_text(metric, &drift));
@@ -107,7 +112,8 @@ pub fn measure(
             exporter.show(&gauges(&looks, settings.margin));
         }
     }
-    print(&conclusion(settings, &looks)).map_err(PathError::Output)?;
+    let planned = rounds.filter(|_| is_interrupted && !settings.watch);
+    print(&conclusion(settings, &looks, planned)).map_err(PathError::Output)?;
     let broken = looks
         .iter()
         .flat_map(|look| Family::ALL.iter().map(move |family| (look, *family, look.state(*family))))
@@ -133,12 +139,18 @@ fn drift_text(metric: PathMetric, drift: &Drift) -> String {
     )
 }
 
-fn conclusion(settings: &Settings<'_>, looks: &[Rounds]) -> String {
+/// What the rounds show at the end. `planned` is the number of rounds of a measurement that was interrupted before.
+fn conclusion(settings: &Settings<'_>, looks: &[Rounds], planned: Option<u64>) -> String {
     let margin = settings.margin;
+    let compared = compare(looks, margin, !settings.watch && planned.is_none());
+    let hosts = looks.iter().zip(&compared);
     match settings.format {
-        OutputFormat::Text => looks.iter().map(|look| format!("{}\n", print::text(look, margin))).collect(),
+        OutputFormat::Text => {
+            hosts.map(|(look, found)| format!("{}\n", print::text(look, found, margin, planned))).collect()
+        }
         OutputFormat::Json => {
-            let all: Vec<_> = looks.iter().map(|look| print::json_of(look, margin)).collect();
+            let all: Vec<_> =
+                hosts.map(|(look, found)| print::json_of(look, found, planned.is_some())).collect();
             format!("{:#}\n", serde_json::Value::from(all))
         }
         _ => String::new(),

@@ -15,17 +15,24 @@ use crate::rendering::numbers::{
 };
 use crate::rendering::text::text;
 use stacklab_model::{
-    Comparison, Effect, Estimate, FleetComparison, FleetFindings, Interval, Metric, PairAnswer, PooledEffect,
-    Scale, StopReason, Verdict, once_each,
+    Better, Comparison, Effect, Estimate, FleetComparison, FleetFindings, Interval, MIN_FLEET_PAIRS,
+    MIN_PAIRS_OF_MEAN, Metric, PairAnswer, PooledEffect, Scale, StopReason, Verdict, once_each,
 };
 
 const FLEET_FORMAT_VERSION: u32 = 1;
 const LISTED: usize = 100;
 
-pub(crate) const TERMS: &str = "difference: the mean over pairs of hosts, with its 95 % interval. spread: the standard deviation of \
-     the pairs' true differences. another pair: where the true difference of another such pair is expected, 95 %. pairs: \
-     those with a figure. The verdicts of a pair are as in its report. At most one in twenty of the claims over pairs \
-     (better, equivalent) is expected to be false, and so of the claims of each pair.";
+/// What the words of the tables mean.
+pub(crate) fn terms() -> String {
+    format!(
+        "difference: the mean over pairs of hosts, with its 95 % interval. spread: the standard deviation of the pairs' \
+         true differences. another pair: where the true difference of another such pair is expected, 95 %. pairs: those \
+         with a figure. The verdicts of a pair are as in its report. With fewer than {MIN_PAIRS_OF_MEAN} pairs a claim is \
+         about the typical pair, \"better at 7 of 7 pairs\", and needs {MIN_FLEET_PAIRS} of them; the mean is a \
+         description then. At most one in twenty of the claims over pairs (better, equivalent) is expected to be false, \
+         and so of the claims of each pair."
+    )
+}
 
 /// The findings of a fleet as JSON, unrounded.
 pub fn fleet_json(found: &FleetFindings) -> String {
@@ -45,13 +52,13 @@ fn document(found: &FleetFindings) -> Vec<Block> {
     blocks.extend(groups.iter().flat_map(|group| over_pairs_blocks(group, found)));
     blocks.extend(matrix(&groups, found));
     if !groups.is_empty() {
-        blocks.extend([Block::Heading("Terms".to_owned()), Block::Text(TERMS.to_owned())]);
+        blocks.extend([Block::Heading("Terms".to_owned()), Block::Text(terms())]);
     }
     blocks
 }
 
-/// `On average over 12 pairs of hosts: over UDP, IPv6 has 3.9 to 4.9 % lower throughput than IPv4. 1 of 2 comparisons
-/// answered. 2 pairs show the opposite: a -> b, a -> c.`
+/// `At the typical one of 12 pairs of hosts: over UDP, IPv6 has 3.9 to 4.9 % lower throughput than IPv4. 1 of 2
+/// comparisons answered. 2 pairs show the opposite: a -> b, a -> c.`
 pub(crate) fn answer(found: &FleetFindings) -> String {
     let pairs = count(found.pairs.len(), "pair");
     let unclaimed = match found.pairs.len() {
@@ -63,6 +70,9 @@ pub(crate) fn answer(found: &FleetFindings) -> String {
         _ if !found.has_ended => {
             &format!("The campaign has not ended: nothing is claimed over {pairs} of hosts yet.")
         }
+        few if few < MIN_FLEET_PAIRS => &format!(
+            "Nothing is claimed over {pairs} of hosts: that needs {MIN_FLEET_PAIRS}. Each pair has its own verdicts."
+        ),
         _ => "",
     };
     if !unclaimed.is_empty() {
@@ -73,7 +83,44 @@ pub(crate) fn answer(found: &FleetFindings) -> String {
     };
     let said = said.strip_prefix("Over ").map_or(said.clone(), |rest| format!("over {rest}"));
     let opposite = opposite(found).map_or_else(String::new, |said| format!(" {said}"));
-    format!("On average over {pairs} of hosts: {said}{opposite}")
+    let scope = if found.comparisons.iter().any(is_of_typical_pair) {
+        format!("At the typical one of {pairs} of hosts")
+    } else {
+        format!("On average over {pairs} of hosts")
+    };
+    format!("{scope}: {said}{opposite}")
+}
+
+/// Whether a claim is about the typical pair instead of the mean.
+fn is_of_typical_pair(of: &FleetComparison) -> bool {
+    of.counted < MIN_PAIRS_OF_MEAN
+}
+
+/// The verdict over pairs: `IPv4 better at 6 of 7 pairs` where it is about the typical one.
+fn verdict_over_pairs(row: &Comparison, of: Option<&FleetComparison>, notes: &mut Footnotes) -> String {
+    let words = answered(row, notes);
+    match of {
+        Some(of) if is_of_typical_pair(of) && matches!(of.verdict, Verdict::Better(_)) => {
+            format!("{words} at {} of {} pairs", count_agreeing(of), of.counted)
+        }
+        _ => words,
+    }
+}
+
+/// The pairs whose estimate has the direction of the verdict.
+fn count_agreeing(of: &FleetComparison) -> usize {
+    let question = &of.question;
+    let is_candidate = of.verdict == Verdict::Better(question.candidate.level(question.factor));
+    let is_higher = is_candidate == (question.metric.better() == Better::Higher);
+    let none = Interval::of_margin(question.metric.scale(), 0.0).low;
+    let mut agreeing = 0;
+    for answer in &of.answers {
+        if let (Some(effect), false) = (&answer.effect, matches!(answer.verdict, Verdict::Nothing(_))) {
+            let agrees = if is_higher { effect.estimate > none } else { effect.estimate < none };
+            agreeing += usize::from(agrees);
+        }
+    }
+    agreeing
 }
 
 /// The pairs in whose own reports the other arm is better.
@@ -117,8 +164,8 @@ pub(crate) fn facts(found: &FleetFindings) -> Vec<(&'static str, String)> {
 
 /// Heading, direction and table of the differences over pairs.
 pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block; 3] {
-    let found = |row: &&Comparison| found.comparisons.iter().find(|of| of.question == row.question);
-    let of: Vec<&FleetComparison> = group.rows.iter().filter_map(found).collect();
+    let find = |row: &Comparison| found.comparisons.iter().find(|of| of.question == row.question);
+    let of: Vec<&FleetComparison> = group.rows.iter().filter_map(|row| find(row)).collect();
     let scale = group.metric.scale();
     let shown = unit(group.metric, of.iter().filter_map(|of| Some(&of.pooled.as_ref()?.effect)));
     let distances = |of_pooled: &dyn Fn(&PooledEffect) -> Option<Distance>| -> Vec<Option<Distance>> {
@@ -150,12 +197,16 @@ pub(crate) fn over_pairs_blocks(group: &Group, found: &FleetFindings) -> [Block;
     let others =
         aligned(&others).into_iter().map(|cell| cell.map_or(NONE.to_owned(), |cell| cell.trim().to_owned()));
     table.push_optional("another pair", others.collect());
-    table.push("verdict", false, group.rows.iter().map(|row| answered(row, &mut notes)).collect());
+    let verdicts = group.rows.iter().map(|row| verdict_over_pairs(row, find(row), &mut notes));
+    table.push("verdict", false, verdicts.collect());
     let pairs = |of: &&FleetComparison| match of.left_out {
         0 => of.counted.to_string(),
         left_out => format!("{} of {}", of.counted, of.counted + left_out),
     };
-    table.push("pairs", true, of.iter().map(pairs).collect());
+    // Of few pairs the verdict has their number.
+    if of.iter().any(|of| of.left_out > 0 || !is_of_typical_pair(of)) {
+        table.push("pairs", true, of.iter().map(pairs).collect());
+    }
     table.footnotes = notes;
     [
         Block::Heading(format!("{}: {}", group.subject(), group.arms())),
@@ -248,5 +299,6 @@ fn comparison(
         claimed_interval,
         stop_reason: StopReason::Decided,
         more_blocks: None,
+        remarks: Vec::new(),
     }
 }

@@ -10,8 +10,10 @@ use crate::rendering::document::{Block, Footnotes, Table, Width};
 use crate::rendering::format::{OutputFormat, versioned_json};
 use crate::rendering::numbers::{DisplayUnit, Distance, NONE, p_value};
 use crate::rendering::text::render;
+use serde::Serialize;
 use stacklab_model::{
-    Apart, Cell, Change, Estimate, Factor, Metric, MetricDiff, OnlyInOne, RecordDiff, Recorded,
+    Apart, Cell, Change, Estimate, Factor, MIN_UNPAIRED_RUNS, Metric, MetricDiff, OnlyInOne, RecordDiff,
+    RecordLoads, Recorded,
 };
 use std::collections::BTreeSet;
 
@@ -20,40 +22,60 @@ pub(crate) mod tests;
 
 const BETWEEN_FORMAT_VERSION: u32 = 1;
 
+/// A comparison as JSON.
+#[derive(Serialize)]
+struct BetweenJson<'a> {
+    #[serde(flatten)]
+    found: &'a RecordDiff,
+    loads: &'a RecordLoads,
+    /// Why the records are not comparable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
 /// Renders the comparison of two records, A being the first one. `width` is the number of columns for prose.
-pub fn between(found: &RecordDiff, format: OutputFormat, width: Width) -> String {
+pub fn between(found: &RecordDiff, loads: &RecordLoads, format: OutputFormat, width: Width) -> String {
     match format {
         OutputFormat::Csv | OutputFormat::RawCsv => {
             csv::render(&fields(None), found.figures.iter().map(|row| fields(Some(row))), format)
         }
-        OutputFormat::Json => versioned_json(BETWEEN_FORMAT_VERSION, found),
-        _ => render(&document(found), format, width),
+        OutputFormat::Json => {
+            versioned_json(BETWEEN_FORMAT_VERSION, &BetweenJson { found, loads, warning: loads.warning() })
+        }
+        _ => render(&document(found, loads), format, width),
     }
 }
 
-pub(crate) fn document(found: &RecordDiff) -> Vec<Block> {
+pub(crate) fn document(found: &RecordDiff, loads: &RecordLoads) -> Vec<Block> {
     let tables = tables(found);
     let (a, b) = (&found.a.title, &found.b.title);
     let title = if a == b { format!("B against A: {a}") } else { "B against A".to_owned() };
     // A list, since sentences do not fit columns: `testbed.rate: 100 Mbit/s in A, 50 Mbit/s in B`.
     let differences: Vec<String> =
         found.differences.iter().map(|Apart { what, a, b }| format!("{what}: {a} in A, {b} in B")).collect();
-    let mut blocks = vec![
-        Block::Title(title),
-        Block::Text(answer(found)),
-        Block::Facts(vec![("A", recorded(&found.a)), ("B", recorded(&found.b))]),
+    let mut blocks = vec![Block::Title(title), Block::Text(answer(found))];
+    if let Some(warning) = loads.warning() {
+        blocks.push(Block::Text(format!("Not comparable: {warning}.")));
+    }
+    blocks.extend([
+        Block::Facts(vec![
+            ("A", recorded(&found.a)),
+            ("", loads.a.to_string()),
+            ("B", recorded(&found.b)),
+            ("", loads.b.to_string()),
+        ]),
         Block::Text(
-            "± is half the 95 % interval of a mean over runs. The runs of A and B are not paired: a difference has its 95 % interval by Welch's t test, and p is that of no difference, adjusted for all figures here (Benjamini \
+            "± is half the 95 % interval of a mean over runs. The runs of A and B are not paired: a difference is between 20 % trimmed means, with its 95 % interval by Yuen and Welch, and p is that of no difference, adjusted for all figures here (Benjamini \
              and Hochberg). At most one in twenty of the claims (better, worse, equivalent) is expected to be \
              false. Intervals cover the spread within each campaign, not other changes between the two."
                 .to_owned(),
         ),
         Block::Heading("Differences between A and B".to_owned()),
         match differences.is_empty() {
-            true => Block::Text("none recorded: hosts, testbed and probes are the same".to_owned()),
+            true => Block::Text("none recorded: hosts, testbed, probes and other load are alike".to_owned()),
             false => Block::List(differences),
         },
-    ];
+    ]);
     blocks.extend(tables.iter().flat_map(|table| table.blocks(found)));
     let alone = alone(found);
     if !alone.is_empty() {
@@ -190,6 +212,11 @@ fn verdict(row: &MetricDiff, notes: &mut Footnotes) -> String {
     let verdict = match &row.change {
         change @ (Change::Better | Change::Worse) => format!("B {}", change.name()),
         Change::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
+        Change::Inconclusive if row.a.n.min(row.b.n) < MIN_UNPAIRED_RUNS => {
+            let reason =
+                format!("nothing is claimed of fewer than {MIN_UNPAIRED_RUNS} runs of either record");
+            format!("too few {}", notes.mark(&reason))
+        }
         change => change.name().to_owned(),
     };
     if row.fails { format!("{verdict} (not allowed)") } else { verdict }

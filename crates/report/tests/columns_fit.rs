@@ -3,7 +3,8 @@
 use stacklab_analysis::{Campaign, findings};
 use stacklab_model::{
     Cell, CpuScope, Drops, Factor, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Question,
-    RunRecord, RunStatus, SizeOf, SplitMix64, StopReason, Topology, Transport, Trial, TrialSpec, Value,
+    RunRecord, RunStatus, SizeOf, SplitMix64, StopReason, StoppingRule, Topology, Transport, Trial,
+    TrialSpec, Until, Value,
 };
 use stacklab_report::{OutputFormat, WIDTH, render};
 use std::collections::BTreeMap;
@@ -133,6 +134,7 @@ fn columns_never_contradict_the_difference() {
             cpu_scope: CpuScope::Shared,
             cells: &[],
             probes: &[],
+            rule: &StoppingRule { min: 2, max: 200, until: Until::Verdict, target: 0.01, budget_ns: None },
             questions: &questions,
             stop_reasons: &[StopReason::Cap; 8],
             settled: &[],

@@ -7,7 +7,7 @@ use crate::ServeError;
 use crate::cached::{Cache, Cached, Running, Stamp};
 use crate::page::{document, run_detail};
 use crate::to_json;
-use stacklab_analysis::{between, findings};
+use stacklab_analysis::{between, findings, record_loads};
 use stacklab_campaign::CampaignError;
 use stacklab_campaign::record::Recorded;
 use stacklab_model::Findings;
@@ -144,9 +144,11 @@ impl Library {
         let compare = || -> Result<String, ServeError> {
             let [first, second] = both.map(|(name, stamp)| self.open_record(name, stamp));
             let [first, second] = [Recorded::read(&first?)?, Recorded::read(&second?)?];
-            let found = between([&first.campaign(), &second.campaign()], [a, b], &[], None);
+            let campaigns = [&first.campaign(), &second.campaign()];
+            let found = between(campaigns, [a, b], &[], None);
             let apart = || format!("{a} and {b} have nothing in common: measure the same study on both");
-            Ok(to_json(&compared(&found.map_err(|_| ServeError::Usage(apart()))?)))
+            let found = found.map_err(|_| ServeError::Usage(apart()))?;
+            Ok(to_json(&compared(&found, &record_loads(campaigns))))
         };
         Some(compare())
     }

@@ -21,6 +21,7 @@ through (measure --against)
   9    a request to a host failed over one of the families (stacklab path)
   10   the ratio of the families has drifted (stacklab path --watch)
   11   a file of another tool cannot be read, or has nothing to import (stacklab import)
+  12   other load disturbed one of two records only, and the second one looks worse (compare --fail-on)
   130  interrupted; results so far are kept
 `stacklab regress` has those of `git bisect run`: see its --help.";
 
@@ -99,7 +100,8 @@ Examples:
   stacklab compare a.stacklab b.stacklab --format csv > ab.csv
 
 Cells and metrics that both records have are compared. Runs are not paired. With --fail-on the \
-exit code is 8 if the whole interval of a claim is worse than that.")]
+exit code is 8 if the whole interval of a claim is worse than that, and 12 if other load may be the \
+reason, because it disturbed more than a tenth of the runs of one record only.")]
     Compare(report::CompareOptions),
     /// Explain in which stage of the network stack two arms differ, in nanoseconds per message
     #[command(after_help = "\

@@ -26,6 +26,7 @@ pub(crate) const WORSE: u8 = 8;
 pub(crate) const FAMILY_FAILS: u8 = 9;
 pub(crate) const DRIFTED: u8 = 10;
 pub(crate) const IMPORT: u8 = 11;
+pub(crate) const NOT_COMPARABLE: u8 = 12;
 pub(crate) const INTERRUPTED: u8 = 130;
 
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 //!
 //! `bench/coverage` runs it. Every figure is seeded and therefore reproducible.
 
-use stacklab_simulation::{families, fleets, interleaved};
+use stacklab_simulation::{families, fleets, interleaved, records, stress};
 
-const PARTS: [&str; 3] = ["families", "fleets", "recorded"];
+const PARTS: [&str; 5] = ["families", "fleets", "records", "recorded", "stress"];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -12,7 +12,7 @@ fn main() {
     let count = match words.first().map_or(Ok(10_000), |count| count.parse()) {
         Ok(count) if part.is_none_or(|part| PARTS.contains(&part)) => count,
         _ => {
-            eprintln!("coverage: expected a number of campaigns, then `families`, `fleets` or `recorded`");
+            eprintln!("coverage: expected a number of campaigns, then one of: {}", PARTS.join(", "));
             std::process::exit(2);
         }
     };
@@ -22,8 +22,14 @@ fn main() {
         families::print(count);
         families::print_ranges(count);
     }
+    if is_asked("stress") {
+        stress::print(count);
+    }
     if is_asked("fleets") {
         fleets::print(count);
+    }
+    if is_asked("records") {
+        records::print(count);
     }
     if is_asked("recorded") {
         interleaved::print(count);

@@ -1,17 +1,22 @@
 //! The evidence of one comparison for each of its two claims, and how much more of it a verdict needs.
 
 use crate::comparison::blocks::{Blocks, counts_events};
-use crate::comparison::family::ENDED;
+use crate::comparison::family::{ENDED, RUNNING};
+use crate::comparison::remarks::{MIN_PAIRS, is_too_coarse, min_equivalent_pairs};
 use crate::comparison::{Paired, margin_distance, to_distance};
 use crate::runs::Runs;
-use crate::statistics::{e_value, e_value_inside, t_quantile};
+use crate::statistics::{
+    Moments, e_value, e_value_inside, signed_rank_p, signed_rank_p_above, symmetric_e_value,
+    symmetric_e_value_above, t_quantile,
+};
 use stacklab_model::{Better, Effect, Question, Scale, Tests, Verdict};
 
 /// With fewer pairs, figures that are all alike prove nothing.
 const LEAST_ALIKE: usize = 5;
 /// The largest share of blocks that one arm may have lost.
 const MOST_LOST: f64 = 0.1;
-
+/// A smaller e-value claims nothing, alone or among others, and needs no other that agrees.
+const MIN_CLAIMED_E: f64 = 1.0 / (RUNNING + ENDED);
 /// A comparison's pairs with their tests, or the verdict that it has without any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
@@ -19,8 +24,10 @@ pub struct Evidence {
     pub paired: Result<Paired, String>,
     /// The tests; `None` if the verdict follows without them.
     pub tests: Option<Tests>,
-    /// The verdict on a comparison without tests.
+    /// The verdict on a comparison without tests, or without a claim.
     pub verdict: Verdict,
+    /// Whether it has enough pairs for a claim, whatever its tests.
+    pub may_claim: bool,
 }
 
 impl Evidence {
@@ -41,14 +48,36 @@ impl Evidence {
         };
         match without_tests(question, &paired, blocks.messages) {
             None => Self::tested(question, paired),
-            Some(verdict) => Evidence { paired: Ok(paired), tests: None, verdict },
+            Some(verdict) => Evidence { paired: Ok(paired), tests: None, verdict, may_claim: false },
         }
     }
 
+    /// Without a claim of fewer pairs than a campaign was to have before anyone looks.
+    pub fn with_at_least(mut self, needed: usize) -> Self {
+        self.may_claim &= self.paired.as_ref().is_ok_and(|paired| paired.pairs() >= needed);
+        self
+    }
+
+    /// Of a mean over pairs of hosts, with the tests of that mean.
+    pub(crate) fn of_mean(question: &Question, paired: Paired) -> Self {
+        let tests = Some(test_by_student(&paired, question.margin));
+        Evidence { paired: Ok(paired), tests, verdict: Verdict::Inconclusive, may_claim: true }
+    }
+
     /// Of pairs that are tested in any case.
-    pub(crate) fn tested(question: &Question, paired: Paired) -> Self {
-        let tests = Some(tests(&paired, question.margin));
-        Evidence { paired: Ok(paired), tests, verdict: Verdict::Inconclusive }
+    fn tested(question: &Question, paired: Paired) -> Self {
+        let mut tests = tests(&paired, question.margin);
+        if paired.pairs() < min_equivalent_pairs(question) || is_too_coarse(&paired, question.margin) {
+            tests.equivalence_p = 1.0;
+            tests.equivalence_e = 0.0;
+        }
+        let may_claim = paired.pairs() >= MIN_PAIRS;
+        Evidence { paired: Ok(paired), tests: Some(tests), verdict: Verdict::Inconclusive, may_claim }
+    }
+
+    /// The tests that may claim something.
+    pub(crate) fn claimable_tests(&self) -> Option<&Tests> {
+        self.tests.as_ref().filter(|_| self.may_claim)
     }
 
     /// Of a comparison that is settled, whose runs need no test any more.
@@ -57,11 +86,12 @@ impl Evidence {
     }
 
     pub(crate) fn untested(reason: String, verdict: Verdict) -> Self {
-        Evidence { paired: Err(reason), tests: None, verdict }
+        Evidence { paired: Err(reason), tests: None, verdict, may_claim: false }
     }
 }
 
-pub(crate) fn tests(paired: &Paired, margin: f64) -> Tests {
+/// Student's tests of pairs.
+fn test_by_student(paired: &Paired, margin: f64) -> Tests {
     let moments = paired.moments;
     let margin = margin_distance(paired.scale, margin);
     let alike = moments.sd == 0.0 && paired.pairs() < LEAST_ALIKE;
@@ -76,6 +106,35 @@ pub(crate) fn tests(paired: &Paired, margin: f64) -> Tests {
         adjusted_p: None,
         adjusted_equivalence_p: None,
     }
+}
+
+/// Each claim needs two tests that agree: Student's, which knows how large differences are, and one of their signs
+/// and ranks. Student's t takes noise in two states for none while nearly all pairs are of one state. Equivalence is
+/// of the plain mean too: a fifth of the blocks, which trimming leaves out, may all be worse.
+pub(crate) fn tests(paired: &Paired, margin: f64) -> Tests {
+    let mut tests = test_by_student(paired, margin);
+    let inside = margin_distance(paired.scale, margin);
+    let above_low: Vec<f64> = paired.distances.iter().map(|distance| distance - inside.low).collect();
+    let below_high: Vec<f64> = paired.distances.iter().map(|distance| inside.high - distance).collect();
+    let plain = Moments::of(&paired.distances).unwrap_or(paired.moments);
+    tests.p = both(tests.p, || signed_rank_p(&paired.distances));
+    tests.equivalence_p = both(tests.equivalence_p.max(plain.student().equivalence_p(&inside)), || {
+        signed_rank_p_above(&above_low).max(signed_rank_p_above(&below_high))
+    });
+    if tests.e >= MIN_CLAIMED_E {
+        tests.e = tests.e.min(symmetric_e_value(&paired.distances));
+    }
+    tests.equivalence_e = tests.equivalence_e.min(e_value_inside(&plain, inside.low, inside.high));
+    if tests.equivalence_e >= MIN_CLAIMED_E {
+        let by_signs = symmetric_e_value_above(&above_low).min(symmetric_e_value_above(&below_high));
+        tests.equivalence_e = tests.equivalence_e.min(by_signs);
+    }
+    tests
+}
+
+/// The larger p of two tests of one claim. One that claims nothing needs no other.
+fn both(p: f64, test_by_rank: impl FnOnce() -> f64) -> f64 {
+    if p > ENDED { p } else { p.max(test_by_rank()) }
 }
 
 /// The verdict of pairs that no test is needed for, or allowed.
@@ -187,9 +246,16 @@ mod tests {
     }
 
     #[test]
-    fn equal_pairs_need_five() {
-        assert_eq!(evidence(Metric::Throughput, 0.02, &[(5.0, 5.5); 4]).tests.unwrap().p, 1.0);
-        assert_eq!(evidence(Metric::Throughput, 0.02, &[(5.0, 5.5); 5]).tests.unwrap().p, 0.0);
+    fn equal_pairs_have_the_p_of_their_ranks() {
+        let p = |count: usize| evidence(Metric::Throughput, 0.02, &vec![(5.0, 5.5); count]).tests.unwrap().p;
+        assert_eq!([p(4), p(7), p(8)], [1.0, 1.0 / 64.0, 1.0 / 128.0]);
+    }
+
+    #[test]
+    fn few_pairs_claim_nothing() {
+        let found = |count: usize| evidence(Metric::Throughput, 0.02, &vec![(5.0, 5.5); count]);
+        assert!(!found(5).may_claim && found(6).may_claim);
+        assert!(!found(7).with_at_least(8).may_claim && found(8).with_at_least(8).may_claim);
     }
 
     fn effect(n: usize, middle: f64, sd: f64) -> Effect {

@@ -4,6 +4,9 @@
 //! * When it has ended, what is open has one test, claimed by Benjamini and Hochberg at [`ENDED`] over the same family;
 //!   settled claims count with p = 0.
 //!
+//! * A campaign that measures until its intervals are narrow has chosen when to stop by its figures. Its claims are
+//!   those of e-values alone, at the sum of both levels.
+//!
 //! So at most one in twenty of the claims of a report is expected to be false, whenever the campaign was stopped.
 //!
 //! Each claim has a range that allows for the selection: the interval at level `1 - 0.05 k / m`, with k claims of that
@@ -30,22 +33,41 @@ pub(crate) fn range_level(claims: usize, family: usize) -> f64 {
 
 /// Settles comparisons for good whose e-values are claimed now. Gives the numbers of those that are newly settled.
 pub fn settle(settled: &mut [Option<Verdict>], questions: &[Question], evidence: &[Evidence]) -> Vec<usize> {
+    settle_at(RUNNING, settled, questions, evidence)
+}
+
+fn settle_at(
+    level: f64,
+    settled: &mut [Option<Verdict>],
+    questions: &[Question],
+    evidence: &[Evidence],
+) -> Vec<usize> {
     let e = |claim: Claim, own: fn(&Tests) -> f64| {
         let of = |(found, settled): (&Evidence, &Option<Verdict>)| match settled {
             Some(verdict) if claim_of(verdict) == Some(claim) => f64::INFINITY,
             Some(_) => 0.0,
-            None => found.tests.as_ref().map_or(0.0, own),
+            None => found.claimable_tests().map_or(0.0, own),
         };
         evidence.iter().zip(settled.iter()).map(of).collect()
     };
-    let claims =
-        claims_while_running(e(Claim::Different, |t| t.e), e(Claim::Equivalent, |t| t.equivalence_e));
+    let claims = claims_of_e(level, e(Claim::Different, |t| t.e), e(Claim::Equivalent, |t| t.equivalence_e));
     let mut newly = Vec::new();
     for (number, settled) in settled.iter_mut().enumerate().filter(|(_, settled)| settled.is_none()) {
         *settled = claims[number].and_then(|claim| verdict(&questions[number], &evidence[number], claim));
         newly.extend(settled.is_some().then_some(number));
     }
     newly
+}
+
+/// How a campaign has come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It was interrupted, or still measures: only what is settled is claimed.
+    Unfinished,
+    /// All that is open was measured for as long as was planned.
+    Planned,
+    /// Comparisons ended when their intervals were narrow.
+    Precise,
 }
 
 /// What is said of a comparison.
@@ -57,8 +79,35 @@ pub struct Conclusion {
     pub claimed_interval: Option<Interval>,
 }
 
-/// The verdicts of a campaign, only the settled ones if it has not ended. Fills in the adjusted p of the tests.
+/// The verdicts of a campaign. Fills in the adjusted p of the tests.
 pub fn conclude(
+    settled: &[Option<Verdict>],
+    questions: &[Question],
+    evidence: &mut [Evidence],
+    ending: Ending,
+) -> Vec<Conclusion> {
+    match ending {
+        Ending::Precise => conclude_precise(questions, evidence),
+        Ending::Planned => conclude_once(settled, questions, evidence, true),
+        Ending::Unfinished => conclude_once(settled, questions, evidence, false),
+    }
+}
+
+/// Of comparisons that ended when their intervals were narrow.
+fn conclude_precise(questions: &[Question], evidence: &[Evidence]) -> Vec<Conclusion> {
+    let mut settled = vec![None; questions.len()];
+    settle_at(RUNNING + ENDED, &mut settled, questions, evidence);
+    let verdicts: Vec<Verdict> = settled
+        .iter()
+        .zip(evidence)
+        .map(|(settled, found)| settled.clone().unwrap_or_else(|| found.verdict.clone()))
+        .collect();
+    let claimed_intervals = claimed_intervals(&verdicts, &settled, evidence);
+    let all = verdicts.into_iter().zip(claimed_intervals);
+    all.map(|(verdict, claimed_interval)| Conclusion { verdict, claimed_interval }).collect()
+}
+
+fn conclude_once(
     settled: &[Option<Verdict>],
     questions: &[Question],
     evidence: &mut [Evidence],
@@ -69,7 +118,7 @@ pub fn conclude(
         let of = |(number, found): (usize, &Evidence)| match known(number) {
             Some(verdict) if claim_of(verdict) == Some(claim) => 0.0,
             Some(_) => 1.0,
-            None => found.tests.as_ref().map_or(1.0, own),
+            None => found.claimable_tests().map_or(1.0, own),
         };
         evidence.iter().enumerate().map(of).collect()
     };
@@ -128,12 +177,12 @@ pub fn claims(pairs: &[Option<&Paired>], margin: f64, is_planned: bool) -> Vec<O
         let claims = claims_at_the_end(of(1.0, |tests| tests.p), of(1.0, |tests| tests.equivalence_p));
         return claims.into_iter().map(|(_, claim)| claim).collect();
     }
-    claims_while_running(of(0.0, |tests| tests.e), of(0.0, |tests| tests.equivalence_e))
+    claims_of_e(RUNNING, of(0.0, |tests| tests.e), of(0.0, |tests| tests.equivalence_e))
 }
 
 /// The claims of e-values.
-fn claims_while_running(e: Vec<f64>, equivalence_e: Vec<f64>) -> Vec<Option<Claim>> {
-    let [different, equivalent] = [e, equivalence_e].map(|e| e_benjamini_hochberg(&e, RUNNING));
+fn claims_of_e(level: f64, e: Vec<f64>, equivalence_e: Vec<f64>) -> Vec<Option<Claim>> {
+    let [different, equivalent] = [e, equivalence_e].map(|e| e_benjamini_hochberg(&e, level));
     let all = different.into_iter().zip(equivalent);
     all.map(|(different, equivalent)| claimed(different, equivalent)).collect()
 }
@@ -156,7 +205,7 @@ fn claimed(different: bool, equivalent: bool) -> Option<Claim> {
 }
 
 fn verdict(question: &Question, found: &Evidence, claim: Claim) -> Option<Verdict> {
-    let paired = found.paired.as_ref().ok().filter(|_| found.tests.is_some())?;
+    let paired = found.paired.as_ref().ok().filter(|_| found.claimable_tests().is_some())?;
     Some(match claim {
         Claim::Different => better(question, &paired.effect()),
         Claim::Equivalent => Verdict::Equivalent,
@@ -199,7 +248,7 @@ mod tests {
 
     #[test]
     fn sure_differences_and_equality_settle() {
-        let (questions, found) = family(&[(-0.05, 0.01, 12), (0.0, 0.002, 12), (0.01, 0.03, 12)]);
+        let (questions, found) = family(&[(-0.05, 0.01, 16), (0.0, 0.002, 16), (0.01, 0.03, 16)]);
         let mut settled = vec![None; 3];
         assert_eq!(settle(&mut settled, &questions, &found), [0, 1]);
         assert_eq!(settled, [Some(Verdict::Better("ipv4".into())), Some(Verdict::Equivalent), None]);
@@ -213,23 +262,23 @@ mod tests {
     fn what_is_settled_is_concluded() {
         let (questions, mut found) = family(&[(0.0, 0.05, 40), (0.012, 0.01, 40), (0.0, 0.05, 4)]);
         let settled = [Some(Verdict::Better("ipv4".into())), None, None];
-        let ended = verdicts(conclude(&settled, &questions, &mut found, true));
+        let ended = verdicts(conclude(&settled, &questions, &mut found, Ending::Planned));
         assert_eq!(ended[0], Verdict::Better("ipv4".into()));
         assert_eq!(ended[1], Verdict::Better("ipv6".into()), "p is far below 2.5 %");
         assert_eq!(ended[2], Verdict::Inconclusive);
         assert!(found[1].tests.as_ref().unwrap().adjusted_p.unwrap() < ENDED);
         let (questions, mut found) = family(&[(0.0, 0.05, 40), (0.012, 0.01, 40), (0.0, 0.05, 4)]);
-        let running = verdicts(conclude(&settled, &questions, &mut found, false));
+        let running = verdicts(conclude(&settled, &questions, &mut found, Ending::Unfinished));
         assert_eq!(running[1], Verdict::Inconclusive, "nothing but settled claims before the end");
     }
 
     #[test]
     fn many_comparisons_need_more_evidence() {
-        // Alone p = 0.02 is a claim; among twenty others that show nothing it is none.
-        let one = (0.0085, 0.0105, 24);
+        // Alone 2^-7 is a claim; among twenty others that show nothing it is none.
+        let one = (0.02, 0.01, 8);
         let verdicts = |all: &[(f64, f64, usize)]| {
             let (questions, mut found) = family(all);
-            conclude(&[], &questions, &mut found, true).remove(0).verdict
+            conclude(&[], &questions, &mut found, Ending::Planned).remove(0).verdict
         };
         assert_eq!(verdicts(&[one]), Verdict::Better("ipv6".into()));
         let mut many = vec![(0.0, 0.05, 24); 20];
@@ -244,7 +293,8 @@ mod tests {
             let (questions, mut found) = family(all);
             let interval = |paired: &Paired, level: f64| paired.interval(1.0 - level);
             let paired = found[0].paired.clone().unwrap();
-            let claimed = conclude(settled, &questions, &mut found, true).remove(0).claimed_interval;
+            let claimed =
+                conclude(settled, &questions, &mut found, Ending::Planned).remove(0).claimed_interval;
             (claimed.unwrap(), interval(&paired, 0.05), paired)
         };
         // All are claimed: nothing was selected, and the range is the plain interval.
@@ -267,7 +317,7 @@ mod tests {
         let mut all = [(0.0, 0.002, 24); 10];
         all[0] = (0.05, 0.02, 24);
         let (questions, mut found) = family(&all);
-        let ended = conclude(&[], &questions, &mut found, true);
+        let ended = conclude(&[], &questions, &mut found, Ending::Planned);
         let interval =
             |number: usize, level: f64| found[number].paired.as_ref().unwrap().interval(1.0 - level);
         assert_eq!(ended[1].verdict, Verdict::Equivalent);

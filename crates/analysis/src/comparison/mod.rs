@@ -3,11 +3,17 @@
 pub(crate) mod blocks;
 pub(crate) mod evidence;
 pub(crate) mod family;
+pub(crate) mod remarks;
 
 use crate::comparison::blocks::Blocks;
+use crate::comparison::remarks::smallest_step;
 use crate::runs::Runs;
 use crate::statistics::{Moments, Student, confidence_sequence};
 use stacklab_model::{Effect, Interval, Question, Scale};
+
+/// Blocks that a comparison is measured further once its interval is narrow. An interval is narrow by chance too, and
+/// 95 % intervals of comparisons that end at once hold the truth in 91 % (`bench/coverage`).
+pub const BLOCKS_WHEN_NARROW: u32 = 6;
 
 /// The pairs of a question: one for each block in which both arms have a figure.
 ///
@@ -22,6 +28,8 @@ pub struct Paired {
     pub(crate) moments: Moments,
     /// The location of both arms together, as a logarithm on the ratio scale.
     middle: f64,
+    /// The smallest step between figures, as a logarithm on the ratio scale.
+    step: f64,
     /// Pairs in which an arm's figure is not zero.
     pub(crate) nonzero: usize,
     /// Blocks in which only the other arm has a figure, of each arm.
@@ -63,14 +71,25 @@ impl Paired {
             return Err(format!("{found} has a figure of both arms; an interval needs two"));
         };
         let nonzero = pairs.iter().filter(|(a, b)| *a != 0.0 || *b != 0.0).count();
-        Ok(Paired { scale, distances, moments, middle, nonzero, lost: [0; 2] })
+        let figures: Vec<f64> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        let step = if scale == Scale::Ratio { smallest_step(&figures) } else { 0.0 };
+        Ok(Paired { scale, distances, moments, middle, step, nonzero, lost: [0; 2] })
     }
 
     /// Of pairs of hosts in the place of blocks, with the mean over all pairs. It has no [`arms`](Self::arms).
     pub(crate) fn over_pairs(scale: Scale, distances: Vec<f64>, nonzero: usize, mean: &Student) -> Self {
         let n = mean.degrees_of_freedom + 1.0;
         let moments = Moments { n, mean: mean.estimate, sd: mean.error * n.sqrt() };
-        Paired { scale, distances, moments, middle: 0.0, nonzero, lost: [0; 2] }
+        Paired { scale, distances, moments, middle: 0.0, step: 0.0, nonzero, lost: [0; 2] }
+    }
+
+    /// Whether the 95 % interval is as narrow as a target, a ratio, or for differences as the margin.
+    pub fn is_narrow(&self, target: f64, margin: f64) -> bool {
+        let half = self.interval(0.95).half_width();
+        match self.scale {
+            Scale::Ratio => half <= target * self.estimate(),
+            Scale::Difference => half <= margin,
+        }
     }
 
     /// The number of pairs.

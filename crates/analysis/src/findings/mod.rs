@@ -4,7 +4,8 @@ pub(crate) mod overall;
 mod same_arm;
 
 use crate::comparison::evidence::{Evidence, blocks_to_decide};
-use crate::comparison::family::{Conclusion, conclude};
+use crate::comparison::family::{Conclusion, Ending, conclude};
+use crate::comparison::remarks::list_remarks;
 use crate::findings::overall::overall;
 use crate::findings::same_arm::{arm_order, carry_over, same_arm};
 use crate::rate_limit::RateLimit;
@@ -12,7 +13,7 @@ use crate::records::unpaired::unpaired_sentence;
 use crate::runs::{Runs, estimate};
 use stacklab_model::{
     Cell, CellEstimate, Comparison, CpuScope, Explanation, Findings, HostFacts, LinkConfig, ProbeSpec,
-    Question, RunRecord, RunStatus, StopReason, Topology, Verdict, Warning,
+    Question, RunRecord, RunStatus, StopReason, StoppingRule, Topology, Until, Verdict, Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +32,7 @@ pub struct Campaign<'a> {
     pub cpu_scope: CpuScope,
     pub cells: &'a [Cell],
     pub probes: &'a [ProbeSpec],
+    pub rule: &'a StoppingRule,
     pub questions: &'a [Question],
     /// Of each question; those beyond the end of the list are unfinished.
     pub stop_reasons: &'a [StopReason],
@@ -112,14 +114,20 @@ fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
 }
 
 fn comparisons(campaign: &Campaign, runs: &Runs) -> Vec<Comparison> {
-    let mut evidence: Vec<Evidence> =
-        campaign.questions.iter().map(|question| Evidence::of(question, runs)).collect();
+    let mut evidence = Vec::new();
+    for question in campaign.questions {
+        evidence.push(Evidence::of(question, runs).with_at_least(campaign.rule.min as usize));
+    }
     let reasons: Vec<StopReason> = (0..evidence.len())
         .map(|number| campaign.stop_reasons.get(number).copied().unwrap_or(StopReason::Unfinished))
         .collect();
     // What is open is tested once, at the end: a campaign that was interrupted has not ended.
-    let has_ended = !reasons.contains(&StopReason::Unfinished);
-    let conclusions = conclude(campaign.settled, campaign.questions, &mut evidence, has_ended);
+    let ending = match campaign.rule.until {
+        _ if reasons.contains(&StopReason::Unfinished) => Ending::Unfinished,
+        Until::Verdict => Ending::Planned,
+        Until::Precise => Ending::Precise,
+    };
+    let conclusions = conclude(campaign.settled, campaign.questions, &mut evidence, ending);
     let all = campaign.questions.iter().zip(evidence).zip(conclusions).zip(reasons);
     all.map(|(((question, found), conclusion), reason)| {
         compare(question, found, conclusion, reason, campaign, runs)
@@ -149,6 +157,17 @@ fn compare(
     let means = fitted.map_or([baseline_estimate.mean, candidate_estimate.mean], |fitted| fitted.map(Some));
     let limit = RateLimit::of(campaign.topology, campaign.link_config);
     let open = effect.as_ref().filter(|_| verdict == Verdict::Inconclusive);
+    let remarks = match &evidence.paired {
+        Ok(paired) => list_remarks(
+            question,
+            paired,
+            &verdict,
+            stop_reason,
+            campaign.rule.min as usize,
+            campaign.questions.len(),
+        ),
+        Err(_) => Vec::new(),
+    };
     Comparison {
         question: question.clone(),
         more_blocks: open.and_then(|effect| blocks_to_decide(question, effect, campaign.questions.len())),
@@ -161,6 +180,7 @@ fn compare(
         baseline_estimate,
         candidate_estimate,
         stop_reason,
+        remarks,
     }
 }
 

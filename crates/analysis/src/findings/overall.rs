@@ -85,10 +85,19 @@ fn at_each(group: &[Answered]) -> Verdict {
     if group.iter().all(agrees) { first.clone() } else { Verdict::Inconclusive }
 }
 
+/// The lowest and the highest estimate of those that are answered; of all, if none is.
 fn range(group: &[Answered]) -> Option<[f64; 2]> {
-    let estimates = || group.iter().filter_map(|comparison| Some(comparison.effect?.estimate));
-    let low = estimates().min_by(f64::total_cmp)?;
-    Some([low, estimates().max_by(f64::total_cmp)?])
+    let is_any_answered = group.iter().any(|comparison| comparison.verdict.is_answer());
+    let mut estimates = Vec::new();
+    for comparison in group {
+        if let Some(effect) = comparison.effect
+            && (comparison.verdict.is_answer() || !is_any_answered)
+        {
+            estimates.push(effect.estimate);
+        }
+    }
+    estimates.sort_by(f64::total_cmp);
+    Some([*estimates.first()?, *estimates.last()?])
 }
 
 fn claimed_range(group: &[Answered]) -> Option<Interval> {

@@ -32,25 +32,25 @@ fn a_campaign_becomes_its_findings() {
     let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
     let link_config = link_config(Some(Rate(1_000_000_000)));
     let mut runs = Vec::new();
-    for block in 0..5 {
+    for block in 0..8 {
         runs.push(run(block, &six, Metric::Throughput, 590.0 + f64::from(block)));
         runs.push(run(block, &four, Metric::Throughput, 650.0 + f64::from(block)));
     }
-    runs.push(invalid(run(6, &six, Metric::Throughput, 1.0), "family is ipv4"));
+    runs.push(invalid(run(8, &six, Metric::Throughput, 1.0), "family is ipv4"));
     let questions = [question(Metric::Throughput, 0.02), question(Metric::Loss, 0.001)];
     let found = of(&link_config, &[four, six], &questions, &runs);
 
-    assert_eq!((found.blocks, found.valid_runs), (6, 10));
+    assert_eq!((found.blocks, found.valid_runs), (9, 16));
     assert_eq!(found.invalid_runs, [(1, "family is ipv4".to_owned())]);
     // UDP cells: no connection metrics.
     assert_eq!(
         found.cells.iter().map(|cell| (cell.metric, cell.estimate.n)).collect::<Vec<_>>(),
-        [(Metric::Throughput, 5), (Metric::Loss, 0), (Metric::Throughput, 5), (Metric::Loss, 0)]
+        [(Metric::Throughput, 8), (Metric::Loss, 0), (Metric::Throughput, 8), (Metric::Loss, 0)]
     );
     let [throughput, loss] = &found.comparisons[..] else { panic!("two questions, two answers") };
     assert_eq!(throughput.verdict, Verdict::Better("ipv4".into()));
-    assert_eq!(throughput.effect.as_ref().unwrap().pairs, 5);
-    assert_eq!(throughput.baseline_estimate.mean, Some(652.0));
+    assert_eq!(throughput.effect.as_ref().unwrap().pairs, 8);
+    assert_eq!(throughput.baseline_estimate.mean, Some(653.5));
     let [baseline, candidate] = throughput.fitted.unwrap();
     assert!((candidate / baseline - throughput.effect.as_ref().unwrap().estimate).abs() < 1e-12);
     let explained = throughput.explained.as_ref().unwrap();
@@ -63,7 +63,7 @@ fn a_campaign_becomes_its_findings() {
 #[test]
 fn runs_that_were_sampled_give_no_verdict() {
     let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
-    let runs: Vec<RunRecord> = (0..5)
+    let runs: Vec<RunRecord> = (0..8)
         .flat_map(|block| {
             let figure = f64::from(block);
             [
@@ -211,9 +211,13 @@ fn quota_and_kept_settings_are_constraints() {
 fn every_question_of_a_large_campaign_is_answered() {
     let cells: Vec<Cell> =
         (0..100).flat_map(|i| [Family::Ipv4, Family::Ipv6].map(|family| cell(family, 100 + i))).collect();
-    let runs: Vec<RunRecord> = (0..50)
-        .flat_map(|block| cells.iter().map(move |cell| run(block, cell, Metric::Throughput, 100.0)))
-        .collect();
+    let mut runs = Vec::new();
+    for block in 0..50 {
+        for cell in &cells {
+            let wanders = 0.01 * f64::from((block + cell.size) % 3);
+            runs.push(run(block, cell, Metric::Throughput, 100.0 + wanders));
+        }
+    }
     let questions: Vec<Question> = cells
         .chunks(2)
         .map(|pair| Question {

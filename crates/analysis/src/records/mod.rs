@@ -3,14 +3,16 @@
 //! Blocks of different campaigns are not paired: the runs are two independent samples. Intervals cover the spread
 //! within each campaign only, not what changes on a machine from one day to the next.
 
+pub(crate) mod load;
 pub(crate) mod unpaired;
 
 use crate::findings::Campaign;
+use crate::records::load::record_loads;
 use crate::records::unpaired::{against, judge};
 use crate::runs::Runs;
 use stacklab_model::{
-    Apart, Cell, HostFacts, Metric, OnlyInOne, Probe, ProbeSpec, RecordDiff, Recorded, Scale, once_each,
-    print_duration,
+    Apart, Cell, Change, HostFacts, Metric, OnlyInOne, Probe, ProbeSpec, RecordDiff, RecordLoads, Recorded,
+    Scale, once_each, print_duration,
 };
 
 /// The margin of metrics on the ratio scale if the first campaign's study states none.
@@ -26,7 +28,8 @@ pub enum NothingInCommon {
 }
 
 /// Compares every metric of every cell that both campaigns contain; if `metrics` names any, only those. `names` are
-/// the records' names, as printed. `allowed` is by how much the second campaign may be worse (0.05 is 5 %).
+/// the records' names, as printed. `allowed` is by how much the second campaign may be worse (0.05 is 5 %): no figure
+/// fails for being worse if other load disturbed the runs of one record only.
 pub fn between(
     [a, b]: [&Campaign; 2],
     names: [&str; 2],
@@ -53,6 +56,12 @@ pub fn between(
         return Err(NothingInCommon::Metrics);
     }
     judge(&mut figures, allowed);
+    let loads = record_loads([a, b]);
+    if loads.warning().is_some() {
+        for figure in figures.iter_mut().filter(|figure| figure.change == Change::Worse) {
+            figure.fails = false;
+        }
+    }
     let only = |campaign: &Campaign, other: &Campaign, taken: &[Metric]| OnlyInOne {
         cells: campaign.cells.iter().filter(|cell| !other.cells.contains(cell)).cloned().collect(),
         metrics: taken.iter().filter(|metric| !shared.contains(metric)).copied().collect(),
@@ -60,7 +69,7 @@ pub fn between(
     Ok(RecordDiff {
         a: recorded(a, names[0]),
         b: recorded(b, names[1]),
-        differences: differences(a, b),
+        differences: differences(a, b, &loads),
         only_a: only(a, b, &metrics_a),
         only_b: only(b, a, &metrics_b),
         allowed,
@@ -102,7 +111,7 @@ fn recorded(campaign: &Campaign, name: &str) -> Recorded {
 
 /// Every difference, hosts first. Equal facts are left out, and so are facts that do not describe the environment (boot
 /// identifiers, seeds).
-fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
+fn differences(a: &Campaign, b: &Campaign, loads: &RecordLoads) -> Vec<Apart> {
     let [of_a, of_b] = [a, b].map(facts);
     let rows = of_a.into_iter().zip(of_b);
     let mut found: Vec<Apart> = rows.filter_map(|((what, a), (_, b))| apart(what, a, b)).collect();
@@ -118,6 +127,11 @@ fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
         for (what, way) in ["pacing", "length", "warmup"].into_iter().zip(ways) {
             found.extend(apart(&format!("probe.{probe}.{what}"), way(&a), way(&b)));
         }
+    }
+    if loads.warning().is_some() {
+        let [a, b] =
+            [loads.a, loads.b].map(|load| format!("disturbed {} of {} runs", load.disturbed, load.runs));
+        found.extend(apart("other load", a, b));
     }
     found
 }

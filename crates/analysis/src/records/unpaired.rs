@@ -3,9 +3,10 @@
 use crate::comparison::family::{Claim, claims_at_the_end, range_level};
 use crate::comparison::{back, interval_back, margin_distance, to_distance};
 use crate::runs::{estimate, figure, missing};
-use crate::statistics::{Student, welch};
+use crate::statistics::{Moments, Student, rank_sum_p, yuen_welch};
 use stacklab_model::{
-    Better, Cell, Change, Estimate, Interval, Metric, MetricDiff, Question, RunRecord, Scale, Unit, Unpaired,
+    Better, Cell, Change, Estimate, Interval, MIN_UNPAIRED_RUNS, Metric, MetricDiff, Question, RunRecord,
+    Scale, Unit, Unpaired,
 };
 
 /// One metric of one cell. `unlike` is the reason why the two figures are not comparable, if there is one.
@@ -27,7 +28,7 @@ pub(crate) fn against(
         ([Err(reason), _], None) => Err(format!("A: {reason}")),
         ([_, Err(reason)], None) => Err(format!("B: {reason}")),
         ([Ok(first), Ok(second)], None) => match unpaired(scale, &first, &second, margin) {
-            Some(effect) => Ok((effect, [first, second].map(|figures| location(scale, &figures)))),
+            Some(found) => Ok(found),
             None => Err("no figures".to_owned()),
         },
     };
@@ -48,23 +49,17 @@ pub(crate) fn against(
     }
 }
 
-/// The middle of a sample on the scale that it is compared by: the geometric mean for ratios.
-fn location(scale: Scale, figures: &[f64]) -> f64 {
-    let sum: f64 = figures.iter().map(|figure| to_distance(scale, *figure)).sum();
-    back(scale, sum / figures.len() as f64)
-}
-
 /// The difference of two arms whose runs are not paired, for a reader; not a verdict.
 pub(crate) fn unpaired_sentence(question: &Question, arms: [&[&RunRecord]; 2]) -> Option<String> {
     let Question { metric, margin, factor, ref baseline, ref candidate } = *question;
     let [Ok(first), Ok(second)] = arms.map(|runs| sample(runs, metric)) else { return None };
-    let found = unpaired(metric.scale(), &first, &second, margin)?;
+    let (found, _) = unpaired(metric.scale(), &first, &second, margin)?;
     let [baseline, candidate] = [baseline, candidate].map(|cell| cell.level(factor));
     let Interval { low, high } = found.interval95;
     let (first, second) = (first.len(), second.len());
     Some(match found.scale {
         Scale::Ratio => format!(
-            "unpaired, {candidate} is {:.4} times {baseline} (95 % interval {low:.4} to {high:.4}, Welch; {first} and {second} runs)",
+            "unpaired, {candidate} is {:.4} times {baseline} (95 % interval {low:.4} to {high:.4}, Yuen-Welch; {first} and {second} runs)",
             found.estimate
         ),
         Scale::Difference => format!(
@@ -90,17 +85,25 @@ fn sample(runs: &[&RunRecord], metric: Metric) -> Result<Vec<f64>, String> {
     }
 }
 
-/// The distance of two samples with its interval and tests; the adjusted p are the plain ones until [`judge`] has seen
-/// all.
-fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<Unpaired> {
-    let on_scale =
-        |figures: &[f64]| -> Vec<f64> { figures.iter().map(|figure| to_distance(scale, *figure)).collect() };
-    let found = welch(&on_scale(first), &on_scale(second))?;
+/// The distance of two samples with its interval and tests, and the location of each; the adjusted p are the plain ones
+/// until [`judge`] has seen all.
+///
+/// As of pairs, the logarithms of a ratio have 20 % trimmed means, and differences plain ones. A difference also has
+/// to show in the ranks: where one record is quiet and the other one noisy and skewed, the t distribution alone makes
+/// twice as many false claims as allowed.
+fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<(Unpaired, [f64; 2])> {
+    let moments = |figures: &[f64]| {
+        let distances: Vec<f64> = figures.iter().map(|figure| to_distance(scale, *figure)).collect();
+        if scale == Scale::Ratio { Moments::trimmed(&distances) } else { Moments::of(&distances) }
+    };
+    let of_first = moments(first)?;
+    let of_second = moments(second)?;
+    let found = yuen_welch(&of_first, &of_second);
     // Events of which neither record has one: there is nothing to be sure of.
     let none = scale == Scale::Difference && first.iter().chain(second).all(|figure| *figure == 0.0);
-    let (p, equivalence_p) =
-        (found.p(), if none { 1.0 } else { found.equivalence_p(&margin_distance(scale, margin)) });
-    Some(Unpaired {
+    let p = found.p().max(rank_sum_p(first, second));
+    let equivalence_p = if none { 1.0 } else { found.equivalence_p(&margin_distance(scale, margin)) };
+    let effect = Unpaired {
         scale,
         estimate: back(scale, found.estimate),
         error: found.error,
@@ -111,7 +114,8 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
         adjusted_p: p,
         equivalence_p,
         adjusted_equivalence_p: equivalence_p,
-    })
+    };
+    Some((effect, [of_first, of_second].map(|moments| back(scale, moments.mean))))
 }
 
 /// Whether the whole range of a claim is worse than what is allowed. Of rates and times that is a ratio; of shares and
@@ -145,11 +149,13 @@ pub(crate) fn is_beyond(
 }
 
 /// Judges all figures of two records together: differences and equality are each claimed by Benjamini and Hochberg at
-/// 2.5 %, so at most one in twenty of all claims is expected to be false. Each claim has a range, as in a campaign. A
-/// figure that is claimed to be worse fails if its whole range is worse than what is allowed.
+/// 2.5 %, so at most one in twenty of all claims is expected to be false. Nothing is claimed from fewer than
+/// [`MIN_UNPAIRED_RUNS`] of either record. Each claim has a range, as in a campaign. A figure that is claimed to be
+/// worse fails if its whole range is worse than what is allowed.
 pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
     let p = |of: fn(&Unpaired) -> f64| {
-        figures.iter().filter_map(|figure| figure.effect.as_ref()).map(of).collect()
+        let judged = figures.iter().filter_map(|figure| Some((figure, figure.effect.as_ref()?)));
+        judged.map(|(figure, effect)| if has_few_runs(figure) { 1.0 } else { of(effect) }).collect()
     };
     let claims = claims_at_the_end(p(|effect| effect.p), p(|effect| effect.equivalence_p));
     let level = |claim: Claim| {
@@ -175,5 +181,69 @@ pub(crate) fn judge(figures: &mut [MetricDiff], allowed: Option<f64>) {
             let MetricDiff { metric, margin, .. } = *figure;
             figure.fails = is_beyond(metric, margin, &figure.a, effect.claimed_interval, allowed);
         }
+    }
+}
+
+/// Whether a record has too few runs with this figure for any claim.
+fn has_few_runs(figure: &MetricDiff) -> bool {
+    figure.a.n.min(figure.b.n) < MIN_UNPAIRED_RUNS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{cell, run};
+    use stacklab_model::Family;
+
+    /// B against A, judged alone.
+    fn judged(metric: Metric, a: &[f64], b: &[f64]) -> MetricDiff {
+        let cell = cell(Family::Ipv4, 128);
+        let [a, b] = [a, b].map(|figures| -> Vec<RunRecord> {
+            (0..).zip(figures).map(|(block, figure)| run(block, &cell, metric, *figure)).collect()
+        });
+        let [a, b] = [&a, &b].map(|runs| runs.iter().collect::<Vec<_>>());
+        let mut figures = [against(cell, metric, [&a, &b], 0.02, None, None)];
+        judge(&mut figures, None);
+        let [figure] = figures;
+        figure
+    }
+
+    const QUIET: [f64; 8] = [100.0, 100.4, 99.8, 100.1, 99.9, 100.2, 100.0, 99.7];
+
+    #[test]
+    fn five_runs_claim_nothing() {
+        let half = QUIET.map(|figure| figure / 2.0);
+        for metric in [Metric::Throughput, Metric::Loss] {
+            for (a, b) in [(5, 8), (8, 5)] {
+                let few = judged(metric, &QUIET[..a], &half[..b]);
+                assert_eq!(few.change, Change::Inconclusive, "{metric}");
+                let effect = few.effect.unwrap();
+                assert_eq!((effect.adjusted_p, effect.claimed_interval), (1.0, None));
+                assert!(effect.p < 0.01, "what was found is stated: {effect:?}");
+                assert_eq!(judged(metric, &QUIET[..a], &QUIET[..b]).change, Change::Inconclusive);
+            }
+        }
+        assert_eq!(judged(Metric::Throughput, &QUIET[..6], &half[..6]).change, Change::Worse);
+        assert_eq!(judged(Metric::Throughput, &QUIET[..6], &QUIET[..6]).change, Change::Equivalent);
+    }
+
+    #[test]
+    fn disturbed_run_hides_no_difference() {
+        let mut slower = QUIET.map(|figure| figure * 0.97);
+        slower[3] = 400.0;
+        let found = judged(Metric::Throughput, &QUIET, &slower);
+        assert_eq!(found.change, Change::Worse);
+        assert!((found.effect.unwrap().estimate - 0.97).abs() < 0.003);
+    }
+
+    #[test]
+    fn difference_has_to_show_in_the_ranks() {
+        // Of a quiet record and a noisy one that lies about it: by t alone p is below 2.5 %.
+        let quiet = [0.0, 0.01, -0.01, 0.005, -0.005, 0.002, -0.002, 0.001];
+        let noisy = [-0.11, -0.1, -0.12, -0.09, -0.1, -0.11, 0.006, 0.6];
+        let [quiet, noisy] = [quiet, noisy].map(|logs| logs.map(|log: f64| 100.0 * log.exp()));
+        let found = judged(Metric::Throughput, &quiet, &noisy).effect.unwrap();
+        let alone = Student { estimate: found.estimate.ln(), error: found.error, degrees_of_freedom: 5.0 };
+        assert!(alone.p() < 0.025 && found.p > 0.025, "{} and {}", alone.p(), found.p);
     }
 }

@@ -113,11 +113,14 @@ pub struct Estimate {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tests {
-    /// Two-sided p of no difference (Student's t).
+    /// Two-sided p of no difference: the larger one of Student's t and the signed-rank test, which is made where the
+    /// first is at most 0.025.
     pub p: f64,
-    /// p of a difference as large as the margin or larger (two one-sided t tests).
+    /// p of a difference as large as the margin or larger: the largest one of one-sided t tests at both ends, of the
+    /// trimmed and of the plain mean, and of the signed-rank tests at both ends.
     pub equivalence_p: f64,
-    /// e-value against "no difference": valid whenever it is looked at.
+    /// e-value against "no difference": Student's; from 20 on the smaller one of that and of the signs of the pairs.
+    /// Valid whenever it is looked at.
     pub e: f64,
     /// e-value against "the difference is as large as the margin or larger".
     pub equivalence_e: f64,
@@ -249,6 +252,9 @@ pub struct Comparison {
     /// would do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_blocks: Option<u32>,
+    /// What a reader has to know of the verdict: why there is no claim, or what it leaves out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -272,6 +278,7 @@ pub struct Headline {
     pub answered: usize,
     /// Mean of the comparisons' effects (of their logarithms, for ratios) with equal weights; `None` if one has none.
     pub effect: Option<Effect>,
+    /// The lowest and the highest estimate of the comparisons that are answered; of all, if none is.
     #[serde(default)]
     pub range: Option<[f64; 2]>,
     /// The verdict that holds for each comparison; `inconclusive` if they differ.

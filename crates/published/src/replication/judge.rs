@@ -2,14 +2,14 @@
 
 use crate::finding::{Finding, FindingArm, Scope, Sizes, Systems};
 use crate::replication::arms::{ComparedCells, parts};
+use crate::replication::blocks::{missing, pair_part};
 use crate::replication::verdict::{FindingOutcome, PartData, Stated, judge_parts};
 use crate::tables::LimitKind;
 use crate::{PublishedFigure, Reference};
 use serde::Serialize;
-use stacklab_analysis::{Paired, Runs};
-use stacklab_model::{Cell, Effect, Factor, Mechanism, Metric, RunRecord, Scale, Value};
+use stacklab_analysis::Runs;
+use stacklab_model::{Effect, Factor, Mechanism, Metric, Scale};
 use stacklab_study::Study;
-use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct JudgedPart {
@@ -143,48 +143,13 @@ fn part_data(
     runs: &Runs,
 ) -> Result<PartData, String> {
     let metric = finding.metric;
-    let pairs = |scale| Paired::of(scale, &blocks(part, metric, scale, runs));
-    let paired = pairs(metric.scale()).map_err(|reason| missing(part, metric, runs).unwrap_or(reason))?;
+    let paired = pair_part(part, metric, metric.scale(), runs)
+        .map_err(|reason| missing(part, metric, runs).unwrap_or(reason))?;
     let limit = match finding.scope.within_points {
-        Some(most) => Some((pairs(Scale::Difference)?, most)),
+        Some(most) => Some((pair_part(part, metric, Scale::Difference, runs)?, most)),
         None => None,
     };
     Ok(PartData { scale: metric.scale(), paired, margin: margin(finding, part, study), limit })
-}
-
-/// Why no run of a part has a figure, if they say so.
-fn missing(part: &ComparedCells, metric: Metric, runs: &Runs) -> Option<String> {
-    let mut values = part.pairs.iter().flat_map(|(a, b)| [a, b]).flat_map(|cell| runs.of(cell, metric));
-    let first = values.next()?.values.get(&metric)?;
-    let Value::Missing(reason) = first else { return None };
-    values.all(|run| run.values.get(&metric) == Some(first)).then(|| reason.clone())
-}
-
-/// Arm b and arm a in each block in which all cells of a part have a figure: the mean over the cells, geometric if
-/// arms are compared by their ratio.
-fn blocks(part: &ComparedCells, metric: Metric, scale: Scale, runs: &Runs) -> Vec<(f64, f64)> {
-    let of = |cell: &Cell| -> BTreeMap<u32, f64> {
-        let figure = |run: &&RunRecord| {
-            let figure = run.is_valid().then(|| run.values.get(&metric)?.measured())??;
-            Some((run.trial.block, figure))
-        };
-        runs.of(cell, metric).iter().filter_map(figure).collect()
-    };
-    let side = |side: fn(&(Cell, Cell)) -> &Cell| part.pairs.iter().map(|pair| of(side(pair))).collect();
-    let (a, b): (Vec<_>, Vec<_>) = (side(|pair| &pair.0), side(|pair| &pair.1));
-    let mean = |cells: &[BTreeMap<u32, f64>], block: u32| -> Option<f64> {
-        let figures: Option<Vec<f64>> = cells.iter().map(|cell| cell.get(&block).copied()).collect();
-        let figures = figures?;
-        let n = figures.len() as f64;
-        Some(match scale {
-            Scale::Difference => figures.iter().sum::<f64>() / n,
-            // Zero has no logarithm and gives no ratio: the mean stays zero, and the pair is later refused.
-            Scale::Ratio if figures.iter().any(|figure| *figure <= 0.0) => 0.0,
-            Scale::Ratio => (figures.iter().map(|figure| figure.ln()).sum::<f64>() / n).exp(),
-        })
-    };
-    let Some(first) = a.first() else { return Vec::new() };
-    first.keys().filter_map(|block| Some((mean(&b, *block)?, mean(&a, *block)?))).collect()
 }
 
 /// The equivalence margin: that of the study's comparison of the same arms, else 2 %.

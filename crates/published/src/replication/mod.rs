@@ -1,12 +1,14 @@
 //! Replication: tests a published study's findings on a record of this machine.
 //!
 //! * `arms`: which cells of the record represent a finding's two arms, or why none do
-//! * `judge`: the runs of a finding's parts, and the published figures for the same arms
+//! * `blocks`: what both arms gave in each block
+//! * `judge`: the data of a finding's parts, and the published figures for the same arms
 //! * `verdict`: the rule that judges them
 //! * `counts`: how many runs the study's precision took, and how many fragments messages became
 //! * `text`: the output as text
 
 mod arms;
+mod blocks;
 mod counts;
 mod judge;
 mod text;

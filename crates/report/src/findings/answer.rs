@@ -65,24 +65,29 @@ fn outcome(one: &Headline) -> &'static str {
         Verdict::Equivalent => "equivalent",
         Verdict::NoneSeen(_) => "none seen",
         Verdict::Nothing(_) => "nothing to compare",
-        Verdict::Inconclusive if one.answered > 0 => "differing by case",
+        Verdict::Inconclusive if one.answered == one.comparisons => "differing by case",
+        Verdict::Inconclusive if one.answered > 0 => "answered in part",
         Verdict::Inconclusive => "undecided",
     }
 }
 
 fn sentence(group: &[&Headline]) -> String {
-    const OPEN: &str = "differing by case:";
+    const OPEN: [&str; 2] = ["differing by case:", "answered in part:"];
     let first = group[0];
     let [candidate, baseline] =
         [&first.candidate, &first.baseline].map(|level| first.factor.level_label(level));
-    let parts =
-        [OPEN, "equivalent in", "none seen of", "undecided in", "nothing to compare in"].map(|words| {
-            let of = group.iter().filter(|one| words.starts_with(outcome(one)));
-            let said: Vec<String> =
-                of.map(|one| if words == OPEN { by_cell(one) } else { one.metric.label() }).collect();
-            (!said.is_empty()).then(|| format!("{words} {}", said.join(", ")))
-        });
-    let rest = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let mut parts = Vec::new();
+    for words in [OPEN[0], OPEN[1], "equivalent in", "none seen of", "undecided in", "nothing to compare in"]
+    {
+        let mut metrics = Vec::new();
+        for one in group.iter().filter(|one| words.starts_with(outcome(one))) {
+            metrics.push(if OPEN.contains(&words) { by_cell(one) } else { one.metric.label() });
+        }
+        if !metrics.is_empty() {
+            parts.push(format!("{words} {}", metrics.join(", ")));
+        }
+    }
+    let rest = parts.join("; ");
     let claims = group.iter().filter(|one| matches!(one.verdict, Verdict::Better(_)));
     let mut claims: Vec<String> = claims.map(|one| of_overall(one)).collect();
     let Some(last) = claims.pop() else {
@@ -100,7 +105,15 @@ fn of_many(group: &[&Headline]) -> String {
     let first = group[0];
     let levels = once_each(group.iter().map(|one| one.candidate.as_str())).len();
     let counts = |metric: Metric| {
-        let outcomes = ["worse", "better", "differing by case", "equivalent", "none seen", "undecided"];
+        let outcomes = [
+            "worse",
+            "better",
+            "differing by case",
+            "answered in part",
+            "equivalent",
+            "none seen",
+            "undecided",
+        ];
         let count =
             |name: &&str| group.iter().filter(|one| one.metric == metric && outcome(one) == *name).count();
         let counted = outcomes.into_iter().map(|name| (name, count(&name))).filter(|(_, n)| *n > 0);
@@ -123,7 +136,8 @@ fn by_cell(one: &Headline) -> String {
         false => {
             let [low, high] =
                 [low, high].map(|figure| signed(unit.difference(one.metric.scale(), figure), 1));
-            format!("{low} to {high} {}, ", unit.difference_unit)
+            let unit = unit.difference_unit;
+            if low == high { format!("{low} {unit}, ") } else { format!("{low} to {high} {unit}, ") }
         }
     });
     format!("{} ({range}{} of {} answered)", one.metric.label(), one.answered, one.comparisons)
@@ -189,8 +203,8 @@ mod tests {
         let said = answer(&Findings { overall, ..findings() }).unwrap();
         assert_eq!(
             said,
-            "Over UDP, IPv6 has 3.9 to 4.9 % lower throughput and 0.6 to 1.6 % higher RTT than IPv4; equivalent in \
-             loss. IPv6 vs IPv4 over TCP: differing by case: throughput (-3.0 to 0.0 %, 4 of 6 answered); undecided in RTT. \
+            "Over UDP, IPv6 has 3.4 to 6.4 % lower throughput and up to 2.1 % higher RTT than IPv4; equivalent in \
+             loss. IPv6 vs IPv4 over TCP: answered in part: throughput (-3.0 to 0.0 %, 4 of 6 answered); undecided in RTT. \
              22 of 30 comparisons answered."
         );
         assert_eq!(answer(&Findings { overall: vec![], ..findings() }), None);
@@ -253,7 +267,7 @@ mod tests {
         assert_eq!(
             answer(&explained).unwrap(),
             format!(
-                "Over UDP, IPv6 has 3.9 to 4.9 % lower throughput than IPv4. {why} 6 of 6 comparisons answered."
+                "Over UDP, IPv6 has 3.4 to 6.4 % lower throughput than IPv4. {why} 6 of 6 comparisons answered."
             )
         );
         assert_eq!(answer(&Findings { is_sampled: true, ..explained }).unwrap(), why);

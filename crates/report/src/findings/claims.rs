@@ -67,13 +67,13 @@ pub(crate) fn of_figure(row: &MetricDiff) -> Option<Claimed> {
     Claimed::new(row.metric, effect.scale, effect.claimed_interval?, is_more(row.metric, is_better))
 }
 
-/// Of a difference over all cells in which one arm is better, as of the candidate: `1.2 to 4.0 % lower throughput`,
-/// `throughput lower by a factor of 2.1 to 3.5`.
+/// Of a difference over all cells in which one arm is better, as of the candidate, its estimates: `1.2 to 4.0 % lower
+/// throughput`, `throughput lower by a factor of 2.1 to 3.5`.
 pub(crate) fn of_overall(one: &Headline) -> String {
     let is_candidate = one.verdict == Verdict::Better(one.candidate.clone());
     let is_more = is_more(one.metric, is_candidate);
-    let claimed = one.claimed_range;
-    let claimed = claimed.and_then(|range| Claimed::new(one.metric, one.metric.scale(), range, is_more));
+    let estimates = one.range.map(|[low, high]| Interval { low, high });
+    let claimed = estimates.and_then(|range| Claimed::new(one.metric, one.metric.scale(), range, is_more));
     words(one.metric, is_more, claimed)
 }
 

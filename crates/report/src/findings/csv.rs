@@ -73,10 +73,11 @@ pub(crate) fn fields(comparison: Option<&Comparison>, cell: Option<&CellEstimate
     let fitted = |arm: usize| Some(comparison?.fitted?[arm]);
     let explained = comparison.and_then(|one| one.explained.as_ref());
     let verdict = comparison.map(|one| &one.verdict);
+    let remarks = comparison.map(|one| one.remarks.join("; ")).filter(|remarks| !remarks.is_empty());
     let (better, reason) = match verdict {
-        Some(Verdict::Better(level)) => (Some(level.as_str()), None),
-        Some(Verdict::Nothing(reason) | Verdict::NoneSeen(reason)) => (None, Some(reason.as_str())),
-        _ => (None, None),
+        Some(Verdict::Better(level)) => (Some(level.as_str()), remarks),
+        Some(Verdict::Nothing(reason) | Verdict::NoneSeen(reason)) => (None, Some(reason.clone())),
+        _ => (None, remarks),
     };
     let settled = comparison.map(|one| match one.stop_reason {
         StopReason::Precise => "precise",

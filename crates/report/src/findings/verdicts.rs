@@ -35,11 +35,15 @@ fn arm(row: &Comparison, better: &str) -> String {
 }
 
 pub(crate) fn answered(row: &Comparison, notes: &mut Footnotes) -> String {
-    match &row.verdict {
+    let mut text = match &row.verdict {
         Verdict::NoneSeen(bounds) => format!("none seen {}", notes.mark(bounds)),
         Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
         verdict => words(verdict, |level| arm(row, level)),
+    };
+    for remark in &row.remarks {
+        text = format!("{text} {}", notes.mark(remark));
     }
+    text
 }
 
 /// The verdict, and why the measurement ended if the interval was not the reason.

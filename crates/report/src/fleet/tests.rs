@@ -69,7 +69,8 @@ fn text_is_answer_table_and_matrix() {
         comparison.verdict = Verdict::Nothing("ipv6: no run is valid".into());
         comparison.effect = None;
     }
-    let mut pairs: Vec<Findings> = FIVE.into_iter().map(|(ratios, loss)| pair(ratios, loss)).collect();
+    let eight = FIVE.iter().chain(&FIVE[..3]);
+    let mut pairs: Vec<Findings> = eight.map(|(ratios, loss)| pair(*ratios, *loss)).collect();
     pairs.push(lost);
     assert_snapshot!("fleet", text(&fleet_of(pairs, true)));
 }
@@ -77,7 +78,7 @@ fn text_is_answer_table_and_matrix() {
 #[test]
 fn pairs_that_show_the_opposite_are_named() {
     let answer = |pairs: &[([f64; 2], f64)]| answer(&fleet(pairs, true));
-    let mut pairs = [FIVE, FIVE, FIVE, FIVE].concat();
+    let mut pairs = [FIVE; 5].concat();
     assert!(answer(&pairs).contains("No pair shows the opposite."), "{}", answer(&pairs));
     pairs[3].0[0] = 1.05;
     assert!(answer(&pairs).ends_with("1 pair shows the opposite: lab3 -> far3."), "{}", answer(&pairs));
@@ -87,6 +88,20 @@ fn pairs_that_show_the_opposite_are_named() {
     let said = answer(&pairs);
     let named = "4 pairs show the opposite: lab0 -> far0, lab1 -> far1, lab2 -> far2 and 1 more.";
     assert!(said.ends_with(named), "{said}");
+}
+
+#[test]
+fn few_pairs_claim_the_typical_one() {
+    let pairs = [&FIVE[..], &FIVE[..3]].concat();
+    let found = text(&fleet(&pairs, true));
+    assert!(found.contains("At the typical one of 8 pairs of hosts: "), "{found}");
+    assert!(found.contains("IPv4 better at 8 of 8 pairs"), "{found}");
+    // The other size has 5 of 8 pairs on one side: no claim, and no count.
+    assert!(found.contains("inconclusive") && !found.contains("5 of 8 pairs"), "{found}");
+    let many = text(&fleet(&vec![FIVE[0]; 200], true));
+    assert!(many.contains("On average over 200 pairs of hosts") && !many.contains("200 of 200"), "{many}");
+    let six = text(&fleet(&pairs[..6], true));
+    assert!(six.contains("Nothing is claimed over 6 pairs of hosts: that needs 7."), "{six}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub use why::exact_page;
 
 use crate::findings::{answer, groups, heading, notes};
 use crate::page::cells::Index;
-use stacklab_model::{Change, Findings, RecordDiff, StopReason};
+use stacklab_model::{Change, Findings, RecordDiff, RecordLoads, StopReason};
 
 /// Longest headline of a list, letters.
 const HEADLINE: usize = 300;
@@ -76,8 +76,8 @@ pub fn page(source: &PageSource) -> Page {
 }
 
 /// The page's content for the comparison of two records.
-pub fn compared(found: &RecordDiff) -> Compared {
-    Compared { headline: counts(found), blocks: crate::records::document(found) }
+pub fn compared(found: &RecordDiff, loads: &RecordLoads) -> Compared {
+    Compared { headline: counts(found), blocks: crate::records::document(found, loads) }
 }
 
 /// `B is better in 1 of 42 figures and worse in 2; 3 are equivalent, 36 are undecided.`

@@ -403,6 +403,6 @@ fn the_same_source_gives_the_same_bytes_and_no_text_leaves_its_place() {
 
 #[test]
 fn a_headline_counts_every_figure_once() {
-    let said = compared(&found()).headline;
+    let said = compared(&found(), &Default::default()).headline;
     assert_eq!(said, "B is better in 0 of 2 figures and worse in 1; 0 are equivalent, 1 are undecided.");
 }

@@ -6,7 +6,7 @@ use crate::findings::groups::Group;
 use crate::findings::matrix::{Line, lines, sizes};
 use crate::findings::verdicts::{answered, explain, is_within_margin, magnitude, sentence, sign, verdict};
 use crate::fleet::{
-    Column, LEGEND, TERMS, answer, columns, compared, facts, groups, over_pairs_blocks, unit,
+    Column, LEGEND, answer, columns, compared, facts, groups, over_pairs_blocks, terms, unit,
 };
 use crate::page::cells::Index;
 use crate::page::document::{
@@ -98,7 +98,8 @@ fn view(
         words: without_mark(&verdict(row, &mut Footnotes::default())),
         reason: match &row.verdict {
             Verdict::Nothing(reason) | Verdict::NoneSeen(reason) => Some(reason.clone()),
-            _ => None,
+            _ if row.remarks.is_empty() => None,
+            _ => Some(row.remarks.join("; ")),
         },
         difference: of(effect.map(|effect| effect.estimate)),
         low: of(effect.map(|effect| effect.interval95.low)),
@@ -153,7 +154,7 @@ pub fn fleet_verdicts(found: &FleetFindings, pairs: &[&str]) -> (FleetVerdicts, 
         answer: answer(found),
         facts: page_facts(facts(found)),
         blocks: groups.iter().flat_map(|group| over_pairs_blocks(group, found)).collect(),
-        terms: if groups.is_empty() { String::new() } else { TERMS.to_owned() },
+        terms: if groups.is_empty() { String::new() } else { terms() },
         legend: LEGEND.to_owned(),
         columns: columns.iter().map(|column| column.title.clone()).collect(),
     };

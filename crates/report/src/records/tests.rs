@@ -3,7 +3,12 @@
 use super::*;
 use crate::WIDTH;
 use crate::tests::fixtures::{cell, estimate as estimated, no_estimate};
-use stacklab_model::{Change, CpuScope, Family, Interval, Metric, MetricDiff, Scale, Transport, Unpaired};
+use stacklab_model::{
+    Change, CpuScope, Family, Interval, Metric, MetricDiff, OtherLoad, Scale, Transport, Unpaired,
+};
+
+const LOADS: RecordLoads =
+    RecordLoads { a: OtherLoad { disturbed: 0, runs: 12 }, b: OtherLoad { disturbed: 1, runs: 12 } };
 
 fn record(name: &str, rate: &str) -> Recorded {
     Recorded {
@@ -67,10 +72,12 @@ pub(crate) fn found() -> RecordDiff {
 #[test]
 fn text_and_markdown_say_what_differs_what_is_worse_and_what_is_not_compared() {
     let [text, markdown] =
-        [OutputFormat::Text, OutputFormat::Markdown].map(|format| between(&found(), format, WIDTH));
+        [OutputFormat::Text, OutputFormat::Markdown].map(|format| between(&found(), &LOADS, format, WIDTH));
     for part in [
         "B against A: a small study",
         "Of 2 figures, 1 worse, 1 without figures in one of them.",
+        "other load disturbed 0 of 12 runs",
+        "other load disturbed 1 of 12 runs",
         "testbed.rate: 100 Mbit/s in A, 50 Mbit/s in B",
         "-50.0 [-50.6, -49.4]",
         "B worse (not allowed)",
@@ -90,16 +97,45 @@ fn text_and_markdown_say_what_differs_what_is_worse_and_what_is_not_compared() {
 }
 
 #[test]
+fn load_of_one_record_is_warned_of() {
+    let loads = RecordLoads { b: OtherLoad { disturbed: 7, runs: 12 }, ..LOADS };
+    let warning = "other load disturbed 7 of 12 runs of B, and 0 of 12 of A";
+    for format in [OutputFormat::Text, OutputFormat::Markdown] {
+        let text = between(&found(), &loads, format, WIDTH);
+        assert!(text.contains(&format!("Not comparable: {warning}")), "{text}");
+        assert!(!between(&found(), &LOADS, format, WIDTH).contains("Not comparable"));
+    }
+    let json = |loads| -> serde_json::Value {
+        serde_json::from_str(&between(&found(), loads, OutputFormat::Json, WIDTH)).unwrap()
+    };
+    let loaded = json(&loads);
+    assert!(loaded["warning"].as_str().unwrap().starts_with(warning), "{loaded}");
+    assert_eq!(loaded["loads"]["b"], serde_json::json!({ "disturbed": 7, "runs": 12 }));
+    assert_eq!(json(&LOADS).get("warning"), None);
+}
+
+#[test]
+fn too_few_runs_are_the_reason() {
+    let mut found = found();
+    found.figures[0].change = Change::Inconclusive;
+    let text = between(&found, &LOADS, OutputFormat::Text, WIDTH);
+    assert!(text.contains("inconclusive") && !text.contains("too few"), "{text}");
+    found.figures[0].b.n = 5;
+    let text = between(&found, &LOADS, OutputFormat::Text, WIDTH);
+    assert!(text.contains("too few [") && text.contains("fewer than 6 runs"), "{text}");
+}
+
+#[test]
 fn records_of_one_place_are_said_to_be() {
     let alike = RecordDiff { differences: vec![], allowed: None, ..found() };
-    let text = between(&alike, OutputFormat::Text, WIDTH);
+    let text = between(&alike, &LOADS, OutputFormat::Text, WIDTH);
     assert!(text.contains("none recorded") && !text.contains("more than"), "{text}");
 }
 
 #[test]
 fn csv_has_a_row_for_each_figure_and_reads_back_unrounded() {
     let found = found();
-    let text = between(&found, OutputFormat::Csv, WIDTH);
+    let text = between(&found, &LOADS, OutputFormat::Csv, WIDTH);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().unwrap().clone();
     let rows: Vec<::csv::StringRecord> =
@@ -119,15 +155,15 @@ fn csv_has_a_row_for_each_figure_and_reads_back_unrounded() {
 fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
     let mut found = found();
     found.figures[1].change = Change::Nothing("=1+x".to_owned());
-    let text = between(&found, OutputFormat::Csv, WIDTH);
+    let text = between(&found, &LOADS, OutputFormat::Csv, WIDTH);
     assert!(text.contains("'=1+x") && !text.contains(",=1+x"), "{text}");
-    assert!(between(&found, OutputFormat::RawCsv, WIDTH).contains(",=1+x"));
+    assert!(between(&found, &LOADS, OutputFormat::RawCsv, WIDTH).contains(",=1+x"));
 }
 
 #[test]
 fn json_reads_back() {
     let found = found();
-    let text = between(&found, OutputFormat::Json, WIDTH);
+    let text = between(&found, &LOADS, OutputFormat::Json, WIDTH);
     assert!(text.starts_with("{\n  \"format\": 1,"), "{text}");
     assert_eq!(serde_json::from_str::<RecordDiff>(&text).unwrap(), found);
 }

@@ -82,6 +82,7 @@ pub(crate) fn compared(
         verdict,
         stop_reason: StopReason::Decided,
         more_blocks: None,
+        remarks: Vec::new(),
     }
 }
 

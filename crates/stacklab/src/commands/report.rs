@@ -1,12 +1,12 @@
 //! `stacklab report`, `stacklab export` and `stacklab compare`: what records hold.
 
-use crate::failure::{Failure, WORSE};
+use crate::failure::{Failure, NOT_COMPARABLE, WORSE};
 use crate::output::{output, print_text, width};
 use crate::quantities::{DOCUMENT, REPORT, compared, format};
 use clap::Args;
-use stacklab_analysis::{NothingInCommon, between};
+use stacklab_analysis::{NothingInCommon, between, not_comparable, record_loads};
 use stacklab_campaign::record::{Recorded, conclude, latest};
-use stacklab_model::{Change, Difference, Findings, Metric, RunRecord, nearest};
+use stacklab_model::{Change, Difference, Findings, Metric, MetricDiff, RunRecord, nearest};
 use stacklab_report::page::html;
 use stacklab_report::{
     HAS_PARQUET, OutputFormat, WIDTH, Width, between as render_between, brief, figure, figures, paper,
@@ -174,7 +174,8 @@ pub(crate) struct CompareOptions {
     /// The candidate record
     #[arg(value_name = "B")]
     pub b: PathBuf,
-    /// Exit with code 8 if B is worse than A by more than this: worse=5%
+    /// Exit with code 8 if B is worse than A by more than this: worse=5%. With code 12
+    /// if other load disturbed only one of them, so that B may be worse for that
     #[arg(long, value_name = "worse=PERCENT")]
     pub fail_on: Option<FailOn>,
     /// Compare only this metric; may be repeated
@@ -214,7 +215,11 @@ pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let campaigns = [&a.campaign(), &b.campaign()];
     let found = between(campaigns, [&names[0], &names[1]], &options.metrics, allowed)
         .map_err(|nothing| nothing_in_common(nothing, paths.map(|path| path.as_path()), &options.metrics))?;
-    print_text(&render_between(&found, options.format, width()))?;
+    let loads = record_loads(campaigns);
+    print_text(&render_between(&found, &loads, options.format, width()))?;
+    if let Some(warning) = loads.warning() {
+        eprintln!("stacklab: warning: {warning}");
+    }
     let uncertain = found.figures.iter().filter(|figure| figure.change == Change::Inconclusive).count();
     let seen = found
         .figures
@@ -224,24 +229,35 @@ pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     if let Some(warning) = unseen(uncertain, seen, allowed.is_some()) {
         eprintln!("stacklab: warning: {warning}");
     }
-    let failing: Vec<String> = found
-        .figures
-        .iter()
-        .filter(|figure| figure.fails)
-        .map(|figure| format!("{} {}", figure.metric, figure.cell))
-        .collect();
-    match (&failing[..], found.figures.iter().any(|figure| figure.effect.is_some())) {
-        ([], true) => Ok(()),
-        ([], false) => Err(Failure::nothing_valid()),
-        ([first, others @ ..], _) => {
-            let percent = 100.0 * allowed.unwrap_or_default();
-            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-            let text = format!(
-                "B is worse than A by more than {percent} %, or lacks a figure that A has: {first}{more}"
-            );
-            Err(Failure::new(WORSE, text))
-        }
+    let failing: Vec<String> = found.figures.iter().filter(|figure| figure.fails).map(figure_name).collect();
+    let spared: Vec<String> = not_comparable(&found, &loads).into_iter().map(figure_name).collect();
+    let percent = 100.0 * allowed.unwrap_or_default();
+    if let [first, others @ ..] = &failing[..] {
+        let more = and_more(others.len());
+        let text = format!(
+            "B is worse than A by more than {percent} %, or lacks a figure that A has: {first}{more}"
+        );
+        return Err(Failure::new(WORSE, text));
     }
+    if let [first, others @ ..] = &spared[..] {
+        let more = and_more(others.len());
+        let text = format!(
+            "B and A are not comparable: B is worse by more than {percent} %, perhaps by the other load: {first}{more}"
+        );
+        return Err(Failure::new(NOT_COMPARABLE, text));
+    }
+    if found.figures.iter().all(|figure| figure.effect.is_none()) {
+        return Err(Failure::nothing_valid());
+    }
+    Ok(())
+}
+
+fn figure_name(figure: &MetricDiff) -> String {
+    format!("{} {}", figure.metric, figure.cell)
+}
+
+fn and_more(others: usize) -> String {
+    if others == 0 { String::new() } else { format!(" and {others} more") }
 }
 
 /// A warning where nothing could be seen, or where figures that are not sure cannot fail.

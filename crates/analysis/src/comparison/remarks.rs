@@ -1,0 +1,232 @@
+//! What a reader has to know of a comparison beside its figures: too few blocks, parts that trimming leaves out,
+//! figures that come in coarse steps.
+
+use crate::comparison::blocks::counts_events;
+use crate::comparison::evidence::tests;
+use crate::comparison::family::ENDED;
+use crate::comparison::{Paired, back};
+use stacklab_model::{Question, Scale, StopReason, Verdict};
+
+/// By simulation (`bench/coverage`): 93.3 to 94.4 %.
+const PRECISE: &str =
+    "it was measured until its interval was narrow: such 95 % intervals hold the truth in 93 %";
+/// Fewer pairs claim nothing: the signed-rank test of six has no p below 2^-5.
+pub(crate) const MIN_PAIRS: usize = 6;
+/// This number of pairs shows, with 95 % confidence, that less than a fifth of all blocks is of another kind: what a
+/// trimmed mean leaves out at one end. 1 - 0.05^(1/14) is 19 %.
+pub(crate) const MIN_EQUIVALENT_PAIRS: usize = 14;
+/// The same for events, of which a few trials may have nearly all: 5 %.
+pub(crate) const MIN_EQUIVALENT_EVENTS: usize = 60;
+/// Distances from the estimate, in standard deviations, beyond which a block is far away.
+const FAR: f64 = 3.0;
+/// This number of blocks far away on one side, and none on the other, has a chance of 2^-4 at most.
+const MIN_ONE_SIDED: usize = 4;
+
+/// The share of trials that may be of another kind though none of the measured ones was, per cent, with 95 %
+/// confidence.
+pub(crate) fn unseen_percent(pairs: usize) -> f64 {
+    100.0 * (1.0 - 0.05_f64.powf(1.0 / pairs as f64))
+}
+
+/// What a reader has to know of a verdict on pairs, of which a campaign was to have `needed` before anyone looks.
+pub(crate) fn list_remarks(
+    question: &Question,
+    paired: &Paired,
+    verdict: &Verdict,
+    stop_reason: StopReason,
+    needed: usize,
+    comparisons: usize,
+) -> Vec<String> {
+    let pairs = paired.pairs();
+    let mut remarks = Vec::new();
+    remarks.extend(describe_one_sided(paired));
+    if stop_reason == StopReason::Precise {
+        remarks.push(PRECISE.to_owned());
+    }
+    if *verdict != Verdict::Inconclusive {
+        return remarks;
+    }
+    let needed = needed.max(MIN_PAIRS);
+    if stop_reason == StopReason::Unfinished && tests(paired, question.margin).p <= ENDED {
+        remarks.push(describe_appearance(paired));
+        return remarks;
+    }
+    let for_signs = blocks_for_signs(comparisons);
+    if pairs < needed {
+        remarks.push(format!("too few blocks ({pairs} of {needed})"));
+    } else if pairs < for_signs && all_agree(paired) {
+        remarks.push(format!(
+            "all {pairs} blocks agree; a claim among {comparisons} comparisons needs {for_signs} that do"
+        ));
+    } else if is_too_coarse(paired, question.margin) {
+        remarks.push(
+            "its figures come in steps of more than half of the margin: equivalence cannot be seen"
+                .to_owned(),
+        );
+    } else if pairs < min_equivalent_pairs(question) && tests(paired, question.margin).equivalence_p <= ENDED
+    {
+        let what = if counts_events(question.metric) { "bursts" } else { "another state" };
+        let share = unseen_percent(pairs).ceil();
+        remarks.push(format!(
+            "alike but for {what} in fewer than {share} % of trials, which {pairs} do not exclude"
+        ));
+    }
+    remarks
+}
+
+/// The fewest blocks of which all have to show the same for a claim among these comparisons, where nothing else is
+/// claimed of: their signed-rank test has p = 2^(1 - n).
+fn blocks_for_signs(comparisons: usize) -> usize {
+    let level = ENDED / comparisons.max(1) as f64;
+    1 + (-level.log2()).ceil() as usize
+}
+
+fn all_agree(paired: &Paired) -> bool {
+    paired.distances.iter().all(|distance| *distance > 0.0)
+        || paired.distances.iter().all(|distance| *distance < 0.0)
+}
+
+/// What a campaign that has not ended shows, and does not claim.
+fn describe_appearance(paired: &Paired) -> String {
+    let interval = paired.interval(0.95);
+    let way = if paired.moments.mean < 0.0 { "lower" } else { "higher" };
+    let by = match paired.scale {
+        Scale::Ratio => {
+            let ends = [interval.low, interval.high].map(|end| (100.0 * (end - 1.0)).abs());
+            format!(" by {:.1} to {:.1} %", ends[0].min(ends[1]), ends[0].max(ends[1]))
+        }
+        Scale::Difference => String::new(),
+    };
+    format!("looks {way}{by}: no claim before the campaign has ended (--resume)")
+}
+
+pub(crate) fn min_equivalent_pairs(question: &Question) -> usize {
+    if counts_events(question.metric) { MIN_EQUIVALENT_EVENTS } else { MIN_EQUIVALENT_PAIRS }
+}
+
+/// Blocks on one side that the trimmed mean leaves out.
+fn describe_one_sided(paired: &Paired) -> Option<String> {
+    if paired.scale != Scale::Ratio {
+        return None;
+    }
+    let far = FAR * paired.moments.sd;
+    let mut below = Vec::new();
+    let mut above = Vec::new();
+    for distance in &paired.distances {
+        let from_estimate = distance - paired.moments.mean;
+        if from_estimate < -far {
+            below.push(*distance);
+        } else if from_estimate > far {
+            above.push(*distance);
+        }
+    }
+    let (one_sided, word) = match (below.len(), above.len()) {
+        (MIN_ONE_SIDED.., 0) => (below, "or lower"),
+        (0, MIN_ONE_SIDED..) => (above, "or higher"),
+        _ => return None,
+    };
+    let nearest = one_sided.iter().copied().min_by(|one, other| {
+        (one - paired.moments.mean).abs().total_cmp(&(other - paired.moments.mean).abs())
+    })?;
+    let percent = 100.0 * (back(paired.scale, nearest) - 1.0);
+    let count = one_sided.len();
+    let all = paired.pairs();
+    Some(format!(
+        "in {count} of {all} blocks the difference is {percent:+.1} % {word}, which the estimate leaves out"
+    ))
+}
+
+/// Whether figures come in steps of more than half of the margin, as CPU time counted in ticks does.
+pub(crate) fn is_too_coarse(paired: &Paired, margin: f64) -> bool {
+    paired.scale == Scale::Ratio && paired.step > margin.ln_1p() / 2.0
+}
+
+/// The smallest step between figures, as a logarithm. Figures that are all alike may differ in the digit after their
+/// last.
+pub(crate) fn smallest_step(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup();
+    match sorted.as_slice() {
+        [only] => last_digit(*only),
+        several => several.windows(2).map(|pair| (pair[1] / pair[0]).ln()).fold(f64::INFINITY, f64::min),
+    }
+}
+
+/// One in the last digit of a figure, over the figure.
+fn last_digit(figure: f64) -> f64 {
+    let digits =
+        format!("{figure:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    let leading = figure / 10_f64.powf(figure.log10().floor());
+    10_f64.powi(1 - digits as i32) / leading
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::question;
+    use stacklab_model::Metric;
+
+    fn paired(logs: &[f64]) -> Paired {
+        let pairs: Vec<(f64, f64)> = logs.iter().map(|log| (100.0, 100.0 * log.exp())).collect();
+        Paired::of(Scale::Ratio, &pairs).unwrap()
+    }
+
+    #[test]
+    fn names_blocks_far_on_one_side() {
+        let mut logs: Vec<f64> = (0..16).map(|block| 0.001 * f64::from(block % 5)).collect();
+        assert_eq!(describe_one_sided(&paired(&logs)), None);
+        logs.extend([-0.2, -0.15, -0.3, -0.25]);
+        let said = describe_one_sided(&paired(&logs)).unwrap();
+        assert_eq!(
+            said,
+            "in 4 of 20 blocks the difference is -13.9 % or lower, which the estimate leaves out"
+        );
+        // Outliers on both sides are what trimming is for.
+        logs.push(0.2);
+        assert_eq!(describe_one_sided(&paired(&logs)), None);
+    }
+
+    #[test]
+    fn says_what_is_visible_before_the_end() {
+        let logs: Vec<f64> = (0..8).map(|block| -0.2 + 0.001 * f64::from(block % 5)).collect();
+        let list = |stop_reason| {
+            let question = question(Metric::Throughput, 0.02);
+            list_remarks(&question, &paired(&logs), &Verdict::Inconclusive, stop_reason, 8, 1)
+        };
+        let looks = "looks lower by 17.9 to 18.1 %: no claim before the campaign has ended (--resume)";
+        assert_eq!(list(StopReason::Unfinished), [looks]);
+        assert!(list(StopReason::Cap).is_empty());
+    }
+
+    #[test]
+    fn says_how_many_blocks_signs_need() {
+        assert_eq!([1, 6, 21, 300].map(blocks_for_signs), [7, 9, 11, 15]);
+        let question = question(Metric::Throughput, 0.02);
+        let seven = paired(&[-0.2, -0.21, -0.19, -0.2, -0.22, -0.2, -0.18]);
+        let said = list_remarks(&question, &seven, &Verdict::Inconclusive, StopReason::Budget, 6, 6);
+        assert_eq!(said, ["all 7 blocks agree; a claim among 6 comparisons needs 9 that do"]);
+    }
+
+    #[test]
+    fn sees_steps_coarser_than_the_margin() {
+        let ticks = [(20.0, 20.0), (20.0, 21.0), (20.0, 20.0)];
+        assert!(is_too_coarse(&Paired::of(Scale::Ratio, &ticks).unwrap(), 0.01));
+        assert!(!is_too_coarse(&Paired::of(Scale::Ratio, &ticks).unwrap(), 0.2));
+        assert!(is_too_coarse(&Paired::of(Scale::Ratio, &[(10.0, 10.0); 9]).unwrap(), 0.01));
+        assert!(!is_too_coarse(&Paired::of(Scale::Ratio, &[(94.715, 94.715); 9]).unwrap(), 0.01));
+    }
+
+    #[test]
+    fn says_what_few_blocks_do_not_exclude() {
+        let logs: Vec<f64> = (0..8).map(|block| 0.001 * f64::from(block % 3)).collect();
+        let list = |metric, needed| {
+            let question = question(metric, 0.02);
+            list_remarks(&question, &paired(&logs), &Verdict::Inconclusive, StopReason::Cap, needed, 1)
+        };
+        let alike = "alike but for another state in fewer than 32 % of trials, which 8 do not exclude";
+        assert_eq!(list(Metric::Throughput, 8), [alike]);
+        assert_eq!(list(Metric::Throughput, 10), ["too few blocks (8 of 10)"]);
+        assert!(unseen_percent(14) < 20.0 && unseen_percent(13) > 20.0 && unseen_percent(60) < 5.0);
+    }
+}

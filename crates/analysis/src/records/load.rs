@@ -1,0 +1,130 @@
+//! Other load as a difference between two records.
+
+use crate::findings::Campaign;
+use crate::records::unpaired::is_beyond;
+use stacklab_model::{Change, MetricDiff, OtherLoad, RecordDiff, RecordLoads, RunRecord};
+
+/// The codes of warnings about CPU time that a run's hosts did not get.
+const LOAD_WARNINGS: [&str; 2] = ["other_load", "cpu_quota"];
+
+/// How many runs of each campaign other load disturbed.
+pub fn record_loads(campaigns: [&Campaign; 2]) -> RecordLoads {
+    let [a, b] = campaigns.map(count_disturbed);
+    RecordLoads { a, b }
+}
+
+fn count_disturbed(campaign: &Campaign) -> OtherLoad {
+    let mut load = OtherLoad::default();
+    for run in campaign.runs.iter().filter(|run| run.is_valid()) {
+        load.runs += 1;
+        load.disturbed += usize::from(is_disturbed(run));
+    }
+    load
+}
+
+fn is_disturbed(run: &RunRecord) -> bool {
+    run.warnings.iter().any(|warning| LOAD_WARNINGS.contains(&warning.code.as_str()))
+}
+
+/// The figures that are claimed to be worse by more than is allowed, and do not fail because other load disturbed the
+/// runs of one record only.
+pub fn not_comparable<'a>(found: &'a RecordDiff, loads: &RecordLoads) -> Vec<&'a MetricDiff> {
+    let (Some(allowed), Some(_)) = (found.allowed, loads.warning()) else { return Vec::new() };
+    let mut spared = Vec::new();
+    for figure in &found.figures {
+        let claimed = figure.effect.as_ref().and_then(|effect| effect.claimed_interval);
+        if figure.change == Change::Worse
+            && is_beyond(figure.metric, figure.margin, &figure.a, claimed, allowed)
+        {
+            spared.push(figure);
+        }
+    }
+    spared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{campaign, cell, invalid, link_config, run, warned};
+    use crate::records::between;
+    use stacklab_model::{Cell, Family, Length, Metric, Pacing, Probe, ProbeSpec, Value};
+
+    const METRIC: Metric = Metric::Throughput;
+
+    fn probes() -> [ProbeSpec; 1] {
+        [ProbeSpec {
+            probe: Probe::Stream,
+            pacing: Pacing::Flood,
+            length: Length::Packets(1),
+            warmup_ns: 0,
+            interval_ns: 1,
+            metrics: vec![METRIC],
+        }]
+    }
+
+    /// Ten runs about a figure, the first ones disturbed.
+    fn runs(middle: f64, disturbed: usize, code: &str) -> Vec<RunRecord> {
+        let noise = [0.99, 1.01, 1.0, 1.005, 0.995, 1.0, 0.99, 1.01, 1.0, 1.002];
+        let mut runs = Vec::new();
+        for (block, noise) in (0..).zip(noise) {
+            let run = run(block, &cell(Family::Ipv4, 128), METRIC, middle * noise);
+            runs.push(if (block as usize) < disturbed { warned(run, &[code, "other"]) } else { run });
+        }
+        runs
+    }
+
+    /// B against A with 5 % allowed.
+    fn compared(a: &[RunRecord], b: &[RunRecord]) -> (RecordDiff, RecordLoads) {
+        let link = link_config(None);
+        let cells: [Cell; 1] = [cell(Family::Ipv4, 128)];
+        let probes = probes();
+        let [a, b] =
+            [a, b].map(|runs| Campaign { cells: &cells, probes: &probes, ..campaign(&link, &[], runs) });
+        (between([&a, &b], ["a", "b"], &[], Some(0.05)).unwrap(), record_loads([&a, &b]))
+    }
+
+    #[test]
+    fn quiet_record_against_loaded_one_does_not_fail() {
+        for (a, b) in [(1, 2), (7, 0)] {
+            let (found, loads) = compared(&runs(100.0, a, "other_load"), &runs(80.0, b, "cpu_quota"));
+            assert_eq!((loads.a.disturbed, loads.b.disturbed, loads.b.runs), (a, b, 10));
+            let figure = &found.figures[0];
+            assert_eq!(
+                (&figure.change, figure.fails),
+                (&Change::Worse, false),
+                "it is said, and fails nothing"
+            );
+            assert_eq!(not_comparable(&found, &loads), [figure]);
+            let load = found.differences.iter().find(|of| of.what == "other load").unwrap();
+            assert_eq!([load.a.clone(), load.b.clone()], [a, b].map(|n| format!("disturbed {n} of 10 runs")));
+        }
+    }
+
+    #[test]
+    fn records_under_the_same_load_are_comparable() {
+        for (a, b) in [(0, 1), (5, 9)] {
+            let (found, loads) = compared(&runs(100.0, a, "other_load"), &runs(80.0, b, "other_load"));
+            assert!(found.figures[0].fails && not_comparable(&found, &loads).is_empty(), "{a} and {b}");
+            assert_eq!(found.differences, []);
+        }
+    }
+
+    #[test]
+    fn figure_that_vanished_fails_under_any_load() {
+        let mut gone = runs(100.0, 0, "");
+        for run in &mut gone {
+            run.values.insert(METRIC, Value::Missing("no arrivals".into()));
+        }
+        let (found, loads) = compared(&runs(100.0, 9, "other_load"), &gone);
+        assert!(loads.warning().is_some() && found.figures[0].fails);
+    }
+
+    #[test]
+    fn invalid_runs_do_not_count() {
+        let mut one = runs(100.0, 3, "other_load");
+        let first = one.remove(0);
+        one.push(invalid(first, "family is ipv4"));
+        let (_, loads) = compared(&one, &one);
+        assert_eq!(loads.a, OtherLoad { disturbed: 2, runs: 9 });
+    }
+}
