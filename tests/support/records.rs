@@ -41,3 +41,16 @@ pub(crate) fn figure(run: &RunRecord, metric: Metric) -> f64 {
 pub(crate) fn warns(run: &RunRecord, warning: &str) -> bool {
     run.warnings.iter().any(|given| given.code == warning)
 }
+
+/// The mean of figures with weights, without a share of the weight at each end.
+pub(crate) fn trim_mean(mut weighted: Vec<(f64, f64)>, share: f64) -> f64 {
+    weighted.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let whole: f64 = weighted.iter().map(|(_, weight)| weight).sum();
+    let mut mean = 0.0;
+    let mut end = 0.0;
+    for (figure, weight) in weighted {
+        end += weight / whole;
+        mean += figure * (end.min(1.0 - share) - share.max(end - weight / whole)).max(0.0);
+    }
+    mean / (1.0 - 2.0 * share)
+}
