@@ -7,7 +7,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 const MAX_EXACT: usize = 30;
 
 /// The second mean minus the first, with possibly different variances (Welch 1947), or of trimmed means with the errors
-/// of [`Moments::trimmed`] (Yuen 1974).
+/// of `Moments::trimmed` (Yuen 1974).
 ///
 /// The degrees of freedom are those of the smaller sample. Those of Welch and Satterthwaite take both variances as
 /// known better than they are: of skewed figures, 8 beside 40, they make twice as many false claims as allowed.
