@@ -82,7 +82,11 @@ fn rows_stay_below_the_link_rate_despite_losses() {
         let second = row["start_ns"].as_u64().expect("a start") / 1_000_000_000;
         bits[second as usize] += 8 * row["bytes"].as_u64().expect("bytes");
     }
-    assert!(bits[..5].iter().all(|bits| (1..600_000).contains(bits)), "{bits:?}");
+    // What waits behind a lost segment may come at the end of a second, and the queue holds no more than that.
+    let link = 512_000;
+    let queue = 8 * 32 * 1024;
+    assert!(bits[..5].iter().all(|bits| (1..link + queue).contains(bits)), "{bits:?}");
+    assert!(bits[..5].iter().sum::<u64>() < 5 * link + queue, "{bits:?}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub const PORT: u16 = 5202;
 /// Time limit for a coordinator's handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a coordinator waits for the previous one to be gone.
-const LEAVE_LIMIT: Duration = Duration::from_secs(1);
+const LEAVE_LIMIT: Duration = Duration::from_secs(3);
 /// Maximum number of connections at once, and of those from one address, or network of IPv6; more are closed.
 const MOST_CONNECTIONS: usize = 256;
 const MOST_FROM_NETWORK: usize = 8;
