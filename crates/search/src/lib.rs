@@ -1,0 +1,19 @@
+//! The highest load at which a path loses no more than a given share of its frames.
+//!
+//! Everything here is pure: a caller sends the frames, counts them, and says what came of it. So the same code runs in
+//! a testbed, in a simulation and against known results.
+//!
+//! | module | |
+//! |---|---|
+//! | [`goal`] | what is searched: loss ratio, durations, width; the goals of RFC 2544 and others |
+//! | [`grid`] | the loads that a search may choose |
+//! | [`class`] | whether a load is a lower or an upper bound, from its trials (RFC 9971) |
+//! | [`controller`] | MLRsearch: several goals of one arm, trial by trial |
+//! | [`paired`] | several arms at their own loads, in turns of a slice each |
+
+pub mod class;
+pub mod controller;
+pub mod goal;
+pub mod grid;
+pub mod paired;
+mod targets;
