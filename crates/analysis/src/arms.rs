@@ -2,10 +2,8 @@
 
 use crate::comparison::Paired;
 use crate::comparison::blocks::Blocks;
+use crate::comparison::limits::MAX_LOST;
 use stacklab_model::{Better, Scale};
-
-/// The largest share of blocks that one arm may have lost, as in a campaign.
-const MAX_LOST: f64 = 0.1;
 
 /// What is known of two arms beside their blocks.
 #[derive(Debug, Clone, Copy)]

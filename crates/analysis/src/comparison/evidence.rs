@@ -1,8 +1,7 @@
 //! The evidence of one comparison for each of its two claims, and how much more of it a verdict needs.
 
 use crate::comparison::blocks::{Blocks, counts_events};
-use crate::comparison::family::{ENDED, RUNNING};
-use crate::comparison::remarks::{MIN_PAIRS, is_too_coarse, min_equivalent_pairs};
+use crate::comparison::limits::{ENDED, MAX_LOST, MIN_PAIRS, RUNNING, is_too_coarse, min_equivalent_pairs};
 use crate::comparison::{Paired, margin_distance, to_distance};
 use crate::runs::Runs;
 use crate::statistics::{
@@ -12,11 +11,10 @@ use crate::statistics::{
 use stacklab_model::{Better, Effect, Question, Scale, Tests, Verdict};
 
 /// With fewer pairs, figures that are all alike prove nothing.
-const LEAST_ALIKE: usize = 5;
-/// The largest share of blocks that one arm may have lost.
-const MOST_LOST: f64 = 0.1;
+const MIN_ALIKE: usize = 5;
 /// A smaller e-value claims nothing, alone or among others, and needs no other that agrees.
 const MIN_CLAIMED_E: f64 = 1.0 / (RUNNING + ENDED);
+
 /// A comparison's pairs with their tests, or the verdict that it has without any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
@@ -94,10 +92,10 @@ impl Evidence {
 fn test_by_student(paired: &Paired, margin: f64) -> Tests {
     let moments = paired.moments;
     let margin = margin_distance(paired.scale, margin);
-    let alike = moments.sd == 0.0 && paired.pairs() < LEAST_ALIKE;
+    let alike = moments.sd == 0.0 && paired.pairs() < MIN_ALIKE;
     // Of rare events the mean is not normal: equivalence needs them in half of the pairs.
     let rare = paired.scale == Scale::Difference
-        && (2 * paired.nonzero < paired.pairs() || paired.nonzero < LEAST_ALIKE);
+        && (2 * paired.nonzero < paired.pairs() || paired.nonzero < MIN_ALIKE);
     Tests {
         p: if alike { 1.0 } else { moments.student().p() },
         equivalence_p: if alike || rare { 1.0 } else { moments.student().equivalence_p(&margin) },
@@ -142,7 +140,7 @@ fn without_tests(question: &Question, paired: &Paired, messages: [f64; 2]) -> Op
     let lost = paired.lost;
     let blocks = paired.pairs() + lost[0] + lost[1];
     for (cell, lost) in question.cells().into_iter().zip(lost) {
-        if lost as f64 > MOST_LOST * blocks as f64 {
+        if lost as f64 > MAX_LOST * blocks as f64 {
             return Some(Verdict::Nothing(format!(
                 "{} has no figure in {lost} of {blocks} blocks: leaving them out would favour it",
                 cell.level(question.factor)

@@ -16,13 +16,10 @@
 
 use crate::comparison::Paired;
 use crate::comparison::evidence::{Evidence, better, tests};
+use crate::comparison::limits::{ENDED, RUNNING};
 use crate::statistics::{benjamini_hochberg, e_benjamini_hochberg};
 use stacklab_model::{Interval, Question, Tests, Verdict};
 
-/// The share of false claims that is allowed while a campaign runs.
-pub const RUNNING: f64 = 0.025;
-/// The share of false claims that is allowed at the end.
-pub const ENDED: f64 = 0.025;
 /// The share of the claims' ranges that is allowed to miss the true difference.
 const MISSED: f64 = RUNNING + ENDED;
 

@@ -3,10 +3,11 @@
 pub(crate) mod blocks;
 pub(crate) mod evidence;
 pub(crate) mod family;
+pub(crate) mod limits;
 pub(crate) mod remarks;
 
 use crate::comparison::blocks::Blocks;
-use crate::comparison::remarks::smallest_step;
+use crate::comparison::limits::smallest_step;
 use crate::runs::Runs;
 use crate::statistics::{Moments, Student, confidence_sequence};
 use stacklab_model::{Effect, Interval, Question, Scale};

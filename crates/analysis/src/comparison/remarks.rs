@@ -3,30 +3,17 @@
 
 use crate::comparison::blocks::counts_events;
 use crate::comparison::evidence::tests;
-use crate::comparison::family::ENDED;
+use crate::comparison::limits::{ENDED, MIN_PAIRS, is_too_coarse, min_equivalent_pairs, unseen_percent};
 use crate::comparison::{Paired, back};
 use stacklab_model::{Question, Scale, StopReason, Verdict};
 
 /// By simulation (`bench/coverage`): 93.3 to 94.4 %.
 const PRECISE: &str =
     "it was measured until its interval was narrow: such 95 % intervals hold the truth in 93 %";
-/// Fewer pairs claim nothing: the signed-rank test of six has no p below 2^-5.
-pub(crate) const MIN_PAIRS: usize = 6;
-/// This number of pairs shows, with 95 % confidence, that less than a fifth of all blocks is of another kind: what a
-/// trimmed mean leaves out at one end. 1 - 0.05^(1/14) is 19 %.
-pub(crate) const MIN_EQUIVALENT_PAIRS: usize = 14;
-/// The same for events, of which a few trials may have nearly all: 5 %.
-pub(crate) const MIN_EQUIVALENT_EVENTS: usize = 60;
 /// Distances from the estimate, in standard deviations, beyond which a block is far away.
 const FAR: f64 = 3.0;
 /// This number of blocks far away on one side, and none on the other, has a chance of 2^-4 at most.
 const MIN_ONE_SIDED: usize = 4;
-
-/// The share of trials that may be of another kind though none of the measured ones was, per cent, with 95 %
-/// confidence.
-pub(crate) fn unseen_percent(pairs: usize) -> f64 {
-    100.0 * (1.0 - 0.05_f64.powf(1.0 / pairs as f64))
-}
 
 /// What a reader has to know of a verdict on pairs, of which a campaign was to have `needed` before anyone looks.
 pub(crate) fn list_remarks(
@@ -100,10 +87,6 @@ fn describe_appearance(paired: &Paired) -> String {
     format!("looks {way}{by}: no claim before the campaign has ended (--resume)")
 }
 
-pub(crate) fn min_equivalent_pairs(question: &Question) -> usize {
-    if counts_events(question.metric) { MIN_EQUIVALENT_EVENTS } else { MIN_EQUIVALENT_PAIRS }
-}
-
 /// Blocks on one side that the trimmed mean leaves out.
 fn describe_one_sided(paired: &Paired) -> Option<String> {
     if paired.scale != Scale::Ratio {
@@ -134,31 +117,6 @@ fn describe_one_sided(paired: &Paired) -> Option<String> {
     Some(format!(
         "in {count} of {all} blocks the difference is {percent:+.1} % {word}, which the estimate leaves out"
     ))
-}
-
-/// Whether figures come in steps of more than half of the margin, as CPU time counted in ticks does.
-pub(crate) fn is_too_coarse(paired: &Paired, margin: f64) -> bool {
-    paired.scale == Scale::Ratio && paired.step > margin.ln_1p() / 2.0
-}
-
-/// The smallest step between figures, as a logarithm. Figures that are all alike may differ in the digit after their
-/// last.
-pub(crate) fn smallest_step(figures: &[f64]) -> f64 {
-    let mut sorted = figures.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.dedup();
-    match sorted.as_slice() {
-        [only] => last_digit(*only),
-        several => several.windows(2).map(|pair| (pair[1] / pair[0]).ln()).fold(f64::INFINITY, f64::min),
-    }
-}
-
-/// One in the last digit of a figure, over the figure.
-fn last_digit(figure: f64) -> f64 {
-    let digits =
-        format!("{figure:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
-    let leading = figure / 10_f64.powf(figure.log10().floor());
-    10_f64.powi(1 - digits as i32) / leading
 }
 
 #[cfg(test)]
@@ -209,15 +167,6 @@ mod tests {
     }
 
     #[test]
-    fn sees_steps_coarser_than_the_margin() {
-        let ticks = [(20.0, 20.0), (20.0, 21.0), (20.0, 20.0)];
-        assert!(is_too_coarse(&Paired::of(Scale::Ratio, &ticks).unwrap(), 0.01));
-        assert!(!is_too_coarse(&Paired::of(Scale::Ratio, &ticks).unwrap(), 0.2));
-        assert!(is_too_coarse(&Paired::of(Scale::Ratio, &[(10.0, 10.0); 9]).unwrap(), 0.01));
-        assert!(!is_too_coarse(&Paired::of(Scale::Ratio, &[(94.715, 94.715); 9]).unwrap(), 0.01));
-    }
-
-    #[test]
     fn says_what_few_blocks_do_not_exclude() {
         let logs: Vec<f64> = (0..8).map(|block| 0.001 * f64::from(block % 3)).collect();
         let list = |metric, needed| {
@@ -227,6 +176,5 @@ mod tests {
         let alike = "alike but for another state in fewer than 32 % of trials, which 8 do not exclude";
         assert_eq!(list(Metric::Throughput, 8), [alike]);
         assert_eq!(list(Metric::Throughput, 10), ["too few blocks (8 of 10)"]);
-        assert!(unseen_percent(14) < 20.0 && unseen_percent(13) > 20.0 && unseen_percent(60) < 5.0);
     }
 }

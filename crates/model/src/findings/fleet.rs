@@ -49,7 +49,8 @@ pub struct PairAnswer {
 /// A difference over pairs of hosts that are a sample of many: random effects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PooledEffect {
-    /// The mean over pairs. Its `pairs` are pairs of hosts.
+    /// The mean over pairs; of fewer than [`MIN_PAIRS_OF_MEAN`](crate::MIN_PAIRS_OF_MEAN) the typical pair, whose p are
+    /// those of its tests. Its `pairs` are pairs of hosts.
     pub effect: Effect,
     /// The spread between pairs: the standard deviation of their true differences (of their logarithms, for ratios).
     pub spread: f64,
@@ -60,7 +61,7 @@ pub struct PooledEffect {
     /// Adjusted for the number of comparisons (Benjamini and Hochberg). At most 0.025 is a claim. `None` before the
     /// campaign has ended.
     pub adjusted_p: Option<f64>,
-    /// p of a mean difference as large as the margin or larger (two one-sided tests).
+    /// p of a difference as large as the margin or larger (two one-sided tests).
     pub equivalence_p: f64,
     pub adjusted_equivalence_p: Option<f64>,
 }

@@ -31,17 +31,17 @@ impl Change {
 pub struct Unpaired {
     /// `ratio`: second divided by first; 1 means equal. `difference`: second minus first; 0 means equal.
     pub scale: Scale,
-    /// The estimate. On the ratio scale, it is the ratio of the geometric means.
+    /// The estimate: of the trimmed means; on the ratio scale, of the logarithms' trimmed means.
     pub estimate: f64,
     /// Standard error of the estimate (of its logarithm, for ratios).
     pub error: f64,
-    /// Welch and Satterthwaite's degrees of freedom.
+    /// Degrees of freedom, those of the smaller sample.
     pub degrees_of_freedom: f64,
     pub interval95: Interval,
     /// Where it or equivalence is claimed, with the selection allowed for: at most one in twenty is expected to miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_interval: Option<Interval>,
-    /// Two-sided p of no difference (Welch's t test).
+    /// Two-sided p of no difference: the larger of Yuen and Welch's and of the rank-sum test's.
     pub p: f64,
     /// The same p, adjusted for the number of figures compared (Benjamini and Hochberg). At most 0.025 is a claim.
     pub adjusted_p: f64,

@@ -1,0 +1,75 @@
+//! What a claim needs: the shares of false claims that are allowed, the fewest blocks, and figures fine enough.
+
+use crate::comparison::Paired;
+use crate::comparison::blocks::counts_events;
+use stacklab_model::{Question, Scale};
+
+/// The share of false claims that is allowed while a campaign runs.
+pub const RUNNING: f64 = 0.025;
+/// The share of false claims that is allowed at the end.
+pub const ENDED: f64 = 0.025;
+/// The largest share of blocks that one arm may have lost.
+pub(crate) const MAX_LOST: f64 = 0.1;
+/// Fewer pairs claim nothing: the signed-rank test of six has no p below 2^-5.
+pub(crate) const MIN_PAIRS: usize = 6;
+/// This number of pairs shows, with 95 % confidence, that less than a fifth of all blocks is of another kind: what a
+/// trimmed mean leaves out at one end. 1 - 0.05^(1/14) is 19 %.
+pub(crate) const MIN_EQUIVALENT_PAIRS: usize = 14;
+/// The same for events, of which a few trials may have nearly all: 5 %.
+pub(crate) const MIN_EQUIVALENT_EVENTS: usize = 60;
+
+pub(crate) fn min_equivalent_pairs(question: &Question) -> usize {
+    if counts_events(question.metric) { MIN_EQUIVALENT_EVENTS } else { MIN_EQUIVALENT_PAIRS }
+}
+
+/// The share of trials that may be of another kind though none of the measured ones was, per cent, with 95 %
+/// confidence.
+pub(crate) fn unseen_percent(pairs: usize) -> f64 {
+    100.0 * (1.0 - 0.05_f64.powf(1.0 / pairs as f64))
+}
+
+/// Whether figures come in steps of more than half of the margin, as CPU time counted in ticks does.
+pub(crate) fn is_too_coarse(paired: &Paired, margin: f64) -> bool {
+    paired.scale == Scale::Ratio && paired.step > margin.ln_1p() / 2.0
+}
+
+/// The smallest step between figures, as a logarithm. Figures that are all alike may differ in the digit after their
+/// last.
+pub(crate) fn smallest_step(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup();
+    match sorted.as_slice() {
+        [only] => last_digit(*only),
+        several => several.windows(2).map(|pair| (pair[1] / pair[0]).ln()).fold(f64::INFINITY, f64::min),
+    }
+}
+
+/// One in the last digit of a figure, over the figure.
+fn last_digit(figure: f64) -> f64 {
+    let digits =
+        format!("{figure:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    let leading = figure / 10_f64.powf(figure.log10().floor());
+    10_f64.powi(1 - digits as i32) / leading
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sees_steps_coarser_than_the_margin() {
+        let ticks = [(20.0, 20.0), (20.0, 21.0), (20.0, 20.0)];
+        assert!(is_too_coarse(&Paired::of(Scale::Ratio, &ticks).unwrap(), 0.01));
+        assert!(!is_too_coarse(&Paired::of(Scale::Ratio, &ticks).unwrap(), 0.2));
+        assert!(is_too_coarse(&Paired::of(Scale::Ratio, &[(10.0, 10.0); 9]).unwrap(), 0.01));
+        assert!(!is_too_coarse(&Paired::of(Scale::Ratio, &[(94.715, 94.715); 9]).unwrap(), 0.01));
+    }
+
+    #[test]
+    fn unseen_share_falls_with_pairs() {
+        assert!(unseen_percent(13) > 20.0);
+        assert!(unseen_percent(14) < 20.0);
+        assert!(unseen_percent(60) < 5.0);
+    }
+}
