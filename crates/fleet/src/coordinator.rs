@@ -1,14 +1,16 @@
 //! The coordinator of a campaign: it hands out blocks and commits their results. All that it must remember is in the
 //! store, so that another one can take over at any time.
 
+mod results;
+
 use crate::FleetError;
+use crate::checked::CheckedStudy;
+use crate::coordinator::results::forget;
 use crate::message::{Answer, BlockResult, Order, Presence, Request, ask, other_answer};
 use crate::pairs::{Pairs, new_campaign, now_ns};
-use crate::store::{AgentInfo, BlockKey, CampaignRow, Class, Committed, Lease, State, Store};
+use crate::store::{AgentInfo, BlockKey, CampaignRow, Class, Lease, State, Store};
 use crate::study::{FleetStudy, study_of};
 use crate::wire::Wire;
-use stacklab_analysis::block_summary;
-use stacklab_model::Question;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +21,6 @@ use std::time::{Duration, Instant};
 /// How often agents are asked whether they are there, and how long an answer counts.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 const ALIVE: Duration = Duration::from_secs(30);
-/// Time limit for an agent to hand over or forget a kept result.
-const FETCH_LIMIT: Duration = Duration::from_secs(20);
 /// A block that takes this part of its lease is overdue: more than its estimated duration, and a quarter of a minute.
 const OVERDUE: u32 = 4;
 const POLL: Duration = Duration::from_millis(100);
@@ -53,8 +53,11 @@ pub struct Coordinator<'a> {
     asked: Option<Instant>,
     /// What was said of agents that are not used: once each.
     unusable: BTreeSet<String>,
-    /// The questions of each campaign of which a result was committed.
-    questions: BTreeMap<String, Vec<Question>>,
+    /// How much the clock of each agent was ahead of this one when it answered last, nanoseconds. It is rather too
+    /// small: an answer takes time.
+    ahead_ns: BTreeMap<String, i64>,
+    /// The study of each campaign of which a result came.
+    studies: BTreeMap<String, CheckedStudy>,
     at_once: usize,
     /// How many senders are being asked to forget a result.
     forgetting: usize,
@@ -94,7 +97,8 @@ impl<'a> Coordinator<'a> {
             heard: mpsc::channel(),
             asked: None,
             unusable: BTreeSet::new(),
-            questions: BTreeMap::new(),
+            ahead_ns: BTreeMap::new(),
+            studies: BTreeMap::new(),
             at_once: usize::MAX,
             forgetting: 0,
             interrupted,
@@ -251,82 +255,6 @@ impl<'a> Coordinator<'a> {
         Ok(row.is_none_or(|row| row.state == State::Stopped) || self.store.has_ended(&campaign.id)?)
     }
 
-    fn settle(
-        &mut self,
-        lease: &Lease,
-        result: Result<Box<BlockResult>, FleetError>,
-        committed: &Sender<()>,
-        tell: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), FleetError> {
-        self.measured.remove(&lease.key);
-        let agents = [lease.sender.as_str(), lease.receiver.as_str()];
-        match result {
-            Ok(result) => {
-                self.commit(&lease.key, &result, tell)?;
-                self.forgetting += usize::from(committed.send(()).is_ok());
-                self.store.keep_alive(&agents, now_ns() + ns(ALIVE))
-            }
-            Err(error) => {
-                let reason = error.to_string();
-                tell(Event::Failed(&lease.key, &reason));
-                let given_up = self.store.fail(&lease.key, now_ns(), &reason)?;
-                if given_up && self.store.summaries(&lease.key.campaign, lease.key.pair)?.is_empty() {
-                    // Its other blocks would fail alike.
-                    self.store.skip_pair(&lease.key.campaign, lease.key.pair, &reason)?;
-                }
-                // Until they answer again.
-                self.store.keep_alive(&agents, now_ns())
-            }
-        }
-    }
-
-    fn commit(
-        &mut self,
-        key: &BlockKey,
-        result: &BlockResult,
-        tell: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), FleetError> {
-        if !self.questions.contains_key(&key.campaign) {
-            // It may be of another campaign, of which an agent kept it.
-            let gone = || FleetError::Usage(format!("the campaign {} is gone", key.campaign));
-            let campaign = self.store.campaign(Some(&key.campaign))?.ok_or_else(gone)?;
-            let (study, _) = study_of(&campaign)?.check()?;
-            self.questions.insert(campaign.id, study.questions());
-        }
-        let summary = block_summary(&self.questions[&key.campaign], &result.runs);
-        let json = |what: serde_json::Result<String>| what.expect("names and numbers are JSON");
-        let (result, summary) = (json(serde_json::to_string(result)), json(serde_json::to_string(&summary)));
-        if self.store.commit(key, now_ns(), &result, &summary)? == Committed::Counted {
-            tell(Event::Committed(key));
-        }
-        Ok(())
-    }
-
-    /// Commits what an agent keeps: the coordinator was gone when it had measured, or its answer was lost.
-    fn collect(&mut self, presence: &Presence, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), FleetError> {
-        let agent = &presence.agent.name;
-        for key in &presence.kept {
-            // It may be of another store's campaign.
-            if self.is_waited_for(key) || !self.store.knows(key)? {
-                continue;
-            }
-            self.measured.remove(key);
-            if let Ok(Answer::Measured(result)) =
-                ask(&*self.wire, agent, &Request::Fetch(key.clone()), FETCH_LIMIT)
-            {
-                match self.commit(key, &result, tell) {
-                    Ok(()) => forget(&*self.wire, agent, key.clone()),
-                    // Its campaign may be of another version. The agent keeps the result for that one.
-                    Err(error @ (FleetError::Usage(_) | FleetError::Campaign(_))) => {
-                        tell(Event::Failed(key, &error.to_string()));
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Releases the blocks that the senders among these were to measure and know nothing of: they were started again.
     fn release_unknown(
         &mut self,
@@ -366,6 +294,7 @@ impl<'a> Coordinator<'a> {
                 Some(_) => {}
                 None => {
                     self.unusable.remove(name);
+                    self.ahead_ns.insert(name.clone(), presence.now_ns.saturating_sub(now_ns()));
                     usable.push(presence);
                 }
             }
@@ -378,11 +307,6 @@ impl<'a> Coordinator<'a> {
 fn start(waits: impl FnOnce() + Send + 'static) -> Result<(), FleetError> {
     let started = thread::Builder::new().stack_size(STACK).spawn(waits);
     started.map(drop).map_err(|reason| FleetError::System { attempted: "start a thread".to_owned(), reason })
-}
-
-/// Asks an agent to forget a result that is committed. If it does not hear this, it is asked again.
-fn forget(wire: &dyn Wire, agent: &str, key: BlockKey) {
-    let _ = ask(wire, agent, &Request::Forget(key), FETCH_LIMIT);
 }
 
 fn ns(duration: Duration) -> i64 {

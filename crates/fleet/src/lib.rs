@@ -8,8 +8,11 @@
 //! receiver's agent and keeps the result until the coordinator has committed it. They speak over a [`wire`].
 
 pub mod agent;
+mod checked;
 pub mod coordinator;
 mod error;
+#[cfg(test)]
+mod fixtures;
 pub mod fuzzing;
 pub mod lake;
 mod message;

@@ -6,23 +6,52 @@ use crate::store::{BlockKey, CampaignRow, PairProgress, Store};
 use crate::study::{FleetStudy, study_of};
 use stacklab_analysis::{Blocks, OverPairs, pair_answers};
 use stacklab_model::{BlockSummary, CpuScope, FleetFindings, FleetPair, Until};
-use stacklab_store::{Campaign, Record};
+use stacklab_store::{Campaign, Record, StoreError};
 use std::path::Path;
 
-/// Writes the record of a pair: a file as that of `stacklab run`.
+/// Writes the record of a pair: a file as that of `stacklab run`. If it fails, no file is left.
 pub fn write_record(
     store: &mut Store,
     campaign: &CampaignRow,
     pair: &PairProgress,
     path: &Path,
 ) -> Result<Record, FleetError> {
+    let (row, results) = read_pair(store, campaign, pair)?;
+    let mut record = Record::create(path, &row).map_err(campaign_error)?;
+    if let Err(error) = put_all(&mut record, &results) {
+        drop(record);
+        // Half a record would be taken for a whole one.
+        let _ = std::fs::remove_file(path);
+        return Err(campaign_error(error));
+    }
+    Ok(record)
+}
+
+/// The record of a pair in memory, for its findings.
+pub fn pair_record(
+    store: &mut Store,
+    campaign: &CampaignRow,
+    pair: &PairProgress,
+) -> Result<Record, FleetError> {
+    let (row, results) = read_pair(store, campaign, pair)?;
+    let mut record = Record::in_memory(&pair.name(), &row).map_err(campaign_error)?;
+    put_all(&mut record, &results).map_err(campaign_error)?;
+    Ok(record)
+}
+
+/// What the record of a pair has: its campaign, and its results.
+fn read_pair(
+    store: &mut Store,
+    campaign: &CampaignRow,
+    pair: &PairProgress,
+) -> Result<(Campaign, Vec<BlockResult>), FleetError> {
     let study = study_of(campaign)?;
-    let parsed: Vec<BlockResult> =
+    let results: Vec<BlockResult> =
         blocks(store, campaign, pair)?.into_iter().map(|(_, result)| result).collect();
-    let Some(first) = parsed.first() else {
+    let Some(first) = results.first() else {
         return Err(FleetError::Usage(format!("{} has no result yet", pair.name())));
     };
-    let is_one_scope = parsed.iter().all(|one| one.cpu_scope == first.cpu_scope);
+    let is_one_scope = results.iter().all(|one| one.cpu_scope == first.cpu_scope);
     let row = Campaign {
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
         created_unix_ns: campaign.created_ns.unsigned_abs(),
@@ -35,15 +64,21 @@ pub fn write_record(
         cpu_scope: if is_one_scope { first.cpu_scope } else { CpuScope::Various },
         sample_period_ns: None,
     };
-    let failed = |error: stacklab_store::StoreError| FleetError::Campaign(error.into());
-    let mut record = Record::create(path, &row).map_err(failed)?;
-    for result in &parsed {
+    Ok((row, results))
+}
+
+fn put_all(record: &mut Record, results: &[BlockResult]) -> Result<(), StoreError> {
+    for result in results {
         for host in &result.hosts {
-            record.put_host(host).map_err(failed)?;
+            record.put_host(host)?;
         }
-        record.put_runs(&result.runs).map_err(failed)?;
+        record.put_runs(&result.runs)?;
     }
-    Ok(record)
+    Ok(())
+}
+
+fn campaign_error(error: StoreError) -> FleetError {
+    FleetError::Campaign(error.into())
 }
 
 /// A pair with results, and where its summaries are.
@@ -135,4 +170,53 @@ pub(crate) fn blocks(
 
 fn other_version(what: &str, error: &str) -> FleetError {
     FleetError::Usage(format!("{what} was not made by this version of stacklab: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{result, study};
+    use crate::store::{AgentInfo, Class, NewCampaign, NewPair};
+
+    #[test]
+    fn a_record_is_whole_or_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path().join("fleet.db").to_str().unwrap()).unwrap();
+        let [sender, receiver] = ["a", "b"].map(|name| AgentInfo::new(name, &[], &[], &[]).unwrap());
+        store.put_agents([&sender, &receiver].into_iter(), i64::MAX).unwrap();
+        let pair = NewPair { sender, receiver, skipped: None };
+        let campaign = NewCampaign {
+            id: "lab".to_owned(),
+            created_ns: 1,
+            request: serde_json::to_string(&study()).unwrap(),
+            class: Class::Exclusive,
+            most_attempts: 2,
+            pairs: vec![pair],
+            order: vec![0, 0],
+        };
+        store.put_campaign(&campaign).unwrap();
+        let campaign = store.campaign(Some("lab")).unwrap().unwrap();
+        let path = folder.path().join("pair.stacklab");
+        for (number, block) in [(1, 0), (0, 0)] {
+            let lease = store.reserve("lab", 0, 1).unwrap().unwrap();
+            let text = serde_json::to_string(&result(block)).unwrap();
+            store.commit(&lease.key, 0, &text, "{}").unwrap();
+            let pair = store.progress("lab").unwrap().remove(0);
+            let written = write_record(&mut store, &campaign, &pair, &path);
+            let in_memory = pair_record(&mut store, &campaign, &pair);
+            // The second result has the runs of the first one, as those that earlier versions took.
+            assert_eq!((written.is_ok(), in_memory.is_ok()), (number == 1, number == 1));
+            assert_eq!(path.exists(), number == 1);
+            if let Ok(record) = in_memory {
+                assert_eq!(record.run_count().unwrap(), written.unwrap().run_count().unwrap());
+                std::fs::remove_file(&path).unwrap();
+            }
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the store is left");
+        // A file that was there stays.
+        std::fs::write(&path, "mine").unwrap();
+        let pair = store.progress("lab").unwrap().remove(0);
+        assert!(write_record(&mut store, &campaign, &pair, &path).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+    }
 }

@@ -266,6 +266,29 @@ pub(crate) mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
+    fn a_record_beside_a_pipe_holds_nobody_up() {
+        let (folder, path, library) = folder();
+        std::fs::copy(&path, folder.path().join("good.stacklab")).unwrap();
+        let journal = folder.path().join("a.stacklab-journal");
+        assert!(std::process::Command::new("mkfifo").arg(&journal).status().unwrap().success());
+        let rows = library.listing().campaigns;
+        for CampaignRow { name, error, .. } in &rows {
+            let refused = error
+                .as_ref()
+                .is_some_and(|error| error.contains("a.stacklab-journal is not a regular file"));
+            assert_eq!(
+                (refused, error.is_none()),
+                (name == "a.stacklab", name == "good.stacklab"),
+                "{rows:?}"
+            );
+        }
+        assert_eq!(rows.len(), 2);
+        assert!(library.document("a.stacklab").unwrap().is_err());
+        assert!(library.document("good.stacklab").unwrap().is_ok());
+    }
+
+    #[test]
     fn a_hostile_study_in_a_record_holds_nobody_up() {
         let (_folder, path, library) = folder();
         let sizes: Vec<String> = (0..60_000).map(|size| (1_000_000 + size).to_string()).collect();

@@ -4,6 +4,7 @@
 
 mod cli;
 mod commands;
+mod environment;
 mod failure;
 mod output;
 mod quantities;

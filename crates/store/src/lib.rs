@@ -7,6 +7,7 @@
 mod campaign;
 mod error;
 mod explanations;
+mod files;
 pub mod fuzzing;
 mod limits;
 mod open;
@@ -15,5 +16,7 @@ mod runs;
 
 pub use campaign::{Campaign, HostRow, Imported, Origin};
 pub use error::StoreError;
+pub use files::{check_files, lock_alone};
+pub use limits::{distrust, find_other_objects};
 pub use open::{FORMAT, Record};
 pub use replace::replace;

@@ -15,15 +15,15 @@ const A_BYTE_CHECKED: u64 = 64;
 
 /// Functions in a file's own schema do not run, and pages that contradict themselves are not followed. Bound values do
 /// not change how a query runs: otherwise SQLite prepares it again at each use.
-pub(crate) fn distrust(connection: &Connection) -> Result<()> {
+pub fn distrust(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)
 }
 
-/// The objects of a record other than plain tables and their indices. A view, a trigger, a virtual table or a
-/// computed column could run forever when it is read. Records written by stacklab contain none.
-pub(crate) fn more_than_tables(connection: &Connection) -> Result<Option<String>> {
+/// An object of a database other than plain tables and their indices. A view, a trigger, a virtual table or a
+/// computed column could run forever when it is read. Records and fleet stores that stacklab writes contain none.
+pub fn find_other_objects(connection: &Connection) -> Result<Option<String>> {
     // The file's own list gives the triggers. SQLite's parse of that list gives the rest, independently of its
     // wording.
     let mut query = connection.prepare(

@@ -1,6 +1,7 @@
 //! Creating and opening records.
 
 use crate::error::OPEN;
+use crate::files::{beside, check_files, lock_alone};
 use crate::limits::{self, Work};
 use crate::{Campaign, StoreError};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, Transaction, params};
@@ -48,7 +49,8 @@ impl Record {
         let made = lock_file(path, file).and_then(|mut lock| {
             // The journal of a killed and removed record with the same name: it would be rolled back into this
             // record.
-            let _ = std::fs::remove_file(journal(path));
+            let _ = std::fs::remove_file(beside(path, "-journal"));
+            refuse_odd_files(path)?;
             // In one write: a killed program leaves a whole record or none.
             lock.write_all(&image).and_then(|()| lock.sync_all()).map_err(failed)?;
             Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))
@@ -60,8 +62,17 @@ impl Record {
         made
     }
 
+    /// A new record in memory only, for the findings of runs that are kept elsewhere. `name` is for messages.
+    pub fn in_memory(name: &str, campaign: &Campaign) -> Result<Self, StoreError> {
+        let path = Path::new(name);
+        let connection =
+            make_tables(campaign).map_err(|e| StoreError::from_sqlite(path, "make a record", e))?;
+        Ok(Record::of(connection, path, None))
+    }
+
     /// Opens a record exclusively to append to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        refuse_odd_files(path)?;
         let file = File::options().read(true).write(true).open(path).map_err(absent(path))?;
         let lock = lock_file(path, file)?;
         let record = Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))?;
@@ -71,6 +82,7 @@ impl Record {
     /// Opens a record to read it, even while a campaign writes it. Reads are limited to the work that its length
     /// allows, which is enough for reading it many times.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
+        refuse_odd_files(path)?;
         let file = File::open(path).map_err(absent(path))?;
         let bytes = file.metadata().map_err(absent(path))?.len();
         drop(file);
@@ -90,6 +102,7 @@ impl Record {
     /// proportion to its length and makes its writer wait. Reads are therefore limited to the work that its length
     /// allows.
     pub fn open_unchecked(path: &Path) -> Result<Self, StoreError> {
+        refuse_odd_files(path)?;
         // Not opened: closing it would drop the locks of another thread of this program that reads the record.
         let bytes = std::fs::metadata(path).map_err(absent(path))?.len();
         let opened = Record::connection(path, OpenFlags::SQLITE_OPEN_READ_ONLY, UNCHECKED_WAITS);
@@ -175,7 +188,7 @@ impl Record {
                 "has record format {found} of an unreleased version, and this stacklab reads format {FORMAT}: measure again"
             ));
         }
-        match limits::more_than_tables(&self.connection).map_err(opening)? {
+        match limits::find_other_objects(&self.connection).map_err(opening)? {
             Some(what) => {
                 refused(format!("contains objects other than a record's tables ({what}) and is refused"))
             }
@@ -193,8 +206,13 @@ impl Record {
     }
 }
 
-/// A new record's bytes: the tables, and the campaign's row.
+/// A new record's bytes.
 fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
+    Ok(make_tables(campaign)?.serialize(MAIN_DB)?.to_vec())
+}
+
+/// A new record in memory: the tables, and the campaign's row.
+fn make_tables(campaign: &Campaign) -> rusqlite::Result<Connection> {
     let memory = Connection::open_in_memory()?;
     memory.pragma_update(None, "application_id", APPLICATION)?;
     memory.pragma_update(None, "user_version", FORMAT)?;
@@ -215,13 +233,12 @@ fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
             campaign.sample_period_ns.map(|ns| ns as i64),
         ],
     )?;
-    Ok(memory.serialize(MAIN_DB)?.to_vec())
+    Ok(memory)
 }
 
-fn journal(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-journal");
-    name.into()
+fn refuse_odd_files(path: &Path) -> Result<(), StoreError> {
+    check_files(path)
+        .map_err(|reason| StoreError::Refused(format!("the record {} is refused: {reason}", path.display())))
 }
 
 fn absent(path: &Path) -> impl Fn(io::Error) -> StoreError {
@@ -229,7 +246,7 @@ fn absent(path: &Path) -> impl Fn(io::Error) -> StoreError {
 }
 
 fn lock_file(path: &Path, file: File) -> Result<File, StoreError> {
-    match file.try_lock() {
+    match lock_alone(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::Busy(path.to_owned())),
         // A file system without locks: the record's unique keys still stop two campaigns that write at once.

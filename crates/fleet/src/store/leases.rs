@@ -239,14 +239,23 @@ impl Store {
         })
     }
 
-    /// Whether a block of this key was ever leased.
-    pub fn knows(&mut self, key: &BlockKey) -> Result<bool, FleetError> {
-        self.transaction("look up a block", |tx| {
+    /// The lease of an attempt, whether it is over or not. `None` if it was never leased.
+    pub fn lease(&mut self, key: &BlockKey) -> Result<Option<Lease>, FleetError> {
+        self.transaction("look up a lease", |tx| {
             let row = tx.row(
-                "SELECT block FROM block WHERE campaign = $1 AND pair = $2 AND block = $3 AND attempts >= $4",
+                "SELECT p.sender, p.receiver, max(r.deadline_ns)
+                 FROM reservation r JOIN pair p ON p.campaign = r.campaign AND p.pair = r.pair
+                 WHERE r.campaign = $1 AND r.pair = $2 AND r.block = $3 AND r.attempt = $4
+                 GROUP BY p.sender, p.receiver",
                 &key.values(),
             )?;
-            Ok(row.is_some())
+            let Some(row) = row else { return Ok(None) };
+            Ok(Some(Lease {
+                key: key.clone(),
+                sender: row.text(0)?,
+                receiver: row.text(1)?,
+                deadline_ns: row.int(2)?,
+            }))
         })
     }
 

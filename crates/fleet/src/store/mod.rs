@@ -4,30 +4,24 @@
 
 mod agents;
 mod campaigns;
+mod connect;
 mod db;
 mod leases;
 
 pub use agents::AgentInfo;
 pub use campaigns::{BlockCounts, CampaignRow, ListedCampaign, NewCampaign, NewPair, PairProgress, State};
+pub use connect::has_password;
 pub use leases::{BlockKey, Class, Committed, Lease};
 
 use crate::FleetError;
+use connect::{connect, full};
 use db::{Db, DbError, Tx};
-use postgres::config::SslMode;
-use rusqlite::{OpenFlags, TransactionBehavior};
-use std::collections::HashMap;
+use stacklab_store::{find_other_objects, lock_alone};
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 const FORMAT: i64 = 2;
 const SCHEMA: &str = include_str!("schema.sql");
 const OLDEST: i64 = 150_000;
-/// How long a SQLite transaction waits for another process.
-const SQLITE_WAITS: Duration = Duration::from_secs(30);
-/// How long a reader waits for a server of PostgreSQL that does not answer.
-const READER_WAITS: Duration = Duration::from_secs(10);
 /// The advisory locks of PostgreSQL: for creating the tables, and for the one coordinator. "StLb", and a number.
 const CREATING: i64 = 0x5374_4c62_0001;
 const COORDINATING: i64 = 0x5374_4c62_0002;
@@ -38,7 +32,8 @@ pub struct Store {
     /// Where it is, with the password, and without.
     address: String,
     place: String,
-    /// The lock file of the coordinator of a SQLite store.
+    /// The file of a SQLite store, locked by its coordinator. Declared after `db`, to be closed after it: closing any
+    /// descriptor of the file drops SQLite's own locks.
     lock: Option<File>,
     is_coordinator: bool,
     access: Access,
@@ -61,6 +56,7 @@ impl Store {
     /// Opens an existing store to read it: nothing is created or changed.
     pub fn open_to_read(place: &str) -> Result<Self, FleetError> {
         let mut store = Store::connected(place, Access::Read)?;
+        store.refuse_other_objects()?;
         let format = store.transaction("read the format", |tx| {
             if !tx.has_table("fleet")? {
                 return Ok(None);
@@ -81,6 +77,7 @@ impl Store {
     }
 
     fn create_tables(&mut self) -> Result<(), FleetError> {
+        self.refuse_other_objects()?;
         let found = self.transaction("create or check the tables", |tx| {
             if matches!(tx, Tx::Postgres(..)) {
                 // `IF NOT EXISTS` fails if two programs create a table at the same time.
@@ -92,6 +89,19 @@ impl Store {
             tx.row("SELECT format FROM fleet", &[])?.ok_or("its format is missing")?.int(0)
         })?;
         self.check_format(found)
+    }
+
+    /// Refuses a SQLite store with objects that would run while it is read or written, as a record with them. Those of
+    /// PostgreSQL are the server's: who may make them may also change the results.
+    fn refuse_other_objects(&self) -> Result<(), FleetError> {
+        let Db::Sqlite(connection) = &self.db else { return Ok(()) };
+        match find_other_objects(connection).map_err(|reason| self.error("read its tables", &reason))? {
+            Some(what) => Err(FleetError::Usage(format!(
+                "the fleet store {} contains objects other than its tables ({what}) and is refused: use another store",
+                self.place
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn check_format(&self, found: i64) -> Result<(), FleetError> {
@@ -109,15 +119,15 @@ impl Store {
     pub fn coordinate(&mut self) -> Result<(), FleetError> {
         let taken = match &mut self.db {
             Db::Sqlite(connection) => {
-                let path = PathBuf::from(format!("{}.lock", connection.path().unwrap_or_default()));
-                let file = File::options().create(true).append(true).open(&path);
+                // The store itself: a lock file beside it could be removed, and would admit a second one.
+                let file = File::open(connection.path().unwrap_or_default());
                 let locked =
-                    file.map_err(TryLockError::Error).and_then(|file| file.try_lock().map(|()| file));
+                    file.map_err(TryLockError::Error).and_then(|file| lock_alone(&file).map(|()| file));
                 match locked {
                     Ok(file) => self.lock = Some(file),
                     Err(TryLockError::WouldBlock) => {}
                     Err(TryLockError::Error(reason)) => {
-                        return Err(self.error("lock the coordinator's file", &reason));
+                        return Err(self.error("lock it for one coordinator", &reason));
                     }
                 }
                 self.lock.is_some()
@@ -200,84 +210,6 @@ impl Store {
     }
 }
 
-/// An error with its causes: PostgreSQL's own message is one.
-fn full(reason: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = reason.to_string();
-    let mut cause = reason.source();
-    while let Some(inner) = cause {
-        text += &format!(": {inner}");
-        cause = inner.source();
-    }
-    text
-}
-
-fn connect(address: &str, access: Access) -> Result<(Db, String), FleetError> {
-    if is_postgres(address) { postgres(address, access) } else { sqlite(Path::new(address), access) }
-}
-
-fn is_postgres(place: &str) -> bool {
-    place.starts_with("postgres://") || place.starts_with("postgresql://")
-}
-
-fn sqlite(path: &Path, access: Access) -> Result<(Db, String), FleetError> {
-    let place = path.display().to_string();
-    let opened = || -> rusqlite::Result<rusqlite::Connection> {
-        let mut flags = OpenFlags::default();
-        // Not read-only: SQLite undoes the commit of a coordinator that was killed.
-        flags.set(OpenFlags::SQLITE_OPEN_CREATE, access == Access::Write);
-        let mut connection = rusqlite::Connection::open_with_flags(path, flags)?;
-        match access {
-            Access::Write => connection.set_transaction_behavior(TransactionBehavior::Immediate),
-            Access::Read => connection.pragma_update(None, "query_only", true)?,
-        }
-        connection.busy_timeout(SQLITE_WAITS)?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        Ok(connection)
-    };
-    match opened() {
-        Ok(connection) => Ok((Db::Sqlite(connection), place)),
-        Err(reason) => Err(FleetError::Store { attempted: "open", place, reason: reason.to_string() }),
-    }
-}
-
-fn postgres(url: &str, access: Access) -> Result<(Db, String), FleetError> {
-    let wrong = |reason: postgres::Error| {
-        FleetError::Usage(format!("the store's address is not valid: {}", full(&reason)))
-    };
-    let mut config: postgres::Config = url.parse().map_err(wrong)?;
-    if access == Access::Read {
-        // A reader does not wait long for a server that is gone.
-        config.connect_timeout(*config.get_connect_timeout().unwrap_or(&READER_WAITS));
-        config.tcp_user_timeout(*config.get_tcp_user_timeout().unwrap_or(&READER_WAITS));
-        let given = config.get_options().unwrap_or_default();
-        config.options(&format!("{given} -c default_transaction_read_only=on"));
-    }
-    let host = match config.get_hosts() {
-        [postgres::config::Host::Tcp(host), ..] => host.clone(),
-        [postgres::config::Host::Unix(folder), ..] => folder.display().to_string(),
-        [] => "localhost".to_owned(),
-    };
-    let place = format!("postgres://{host}/{}", config.get_dbname().unwrap_or_default());
-    let connected = match config.get_ssl_mode() {
-        SslMode::Require => tls().and_then(|tls| Ok(config.connect(tls)?)),
-        // A server's own certificate is often signed by nobody: only who asks for encryption is asked for a valid one.
-        _ => config.connect(postgres::NoTls).map_err(Into::into),
-    };
-    match connected {
-        Ok(client) => Ok((Db::Postgres(Box::new(client), HashMap::new()), place)),
-        Err(reason) => Err(FleetError::Store { attempted: "connect", place, reason: full(&*reason) }),
-    }
-}
-
-/// TLS with the system's certificates, or those of SSL_CERT_FILE.
-fn tls() -> Result<MakeRustlsConnect, DbError> {
-    match MakeRustlsConnect::with_native_certs() {
-        Ok((tls, _)) => Ok(tls),
-        Err(reasons) => Err(format!("this machine has no certificates: {reasons:?}").into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,11 +237,53 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_in_no_message() {
-        let Err(error) = Store::open("postgres://me:secret@127.0.0.1:1/lab?connect_timeout=1") else {
-            panic!()
-        };
-        let text = error.to_string();
-        assert!(text.contains("postgres://127.0.0.1/lab") && !text.contains("secret"), "{text}");
+    fn a_store_with_code_in_it_is_refused() {
+        for object in [
+            "CREATE TRIGGER t AFTER INSERT ON result BEGIN DELETE FROM summary; END",
+            "CREATE VIEW v AS SELECT 1",
+            "ALTER TABLE result ADD COLUMN c AS (hex(result))",
+            "CREATE VIRTUAL TABLE f USING fts5(a)",
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("fleet.db").display().to_string();
+            drop(Store::open(&path).unwrap());
+            rusqlite::Connection::open(&path).unwrap().execute_batch(object).unwrap();
+            for opened in [Store::open(&path), Store::open_to_read(&path)] {
+                let Err(error) = opened else { panic!("{object}") };
+                assert!(error.to_string().contains("objects other than its tables"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_store_beside_a_pipe_is_refused() {
+        for ending in ["", "-journal", "-wal", "-shm"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("fleet.db").display().to_string();
+            let pipe = format!("{path}{ending}");
+            assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            for opened in [Store::open(&path), Store::open_to_read(&path)] {
+                let Err(error) = opened else { panic!("{pipe}") };
+                assert!(error.to_string().contains(&format!("{pipe} is not a regular file")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_removed_file_admits_a_second_coordinator() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fleet.db");
+        let mut first = Store::open(path.to_str().unwrap()).unwrap();
+        first.coordinate().unwrap();
+        for file in std::fs::read_dir(folder.path()).unwrap().flatten() {
+            if file.path() != path {
+                std::fs::remove_file(file.path()).unwrap();
+            }
+        }
+        let mut second = Store::open(path.to_str().unwrap()).unwrap();
+        let error = second.coordinate().unwrap_err().to_string();
+        assert!(error.contains("another coordinator uses the fleet store"), "{error}");
+        // The first one goes on.
+        first.keep_alive(&["a"], 1).unwrap();
     }
 }

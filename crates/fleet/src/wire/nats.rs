@@ -306,6 +306,11 @@ impl Write for Reply {
 }
 
 /// An address without user and password.
+/// Whether an address of NATS has a user, with a password or a token.
+pub fn has_account(servers: &str) -> bool {
+    servers.split(',').any(|url| without_password(url) != url)
+}
+
 fn without_password(url: &str) -> String {
     match (url.find("://"), url.rfind('@')) {
         (Some(scheme), Some(at)) if at > scheme => format!("{}{}", &url[..scheme + 3], &url[at + 1..]),
@@ -321,6 +326,7 @@ mod tests {
     fn a_password_is_in_no_message() {
         assert_eq!(without_password("nats://me:secret@host:4222"), "nats://host:4222");
         assert_eq!(without_password("host:4222"), "host:4222");
+        assert!(has_account("nats://a:4222,tls://token@b") && !has_account("nats://a:4222,tls://b"));
         let error = NatsWire::connect("nats://me:secret@127.0.0.1:1", None, None).err().unwrap().to_string();
         assert!(error.contains("nats://127.0.0.1:1") && !error.contains("secret"), "{error}");
     }

@@ -17,7 +17,7 @@ pub(crate) type Open<'a> = &'a (dyn Fn() -> Store + Sync);
 pub(crate) type Test = fn(Open<'_>);
 
 /// Every test with its name.
-pub(crate) const TESTS: [(&str, Test); 11] = [
+pub(crate) const TESTS: [(&str, Test); 12] = [
     ("follows_the_order", follows_the_order),
     ("reserves_all_or_none", reserves_all_or_none),
     ("keeps_classes_apart", keeps_classes_apart),
@@ -26,6 +26,7 @@ pub(crate) const TESTS: [(&str, Test); 11] = [
     ("gives_up_after_the_last_attempt", gives_up_after_the_last_attempt),
     ("needs_living_agents_and_a_running_campaign", needs_living_agents_and_a_running_campaign),
     ("lists_campaigns_with_their_blocks", lists_campaigns_with_their_blocks),
+    ("has_the_lease_of_each_attempt", has_the_lease_of_each_attempt),
     ("has_one_coordinator", has_one_coordinator),
     ("reserves_no_agent_twice_in_any_order", reserves_no_agent_twice_in_any_order),
     ("reserves_no_agent_twice_at_the_same_time", reserves_no_agent_twice_at_the_same_time),
@@ -215,6 +216,24 @@ fn lists_campaigns_with_their_blocks(open: Open<'_>) {
     commit(&mut store, &lease.key);
     // What is left out is not waited for.
     assert!(store.campaigns().unwrap()[0].blocks.has_ended() && store.has_ended(CAMPAIGN).unwrap());
+}
+
+fn has_the_lease_of_each_attempt(open: Open<'_>) {
+    let mut store = open();
+    let [a, b] = ["a", "b"].map(|name| agent(name, &["link"]));
+    campaign(&mut store, CAMPAIGN, Class::Exclusive, &[[&a, &b]], &[0]);
+    let first = reserve(&mut store, 0).unwrap();
+    store.fail(&first.key, 1, "gone").unwrap();
+    let second = reserve(&mut store, 2).unwrap();
+    commit(&mut store, &second.key);
+    for lease in [first, second] {
+        let [third, other] = [
+            BlockKey { attempt: 3, ..lease.key.clone() },
+            BlockKey { campaign: "other".to_owned(), ..lease.key.clone() },
+        ];
+        assert_eq!(store.lease(&lease.key).unwrap(), Some(lease));
+        assert_eq!([store.lease(&third).unwrap(), store.lease(&other).unwrap()], [None, None]);
+    }
 }
 
 fn has_one_coordinator(open: Open<'_>) {

@@ -21,3 +21,8 @@ impl From<FleetError> for Failure {
         Self::usage(error)
     }
 }
+
+/// The store that `serve --fleet` is asked for: serving it is refused.
+pub(crate) fn served_store(given: Option<Option<String>>) -> Result<Option<String>, Failure> {
+    Ok(given.map(Option::unwrap_or_default))
+}

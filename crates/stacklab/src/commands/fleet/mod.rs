@@ -3,20 +3,25 @@
 mod run;
 mod view;
 
+use crate::environment::read_variable;
 use crate::failure::{Failure, INTERRUPTED, OTHER, RECORD, UNREACHABLE, interrupt_flag};
 use clap::{Args, Subcommand};
 use stacklab_campaign::lab::state::runtime_folder;
 use stacklab_fleet::FleetError;
 use stacklab_fleet::agent::FleetAgent;
 use stacklab_fleet::pairs::label;
-use stacklab_fleet::store::{AgentInfo, CampaignRow, Store};
+use stacklab_fleet::store::{AgentInfo, CampaignRow, Store, has_password};
 use stacklab_fleet::wire::Wire;
 use stacklab_fleet::wire::local::LocalWire;
-use stacklab_fleet::wire::nats::NatsWire;
+use stacklab_fleet::wire::nats::{NatsWire, has_account};
 use stacklab_traffic::agent::Network;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Variables of the environment.
+const STORE: &str = "STACKLAB_STORE";
+const SERVER: &str = "STACKLAB_SERVER";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
@@ -44,26 +49,60 @@ pub(crate) struct WireOptions {
     #[arg(long, value_name = "DIR", conflicts_with = "server")]
     pub dir: Option<PathBuf>,
     /// Servers of NATS, over which agents on other hosts are reached: nats://HOST:4222 or tls://HOST, several with
-    /// commas
+    /// commas; default: STACKLAB_SERVER in the environment, which all users cannot read, as they can arguments
     #[arg(long, value_name = "URL")]
     pub server: Option<String>,
     /// The credentials for NATS, as nsc writes them
-    #[arg(long, value_name = "FILE", requires = "server")]
+    #[arg(long, value_name = "FILE", conflicts_with = "dir")]
     pub creds: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreOptions {
-    /// Where campaigns and results are: a SQLite file, created if missing, or postgres://USER@HOST/DATABASE
-    #[arg(long, value_name = "PLACE", default_value = "fleet.db")]
-    pub store: String,
+    /// Where campaigns and results are: a SQLite file, created if missing, or postgres://USER@HOST/DATABASE; default:
+    /// STACKLAB_STORE in the environment, or fleet.db. An address with a password goes there: all users can read
+    /// arguments
+    #[arg(long, value_name = "PLACE")]
+    pub store: Option<String>,
 }
 
 impl StoreOptions {
+    /// The address of the store.
+    fn place(&self) -> Result<String, Failure> {
+        if let Some(store) = &self.store {
+            refuse_password(store, "--store")?;
+            return Ok(store.clone());
+        }
+        Ok(read_variable(STORE)?.unwrap_or_else(|| "fleet.db".to_owned()))
+    }
+
     /// The option, for a command that uses the same store.
     fn option(&self) -> String {
-        format!(" --store {}", self.store)
+        self.store.as_ref().map_or_else(String::new, |store| format!(" --store {store}"))
     }
+}
+
+/// The store that `serve --fleet` shows.
+pub(crate) fn served_store(given: Option<Option<String>>) -> Result<Option<String>, Failure> {
+    match given {
+        None => Ok(None),
+        Some(Some(store)) => refuse_password(&store, "--fleet").map(|()| Some(store)),
+        Some(None) => match read_variable(STORE)? {
+            Some(store) => Ok(Some(store)),
+            None => Err(Failure::usage(format!("--fleet needs a store, or {STORE} in the environment"))),
+        },
+    }
+}
+
+/// Refuses an argument with a store's password.
+fn refuse_password(store: &str, option: &str) -> Result<(), Failure> {
+    if !has_password(store) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{option} has a password, which all users of this machine can read in the list of processes: change it, and put the \
+         address into {STORE} in the environment"
+    )))
 }
 
 pub(crate) fn fleet(command: FleetCommand) -> Result<(), Failure> {
@@ -81,10 +120,29 @@ pub(crate) fn fleet(command: FleetCommand) -> Result<(), Failure> {
 
 impl WireOptions {
     fn open(&self, agent: Option<&str>) -> Result<Arc<dyn Wire>, Failure> {
-        if let Some(server) = &self.server {
-            return Ok(Arc::new(NatsWire::connect(server, self.creds.as_deref(), agent)?));
+        if let Some(server) = self.server()? {
+            return Ok(Arc::new(NatsWire::connect(&server, self.creds.as_deref(), agent)?));
+        }
+        if self.creds.is_some() {
+            return Err(Failure::usage("--creds needs --server, or STACKLAB_SERVER in the environment"));
         }
         Ok(Arc::new(LocalWire::new(&self.dir.clone().unwrap_or_else(|| folder().join("agents")))?))
+    }
+}
+
+impl WireOptions {
+    /// The servers of NATS, if agents are reached over it.
+    fn server(&self) -> Result<Option<String>, Failure> {
+        if let Some(server) = &self.server {
+            if has_account(server) {
+                eprintln!(
+                    "stacklab: warning: all users of this machine can read the account in --server in the list of \
+                     processes: use --creds, or {SERVER} in the environment"
+                );
+            }
+            return Ok(Some(server.clone()));
+        }
+        if self.dir.is_some() { Ok(None) } else { read_variable(SERVER) }
     }
 }
 
@@ -129,7 +187,7 @@ pub(crate) struct AgentOptions {
 }
 
 fn agent(options: &AgentOptions) -> Result<(), Failure> {
-    if options.wire.server.is_some() && options.allow_target.is_empty() {
+    if options.wire.server()?.is_some() && options.allow_target.is_empty() {
         return Err(Failure::usage(
             "--server needs --allow-target: name the networks of the fleet's hosts, such as 192.0.2.0/24 and 2001:db8::/32",
         ));

@@ -53,7 +53,7 @@ pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let interrupted = interrupt_flag()?;
     // All errors of the request are found before an agent is asked.
     let begun = if options.resume { None } else { Some(request(&options)?) };
-    let mut store = Store::open(&options.store.store)?;
+    let mut store = Store::open(&options.store.place()?)?;
     let mut coordinator = Coordinator::new(&mut store, options.wire.open(None)?, interrupted)?;
     coordinator.limit(options.at_once.map_or(usize::MAX, |limit| limit as usize));
     let mut tell = |event: Event<'_>| say(&event);
@@ -99,9 +99,10 @@ fn begin(campaign: &CampaignRow, store: &mut Store) -> Result<(), Failure> {
     let blocks: u32 = pairs.iter().map(|pair| pair.blocks.sum()).sum();
     let (study, _) = study_of(campaign)?.check()?;
     eprintln!(
-        "{}\n{} pairs, {blocks} blocks, campaign {} in {}",
+        "{}\n{} {}, {blocks} blocks, campaign {} in {}",
         study.title,
         pairs.len(),
+        if pairs.len() == 1 { "pair" } else { "pairs" },
         campaign.id,
         store.place()
     );

@@ -4,10 +4,11 @@ use crate::commands::fleet::{StoreOptions, WireOptions, campaign};
 use crate::failure::{Failure, NO_DATA, OTHER};
 use crate::output::{print_text, width};
 use clap::Args;
+use stacklab_campaign::record::conclude;
 use stacklab_fleet::store::{BlockCounts, CampaignRow, PairProgress, State, Store};
 use stacklab_fleet::{lake, results};
-use stacklab_model::FleetFindings;
-use stacklab_report::{fleet_json, fleet_text};
+use stacklab_model::{FleetFindings, printable_lines};
+use stacklab_report::{OutputFormat, fleet_json, fleet_text, render};
 use stacklab_traffic::host::now_unix_ns;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -62,7 +63,7 @@ pub(crate) struct DoctorOptions {
 }
 
 pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
-    let mut found = Store::open(&options.store.store)?.safety()?;
+    let mut found = Store::open(&options.store.place()?)?.safety()?;
     let wire = options.wire.open(None)?;
     found.extend(wire.safety());
     let present = wire.present(&BTreeSet::new())?;
@@ -74,7 +75,7 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
     }));
     let mark = |safe: bool| if safe { "yes" } else { "no " };
     let text: String = found.iter().map(|(safe, text)| format!("  {}  {text}\n", mark(*safe))).collect();
-    print_text(&stacklab_model::printable_lines(&text))?;
+    print_text(&printable_lines(&text))?;
     match found.iter().filter(|(safe, _)| !safe).count() {
         0 => Ok(()),
         n => Err(Failure::new(
@@ -85,7 +86,7 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<(), Failure> {
 }
 
 pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
-    let mut store = Store::open_to_read(&options.store.store)?;
+    let mut store = Store::open_to_read(&options.store.place()?)?;
     let row = campaign(&mut store, options.campaign.as_deref())?;
     let pairs = store.progress(&row.id)?;
     let state = row.state.name(store.has_ended(&row.id)?);
@@ -106,7 +107,7 @@ pub(crate) fn status(options: &CampaignOptions) -> Result<(), Failure> {
 
 /// Hands out no more blocks. Those that are being measured are still committed.
 pub(crate) fn stop(options: &CampaignOptions) -> Result<(), Failure> {
-    let mut store = Store::open(&options.store.store)?;
+    let mut store = Store::open(&options.store.place()?)?;
     let row = campaign(&mut store, options.campaign.as_deref())?;
     store.set_state(&row.id, State::Stopped)?;
     let option = options.store.option();
@@ -132,11 +133,11 @@ pub(crate) fn agents(options: &WireOptions) -> Result<(), Failure> {
     if text.is_empty() {
         return Err(Failure::new(NO_DATA, "no agent answers: start `stacklab fleet agent` on two hosts"));
     }
-    print_text(&stacklab_model::printable_lines(&text))
+    print_text(&printable_lines(&text))
 }
 
 pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
-    let mut store = Store::open_to_read(&options.campaign.store.store)?;
+    let mut store = Store::open_to_read(&options.campaign.store.place()?)?;
     let row = campaign(&mut store, options.campaign.campaign.as_deref())?;
     let pairs = lake::export(&mut store, &row, &options.lake, !options.without_runs)?;
     if pairs == 0 {
@@ -157,7 +158,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
             options.json,
         );
     }
-    let mut store = Store::open_to_read(&options.campaign.store.store)?;
+    let mut store = Store::open_to_read(&options.campaign.store.place()?)?;
     let row = campaign(&mut store, options.campaign.campaign.as_deref())?;
     let (Some(number), Some(path)) = (options.pair, &options.out) else {
         return print_verdicts(&mut store, &row, options.json);
@@ -167,12 +168,23 @@ pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
         Failure::usage(format!("{} has the pairs 0 to {}", row.id, pairs.len().saturating_sub(1)))
     })?;
     results::write_record(&mut store, &row, pair, path)?;
-    eprintln!("The record of {}: {} (stacklab report {0})", pair.name(), path.display());
+    let path = path.display();
+    eprintln!("The record of {}: {path} (stacklab report {path})", pair.name());
     Ok(())
 }
 
-/// Prints the verdicts of each pair, and over all pairs.
+/// Prints the verdicts of each pair, and over all pairs. Of a campaign with one pair, its report: nothing holds over
+/// pairs then.
 pub(crate) fn print_verdicts(store: &mut Store, row: &CampaignRow, json: bool) -> Result<(), Failure> {
+    let pairs = store.progress(&row.id)?;
+    if let ([pair], false) = (&pairs[..], json)
+        && pair.blocks.done > 0
+    {
+        let findings = conclude(&results::pair_record(store, row, pair)?)?;
+        let name = printable_lines(&pair.name());
+        print_text(&format!("{name}\n\n{}", render(&findings, OutputFormat::Text, width())))?;
+        return if findings.valid_runs == 0 { Err(Failure::nothing_valid()) } else { Ok(()) };
+    }
     let found = results::over_pairs(store, row)?;
     if found.pairs.is_empty() {
         return Err(no_result(row));
