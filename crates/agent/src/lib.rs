@@ -183,7 +183,8 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
             eprintln!("stacklab: TLS fingerprint {fingerprint} (for `stacklab measure --tls`)");
         }
         let command = stdio.iter().map(|word| (*word).to_owned()).chain(options.limits()).collect();
-        return listen(place, options.once, interrupted, key, identity, command);
+        let data_ports = options.data_port.clone().unwrap_or_default();
+        return listen(place, options.once, interrupted, key, identity, command, &data_ports);
     }
     if let Some(reflectors) = reflectors {
         return reflectors.wait();

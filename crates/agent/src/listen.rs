@@ -9,7 +9,8 @@ use crate::key::Key;
 use crate::sys;
 use crate::tls::{self, Identity};
 use socket2::{Domain, Protocol, Socket, Type};
-use stacklab_traffic::host::zone::{self, ListenAddress, ScopedAddr};
+use stacklab_traffic::agent::DataPorts;
+use stacklab_traffic::host::zone::{self, ListenAddress, ScopedAddr, network_of};
 use stacklab_traffic::host::{limit_segments, notice_a_dead_peer};
 use std::collections::HashMap;
 use std::io;
@@ -25,7 +26,7 @@ pub const PORT: u16 = 5202;
 /// Time limit for a coordinator's handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a coordinator waits for the previous one to be gone.
-const LEAVE_LIMIT: Duration = Duration::from_secs(3);
+const LEAVE_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum number of connections at once, and of those from one address, or network of IPv6; more are closed.
 const MOST_CONNECTIONS: usize = 256;
 const MOST_FROM_NETWORK: usize = 8;
@@ -42,12 +43,20 @@ pub(crate) fn listen(
     key: Option<Key>,
     identity: Option<Identity>,
     command: Vec<String>,
+    data_ports: &DataPorts,
 ) -> Result<(), String> {
     let (socket, bound) = open(place).map_err(|reason| {
         let place = place.clone().with_default(PORT);
         let advice = listen_advice(&reason, "another agent", "--listen :7000");
         format!("could not listen on {place}: {reason}{advice}")
     })?;
+    if data_ports.hold(bound.port()) {
+        return Err(format!(
+            "could not listen at port {}: --data-port {data_ports} holds it, too, and TCP has no room for both: name other ports, as in --data-port {}",
+            bound.port(),
+            bound.port().checked_add(1).unwrap_or(PORT + 1)
+        ));
+    }
     if key.is_none() {
         eprintln!(
             "stacklab: open: everyone who reaches this port can send and receive traffic here, from and to its own address"
@@ -248,17 +257,6 @@ impl Drop for ConnectionSlot {
             *own -= 1;
         }
         connections.retain(|_, own| *own > 0);
-    }
-}
-
-/// What one host may have many addresses of: of IPv6, the first 64 bits, with the zone.
-fn network_of(address: &ScopedAddr) -> ScopedAddr {
-    match address.ip() {
-        IpAddr::V4(_) => address.clone(),
-        IpAddr::V6(ip) => {
-            let network = Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64);
-            ScopedAddr::new(network.into(), address.zone())
-        }
     }
 }
 

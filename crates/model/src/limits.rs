@@ -66,8 +66,13 @@ fn bounds(what: &str, found: u64, allowed: std::ops::RangeInclusive<u64>) -> Res
 /// numbers do not overflow 64 bits.
 pub const LARGEST_NUMBER: u64 = 999_999_999_999_999_999;
 
-/// The first whole number in JSON text that is larger than [`LARGEST_NUMBER`], or as far below zero. Digits in strings
-/// do not count, nor does a number with a decimal point or an exponent: it is read as a float.
+/// Whether a figure is a number below 10^18 and above -10^18: not NaN, nor infinite.
+pub fn is_in_bounds(figure: f64) -> bool {
+    figure.abs() < LARGEST_NUMBER as f64
+}
+
+/// The first number in JSON text that is larger than [`LARGEST_NUMBER`], or as far below zero, without its sign. Digits
+/// in strings do not count.
 pub fn too_large(json: &str) -> Option<&str> {
     let bytes = json.as_bytes();
     let (mut at, mut in_string) = (0, false);
@@ -77,13 +82,17 @@ pub fn too_large(json: &str) -> Option<&str> {
             b'\\' if in_string => at += 1,
             b'0'..=b'9' if !in_string => {
                 let number = &json[at..];
-                let digits = &number[..number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len())];
-                let is_float = number[digits.len()..].starts_with(['.', 'e', 'E'])
-                    || at > 0 && matches!(bytes[at - 1], b'.' | b'e' | b'E' | b'+');
-                if !is_float && !digits.parse().is_ok_and(|number: u64| number <= LARGEST_NUMBER) {
-                    return Some(digits);
+                let ends = |c: char| !c.is_ascii_digit() && !matches!(c, '.' | 'e' | 'E' | '+' | '-');
+                let number = &number[..number.find(ends).unwrap_or(number.len())];
+                let is_float = number.contains(['.', 'e', 'E']);
+                let is_small = match is_float {
+                    true => number.parse().is_ok_and(is_in_bounds),
+                    false => number.parse().is_ok_and(|number: u64| number <= LARGEST_NUMBER),
+                };
+                if !is_small {
+                    return Some(number);
                 }
-                at += digits.len();
+                at += number.len();
                 continue;
             }
             _ => {}
@@ -158,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_bounded_and_nothing_else_is() {
+    fn numbers_are_bounded_and_nothing_else_is() {
         let most = u64::MAX.to_string();
         for (json, found) in [
             (r#"{"a":999999999999999999,"b":[-999999999999999999,0]}"#.to_owned(), None),
@@ -167,10 +176,22 @@ mod tests {
             ("-9223372036854775808".to_owned(), Some("9223372036854775808")),
             ("1".repeat(100), Some(&*"1".repeat(100))),
             (format!(r#"{{"{most}":"\"{most}\\","b":1}}"#), None),
-            (format!("[0.{most},{most}.5,1e{most},1E+{most},{most}e3]"), None),
+            (format!("[0.{most},-0.5,1.5e-400,9.9e17,-9.9E+17,1e-7,0e9]"), None),
+            (format!("[{most}.5]"), Some(&*format!("{most}.5"))),
+            (r#"{"mean_ns":1e308}"#.to_owned(), Some("1e308")),
+            ("[-1e18]".to_owned(), Some("1e18")),
+            ("[1E+400]".to_owned(), Some("1E+400")),
             (String::new(), None),
         ] {
             assert_eq!(too_large(&json), found, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_figure_is_a_number_within_bounds() {
+        assert!([0.0, -0.5, 9.9e17, -9.9e17].into_iter().all(is_in_bounds));
+        for figure in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e18, -1e18, 1e308] {
+            assert!(!is_in_bounds(figure), "{figure}");
         }
     }
 

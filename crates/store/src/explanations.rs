@@ -1,8 +1,8 @@
 //! Explanations in and out of a record: why cells differ, by stage of the network stack and by exact counts.
 
-use crate::open::{MOST_ROWS, bounded, count, from_json, json, named, not_understood, short, to_json};
+use crate::open::{MOST_ROWS, bounded, count, figure, from_json, json, named, not_understood, short, to_json};
 use crate::{Record, StoreError};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, StageCost, StageCosts, Why};
 
 /// Most explanations of a record: no study has more.
@@ -105,9 +105,9 @@ fn costs(
     let rows = bounded(query.query([id])?, MOST_ROWS, |row| {
         let cost = StageCost {
             name: short(row, 1)?,
-            ns: [finite(row, 2)?, finite(row, 3)?],
-            difference_ns: finite(row, 4)?,
-            error_ns: finite(row, 5)?,
+            ns: [figure(row, 2)?, figure(row, 3)?],
+            difference_ns: figure(row, 4)?,
+            error_ns: figure(row, 5)?,
             adjusted_p: row.get(6)?,
         };
         Ok((row.get::<_, String>(0)?, cost))
@@ -136,7 +136,7 @@ fn costs(
         Ok(StackCost {
             functions: functions.split(CALLS).map(str::to_owned).collect(),
             samples: [count(row, 1)?, count(row, 2)?],
-            ns: [finite(row, 3)?, finite(row, 4)?],
+            ns: [figure(row, 3)?, figure(row, 4)?],
         })
     })?;
     Ok(StageCosts {
@@ -152,12 +152,6 @@ fn costs(
         stacks,
         health: from_json(health)?,
     })
-}
-
-fn finite(row: &Row<'_>, place: usize) -> rusqlite::Result<f64> {
-    let figure: f64 = row.get(place)?;
-    let is_out = || not_understood(format!("{figure} is out of bounds").into());
-    Some(figure).filter(|figure| figure.is_finite()).ok_or_else(is_out)
 }
 
 /// Adds the counts, of which only the first cell is of the explanation.

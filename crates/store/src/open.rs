@@ -5,7 +5,7 @@ use crate::files::{beside, check_files, lock_alone};
 use crate::limits::{self, Work};
 use crate::{Campaign, StoreError};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, Transaction, params};
-use stacklab_model::{LARGEST_NUMBER, too_large};
+use stacklab_model::{LARGEST_NUMBER, is_in_bounds, too_large};
 use std::error::Error;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -294,6 +294,18 @@ pub(crate) fn count(row: &Row<'_>, place: usize) -> rusqlite::Result<u64> {
 /// The same where there may be none.
 pub(crate) fn known(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<u64>> {
     row.get::<_, Option<i64>>(place)?.map(|number| within(number, LARGEST_NUMBER)).transpose()
+}
+
+/// A figure that is a number within bounds.
+pub(crate) fn figure(row: &Row<'_>, place: usize) -> rusqlite::Result<f64> {
+    let figure: f64 = row.get(place)?;
+    let is_out = || not_understood(format!("{figure:e} is out of bounds").into());
+    Some(figure).filter(|figure| is_in_bounds(*figure)).ok_or_else(is_out)
+}
+
+/// The same where there may be none.
+pub(crate) fn known_figure(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<f64>> {
+    row.get::<_, Option<f64>>(place)?.map(|_| figure(row, place)).transpose()
 }
 
 /// A number that is not negative and not above the largest possible one.

@@ -1,6 +1,6 @@
 //! Runs in and out of a record.
 
-use crate::open::{count, json, known, named, to_json, within};
+use crate::open::{count, figure, json, known, known_figure, named, to_json, within};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, Transaction, params};
 use stacklab_model::{
@@ -202,7 +202,7 @@ fn select(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
         let Some(run) = ids.get(&row.get(0)?).map(|place| &mut runs[*place]) else { continue };
         let reason = |row: &Row<'_>| row.get::<_, Option<String>>(4).map(Option::unwrap_or_default);
         let value = match row.get::<_, String>(2)?.as_str() {
-            "measured" => Value::Measured(row.get(3)?),
+            "measured" => Value::Measured(figure(row, 3)?),
             "missing" => Value::Missing(reason(row)?),
             _ => Value::Invalid(reason(row)?),
         };
@@ -292,8 +292,12 @@ impl ReportId {
 fn select_delays(connection: &Connection, id: &ReportId) -> rusqlite::Result<Option<Delays>> {
     let select = "SELECT mean_ns, jitter_ns, jitter_rfc3550_ns, buckets FROM delays";
     let delays = id.rows(connection, select, |row| {
-        let (mean_ns, jitter_ns, jitter_rfc3550_ns) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(Delays { mean_ns, jitter_ns, jitter_rfc3550_ns, buckets: json(row, 3)? })
+        Ok(Delays {
+            mean_ns: figure(row, 0)?,
+            jitter_ns: known_figure(row, 1)?,
+            jitter_rfc3550_ns: known_figure(row, 2)?,
+            buckets: json(row, 3)?,
+        })
     })?;
     Ok(delays.into_iter().next())
 }
@@ -306,7 +310,7 @@ pub(crate) fn select_series(connection: &Connection, id: &ReportId) -> rusqlite:
 /// An interval from this column on.
 fn interval(row: &Row<'_>, from: usize) -> rusqlite::Result<IntervalRow> {
     let [start_ns, messages, bytes] = [0, 1, 2].map(|place| count(row, from + place));
-    let delay_mean_ns = row.get(from + 3)?;
+    let delay_mean_ns = known_figure(row, from + 3)?;
     Ok(IntervalRow { start_ns: start_ns?, messages: messages?, bytes: bytes?, delay_mean_ns })
 }
 
@@ -344,7 +348,7 @@ fn select_slices(connection: &Connection, id: &ReportId) -> rusqlite::Result<Vec
             first_ns: count(3)?,
             last_ns: count(4)?,
             delay_ns: known(5)?,
-            jitter_ns: row.get(6)?,
+            jitter_ns: known_figure(row, 6)?,
             cpu_ns: known(7)?,
             waited_ns: known(8)?,
         })

@@ -2,7 +2,7 @@
 
 use crate::names::named;
 use crate::wifi::ChannelUse;
-use crate::{Buckets, Counters, CpuTime, DelayPoints, Family, Io, Slice, SocketOptions, TcpInfo, Transport};
+use crate::{Buckets, Counters, CpuTime, DelayPoints, Family, Io, Slice, SocketOptions, TcpInfo, Transport, is_in_bounds};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -229,6 +229,21 @@ pub struct IntervalRow {
     /// the kernel counts such segments (Linux), otherwise when the gap is filled.
     pub bytes: u64,
     pub delay_mean_ns: Option<f64>,
+}
+
+impl HostReport {
+    /// The first figure that is below zero, or no number within bounds: a host's own times and their means are neither.
+    pub fn impossible_figure(&self) -> Option<f64> {
+        let HostReport { delays, interface_delays, pacing_error, series, slices, tcp, .. } = self;
+        let of_delays = [delays, interface_delays, pacing_error].into_iter().flatten().flat_map(|delays| {
+            [Some(delays.mean_ns), delays.jitter_ns, delays.jitter_rfc3550_ns]
+        });
+        let of_series = series.iter().map(|row| row.delay_mean_ns);
+        let of_slices = slices.iter().map(|slice| slice.jitter_ns);
+        let of_tcp = tcp.iter().map(|tcp| tcp.srtt_mean_us);
+        let mut all = of_delays.chain(of_series).chain(of_slices).chain(of_tcp).flatten();
+        all.find(|figure| *figure < 0.0 || !is_in_bounds(*figure))
+    }
 }
 
 /// A program of others at one end of a trial.

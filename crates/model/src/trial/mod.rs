@@ -3,7 +3,7 @@
 pub(crate) mod options;
 pub(crate) mod spec;
 
-use crate::{Cell, Drops, HostReport, Metric, Probe, TrialSpec};
+use crate::{Cell, Drops, HostReport, Metric, Probe, TrialSpec, is_in_bounds};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -86,9 +86,9 @@ pub enum Value {
 }
 
 impl Value {
-    /// A measured figure, or `Missing` with the reason if the arithmetic gave none (an empty window, 0/0).
+    /// A measured figure, or `Missing` with the reason if the arithmetic gave none within bounds (an empty window, 0/0).
     pub fn finite(figure: f64, otherwise: &str) -> Self {
-        if figure.is_finite() { Value::Measured(figure) } else { Value::Missing(otherwise.to_owned()) }
+        if is_in_bounds(figure) { Value::Measured(figure) } else { Value::Missing(otherwise.to_owned()) }
     }
 
     pub fn measured(&self) -> Option<f64> {

@@ -7,7 +7,7 @@ use stacklab_model::{
     Warning,
 };
 use stacklab_traffic::foreign::{Counted, ReceivedCounts, Way};
-use stacklab_trial::results::{drops, values};
+use stacklab_trial::results::{drops, standstill_of_stream, values};
 use stacklab_trial::{Path, validate};
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &ClientRun) 
             _ => Drops::default(),
         },
         host_reports,
-        warnings: transfers.iter().map(Transfer::word).collect(),
+        warnings: transfers.iter().flat_map(|transfer| [Some(transfer.word()), transfer.standstill()]).flatten().collect(),
         spec,
     }
 }
@@ -214,6 +214,25 @@ impl Transfer<'_> {
             }
         }
         made
+    }
+
+    /// The warning that nothing moved for long in all streams.
+    fn standstill(&self) -> Option<Warning> {
+        let of_stream = |counted: &Counted| match counted {
+            Counted::Sent(counts) => {
+                (counts.longest_pause_ns, counts.last_ns.saturating_sub(counts.first_ns), counts.measured)
+            }
+            Counted::Received(counts) => {
+                let [begin_ns, end_ns] = [self.own.received.first_ns, self.own.received.last_ns];
+                let at_begin_ns = counts.first_ns.saturating_sub(begin_ns);
+                let at_end_ns = end_ns.saturating_sub(counts.last_ns);
+                let pause_ns = counts.longest_pause_ns.max(at_begin_ns).max(at_end_ns);
+                (pause_ns, end_ns.saturating_sub(begin_ns), counts.messages)
+            }
+        };
+        let streams = self.pairs().map(|(_, counted)| of_stream(counted));
+        let (pause_ns, window_ns, messages) = streams.min_by_key(|(pause_ns, ..)| *pause_ns)?;
+        standstill_of_stream(self.spec, pause_ns, window_ns, messages)
     }
 
     /// The peer's word beside what was counted here.

@@ -6,6 +6,7 @@ pub use crate::engine::peers::{DataPorts, Network, Peers};
 pub use permission::{Limits, Permission};
 
 use crate::agent::permission::{Activity, lasts};
+use crate::engine::allowance::Allowance;
 use crate::engine::opening::{self, WaitingSender};
 use crate::engine::receiver::Receiver;
 use crate::engine::sender::{self, Run};
@@ -50,7 +51,8 @@ pub fn serve(
             socket_options::renounce_privileges();
         }
     }
-    for line in Lines::new(input, LONGEST_REQUEST) {
+    let mut lines = Lines::new(input, LONGEST_REQUEST);
+    for line in lines.by_ref() {
         let line = match line {
             // Not a message: answered like a request that was not understood.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => error.to_string(),
@@ -62,6 +64,7 @@ pub fn serve(
             Err(answer) => responder.write(&answer)?,
         }
     }
+    lines.drop_rest();
     Ok(())
 }
 
@@ -132,6 +135,8 @@ struct Agent {
     /// The readings of the processor times that are under way.
     cpu_watch: Option<CpuWatch>,
     activity: Activity,
+    /// What all trials together may send, if that has a limit.
+    allowance: Option<Arc<Allowance>>,
     permission: Permission,
 }
 
@@ -143,6 +148,7 @@ impl Agent {
             stops: BTreeMap::new(),
             cpu_watch: None,
             activity: Activity::new(),
+            allowance: permission.most_bits_per_second().map(|most| Arc::new(Allowance::new(most))),
             permission,
         }
     }
@@ -182,7 +188,7 @@ impl Agent {
             Ok(Work::Done(done)) => answer(Ok(done)),
             Err(reason) => answer(Err(reason)),
             Ok(Work::Listening(listening)) => {
-                self.activity.begin(id, lasts, 0.0);
+                self.activity.begin(id, lasts, takes);
                 answer(Ok(listening))
             }
             Ok(Work::Lasting(work)) => {
@@ -243,7 +249,7 @@ impl Agent {
                 Ok(self.receives(id, Receiver::listen_to(*spec, address, peers, &ports)?))
             }
             Request::Open { spec, address, to } => {
-                Ok(self.receives(id, opening::receiver(*spec, &address, to)?))
+                Ok(self.receives(id, opening::receiver(*spec, &address, to, self.allowance.clone())?))
             }
             Request::Wait { spec, address } => {
                 let (peers, ports) = self.doors();
@@ -257,7 +263,11 @@ impl Agent {
                 let stop = Arc::new(AtomicBool::new(false));
                 self.stops.retain(|_, stop| stop.strong_count() > 0);
                 self.stops.insert(id, Arc::downgrade(&stop));
-                reports(move || sender::run_arm(arm, Run { waiting, stop: Some(&stop), turn: None }))
+                let allowance = self.allowance.clone();
+                reports(move || {
+                    let allowance = allowance.as_deref();
+                    sender::run_arm(arm, Run { waiting, stop: Some(&stop), allowance, turn: None })
+                })
             }
             Request::Stop { send } => {
                 // One that has ended needs no more.
@@ -272,12 +282,19 @@ impl Agent {
                     Ok((arm, waiting))
                 };
                 let arms = arms.into_iter().map(with_flows).collect::<Result<Vec<_>, String>>()?;
-                Ok(Work::Lasting(Box::new(move || threads::send_in_turns(arms, seed).map(Answer::ArmsDone))))
+                let allowance = self.allowance.clone();
+                Ok(Work::Lasting(Box::new(move || {
+                    threads::send_in_turns(arms, seed, allowance.as_deref()).map(Answer::ArmsDone)
+                })))
             }
             Request::SendInSlots { arm, timetable } => {
                 let waiting = self.take_waiting(arm.waiting)?;
                 let turn = Turn::in_slots(timetable).map_err(|error| error.to_string())?;
-                reports(move || sender::run_arm(arm, Run { waiting, turn: Some(turn), stop: None }))
+                let allowance = self.allowance.clone();
+                reports(move || {
+                    let allowance = allowance.as_deref();
+                    sender::run_arm(arm, Run { waiting, turn: Some(turn), allowance, stop: None })
+                })
             }
             Request::Collect { listen } if self.waiting.remove(&listen).is_some() => {
                 self.activity.end(listen);

@@ -3,6 +3,8 @@
 //! coordinator may run programs on the host anyway.
 
 use crate::agent::locked;
+use crate::engine::allowance::{MAX_OVERHEAD, overhead_bytes};
+use crate::engine::opening::opening_bits_per_second;
 use crate::engine::peers::{DataPorts, Peers};
 use crate::protocol::message::{Request, SendArm, Timetable};
 use crate::sys;
@@ -50,6 +52,11 @@ pub struct Limits {
 }
 
 impl Permission {
+    /// Highest rate of all that the agent sends, bits of payload per second.
+    pub(super) fn most_bits_per_second(&self) -> Option<f64> {
+        self.limits.as_ref()?.most_bits_per_second
+    }
+
     /// Completes the zones of this agent's link-local addresses, which a coordinator that reached it over TCP does not
     /// know.
     pub fn in_own_zones(&self, mut request: Request) -> Request {
@@ -93,7 +100,8 @@ impl Permission {
                 self.check_own(address)
             }
             Request::Open { spec, address, to } => {
-                self.check_target(spec, address, *to)?;
+                let limits = self.check_target(spec, address, *to)?;
+                check_rate(limits, takes(request), sending)?;
                 self.check_own(address)
             }
             Request::SendInSlots { timetable, .. } => check_timetable(timetable),
@@ -134,23 +142,22 @@ impl Permission {
         let SendArm { spec, from, to, .. } = arm;
         let Some(limits) = self.check_target(spec, from, *to)? else { return Ok(()) };
         let Some(most) = limits.most_bits_per_second else { return Ok(()) };
-        match (spec.probe.probe, bits_per_second(spec)) {
-            // As fast as the coordinator answers, and no faster.
-            (Probe::Echo | Probe::EchoUnderLoad, None) if spec.probe.pacing == Pacing::Lockstep => Ok(()),
-            (Probe::Stream | Probe::Paced | Probe::EchoOpenLoop, Some(own)) if sending + own <= most => {
-                Ok(())
+        let overhead_s = overhead_bytes(spec) as f64 * 8.0 / most;
+        if overhead_s > MAX_OVERHEAD.as_secs_f64() {
+            let TrialSpec { flows, message_bytes, .. } = **spec;
+            return Err(format!(
+                "refused {flows} flows of {message_bytes} bytes: the messages that open and end them take {overhead_s:.0} s at the {} Mbit/s of the agent's --max-rate, and at most {} s are allowed: use fewer flows (-P) or shorter messages (-l)",
+                most / 1e6,
+                MAX_OVERHEAD.as_secs()
+            ));
+        }
+        match (spec.probe.probe, spec.probe.pacing) {
+            // The allowance slows round trips one after another to what is left of the rate.
+            (Probe::Echo | Probe::EchoUnderLoad, Pacing::Lockstep)
+            | (Probe::Stream | Probe::Paced | Probe::EchoOpenLoop, Pacing::Schedule(_)) => {
+                check_rate(Some(limits), takes_of(spec), sending)
             }
-            _ => {
-                let others = if sending > 0.0 {
-                    format!(", of which {} are taken by other streams", sending / 1e6)
-                } else {
-                    String::new()
-                };
-                Err(format!(
-                    "refused to send faster than {} Mbit/s in all streams together{others}: set a rate with -b",
-                    most / 1e6
-                ))
-            }
+            _ => Err(too_fast(most, sending)),
         }
     }
 
@@ -189,9 +196,40 @@ fn bits_per_second(spec: &TrialSpec) -> Option<f64> {
     }
 }
 
+/// Bits of payload per second that a request takes while it lasts.
 pub(super) fn takes(request: &Request) -> f64 {
-    // Of several arms, one sends at a time.
-    request.arms().iter().filter_map(|arm| bits_per_second(&arm.spec)).fold(0.0, f64::max)
+    match request {
+        Request::Open { spec, .. } => opening_bits_per_second(spec),
+        // Of several arms, one sends at a time.
+        _ => request.arms().iter().map(|arm| takes_of(&arm.spec)).fold(0.0, f64::max),
+    }
+}
+
+/// What a sender takes: its schedule, or what opens and ends its flows if that is more.
+fn takes_of(spec: &TrialSpec) -> f64 {
+    let overhead = overhead_bytes(spec) as f64 * 8.0 / MAX_OVERHEAD.as_secs_f64();
+    bits_per_second(spec).unwrap_or(0.0).max(overhead)
+}
+
+/// Whether a rate fits beside what others send.
+fn check_rate(limits: Option<&Limits>, takes: f64, sending: f64) -> Result<(), String> {
+    match limits.and_then(|limits| limits.most_bits_per_second) {
+        Some(most) if sending + takes <= most => Ok(()),
+        Some(most) => Err(too_fast(most, sending)),
+        None => Ok(()),
+    }
+}
+
+fn too_fast(most: f64, sending: f64) -> String {
+    let others = if sending > 0.0 {
+        format!(", of which {} are taken by other streams", sending / 1e6)
+    } else {
+        String::new()
+    };
+    format!(
+        "refused to send faster than {} Mbit/s in all streams together{others}: set a rate with -b, or use fewer flows (-P)",
+        most / 1e6
+    )
 }
 
 /// Refuses socket options that change more of the host than the socket.

@@ -4,6 +4,7 @@
 //! nothing is sent before the other end reads all flows. Otherwise the first flows would fill buffers that nobody
 //! reads, and a rate would count them as if they had just arrived.
 
+use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::header::{Header, Phase};
 use crate::engine::peers::DataPorts;
 use crate::engine::socket::Channel;
@@ -13,6 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use stacklab_model::{Endpoint, Family, HEADER_BYTES, ScopedAddr, Transport, TrialSpec};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// How long all flows together may take to open. A lost SYN costs 1, 3 or 7 seconds.
@@ -34,6 +36,14 @@ pub(crate) fn connect_all(
             .attempt(|| format!("open {} TCP flows from {} to {to}", spec.flows, from.ip()))?;
     }
     Ok(channels)
+}
+
+/// Waits until connections may be opened, and counts their headers.
+pub(crate) fn await_opening(spec: &TrialSpec, allowance: &Allowance, stop: Option<&AtomicBool>) {
+    if spec.transport == Transport::Tcp {
+        allowance.wait(Burst::Allowed, sys::now_ns() + OPEN_LIMIT.as_nanos() as sys::Nanos, stop);
+        allowance.spend(u64::from(spec.flows) * u64::from(HEADER_BYTES));
+    }
 }
 
 /// Says on each flow whose it is, and waits until the receiver has admitted all.
@@ -102,7 +112,10 @@ pub(crate) fn bound(spec: &TrialSpec, address: SocketAddr, shared: bool) -> io::
     if shared {
         socket.set_reuse_address(true)?;
     }
-    socket.bind(&address.into())?;
+    socket.bind(&address.into()).map_err(|error| match (error.kind(), address.port()) {
+        (io::ErrorKind::AddrInUse, 0) => no_free_port(error),
+        _ => error,
+    })?;
     Ok(socket)
 }
 
@@ -149,11 +162,25 @@ pub(crate) fn unreached(error: io::Error, to: SocketAddr) -> io::Error {
     let hint = firewall_hint(Transport::Tcp, to.port());
     match kind {
         TimedOut | WouldBlock => io::Error::new(kind, format!("no answer; {hint}")),
+        AddrNotAvailable => no_free_port(error),
         HostUnreachable | NetworkUnreachable | PermissionDenied | ConnectionRefused => {
             io::Error::new(kind, format!("{error}; {hint}"))
         }
         _ => error,
     }
+}
+
+/// Adds to the error of a system that finds no port what to do.
+fn no_free_port(error: io::Error) -> io::Error {
+    let range = if cfg!(windows) {
+        "`netsh int ipv4 set dynamicport`"
+    } else {
+        "net.ipv4.ip_local_port_range, for both families"
+    };
+    let text = format!(
+        "{error}; this host may have no free port left for it: use fewer flows (-P), end other programs' connections, or widen its port range ({range})"
+    );
+    io::Error::new(error.kind(), text)
 }
 
 pub(crate) fn local_addr(socket: &Socket) -> io::Result<SocketAddr> {

@@ -34,7 +34,7 @@ fn trial(specs: &[TrialSpec]) -> Vec<[HostReport; 2]> {
     let receivers: Vec<Receiver> =
         specs.iter().map(|spec| Receiver::listen(spec.clone(), spec.family.loopback()).unwrap()).collect();
     let to = receivers.iter().map(|receiver| receiver.address);
-    let sent = send_in_turns(arms(specs, to), 5).unwrap();
+    let sent = send_in_turns(arms(specs, to), 5, None).unwrap();
     let received = receivers.into_iter().map(|receiver| receiver.collect().unwrap());
     sent.into_iter().zip(received).map(|(sent, received)| [sent, received]).collect()
 }
@@ -156,8 +156,8 @@ fn an_arm_that_fails_ends_the_trial_with_its_reason() {
     let receiver = Receiver::listen(specs[0].clone(), Family::Ipv6.loopback()).unwrap();
     let closed = SocketAddr::new(Family::Ipv6.loopback(), 1);
     let arms = arms(&specs, [receiver.address, closed].into_iter());
-    let reason = send_in_turns(arms, 5).unwrap_err();
+    let reason = send_in_turns(arms, 5, None).unwrap_err();
     assert!(reason.contains("[::1]:1"), "{reason}");
     receiver.collect().unwrap();
-    assert!(send_in_turns(Vec::new(), 5).unwrap_err().contains("0 arms"));
+    assert!(send_in_turns(Vec::new(), 5, None).unwrap_err().contains("0 arms"));
 }

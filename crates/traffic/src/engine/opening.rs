@@ -3,6 +3,7 @@
 //! datagrams; so the firewalls of both hosts know the flow before the first message of the trial.
 
 use crate::engine::admit::{Listener, is_peer, peeked};
+use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::flows::{self, bare_header, connect_all, is_nothing};
 use crate::engine::header::{Header, Phase};
 use crate::engine::peers::{DataPorts, Peers};
@@ -12,7 +13,7 @@ use crate::engine::socket_options;
 use crate::engine::stamps::StampClock;
 use crate::engine::threads::Ender;
 use crate::host::{self, SocketMemory, zone};
-use crate::sys::{self, Interest, PollEntry};
+use crate::sys::{self, Interest, Nanos, PollEntry};
 use crate::{Attempt, EngineError};
 use stacklab_model::{HEADER_BYTES, ScopedAddr, Transport, TrialSpec};
 use std::io;
@@ -27,6 +28,12 @@ const OPENING_BYTES: usize = HEADER_BYTES as usize;
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
 /// Time between two opening datagrams of a flow that was not answered.
 const REPEAT: Duration = Duration::from_millis(100);
+
+/// Bits per second of the opening datagrams of a receiver that nobody answers.
+pub(crate) fn opening_bits_per_second(spec: &TrialSpec) -> f64 {
+    let datagrams = if spec.transport == Transport::Udp { f64::from(spec.flows) } else { 0.0 };
+    datagrams * OPENING_BYTES as f64 * 8.0 / REPEAT.as_secs_f64()
+}
 
 pub(crate) struct WaitingSender {
     pub address: SocketAddr,
@@ -153,19 +160,23 @@ pub(crate) fn receiver(
     spec: TrialSpec,
     address: &ScopedAddr,
     sender: SocketAddr,
+    allowance: Option<Arc<Allowance>>,
 ) -> Result<Receiver, EngineError> {
     let attempt = || format!("open flows from {address} to {sender}");
     let (from, to) = zone::ends(address, sender).attempt(attempt)?;
     let (before, clock) = (host::counters(&flows::interface_of(from)?), StampClock::new());
     sys::raise_file_limit(spec.flows.into()).attempt(attempt)?;
     let memory = SocketMemory::watch(&spec);
+    if let Some(allowance) = &allowance {
+        flows::await_opening(&spec, allowance, None);
+    }
     let channels = connect_all(&spec, from, to)?;
     let own = flows::observe(&channels[0].socket, None)?.local;
     Ok(Receiver::start(own, move |ended| {
         sys::precise_timers();
         let strays = match spec.transport {
             Transport::Tcp => 0,
-            Transport::Udp => until_answered(&spec, &channels, ended)
+            Transport::Udp => until_answered(&spec, &channels, ended, allowance.as_deref())
                 .attempt(|| format!("open flows from {own} to {to}"))?,
         };
         take(&spec, channels, strays, memory, &before, clock, ended)
@@ -174,12 +185,23 @@ pub(crate) fn receiver(
 
 /// Repeats opening datagrams until each flow is answered, a message has come, or the trial has ended. Returns the
 /// strays.
-fn until_answered(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Result<u64> {
+fn until_answered(
+    spec: &TrialSpec,
+    channels: &[Channel],
+    ended: &AtomicBool,
+    allowance: Option<&Allowance>,
+) -> io::Result<u64> {
     let mut waiting: Vec<(u16, &Channel)> = (0..).zip(channels).collect();
     let (mut strays, mut sent) = (0, None::<Instant>);
     while !waiting.is_empty() && !ended.load(Ordering::Relaxed) {
         if sent.is_none_or(|sent| sent.elapsed() >= REPEAT) {
             for (flow, channel) in &waiting {
+                if let Some(allowance) = allowance {
+                    if !allowance.wait(Burst::Forbidden, Nanos::MAX, Some(ended)) {
+                        break;
+                    }
+                    allowance.spend(OPENING_BYTES as u64);
+                }
                 // Refused by a firewall, for example: it is sent again.
                 let _ = channel.socket.send(&bare_header(spec.token, *flow, Phase::Open));
             }
@@ -233,7 +255,7 @@ mod tests {
     fn trial(spec: &TrialSpec) -> [HostReport; 2] {
         let own: ScopedAddr = spec.family.loopback().into();
         let waiting = waiting(spec, None);
-        let receiver = receiver(spec.clone(), &own, waiting.address).unwrap();
+        let receiver = receiver(spec.clone(), &own, waiting.address, None).unwrap();
         let arm = SendArm { spec: Box::new(spec.clone()), from: own, to: receiver.address, waiting: None };
         let sent = sender::run_arm(arm, Run { waiting: Some(waiting), ..Run::default() }).unwrap();
         [sent, receiver.collect().unwrap()]

@@ -74,6 +74,11 @@ impl fmt::Display for Network {
 pub struct DataPorts(Option<RangeInclusive<u16>>);
 
 impl DataPorts {
+    /// Whether a port is one of those that are named.
+    pub fn hold(&self, port: u16) -> bool {
+        self.0.as_ref().is_some_and(|ports| ports.contains(&port))
+    }
+
     /// What `listen` makes at the first port that is free.
     pub(crate) fn first_free<T>(&self, listen: impl Fn(u16) -> io::Result<T>) -> io::Result<T> {
         let Some(ports) = &self.0 else { return listen(0) };
@@ -162,6 +167,7 @@ mod tests {
         };
         assert_eq!(ports.first_free(free(5204)).unwrap(), 5204);
         assert_eq!(DataPorts::default().first_free(free(0)).unwrap(), 0);
+        assert!(ports.hold(5203) && ports.hold(5204) && !ports.hold(5205) && !DataPorts::default().hold(0));
         let taken = ports.first_free(free(1)).unwrap_err().to_string();
         assert!(taken.contains("port 5203-5204 is in use"), "{taken}");
         let refused = ports.first_free(|_| Err::<(), _>(io::ErrorKind::PermissionDenied.into()));

@@ -4,6 +4,7 @@ mod in_turns;
 
 pub use in_turns::{MIN_MESSAGES, MIN_ROUND_TRIPS, MIN_ROUNDS};
 
+use crate::engine::allowance::{Allowance, MAX_OVERHEAD, overhead_bytes};
 use crate::engine::header::{Header, Phase};
 use crate::engine::pacer::PacingError;
 use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
@@ -73,6 +74,7 @@ pub(crate) struct Sending<'a> {
     done: Finished,
     run_delay: RunDelay,
     channels: &'a [Channel],
+    allowance: Option<&'a Allowance>,
     stop: Option<&'a AtomicBool>,
     /// Round trips that each slice of an echo has at the least: those that fit into its length.
     min_round_trips: u64,
@@ -118,9 +120,15 @@ impl<'a> Sending<'a> {
             },
             run_delay: RunDelay::of_this_thread(),
             channels,
+            allowance: None,
             stop: None,
             min_round_trips: 0,
         })
+    }
+
+    /// The same, which sends no more than this allows.
+    pub(crate) fn allowed_by(self, allowance: Option<&'a Allowance>) -> Self {
+        Sending { tx: self.tx.allowed_by(allowance), allowance, ..self }
     }
 
     pub(crate) fn stopped_by(self, stop: Option<&'a AtomicBool>) -> Self {
@@ -206,10 +214,12 @@ impl<'a> Sending<'a> {
     }
 
     fn mark_end(&mut self) -> io::Result<()> {
-        self.done.ends_ns = sys::now_ns() + END_LIMIT.as_nanos() as Nanos;
+        // A limit to the rate holds for the markers of all flows, too.
+        let markers_ns = self.allowance.map_or(0, |allowance| allowance.lasts_ns(overhead_bytes(self.spec)));
+        let markers_ns = markers_ns.min(MAX_OVERHEAD.as_nanos() as Nanos);
+        self.done.ends_ns = sys::now_ns() + END_LIMIT.as_nanos() as Nanos + markers_ns;
         self.tx.wait_until(self.done.ends_ns);
-        let markers = if self.spec.transport == Transport::Udp { UDP_MARKERS } else { 1 };
-        for markers_left in (0..markers).rev() {
+        for markers_left in (0..end_markers(self.spec.transport)).rev() {
             let (token, phase, sent_ns) = (self.spec.token, Phase::End, sys::now_ns());
             let marker = Header { token, phase, markers_left, sent_ns, ..Header::default() };
             self.done.sent.markers += self.tx.mark_end(marker)?;
@@ -226,6 +236,11 @@ impl<'a> Sending<'a> {
         self.done.zerocopy = self.tx.finish(self.done.ends_ns)?;
         Ok(self.done)
     }
+}
+
+/// Number of end markers on each flow.
+pub(crate) fn end_markers(transport: Transport) -> u8 {
+    if transport == Transport::Udp { UDP_MARKERS } else { 1 }
 }
 
 /// A share of the flood rate, and nobody flooded.

@@ -84,6 +84,7 @@ pub(crate) fn send(
         }
         let flow = tx.ready()?;
         tx.await_room()?;
+        tx.await_allowance(send_phase.pacing, pacer.ends_ns(), send_phase.stop);
         let Some(slot) = pacer.next_slot(report.messages, tx.count()) else {
             tx.keep(flow);
             break;

@@ -1,5 +1,6 @@
 //! The sending host of a trial: prepares, warms up, measures, ends, reports.
 
+use crate::engine::allowance::Allowance;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::flows::{self, connect_all};
 use crate::engine::opening::WaitingSender;
@@ -36,6 +37,8 @@ pub(crate) struct Run<'a> {
     pub turn: Option<Turn<'a>>,
     /// Ends the trial early: what was sent until then is the whole trial.
     pub stop: Option<&'a AtomicBool>,
+    /// What all senders of the agent together may send, if that has a limit.
+    pub allowance: Option<&'a Allowance>,
 }
 
 #[cfg(test)]
@@ -48,7 +51,8 @@ pub(crate) fn run(
 }
 
 /// Runs the sender of a trial. Link-local addresses are in the zone of the own one.
-pub(crate) fn run_arm(arm: SendArm, Run { waiting, turn, stop }: Run<'_>) -> Result<HostReport, EngineError> {
+pub(crate) fn run_arm(arm: SendArm, run: Run<'_>) -> Result<HostReport, EngineError> {
+    let Run { waiting, turn, stop, allowance } = run;
     let SendArm { spec, from: given, to, .. } = arm;
     let spec = &*spec;
     sys::precise_timers();
@@ -70,7 +74,12 @@ pub(crate) fn run_arm(arm: SendArm, Run { waiting, turn, stop }: Run<'_>) -> Res
     sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {} flows", spec.flows))?;
     let mut channels = match opened {
         Some(channels) => channels,
-        None => connect_all(spec, from, to)?,
+        None => {
+            if let Some(allowance) = allowance {
+                flows::await_opening(spec, allowance, stop);
+            }
+            connect_all(spec, from, to)?
+        }
     };
     // In turns, one thread sends all.
     let all = 0..channels.len();
@@ -80,7 +89,7 @@ pub(crate) fn run_arm(arm: SendArm, Run { waiting, turn, stop }: Run<'_>) -> Res
     }
     let channels = channels;
     guarded(spec, &channels, to, || {
-        on_flows(spec, (from, to), &channels, &groups, (before, memory), (turn, stop))
+        on_flows(spec, (from, to), &channels, &groups, (before, memory), (turn, stop, allowance))
     })
 }
 
@@ -90,7 +99,7 @@ fn on_flows(
     channels: &[Channel],
     groups: &[Range<usize>],
     (before, memory): (Counters, SocketMemory),
-    (mut turn, stop): (Option<Turn<'_>>, Option<&AtomicBool>),
+    (mut turn, stop, allowance): (Option<Turn<'_>>, Option<&AtomicBool>, Option<&Allowance>),
 ) -> Result<HostReport, EngineError> {
     let given = ScopedAddr::from(from);
     let first = &channels[0];
@@ -103,13 +112,13 @@ fn on_flows(
     let mut interface_rtt = InterfaceRtt::watch(spec, first);
     let report = match spec.probe.probe {
         Probe::Echo | Probe::EchoUnderLoad => {
-            lockstep(spec, channels, &mut counter, &mut interface_rtt, (turn.as_mut(), stop))
+            lockstep(spec, channels, &mut counter, &mut interface_rtt, (turn.as_mut(), stop, allowance))
         }
         Probe::EchoOpenLoop => thread::scope(|scope| {
             let answers = scope.spawn(|| {
                 receive(&mut RxBatch::new(channels, StampClock::new())?, size, spec.token, &mut counter)
             });
-            let sent = stream(spec, channels, groups, None, stop);
+            let sent = stream(spec, channels, groups, None, (stop, allowance));
             ended.store(true, Ordering::Relaxed);
             let received = answers.join().expect("the receive loop does not panic");
             sent.and_then(|sent| received.map(|()| sent))
@@ -120,7 +129,7 @@ fn on_flows(
             let sample = spec.transport == Transport::Tcp && asked;
             thread::scope(|scope| {
                 let sampler = sample.then(|| scope.spawn(|| sample_srtt(first, &ended)));
-                let sent = stream(spec, channels, groups, turn.as_mut(), stop);
+                let sent = stream(spec, channels, groups, turn.as_mut(), (stop, allowance));
                 ended.store(true, Ordering::Relaxed);
                 srtt_mean_us =
                     sampler.and_then(|sampler| sampler.join().expect("the sampler does not panic"));
@@ -186,10 +195,10 @@ fn lockstep(
     channels: &[Channel],
     counter: &mut ArrivalCounter<'_>,
     interface_rtt: &mut Option<InterfaceRtt<'_>>,
-    (turn, stop): (Option<&mut Turn<'_>>, Option<&AtomicBool>),
+    (turn, stop, allowance): (Option<&mut Turn<'_>>, Option<&AtomicBool>, Option<&Allowance>),
 ) -> io::Result<Finished> {
     let mut rx = RxBatch::new(channels, StampClock::new())?;
-    let mut sending = Sending::new(spec, channels, 0..1)?.stopped_by(stop);
+    let mut sending = Sending::new(spec, channels, 0..1)?.stopped_by(stop).allowed_by(allowance);
     sending.phases(turn, |phase, slice, sequence| {
         counter.await_answer(phase, sequence, sys::now_ns());
         receive(&mut rx, spec.message_bytes as usize, spec.token, counter)?;
@@ -208,15 +217,15 @@ fn stream(
     channels: &[Channel],
     groups: &[Range<usize>],
     turn: Option<&mut Turn<'_>>,
-    stop: Option<&AtomicBool>,
+    (stop, allowance): (Option<&AtomicBool>, Option<&Allowance>),
 ) -> io::Result<Finished> {
     if let Some(turn) = turn {
-        let mut sending = Sending::new(spec, channels, 0..channels.len())?;
+        let mut sending = Sending::new(spec, channels, 0..channels.len())?.allowed_by(allowance);
         sending.phases(Some(turn), |_, _, _| Ok(()))?;
         return sending.finish();
     }
     let sent = threads::on_each(groups, |group| {
-        let mut sending = Sending::new(spec, channels, group)?.stopped_by(stop);
+        let mut sending = Sending::new(spec, channels, group)?.stopped_by(stop).allowed_by(allowance);
         sending.phases(None, |_, _, _| Ok(()))?;
         sending.finish()
     })?;

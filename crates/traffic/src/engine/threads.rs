@@ -1,5 +1,6 @@
 //! Threads of a trial: its flows, each pinned to a processor, and the senders of the arms of an interleaved trial.
 
+use crate::engine::allowance::Allowance;
 use crate::engine::opening::WaitingSender;
 use crate::engine::sender::{self, Run};
 use crate::engine::turns::{OtherArmFailed, Turns};
@@ -56,6 +57,7 @@ pub(crate) fn on_each<T: Send>(
 pub(crate) fn send_in_turns(
     arms: Vec<(SendArm, Option<WaitingSender>)>,
     seed: u64,
+    allowance: Option<&Allowance>,
 ) -> Result<Vec<HostReport>, String> {
     if arms.is_empty() || arms.len() > ArmSchedule::MOST_ARMS {
         let most = ArmSchedule::MOST_ARMS;
@@ -67,7 +69,7 @@ pub(crate) fn send_in_turns(
             .into_iter()
             .enumerate()
             .map(|(number, (arm, waiting))| {
-                let run = Run { waiting, turn: Some(turns.of(number)), stop: None };
+                let run = Run { waiting, turn: Some(turns.of(number)), stop: None, allowance };
                 scope.spawn(move || sender::run_arm(arm, run))
             })
             .collect();

@@ -1,11 +1,13 @@
 //! Send buffers: messages to the kernel, over one or several flows.
 
+use crate::engine::allowance::{Allowance, Burst};
 use crate::engine::header::Header;
 use crate::engine::socket::{Channel, Taken};
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready};
 use socket2::Socket;
-use stacklab_model::Io;
+use stacklab_model::{Io, Pacing};
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Buffers used in turn with MSG_ZEROCOPY until the kernel completes each one.
@@ -23,6 +25,8 @@ pub(crate) struct TxBatch<'a> {
     ready: Option<Ready>,
     zerocopy: Option<Zerocopy>,
     writer: Option<HeaderWriter<'a>>,
+    /// What all senders of the agent together may send, if that has a limit.
+    allowance: Option<&'a Allowance>,
     until_ns: Nanos,
     /// Whether a flow may have the rest of a message.
     has_rests: bool,
@@ -68,6 +72,7 @@ impl<'a> TxBatch<'a> {
             ready: (channels.len() > 1).then(|| Ready::watch(sockets, Interest::Writable)).transpose()?,
             zerocopy: (channel.io == Io::Zerocopy).then(|| Zerocopy::new(count)),
             writer: None,
+            allowance: None,
             until_ns: Nanos::MAX,
             has_rests: false,
             held: Vec::with_capacity(channels.len()),
@@ -77,6 +82,18 @@ impl<'a> TxBatch<'a> {
     /// The same for whole datagrams with another protocol's header, without end markers.
     pub(crate) fn with_header(self, writer: HeaderWriter<'a>) -> Self {
         TxBatch { writer: Some(writer), ..self }
+    }
+
+    /// The same, which sends no more than this allows.
+    pub(crate) fn allowed_by(self, allowance: Option<&'a Allowance>) -> Self {
+        TxBatch { allowance, ..self }
+    }
+
+    /// Waits until a message may be sent, or until this time, or until it is stopped.
+    pub(crate) fn await_allowance(&self, pacing: Pacing, until_ns: Nanos, stop: Option<&AtomicBool>) {
+        if let Some(allowance) = self.allowance {
+            allowance.wait(Burst::of(pacing), until_ns, stop);
+        }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -164,7 +181,11 @@ impl<'a> TxBatch<'a> {
                 taken
             }
         };
-        self.flows[flow].messages += taken.messages as u64;
+        let Flow { channel, messages, .. } = &mut self.flows[flow];
+        *messages += taken.messages as u64;
+        if let Some(allowance) = self.allowance {
+            allowance.spend((taken.messages * channel.message_bytes) as u64);
+        }
         Ok(taken)
     }
 
@@ -224,6 +245,12 @@ impl<'a> TxBatch<'a> {
                 continue;
             }
             let message = self.rooms[self.room].slot(0);
+            if let Some(allowance) = self.allowance {
+                if !allowance.wait(Burst::Allowed, self.until_ns, None) {
+                    break;
+                }
+                allowance.spend(message.len() as u64);
+            }
             let marker = Header { flow: self.first + place as u16, sequence: flow.messages, ..header };
             flow.channel.write(&marker, message);
             let taken = match flow.channel.send_last(message, self.until_ns) {

@@ -24,6 +24,8 @@ pub struct SentCounts {
     pub first_ns: Nanos,
     /// After the last send.
     pub last_ns: Nanos,
+    /// The longest time between two sends of the measured part, or from the last one to the end, nanoseconds.
+    pub longest_pause_ns: Nanos,
     /// Calls repeated after ENOBUFS.
     pub refused: u64,
     /// Why it ended early.
@@ -59,6 +61,8 @@ pub struct ReceivedCounts {
     pub first_ns: Nanos,
     /// The last arrival.
     pub last_ns: Nanos,
+    /// The longest time between two arrivals of the measured part, nanoseconds.
+    pub longest_pause_ns: Nanos,
     /// Why it ended early.
     pub failed: Option<String>,
 }
@@ -175,6 +179,9 @@ impl Sink for Tally<'_> {
         } else {
             if self.counts.first_ns == 0 {
                 self.counts.first_ns = now;
+            } else {
+                let pause_ns = now.saturating_sub(self.counts.last_ns);
+                self.counts.longest_pause_ns = self.counts.longest_pause_ns.max(pause_ns);
             }
             self.counts.bytes += bytes;
             self.counts.messages += 1;
@@ -227,6 +234,17 @@ mod tests {
         let counts = tally_of(&[0, 2, 3, 4, 6], 1025);
         assert_eq!((counts.omitted_bytes, counts.omitted_next, counts.omitted_lost), (300, 4, 1));
         assert_eq!((counts.bytes, counts.messages, counts.next, counts.lost), (200, 2, 7, 2));
+    }
+
+    #[test]
+    fn the_longest_pause_is_between_two_measured_arrivals() {
+        let (stop, progress, begin_ns) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(1000));
+        let mut tally = Tally::new(None, &begin_ns, &stop, &progress);
+        let header = ForeignFormat::Bytes.read(&[], 0).unwrap();
+        for arrived_ns in [10, 1500, 1600, 2300, 2400] {
+            let _ = tally.take(header, &mut [0; 100], arrived_ns).unwrap();
+        }
+        assert_eq!(tally.finish().longest_pause_ns, 700);
     }
 
     #[test]

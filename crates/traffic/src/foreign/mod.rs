@@ -169,12 +169,16 @@ impl Stream {
         }
         counts.first_ns = sys::now_ns();
         let measured = phase(Phase::Measured, self.spec.probe.length, counts.omitted);
-        counts.refused = send(&measured, &mut tx, |sequence| {
+        let (mut sent_ns, mut longest_pause_ns) = (counts.first_ns, 0);
+        let ended = send(&measured, &mut tx, |sequence| {
+            let now = sys::now_ns();
+            longest_pause_ns = longest_pause_ns.max(now - std::mem::replace(&mut sent_ns, now));
             counts.measured = sequence + 1 - counts.omitted;
             progress.store(counts.measured * u64::from(self.spec.message_bytes), Ordering::Relaxed);
             Ok(())
-        })?
-        .refused;
+        });
+        counts.longest_pause_ns = longest_pause_ns.max(sys::now_ns() - sent_ns);
+        counts.refused = ended?.refused;
         Ok(())
     }
 

@@ -54,8 +54,17 @@ impl Numbered<Answer> {
         }
         // White space between the parts of an answer may be a carriage return; in an error it would go over what stands
         // before it.
-        serde_json::from_str(&line)
-            .map_err(|_| printable_text(&line.chars().take(QUOTED_CHARS).collect::<String>()))
+        let answer: Self = serde_json::from_str(&line)
+            .map_err(|_| printable_text(&line.chars().take(QUOTED_CHARS).collect::<String>()))?;
+        let reports: &[HostReport] = match &answer.body {
+            Answer::Done(report) => std::slice::from_ref(report),
+            Answer::ArmsDone(reports) => reports,
+            _ => &[],
+        };
+        match reports.iter().find_map(HostReport::impossible_figure) {
+            Some(figure) => Err(format!("{figure:e} is not a count or a time")),
+            None => Ok(answer),
+        }
     }
 }
 

@@ -62,6 +62,9 @@ pub const LONGEST_REQUEST: usize = 64 << 10;
 /// million.
 pub const LONGEST_ANSWER: usize = 16 << 20;
 
+/// Bytes that are read behind the last line that is understood, at most.
+const MAX_DROPPED: u64 = 64 << 20;
+
 /// A message as a line of JSON, to be written in one call: an agent's pipe or connection has no buffer, and a request
 /// is hundreds of tokens.
 pub fn json_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
@@ -111,6 +114,13 @@ impl<R: BufRead> Lines<R> {
     /// Lines of at most this many bytes.
     pub fn new(input: R, longest: usize) -> Self {
         Lines { input, longest, over: false }
+    }
+
+    /// Reads and drops what still comes, up to a bound: to close a connection with unread data resets it, and the last
+    /// answer is lost.
+    pub fn drop_rest(&mut self) {
+        // The peer has gone, or has ended: either way nothing more comes.
+        let _ = io::copy(&mut self.input.by_ref().take(MAX_DROPPED), &mut io::sink());
     }
 
     fn read(&mut self) -> io::Result<Option<String>> {
@@ -172,6 +182,16 @@ mod tests {
     fn a_line_that_is_too_long_ends_them() {
         assert_eq!(read(b"ab\nabc\nd\n", 2), [Ok("ab".into()), Err("a line is longer than 2 bytes".into())]);
         assert_eq!(read(b"abc", 2), [Err("a line is longer than 2 bytes".into())]);
+    }
+
+    #[test]
+    fn the_rest_behind_a_line_that_is_too_long_is_read_up_to_a_bound() {
+        let input = [&b"abc\n"[..], &[b'x'; 100_000]].concat();
+        let mut lines = Lines::new(&input[..], 2);
+        assert!(lines.next().unwrap().is_err());
+        lines.drop_rest();
+        assert!(lines.input.is_empty());
+        Lines::new(io::BufReader::new(io::repeat(b'x')), 2).drop_rest();
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod warnings;
 
 pub use measures::drops;
 pub use stacklab_traffic::timing::tick_ns;
-pub use warnings::warnings;
+pub use warnings::{standstill_of_stream, warnings};
 
 use crate::path::Path;
 use stacklab_model::{ArmSchedule, CpuTime, Factor, HostReport, Metric, TrialSpec, Value};

@@ -189,8 +189,11 @@ fn nothing_arrived(
     sender: &HostReport,
     receiver: &HostReport,
 ) -> Option<Warning> {
-    if spec.transport != Transport::Udp || sender.sent.measured == 0 || receiver.received.measured > 0 {
+    if spec.transport != Transport::Udp || sender.sent.measured == 0 {
         return None;
+    }
+    if receiver.received.measured > 0 {
+        return no_answer_arrived(spec, sender, receiver);
     }
     let packet = spec.family.header_bytes() + spec.transport.header_bytes() + spec.message_bytes;
     // The end that waits is the one that a firewall has to let something in to.
@@ -209,6 +212,19 @@ fn nothing_arrived(
         advice: format!(
             "let UDP through to {to}, at any port, or at the one of `stacklab agent --listen --data-port PORT` there"
         ),
+    })
+}
+
+/// Where messages arrived and all of their answers were lost.
+fn no_answer_arrived(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Option<Warning> {
+    let has_none = spec.probe.probe.echoes() && sender.received.measured == 0;
+    has_none.then(|| Warning {
+        code: "nothing_arrived".to_owned(),
+        text: format!(
+            "{} messages arrived at the other host, and no answer came back: all were dropped on the way; a firewall?",
+            receiver.received.measured
+        ),
+        advice: format!("let UDP through from {} to {}", receiver.endpoint.local, sender.endpoint.local.ip()),
     })
 }
 
@@ -245,11 +261,32 @@ fn standstill(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> O
         ArmSchedule::Alone => alone(spec, sender, receiver),
         _ => [&sender.slices, &receiver.slices].into_iter().filter_map(|slices| in_slices(slices)).max(),
     }?;
-    Some(Warning {
+    Some(standstill_of(ns))
+}
+
+/// The warning for this long without a message.
+fn standstill_of(ns: u64) -> Warning {
+    Warning {
         code: "standstill".to_owned(),
         text: format!("nothing moved for about {} ms of the measured window", ns / 1_000_000),
         advice: "see whether a host or the link was stopped meanwhile".to_owned(),
-    })
+    }
+}
+
+/// The warning of a test with a peer of another protocol, in whose stream nothing moved for `pause_ns` of `window_ns`;
+/// a stream had this many messages, or receives.
+pub fn standstill_of_stream(
+    spec: &TrialSpec,
+    pause_ns: u64,
+    window_ns: u64,
+    messages: u64,
+) -> Option<Warning> {
+    let planned_ns = match spec.probe.pacing {
+        Pacing::Schedule(per_second) => (1e9 * f64::from(spec.flows) / per_second) as u64,
+        _ => 0,
+    };
+    let usual_ns = planned_ns.max(window_ns / messages.max(1));
+    (pause_ns > usual_ns.saturating_mul(2).saturating_add(LONG_NS)).then(|| standstill_of(pause_ns))
 }
 
 /// For how long nothing moved in a trial by itself, if that was long.
@@ -354,6 +391,17 @@ mod tests {
         let mut slow = cut.clone();
         slow.received.measured = 3;
         assert_eq!(said(&sender, &slow), "");
+    }
+
+    #[test]
+    fn a_stream_of_another_protocol_stood_still_for_longer_than_its_schedule() {
+        let (mut spec, ..) = stream();
+        let of = |spec: &TrialSpec, pause_ns| standstill_of_stream(spec, pause_ns, 5_000_000_000, 10_000);
+        assert_eq!(of(&spec, 240_000_000), None);
+        assert!(of(&spec, 3_000_000_000).unwrap().text.contains("about 3000 ms"));
+        // A block every two seconds.
+        spec.probe.pacing = Pacing::Schedule(0.5);
+        assert_eq!(of(&spec, 3_000_000_000), None);
     }
 
     #[test]

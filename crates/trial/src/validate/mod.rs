@@ -3,12 +3,13 @@
 //!
 //! | rules | of |
 //! |---|---|
-//! | `transfers` | stacklab's own transfers: ends, options, flow, window, packets |
+//! | `transfers` | stacklab's own transfers: ends, options, flow, window, arrivals, packets |
 //! | `arms` | the packets of all arms of an interleaved trial together |
 //! | [`generator`] | a trial that another program drove |
 //! | [`peer`] | a peer of another protocol: what it reports against what this host counted |
 //! | [`steady`], [`stations`], [`exchanges`] | the Wi-Fi network of a trial |
 
+mod arrivals;
 mod packets;
 
 pub(crate) use packets::arms;
@@ -16,6 +17,7 @@ pub use packets::{counted_payload, generator};
 
 use crate::path::Path;
 use crate::transfers::{Transfer, TransferRole};
+use crate::validate::arrivals::arrival_rules;
 use crate::validate::packets::packet_rules;
 use stacklab_model::{
     ArmSchedule, Endpoint, Ends, Family, HostReport, Probe, Role, SizeOf, Transport, TrialSpec, Tuning,
@@ -101,6 +103,7 @@ fn transfer_rules(
             "no message arrived in the measured window".to_owned(),
         ),
     ]));
+    found.extend(broken(arrival_rules(spec, sender, receiver)));
     if spec.size_of != SizeOf::Write && spec.probe.probe != Probe::Connect {
         found.extend(broken(packet_rules(spec, path, sender, receiver, others)));
     }

@@ -10,7 +10,7 @@ use crate::iperf3::server::registry::{Arrived, Registry};
 use crate::iperf3::server::session::serve;
 use crate::iperf3::{Cookie, GREETING_BYTES, PORT, Parameters, Refusal, State};
 use socket2::{Domain, Protocol, Socket, Type};
-use stacklab_model::{Family, Transport};
+use stacklab_model::{Family, ScopedAddr, Transport};
 use stacklab_traffic::foreign::has_congestion_control;
 use stacklab_traffic::host::zone::{self, ListenAddress};
 use std::io::ErrorKind::{AddrInUse, PermissionDenied};
@@ -79,7 +79,8 @@ pub fn listen(
 
 /// Handles each connection on a separate thread, so that a silent one delays no others.
 fn meet(registry: &Arc<Registry>, stream: TcpStream, interrupted: &'static AtomicBool) {
-    let Some(place) = registry.connection() else { return };
+    let Ok(client) = stream.peer_addr().map(ScopedAddr::from) else { return };
+    let Some(place) = registry.connection(&client) else { return };
     let order = registry.order.fetch_add(1, Ordering::Relaxed);
     let registry = Arc::clone(registry);
     // Without a thread the connection is closed, and its place is free again.
@@ -90,7 +91,7 @@ fn meet(registry: &Arc<Registry>, stream: TcpStream, interrupted: &'static Atomi
             let _ = test.send(Arrived { stream, order });
             return;
         }
-        match registry.begin() {
+        match registry.begin(&client) {
             Some(_slot) => serve(stream, cookie, &registry, interrupted),
             None => drop((&stream).write_all(&[State::AccessDenied.byte()])),
         }

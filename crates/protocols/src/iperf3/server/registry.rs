@@ -1,18 +1,25 @@
 //! Which tests there are, and which wait for streams.
 
 use crate::iperf3::server::ServerLimits;
-use crate::iperf3::{Cookie, answer_to};
+use crate::iperf3::{Cookie, MOST_STREAMS, answer_to};
+use stacklab_traffic::host::zone::{ScopedAddr, network_of};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections that have not said their cookie, or are of a test, at once.
-const MOST_CONNECTIONS: usize = 512;
-const MOST_STREAMS: usize = 256;
+/// Connections that have not said their cookie, or are of a test, at once; and those from one address, or network of
+/// IPv6, beside those of the streams that its tests wait for.
+const MAX_CONNECTIONS: usize = 512;
+const MAX_CONNECTIONS_OF_NETWORK: usize = 8;
+/// Tests from one address or network.
+const MAX_TESTS_OF_NETWORK: usize = 8;
+/// Streams at once, and those to one address or network: as many as one test has.
+const MAX_STREAMS: usize = 512;
+const MAX_STREAMS_OF_NETWORK: usize = 2 * MOST_STREAMS as usize;
 /// How long the tests have to end after the last one.
 const END_LIMIT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(10);
@@ -31,9 +38,11 @@ pub(super) struct Greeted {
 
 pub(super) struct Registry {
     pub limits: ServerLimits,
-    connections: Arc<AtomicUsize>,
-    tests: Arc<AtomicUsize>,
-    streams: Arc<AtomicUsize>,
+    connections: Arc<Places>,
+    tests: Arc<Places>,
+    streams: Arc<Places>,
+    /// Streams that tests wait for.
+    awaited: Arc<Places>,
     /// Tests that are over.
     pub served: AtomicU64,
     /// Connections so far: streams of a test come in the order in which they were accepted.
@@ -43,24 +52,55 @@ pub(super) struct Registry {
     greeting: Mutex<HashMap<IpAddr, Sender<Greeted>>>,
 }
 
+/// Places of which each address, or network of IPv6, takes a part at most.
+#[derive(Default)]
+struct Places(Mutex<HashMap<ScopedAddr, usize>>);
+
+impl Places {
+    fn of(&self, client: &ScopedAddr) -> usize {
+        lock(&self.0).get(&network_of(client)).copied().unwrap_or(0)
+    }
+
+    fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+}
+
 /// One or several of a number of places; free again when this is dropped.
 pub(super) struct Slot {
-    count: Arc<AtomicUsize>,
+    places: Arc<Places>,
+    network: ScopedAddr,
     taken: usize,
 }
 
 impl Slot {
-    fn take(count: &Arc<AtomicUsize>, taken: usize, most: usize) -> Option<Self> {
-        let fits = |now: usize| (now + taken <= most).then_some(now + taken);
-        count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fits).ok()?;
-        Some(Slot { count: Arc::clone(count), taken })
+    fn take(places: &Arc<Places>, client: &ScopedAddr, taken: usize, limits: PlaceLimits) -> Option<Self> {
+        let network = network_of(client);
+        let mut all = lock(&places.0);
+        let own = all.get(&network).copied().unwrap_or(0) + taken;
+        if own > limits.of_network || all.values().sum::<usize>() + taken > limits.of_all {
+            return None;
+        }
+        all.insert(network.clone(), own);
+        Some(Slot { places: Arc::clone(places), network, taken })
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.count.fetch_sub(self.taken, Ordering::SeqCst);
+        let mut all = lock(&self.places.0);
+        if let Some(own) = all.get_mut(&self.network) {
+            *own -= self.taken;
+        }
+        all.retain(|_, own| *own > 0);
     }
+}
+
+/// How many places all clients may take, and those of one address or network.
+#[derive(Clone, Copy)]
+struct PlaceLimits {
+    of_all: usize,
+    of_network: usize,
 }
 
 impl Registry {
@@ -70,6 +110,7 @@ impl Registry {
             connections: Arc::default(),
             tests: Arc::default(),
             streams: Arc::default(),
+            awaited: Arc::default(),
             served: AtomicU64::new(0),
             order: AtomicU64::new(0),
             waiting: Mutex::default(),
@@ -77,16 +118,28 @@ impl Registry {
         }
     }
 
-    pub(super) fn connection(&self) -> Option<Slot> {
-        Slot::take(&self.connections, 1, MOST_CONNECTIONS)
+    /// A place for a connection from this address.
+    pub(super) fn connection(&self, client: &ScopedAddr) -> Option<Slot> {
+        let of_network = MAX_CONNECTIONS_OF_NETWORK + self.tests.of(client) + self.awaited.of(client);
+        Slot::take(&self.connections, client, 1, PlaceLimits { of_all: MAX_CONNECTIONS, of_network })
     }
 
-    pub(super) fn begin(&self) -> Option<Slot> {
-        Slot::take(&self.tests, 1, self.limits.clients)
+    /// A place for a test of this address: never all of several.
+    pub(super) fn begin(&self, client: &ScopedAddr) -> Option<Slot> {
+        let of_all = self.limits.clients;
+        let of_network = of_all.div_ceil(2).min(MAX_TESTS_OF_NETWORK);
+        Slot::take(&self.tests, client, 1, PlaceLimits { of_all, of_network })
     }
 
-    pub(super) fn streams(&self, count: usize) -> Option<Slot> {
-        Slot::take(&self.streams, count, MOST_STREAMS)
+    pub(super) fn streams(&self, client: &ScopedAddr, count: usize) -> Option<Slot> {
+        let limits = PlaceLimits { of_all: MAX_STREAMS, of_network: MAX_STREAMS_OF_NETWORK };
+        Slot::take(&self.streams, client, count, limits)
+    }
+
+    /// Lets this many further connections from this address in, which are streams that a test waits for.
+    pub(super) fn admit_streams(&self, client: &ScopedAddr, count: usize) -> Option<Slot> {
+        let limits = PlaceLimits { of_all: MAX_STREAMS, of_network: MAX_STREAMS_OF_NETWORK };
+        Slot::take(&self.awaited, client, count, limits)
     }
 
     /// The test of a cookie, if it waits for streams.
@@ -116,7 +169,7 @@ impl Registry {
     /// Waits until the last test has ended, or for some seconds.
     pub(super) fn wait_until_empty(&self) {
         let start = Instant::now();
-        while self.tests.load(Ordering::SeqCst) > 0 && start.elapsed() < END_LIMIT {
+        while !self.tests.is_empty() && start.elapsed() < END_LIMIT {
             thread::sleep(LOOK);
         }
     }
@@ -159,22 +212,53 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
+    fn registry(clients: usize) -> Registry {
+        let limits = ServerLimits { clients, longest: Duration::from_secs(1), most_bits_per_second: 1e9 };
+        Registry::new(limits)
+    }
+
+    fn ip(text: &str) -> ScopedAddr {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn places_are_as_many_as_there_are_and_free_again() {
-        let limits = ServerLimits { clients: 2, longest: Duration::from_secs(1), most_bits_per_second: 1e9 };
-        let registry = Registry::new(limits);
-        let first = registry.begin();
-        let _second = registry.begin().unwrap();
-        assert!(first.is_some() && registry.begin().is_none());
+        let registry = registry(2);
+        let first = registry.begin(&ip("192.0.2.1"));
+        let _second = registry.begin(&ip("192.0.2.2")).unwrap();
+        assert!(first.is_some() && registry.begin(&ip("192.0.2.3")).is_none());
         drop(first);
-        assert!(registry.begin().is_some());
-        assert!(registry.streams(MOST_STREAMS + 1).is_none());
+        assert!(registry.begin(&ip("192.0.2.3")).is_some());
+        assert!(registry.streams(&ip("192.0.2.3"), MAX_STREAMS_OF_NETWORK + 1).is_none());
+    }
+
+    #[test]
+    fn one_address_or_network_of_ipv6_takes_a_part_of_the_places() {
+        let registry = registry(32);
+        for (own, other) in [("192.0.2.1", "192.0.2.2"), ("2001:db8:0:1::", "2001:db8:0:2::1")] {
+            // A host has as many addresses of its network of IPv6 as it likes.
+            let own = |place: usize| if own.contains(':') { ip(&format!("{own}{place:x}")) } else { ip(own) };
+            let tests: Vec<Slot> = (0..8).map(|place| registry.begin(&own(place)).unwrap()).collect();
+            assert!(registry.begin(&own(8)).is_none() && registry.begin(&ip(other)).is_some());
+            drop(tests);
+            let silent: Vec<Slot> = (0..8).map(|place| registry.connection(&own(place)).unwrap()).collect();
+            assert!(registry.connection(&own(8)).is_none() && registry.connection(&ip(other)).is_some());
+            // The streams that a test waits for come in all the same.
+            let awaited = registry.admit_streams(&own(0), 3).unwrap();
+            let streams: Vec<Slot> = (0..3).map(|place| registry.connection(&own(place)).unwrap()).collect();
+            assert!(registry.connection(&own(9)).is_none());
+            drop((awaited, silent, streams));
+            let streams = registry.streams(&own(0), MAX_STREAMS_OF_NETWORK).unwrap();
+            assert!(registry.streams(&own(1), 1).is_none());
+            assert!(registry.streams(&ip(other), 1).is_some());
+            drop(streams);
+        }
+        assert!(registry.tests.is_empty() && registry.connections.is_empty() && registry.streams.is_empty());
     }
 
     #[test]
     fn a_greeting_is_the_test_s_that_waits_for_one_from_this_address() {
-        let limits = ServerLimits { clients: 2, longest: Duration::from_secs(1), most_bits_per_second: 1e9 };
-        let registry = Registry::new(limits);
+        let registry = registry(2);
         let from: SocketAddr = "192.0.2.1:7".parse().unwrap();
         registry.greeted(from, &crate::iperf3::greeting());
         let waits = registry.await_greetings(from.ip()).unwrap();

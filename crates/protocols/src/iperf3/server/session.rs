@@ -8,7 +8,7 @@ use crate::iperf3::{
     Cookie, MOST_PARAMETER_BYTES, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, StreamResult,
 };
 use socket2::Socket;
-use stacklab_model::{Family, Length, Transport};
+use stacklab_model::{Family, Length, ScopedAddr, Transport};
 use stacklab_traffic::foreign::{Stream, Way, now_ns};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -52,8 +52,9 @@ impl ServerSession<'_> {
         // Those that the client sends are received here.
         let opposite = |way: Way| if way == Way::Send { Way::Receive } else { Way::Send };
         let ways: Vec<Way> = ways(&parameters).into_iter().map(opposite).collect();
-        let Some(_places) = self.registry.streams(ways.len()) else {
-            return self.refuse(Refusal::Streams, "there is no room for further streams");
+        let client = ScopedAddr::from(self.control.ends()?[1]);
+        let Some(_places) = self.registry.streams(&client, ways.len()) else {
+            return self.refuse(Refusal::Streams, "there is no room for further streams of this client");
         };
         let sockets = match parameters.transport {
             Transport::Tcp => self.connections(ways.len())?,
@@ -97,10 +98,11 @@ impl ServerSession<'_> {
 
     /// The connections of a test's streams, in the order in which the client opened them.
     fn connections(&mut self, count: usize) -> io::Result<Vec<Socket>> {
+        let [own, peer] = self.control.ends()?;
+        let _admitted = self.registry.admit_streams(&peer.into(), count);
         let taken = || io::Error::other("another test has this cookie");
         let awaited = self.registry.await_streams(self.cookie).ok_or_else(taken)?;
         self.control.tell(State::CreateStreams)?;
-        let [own, peer] = self.control.ends()?;
         let deadline = Instant::now() + STEP_LIMIT;
         let mut found = Vec::new();
         while found.len() < count {

@@ -170,6 +170,27 @@ fn length_rate_and_options_have_limits() {
         let request = send("10.9.0.2", |spec| (spec.probe.probe, spec.probe.pacing) = (probe, pacing));
         assert_eq!(refused(bounded.clone(), &request).is_none(), fits, "{probe} {pacing}");
     }
+    // What opens and ends flows is sent at the rate, too: 3 markers of each, or too many of them.
+    let many = |transport: Transport, flows: u32, bytes: u32| {
+        send("10.9.0.2", move |spec| {
+            (spec.transport, spec.flows, spec.message_bytes) = (transport, flows, bytes);
+            (spec.probe.probe, spec.probe.pacing) = (Probe::Stream, Pacing::Schedule(0.2));
+            spec.probe.length = Length::Time(1_000_000_000);
+        })
+    };
+    for transport in Transport::ALL.iter().copied() {
+        assert_eq!(refused(bounded.clone(), &many(transport, 100, 1000)), None);
+        let reason = refused(bounded.clone(), &many(transport, 10_000, 60_000)).unwrap();
+        assert!(reason.contains("10000 flows of 60000 bytes") && reason.contains("(-P)"), "{reason}");
+    }
+    assert_eq!(takes(&many(Transport::Udp, 100, 1000)), 240_000.0);
+    let open = |flows: u32| {
+        let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+        spec.flows = flows;
+        Request::Open { spec: Box::new(spec), address: ip("10.9.0.1"), to: "10.9.0.2:9".parse().unwrap() }
+    };
+    assert_eq!(refused(bounded.clone(), &open(100)), None);
+    assert!(refused(bounded.clone(), &open(10_000)).unwrap().contains("10 Mbit/s"));
     let tuned = |tuning: Tuning| send("10.9.0.2", move |spec| spec.tuning = tuning);
     for tuning in [
         Tuning { busy_poll_us: Some(50), ..Tuning::default() },

@@ -1,0 +1,118 @@
+//! The rules of arrivals: no more arrives than was sent, whichever end says it. Copies that the network made are counted
+//! apart.
+
+use crate::validate::Rule;
+use stacklab_model::{HostReport, Probe, Slice, TrialSpec};
+
+/// What both ends counted of one transfer, and of the answers of an echo.
+pub(super) fn arrival_rules(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Vec<Rule> {
+    let (sent, received) = (&sender.sent, &receiver.received);
+    if spec.probe.probe == Probe::Connect {
+        // Connections of the warm-up are not counted apart where they arrive.
+        let opened = sent.of_trial().saturating_add(sent.refused);
+        let text =
+            format!("the receiver accepted {} connections, the sender opened {opened}", received.measured);
+        return vec![(received.measured <= opened, text)];
+    }
+    // What the sender discarded may have arrived all the same.
+    let messages = sent.measured.saturating_add(sent.discarded);
+    let bytes = messages.saturating_mul(spec.message_bytes.into());
+    let in_slices = receiver.slices.iter().map(|slice: &Slice| slice.messages).fold(0, u64::saturating_add);
+    let of_flows = receiver.flow_bytes.iter().copied().fold(0, u64::saturating_add);
+    let mut rules = vec![
+        more("messages received", received.measured, messages),
+        more("messages received in slices", in_slices, messages),
+        more("bytes received", received.bytes.saturating_add(received.cut_bytes), bytes),
+        more("bytes received in flows", of_flows, bytes),
+    ];
+    if spec.probe.probe.echoes() {
+        let answers = &sender.received;
+        let reflected = received.measured.saturating_add(received.beyond_window);
+        rules.extend([
+            (
+                answers.measured <= messages && answers.bytes <= bytes,
+                format!("{} answers came to {messages} messages", answers.measured),
+            ),
+            (
+                answers.measured <= reflected,
+                format!(
+                    "{} answers came, and the receiver reports that {reflected} messages arrived there",
+                    answers.measured
+                ),
+            ),
+        ]);
+    }
+    rules
+}
+
+fn more(what: &str, received: u64, sent: u64) -> Rule {
+    (received <= sent, format!("the receiver reports {received} {what}; the sender sent {sent}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{host_reports, spec};
+    use crate::validate::broken;
+    use stacklab_model::{Family, Transport};
+
+    /// The reasons of a trial of 1000 messages after 100 of a warm-up, all of which arrived, once changed.
+    fn reasons(
+        probe: Probe,
+        transport: Transport,
+        change: impl Fn(&mut HostReport, &mut HostReport),
+    ) -> Vec<String> {
+        let mut spec = spec(Family::Ipv6, transport);
+        (spec.probe.probe, spec.message_bytes) = (probe, 100);
+        let (mut sender, mut receiver) = host_reports(&spec);
+        (sender.sent.warmup, sender.sent.measured, sender.sent.bytes) = (100, 1000, 100_000);
+        (receiver.received.warmup, receiver.received.measured, receiver.received.bytes) = (100, 1000, 100_000);
+        if probe.echoes() {
+            (sender.received.measured, sender.received.bytes) = (1000, 100_000);
+        }
+        change(&mut sender, &mut receiver);
+        broken(arrival_rules(&spec, &sender, &receiver))
+    }
+
+    #[test]
+    fn more_received_than_sent_is_a_contradiction() {
+        for transport in Transport::ALL.iter().copied() {
+            let of = |change: &dyn Fn(&mut HostReport, &mut HostReport)| {
+                reasons(Probe::Stream, transport, change)
+            };
+            assert_eq!(of(&|_, _| ()), [""; 0]);
+            let said = of(&|_, receiver| receiver.received.measured = 1001);
+            assert_eq!(said, ["the receiver reports 1001 messages received; the sender sent 1000"]);
+            let said = of(&|_, receiver| receiver.received.bytes = 102_000);
+            assert_eq!(said, ["the receiver reports 102000 bytes received; the sender sent 100000"]);
+            assert_eq!(of(&|_, receiver| receiver.flow_bytes = vec![100_000, 1]).len(), 1);
+            let slice = Slice { messages: 1001, ..Slice::default() };
+            assert_eq!(of(&|_, receiver| receiver.slices = vec![slice.clone()]).len(), 1);
+            // Some of what the sender gave up had arrived.
+            let given_up = |sender: &mut HostReport, _: &mut HostReport| sender.sent.discard(5000, 100);
+            assert_eq!(of(&given_up), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn answers_are_no_more_than_messages_at_either_end() {
+        for transport in Transport::ALL.iter().copied() {
+            let of = |change: &dyn Fn(&mut HostReport, &mut HostReport)| {
+                reasons(Probe::Echo, transport, change)
+            };
+            assert_eq!(of(&|_, _| ()), [""; 0]);
+            let said = of(&|_, receiver| (receiver.received.measured, receiver.received.bytes) = (0, 0));
+            assert!(said[0].contains("1000 answers came") && said[0].contains("0 messages"), "{said:?}");
+            assert_eq!(of(&|sender, _| sender.received.bytes = 200_000).len(), 1);
+        }
+    }
+
+    #[test]
+    fn connections_are_no_more_than_were_opened() {
+        let of = |accepted: u64| {
+            reasons(Probe::Connect, Transport::Tcp, move |_, receiver| receiver.received.measured = accepted)
+        };
+        // With the warm-up and the fixture's end markers.
+        assert_eq!((of(1100).len(), of(2000).len()), (0, 1));
+    }
+}
