@@ -74,7 +74,7 @@ impl Index<&str> for Json {
 /// The documents of a text, and what stands between them.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Documents {
-    /// The documents: objects, each of which begins a line.
+    /// The documents: objects, each of which begins a line or is in a list.
     pub documents: Vec<Json>,
     /// The first lines that belong to none, as tools write to the same file, with the number of documents before each.
     pub beside: Vec<(usize, String)>,
@@ -116,13 +116,21 @@ pub(super) fn with_rows(
     let mut found = Documents::default();
     let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(MOST_ROWS));
     let seed = Seed { left: &left, rows: &rows, dropped, only: &[], list: of_rows, is_of_rows: false };
-    let (mut rest, mut line) = (text, 0);
+    let (mut rest, mut line, mut is_in_list) = (text, 0, false);
     loop {
         let blank = rest.len() - rest.trim_start().len();
         line += rest[..blank].matches('\n').count();
         rest = &rest[blank..];
-        if rest.is_empty() {
+        if rest.is_empty() && is_in_list {
+            return Err(ImportError::of_line(line, "the JSON is cut short here"));
+        } else if rest.is_empty() {
             return Ok(found);
+        }
+        // Documents in a list, as `jq -s` writes them.
+        if let Some(behind) = list_mark(rest, is_in_list) {
+            is_in_list = !rest.starts_with(']');
+            rest = behind;
+            continue;
         }
         let is_object = rest.starts_with('{');
         let end = if is_object { object(rest) } else { rest.find('\n') };
@@ -148,6 +156,14 @@ pub(super) fn document(text: &str) -> Result<Json, ImportError> {
     let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(0));
     let (dropped, only) = (&[], &[]);
     Seed { left: &left, rows: &rows, dropped, only, list: &NO_ROWS, is_of_rows: false }.read(text, 0)
+}
+
+/// What is behind the mark of a list of objects that a text begins with; `None` if it begins with none.
+fn list_mark(text: &str, is_in_list: bool) -> Option<&str> {
+    match is_in_list {
+        true => text.strip_prefix([',', ']']),
+        false => text.strip_prefix('[').filter(|behind| behind.trim_start().starts_with('{')),
+    }
 }
 
 /// Bytes of the object that a text begins with; `None` if it does not end.

@@ -3,12 +3,14 @@
 mod assemble;
 mod formats;
 mod json;
+mod same;
 mod test;
 #[cfg(test)]
 mod tests;
 mod value;
 
 pub use assemble::{ImportedRun, runs};
-pub use formats::read;
+pub use formats::{read, read_rows, starts_rows};
+pub use same::leave_out_repeats;
 pub use test::{Content, Format, ToolFile, ToolTest, Untold};
 pub use value::{At, ImportError, MOST_BYTES};

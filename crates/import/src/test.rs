@@ -1,5 +1,6 @@
 //! Files of other tools, their tests, and the intervals of these.
 
+use crate::same::Identity;
 use crate::value::{ImportError, untold};
 use stacklab_model::{
     Cell, Direction, Family, IntervalRow, Metric, Probe, Role, RunRecord, SizeOf, ToolSeries, Transport,
@@ -64,6 +65,8 @@ pub struct ToolTest {
     pub series: Option<ToolSeries>,
     /// Whether its rate is what a client wrote: of datagrams, that says nothing of what arrived.
     pub(super) is_of_client: bool,
+    /// What no other test has, if the file has such a thing.
+    pub(super) identity: Option<Identity>,
 }
 
 /// A file's content.
@@ -138,6 +141,7 @@ impl ToolTest {
             invalid: Vec::new(),
             series: None,
             is_of_client: false,
+            identity: None,
         }
     }
 

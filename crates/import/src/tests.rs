@@ -15,6 +15,7 @@ macro_rules! sample {
 mod echoes;
 mod intervals;
 mod iperf3_text;
+mod same;
 
 fn file(bytes: &[u8]) -> ToolFile {
     read(bytes, None).unwrap_or_else(|error| panic!("{error}"))
@@ -185,7 +186,9 @@ fn tables_of_netperf_are_read_by_their_test() {
     let unit = String::from_utf8(sample!("netperf-2.7.1-tcp4.txt").to_vec())
         .unwrap()
         .replace("10^6bits/s", "KBytes/s");
-    is_missing(&one(unit.as_bytes()), Metric::Throughput, "unit");
+    is_near(&one(unit.as_bytes()), Metric::Throughput, 8654.14 * 1024.0 * 8.0 / 1e6);
+    let other = unit.replace("KBytes/s", "Pages/s");
+    is_missing(&one(other.as_bytes()), Metric::Throughput, "unit");
 }
 
 #[test]

@@ -73,6 +73,15 @@ pub(super) fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / figures.len() as f64
 }
 
+/// The share of what was sent that did not arrive.
+pub(super) fn loss(sent: f64, received: f64) -> Value {
+    match sent > 0.0 {
+        true if received > sent => Value::Missing("the file says that more arrived than was sent".to_owned()),
+        true => Value::finite(1.0 - received / sent, "it is not a number"),
+        false => Value::Missing("nothing was sent".to_owned()),
+    }
+}
+
 /// A quantile of sorted figures, by the nearest rank; the middle of two for the median of an even number.
 pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;

@@ -1,6 +1,8 @@
 //! Explanations in and out of a record: why cells differ, by stage of the network stack and by exact counts.
 
-use crate::open::{MOST_ROWS, bounded, count, figure, from_json, json, named, not_understood, short, to_json};
+use crate::open::{
+    MOST_ROWS, bounded, count, figure, from_json, json, named, not_understood, short, to_json,
+};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 use stacklab_model::{ExactCell, ExactCounts, ExactRow, Explanation, StackCost, StageCost, StageCosts, Why};

@@ -1,9 +1,10 @@
 //! Results of RIPE Atlas' `ping`: JSON, as an array, or a result a line.
 
 use crate::json::{Documents, Json, document, documents};
+use crate::same::Identity;
 use crate::test::Format;
 use crate::test::{ToolFile, ToolTest, family_of_version};
-use crate::value::{ImportError, MOST_TESTS, mean, quantile, untold};
+use crate::value::{ImportError, MOST_TESTS, loss, mean, quantile, untold};
 use stacklab_model::{Metric, Probe, Transport, Value};
 
 /// Reads a file: each ping of a probe is a test.
@@ -19,7 +20,15 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut tests = Vec::new();
     for (number, result) in found.iter().enumerate() {
         match result.text("type") {
-            Some("ping") => tests.push(test(result)),
+            Some("ping") => match result.text("proto") {
+                Some("ICMP" | "UDP") | None => tests.push(test(result)),
+                Some(other) => {
+                    left_out.push(format!(
+                        "result {}: a ping over {other}: only ICMP and UDP are read",
+                        number + 1
+                    ));
+                }
+            },
             kind => {
                 let kind = kind.unwrap_or("nothing that is named").escape_debug().to_string();
                 left_out.push(format!("result {}: {kind}: only pings of RIPE Atlas are read", number + 1));
@@ -45,17 +54,27 @@ fn test(result: &Json) -> ToolTest {
     test.started_unix_ns =
         result.count("timestamp").filter(|seconds| *seconds < 9e9).map(|seconds| (seconds * 1e9) as u64);
     let answers = result["result"].items();
-    let mut delays: Vec<f64> = answers.iter().filter_map(|answer| answer.count("rtt")).collect();
+    // A second answer to a request is no further round trip.
+    let firsts = answers.iter().filter(|answer| answer.get("dup").is_none());
+    let mut delays: Vec<f64> = firsts.filter_map(|answer| answer.count("rtt")).collect();
     delays.sort_by(f64::total_cmp);
     let median = quantile(&delays, 0.5).map_or_else(|| untold("the file", "a round trip"), Value::Measured);
     test.set(Metric::RttOpen, median);
     test.set(Metric::RttOpenMean, Value::finite(mean(&delays), "nothing was answered"));
     let lost = result.count("sent").zip(result.count("rcvd"));
-    let lost = lost.map_or(f64::NAN, |(sent, received)| (1.0 - received / sent).max(0.0));
-    test.set(Metric::EchoLoss, Value::finite(lost, "nothing was sent"));
+    let unknown = || untold("the file", "how many requests were sent and answered");
+    test.set(Metric::EchoLoss, lost.map_or_else(unknown, |(sent, received)| loss(sent, received)));
     let error = answers.iter().find_map(|answer| answer.text("error")).or(result.text("error"));
     if let Some(error) = error.filter(|_| delays.is_empty()) {
         test.invalid.push(format!("the probe says: {error}"));
+    } else if result.number("sent") == Some(0.0) {
+        test.invalid.push("nothing was sent".to_owned());
+    }
+    let ids = ["msm_id", "prb_id", "timestamp", "af"].map(|name| result.number(name));
+    if ids.iter().all(Option::is_some) {
+        let address = result.text("dst_addr").unwrap_or_default();
+        let name = format!("{ids:?} {address}");
+        test.identity = Some(Identity { what: "measurement, probe and time", name, at_s: None });
     }
     test
 }

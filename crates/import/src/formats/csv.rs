@@ -8,6 +8,8 @@ use stacklab_model::{
     RunStatus, Trial, TrialSpec, Value,
 };
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use std::rc::Rc;
 use std::str::FromStr;
 
 /// Columns without which a row tells nothing.
@@ -15,10 +17,43 @@ const NEEDED: &str =
     "block position started_unix_ns wall_ns status probe transport size_of family size metric number";
 /// The largest block and position of a record.
 const LAST_TRIAL: u32 = 1 << 30;
+/// The longest row.
+const MAX_ROW_BYTES: u64 = 1 << 20;
 const LONGEST_MESSAGE: u32 = 16 << 20;
 
 pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
-    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    read_rows(text.as_bytes())
+}
+
+/// Whether a file begins with the names of an export's columns.
+pub fn starts_rows(begin: &[u8]) -> bool {
+    begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).starts_with(b"block,")
+}
+
+/// Bytes for a row at a time: a row that does not end would fill the memory.
+struct RowBytes<R> {
+    inner: R,
+    given: u64,
+    /// Up to where rows may be read, by the reader's position.
+    until: Rc<std::cell::Cell<u64>>,
+}
+
+impl<R: Read> Read for RowBytes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.given > self.until.get() {
+            return Err(std::io::Error::other(format!("a row is longer than {} MiB", MAX_ROW_BYTES >> 20)));
+        }
+        let count = self.inner.read(buffer)?;
+        self.given += count as u64;
+        Ok(count)
+    }
+}
+
+/// Reads the rows of an export one after another: the file may be of any length.
+/// Fails at the first row that cannot be read.
+pub fn read_rows(inner: impl Read) -> Result<ToolFile, ImportError> {
+    let until = Rc::new(std::cell::Cell::new(MAX_ROW_BYTES));
+    let mut reader = ::csv::Reader::from_reader(RowBytes { inner, given: 0, until: Rc::clone(&until) });
     let header = reader.headers().map_err(broken)?.clone();
     let place: HashMap<&str, usize> = header.iter().enumerate().map(|(place, name)| (name, place)).collect();
     if let Some(name) = NEEDED.split(' ').find(|name| !place.contains_key(name)) {
@@ -30,6 +65,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut runs: BTreeMap<(u32, u32), RunRecord> = BTreeMap::new();
     for record in reader.records() {
         let record = record.map_err(broken)?;
+        until.set(record.position().map_or(0, |position| position.byte()) + MAX_ROW_BYTES);
         let at = record.position().map_or(At::File, |position| At::Line(position.line() as usize));
         let failed = |reason: String| ImportError::new(at, reason);
         let field = |name: &str| place.get(name).and_then(|place| record.get(*place)).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
 use crate::json::{Json, documents};
+use crate::same::Identity;
 use crate::test::Format;
 use crate::test::{Part, ToolFile, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size};
 use crate::value::{ImportError, mean, quantile};
@@ -30,14 +31,15 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut streams: [Vec<Stream<'_>>; 2] = [Vec::new(), Vec::new()];
     let of = |name: &str, series| Stream { series, meta: &meta["SERIES_META"][name] };
     let (mut tests, mut pings) = (Vec::new(), Vec::new());
+    let mut computed: Vec<&str> = Vec::new();
     for (name, series) in results.fields() {
-        let is_sum = ["sum", "avg", "totals", "max", "min"].iter().any(|word| name.ends_with(word));
         match name.as_str() {
-            // An index that flent computes, and the statistics of a stream's socket (`TCP upload::tcp_cwnd`).
-            name if is_sum || name.ends_with("fairness") || name.contains("::") => {}
-            name if name.starts_with("TCP upload") => streams[0].push(of(name, series)),
-            name if name.starts_with("TCP download") => streams[1].push(of(name, series)),
-            name if name.starts_with("Ping (ms) UDP") => pings.push((name, series)),
+            name if is_computed(name) => computed.push(name),
+            name if is_of(name, "TCP upload") => streams[0].push(of(name, series)),
+            name if is_of(name, "TCP download") => streams[1].push(of(name, series)),
+            name if is_of(name, "Ping (ms) UDP") || name.starts_with("Ping (ms)::UDP") => {
+                pings.push((name, series))
+            }
             name if name.contains("ICMP") => left_out.push(format!("{name}: stacklab has no such transport")),
             name => left_out.push(format!("{name}: stacklab has no such metric")),
         }
@@ -65,7 +67,39 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             tests.push(test);
         }
     }
+    if !computed.is_empty() {
+        left_out.push(format!(
+            "{}: computed of other series, or statistics of their sockets",
+            computed.join(", ")
+        ));
+    }
+    for (number, test) in tests.iter_mut().enumerate() {
+        test.identity = identity(meta, number);
+    }
     ToolFile::of_tests(Format::Flent, version, tests, left_out)
+}
+
+/// Whether a series is one of these: `TCP upload`, `TCP upload BE`, `TCP upload::2`, `TCP upload::0 (CS0)`.
+fn is_of(name: &str, kind: &str) -> bool {
+    name.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ':']))
+}
+
+/// Whether a series is computed of others, or is a statistic of one: `TCP upload sum`, `TCP upload::1::tcp_cwnd`,
+/// `Ping (ms) UDP::owd_up`. Any other word behind `::` is a stream's number or label.
+fn is_computed(name: &str) -> bool {
+    const WORDS: [&str; 7] = ["sum", "avg", "totals", "max", "min", "fairness", "median"];
+    const STATISTICS: [&str; 7] = ["tcp_", "owd", "ipdv", "loss", "rtt", "delay", "jitter"];
+    let last = name.rsplit(' ').next().unwrap_or_default();
+    let label = name.rsplit_once("::").map_or("", |(_, label)| label);
+    WORDS.contains(&last) || STATISTICS.iter().any(|statistic| label.starts_with(statistic))
+}
+
+/// What no other test has: the host, the time and the name of the data file.
+fn identity(meta: &Json, number: usize) -> Option<Identity> {
+    let of = |name| meta.text(name).unwrap_or_default();
+    let time = meta.text("T0").or_else(|| meta.text("TIME"))?;
+    let name = format!("{time} {} {} {number}", of("LOCAL_HOST"), of("NAME"));
+    Some(Identity { what: "host and time", name, at_s: None })
 }
 
 fn begun(meta: &Json, probe: Probe, transport: Transport) -> ToolTest {
@@ -118,7 +152,9 @@ impl Stream<'_> {
         let of = |name| self.meta.count(name);
         let bytes = || Some(of("BYTES_RECVD")? * 8.0 / 1e6 / of("ELAPSED_TIME").filter(|s| *s > 0.0)?);
         let told = of("MEAN_VALUE").filter(|_| self.is_in_megabits());
-        told.or_else(bytes).or_else(|| Some(mean(&figures(self.series))).filter(|mean| mean.is_finite()))
+        let samples =
+            || Some(mean(&figures(self.series))).filter(|mean| mean.is_finite() && self.is_in_megabits());
+        told.or_else(bytes).or_else(samples)
     }
 }
 

@@ -7,6 +7,7 @@
 //! - with `-R`, round trips of TCP are not known, and are 0.
 
 use crate::json::{Documents, Json, Rows, with_rows};
+use crate::same::Identity;
 use crate::test::Format;
 use crate::test::{MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size};
 use crate::value::{ImportError, MOST_TESTS, mean, untold};
@@ -23,8 +24,13 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let Documents { documents: found, beside, rows } = with_rows(text, &[], &INTERVALS)?;
     let mut tests: Vec<ToolTest> = Vec::new();
     let mut left_out = Vec::new();
-    let is_streamed = found.iter().any(|document| document.get("event").is_some());
-    let found = if is_streamed { streamed(found, rows <= MOST_ROWS) } else { found };
+    // --json-stream-full-output has both: events, and the document of the whole test behind them.
+    let (events, mut found): (Vec<Json>, Vec<Json>) =
+        found.into_iter().partition(|document| document.get("event").is_some());
+    let is_streamed = !events.is_empty();
+    found.splice(..0, streamed(events, rows <= MOST_ROWS, &mut left_out));
+    // The test of each document.
+    let mut places: Vec<Option<usize>> = Vec::new();
     let version = found.iter().find_map(|document| document["start"].text("version"));
     let version = version.map(|version| version.trim_start_matches("iperf ").to_owned());
     for (number, document) in found.iter().enumerate() {
@@ -32,20 +38,30 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         if document.get("start").is_none() {
             return Err(failed("no start: this is not JSON of iperf3"));
         }
+        places.push(None);
         let is_measured = !document["end"]["streams"].items().is_empty();
         match (is_measured, document.text("error")) {
             (true, _) if tests.len() == MOST_TESTS => {
                 return Err(ImportError::of_file("it has too many tests"));
             }
-            (true, _) => tests.push(test(document)),
+            (true, _) => match other_transport(document) {
+                Some(name) => {
+                    left_out.push(format!("test {}: {name}: stacklab has no such transport", number + 1));
+                }
+                None => {
+                    places[number] = Some(tests.len());
+                    tests.push(test(document));
+                }
+            },
             (false, Some(error)) => left_out.push(format!("test {} failed: {error}", number + 1)),
             (false, None) => return Err(failed("no end: the file is cut short")),
         }
     }
     for (before, line) in beside {
         // An error behind a test is that test's, if one document is one test.
-        let place = if is_streamed { tests.len() } else { before };
-        let test = place.checked_sub(1).and_then(|at| tests.get_mut(at));
+        let place =
+            if is_streamed { places.last() } else { before.checked_sub(1).and_then(|at| places.get(at)) };
+        let test = place.copied().flatten().and_then(|at| tests.get_mut(at));
         match test.filter(|_| line.contains("error")) {
             Some(test) => test.invalid.push(format!("a line outside the JSON: {line}")),
             None => left_out.push(format!("a line outside the JSON: {line}")),
@@ -54,8 +70,20 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     ToolFile::of_tests(Format::Iperf3, version, tests, left_out)
 }
 
-/// The tests of `--json-stream`: a line for each event. `has_rows` says whether all intervals are there.
-fn streamed(events: Vec<Json>, has_rows: bool) -> Vec<Json> {
+/// The name of a test's transport, if stacklab does not have it. MPTCP is a TCP with an option.
+pub(super) fn other_transport(document: &Json) -> Option<String> {
+    let asked = &document["start"]["test_start"];
+    if ["mptcp", "MPTCP"].iter().any(|name| asked.is_set(name) || document["start"].is_set(name)) {
+        return Some("MPTCP".to_owned());
+    }
+    let name = asked.text("protocol")?;
+    let is_known = name.to_ascii_lowercase().parse::<Transport>().is_ok();
+    (!is_known).then(|| name.to_owned())
+}
+
+/// The tests of `--json-stream`: a line for each event. `has_rows` says whether all intervals are there. An event
+/// behind a test's end is not of that test: it is the end of the server.
+fn streamed(events: Vec<Json>, has_rows: bool, left_out: &mut Vec<String>) -> Vec<Json> {
     let mut tests: Vec<Vec<(String, Json)>> = Vec::new();
     for event in events {
         let Json::Fields(fields) = event else { continue };
@@ -70,7 +98,16 @@ fn streamed(events: Vec<Json>, has_rows: bool) -> Vec<Json> {
         if name == "start" || tests.is_empty() {
             tests.push(Vec::new());
         }
+        let count = tests.len();
         let Some(test) = tests.last_mut() else { continue };
+        let is_whole = |(name, data): &(String, Json)| name == "end" && !data["streams"].items().is_empty();
+        if test.iter().any(is_whole) {
+            if name != "end" {
+                let text = if let Json::Text(text) = &data { text.as_str() } else { "" };
+                left_out.push(format!("an event behind the end of test {count}: {name} {text}"));
+            }
+            continue;
+        }
         match test.last_mut() {
             _ if name != "interval" => test.push((name, data)),
             Some((last, Json::List(rows))) if last == "intervals" && has_rows => rows.push(data),
@@ -126,6 +163,11 @@ pub(crate) fn test(document: &Json) -> ToolTest {
     test.family = connection.and_then(|of| family(of.text("local_host")?, of.text("remote_host")?));
     test.transport = asked.text("protocol").and_then(|name| name.to_ascii_lowercase().parse().ok());
     test.size = asked.count("blksize").and_then(write_size);
+    test.identity = start.text("cookie").filter(|cookie| !cookie.is_empty()).map(|cookie| Identity {
+        what: "cookie",
+        name: cookie.to_owned(),
+        at_s: None,
+    });
     let rate = asked.count("target_bitrate").or_else(|| start.count("target_bitrate"));
     test.rate = rate.filter(|rate| *rate > 0.0);
     let began = start["timestamp"].count("timesecs").filter(|seconds| *seconds < 9e9);

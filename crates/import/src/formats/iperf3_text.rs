@@ -20,6 +20,10 @@ struct Test<'a> {
     is_server: bool,
     is_reverse: bool,
     is_udp: bool,
+    /// As `-V` names it.
+    protocol: Option<&'a str>,
+    /// Whether a server waits for the next test already.
+    is_over: bool,
     hosts: Option<[&'a str; 2]>,
     size: Option<f64>,
     /// User and all CPU time in per cent, of this host and of the other.
@@ -63,12 +67,16 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         } else if let Some(found) = line.strip_prefix("iperf 3") {
             version = Some(format!("3{}", found.split_whitespace().next().unwrap_or_default()));
         }
+        if let Some(test) = tests.last_mut().filter(|_| line.starts_with("Server listening on ")) {
+            test.is_over = true;
+        }
         let error = line.split_once("iperf3: ").map(|(_, error)| error.trim_start_matches("error - "));
-        let Some(test) = tests.last_mut() else {
+        let Some(test) = tests.last_mut().filter(|test| !test.is_over) else {
             left_out.extend(error.map(|error| format!("line {}: {error}", number + 1)));
             continue;
         };
-        test.error = test.error.or(error.filter(|_| line.contains("error")));
+        let is_error = line.contains("error") || line.contains("interrupt");
+        test.error = test.error.or(error.filter(|_| is_error));
         is_behind_dashes |= line.starts_with("- - -");
         take(test, line, is_behind_dashes)
             .ok_or_else(|| ImportError::of_line(number, "these are not results of iperf3"))?;
@@ -78,7 +86,12 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
         let rows = |stream: &Stream| stream.sender.or(stream.receiver).or(stream.only).is_some();
         match test.error {
             _ if !test.streams.is_empty() && test.streams.values().all(rows) => {
-                let mut read = iperf3_json::test(&test.document()?);
+                let document = test.document()?;
+                if let Some(name) = iperf3_json::other_transport(&document) {
+                    left_out.push(format!("test {}: {name}: stacklab has no such transport", number + 1));
+                    continue;
+                }
+                let mut read = iperf3_json::test(&document);
                 read.warn(
                     "tool_digits",
                     "iperf3's text has three digits".to_owned(),
@@ -104,6 +117,8 @@ fn take<'a>(test: &mut Test<'a>, line: &'a str, is_behind_dashes: bool) -> Optio
     } else if line.starts_with('[') && (line.contains("Jitter") || line.contains("Total Datagrams")) {
         test.is_udp = true;
     } else if let Some((before, _)) = line.split_once(" byte blocks") {
+        let protocol = line.split_once("protocol: ").and_then(|(_, rest)| rest.split([',', ' ']).next());
+        test.protocol = protocol.or(test.protocol);
         test.size = before.rsplit(' ').next().and_then(number);
     } else if let Some(said) = line.strip_prefix("CPU Utilization: ") {
         test.cpu = cpu(said);
@@ -193,7 +208,7 @@ impl Test<'_> {
         let mut start = json!({
             "connected": hosts,
             "test_start": {
-                "protocol": if self.is_udp { "UDP" } else { "TCP" }, "blksize": self.size, "reverse": is_reverse,
+                "protocol": self.protocol.unwrap_or(if self.is_udp { "UDP" } else { "TCP" }), "blksize": self.size, "reverse": is_reverse,
             },
         });
         if self.is_server {

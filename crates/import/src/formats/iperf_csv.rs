@@ -2,11 +2,12 @@
 //! second; of UDP also jitter, lost and sent datagrams, share of losses, late ones. It has no version, and no time
 //! zone.
 
+use crate::same::Identity;
 use crate::test::Format;
 use crate::test::{ToolFile, ToolTest, datagram, family, nanoseconds};
 use crate::value::{ImportError, number};
 use stacklab_model::{Metric, Probe, Transport, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Maximum number of lines without figures in messages.
 const MOST_LEFT_OUT: usize = 10;
@@ -33,6 +34,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut last = HashMap::new();
     let mut left_out = Vec::new();
+    let mut sums = 0;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         // Version 2.0.14 has the server's report as text in it.
         if line.starts_with('[') {
@@ -42,8 +44,9 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             continue;
         }
         let row = row(line.trim()).map_err(|reason| ImportError::of_line(number, reason))?;
-        if row.connection[4] == "-1" {
-            // The sum of the connections.
+        // The sum of connections: -1 in old versions, and at a server of 2.2 -2, -3 ..
+        if row.connection[4].starts_with('-') {
+            sums += 1;
             continue;
         }
         // Lines of one connection with ever later ends: the last one, from 0, is of the whole test.
@@ -73,6 +76,12 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
             format!("connection {} has no line of the whole test: the file is cut short", part.connection[4]);
         return Err(ImportError::of_file(reason));
     }
+    if rows.is_empty() && sums > 0 {
+        left_out.push(format!(
+            "{sums} sums of connections, whose own lines are missing: run iperf without --sum-only"
+        ));
+    }
+    leave_out_both_directions(&mut rows, &mut left_out);
     // Flows of one test end together, and each has a number.
     let mut tests: Vec<Vec<Row>> = Vec::new();
     for row in rows {
@@ -93,6 +102,42 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     let tests = tests.iter().map(|rows| test(rows)).collect();
     ToolFile::of_tests(Format::IperfCsv, None, tests, left_out)
+}
+
+/// Leaves out connections with two results of the same time: what was sent and what was received (--full-duplex).
+fn leave_out_both_directions(rows: &mut Vec<Row>, left_out: &mut Vec<String>) {
+    let mut known: HashMap<([&str; 5], &str), f64> = HashMap::new();
+    let mut both: HashSet<[&str; 5]> = HashSet::new();
+    for row in rows.iter() {
+        let before = known.insert((row.connection, row.time), row.bytes);
+        if before.is_some_and(|bytes| bytes != row.bytes) {
+            both.insert(row.connection);
+        }
+    }
+    rows.retain(|row| !both.contains(&row.connection));
+    let mut ids: Vec<&str> = both.iter().map(|connection| connection[4]).collect();
+    ids.sort_unstable();
+    left_out.extend(ids.iter().map(|id| {
+        format!(
+            "connection {id}: both directions were measured at once (--full-duplex): test one after the other"
+        )
+    }));
+}
+
+/// What no other test has: the ends of its connections, and the time.
+fn identity(rows: &[Row]) -> Option<Identity> {
+    let digits = rows[0].time.split('.').next()?;
+    let time = jiff::civil::DateTime::strptime("%Y%m%d%H%M%S", digits).ok()?;
+    let at_s = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second() as f64;
+    let ends_of = |row: &Row| {
+        let [address, port, peer, peer_port, _] = row.connection;
+        let mut ends = [(address, port), (peer, peer_port)];
+        ends.sort_unstable();
+        format!("{ends:?}")
+    };
+    let mut names: Vec<String> = rows.iter().map(ends_of).collect();
+    names.sort_unstable();
+    Some(Identity { what: "ports and time", name: names.concat(), at_s: Some(at_s) })
 }
 
 fn row(line: &str) -> Result<Row<'_>, String> {
@@ -130,6 +175,7 @@ fn test(rows: &[Row]) -> ToolTest {
     let mut test = ToolTest::new(Probe::Stream);
     let first = &rows[0];
     test.family = family(first.connection[0], first.connection[2]);
+    test.identity = identity(rows);
     test.flows = rows.len() as u32;
     test.duration_ns = nanoseconds(rows.iter().map(|row| row.to).fold(0.0, f64::max));
     let rate = rows.iter().map(|row| row.rate).sum::<f64>() / 1e6;

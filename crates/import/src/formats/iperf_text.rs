@@ -1,5 +1,6 @@
 //! Text of iperf 2 (`-e`, and without it), versions 2.0 to 2.2. Its figures have three digits.
 
+use crate::same::Identity;
 use crate::test::Format;
 use crate::test::{MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows};
 use crate::value::{ImportError, MOST_TESTS, RowText, amount, number, rfc3339_ns, untold};
@@ -9,8 +10,22 @@ use std::collections::BTreeMap;
 /// How many tests before the last one may still run.
 const MOST_RUNNING: usize = 1000;
 
-#[derive(Debug, Clone, Copy, Default)]
+/// Words of headings and connections whose tests are left out, and why.
+const LEFT_OUT: [(&str, &str); 7] = [
+    ("full-duplex", BOTH),
+    ("Full-duplex", BOTH),
+    ("Bounceback", "bounceback: requests and answers, and no stream"),
+    ("(bb", "bounceback: requests and answers, and no stream"),
+    ("isoch", "an isochronous test, which sends frames on a schedule: stacklab has no such probe"),
+    ("Isoch", "an isochronous test, which sends frames on a schedule: stacklab has no such probe"),
+    ("MPTCP", "MPTCP: stacklab has no such transport"),
+];
+const BOTH: &str = "both directions were measured at once (-d, --full-duplex) and cannot be separated: test one after the other (-r)";
+
+#[derive(Debug, Clone, Default)]
 struct Head {
+    /// Why its tests are left out, if they are.
+    left_out: Option<String>,
     transport: Option<Transport>,
     size: Option<u32>,
     is_server: bool,
@@ -22,11 +37,15 @@ struct TestGroup {
     connections: BTreeMap<String, Connection>,
     has_results: bool,
     late: f64,
+    /// Why it is left out, if it is.
+    left_out: Option<String>,
 }
 
 struct Connection {
     line: usize,
     ends: [String; 2],
+    /// Addresses and ports, in one order at both ends.
+    name: String,
     is_reverse: bool,
     own: Option<ResultLine>,
     /// The lines of this host, that of the whole test included.
@@ -80,8 +99,11 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     }
     reader.end_group();
     let mut tests = Vec::new();
-    reader.groups.into_iter().try_for_each(|group| close(group, &mut tests))?;
-    ToolFile::of_tests(Format::IperfText, reader.version, tests, reader.left_out)
+    let mut left_out = reader.left_out;
+    for group in reader.groups {
+        close(group, &mut tests, &mut left_out)?;
+    }
+    ToolFile::of_tests(Format::IperfText, reader.version, tests, left_out)
 }
 
 #[derive(Default)]
@@ -127,6 +149,8 @@ impl Reader {
             } else if rest.starts_with("WARNING") {
                 self.left_out.push(format!("line {}: {rest}", number + 1));
             }
+        } else {
+            self.head.left_out = self.head.left_out.take().or_else(|| reason_of(line));
         }
         Ok(())
     }
@@ -151,7 +175,11 @@ impl Reader {
         } else {
             self.is_client = true;
         }
-        self.head = Head { transport, size: None, is_server };
+        let word = line.split_once(", ").and_then(|(_, rest)| rest.split_whitespace().next());
+        let word =
+            word.filter(|word| transport.is_none() && word.bytes().all(|byte| byte.is_ascii_uppercase()));
+        let other = word.map(|word| format!("{word}: stacklab has no such transport"));
+        self.head = Head { transport, size: None, is_server, left_out: other.or_else(|| reason_of(line)) };
     }
 
     /// `local A port N connected with B port N ..`, without its first word.
@@ -162,13 +190,18 @@ impl Reader {
         if let Some((_, peer)) = text.split_once("(peer ") {
             self.version = peer.split(')').next().map(str::to_owned);
         }
-        self.group.head = self.head;
+        self.group.head = self.head.clone();
+        self.group.left_out = self.group.left_out.take().or_else(|| reason_of(text));
         let (ends, ports) = ends_of(text).ok_or("this is not a pair of addresses")?;
         self.is_served |= !self.is_client;
         // Of a client that listens: what comes to its port. Of a server: what it begins to the client's.
         let came_back = self.listening.as_deref() == Some(ports[usize::from(self.is_served)]);
+        let mut both =
+            [format!("{} {}", bare(&ends[0]), ports[0]), format!("{} {}", bare(&ends[1]), ports[1])];
+        both.sort_unstable();
         let connection = Connection {
             line,
+            name: both.join(" "),
             ends,
             is_reverse: text.contains("(reverse)") || self.is_client && came_back,
             own: None,
@@ -184,19 +217,24 @@ impl Reader {
     }
 
     fn results(&mut self, id: &str, text: &str) -> Result<(), String> {
-        let (from, outcome) = outcome(text).ok_or("these are not results of iperf")?;
         if !self.group.has_results {
-            self.group.head = self.head;
+            self.group.head = self.head.clone();
         }
         self.group.has_results = true;
-        if id.starts_with("SUM") {
+        // Sums of connections, and of both directions of one.
+        if id.starts_with("SUM") || id.starts_with("FD") {
             return Ok(());
         }
         let running = self.groups.iter_mut().rev().take(MOST_RUNNING);
         let mut groups = std::iter::once(&mut self.group).chain(running);
-        let connection = groups.find_map(|group| group.connections.get_mut(id));
-        let connection =
-            connection.ok_or_else(|| format!("connection {} was not begun", id.escape_debug()))?;
+        let group = groups.find(|group| group.connections.contains_key(id));
+        let group = group.ok_or_else(|| format!("connection {} was not begun", id.escape_debug()))?;
+        let is_left_out = group.left_out.is_some() || group.head.left_out.is_some();
+        let Some(connection) = group.connections.get_mut(id).filter(|_| !is_left_out) else {
+            self.of_server = false;
+            return Ok(());
+        };
+        let (from, outcome) = outcome(text).ok_or("these are not results of iperf")?;
         connection.is_open = from > 0.0;
         if !self.of_server && connection.parts.len() <= MOST_ROWS {
             connection.parts.push(outcome.part(from));
@@ -208,6 +246,16 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// Why tests with such a line are left out, if they are.
+fn reason_of(line: &str) -> Option<String> {
+    LEFT_OUT.iter().find(|(word, _)| line.contains(word)).map(|(_, reason)| (*reason).to_owned())
+}
+
+/// An address without its zone.
+fn bare(address: &str) -> &str {
+    address.split('%').next().unwrap_or(address)
 }
 
 /// The addresses and ports of `A port N connected with B port N`.
@@ -265,16 +313,17 @@ fn outcome(text: &str) -> Option<(f64, ResultLine)> {
     Some((from, ResultLine { seconds: to, bytes, bits_per_second, udp, retries, rtt, is_exact }))
 }
 
-fn close(group: TestGroup, tests: &mut Vec<ToolTest>) -> Result<(), ImportError> {
-    let TestGroup { head, connections, late, .. } = group;
+fn close(group: TestGroup, tests: &mut Vec<ToolTest>, left_out: &mut Vec<String>) -> Result<(), ImportError> {
+    let TestGroup { head, connections, late, left_out: reason, .. } = group;
     let Some(first) = connections.values().next() else { return Ok(()) };
+    let is_both = connections.values().any(|other| other.is_reverse != first.is_reverse);
+    if let Some(reason) = reason.or(head.left_out).or_else(|| is_both.then(|| BOTH.to_owned())) {
+        left_out.push(format!("line {}: {reason}", first.line + 1));
+        return Ok(());
+    }
     let mut test = ToolTest::new(Probe::Stream);
     test.family = family(&first.ends[0], &first.ends[1]);
     (test.transport, test.size, test.flows) = (head.transport, head.size, connections.len() as u32);
-    if let Some(other) = connections.values().find(|connection| connection.is_reverse != first.is_reverse) {
-        let reason = "both directions were measured at once (-d, --full-duplex) and cannot be separated: test one after the other (-r)";
-        return Err(ImportError::of_line(other.line, reason));
-    }
     if first.is_reverse {
         test.direction = Direction::Reverse;
     }
@@ -309,6 +358,11 @@ fn close(group: TestGroup, tests: &mut Vec<ToolTest>) -> Result<(), ImportError>
         test.warn("tool_side", said.to_owned(), "use the server's file, or longer tests");
     }
     test.started_unix_ns = connections.values().filter_map(|connection| connection.began_unix_ns).min();
+    let mut names: Vec<&str> = connections.values().map(|connection| connection.name.as_str()).collect();
+    names.sort_unstable();
+    let at_s = test.started_unix_ns.map(|ns| ns as f64 / 1e9);
+    test.identity =
+        at_s.map(|at_s| Identity { what: "ports and time", name: names.join(", "), at_s: Some(at_s) });
     if !outcomes.iter().all(|(outcome, _)| outcome.is_exact) {
         test.warn(
             "tool_digits",

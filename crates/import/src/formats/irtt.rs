@@ -1,9 +1,10 @@
 //! JSON of irtt (`irtt client -o FILE`), version 0.9: round trips of datagrams on a schedule.
 
 use crate::json::{Json, documents};
+use crate::same::Identity;
 use crate::test::Format;
 use crate::test::{MOST_ROWS, ToolFile, ToolTest, family};
-use crate::value::{ImportError, quantile, rfc3339_ns, untold};
+use crate::value::{ImportError, loss, quantile, rfc3339_ns, untold};
 use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Transport, Value};
 
 /// Reads the tests of a file: each document is one.
@@ -54,8 +55,15 @@ fn test(config: &Json, stats: &Json, round_trips: &[Json]) -> ToolTest {
         test.set(metric, known.filter(|_| is_answered).map_or_else(no_answer, Value::Measured));
     }
     let lost = stats.count("packets_sent").zip(stats.count("packets_received"));
-    let lost = lost.map_or(f64::NAN, |(sent, received)| (1.0 - received / sent).max(0.0));
-    test.set(Metric::EchoLoss, Value::finite(lost, "the file has no counts of requests and answers"));
+    let unknown = || untold("the file", "how many requests were sent and answered");
+    test.set(Metric::EchoLoss, lost.map_or_else(unknown, |(sent, received)| loss(sent, received)));
+    if stats.number("packets_sent") == Some(0.0) {
+        test.invalid.push("nothing was sent".to_owned());
+    }
+    test.identity = stats.text("start_time").map(|time| {
+        let ends = ["local_address", "remote_address"].map(|name| config.text(name).unwrap_or_default());
+        Identity { what: "addresses and time", name: format!("{time} {ends:?}"), at_s: None }
+    });
     test
 }
 

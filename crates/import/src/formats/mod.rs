@@ -4,17 +4,21 @@ mod atlas;
 pub(crate) mod csv;
 mod ditg;
 mod flent;
+mod foreign;
 mod iperf3_json;
 mod iperf3_text;
 mod iperf_csv;
 mod iperf_text;
 mod irtt;
 mod netperf;
+mod prefix;
 
 use crate::test::{Format, ToolFile};
 use crate::value::{At, ImportError, MOST_BYTES};
 use std::borrow::Cow;
 use std::io::Read;
+
+pub use csv::{read_rows, starts_rows};
 
 type Reader = fn(&str) -> Result<ToolFile, ImportError>;
 
@@ -56,19 +60,29 @@ pub fn read(file: &[u8], format: Option<Format>) -> Result<ToolFile, ImportError
         return Err(ImportError::of_file(format!("it is longer than {} MiB", MOST_BYTES >> 20)));
     }
     let content = inflated(file)?;
-    let decoded = decoded(content.as_deref().unwrap_or(file))?;
-    let text = decoded.as_ref();
+    let bytes = content.as_deref().unwrap_or(file);
+    if let Some(kind) = foreign::binary(bytes) {
+        return Err(ImportError::of_file(kind));
+    }
+    let decoded = decoded(bytes)?;
+    let bare = prefix::take_off(&decoded);
+    let text = bare.as_ref().map_or(decoded.as_ref(), |bare| &bare.text);
     if text.trim().is_empty() {
         return Err(ImportError::of_file("it is empty"));
     }
     let unknown = || {
         let names = Format::names().join(", ");
-        let kind = known_elsewhere(text);
+        let kind = foreign::text(text);
         let kind = kind.unwrap_or_else(|| format!("unknown format: name one with --format ({names})"));
         ImportError::of_file(kind)
     };
     let format = format.or_else(|| format_of(text)).ok_or_else(unknown)?;
-    TABLE[format as usize].3(text)
+    let mut file = TABLE[format as usize].3(text)?;
+    if let Some(bare) = bare {
+        file.left_out
+            .insert(0, format!("what stands before each line, such as `{}`", bare.prefix.trim_end()));
+    }
+    Ok(file)
 }
 
 /// A file's text: UTF-8 or UTF-16, with a byte order mark or without one, as PowerShell and editors write it.
@@ -86,6 +100,9 @@ fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
     match bytes {
         [0xff, 0xfe, text @ ..] => return wide(text, u16::from_le_bytes),
         [0xfe, 0xff, text @ ..] => return wide(text, u16::from_be_bytes),
+        // Without a byte order mark: text of tools begins with letters of ASCII.
+        [1..=255, 0, 1..=255, 0, ..] => return wide(bytes, u16::from_le_bytes),
+        [0, 1..=255, 0, 1..=255, ..] => return wide(bytes, u16::from_be_bytes),
         _ => {}
     }
     let text = bytes.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(bytes);
@@ -93,18 +110,6 @@ fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
         let reason = "this is not text (UTF-8, or UTF-16 with a byte order mark)";
         ImportError::new(At::Byte(error.valid_up_to()), reason)
     })
-}
-
-/// What a text is that is not read, and what to do.
-fn known_elsewhere(text: &str) -> Option<String> {
-    let has = |word: &str| text.contains(word);
-    let what = match () {
-        () if has("<ntttcp") => "XML of ntttcp",
-        () if has("sockperf: ") => "the text of sockperf",
-        () if has("\"prb_id\"") => "a result of RIPE Atlas other than its pings",
-        () => return None,
-    };
-    Some(format!("this is {what}, which is not supported"))
 }
 
 /// The content of a file that gzip compressed; `None` of another one.
@@ -130,7 +135,7 @@ fn format_of(content: &str) -> Option<Format> {
     let first = content.lines().map(str::trim).find(|line| !line.is_empty())?;
     let has = |word: &str| content.contains(word);
     // Tools write warnings before their JSON, where both go to one file.
-    let is_json = content.lines().any(|line| line.starts_with('{'));
+    let is_json = content.lines().any(|line| line.trim_start().starts_with('{')) || first.starts_with("[{");
     let is_atlas = || first.starts_with(['[', '{']) && has("\"prb_id\"") && has("\"ping\"");
     let is_iperf_csv = || first.split_once(',').is_some_and(|(time, _)| iperf_csv::is_csv_time(time));
     Some(match first {
@@ -144,9 +149,7 @@ fn format_of(content: &str) -> Option<Format> {
         _ if is_iperf_csv() => Format::IperfCsv,
         _ if iperf3_text::is_text(content) => Format::Iperf3Text,
         _ if has("Client connecting to ") || has("Server listening on ") => Format::IperfText,
-        _ if has(" TEST from ") || has("Throughput") || content.lines().any(netperf::is_assignment) => {
-            Format::Netperf
-        }
+        _ if netperf::is_text(content) => Format::Netperf,
         _ => return None,
     })
 }

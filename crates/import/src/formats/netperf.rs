@@ -3,7 +3,7 @@
 
 use crate::test::Format;
 use crate::test::{ToolFile, ToolTest, family, nanoseconds, write_size};
-use crate::value::{ImportError, number, untold};
+use crate::value::{ImportError, loss, number, untold};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
 use std::collections::BTreeMap;
 
@@ -12,6 +12,41 @@ pub(crate) fn is_assignment(line: &str) -> bool {
     line.split_once('=').is_some_and(|(key, _)| {
         key.len() > 2
             && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    })
+}
+
+/// Whether a text is of netperf: it has a banner, or figures of an omni test that only netperf names so.
+pub(crate) fn is_text(text: &str) -> bool {
+    const KEYS: [&str; 8] = [
+        "THROUGHPUT=",
+        "THROUGHPUT_UNITS=",
+        "TRANSACTION_RATE=",
+        "ELAPSED_TIME=",
+        "RT_LATENCY=",
+        "MEAN_LATENCY=",
+        "LOCAL_SEND_SIZE=",
+        "REMOTE_SEND_SIZE=",
+    ];
+    let is_of_omni = |line: &str| {
+        let names = line.split(',').filter(|name| key_of(name).is_some()).count();
+        names > 1 || KEYS.iter().any(|key| line.trim_start().starts_with(key))
+    };
+    text.contains(" TEST from ") || text.lines().any(is_of_omni)
+}
+
+/// Mbit/s of a unit (`-f`); `None` of another one. Bits are in powers of 1000, bytes in powers of 1024.
+fn megabits_of(unit: &str) -> Option<f64> {
+    const KIBI: f64 = 1024.0;
+    Some(match unit.strip_suffix("ec").unwrap_or(unit) {
+        "bits/s" | "10^0bits/s" => 1e-6,
+        "10^3bits/s" => 1e-3,
+        "10^6bits/s" => 1.0,
+        "10^9bits/s" => 1e3,
+        "Bytes/s" => 8e-6,
+        "KBytes/s" => 8e-6 * KIBI,
+        "MBytes/s" => 8e-6 * KIBI * KIBI,
+        "GBytes/s" => 8e-6 * KIBI * KIBI * KIBI,
+        _ => return None,
     })
 }
 
@@ -197,9 +232,12 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
         let row = lines.rows.get(place).filter(|row| row.len() >= least);
         row.ok_or_else(|| "the figures of this test are missing: the file is cut short".to_owned())
     };
-    let rate = |rate: f64| match lines.headings.iter().any(|line| line.contains("10^6bits/s")) {
-        true => Value::Measured(rate),
-        false => Value::Missing("its unit is not 10^6bits/s: run netperf without -f".to_owned()),
+    let unit = lines.headings.iter().flat_map(|line| line.split_whitespace()).find_map(megabits_of);
+    let rate = |rate: f64| match unit {
+        Some(megabits) => Value::Measured(rate * megabits),
+        None => {
+            Value::Missing("its unit is none of bits or bytes per second: run netperf without -f".to_owned())
+        }
     };
     let mut test = match kind {
         "STREAM" | "MAERTS" => ToolTest::new(Probe::Stream),
@@ -221,7 +259,8 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
             // -v 2: alignments and offsets, then the round trip in microseconds, the rate, and both ways' throughput.
             let latency = lines.rows.iter().skip(2).find(|row| row.len() == 8).map(|row| row[4]);
             // With one request at a time the mean round trip is what a transaction takes: -v 2 prints the same.
-            let by_rate = Some(row[5]).filter(|rate| *rate > 0.0).map(|rate| 1e6 / rate);
+            // With a unit of data (-f) the rate is none of transactions.
+            let by_rate = Some(row[5]).filter(|rate| *rate > 0.0 && unit.is_none()).map(|rate| 1e6 / rate);
             set_round_trip(&mut test, latency.or(by_rate), has_burst(lines.banner));
         }
         (_, Transport::Tcp) => {
@@ -230,10 +269,12 @@ fn tabled(lines: &Lines) -> Result<Found, String> {
             test.duration_ns = nanoseconds(row[3]);
             test.set(Metric::Throughput, rate(row[4]));
             // -c and -C: utilisation of both hosts, then their service demand.
-            if let (&[_, _, _, _, megabits, _, _, near, far, ..], true) =
-                (&row[..], rate(0.0).measured().is_some())
-            {
-                set_cpu(&mut test, kind == "MAERTS", [near, far].map(|demand| of_demand(demand, megabits)));
+            if let (&[_, _, _, _, figure, _, _, near, far, ..], Some(unit)) = (&row[..], unit) {
+                set_cpu(
+                    &mut test,
+                    kind == "MAERTS",
+                    [near, far].map(|demand| of_demand(demand, figure * unit)),
+                );
             }
         }
         (_, Transport::Udp) => {
@@ -289,10 +330,14 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
         test.direction = Direction::Reverse;
     }
     test.size = figure(&format!("{near}_SEND_SIZE")).and_then(write_size);
-    let is_megabits = text("THROUGHPUT_UNITS").is_some_and(|unit| unit.starts_with("10^6bits/s"));
-    let arrived = figure(&format!("{far}_RECV_THROUGHPUT")).or(figure("THROUGHPUT")).filter(|_| is_megabits);
-    let no_rate =
-        || Value::Missing("THROUGHPUT and THROUGHPUT_UNITS=10^6bits/s are missing: name them with -k".into());
+    let unit = text("THROUGHPUT_UNITS").and_then(megabits_of);
+    let arrived = figure(&format!("{far}_RECV_THROUGHPUT")).or(figure("THROUGHPUT"));
+    let arrived = arrived.zip(unit).map(|(figure, unit)| figure * unit);
+    let no_rate = || {
+        Value::Missing(
+            "THROUGHPUT or THROUGHPUT_UNITS, in bits or bytes, is missing: name both with -k".into(),
+        )
+    };
     test.set(Metric::Throughput, arrived.map_or_else(no_rate, Value::Measured));
     // Of a host whose CPU time was not asked for, netperf prints -1.
     let cpu = |host: &str| {
@@ -330,7 +375,7 @@ fn set_cpu(test: &mut ToolTest, is_reverse: bool, hosts: [Option<f64>; 2]) {
 }
 
 fn set_loss(test: &mut ToolTest, sent: f64, received: f64) {
-    test.set(Metric::Loss, Value::finite(((sent - received) / sent).max(0.0), "nothing was sent"));
+    test.set(Metric::Loss, loss(sent, received));
 }
 
 /// The mean round trip, of microseconds.

@@ -2,7 +2,10 @@
 
 use crate::names::named;
 use crate::wifi::ChannelUse;
-use crate::{Buckets, Counters, CpuTime, DelayPoints, Family, Io, Slice, SocketOptions, TcpInfo, Transport, is_in_bounds};
+use crate::{
+    Buckets, Counters, CpuTime, DelayPoints, Family, Io, Slice, SocketOptions, TcpInfo, Transport,
+    is_in_bounds,
+};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -235,9 +238,10 @@ impl HostReport {
     /// The first figure that is below zero, or no number within bounds: a host's own times and their means are neither.
     pub fn impossible_figure(&self) -> Option<f64> {
         let HostReport { delays, interface_delays, pacing_error, series, slices, tcp, .. } = self;
-        let of_delays = [delays, interface_delays, pacing_error].into_iter().flatten().flat_map(|delays| {
-            [Some(delays.mean_ns), delays.jitter_ns, delays.jitter_rfc3550_ns]
-        });
+        let of_delays = [delays, interface_delays, pacing_error]
+            .into_iter()
+            .flatten()
+            .flat_map(|delays| [Some(delays.mean_ns), delays.jitter_ns, delays.jitter_rfc3550_ns]);
         let of_series = series.iter().map(|row| row.delay_mean_ns);
         let of_slices = slices.iter().map(|slice| slice.jitter_ns);
         let of_tcp = tcp.iter().map(|tcp| tcp.srtt_mean_us);

@@ -41,7 +41,11 @@ pub fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &ClientRun) 
             _ => Drops::default(),
         },
         host_reports,
-        warnings: transfers.iter().flat_map(|transfer| [Some(transfer.word()), transfer.standstill()]).flatten().collect(),
+        warnings: transfers
+            .iter()
+            .flat_map(|transfer| [Some(transfer.word()), transfer.standstill()])
+            .flatten()
+            .collect(),
         spec,
     }
 }

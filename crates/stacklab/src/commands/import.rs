@@ -1,6 +1,6 @@
 //! `stacklab import`: result files of other tools as a record.
 
-use crate::failure::{Failure, IMPORT};
+use crate::failure::{Failure, IMPORT, RECORD};
 use crate::output::print_text;
 use crate::quantities::{bytes, compared};
 use clap::Args;
@@ -8,14 +8,20 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use sha2::{Digest, Sha256};
 use stacklab_campaign::record::{IMPORTED, ImportedStudy};
 use stacklab_campaign::sources::StudySource;
-use stacklab_import::{Content, Format, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, read, runs};
+use stacklab_import::{
+    Content, Format, ImportedRun, MOST_BYTES, ToolFile, ToolTest, Untold, leave_out_repeats, read, read_rows,
+    runs, starts_rows,
+};
 use stacklab_model::{Family, Metric, Transport, printable_text};
-use stacklab_store::{Campaign, Imported, Origin, Record, StoreError};
+use stacklab_store::{Campaign, Imported, Origin, Record};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
+
+/// How much of a file says whether it has rows of an export.
+const MAX_BEGIN_BYTES: u64 = 16;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportOptions {
@@ -55,12 +61,21 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 
 pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     if options.out.exists() {
-        return Err(StoreError::Exists(options.out.clone()).into());
+        let out = printable_text(&options.out.display().to_string());
+        let text = format!("{out} exists already: name another file with --out, or remove it");
+        return Err(Failure::new(RECORD, text));
     }
-    let (mut files, mut origins) = (Vec::new(), Vec::new());
+    let (mut files, mut origins): (Vec<ToolFile>, Vec<Origin>) = (Vec::new(), Vec::new());
     let mut bad = Vec::new();
+    let mut copies = String::new();
     for path in &options.files {
         match one(path, options) {
+            Ok((_, copy)) if origins.iter().any(|known| known.sha256 == copy.sha256) => {
+                copies += &format!(
+                    "left out: {}: a file before it has the same content\n",
+                    printable_text(&copy.file)
+                );
+            }
             Ok((file, origin)) => {
                 files.push(file);
                 origins.push(origin);
@@ -74,11 +89,13 @@ pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
         let text = format!("could not import {}; nothing was written", bad.join("\n"));
         return Err(Failure::new(IMPORT, text));
     }
+    let names: Vec<String> = origins.iter().map(|origin| printable_text(&origin.file)).collect();
+    leave_out_repeats(&mut files, &names);
     let runs = runs(&files).map_err(|(file, test)| untold(&options.files[file], &files[file], test))?;
     let left_out = files.iter().zip(&origins).flat_map(|(file, origin)| {
         file.left_out.iter().map(|what| format!("left out of {}: {what}\n", printable_text(&origin.file)))
     });
-    let left_out: String = left_out.collect();
+    let left_out: String = std::iter::once(copies).chain(left_out).collect();
     if runs.is_empty() {
         return Err(Failure::new(IMPORT, format!("{left_out}no test to import: nothing was written")));
     }
@@ -103,16 +120,13 @@ fn one(path: &Path, options: &ImportOptions) -> Result<(ToolFile, Origin), Failu
     let name = path.display().to_string();
     let unreadable =
         |reason: &dyn Display| Failure::new(IMPORT, format!("{}: {reason}", printable_text(&name)));
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|reason| unreadable(&reason))?;
-    let mut file = read(&bytes, options.format).map_err(|error| unreadable(&error))?;
+    let mut hash = Sha256::new();
+    let mut file = content(path, options.format, &mut hash).map_err(|reason| unreadable(&reason))?;
     let mut overrides = Vec::new();
     if let Content::Tests(tests) = &mut file.content {
         overrides = tell(tests, options, &name)?;
     }
-    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     let origin = Origin {
         tool: file.format.tool().to_owned(),
         version: file.version.clone(),
@@ -121,6 +135,36 @@ fn one(path: &Path, options: &ImportOptions) -> Result<(ToolFile, Origin), Failu
         overrides: overrides.join(" "),
     };
     Ok((file, origin))
+}
+
+/// Reads a file and adds its bytes to the hash. Rows of an export are read one after another, whatever their number.
+fn content(path: &Path, format: Option<Format>, hash: &mut Sha256) -> Result<ToolFile, String> {
+    let failed = |reason: &dyn Display| reason.to_string();
+    let mut file = File::open(path).map_err(|error| failed(&error))?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(MAX_BEGIN_BYTES).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if starts_rows(&bytes) && format.is_none_or(|format| format == Format::Csv) {
+        let mut rows = Hashed { inner: Cursor::new(bytes).chain(file), hash };
+        return read_rows(&mut rows).map_err(|error| failed(&error));
+    }
+    let most = MOST_BYTES as u64 + 1;
+    file.take(most).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    hash.update(&bytes);
+    read(&bytes, format).map_err(|error| failed(&error))
+}
+
+/// Bytes that are added to a hash as they are read.
+struct Hashed<'a, R> {
+    inner: R,
+    hash: &'a mut Sha256,
+}
+
+impl<R: Read> Read for Hashed<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.hash.update(&buffer[..count]);
+        Ok(count)
+    }
 }
 
 /// Adds the options' words to a file's tests, and gives those that were needed.

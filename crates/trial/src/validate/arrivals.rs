@@ -66,7 +66,8 @@ mod tests {
         (spec.probe.probe, spec.message_bytes) = (probe, 100);
         let (mut sender, mut receiver) = host_reports(&spec);
         (sender.sent.warmup, sender.sent.measured, sender.sent.bytes) = (100, 1000, 100_000);
-        (receiver.received.warmup, receiver.received.measured, receiver.received.bytes) = (100, 1000, 100_000);
+        (receiver.received.warmup, receiver.received.measured, receiver.received.bytes) =
+            (100, 1000, 100_000);
         if probe.echoes() {
             (sender.received.measured, sender.received.bytes) = (1000, 100_000);
         }
@@ -77,9 +78,8 @@ mod tests {
     #[test]
     fn more_received_than_sent_is_a_contradiction() {
         for transport in Transport::ALL.iter().copied() {
-            let of = |change: &dyn Fn(&mut HostReport, &mut HostReport)| {
-                reasons(Probe::Stream, transport, change)
-            };
+            let of =
+                |change: &dyn Fn(&mut HostReport, &mut HostReport)| reasons(Probe::Stream, transport, change);
             assert_eq!(of(&|_, _| ()), [""; 0]);
             let said = of(&|_, receiver| receiver.received.measured = 1001);
             assert_eq!(said, ["the receiver reports 1001 messages received; the sender sent 1000"]);
@@ -97,9 +97,8 @@ mod tests {
     #[test]
     fn answers_are_no_more_than_messages_at_either_end() {
         for transport in Transport::ALL.iter().copied() {
-            let of = |change: &dyn Fn(&mut HostReport, &mut HostReport)| {
-                reasons(Probe::Echo, transport, change)
-            };
+            let of =
+                |change: &dyn Fn(&mut HostReport, &mut HostReport)| reasons(Probe::Echo, transport, change);
             assert_eq!(of(&|_, _| ()), [""; 0]);
             let said = of(&|_, receiver| (receiver.received.measured, receiver.received.bytes) = (0, 0));
             assert!(said[0].contains("1000 answers came") && said[0].contains("0 messages"), "{said:?}");

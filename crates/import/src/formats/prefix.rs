@@ -1,0 +1,122 @@
+//! What stands before each line of a file: times and titles of iperf3 (`--timestamps`, `-T`), times and names of
+//! journals and containers. The first line that a tool is known by has the pattern of all.
+
+/// What the first lines of tools begin with.
+const ANCHORS: [&str; 7] = [
+    "Connecting to host ",
+    "Accepted connection from ",
+    "Client connecting to ",
+    "Server listening on ",
+    "MIGRATED ",
+    "OMNI ",
+    "ITGDec ",
+];
+
+/// A text without what stands before each of its lines, and what stood before the first one.
+pub(super) struct Bare {
+    pub text: String,
+    pub prefix: String,
+}
+
+/// Takes off what stands before each line; `None` if nothing does.
+pub(super) fn take_off(text: &str) -> Option<Bare> {
+    if let Some(text) = of_container(text) {
+        return Some(Bare { text, prefix: "{\"log\":".to_owned() });
+    }
+    let prefix = of_text(text).or_else(|| of_json(text))?;
+    let mut bare = String::with_capacity(text.len());
+    let mut lines = 0;
+    let mut matching = 0;
+    for line in text.lines() {
+        let rest = rest_behind(prefix, line);
+        lines += usize::from(!line.trim().is_empty());
+        matching += usize::from(rest.is_some());
+        // What has no prefix stays as it is: an error that went to the same file.
+        bare.push_str(rest.unwrap_or(line));
+        bare.push('\n');
+    }
+    (2 * matching > lines).then(|| Bare { text: bare, prefix: prefix.to_owned() })
+}
+
+/// What stands before the first line of a tool's text.
+fn of_text(text: &str) -> Option<&str> {
+    text.lines()
+        .find_map(|line| Some(&line[..ANCHORS.iter().find_map(|anchor| line.find(anchor))?]))
+        .filter(|prefix| !prefix.trim().is_empty() && !prefix.contains('"'))
+}
+
+/// What stands before the first line of JSON.
+fn of_json(text: &str) -> Option<&str> {
+    if text.lines().any(|line| line.trim_start().starts_with('{')) {
+        return None;
+    }
+    text.lines().find_map(|line| {
+        let (prefix, rest) = line.split_at(line.find('{')?);
+        let rest = rest.trim_end();
+        let is_document = rest == "{" || rest.starts_with("{\"") && rest.ends_with('}');
+        (is_document && prefix.trim() != "[" && !prefix.contains('"')).then_some(prefix)
+    })
+}
+
+/// The lines in the log of a container that Docker keeps as JSON.
+fn of_container(text: &str) -> Option<String> {
+    if !text.trim_start().starts_with("{\"log\":") {
+        return None;
+    }
+    text.lines().filter(|line| !line.trim().is_empty()).map(log_text).collect()
+}
+
+/// What a line of such a log says.
+fn log_text(line: &str) -> Option<String> {
+    let row: serde_json::Value = serde_json::from_str(line).ok()?;
+    Some(row.get("log")?.as_str()?.to_owned())
+}
+
+/// The class of a character: digits and letters differ from line to line, all else is the same.
+#[derive(PartialEq)]
+enum Class {
+    Digit,
+    Letter,
+    Space,
+    Mark(char),
+}
+
+fn class(letter: char) -> Class {
+    match letter {
+        letter if letter.is_ascii_digit() => Class::Digit,
+        letter if letter.is_alphabetic() => Class::Letter,
+        letter if letter.is_whitespace() => Class::Space,
+        letter => Class::Mark(letter),
+    }
+}
+
+/// The bytes of the first run of one class.
+fn run_bytes(text: &str) -> usize {
+    let Some(first) = text.chars().next().map(class) else { return 0 };
+    text.find(|letter| class(letter) != first).unwrap_or(text.len())
+}
+
+/// What a line has behind a prefix of this form; `None` if it has none.
+fn rest_behind<'a>(prefix: &str, line: &'a str) -> Option<&'a str> {
+    if let Some(rest) = line.strip_prefix(prefix) {
+        return Some(rest);
+    }
+    let mut form = prefix;
+    let mut rest = line;
+    while !form.is_empty() {
+        let known = &form[..run_bytes(form)];
+        form = &form[known.len()..];
+        let found = &rest[..run_bytes(rest)];
+        let is_last_space = form.is_empty() && known.trim().is_empty();
+        if is_last_space && (found.is_empty() || rest.starts_with(known)) {
+            return Some(rest.get(known.len()..).unwrap_or_default());
+        }
+        let is_mark = known.chars().next().is_some_and(|letter| matches!(class(letter), Class::Mark(_)));
+        let alike = known.chars().next().map(class) == found.chars().next().map(class);
+        if !alike || is_mark && known != found {
+            return None;
+        }
+        rest = &rest[found.len()..];
+    }
+    Some(rest)
+}

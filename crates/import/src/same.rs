@@ -1,0 +1,91 @@
+//! Tests that are in the files more than once: printed twice, in two files, or of both ends.
+
+use crate::test::{Content, ToolFile, ToolTest};
+use std::collections::{BTreeSet, HashMap};
+
+/// How far the clocks of both ends may be apart, seconds.
+const MAX_APART_S: f64 = 5.0;
+
+/// What no other test has.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Identity {
+    /// What it is: `cookie`.
+    pub what: &'static str,
+    pub name: String,
+    /// When the test was, seconds of any clock; `None` where the name is enough.
+    pub at_s: Option<f64>,
+}
+
+impl Identity {
+    fn is_of(&self, other: &Identity) -> bool {
+        let is_near = match (self.at_s, other.at_s) {
+            (Some(one), Some(other)) => (one - other).abs() <= MAX_APART_S,
+            (None, None) => true,
+            _ => false,
+        };
+        self.what == other.what && self.name == other.name && is_near
+    }
+}
+
+/// A test's file and its number there.
+type Place = (usize, usize);
+
+/// Leaves out each test that an earlier one of the files is too. The one with more figures is kept, and what makes one
+/// of both invalid counts. `names` are those of the files.
+pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
+    let mut kept: HashMap<String, Vec<Place>> = HashMap::new();
+    let mut repeats: BTreeSet<Place> = BTreeSet::new();
+    for place in places(files) {
+        let Some(identity) = test(files, place).identity.clone() else { continue };
+        let places = kept.entry(identity.name.clone()).or_default();
+        let is_known =
+            |known: &Place| test(files, *known).identity.as_ref().is_some_and(|of| of.is_of(&identity));
+        let Some(at) = places.iter().position(is_known) else {
+            places.push(place);
+            continue;
+        };
+        let known = places[at];
+        let is_fuller = figures(test(files, place)) > figures(test(files, known));
+        let [keep, drop] = if is_fuller { [place, known] } else { [known, place] };
+        places[at] = keep;
+        repeats.insert(drop);
+        let reasons = test(files, drop).invalid.clone();
+        if let Content::Tests(tests) = &mut files[keep.0].content {
+            tests[keep.1].invalid.extend(reasons);
+            tests[keep.1].invalid.dedup();
+        }
+        files[drop.0].left_out.push(format!(
+            "test {} is test {} of {} (the same {}): it counts once",
+            drop.1 + 1,
+            keep.1 + 1,
+            names[keep.0],
+            identity.what
+        ));
+    }
+    for (file, ToolFile { content, .. }) in files.iter_mut().enumerate() {
+        if let Content::Tests(tests) = content {
+            let mut number = 0;
+            tests.retain(|_| {
+                number += 1;
+                !repeats.contains(&(file, number - 1))
+            });
+        }
+    }
+}
+
+fn places(files: &[ToolFile]) -> Vec<Place> {
+    let of_file = |(file, ToolFile { content, .. }): (usize, &ToolFile)| {
+        let count = if let Content::Tests(tests) = content { tests.len() } else { 0 };
+        (0..count).map(move |test| (file, test))
+    };
+    files.iter().enumerate().flat_map(of_file).collect()
+}
+
+fn test(files: &[ToolFile], (file, number): Place) -> &ToolTest {
+    let Content::Tests(tests) = &files[file].content else { unreachable!("only tests have places") };
+    &tests[number]
+}
+
+fn figures(test: &ToolTest) -> usize {
+    test.values.values().filter(|value| value.measured().is_some()).count()
+}
