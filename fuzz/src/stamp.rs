@@ -26,10 +26,11 @@ pub fn stamp(data: &[u8]) {
         let _ = codec.read_extensions(packet);
     }
     let arrived =
-        Arrived { peer: SocketAddr::from((Ipv6Addr::LOCALHOST, 9)), unix_ns: NOW, ttl, traffic_class };
+        Arrived { peer: SocketAddr::from((Ipv6Addr::LOCALHOST, 40_009)), unix_ns: NOW, ttl, traffic_class };
     let mut message = packet.to_vec();
     let Some(pending) = reflector.reflect(&mut message, &arrived) else {
-        assert!(codec.read_probe(packet).is_none(), "a packet of a first session is answered");
+        let is_probe = codec.read_probe(packet).is_some() && !codec.is_answer(packet);
+        assert!(!is_probe, "a packet of a first session is answered");
         return;
     };
     assert!(pending.code_point < 64);

@@ -106,6 +106,10 @@ fn action_fails_a_slower_candidate() {
     job.outcome.expect(code::WORSE);
 }
 
+fn inode(file: &Path) -> u64 {
+    fs::metadata(file).unwrap().ino()
+}
+
 #[test]
 fn action_passes_an_equal_candidate() {
     let program = workspace("");
@@ -114,6 +118,24 @@ fn action_passes_an_equal_candidate() {
     assert!(job.summary.starts_with("**Not worse"), "{}", job.summary);
     assert!(!job.outcome.stdout.contains("::error"), "{}", job.outcome);
     job.outcome.expect(code::DONE);
+    // In a workspace that is kept, the record before is replaced. One that cannot be is not among the outputs.
+    let record = program.work().join("pull-request.stacklab");
+    let before = inode(&record);
+    let refused = [SHORT[0], ("INPUT_SET", "no.such=key")];
+    let job = act(&program, &refused);
+    assert_eq!((job.output("verdict"), job.output("record")), (Some("failed"), None), "{}", job.outcome);
+    assert!(!record.exists());
+    fs::write(&record, "not a record").unwrap();
+    let job = act(&program, &SHORT);
+    assert_eq!((job.output("verdict"), job.output("record")), (Some("failed"), None), "{}", job.outcome);
+    assert!(job.outcome.stdout.contains("is not a record: name another file"), "{}", job.outcome);
+    fs::remove_file(&record).unwrap();
+    for _ in 0..2 {
+        let job = act(&program, &SHORT);
+        assert!(matches!(job.output("verdict"), Some("better-or-equal" | "inconclusive")), "{}", job.outcome);
+        assert_eq!(job.output("record"), record.to_str(), "{}", job.outputs);
+    }
+    assert_ne!(inode(&record), before);
     // The same record as base and candidate.
     let compare = [("INPUT_COMPARE", "pull-request.stacklab pull-request.stacklab")];
     let job = act(&program, &compare);
@@ -159,6 +181,10 @@ fn action_refuses_wrong_inputs() {
         (&[("INPUT_STUDY", "a.toml"), ("INPUT_COMPARE", "a b")][..], "exclude each other"),
         (&[("INPUT_COMPARE", "a")][..], "two records"),
         (&[("INPUT_COMPARE", "a b"), ("INPUT_STACKLAB", "nowhere")][..], "nowhere is not a program"),
+        (
+            &[("INPUT_COMPARE", "a b"), ("INPUT_STACKLAB", "![i](http://e.example)<b>@me")][..],
+            "\\!\\[i\\](http\\://e.example)&lt;b>@&#8203;me is not a program",
+        ),
     ] {
         let job = act(&program, inputs);
         assert!(!job.outcome.status.success(), "{}", job.outcome);

@@ -10,6 +10,7 @@ use stacklab_model::{Family, ScopedAddr};
 use stacklab_traffic::host::zone::{self, written_here};
 use stacklab_traffic::host::{limit_segments, notice_a_dead_peer};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::waiting::WaitNotice;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter};
@@ -234,6 +235,7 @@ fn asking<T>(
     let mut once = |key: Option<&Key>| -> Result<(T, Channel), AuthError> {
         let mut spoken = Err(AuthError::CutShort);
         for _ in 0..HANDSHAKES {
+            let _notice = WaitNotice::within(&format!("the agent on {there} to answer"), HANDSHAKE_LIMIT);
             let channel = connect()?;
             spoken = speak(&channel, key).map(|spoken| (spoken, channel));
             if !matches!(spoken, Err(AuthError::CutShort)) {

@@ -4,6 +4,7 @@ use crate::hex::{bytes, hex};
 use crate::sys;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
+use stacklab_model::decode_text;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -39,7 +40,8 @@ impl Key {
     /// The key of a file, or else of the environment; `None` if there is neither.
     pub fn given(file: Option<&Path>) -> Result<Option<Self>, String> {
         if let Some(path) = file {
-            let text = std::fs::read_to_string(path)
+            let text = std::fs::read(path)
+                .and_then(decode_text)
                 .map_err(|reason| format!("could not read the key from {}: {reason}", path.display()))?;
             return Self::of(&text, &path.display().to_string()).map(Some);
         }
@@ -97,9 +99,9 @@ pub(crate) fn kept(path: &Path, make: impl FnOnce() -> String) -> io::Result<Str
             if sys::others_may_read(&file)? {
                 return Err(io::Error::other("other users may read it: chmod 600"));
             }
-            let mut text = String::new();
-            file.read_to_string(&mut text)?;
-            Ok(text)
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            decode_text(bytes)
         }
         Err(error) => Err(error),
     }
@@ -157,6 +159,22 @@ mod tests {
         assert!(Key::of(&"x".repeat(22), "key.txt").is_ok());
         let lost = Key::given(Some(Path::new("/nothing/here"))).err().unwrap().to_string();
         assert!(lost.contains("/nothing/here"), "{lost}");
+    }
+
+    #[test]
+    fn a_key_that_an_editor_on_windows_saved_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, text) = (folder.path().join("key"), "0123abcd-4567cdef-89ab0123-cdef4567");
+        let saved = format!("{text}\r\n");
+        let wide = saved.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for bytes in [
+            saved.clone().into_bytes(),
+            format!("\u{feff}{saved}").into_bytes(),
+            [b"\xff\xfe".to_vec(), wide].concat(),
+        ] {
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(Key::given(Some(&path)).unwrap().unwrap().reveal(), text);
+        }
     }
 
     #[cfg(unix)]

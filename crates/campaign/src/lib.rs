@@ -5,6 +5,7 @@ pub mod generator;
 pub mod lab;
 pub mod progress;
 pub mod record;
+pub mod resumed;
 pub mod rig;
 pub mod schedule;
 pub mod single;

@@ -2,6 +2,7 @@
 //! it has a JSON object, which no study is.
 
 use crate::CampaignError;
+use crate::resumed::describe_moves;
 use crate::schedule::{Replayed, Schedule};
 use crate::sources::StudySource;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use stacklab_model::{
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::once;
 
 /// The findings of a record. A report uses nothing else.
 pub fn conclude(record: &Record) -> Result<Findings, CampaignError> {
@@ -53,6 +55,8 @@ pub struct Recorded {
     pub request: Campaign,
     /// Its study.
     pub study: Study,
+    /// The testbed, and where it was another machine.
+    testbed_description: String,
     hosts: Vec<(String, HostFacts)>,
     /// The kind of each host of the campaign, in their order.
     pub kinds: Vec<String>,
@@ -84,9 +88,13 @@ impl Recorded {
             (study, replayed)
         };
         let (mut hosts, mut kinds): (Vec<(String, HostFacts)>, Vec<String>) = (Vec::new(), Vec::new());
-        for host in record.hosts()? {
+        let rows = record.hosts()?;
+        let moves = describe_moves(&rows, &runs);
+        let said = once(campaign.testbed_description.clone()).chain(moves);
+        let testbed_description = said.collect::<Vec<_>>().join("\n");
+        for host in rows {
             // A resumed campaign on an unchanged machine has the same facts again, but possibly another boot id.
-            let facts = HostFacts { boot_id: None, time_namespace: None, ..host.facts };
+            let facts = HostFacts { boot_id: None, time_namespace: None, machine_name: None, ..host.facts };
             if !hosts.iter().any(|(name, known)| *name == host.name && *known == facts) {
                 hosts.push((host.name, facts));
                 kinds.push(host.kind);
@@ -95,7 +103,17 @@ impl Recorded {
         let explanations = latest(record.explanations()?);
         let has_quota = hosts.iter().any(|(_, facts)| facts.cpu_quota.is_some());
         let throttled_us = if has_quota { sum_throttled_us(record, &runs)? } else { 0 };
-        Ok(Recorded { request: campaign, study, hosts, kinds, replayed, runs, throttled_us, explanations })
+        Ok(Recorded {
+            request: campaign,
+            study,
+            testbed_description,
+            hosts,
+            kinds,
+            replayed,
+            runs,
+            throttled_us,
+            explanations,
+        })
     }
 
     /// Title of a campaign's study, if this version understands it.
@@ -115,7 +133,7 @@ impl Recorded {
             seed: self.request.seed,
             link_config: &self.study.link_config,
             topology: &self.study.topology,
-            testbed_description: &self.request.testbed_description,
+            testbed_description: &self.testbed_description,
             hosts: &self.hosts,
             cpu_scope: self.request.cpu_scope,
             cells: &self.study.cells,

@@ -6,6 +6,7 @@ use crate::store::{AgentInfo, Class, NewCampaign, NewPair};
 use crate::study::FleetStudy;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
+use stacklab_model::decode_text;
 use stacklab_traffic::host::now_unix_ns;
 use std::collections::BTreeSet;
 
@@ -26,7 +27,7 @@ impl Pairs {
                 pairs.push(pair(text)?);
                 continue;
             }
-            let lines = std::fs::read_to_string(text).map_err(|reason| {
+            let lines = std::fs::read(text).and_then(decode_text).map_err(|reason| {
                 FleetError::Usage(format!(
                     "--pairs {text} is neither a pair, such as 'site=a -> site=b', nor a file with pairs: {reason}"
                 ))

@@ -74,11 +74,13 @@ pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
 }
 
 fn places(files: &[ToolFile]) -> Vec<Place> {
-    let of_file = |(file, ToolFile { content, .. }): (usize, &ToolFile)| {
-        let count = if let Content::Tests(tests) = content { tests.len() } else { 0 };
-        (0..count).map(move |test| (file, test))
-    };
-    files.iter().enumerate().flat_map(of_file).collect()
+    let mut places = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        if let Content::Tests(tests) = &file.content {
+            places.extend((0..tests.len()).map(|test| (number, test)));
+        }
+    }
+    places
 }
 
 fn test(files: &[ToolFile], (file, number): Place) -> &ToolTest {

@@ -2,6 +2,7 @@
 
 use crate::metric::PathMetric;
 use crate::probe::Figures;
+use crate::probe::http::NOT_WHOLE;
 use crate::target::{NoAddress, Target};
 use stacklab_analysis::statistics::{Cusum, Drift, median};
 use stacklab_analysis::{Blocks, Claim, Paired, TwoArms, claims};
@@ -119,7 +120,7 @@ impl Rounds {
         // A transfer that broke off had its first byte.
         let goodputs = self.of(PathMetric::Goodput, family);
         let broke_off = |place: usize| {
-            goodputs.get(place).and_then(|one| one.as_ref().err()).filter(|why| why.contains("broke off"))
+            goodputs.get(place).and_then(|one| one.as_ref().err()).filter(|why| why.starts_with(NOT_WHOLE))
         };
         let last_reason = answers.iter().rev().find_map(|answer| answer.as_ref().err().cloned());
         let reason = || last_reason.clone().unwrap_or_else(|| "nothing was asked".to_owned());
@@ -363,9 +364,15 @@ mod tests {
         assert_eq!(why(broken), (StateKind::Broken, Some("no answer".to_owned())));
         let absent = state(&[(TcpConnect, Err("no AAAA")), (FirstByte, Err("no AAAA"))], Err("no AAAA"));
         assert_eq!(why(absent), (StateKind::Absent, Some("no AAAA".to_owned())));
-        let cut =
-            [(TcpConnect, Ok(1.0)), (FirstByte, Ok(1.0)), (PathMetric::Goodput, Err("the answer broke off"))];
-        assert_eq!(why(state(&cut, there)), (StateKind::Broken, Some("the answer broke off".to_owned())));
+        let cut = [
+            (TcpConnect, Ok(1.0)),
+            (FirstByte, Ok(1.0)),
+            (PathMetric::Goodput, Err("no whole answer: it broke off")),
+        ];
+        assert_eq!(
+            why(state(&cut, there)),
+            (StateKind::Broken, Some("no whole answer: it broke off".to_owned()))
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod findings;
 mod metric;
 mod print;
 mod probe;
+mod progress;
 mod target;
 mod watch;
 
@@ -16,8 +17,8 @@ pub use watch::{Settings, WatchResult, measure};
 
 /// Parsers of untrusted input, for the fuzz targets (`fuzz/`).
 pub mod fuzzing {
+    pub use crate::probe::body::{Head as HttpHead, read_head as http_head};
     pub use crate::probe::dns::read as dns_addresses;
-    pub use crate::probe::http::head as http_status;
 }
 
 use std::io;

@@ -47,8 +47,8 @@ impl Target {
 fn place(text: &str) -> Result<(Target, Option<ScopedAddr>), PathError> {
     let wrong = |what: &str| PathError::Unreadable(format!("`{text}` is not a valid target: {what}"));
     let (tls, rest) = match text.split_once("://") {
-        Some(("http", rest)) => (false, rest),
-        Some(("https", rest)) => (true, rest),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
         Some(_) => return Err(wrong("only http:// and https:// are supported")),
         None => (true, text),
     };
@@ -216,6 +216,7 @@ mod tests {
         for (text, port) in [("2001:db8::1", 443), ("[2001:db8::1]", 443), ("http://[2001:db8::1]:81/", 81)] {
             assert_eq!(read(text), is("2001:db8::1", !text.contains("http:"), port, "/"), "{text}");
         }
+        assert_eq!(read("HTTP://Example.ORG/A"), is("Example.ORG", false, 80, "/A"));
         assert_eq!(read("192.0.2.1:8443/x"), is("192.0.2.1", true, 8443, "/x"));
         for wrong in [
             "",

@@ -6,8 +6,9 @@ use crate::findings::{Rounds, compare};
 use crate::metric::PathMetric;
 use crate::print;
 use crate::probe::Prober;
-use crate::probe::http;
+use crate::probe::certificates::configure_tls;
 use crate::probe::pace::Pace;
+use crate::progress::Progress;
 use crate::target::Target;
 use stacklab_analysis::statistics::Drift;
 use stacklab_model::Family;
@@ -68,10 +69,13 @@ pub fn measure(
     let request_bytes =
         if settings.watch { WATCH_REQUEST } else { (settings.most_bytes / requests).max(LEAST_REQUEST) };
     let pace = || Pace::new(settings.pps, settings.most_bytes, settings.interrupted);
-    let mut prober = Prober { pace: pace(), tls: http::tls(), resolvers: settings.resolvers, request_bytes };
+    let mut prober =
+        Prober { pace: pace(), tls: configure_tls(), resolvers: settings.resolvers, request_bytes };
     let exporter = settings.metrics.map(exporter).transpose()?;
     let mut looks = Vec::new();
+    let mut progress = Progress::new(settings, rounds);
     for target in targets {
+        progress.show(0, &looks);
         let facts = prober.facts(&target).map_err(|_| PathError::Interrupted)?;
         looks.push(Rounds::new(target, facts));
     }
@@ -108,10 +112,12 @@ pub fn measure(
             };
             print(&text).map_err(PathError::Output)?;
         }
+        progress.show(round + 1, &looks);
         if let Some(exporter) = &exporter {
             exporter.show(&gauges(&looks, settings.margin));
         }
     }
+    progress.end();
     let planned = rounds.filter(|_| is_interrupted && !settings.watch);
     print(&conclusion(settings, &looks, planned)).map_err(PathError::Output)?;
     let broken = looks

@@ -41,7 +41,14 @@ impl Repository {
             let mut command = git();
             command.arg("-C").arg(folder).args(["rev-parse", what]);
             run(command).map(PathBuf::from).map_err(|reason| {
-                RegressError::Usage(format!("{} is not in a git repository: {reason}", folder.display()))
+                let folder = folder.display();
+                RegressError::Usage(match reason.contains("dubious ownership") {
+                    true => format!(
+                        "the git repository of {folder} belongs to another user, and git reads it only if it is allowed to: \
+                         git config --global --add safe.directory {folder}"
+                    ),
+                    false => format!("{folder} is not in a git repository: {reason}"),
+                })
             })
         };
         let tree = ask("--show-toplevel")?;
@@ -67,13 +74,24 @@ impl Repository {
         let words =
             ["log", "-1", "--no-show-signature", "--format=%H%n%T%n%s", "--end-of-options", name, "--"];
         let text = self.ask(&words).map_err(|reason| {
-            RegressError::Usage(format!("{name} is not a commit in {}: {reason}", self.tree.display()))
+            let hint = if self.is_shallow() {
+                "; it is a shallow clone: fetch older commits with `git fetch --unshallow`, or fetch-depth: 0 of \
+                 actions/checkout"
+            } else {
+                ""
+            };
+            RegressError::Usage(format!("{name} is not a commit in {}: {reason}{hint}", self.tree.display()))
         })?;
         let mut lines = text.lines().map(str::to_owned);
         match (lines.next(), lines.next()) {
             (Some(hash), Some(tree)) => Ok(Commit { hash, tree, subject: lines.next().unwrap_or_default() }),
             _ => Err(RegressError::Usage(format!("{name} is not a commit"))),
         }
+    }
+
+    /// Whether the history is cut off.
+    fn is_shallow(&self) -> bool {
+        self.ask(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|answer| answer == "true")
     }
 
     /// The first parent.

@@ -11,22 +11,26 @@ mod guard;
 mod library;
 mod metrics;
 pub mod page;
+mod places;
 mod routes;
+mod timed;
 
 /// Access control on untrusted requests, for the fuzz targets (`fuzz/`).
 pub mod fuzzing {
     pub use crate::guard::is_served;
 }
 
-use axum::Router;
+use axum::{Extension, Router};
 use fleet::Fleet;
 pub use fleet::FleetError;
+use futures_util::future::select;
 use guard::Guard;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use library::Library;
 use metrics::Exporter;
+use places::Places;
 use serde::Serialize;
 use stacklab_agent::listen_advice;
 use stacklab_campaign::CampaignError;
@@ -34,15 +38,16 @@ use stacklab_store::StoreError;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use timed::TimedStream;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 /// Maximum number of concurrent event streams.
 const STREAMS: usize = 64;
-/// Maximum number of connections; further ones wait.
-const MOST_CONNECTIONS: usize = 256;
+/// Time limit for the header of a request, from the connection or the answer before.
 const HEADER_LIMIT: Duration = Duration::from_secs(10);
 /// Pause after a connection could not be accepted, as without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -141,20 +146,21 @@ pub fn serve(options: &Settings) -> Result<(), ServeError> {
 }
 
 async fn answer(listener: TcpListener, routes: Router) {
-    let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Arc::new(Places::default());
     loop {
-        let permit = Arc::clone(&permits).acquire_owned().await.expect("it is never closed");
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let service = TowerToHyperService::new(routes.clone());
+        // Without a place the connection is closed.
+        let Some(taken) = places.take(peer.ip()) else { continue };
+        let service = TowerToHyperService::new(routes.clone().layer(Extension(Arc::clone(&taken.place))));
         tokio::spawn(async move {
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEADER_LIMIT);
+            let served = http.serve_connection(TokioIo::new(TimedStream::new(stream)), service);
             // A connection that fails is its client's.
-            let _ = http.serve_connection(TokioIo::new(stream), service).await;
-            drop(permit);
+            let _ = select(pin!(served), pin!(taken.place.wait_to_give_way())).await;
         });
     }
 }

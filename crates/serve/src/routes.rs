@@ -4,12 +4,13 @@ use crate::events::events;
 use crate::fleet::{Fleet, FleetPart};
 use crate::guard::Pass;
 use crate::library::Library;
+use crate::places::Place;
 use crate::{ServeError, Server, to_json};
 use axum::Router;
 use axum::extract::{Query, Request, State};
 use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
+    SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
@@ -75,10 +76,16 @@ pub(super) fn routes(server: Arc<Server>) -> Router {
         .with_state(server)
 }
 
-/// Rejects requests without access, and adds the security policy to every answer.
+/// Rejects requests without access, and adds the security policy to every answer. Who has no access has one request on
+/// a connection; who has it keeps the connection's place.
 async fn guarded(State(server): ServerState, request: Request, next: Next) -> Response {
     let query = request.uri().query().unwrap_or_default();
-    let mut response = match server.guard.pass(request.headers(), query) {
+    let pass = server.guard.pass(request.headers(), query);
+    let has_access = matches!(pass, Pass::Yes | Pass::Welcome(_));
+    if let Some(place) = request.extensions().get::<Arc<Place>>().filter(|_| has_access) {
+        place.keep();
+    }
+    let mut response = match pass {
         Pass::Yes => next.run(request).await,
         Pass::No(why) => refused(StatusCode::FORBIDDEN, why),
         Pass::Ask if is_for_a_browser(request.headers()) => ask_for_token(),
@@ -97,6 +104,9 @@ async fn guarded(State(server): ServerState, request: Request, next: Next) -> Re
     ];
     for (name, value) in fixed {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    if !has_access {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
@@ -228,9 +238,58 @@ async fn changes(State(server): ServerState, Query(Followed { name }): Query<Fol
 mod tests {
     use super::*;
     use crate::STREAMS;
+    use crate::answer;
     use crate::guard::Guard;
     use crate::library::tests::folder;
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpStream};
     use tokio::sync::Semaphore;
+
+    const TOKEN: &str = "0123456789abcdef";
+
+    fn server(library: Library) -> Arc<Server> {
+        Arc::new(Server {
+            library,
+            fleet: None,
+            fleet_turn: Arc::new(Semaphore::new(1)),
+            guard: Guard::new("127.0.0.1:8000".parse().unwrap(), Some(TOKEN)).unwrap(),
+            exporter: None,
+            streams: Arc::new(Semaphore::new(STREAMS)),
+        })
+    }
+
+    /// What a server answers, until it closes the connection.
+    fn ask(there: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(there).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn strangers_have_one_request_and_keep_no_place_from_the_owner() {
+        let (_folder, _path, library) = folder();
+        let server = server(library);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = listener.local_addr().unwrap();
+        listener.set_nonblocking(true).unwrap();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                answer(tokio::net::TcpListener::from_std(listener).unwrap(), routes(server)).await;
+            });
+        });
+        let silent: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(there).unwrap()).collect();
+        let header = "GET /api/campaigns HTTP/1.1\r\nHost: localhost\r\n";
+        let refused = ask(there, &format!("{header}Content-Length: 1000000\r\n\r\n"));
+        assert!(refused.starts_with("HTTP/1.1 403") && refused.contains("connection: close"), "{refused}");
+        let owners =
+            ask(there, &format!("{header}Authorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n"));
+        assert!(owners.starts_with("HTTP/1.1 200"), "{owners}");
+        drop(silent);
+    }
 
     #[test]
     fn a_browser_without_the_token_gets_a_page_to_enter_it() {
@@ -245,16 +304,7 @@ mod tests {
     #[test]
     fn who_follows_what_is_not_there_takes_no_place() {
         let (_folder, _path, library) = folder();
-        let guard = Guard::new("127.0.0.1:8000".parse().unwrap(), None).unwrap();
-        let streams = Arc::new(Semaphore::new(STREAMS));
-        let server = Arc::new(Server {
-            library,
-            fleet: None,
-            fleet_turn: Arc::new(Semaphore::new(1)),
-            guard,
-            exporter: None,
-            streams,
-        });
+        let server = server(library);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ask = |name: &str| {
             let name = Some(name.to_owned());

@@ -299,8 +299,10 @@ pub(crate) fn known(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<u64>
 /// A figure that is a number within bounds.
 pub(crate) fn figure(row: &Row<'_>, place: usize) -> rusqlite::Result<f64> {
     let figure: f64 = row.get(place)?;
-    let is_out = || not_understood(format!("{figure:e} is out of bounds").into());
-    Some(figure).filter(|figure| is_in_bounds(*figure)).ok_or_else(is_out)
+    if !is_in_bounds(figure) {
+        return Err(not_understood(format!("{figure:e} is out of bounds").into()));
+    }
+    Ok(figure)
 }
 
 /// The same where there may be none.

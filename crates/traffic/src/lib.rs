@@ -5,6 +5,7 @@
 //! | [`protocol`] | the messages between coordinator and agent, and the coordinator's client |
 //! | [`agent`] | the agent: does what a coordinator asks |
 //! | [`timing`] | how long a trial and its steps may take |
+//! | [`waiting`] | a word to the user while a host says nothing |
 //! | [`peer`] | exchanges with peers of other protocols |
 //! | `engine` | the send loop and the receive loop, sender and receiver |
 //! | [`stats`] | delays, sequence numbers, interval series, clock offset and skew |
@@ -23,6 +24,7 @@ pub mod peer;
 pub mod protocol;
 pub mod stats;
 pub mod timing;
+pub mod waiting;
 
 mod engine;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::engine::tx::TxBatch;
 use crate::host::{now_unix_ns, zone};
 use crate::stats::flow::{Arrival, SequenceWindow};
 use crate::sys::{self, Nanos, SocketOption};
+use crate::waiting::WaitNotice;
 use crate::{Attempt, EngineError};
 use stacklab_model::{
     Cell, Family, Length, Pacing, Probe, ProbeSpec, ScopedAddr, SizeOf, Transport, TrialSpec, Tuning,
@@ -140,6 +141,7 @@ pub fn exchange(
         found: Exchange::default(),
         closing: None,
         last_ns: 0,
+        unanswered: Some(WaitNotice::until(&format!("an answer of {to}"), "until all packets are sent")),
     };
     let phase = SendPhase {
         token: 0,
@@ -279,6 +281,8 @@ struct AnswerCounter<'a> {
     /// The first packet after the end of the measurement.
     closing: Option<u32>,
     last_ns: Nanos,
+    /// Until the first answer.
+    unanswered: Option<WaitNotice>,
 }
 
 impl AnswerCounter<'_> {
@@ -291,6 +295,7 @@ impl AnswerCounter<'_> {
                 return;
             }
         }
+        self.unanswered = None;
         self.found.answers.push((answer, arrived.saturating_add_signed(self.realtime_offset_ns)));
     }
 }

@@ -177,6 +177,7 @@ fn a_host_is_told_in_a_sentence() {
         noise: None,
         cpu_quota: None,
         kept_settings: Vec::new(),
+        machine_name: None,
     };
     assert_eq!(
         host_sentence("left", &facts),

@@ -308,6 +308,7 @@ fn host(kernel: &str) -> HostFacts {
         noise: None,
         cpu_quota: None,
         kept_settings: Vec::new(),
+        machine_name: None,
     }
 }
 

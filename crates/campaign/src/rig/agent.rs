@@ -1,7 +1,7 @@
 //! Agents: as a process of this program, and this program's copies on other machines.
 
 use crate::CampaignError;
-use crate::rig::ssh::{ask, ask_with, shown};
+use crate::rig::ssh::{COPY_TIMEOUT, ask, ask_with, shown};
 use stacklab_guests::image::sha256;
 use stacklab_model::System;
 use stacklab_testbed::{AGENT, Streams};
@@ -78,7 +78,7 @@ pub(super) fn agent_on(host: &str, allowed: bool) -> Result<&'static str, Campai
     let take = format!(
         "umask 077 && mkdir -p \"$HOME/{FOLDER}\" && cat > {COPY}.part && chmod 700 {COPY}.part && mv {COPY}.part {COPY}"
     );
-    ask_with(&system, &[&take], program, "put stacklab")?;
+    ask_with(&system, &[&take], program, COPY_TIMEOUT, "put stacklab")?;
     let runs = ask(&system, &[&format!("{COPY} --version 2>&1; true")], "try stacklab")?;
     if runs.trim() == OWN_VERSION {
         return Ok(COPY);

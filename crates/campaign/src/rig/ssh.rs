@@ -4,9 +4,12 @@
 use crate::CampaignError;
 use stacklab_model::System;
 use stacklab_traffic::protocol::printable_text;
+use stacklab_traffic::waiting::WaitNotice;
 use std::io::{self, BufRead, BufReader, Read};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// ssh must not ask questions while a campaign starts, and must detect a machine that is gone.
 const SSH: [&str; 13] = [
@@ -25,6 +28,14 @@ const SSH: [&str; 13] = [
     "-o",
     "ServerAliveCountMax=3",
 ];
+/// Time limit of a command: a machine may let in and then say nothing.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit of a command that reads this program, by a slow network.
+pub(super) const COPY_TIMEOUT: Duration = Duration::from_secs(600);
+/// How long errors are waited for once a command has ended: another process may keep the stream open.
+const ERRORS_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often a command that has closed its output is looked at.
+const LOOK: Duration = Duration::from_millis(10);
 /// How much of a command's output is read, bytes.
 const LONGEST_OUTPUT: u64 = 64 << 10;
 /// How many lines of a machine's errors are shown, and the bytes of each.
@@ -49,20 +60,23 @@ pub(crate) fn on(system: &System, words: &[&str]) -> Command {
 
 /// The output of a command on a machine, as that machine wrote it: it is to be parsed, or to be shown by [`shown`].
 pub(crate) fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, CampaignError> {
-    ask_with(system, words, Stdio::null(), attempted)
+    ask_with(system, words, Stdio::null(), ANSWER_TIMEOUT, attempted)
 }
 
-pub(crate) fn ask_with(
+pub(super) fn ask_with(
     system: &System,
     words: &[&str],
     input: impl Into<Stdio>,
+    timeout: Duration,
     attempted: &str,
 ) -> Result<String, CampaignError> {
     let failed =
         |reason: String| CampaignError::Unreachable(format!("could not {attempted} on {system}: {reason}"));
     let mut command = on(system, words);
     command.stdin(input);
-    let (status, output, errors) = run(command).map_err(|error| failed(error.to_string()))?;
+    let notice = WaitNotice::within(&format!("{system} to answer (to {attempted})"), timeout);
+    let (status, output, errors) = run(command, timeout).map_err(|error| failed(reason(system, &error)))?;
+    drop(notice);
     if status.success() {
         return Ok(output);
     }
@@ -75,14 +89,50 @@ pub(crate) fn ask_with(
     Err(failed(format!("{}{advice}", if said.is_empty() { status.to_string() } else { said })))
 }
 
-/// Runs a command. Returns its exit code, and the start of its output and of its errors.
-fn run(mut command: Command) -> io::Result<(ExitStatus, String, String)> {
+/// Why a command on a machine has no result, and what to do.
+fn reason(system: &System, error: &io::Error) -> String {
+    match system {
+        System::Ssh(host) if error.kind() == io::ErrorKind::TimedOut => {
+            format!(
+                "{error}; check that `ssh {host} true` ends, and what the machine's shell does at its start"
+            )
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Runs a command, which is killed when its time is up. Returns its exit code, and the start of its output and of its
+/// errors.
+fn run(mut command: Command, timeout: Duration) -> io::Result<(ExitStatus, String, String)> {
+    let deadline = Instant::now() + timeout;
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (output, errors) = (child.stdout.take(), child.stderr.take());
-    let errors = thread::spawn(move || start_of(errors));
-    let output = start_of(output);
-    let errors = errors.join().unwrap_or_default();
-    Ok((child.wait()?, output, errors))
+    let output = start_read(child.stdout.take());
+    let errors = start_read(child.stderr.take());
+    let output = output.recv_timeout(timeout);
+    let status = wait_until(&mut child, deadline)?;
+    let (Ok(output), Some(status)) = (output, status) else {
+        child.kill()?;
+        child.wait()?;
+        let silent = format!("it did not answer within {} s", timeout.as_secs());
+        return Err(io::Error::new(io::ErrorKind::TimedOut, silent));
+    };
+    Ok((status, output, errors.recv_timeout(ERRORS_TIMEOUT).unwrap_or_default()))
+}
+
+/// Reads the start of a stream on a thread: a stream that another process keeps open has no end.
+fn start_read(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(start_of(stream)));
+    receiver
+}
+
+fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+    loop {
+        match child.try_wait()? {
+            None if Instant::now() < deadline => thread::sleep(LOOK),
+            status => return Ok(status),
+        }
+    }
 }
 
 /// The start of a stream, which is then closed: whoever writes more has an error.
@@ -155,9 +205,31 @@ mod tests {
         for script in ["yes", "yes >&2"] {
             let mut command = Command::new("sh");
             command.args(["-c", script]).stdin(Stdio::null());
-            let (status, output, errors) = run(command).unwrap();
+            let (status, output, errors) = run(command, ANSWER_TIMEOUT).unwrap();
             assert!(!status.success());
             assert_eq!((output.len() + errors.len()) as u64, LONGEST_OUTPUT);
         }
+    }
+
+    #[test]
+    fn a_command_that_says_nothing_is_ended() {
+        // The output ends with the command, never, or without it.
+        for script in ["exec sleep 60", "sleep 60 & wait", "exec sleep 60 >&- 2>&-", "sleep 60 &"] {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).stdin(Stdio::null());
+            let began = Instant::now();
+            let error = run(command, Duration::from_millis(300)).unwrap_err();
+            assert!(began.elapsed() < Duration::from_secs(20), "{script}");
+            let said = reason(&System::Ssh("lab".to_owned()), &error);
+            assert!(said.contains("did not answer within 0 s; check that `ssh lab true` ends"), "{said}");
+        }
+    }
+
+    #[test]
+    fn errors_that_another_process_keeps_open_hold_up_no_answer() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 3 >/dev/null & echo here"]).stdin(Stdio::null());
+        let (status, output, _) = run(command, ANSWER_TIMEOUT).unwrap();
+        assert!(status.success() && output == "here\n");
     }
 }

@@ -2,7 +2,9 @@
 //! offset, corrected for drift, or missing with the reason.
 
 use crate::trial::source::ReportSource;
-use stacklab_model::{Buckets, Compared, HostFacts, HostReport, LARGEST_NUMBER, Metric, TrialSpec, Value};
+use stacklab_model::{
+    Buckets, Compared, HostFacts, HostReport, LARGEST_NUMBER, Metric, TrialSpec, Value, is_in_bounds,
+};
 use stacklab_traffic::stats::clock::{Clocks, Offset};
 use stacklab_trial::Figures;
 use std::collections::BTreeMap;
@@ -197,6 +199,15 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
         bound_ns: (median_ns.ceil() as u64).min(LARGEST_NUMBER),
         skew_ns_per_s: (drift.skew * 1e9).round().clamp(-MOST_SKEW, MOST_SKEW) as i64,
     };
+    let mean_ns = delays.mean_ns;
+    let is_possible = report.series.iter().filter_map(|row| row.delay_mean_ns).all(is_in_bounds);
+    if !is_in_bounds(mean_ns) || !is_possible {
+        report.delays = None;
+        report.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
+        return Err(
+            "a delay is longer than 30 years without the clocks' difference: set the clocks".to_owned()
+        );
+    }
     Ok(Uncertainty { taken_ns: shift, mean_ns: bound, median_ns, spread_ns, step_ns })
 }
 

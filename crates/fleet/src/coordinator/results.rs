@@ -82,8 +82,9 @@ impl Coordinator<'_> {
     /// The study of a campaign. It may be another one than that which runs: an agent kept a result of it.
     fn study(&mut self, campaign: &str) -> Result<&CheckedStudy, FleetError> {
         if !self.studies.contains_key(campaign) {
-            let gone = || FleetError::Usage(format!("the campaign {campaign} is gone"));
-            let row = self.store.campaign(Some(campaign))?.ok_or_else(gone)?;
+            let Some(row) = self.store.campaign(Some(campaign))? else {
+                return Err(FleetError::Usage(format!("the campaign {campaign} is gone")));
+            };
             self.studies.insert(row.id.clone(), CheckedStudy::new(&study_of(&row)?)?);
         }
         Ok(&self.studies[campaign])
@@ -96,8 +97,8 @@ impl Coordinator<'_> {
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), FleetError> {
         let summary = block_summary(&self.study(&key.campaign)?.study.questions(), &result.runs);
-        let json = |what: serde_json::Result<String>| what.expect("names and numbers are JSON");
-        let (result, summary) = (json(serde_json::to_string(result)), json(serde_json::to_string(&summary)));
+        let result = serde_json::to_string(result).expect("names and numbers are JSON");
+        let summary = serde_json::to_string(&summary).expect("names and numbers are JSON");
         if self.store.commit(key, now_ns(), &result, &summary)? == Committed::Counted {
             tell(Event::Committed(key));
         }

@@ -6,8 +6,11 @@ use crate::store::db::{Db, DbError};
 use postgres::config::SslMode;
 use rusqlite::{OpenFlags, TransactionBehavior};
 use stacklab_store::{check_files, distrust};
+use stacklab_traffic::waiting::WaitNotice;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -15,6 +18,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 const SQLITE_WAITS: Duration = Duration::from_secs(30);
 /// How long a reader waits for a server of PostgreSQL that does not answer.
 const READER_WAITS: Duration = Duration::from_secs(10);
+/// Time limit for a server of PostgreSQL to let in whoever connects, at all of its addresses.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An error with its causes: PostgreSQL's own message is one.
 pub(super) fn full(reason: &(dyn std::error::Error + 'static)) -> String {
@@ -91,13 +96,35 @@ fn postgres(url: &str, access: Access) -> Result<(Db, String), FleetError> {
     };
     let place = format!("postgres://{host}/{}", config.get_dbname().unwrap_or_default());
     let connected = match config.get_ssl_mode() {
-        SslMode::Require => tls().and_then(|tls| Ok(config.connect(tls)?)),
+        SslMode::Require => {
+            tls().and_then(|tls| wait_for(&place, CONNECT_TIMEOUT, move || config.connect(tls)))
+        }
         // A server's own certificate is often signed by nobody: only who asks for encryption is asked for a valid one.
-        _ => config.connect(postgres::NoTls).map_err(Into::into),
+        _ => wait_for(&place, CONNECT_TIMEOUT, move || config.connect(postgres::NoTls)),
     };
     match connected {
         Ok(client) => Ok((Db::Postgres(Box::new(client), HashMap::new()), place)),
         Err(reason) => Err(FleetError::Store { attempted: "connect", place, reason: full(&*reason) }),
+    }
+}
+
+/// A connection that is opened on a thread: the settings have no time limit for a server that accepts and then says
+/// nothing.
+fn wait_for(
+    place: &str,
+    timeout: Duration,
+    open: impl FnOnce() -> Result<postgres::Client, postgres::Error> + Send + 'static,
+) -> Result<postgres::Client, DbError> {
+    let _notice = WaitNotice::within(&format!("the server of {place} to answer"), timeout);
+    let (sender, opened) = mpsc::channel();
+    thread::Builder::new().spawn(move || sender.send(open()))?;
+    match opened.recv_timeout(timeout) {
+        Ok(opened) => Ok(opened?),
+        Err(_) => Err(format!(
+            "the server did not answer within {} s; check that PostgreSQL is what listens there",
+            timeout.as_secs()
+        )
+        .into()),
     }
 }
 
@@ -137,5 +164,16 @@ mod tests {
         };
         let text = error.to_string();
         assert!(text.contains("postgres://127.0.0.1/lab") && !text.contains("secret"), "{text}");
+    }
+
+    #[test]
+    fn a_server_that_accepts_and_says_nothing_is_given_up() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("postgres://me:secret@{}/lab", silent.local_addr().unwrap());
+        let config: postgres::Config = address.parse().unwrap();
+        let opened =
+            wait_for("postgres://lab", Duration::from_millis(100), move || config.connect(postgres::NoTls));
+        let Err(error) = opened else { panic!("nothing answers there") };
+        assert!(error.to_string().contains("did not answer within 0 s"), "{error}");
     }
 }

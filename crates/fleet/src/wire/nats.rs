@@ -11,6 +11,7 @@ use async_nats::{Client, ConnectOptions, ServerAddr, Subscriber};
 use futures_util::StreamExt;
 use stacklab_testbed::Streams;
 use stacklab_traffic::protocol::json_line;
+use stacklab_traffic::waiting::WaitNotice;
 use std::collections::BTreeSet;
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -59,6 +60,7 @@ impl NatsWire {
         let urls: Vec<&str> = servers.split(',').map(str::trim).collect();
         let shown = urls.iter().map(|url| without_password(url)).collect::<Vec<_>>().join(",");
         let (user, password) = account(urls[0])?;
+        let notice = WaitNotice::within(&format!("NATS at {shown} to answer"), CONNECT_LIMIT);
         let client = runtime.block_on(async {
             let mut options = ConnectOptions::new().name("stacklab fleet").connection_timeout(CONNECT_LIMIT);
             options = options.custom_inbox_prefix(match agent {
@@ -78,6 +80,7 @@ impl NatsWire {
                 reason: format!("{error}; check the address, and --creds"),
             })
         })?;
+        drop(notice);
         Ok(NatsWire { runtime, client, servers: shown })
     }
 

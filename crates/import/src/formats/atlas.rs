@@ -62,8 +62,11 @@ fn test(result: &Json) -> ToolTest {
     test.set(Metric::RttOpen, median);
     test.set(Metric::RttOpenMean, Value::finite(mean(&delays), "nothing was answered"));
     let lost = result.count("sent").zip(result.count("rcvd"));
-    let unknown = || untold("the file", "how many requests were sent and answered");
-    test.set(Metric::EchoLoss, lost.map_or_else(unknown, |(sent, received)| loss(sent, received)));
+    let echo_loss = match lost {
+        Some((sent, received)) => loss(sent, received),
+        None => untold("the file", "how many requests were sent and answered"),
+    };
+    test.set(Metric::EchoLoss, echo_loss);
     let error = answers.iter().find_map(|answer| answer.text("error")).or(result.text("error"));
     if let Some(error) = error.filter(|_| delays.is_empty()) {
         test.invalid.push(format!("the probe says: {error}"));

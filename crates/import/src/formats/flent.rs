@@ -34,7 +34,7 @@ pub(crate) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut computed: Vec<&str> = Vec::new();
     for (name, series) in results.fields() {
         match name.as_str() {
-            name if is_computed(name) => computed.push(name),
+            name if is_statistic(name) => computed.push(name),
             name if is_of(name, "TCP upload") => streams[0].push(of(name, series)),
             name if is_of(name, "TCP download") => streams[1].push(of(name, series)),
             name if is_of(name, "Ping (ms) UDP") || name.starts_with("Ping (ms)::UDP") => {
@@ -86,7 +86,7 @@ fn is_of(name: &str, kind: &str) -> bool {
 
 /// Whether a series is computed of others, or is a statistic of one: `TCP upload sum`, `TCP upload::1::tcp_cwnd`,
 /// `Ping (ms) UDP::owd_up`. Any other word behind `::` is a stream's number or label.
-fn is_computed(name: &str) -> bool {
+fn is_statistic(name: &str) -> bool {
     const WORDS: [&str; 7] = ["sum", "avg", "totals", "max", "min", "fairness", "median"];
     const STATISTICS: [&str; 7] = ["tcp_", "owd", "ipdv", "loss", "rtt", "delay", "jitter"];
     let last = name.rsplit(' ').next().unwrap_or_default();
@@ -96,9 +96,10 @@ fn is_computed(name: &str) -> bool {
 
 /// What no other test has: the host, the time and the name of the data file.
 fn identity(meta: &Json, number: usize) -> Option<Identity> {
-    let of = |name| meta.text(name).unwrap_or_default();
     let time = meta.text("T0").or_else(|| meta.text("TIME"))?;
-    let name = format!("{time} {} {} {number}", of("LOCAL_HOST"), of("NAME"));
+    let host = meta.text("LOCAL_HOST").unwrap_or_default();
+    let test = meta.text("NAME").unwrap_or_default();
+    let name = format!("{time} {host} {test} {number}");
     Some(Identity { what: "host and time", name, at_s: None })
 }
 

@@ -100,8 +100,7 @@ fn streamed(events: Vec<Json>, has_rows: bool, left_out: &mut Vec<String>) -> Ve
         }
         let count = tests.len();
         let Some(test) = tests.last_mut() else { continue };
-        let is_whole = |(name, data): &(String, Json)| name == "end" && !data["streams"].items().is_empty();
-        if test.iter().any(is_whole) {
+        if test.iter().any(|(name, data)| name == "end" && !data["streams"].items().is_empty()) {
             if name != "end" {
                 let text = if let Json::Text(text) = &data { text.as_str() } else { "" };
                 left_out.push(format!("an event behind the end of test {count}: {name} {text}"));

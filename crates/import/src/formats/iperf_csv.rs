@@ -124,18 +124,20 @@ fn leave_out_both_directions(rows: &mut Vec<Row>, left_out: &mut Vec<String>) {
     }));
 }
 
+/// Both ends of a connection, alike in the file of either.
+fn name_ends(row: &Row) -> String {
+    let [address, port, peer, peer_port, _] = row.connection;
+    let mut ends = [(address, port), (peer, peer_port)];
+    ends.sort_unstable();
+    format!("{ends:?}")
+}
+
 /// What no other test has: the ends of its connections, and the time.
 fn identity(rows: &[Row]) -> Option<Identity> {
     let digits = rows[0].time.split('.').next()?;
     let time = jiff::civil::DateTime::strptime("%Y%m%d%H%M%S", digits).ok()?;
     let at_s = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second() as f64;
-    let ends_of = |row: &Row| {
-        let [address, port, peer, peer_port, _] = row.connection;
-        let mut ends = [(address, port), (peer, peer_port)];
-        ends.sort_unstable();
-        format!("{ends:?}")
-    };
-    let mut names: Vec<String> = rows.iter().map(ends_of).collect();
+    let mut names: Vec<String> = rows.iter().map(name_ends).collect();
     names.sort_unstable();
     Some(Identity { what: "ports and time", name: names.concat(), at_s: Some(at_s) })
 }

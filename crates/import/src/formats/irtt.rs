@@ -55,8 +55,11 @@ fn test(config: &Json, stats: &Json, round_trips: &[Json]) -> ToolTest {
         test.set(metric, known.filter(|_| is_answered).map_or_else(no_answer, Value::Measured));
     }
     let lost = stats.count("packets_sent").zip(stats.count("packets_received"));
-    let unknown = || untold("the file", "how many requests were sent and answered");
-    test.set(Metric::EchoLoss, lost.map_or_else(unknown, |(sent, received)| loss(sent, received)));
+    let echo_loss = match lost {
+        Some((sent, received)) => loss(sent, received),
+        None => untold("the file", "how many requests were sent and answered"),
+    };
+    test.set(Metric::EchoLoss, echo_loss);
     if stats.number("packets_sent") == Some(0.0) {
         test.invalid.push("nothing was sent".to_owned());
     }

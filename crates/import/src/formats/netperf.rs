@@ -27,11 +27,13 @@ pub(crate) fn is_text(text: &str) -> bool {
         "LOCAL_SEND_SIZE=",
         "REMOTE_SEND_SIZE=",
     ];
-    let is_of_omni = |line: &str| {
+    if text.contains(" TEST from ") {
+        return true;
+    }
+    text.lines().any(|line| {
         let names = line.split(',').filter(|name| key_of(name).is_some()).count();
         names > 1 || KEYS.iter().any(|key| line.trim_start().starts_with(key))
-    };
-    text.contains(" TEST from ") || text.lines().any(is_of_omni)
+    })
 }
 
 /// Mbit/s of a unit (`-f`); `None` of another one. Bits are in powers of 1000, bytes in powers of 1024.
@@ -333,12 +335,13 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     let unit = text("THROUGHPUT_UNITS").and_then(megabits_of);
     let arrived = figure(&format!("{far}_RECV_THROUGHPUT")).or(figure("THROUGHPUT"));
     let arrived = arrived.zip(unit).map(|(figure, unit)| figure * unit);
-    let no_rate = || {
-        Value::Missing(
+    let throughput = match arrived {
+        Some(rate) => Value::Measured(rate),
+        None => Value::Missing(
             "THROUGHPUT or THROUGHPUT_UNITS, in bits or bytes, is missing: name both with -k".into(),
-        )
+        ),
     };
-    test.set(Metric::Throughput, arrived.map_or_else(no_rate, Value::Measured));
+    test.set(Metric::Throughput, throughput);
     // Of a host whose CPU time was not asked for, netperf prints -1.
     let cpu = |host: &str| {
         let count = figure(&format!("{host}_CPU_COUNT")).filter(|count| *count > 0.0)?;

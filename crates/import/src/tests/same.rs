@@ -5,8 +5,27 @@ use crate::{Content, Format, ToolFile, leave_out_repeats};
 use stacklab_model::{Direction, Metric, Transport};
 
 fn count(files: &[ToolFile]) -> usize {
-    let of = |file: &ToolFile| if let Content::Tests(tests) = &file.content { tests.len() } else { 0 };
-    files.iter().map(of).sum()
+    let mut count = 0;
+    for file in files {
+        if let Content::Tests(tests) = &file.content {
+            count += tests.len();
+        }
+    }
+    count
+}
+
+fn connection(id: u8, words: &str) -> String {
+    format!("[  {id}] local 192.0.2.2%eth0 port 5001 connected with 192.0.2.1 port 5072{id} {words}\n")
+}
+
+fn row(id: &str) -> String {
+    format!("[{id}] 0.0000-2.0080 sec  5.13 MBytes  21.4 Mbits/sec  43=1:0:0:2:0:0:0:40\n")
+}
+
+fn ping(sent: u8, rcvd: u8, answers: &str) -> String {
+    format!(
+        r#"{{"af":4,"prb_id":1,"msm_id":2,"type":"ping","proto":"ICMP","size":64,"timestamp":1,"sent":{sent},"rcvd":{rcvd},"result":[{answers}]}}"#
+    )
 }
 
 /// The files after repeats were left out.
@@ -60,11 +79,6 @@ fn sums_of_iperf_are_no_flows_whatever_their_number() {
 #[test]
 fn tests_of_iperf_that_are_no_stream_in_one_direction_are_left_out() {
     let head = "Server listening on TCP port 5001 with pid 4040\n";
-    let connection = |id: u8, words: &str| {
-        format!("[  {id}] local 192.0.2.2%eth0 port 5001 connected with 192.0.2.1 port 5072{id} {words}\n")
-    };
-    let row =
-        |id: &str| format!("[{id}] 0.0000-2.0080 sec  5.13 MBytes  21.4 Mbits/sec  43=1:0:0:2:0:0:0:40\n");
     let log = [
         head.to_owned(),
         connection(1, "(peer 2.2.1)"),
@@ -165,11 +179,6 @@ fn documents_in_a_list_and_indented_ones_are_read() {
 
 #[test]
 fn what_was_answered_twice_or_never_sent_is_no_figure() {
-    let ping = |sent: u8, rcvd: u8, answers: &str| {
-        format!(
-            r#"{{"af":4,"prb_id":1,"msm_id":2,"type":"ping","proto":"ICMP","size":64,"timestamp":1,"sent":{sent},"rcvd":{rcvd},"result":[{answers}]}}"#
-        )
-    };
     let test = one(ping(3, 3, r#"{"rtt":22.5},{"rtt":20.5,"dup":1},{"rtt":21.0},{"rtt":23.5}"#).as_bytes());
     is_near(&test, Metric::RttOpen, 22.5);
     is_near(&test, Metric::RttOpenMean, 67.0 / 3.0);

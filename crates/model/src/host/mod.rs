@@ -68,6 +68,9 @@ pub struct HostFacts {
     /// The settings of its network namespace that could not be made, and have the kernel's defaults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_settings: Vec<String>,
+    /// The name of the machine that ran the campaign, as it says itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_name: Option<String>,
 }
 
 /// CPU time that a control group may use in each period.

@@ -86,7 +86,8 @@ pub enum Value {
 }
 
 impl Value {
-    /// A measured figure, or `Missing` with the reason if the arithmetic gave none within bounds (an empty window, 0/0).
+    /// A measured figure, or `Missing` with the reason if the arithmetic gave none within bounds: an empty window,
+    /// zero by zero.
     pub fn finite(figure: f64, otherwise: &str) -> Self {
         if is_in_bounds(figure) { Value::Measured(figure) } else { Value::Missing(otherwise.to_owned()) }
     }

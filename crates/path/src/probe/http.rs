@@ -1,8 +1,10 @@
 //! One request over TCP, and TLS in it: how long each step takes.
 
+use crate::probe::body::{Body, read_head};
+use crate::probe::certificates::describe_refusal;
 use crate::probe::pace::Timed;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_model::ScopedAddr;
 use stacklab_traffic::host::zone;
@@ -13,7 +15,9 @@ use std::time::{Duration, Instant};
 /// How long each step may take, and the whole answer.
 const LIMIT: Duration = Duration::from_secs(5);
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-const LONGEST_HEADER: usize = 64 << 10;
+const MAX_HEADER_BYTES: usize = 64 << 10;
+/// What all reasons begin with of an answer that began and did not come whole.
+pub(crate) const NOT_WHOLE: &str = "no whole answer";
 /// Bytes of content below which a rate says nothing.
 const LEAST_CONTENT: u64 = 100_000;
 
@@ -26,7 +30,8 @@ pub(crate) struct Fetched {
     pub first_byte: Option<Duration>,
     /// Bytes of content per second after the first byte.
     pub bytes_per_second: Option<f64>,
-    pub status: Option<u16>,
+    /// What of the content has not come, once the header is here.
+    body: Option<Body>,
     pub bytes: u64,
     pub failed: Option<String>,
 }
@@ -43,16 +48,9 @@ pub(crate) struct HttpRequest<'a> {
     pub host: &'a str,
     pub path: &'a str,
     /// TLS, if the request is inside it.
-    pub tls: Option<&'a Arc<ClientConfig>>,
+    pub tls: Option<&'a Result<Arc<ClientConfig>, String>>,
     /// Most bytes to read; the connection is closed then.
     pub most_bytes: u64,
-}
-
-/// TLS with the system's certificates (or those of SSL_CERT_FILE).
-pub(crate) fn tls() -> Arc<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
 }
 
 pub(crate) fn fetch(request: &HttpRequest<'_>) -> Fetched {
@@ -72,6 +70,7 @@ fn steps(request: &HttpRequest<'_>, fetched: &mut Fetched) -> Result<(), String>
         stream.deadline = began + ANSWER_LIMIT + LIMIT;
         return exchange(request, stream, fetched);
     };
+    let config = config.as_ref().map_err(|reason| format!("connected, then no TLS: {reason}"))?;
     let name = ServerName::try_from(request.host.to_owned()).map_err(|error| format!("TLS: {error}"))?;
     let session = ClientConnection::new(Arc::clone(config), name).map_err(|error| format!("TLS: {error}"))?;
     let mut stream = StreamOwned::new(session, stream);
@@ -112,16 +111,27 @@ fn exchange(
     let mut header = Vec::new();
     let (mut first, mut content, mut before) = (None, 0_u64, 0_u64);
     let mut last = began;
-    while fetched.bytes < request.most_bytes && began.elapsed() <= ANSWER_LIMIT {
+    let mut is_closed = false;
+    while fetched.bytes < request.most_bytes && began.elapsed() <= ANSWER_LIMIT && !is_whole(fetched) {
         let most = room.len().min(usize::try_from(request.most_bytes - fetched.bytes).unwrap_or(usize::MAX));
         let length = match stream.read(&mut room[..most]) {
-            Ok(0) => break,
+            Ok(0) => {
+                is_closed = true;
+                break;
+            }
             Ok(length) => length,
             // Many servers close TLS without saying so.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && fetched.status.is_some() => break,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && fetched.body.is_some() => {
+                is_closed = true;
+                break;
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if fetched.bytes > 0 => {
-                return Err(format!("the answer broke off after {} bytes: {}", fetched.bytes, said(&error)));
+                return Err(format!(
+                    "{NOT_WHOLE}: it broke off after {} bytes: {}",
+                    fetched.bytes,
+                    said(&error)
+                ));
             }
             Err(error) => return Err(failed(error)),
         };
@@ -132,20 +142,24 @@ fn exchange(
             fetched.first_byte = Some(last - began);
             before = length as u64;
         }
-        if fetched.status.is_some() {
+        let invalid = |reason| format!("{NOT_WHOLE}: {reason}");
+        if let Some(body) = &mut fetched.body {
             content += length as u64;
+            body.take(&room[..length]).map_err(invalid)?;
             continue;
         }
         header.extend_from_slice(&room[..length]);
-        match head(&header)? {
-            Some(status) => fetched.status = Some(status),
-            None if header.len() > LONGEST_HEADER => return Err("the answer's header has no end".to_owned()),
-            None => {}
+        if let Some(mut head) = read_head(&header).map_err(invalid)? {
+            head.body.take(&header[head.bytes..]).map_err(invalid)?;
+            fetched.body = Some(head.body);
+        } else if header.len() > MAX_HEADER_BYTES {
+            return Err(format!("{NOT_WHOLE}: its header has no end"));
         }
     }
-    let (Some(first), Some(_)) = (first, fetched.status) else {
-        return Err("connected, and it closed without an answer".to_owned());
-    };
+    let Some(first) = first else { return Err("connected, and it closed without an answer".to_owned()) };
+    if is_closed && let Some(missing) = find_missing(fetched) {
+        return Err(format!("{NOT_WHOLE}: it closed after {} bytes, and {missing}", fetched.bytes));
+    }
     // What came with the first bytes took no time here.
     let seconds = (last - first).as_secs_f64();
     let counted = content.min(fetched.bytes - before);
@@ -155,18 +169,22 @@ fn exchange(
     Ok(())
 }
 
-/// The status of an answer; `None` until its header is whole.
-pub fn head(bytes: &[u8]) -> Result<Option<u16>, String> {
-    let mut headers = [httparse::EMPTY_HEADER; 128];
-    let mut answer = httparse::Response::new(&mut headers);
-    match answer.parse(bytes) {
-        Ok(httparse::Status::Complete(_)) => Ok(answer.code),
-        Ok(httparse::Status::Partial) => Ok(None),
-        Err(error) => Err(format!("not an HTTP response: {error}")),
+fn is_whole(fetched: &Fetched) -> bool {
+    fetched.body.as_ref().is_some_and(Body::is_whole)
+}
+
+/// What is missing of an answer whose connection has ended.
+fn find_missing(fetched: &Fetched) -> Option<String> {
+    match &fetched.body {
+        None => Some("the end of its header is missing".to_owned()),
+        Some(body) => body.missing(),
     }
 }
 
 fn said(error: &io::Error) -> String {
+    if let Some(refusal) = describe_refusal(error) {
+        return refusal;
+    }
     match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
             format!("nothing within {} s", LIMIT.as_secs())

@@ -1,6 +1,8 @@
 //! The probes of a round: each for both families, one right after the other in random order.
 
+pub(crate) mod body;
 mod boundary;
+pub(crate) mod certificates;
 pub(crate) mod dns;
 pub(crate) mod http;
 pub(crate) mod pace;
@@ -35,7 +37,7 @@ pub(crate) type Figures = BTreeMap<(PathMetric, Family), Result<f64, String>>;
 
 pub(crate) struct Prober<'a> {
     pub pace: Pace,
-    pub tls: Arc<ClientConfig>,
+    pub tls: Result<Arc<ClientConfig>, String>,
     pub resolvers: &'a [IpAddr],
     pub request_bytes: u64,
 }

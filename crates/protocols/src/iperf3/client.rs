@@ -9,6 +9,7 @@ use stacklab_model::{Family, HostReport, Io, Length, ScopedAddr, Transport};
 use stacklab_traffic::EngineError;
 use stacklab_traffic::foreign::{Counted, OwnHost, SentCounts, Stream, Way, now_ns};
 use stacklab_traffic::host::now_unix_ns;
+use stacklab_traffic::waiting::WaitNotice;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -298,6 +299,8 @@ impl<'a> ClientSession<'a> {
     }
 
     fn expect(&mut self, expected: State, attempted: &'static str) -> Result<(), ClientError> {
+        let awaited = format!("the iperf3 server on {} (to {attempted})", self.test.to);
+        let _notice = WaitNotice::within(&awaited, STEP_LIMIT);
         match self.control.state(Instant::now() + STEP_LIMIT).map_err(self.test.failed(attempted))? {
             state if state == expected => Ok(()),
             state => Err(self.unexpected(state)),

@@ -13,6 +13,7 @@ mod packet;
 mod reflector;
 pub mod report;
 mod session;
+mod sessions;
 mod time;
 mod tlv;
 

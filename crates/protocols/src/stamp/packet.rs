@@ -130,6 +130,16 @@ impl Codec {
         })
     }
 
+    /// Whether a packet has the form of an answer. A session-sender of STAMP leaves zeros where the time of arrival is.
+    /// One of TWAMP-Light may have any padding there and in the two octets behind the sender's error estimate, which an
+    /// answer leaves zero.
+    pub fn is_answer(&self, message: &[u8]) -> bool {
+        let [received, _, _, error, _] = self.layout().answer;
+        message.len() >= self.base_bytes()
+            && take(message, received) != [0; 8]
+            && take(message, error + 2) == [0; 2]
+    }
+
     /// Writes an answer to the front of a message that has room for it. TLVs are not touched.
     pub(super) fn write_answer(&self, answer: &Answer, message: &mut [u8]) {
         let layout = self.layout();
@@ -293,6 +303,32 @@ pub(super) mod tests {
                 changed[place] ^= 1;
                 assert!(codec.key.is_none() || codec.read_answer(&changed).is_none(), "octet {place}");
             }
+        }
+    }
+
+    #[test]
+    fn an_answer_is_known_by_its_form_and_any_padding_of_a_sender_is_none() {
+        for codec in codecs() {
+            let mut message = vec![0; codec.base_bytes()];
+            codec.write_probe(&probe(), &Extensions::default(), &mut message);
+            assert!(!codec.is_answer(&message));
+            let front = codec.layout().answer[0];
+            message[front..].fill(0xa5);
+            assert!(!codec.is_answer(&message), "padding");
+            let error = probe().error;
+            let times = Answer {
+                sequence: 0,
+                timestamp: 0,
+                error,
+                session: 0,
+                received: 1,
+                sender_sequence: 0,
+                sender_timestamp: 0,
+                sender_error: error,
+                sender_ttl: 0,
+            };
+            codec.write_answer(&times, &mut message);
+            assert!(codec.is_answer(&message) && !codec.is_answer(&message[1..]));
         }
     }
 

@@ -1,10 +1,12 @@
 //! The session-reflector: what it answers, and on which sockets (`agent --stamp`).
 
 use crate::stamp::PORT;
-use crate::stamp::clients::{RateLimit, Sessions};
+use crate::stamp::clients::RateLimit;
 use crate::stamp::packet::{Answer, Codec, StampKey};
+use crate::stamp::sessions::Sessions;
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, TimestampInfo};
+use stacklab_model::decode_text;
 use stacklab_traffic::host::zone::ListenAddress;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -63,18 +65,21 @@ impl Reflector {
     }
 
     /// Turns a packet into its answer, which has the same length: whoever forges a sender's address has no gain. Only
-    /// T3 is missing. `None` for what is not answered: no packet of STAMP, one beyond the rate limit, or of a session
-    /// too many.
+    /// T3 is missing. `None` for what is not answered: no packet of STAMP, one beyond the rate limit, and what another
+    /// reflector may have sent, which would answer again.
     pub fn reflect(&mut self, message: &mut [u8], arrived: &Arrived) -> Option<PendingAnswer> {
+        if !may_be_sender(arrived.peer.port()) || self.codec.is_answer(message) {
+            return None;
+        }
         if self.limit.as_mut().is_some_and(|limit| !limit.admits(arrived.peer.ip(), arrived.unix_ns)) {
             return None;
         }
         let probe = self.codec.read_probe(message)?;
         let error = self.error.with_format(probe.error.format);
-        let sequence = match &mut self.sessions {
-            None => probe.sequence,
-            Some(sessions) => sessions.count((arrived.peer, probe.session), arrived.unix_ns)?,
-        };
+        let sender = (arrived.peer, probe.session);
+        let counted = self.sessions.as_mut().and_then(|sessions| sessions.count(sender, arrived.unix_ns));
+        // Without a count, as a stateless reflector, from which a sender learns that there is none.
+        let sequence = counted.unwrap_or(probe.sequence);
         let (base, rest) = message.split_at_mut(self.codec.base_bytes());
         let code_point =
             tlv::reflect(self.codec.key.as_ref(), base, rest, arrived.traffic_class, TimestampInfo::SOFTWARE);
@@ -101,6 +106,12 @@ impl Reflector {
     }
 }
 
+/// Whether a session-sender may send from this port. Ports below 1024 are those of services, which would answer an
+/// answer (echo, chargen); but some senders use the port of STAMP themselves.
+fn may_be_sender(port: u16) -> bool {
+    port >= 1024 || port == PORT
+}
+
 /// Reads where to wait for packets.
 pub fn place(text: &str) -> Result<ListenAddress, String> {
     Ok(text.parse::<ListenAddress>()?.with_default(PORT))
@@ -109,7 +120,8 @@ pub fn place(text: &str) -> Result<ListenAddress, String> {
 /// Reads a key of STAMP from a file.
 pub fn key(path: &Path) -> Result<StampKey, String> {
     let file = path.display();
-    let text = std::fs::read_to_string(path)
+    let text = std::fs::read(path)
+        .and_then(decode_text)
         .map_err(|reason| format!("could not read the STAMP key from {file}: {reason}"))?;
     StampKey::from_hex(&text).ok_or_else(|| {
         format!(
@@ -201,9 +213,9 @@ fn answer(service: &mut Service, reflector: &mut Reflector, interrupted: &Atomic
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stamp::clients::SESSION_IDLE_NS;
     use crate::stamp::packet::tests::{codecs, probe};
     use crate::stamp::packet::{Probe, SENDER_TTL};
+    use crate::stamp::sessions::SESSION_IDLE_NS;
     use crate::stamp::time::TimeFormat;
     use crate::stamp::tlv::{ClassOfService, Extensions};
 
@@ -255,6 +267,29 @@ mod tests {
             assert_eq!(answer.error, error().with_format(format));
             let times = [answer.received, answer.timestamp].map(|bits| format.unix_ns(bits, NOW));
             assert_eq!(times, [Some(NOW), Some(NOW + 250)], "{format:?}");
+        }
+    }
+
+    #[test]
+    fn what_another_reflector_may_have_sent_is_not_answered() {
+        for codec in codecs() {
+            let padding = Extensions { padding: Some(33), ..Extensions::default() };
+            for extensions in [Extensions::default(), padding] {
+                let mut reflector = Reflector::new(codec.clone(), error(), true);
+                let mut message = exchange(&mut reflector, &codec, &extensions, 1);
+                assert_eq!(reflector.reflect(&mut message, &arrived(5_000, NOW)), None);
+            }
+            let mut message = vec![0; codec.base_bytes()];
+            codec.write_probe(&probe(), &Extensions::default(), &mut message);
+            let mut reflector = Reflector::new(codec.clone(), error(), false);
+            for (port, is_answered) in
+                [(1, false), (7, false), (19, false), (861, false), (862, true), (863, false), (1023, false)]
+                    .into_iter()
+                    .chain([(1024, true), (8620, true), (65_535, true)])
+            {
+                let pending = reflector.reflect(&mut message.clone(), &arrived(port, NOW));
+                assert_eq!(pending.is_some(), is_answered, "{port}");
+            }
         }
     }
 
@@ -325,7 +360,7 @@ mod tests {
         codec.write_probe(&probe(), &extensions, &mut message);
         message[codec.base_bytes() + 4] ^= 0x80;
         let mut reflector = Reflector::new(codec.clone(), error(), false);
-        let pending = reflector.reflect(&mut message, &arrived(1, NOW)).unwrap();
+        let pending = reflector.reflect(&mut message, &arrived(5_000, NOW)).unwrap();
         assert_eq!(pending.code_point, 46, "as it arrived");
         assert_eq!(message[codec.base_bytes()], 0x20);
         reflector.finish(pending, NOW, &mut message);

@@ -243,6 +243,7 @@ fn json_holds_the_whole_run_and_its_format() {
         noise: None,
         cpu_quota: None,
         kept_settings: Vec::new(),
+        machine_name: None,
     };
     let json = measurement_json(&run, &[&facts, &facts]);
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();

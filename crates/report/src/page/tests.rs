@@ -30,6 +30,7 @@ fn host(system: &str) -> HostFacts {
         noise: None,
         cpu_quota: None,
         kept_settings: Vec::new(),
+        machine_name: None,
     }
 }
 

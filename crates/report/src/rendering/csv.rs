@@ -126,7 +126,9 @@ fn lines(lines: impl Iterator<Item = Vec<String>>, format: OutputFormat) -> Stri
 }
 
 fn guarded(field: String) -> String {
-    let begins_a_formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    // The wide characters of East Asian keyboards, too.
+    let begins_a_formula = field
+        .starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
     let field = plain(&field);
     let is_figure = field.chars().all(|c| c.is_ascii_digit() || ".,+-±%[]() e".contains(c));
     if begins_a_formula && !is_figure { format!("'{field}") } else { field }
@@ -138,10 +140,10 @@ mod tests {
 
     #[test]
     fn no_text_is_a_formula_and_figures_are_figures() {
-        for hidden in ["\t=1", "\r=1"] {
+        for hidden in ["\t=1", "\r=1", "\n=1"] {
             assert_eq!(guarded(hidden.to_owned()), "' =1");
         }
-        for formula in ["=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "@SUM(A1)"] {
+        for formula in ["=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "@SUM(A1)", "\u{ff1d}1+1", "\u{ff20}A1"] {
             assert_eq!(guarded(formula.to_owned()), format!("'{formula}"));
         }
         for plain in ["", "-1.5", "-1.5e-7", "+0.3 [-0.1, +0.7]", "-5.9 ± 0.3", "-4 %", "ipv4", "a=b", "a-b"]

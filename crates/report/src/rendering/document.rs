@@ -116,9 +116,15 @@ pub(crate) fn without_mark(text: &str) -> String {
     text.split(" [").next().unwrap_or_default().to_owned()
 }
 
-/// On one line and without control characters: titles, names and reasons come from files and other hosts.
+/// On one line and without control characters, also those that change the direction of text: titles, names and reasons
+/// come from files and other hosts.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if c.is_control() || changes_lines(c) { ' ' } else { c }).collect()
+}
+
+/// Whether a character ends a line or a paragraph, or changes the direction of what follows.
+fn changes_lines(c: char) -> bool {
+    matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Text for XML and HTML, without control characters.
@@ -200,6 +206,7 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
         assert_eq!(plain("a\u{1b}[31m\nb"), "a [31m b");
+        assert_eq!(plain("a\u{202e}b\u{2066}c\u{2028}d"), "a b c d");
     }
 
     #[test]

@@ -45,7 +45,9 @@ fn escaped(text: &str) -> String {
         '&' | '%' | '$' | '#' | '_' | '{' | '}' => format!("\\{c}"),
         c => c.to_string(),
     };
-    plain(text).chars().map(escape).collect()
+    let escaped: String = plain(text).chars().map(escape).collect();
+    // After the end of a row, these would be its arguments.
+    if escaped.trim_start().starts_with(['[', '*']) { format!("{{}}{escaped}") } else { escaped }
 }
 
 #[cfg(test)]
@@ -55,14 +57,17 @@ mod tests {
     #[test]
     fn a_table_has_its_heading_as_caption_and_nothing_that_latex_would_read() {
         let mut found = Table::default();
-        found.push("size", true, vec!["64 B".to_owned()]);
-        found.push("a_b, %", false, vec!["5 & 6".to_owned()]);
+        found.push("size", true, vec!["64 B".to_owned(), "[5cm]".to_owned(), "*".to_owned()]);
+        let texts = ["5 & 6", "\\input{x}", "~^"];
+        found.push("a_b, %", false, texts.map(str::to_owned).to_vec());
         let latex = render(&[Block::Heading("one_way_delay, 50 %".to_owned()), Block::Table(found)]);
         assert!(latex.contains("\\caption{one\\_way\\_delay, 50 \\%}"), "{latex}");
         assert!(
             latex.contains("\\begin{tabular}{rl}\n\\toprule\nsize & a\\_b, \\% \\\\\n\\midrule"),
             "{latex}"
         );
-        assert!(latex.contains("64 B & 5 \\& 6 \\\\\n\\bottomrule"), "{latex}");
+        let rows = "64 B & 5 \\& 6 \\\\\n{}[5cm] & \\textbackslash{}input\\{x\\} \\\\\n\
+                    {}* & \\textasciitilde{}\\textasciicircum{} \\\\\n\\bottomrule";
+        assert!(latex.contains(rows), "{latex}");
     }
 }

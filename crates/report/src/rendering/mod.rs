@@ -4,5 +4,6 @@ pub(crate) mod csv;
 pub(crate) mod document;
 pub(crate) mod format;
 pub(crate) mod latex;
+mod markdown;
 pub(crate) mod numbers;
 pub(crate) mod text;

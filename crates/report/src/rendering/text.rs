@@ -1,15 +1,14 @@
-//! The document as plain text for a terminal, and as Markdown.
+//! The document as plain text for a terminal.
 
 use crate::rendering::document::{Block, Table, Width, plain};
 use crate::rendering::format::OutputFormat;
-use crate::rendering::{csv, latex};
-use comfy_table::presets::ASCII_MARKDOWN;
+use crate::rendering::{csv, latex, markdown};
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 
 /// A document as text, Markdown, LaTeX, or the CSV of its tables.
 pub(crate) fn render(blocks: &[Block], format: OutputFormat, width: Width) -> String {
     match format {
-        OutputFormat::Markdown => markdown(blocks),
+        OutputFormat::Markdown => markdown::render(blocks),
         OutputFormat::Latex => latex::render(blocks),
         OutputFormat::Csv | OutputFormat::RawCsv => csv::tables(blocks, format),
         _ => text(blocks, width),
@@ -59,7 +58,12 @@ pub fn text(blocks: &[Block], Width { prose: width, tables }: Width) -> String {
 
 /// The table in a style, with this many spaces before and after each cell, every cell passed through `write`. No line
 /// ends in spaces.
-fn fill(table: &Table, style: TableStyle, padding: (u16, u16), write: impl Fn(&str) -> String) -> String {
+pub(super) fn fill(
+    table: &Table,
+    style: TableStyle,
+    padding: (u16, u16),
+    write: impl Fn(&str) -> String,
+) -> String {
     let mut drawn = comfy_table::Table::new();
     drawn.load_style(style);
     drawn.set_header(table.columns.iter().map(|(title, _)| write(title)));
@@ -71,27 +75,6 @@ fn fill(table: &Table, style: TableStyle, padding: (u16, u16), write: impl Fn(&s
         column.set_cell_alignment(if *right { CellAlignment::Right } else { CellAlignment::Left });
     }
     drawn.trim_fmt() + "\n"
-}
-
-fn markdown(blocks: &[Block]) -> String {
-    let block = |block: &Block| match block {
-        Block::Title(title) => format!("# {}\n", plain(title)),
-        Block::Heading(heading) => format!("## {}\n", plain(heading)),
-        Block::Text(text) => format!("{}\n", plain(text)),
-        Block::Facts(facts) => {
-            facts.iter().map(|(name, fact)| format!("- {name}: {}\n", plain(fact))).collect()
-        }
-        Block::List(points) => points.iter().map(|point| format!("- {}\n", plain(point))).collect(),
-        Block::Table(table) => {
-            let mut text = fill(table, ASCII_MARKDOWN, (1, 1), |cell| plain(cell).replace('|', "\\|"));
-            for (i, note) in table.footnotes.0.iter().enumerate() {
-                let gap = if i == 0 { "\n" } else { "" };
-                text += &format!("{gap}- [{}] {}\n", i + 1, plain(note));
-            }
-            text
-        }
-    };
-    blocks.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
 /// Breaks a paragraph between words, but not before a per cent sign; `first` precedes its first line, `rest` the

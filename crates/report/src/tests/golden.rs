@@ -227,10 +227,11 @@ fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
 #[test]
 fn names_from_files_cannot_break_a_table_or_drive_the_terminal() {
     let mut findings = with(vec![throughput(Transport::Tcp, 128)]);
-    findings.title = "a\u{1b}[2Jb\n# c".into();
+    findings.title = "a\u{1b}[2Jb\n# c ![i](http://e.example) <img>".into();
     findings.comparisons[0].question.factor = Factor::Replica;
     findings.comparisons[0].question.baseline.replica = "x|y".into();
     assert!(!text(&findings).contains('\u{1b}'));
     let markdown = render(&findings, OutputFormat::Markdown, WIDTH);
-    assert!(markdown.starts_with("# a [2Jb # c\n") && markdown.contains("x\\|y"), "{markdown}");
+    let title = "# a [2Jb # c \\![i\\](http\\://e.example) &lt;img>\n";
+    assert!(markdown.starts_with(title) && markdown.contains("x\\|y"), "{markdown}");
 }

@@ -4,6 +4,7 @@ use crate::failure::{DRIFTED, FAMILY_FAILS, Failure, interrupt_flag};
 use crate::output::write_stdout;
 use crate::quantities::{format, per_second, read_bytes};
 use clap::Args;
+use stacklab_model::decode_text;
 use stacklab_path::{PathError, Settings, Target, WatchResult, named, pairs, system_resolvers};
 use stacklab_report::OutputFormat;
 use stacklab_traffic::protocol::AgentError;
@@ -78,7 +79,8 @@ fn targets(options: &PathOptions) -> Result<Vec<Target>, Failure> {
     match &options.pairs {
         Some(file) => {
             let name = file.display().to_string();
-            let text = std::fs::read_to_string(file)
+            let text = std::fs::read(file)
+                .and_then(decode_text)
                 .map_err(|reason| Failure::usage(format!("could not read {name}: {reason}")))?;
             pairs(&text, &name).map_err(failure)
         }

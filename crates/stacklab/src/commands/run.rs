@@ -9,6 +9,7 @@ use stacklab_campaign::generator::Programs;
 use stacklab_campaign::progress::Progress;
 use stacklab_campaign::record::ImportedStudy;
 use stacklab_campaign::record::{conclude, has_a_block, study_of};
+use stacklab_campaign::resumed::{describe_moves, find_differences, machine_name};
 use stacklab_campaign::rig::Rigs;
 use stacklab_campaign::rig::RoutedPlacement;
 use stacklab_campaign::rig::reach;
@@ -18,9 +19,9 @@ use stacklab_campaign::{CampaignError, measure};
 use stacklab_explain::{ExplainError, explain_verdicts};
 use stacklab_guests::image::Image;
 use stacklab_model::{
-    Cell, Comparison, CpuScope, Factor, Findings, Metric, Probe, System, Systems, Topology, Trial, once_each,
+    Cell, Comparison, CpuScope, Factor, Findings, Metric, Probe, System, Systems, Trial, once_each,
 };
-use stacklab_store::{Campaign, Record};
+use stacklab_store::{Campaign, HostRow, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
 use std::path::{Path, PathBuf};
@@ -142,9 +143,12 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     }
     let mut rigs = Rigs::build(&request.study, request.campaign.seed, reached, routed, interrupted)?;
     let testbed_description = rigs.describe(&request.study) + &programs.describe();
+    let mut hosts = rigs.hosts()?;
+    hosts.iter_mut().for_each(|host| host.facts.machine_name = machine_name());
     let mut record = match request.record.take() {
         Some(record) => {
             refuse_another_place(&request, &testbed_description)?;
+            refuse_another_machine(&record, &hosts)?;
             record
         }
         None => {
@@ -156,8 +160,13 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
             Record::create(&request.path, &campaign)?
         }
     };
-    for host in rigs.hosts()? {
-        record.put_host(&host)?;
+    for host in &hosts {
+        record.put_host(host)?;
+    }
+    if options.resume
+        && let Some(moved) = describe_moves(&record.hosts()?, &[]).last()
+    {
+        eprintln!("stacklab: {moved}");
     }
     let plan = Plan::new(&request.study, request.campaign.seed);
     let kept =
@@ -276,18 +285,30 @@ impl CampaignRequest {
     }
 }
 
-/// Routed testbeds may be on this kernel or in a guest, which may have another kernel than before. A resumed campaign
-/// must use the same place, and programs of the same versions.
+/// Routed testbeds may be on this kernel or in a guest, and hosts on any CPUs that this program may use. A resumed
+/// campaign must use the same ones, and programs of the same versions.
 fn refuse_another_place(request: &CampaignRequest, testbed_description: &str) -> Result<(), Failure> {
-    let may_differ = request.study.topology != Topology::Link || request.study.has_other_generators();
-    if !may_differ || request.campaign.testbed_description == testbed_description {
+    if request.campaign.testbed_description == testbed_description {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{} cannot be resumed on another testbed: use the same --in-vm and the same program versions, or start a new record\n\
+        "{} cannot be resumed on another testbed: use the same machine, CPUs, --in-vm and program versions, or start a new record\n\
          it was: {}\nit is:  {testbed_description}",
         request.path.display(),
         request.campaign.testbed_description
+    )))
+}
+
+/// Figures of another machine or kernel are not those of the same testbed.
+fn refuse_another_machine(record: &Record, hosts: &[HostRow]) -> Result<(), Failure> {
+    let differences = find_differences(&record.hosts()?, hosts);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} cannot be resumed on another machine or kernel: {}; resume it where it began, or start a new record",
+        record.path().display(),
+        differences.join("; ")
     )))
 }
 

@@ -50,6 +50,7 @@ pub(crate) fn host() -> HostRow {
         }),
         cpu_quota: Some(CpuQuota { quota_us: 50_000, period_us: 100_000 }),
         kept_settings: vec!["accept_dad".into()],
+        machine_name: None,
     };
     HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts }
 }

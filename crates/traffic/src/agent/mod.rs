@@ -182,7 +182,7 @@ impl Agent {
             return answer(Err(format!("refused a request: {MOST_AT_ONCE} are running")));
         }
         let (lasts, takes) = (lasts(&request.body), permission::takes(&request.body));
-        let request = self.permission.in_own_zones(request.body);
+        let request = self.permission.in_own_addresses(request.body);
         let permitted = self.permission.check(&request, self.activity.bits_per_second());
         match permitted.and_then(|()| self.perform(id, request)) {
             Ok(Work::Done(done)) => answer(Ok(done)),

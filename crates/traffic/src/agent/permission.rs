@@ -9,9 +9,9 @@ use crate::engine::peers::{DataPorts, Peers};
 use crate::protocol::message::{Request, SendArm, Timetable};
 use crate::sys;
 use crate::timing::{SLACK, longest};
-use stacklab_model::{Length, Pacing, Probe, ScopedAddr, TrialSpec, Tuning, print_duration};
+use stacklab_model::{Family, Length, Pacing, Probe, ScopedAddr, TrialSpec, Tuning, print_duration};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -51,6 +51,37 @@ pub struct Limits {
     pub idle: Duration,
 }
 
+impl Limits {
+    fn complete_zone(&self, address: &mut ScopedAddr) {
+        if address.lacks_zone()
+            && let Some(own) = self.own.iter().find(|own| own.ip() == address.ip())
+        {
+            *address = own.clone();
+        }
+    }
+
+    /// The own address at which a coordinator that uses this one arrives: of the same family, or of the other one where
+    /// none is of it, as behind NAT64.
+    fn own_like(&self, address: IpAddr) -> Option<&ScopedAddr> {
+        let mut own = self.own.iter().filter(|own| !own.is_link_local());
+        own.clone().find(|own| own.ip().is_ipv4() == address.is_ipv4()).or_else(|| own.next())
+    }
+
+    /// Of a coordinator behind address translation, this host sees another address, maybe one of the other family.
+    fn translate(&self, SendArm { spec, from, to, .. }: &mut SendArm) {
+        if let Some(own) = self.own_like(from.ip()).filter(|_| !from.is_link_local()) {
+            (*from, spec.family) = (own.clone(), Family::of(own.ip()));
+        }
+        let is_ipv4 = from.ip().is_ipv4();
+        let mut peers = self.peers.addresses.iter().filter(|peer| !peer.is_link_local());
+        if !self.peers.hold(&to.ip().into())
+            && let Some(peer) = peers.find(|peer| peer.ip().is_ipv4() == is_ipv4)
+        {
+            to.set_ip(peer.ip());
+        }
+    }
+}
+
 impl Permission {
     /// Highest rate of all that the agent sends, bits of payload per second.
     pub(super) fn most_bits_per_second(&self) -> Option<f64> {
@@ -58,35 +89,23 @@ impl Permission {
     }
 
     /// Completes the zones of this agent's link-local addresses, which a coordinator that reached it over TCP does not
-    /// know.
-    pub fn in_own_zones(&self, mut request: Request) -> Request {
+    /// know, and puts this agent's addresses in the place of those that a translator shows the coordinator.
+    pub fn in_own_addresses(&self, mut request: Request) -> Request {
         let Some(limits) = &self.limits else { return request };
-        let complete = |address: &mut ScopedAddr| {
-            let is_it = |own: &&ScopedAddr| address.lacks_zone() && own.ip() == address.ip();
-            if let Some(own) = limits.own.iter().find(is_it) {
-                *address = own.clone();
-            }
-        };
         match &mut request {
-            Request::Listen { address, .. } | Request::Wait { address, .. } => {
-                let is_it = |own: &&ScopedAddr| own.ip().is_ipv4() == address.ip().is_ipv4();
-                match limits.own.iter().find(is_it).filter(|_| address.ip().is_unspecified()) {
-                    Some(own) => *address = own.clone(),
-                    None => complete(address),
+            Request::Listen { spec, address } | Request::Wait { spec, address } => {
+                match limits.own_like(address.ip()).filter(|_| address.ip().is_unspecified()) {
+                    Some(own) => (*address, spec.family) = (own.clone(), Family::of(own.ip())),
+                    None => limits.complete_zone(address),
                 }
             }
-            Request::Open { address, .. } => complete(address),
+            Request::Open { address, .. } => limits.complete_zone(address),
             _ => {}
         }
-        // Of a coordinator behind address translation, this host sees another address.
-        for SendArm { from, to, waiting, .. } in request.arms_mut() {
-            complete(from);
-            let is_it = |peer: &&ScopedAddr| peer.ip().is_ipv4() == to.is_ipv4() && !peer.is_link_local();
-            if waiting.is_some()
-                && !limits.peers.hold(&to.ip().into())
-                && let Some(peer) = limits.peers.addresses.iter().find(is_it)
-            {
-                to.set_ip(peer.ip());
+        for arm in request.arms_mut() {
+            limits.complete_zone(&mut arm.from);
+            if arm.waiting.is_some() {
+                limits.translate(arm);
             }
         }
         request

@@ -50,9 +50,11 @@ impl Allowance {
 
     /// Counts what was sent.
     pub(crate) fn spend(&self, bytes: u64) {
-        let (now, lasts_ns) = (sys::now_ns(), self.lasts_ns(bytes));
-        let add = |until: Nanos| Some(until.max(now).saturating_add(lasts_ns));
-        let _ = self.spent_until_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        let now = sys::now_ns();
+        let lasts_ns = self.lasts_ns(bytes);
+        let _ = self.spent_until_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| {
+            Some(until.max(now).saturating_add(lasts_ns))
+        });
     }
 }
 
@@ -84,10 +86,20 @@ mod tests {
     use crate::fixtures;
     use stacklab_model::Family;
 
+    fn soon() -> Nanos {
+        sys::now_ns() + 1_000_000
+    }
+
+    fn overhead_of(transport: Transport) -> u64 {
+        let mut spec = fixtures::spec(Family::Ipv6, transport);
+        spec.flows = 10;
+        spec.message_bytes = 1000;
+        overhead_bytes(&spec)
+    }
+
     #[test]
     fn what_was_spent_is_waited_for_and_a_late_schedule_catches_up() {
         let allowance = Allowance::new(8e6);
-        let soon = || sys::now_ns() + 1_000_000;
         assert_eq!(allowance.lasts_ns(1_000_000), 1_000_000_000);
         allowance.spend(100_000);
         // A tenth of a second ahead: less than a burst, and more than nothing.
@@ -101,7 +113,8 @@ mod tests {
 
     #[test]
     fn waiting_lasts_as_long_as_the_rate_takes() {
-        let (allowance, began_ns) = (Allowance::new(8e6), sys::now_ns());
+        let allowance = Allowance::new(8e6);
+        let began_ns = sys::now_ns();
         for _ in 0..5 {
             assert!(allowance.wait(Burst::Forbidden, Nanos::MAX, None));
             allowance.spend(5_000);
@@ -112,11 +125,7 @@ mod tests {
 
     #[test]
     fn end_markers_of_all_flows_are_counted() {
-        let of = |transport| {
-            let mut spec = fixtures::spec(Family::Ipv6, transport);
-            (spec.flows, spec.message_bytes) = (10, 1000);
-            overhead_bytes(&spec)
-        };
-        assert_eq!((of(Transport::Udp), of(Transport::Tcp)), (30_000, 10_320));
+        assert_eq!(overhead_of(Transport::Udp), 30_000);
+        assert_eq!(overhead_of(Transport::Tcp), 10_320);
     }
 }

@@ -176,7 +176,7 @@ pub(crate) fn receiver(
         sys::precise_timers();
         let strays = match spec.transport {
             Transport::Tcp => 0,
-            Transport::Udp => until_answered(&spec, &channels, ended, allowance.as_deref())
+            Transport::Udp => until_answer(&spec, &channels, ended, allowance.as_deref())
                 .attempt(|| format!("open flows from {own} to {to}"))?,
         };
         take(&spec, channels, strays, memory, &before, clock, ended)
@@ -185,7 +185,7 @@ pub(crate) fn receiver(
 
 /// Repeats opening datagrams until each flow is answered, a message has come, or the trial has ended. Returns the
 /// strays.
-fn until_answered(
+fn until_answer(
     spec: &TrialSpec,
     channels: &[Channel],
     ended: &AtomicBool,

@@ -4,6 +4,7 @@ use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
 use crate::protocol::{AgentError, LONGEST_ANSWER, Lines, json_line};
 use crate::stats::clock::{self, Offset};
 use crate::sys;
+use crate::waiting::WaitNotice;
 use stacklab_model::{Exchange, HostFacts, NoiseFloor};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Write};
@@ -35,6 +36,7 @@ pub struct AgentClient {
     interrupted: &'static AtomicBool,
 }
 
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limits for an agent's facts and noise floor: it tests some capabilities, and may be emulated.
 const FACTS_LIMIT: Duration = Duration::from_secs(30);
 /// Readings of an agent's clock, of which the fastest counts.
@@ -123,7 +125,9 @@ impl AgentClient {
     /// Negotiates the protocol version.
     pub fn hello(&mut self) -> Result<(), AgentError> {
         let request = Request::Hello { oldest: VERSIONS.0, newest: VERSIONS.1 };
-        match self.ask(request, "say hello", Duration::from_secs(10))? {
+        let limit = HELLO_TIMEOUT * self.patience;
+        let _notice = WaitNotice::within(&format!("the agent on {} to say hello", self.host), limit);
+        match self.ask(request, "say hello", HELLO_TIMEOUT)? {
             (_, Answer::Hello { .. }) => Ok(()),
             _ => Err(self.confused("say hello")),
         }

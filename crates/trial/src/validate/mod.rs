@@ -140,8 +140,15 @@ fn end_rules(
     let path_mtu = path_mtu.min(planned.largest_packet_bytes());
     let path_fits = !has_peer || !path.planned_mtu || seen.is_none_or(|mtu| mtu == path_mtu);
     vec![
-        (*family == planned, format!("the {name}'s socket is {family}, planned is {planned}")),
-        (Family::of(at) == planned, format!("the {name}'s address is {at}")),
+        // Behind NAT64 it has the other family, and a warning says so.
+        (
+            *family == planned || is_other_host,
+            format!("the {name}'s socket is {family}, planned is {planned}"),
+        ),
+        (
+            Family::of(at) == if is_other_host { *family } else { planned },
+            format!("the {name}'s address is {at}"),
+        ),
         (
             *transport == spec.transport,
             format!("the {name}'s socket is {transport}, planned is {}", spec.transport),

@@ -232,12 +232,22 @@ mod tests {
         assert!(registry.streams(&ip("192.0.2.3"), MAX_STREAMS_OF_NETWORK + 1).is_none());
     }
 
+    fn same_address(_: usize) -> ScopedAddr {
+        ip("192.0.2.1")
+    }
+
+    fn same_network(place: usize) -> ScopedAddr {
+        ip(&format!("2001:db8:0:1::{place:x}"))
+    }
+
     #[test]
     fn one_address_or_network_of_ipv6_takes_a_part_of_the_places() {
         let registry = registry(32);
-        for (own, other) in [("192.0.2.1", "192.0.2.2"), ("2001:db8:0:1::", "2001:db8:0:2::1")] {
-            // A host has as many addresses of its network of IPv6 as it likes.
-            let own = |place: usize| if own.contains(':') { ip(&format!("{own}{place:x}")) } else { ip(own) };
+        // A host has as many addresses of its network of IPv6 as it likes.
+        for (own, other) in [
+            (same_address as fn(usize) -> ScopedAddr, "192.0.2.2"),
+            (same_network as fn(usize) -> ScopedAddr, "2001:db8:0:2::1"),
+        ] {
             let tests: Vec<Slot> = (0..8).map(|place| registry.begin(&own(place)).unwrap()).collect();
             assert!(registry.begin(&own(8)).is_none() && registry.begin(&ip(other)).is_some());
             drop(tests);

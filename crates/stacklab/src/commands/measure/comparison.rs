@@ -2,7 +2,7 @@
 
 use crate::commands::measure::options::CommonOptions;
 use crate::commands::measure::reach;
-use crate::commands::measure::study::{Arms, study_text, trial_ns};
+use crate::commands::measure::study::{Arms, arms_at_low_rate, study_text, trial_ns};
 use crate::failure::{Failure, NO_DATA};
 use crate::output::{print_text, width};
 use stacklab_agent::client::both_families;
@@ -28,14 +28,24 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use tempfile::TempDir;
 
+/// The longest time that is advised, seconds.
+const MAX_ADVISED_S: f64 = 1800.0;
+
 /// How to get the answers that are missing.
 fn advice(findings: &Findings) -> String {
-    seconds_needed(findings).map_or_else(String::new, |seconds| {
-        format!(
-            "Undecided: at the current variance, -t {:.0} would decide half of the open comparisons.\n",
-            seconds.ceil()
-        )
-    })
+    seconds_needed(findings).map_or_else(String::new, |seconds| describe_wait(seconds.ceil()))
+}
+
+fn describe_wait(seconds: f64) -> String {
+    if seconds > MAX_ADVISED_S {
+        return "Undecided: at the current variance, half of the open comparisons would need more than half an hour: measure again \
+                when this machine and the path are quieter.\n"
+            .to_owned();
+    }
+    let time = if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) };
+    format!(
+        "Undecided: at the current variance, about {time} (-t {seconds:.0}) would decide half of the open comparisons.\n"
+    )
 }
 
 /// A study of both families to one host, and where its record will be.
@@ -135,6 +145,7 @@ pub(super) fn against(
 ) -> Result<(), Failure> {
     // Wrong options are found before a host is asked.
     study_text(common, request, baseline, Arms::Interleaved)?;
+    arms_at_low_rate(request)?;
     let (mut rigs, _local) = connect(common, interrupted)?;
     let arms = arms(common, request, baseline, &mut rigs)?;
     let comparison = Comparison::new(common, study_text(common, request, baseline, arms)?)?;
@@ -175,6 +186,10 @@ fn arms(
     let Length::Time(time_ns) = request.length else { return Ok(Arms::Interleaved) };
     if request.probe != Probe::Stream {
         return Ok(Arms::Interleaved);
+    }
+    if let Some(arms) = arms_at_low_rate(request)? {
+        eprintln!("stacklab: at this rate slices have too few messages: the families have trials in turns");
+        return Ok(arms);
     }
     let began = Instant::now();
     let text = study_text(common, request, baseline, Arms::Look)?;
@@ -221,6 +236,13 @@ mod tests {
             more_blocks: None,
             remarks: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_time_that_is_needed_is_in_units_or_too_long() {
+        assert!(describe_wait(19.0).contains("about 19 s (-t 19)"));
+        assert!(describe_wait(600.0).contains("about 10 min (-t 600)"));
+        assert!(describe_wait(24_406.0).contains("more than half an hour"));
     }
 
     #[test]

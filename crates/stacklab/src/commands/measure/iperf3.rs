@@ -2,7 +2,7 @@
 
 use crate::commands::measure::comparison::Comparison;
 use crate::commands::measure::options::CommonOptions;
-use crate::commands::measure::study::{Arms, study_text};
+use crate::commands::measure::study::{Arms, arms_at_low_rate, message_size, study_text};
 use crate::commands::measure::{direction, print, refuse};
 use crate::failure::{Failure, campaign_error};
 use stacklab_agent::client::{AgentAddress, addresses, both_families, unreachable};
@@ -143,6 +143,8 @@ fn against(
     direction: Direction,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
+    arms_at_low_rate(request)?;
+    let request = &MeasureRequest { size: Some(message_size(request, false)), ..request.clone() };
     let comparison = Comparison::new(common, study_text(common, request, baseline, Arms::Alternating)?)?;
     let mut ways = BTreeMap::new();
     for (family, address) in both_families(&common.target())? {

@@ -94,6 +94,7 @@ pub(crate) struct CommonOptions {
     /// link-local address needs this host's interface to it: fe80::1%eth0
     pub host: String,
     /// Compare the other family with this one, interleaved, until there is a verdict or -t has passed
+    /// (tcp, udp and echo without --pps; not connect)
     #[arg(long, value_name = "FAMILY", value_parser = family, conflicts_with_all = ["ipv4", "ipv6", "from"])]
     pub against: Option<Family>,
     /// Keep the record of --against in this file

@@ -16,8 +16,14 @@ const SHORTEST_ALONE_NS: u64 = 250_000_000;
 const LONGEST_NS: u64 = 2_000_000_000;
 /// Warm-up without -O, as a share of a trial.
 const WARMUP: u64 = 10;
-/// Bytes per message of TCP on a slow path, which soon empties.
+/// Bytes per message of TCP on a slow path, which soon empties, or at a low rate.
 const SLOW_MESSAGE: u32 = 1400;
+/// Messages per second below which slices have too few of them.
+const MIN_SLICED_RATE: f64 = 1000.0;
+/// Messages of a trial, of which a rate can be found.
+const MIN_TRIAL_MESSAGES: f64 = 8.0;
+/// By how much such a comparison may take longer than the time asked for, nanoseconds.
+const MAX_MORE_NS: u64 = 10_000_000_000;
 
 /// How the families take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +47,50 @@ pub(super) fn trial_ns(time_ns: u64) -> u64 {
     (time_ns / TRIALS).clamp(SHORTEST_NS, LONGEST_NS)
 }
 
+/// Bytes of a message: at a low rate and on a slow path shorter ones, unless the user names a size.
+pub(super) fn message_size(request: &MeasureRequest, is_slow: bool) -> u32 {
+    let MeasureRequest { probe, transport, size_of, .. } = *request;
+    let size = default_size(probe, transport, size_of);
+    let is_seldom =
+        matches!(request.pace.of(size), Pacing::Schedule(per_second) if per_second < MIN_SLICED_RATE);
+    let is_short = probe == Probe::Stream && (is_slow || is_seldom);
+    request.size.unwrap_or(if is_short { size.min(SLOW_MESSAGE) } else { size })
+}
+
+/// How the families take turns at a rate whose messages are too seldom for slices; `None` for another rate. An error if
+/// the time is too short for them.
+pub(super) fn arms_at_low_rate(request: &MeasureRequest) -> Result<Option<Arms>, Failure> {
+    let size = message_size(request, false);
+    let (Pacing::Schedule(per_second), Length::Time(time_ns)) = (request.pace.of(size), request.length)
+    else {
+        return Ok(None);
+    };
+    if per_second >= MIN_SLICED_RATE {
+        return Ok(None);
+    }
+    let trials = 2 * u64::from(LEAST_BLOCKS);
+    let least_ns = least_ns(request.pace.of(size));
+    let needed_ns = least_ns.saturating_mul(trials);
+    if needed_ns > time_ns.saturating_add(MAX_MORE_NS) {
+        return Err(Failure::usage(format!(
+            "at this rate a message of {size} bytes leaves {per_second:.3} times a second, too seldom to compare both families \
+             in this time: choose shorter messages (-l), a higher rate (-b), or -t {} or more",
+            needed_ns.div_ceil(1_000_000_000)
+        )));
+    }
+    // A third of the time is left for what trials take besides.
+    let trial_ns = (time_ns / 3 * 2 / trials).clamp(SHORTEST_ALONE_NS, LONGEST_NS).max(least_ns);
+    Ok(Some(Arms::Slow { trial_ns, send_buffer: None }))
+}
+
+/// The shortest trial that has enough messages, nanoseconds.
+fn least_ns(pacing: Pacing) -> u64 {
+    match pacing {
+        Pacing::Schedule(per_second) => (MIN_TRIAL_MESSAGES / per_second * 1e9) as u64,
+        _ => 0,
+    }
+}
+
 /// A study of both families with the request's options, which ends when its verdicts are sure or the time is over.
 pub(super) fn study_text(
     common: &CommonOptions,
@@ -60,16 +110,12 @@ pub(super) fn study_text(
     refuse(&refused, " cannot be combined with --against: leave one out")?;
     let (Length::Time(time_ns) | Length::Packets(time_ns)) = request.length;
     let is_slow = matches!(arms, Arms::Slow { .. } | Arms::Look);
-    let size = match default_size(probe, transport, size_of) {
-        size if is_slow && probe == Probe::Stream => size.min(SLOW_MESSAGE),
-        size => size,
-    };
-    let size = request.size.unwrap_or(size);
+    let size = message_size(request, is_slow);
     let pacing = request.pace.of(size);
     // Beginning and end of a separate trial take as long as the shortest one.
     let (schedule, trial_ns) = match arms {
         Arms::Interleaved => ("interleaved", trial_ns(time_ns)),
-        Arms::Alternating => ("sequential", trial_ns(time_ns).max(SHORTEST_ALONE_NS)),
+        Arms::Alternating => ("sequential", trial_ns(time_ns).max(SHORTEST_ALONE_NS).max(least_ns(pacing))),
         Arms::Slow { trial_ns, .. } => ("sequential", trial_ns),
         Arms::Look => ("sequential", LOOK_NS),
     };

@@ -1,6 +1,7 @@
 //! From a command line to a specification.
 
 use crate::commands::measure::MeasureOptions;
+use crate::commands::measure::study::{Arms, arms_at_low_rate, message_size};
 use clap::Parser;
 use stacklab_agent::PORT;
 use stacklab_campaign::CampaignError;
@@ -161,4 +162,24 @@ fn what_cannot_be_read_is_refused_by_name() {
         let error = options(line).unwrap_err();
         assert!(error.contains(word), "{line}: {error}");
     }
+}
+
+#[test]
+fn families_at_a_low_rate_have_trials_in_turns_with_enough_messages() {
+    for fast in ["udp host -b 50M", "udp host", "tcp host -b 50M"] {
+        assert_eq!(arms_at_low_rate(&request(fast)).unwrap(), None, "{fast}");
+    }
+    // 128 KiB are too long for slices at this rate, and a packet is not.
+    assert_eq!(message_size(&request("tcp host -b 50M"), false), 1400);
+    assert_eq!(message_size(&request("tcp host -b 5M -l 8K"), false), 8192);
+    assert_eq!(message_size(&request("tcp host"), false), 128 << 10);
+    // The last one: eight messages at ten a second.
+    for (line, ms) in
+        [("tcp host -b 5M -t 36", 2000), ("udp host -b 500k -t 4", 250), ("udp host --pps 10 -t 4", 800)]
+    {
+        let found = arms_at_low_rate(&request(line)).unwrap();
+        assert_eq!(found, Some(Arms::Slow { trial_ns: ms * 1_000_000, send_buffer: None }), "{line}");
+    }
+    let refused = format!("{:?}", arms_at_low_rate(&request("udp host -b 10k -t 4")).unwrap_err());
+    assert!(refused.contains("(-l)") && refused.contains("(-b)") && refused.contains("-t 108"), "{refused}");
 }

@@ -87,7 +87,7 @@ fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
     let limits = Limits { own, peers, ..limited() };
     let permission = Permission { limits: Some(limits) };
     let done = |request| {
-        let request = permission.in_own_zones(request);
+        let request = permission.in_own_addresses(request);
         permission.check(&request, 0.0).map(|()| request)
     };
     let spec = Box::new(fixtures::spec(Family::Ipv6, Transport::Udp));
@@ -121,7 +121,7 @@ fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
     let turns = |from| Request::SendInTurns { arms: vec![arm(from)], seed: 1 };
     assert_eq!(done(turns("fe80::1")), Ok(turns("fe80::1%3")));
     // Whoever started it on standard input and output names zones of this host.
-    assert_eq!(Permission::default().in_own_zones(listen("fe80::1%eth0")), listen("fe80::1%eth0"));
+    assert_eq!(Permission::default().in_own_addresses(listen("fe80::1%eth0")), listen("fe80::1%eth0"));
 }
 
 #[test]
@@ -171,24 +171,12 @@ fn length_rate_and_options_have_limits() {
         assert_eq!(refused(bounded.clone(), &request).is_none(), fits, "{probe} {pacing}");
     }
     // What opens and ends flows is sent at the rate, too: 3 markers of each, or too many of them.
-    let many = |transport: Transport, flows: u32, bytes: u32| {
-        send("10.9.0.2", move |spec| {
-            (spec.transport, spec.flows, spec.message_bytes) = (transport, flows, bytes);
-            (spec.probe.probe, spec.probe.pacing) = (Probe::Stream, Pacing::Schedule(0.2));
-            spec.probe.length = Length::Time(1_000_000_000);
-        })
-    };
     for transport in Transport::ALL.iter().copied() {
-        assert_eq!(refused(bounded.clone(), &many(transport, 100, 1000)), None);
-        let reason = refused(bounded.clone(), &many(transport, 10_000, 60_000)).unwrap();
+        assert_eq!(refused(bounded.clone(), &slow_stream(transport, 100, 1000)), None);
+        let reason = refused(bounded.clone(), &slow_stream(transport, 10_000, 60_000)).unwrap();
         assert!(reason.contains("10000 flows of 60000 bytes") && reason.contains("(-P)"), "{reason}");
     }
-    assert_eq!(takes(&many(Transport::Udp, 100, 1000)), 240_000.0);
-    let open = |flows: u32| {
-        let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
-        spec.flows = flows;
-        Request::Open { spec: Box::new(spec), address: ip("10.9.0.1"), to: "10.9.0.2:9".parse().unwrap() }
-    };
+    assert_eq!(takes(&slow_stream(Transport::Udp, 100, 1000)), 240_000.0);
     assert_eq!(refused(bounded.clone(), &open(100)), None);
     assert!(refused(bounded.clone(), &open(10_000)).unwrap().contains("10 Mbit/s"));
     let tuned = |tuning: Tuning| send("10.9.0.2", move |spec| spec.tuning = tuning);
@@ -282,4 +270,61 @@ fn what_all_requests_send_is_added_while_they_last() {
     assert_eq!(activity.bits_per_second(), 10e6);
     activity.end(1);
     assert_eq!(activity.bits_per_second(), 6e6);
+}
+
+/// A stream of one message in five seconds, in so many flows.
+fn slow_stream(transport: Transport, flows: u32, bytes: u32) -> Request {
+    send("10.9.0.2", move |spec| {
+        (spec.transport, spec.flows, spec.message_bytes) = (transport, flows, bytes);
+        (spec.probe.probe, spec.probe.pacing) = (Probe::Stream, Pacing::Schedule(0.2));
+        spec.probe.length = Length::Time(1_000_000_000);
+    })
+}
+
+fn open(flows: u32) -> Request {
+    let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+    spec.flows = flows;
+    Request::Open { spec: Box::new(spec), address: ip("10.9.0.1"), to: "10.9.0.2:9".parse().unwrap() }
+}
+
+fn spec_of(address: &ScopedAddr) -> Box<TrialSpec> {
+    Box::new(fixtures::spec(Family::of(address.ip()), Transport::Udp))
+}
+
+fn listen(address: &ScopedAddr, of: &ScopedAddr) -> Request {
+    Request::Listen { spec: spec_of(of), address: address.clone() }
+}
+
+fn wait(address: &ScopedAddr, of: &ScopedAddr) -> Request {
+    Request::Wait { spec: spec_of(of), address: address.clone() }
+}
+
+fn send_from(from: &ScopedAddr, to: &ScopedAddr, waiting: Option<u64>) -> Request {
+    let to = SocketAddr::new(to.ip(), 5202);
+    Request::Send(SendArm { spec: spec_of(from), from: from.clone(), to, waiting })
+}
+
+#[test]
+fn an_agent_behind_a_translator_of_families_takes_part_with_the_address_that_it_has() {
+    // Own address, how the coordinator names it, the coordinator as seen here, and as it names itself.
+    for [own, named, seen, itself] in [
+        ["10.0.2.2", "fd64::a00:202", "198.18.0.7", "fd01::2"],
+        ["2001:db8::1", "192.0.2.1", "2001:db8:64::7", "198.18.0.2"],
+    ] {
+        let [own, named, seen, itself] = [own, named, seen, itself].map(ip);
+        let peers = Peers { addresses: vec![ip("fe80::2%3"), seen.clone()], networks: Vec::new() };
+        let limits = Limits { own: vec![ip("fe80::1%3"), own.clone()], peers, ..limited() };
+        let permission = Permission { limits: Some(limits) };
+        let done = |request| {
+            let request = permission.in_own_addresses(request);
+            permission.check(&request, 0.0).map(|()| request)
+        };
+        let unnamed: ScopedAddr = Family::of(named.ip()).unspecified().into();
+        assert!(done(listen(&named, &named)).unwrap_err().contains("refused to listen"));
+        assert_eq!(done(listen(&unnamed, &named)), Ok(listen(&own, &own)));
+        assert_eq!(done(wait(&unnamed, &named)), Ok(wait(&own, &own)));
+        // Where the coordinator has opened the flows, and not otherwise.
+        assert_eq!(done(send_from(&named, &itself, Some(1))), Ok(send_from(&own, &seen, Some(1))));
+        assert!(done(send_from(&named, &itself, None)).unwrap_err().contains("--allow-target"));
+    }
 }
