@@ -80,7 +80,7 @@ impl Recorded {
             let questions = study.questions();
             // The files are all there is: nothing is to be measured.
             let stop_reasons = vec![StopReason::Cap; questions.len()];
-            (study, Replayed { settled: Vec::new(), questions, stop_reasons })
+            (study, Replayed { settled: Vec::new(), questions, stop_reasons, has_ended: true })
         } else {
             let study = study_of(&campaign)?;
             let plan = Plan::new(&study, campaign.seed);

@@ -164,18 +164,24 @@ impl<'a> Schedule<'a> {
     /// Replays the runs.
     pub fn walk(mut self, runs: &[RunRecord]) -> Replayed {
         let measured: HashSet<(u32, u32)> = runs.iter().map(key).collect();
-        loop {
+        let has_ended = loop {
             let trials = self.trials();
-            if trials.is_empty()
-                || trials.iter().any(|trial| !measured.contains(&(trial.block, trial.position)))
-            {
-                break;
+            if trials.is_empty() {
+                break true;
+            }
+            if trials.iter().any(|trial| !measured.contains(&(trial.block, trial.position))) {
+                break false;
             }
             self.update_stop_reasons(runs);
-        }
+        };
         let stop_reason =
             self.stop_reasons.into_iter().map(|stop_reason| stop_reason.unwrap_or(StopReason::Unfinished));
-        Replayed { questions: self.questions, stop_reasons: stop_reason.collect(), settled: self.settled }
+        Replayed {
+            questions: self.questions,
+            stop_reasons: stop_reason.collect(),
+            settled: self.settled,
+            has_ended,
+        }
     }
 }
 
@@ -187,6 +193,8 @@ pub struct Replayed {
     pub stop_reasons: Vec<StopReason>,
     /// The verdict of each that was settled.
     pub settled: Vec<Option<Verdict>>,
+    /// Whether nothing is left to be measured.
+    pub has_ended: bool,
 }
 
 fn answer(verdict: &Verdict) -> String {

@@ -13,6 +13,7 @@ use stacklab_campaign::resumed::{describe_moves, find_differences, machine_name}
 use stacklab_campaign::rig::Rigs;
 use stacklab_campaign::rig::RoutedPlacement;
 use stacklab_campaign::rig::reach;
+use stacklab_campaign::schedule::Schedule;
 use stacklab_campaign::sources::{StudySource, new_record, new_seed, newest_record};
 use stacklab_campaign::trial::other_load::LoadSample;
 use stacklab_campaign::{CampaignError, measure};
@@ -147,8 +148,12 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     hosts.iter_mut().for_each(|host| host.facts.machine_name = machine_name());
     let mut record = match request.record.take() {
         Some(record) => {
-            refuse_another_place(&request, &testbed_description)?;
-            refuse_another_machine(&record, &hosts)?;
+            if has_ended(&request, &record)? {
+                hosts.clear();
+            } else {
+                refuse_another_place(&request, &testbed_description)?;
+                refuse_another_machine(&record, &hosts)?;
+            }
             record
         }
         None => {
@@ -283,6 +288,12 @@ impl CampaignRequest {
         let study = study_of(&campaign)?;
         Ok(CampaignRequest { study, campaign, record: Some(record), path })
     }
+}
+
+/// Whether all runs of the plan are in the record: then no figure can come from another machine.
+fn has_ended(request: &CampaignRequest, record: &Record) -> Result<bool, Failure> {
+    let plan = Plan::new(&request.study, request.campaign.seed);
+    Ok(Schedule::new(&request.study, &plan).walk(&record.runs()?).has_ended)
 }
 
 /// Routed testbeds may be on this kernel or in a guest, and hosts on any CPUs that this program may use. A resumed
