@@ -117,7 +117,7 @@ fn wait_for(
 ) -> Result<postgres::Client, DbError> {
     let _notice = WaitNotice::within(&format!("the server of {place} to answer"), timeout);
     let (sender, opened) = mpsc::channel();
-    thread::Builder::new().spawn(move || sender.send(open()))?;
+    thread::Builder::new().spawn(move || drop(sender.send(open())))?;
     match opened.recv_timeout(timeout) {
         Ok(opened) => Ok(opened?),
         Err(_) => Err(format!(
