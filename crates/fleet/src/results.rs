@@ -183,7 +183,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(folder.path().join("fleet.db").to_str().unwrap()).unwrap();
         let [sender, receiver] = ["a", "b"].map(|name| AgentInfo::new(name, &[], &[], &[]).unwrap());
-        store.put_agents([&sender, &receiver].into_iter(), i64::MAX).unwrap();
+        store.put_agents([&sender, &receiver], i64::MAX).unwrap();
         let pair = NewPair { sender, receiver, skipped: None };
         let campaign = NewCampaign {
             id: "lab".to_owned(),

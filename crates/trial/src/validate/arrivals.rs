@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(said, ["the receiver reports 102000 bytes received; the sender sent 100000"]);
             assert_eq!(of(&|_, receiver| receiver.flow_bytes = vec![100_000, 1]).len(), 1);
             let slice = Slice { messages: 1001, ..Slice::default() };
-            assert_eq!(of(&|_, receiver| receiver.slices = vec![slice.clone()]).len(), 1);
+            assert_eq!(of(&|_, receiver| receiver.slices = vec![slice]).len(), 1);
             // Some of what the sender gave up had arrived.
             assert_eq!(of(&|sender, _| sender.sent.discard(5000, 100)), [""; 0]);
         }
