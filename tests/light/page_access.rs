@@ -31,10 +31,9 @@ fn half_a_request_holds_no_place_at_the_page() {
     let mut answer = String::new();
     whole.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    // It waited for a place: as many as may be heard at once were taken by the others, until their time was over.
+    // The oldest ones have given way, long before the 10 s that each had for its header.
     let waited = begun.elapsed();
-    assert!((Duration::from_secs(5)..2 * LIMIT).contains(&waited), "{waited:?}");
-    // The first ones have been closed by then.
+    assert!(waited < Duration::from_secs(10), "{waited:?}");
     let mut first = &halves[0];
     first.set_read_timeout(Some(LIMIT)).unwrap();
     let mut rest = Vec::new();

@@ -83,7 +83,8 @@ fn a_paced_stream_arrives_whole_and_in_order() {
 fn a_timed_flood_counts_what_was_sent_and_what_arrived() {
     each(Probe::Stream, Pacing::Flood, Length::Time(30_000_000), |transport, sender, receiver| {
         assert!(sender.sent.measured > 0);
-        assert!(receiver.received.measured > 0);
+        // On a busy machine the buffer may be full of the warm-up.
+        assert!(receiver.received.warmup + receiver.received.measured > 0);
         match transport {
             Transport::Tcp => assert_eq!(receiver.received.measured, sender.sent.measured),
             Transport::Udp => assert!(receiver.received.measured <= sender.sent.measured),
