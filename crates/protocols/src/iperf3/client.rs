@@ -23,6 +23,10 @@ const STEP_LIMIT: Duration = Duration::from_secs(10);
 const GREETING_LIMIT: Duration = Duration::from_secs(3);
 /// Time for the server to read what has arrived before the end of the test: it counts what it has read by then.
 const READ_PAUSE: Duration = Duration::from_millis(50);
+/// How often a test is begun: between two tests, the server closes its listening socket with all connections that wait
+/// there.
+const MAX_BEGINNINGS: u32 = 5;
+const BEGINNING_PAUSE: Duration = Duration::from_millis(100);
 /// How long nothing arrives of a count of messages before the rest is taken for lost.
 const SILENCE: Duration = Duration::from_millis(500);
 /// How much longer than asked a test of a count of messages may take.
@@ -135,6 +139,25 @@ struct ClientSession<'a> {
 
 impl<'a> ClientSession<'a> {
     fn open(test: &'a Test<'a>) -> Result<Self, ClientError> {
+        let mut beginnings = 1;
+        let mut session = loop {
+            match Self::begin(test) {
+                Err(ClientError::Io { reason, .. })
+                    if reason.kind() == io::ErrorKind::ConnectionReset && beginnings < MAX_BEGINNINGS =>
+                {
+                    beginnings += 1;
+                    thread::sleep(BEGINNING_PAUSE);
+                }
+                begun => break begun?,
+            }
+        };
+        session.control.send_text(&test.parameters.to_json()).map_err(test.failed("send the parameters"))?;
+        session.expect(State::CreateStreams, "agree on the parameters")?;
+        Ok(session)
+    }
+
+    /// Connects, and waits until the server asks for the parameters.
+    fn begin(test: &'a Test<'a>) -> Result<Self, ClientError> {
         let own_host = [OwnHost::begin(&test.from)?, OwnHost::begin(&test.from)?];
         let control = Control::connect(&test.from, test.to).map_err(test.failed("connect"))?;
         let mut random = [0; 36];
@@ -142,8 +165,6 @@ impl<'a> ClientSession<'a> {
         let mut session = ClientSession { test, control, cookie: cookie_of(random), own_host };
         session.control.send(&session.cookie).map_err(test.failed("begin a test"))?;
         session.expect(State::ParamExchange, "begin a test")?;
-        session.control.send_text(&test.parameters.to_json()).map_err(test.failed("send the parameters"))?;
-        session.expect(State::CreateStreams, "agree on the parameters")?;
         Ok(session)
     }
 
@@ -354,14 +375,4 @@ fn exchange(test: &Test<'_>, control: &mut Control, own: &Results) -> Result<Res
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cookie_is_of_base_32_letters_and_ends_with_a_zero() {
-        let cookie = cookie_of(std::array::from_fn(|place| (place * 7) as u8));
-        let is_letter = |byte: &u8| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(byte);
-        assert!(cookie[..36].iter().all(is_letter));
-        assert_eq!(cookie[36], 0);
-    }
-}
+mod tests;

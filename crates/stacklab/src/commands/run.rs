@@ -148,7 +148,7 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     hosts.iter_mut().for_each(|host| host.facts.machine_name = machine_name());
     let mut record = match request.record.take() {
         Some(record) => {
-            if has_ended(&request, &record)? {
+            if is_complete(&request, &record)? {
                 hosts.clear();
             } else {
                 refuse_another_place(&request, &testbed_description)?;
@@ -291,7 +291,7 @@ impl CampaignRequest {
 }
 
 /// Whether all runs of the plan are in the record: then no figure can come from another machine.
-fn has_ended(request: &CampaignRequest, record: &Record) -> Result<bool, Failure> {
+fn is_complete(request: &CampaignRequest, record: &Record) -> Result<bool, Failure> {
     let plan = Plan::new(&request.study, request.campaign.seed);
     Ok(Schedule::new(&request.study, &plan).walk(&record.runs()?).has_ended)
 }
