@@ -3,10 +3,9 @@
 use crate::runs::{SKEWED_MEAN, SKEWED_SD, Simulation, Spread};
 use stacklab_analysis::{Campaign, between};
 use stacklab_model::{
-    Cell, Change, CpuScope, Drops, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, RunRecord,
-    RunStatus, SizeOf, StoppingRule, Topology, Transport, Trial, TrialSpec, Until, Value,
+    Cell, Change, CpuScope, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, RunRecord, SizeOf,
+    StoppingRule, Topology, Transport, Trial, Until, Value,
 };
-use std::collections::BTreeMap;
 
 /// How the logarithms of a record's figures are spread about their middle.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,17 +113,8 @@ fn draw_runs(simulation: &mut Simulation, cells: &[Cell], noise: Noise, count: u
     for cell in cells {
         for block in 0..count as u32 {
             let figure = 100.0 * noise.draw(simulation).exp();
-            runs.push(RunRecord {
-                trial: Trial { block, position: 0, cell: cell.clone(), probe: Probe::Stream },
-                spec: TrialSpec::new(1, cell, probe()),
-                started_unix_ns: 0,
-                wall_ns: 1,
-                status: RunStatus::Valid,
-                values: BTreeMap::from([(Metric::Throughput, Value::Measured(figure))]),
-                drops: Drops::default(),
-                host_reports: Vec::new(),
-                warnings: Vec::new(),
-            });
+            let trial = Trial { block, position: 0, cell: cell.clone(), probe: Probe::Stream };
+            runs.push(RunRecord::with_value(trial, Metric::Throughput, Value::Measured(figure)));
         }
     }
     runs

@@ -11,7 +11,7 @@ use stacklab_model::{Metric, Question, Verdict};
 pub enum Noise {
     /// Normal log ratios, with a standard deviation of 2 %.
     Normal,
-    /// One of two states in each block, so many standard deviations of 2 % apart.
+    /// One of two states in each block, this number of standard deviations of 2 % apart.
     TwoStates(f64),
     /// The candidate is 20 % slower in this share of the blocks; a standard deviation of 0.5 %.
     SlowPart(f64),
@@ -26,7 +26,7 @@ pub enum Until {
     Verdict(Rule),
     /// The 95 % interval is as narrow as this.
     Precise(f64),
-    /// After so many blocks, though at least 8 were planned.
+    /// After this number of blocks, though at least 8 were planned.
     TimeIsUp(usize),
 }
 

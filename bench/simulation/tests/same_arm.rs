@@ -2,12 +2,10 @@
 
 use stacklab_analysis::{Campaign, findings};
 use stacklab_model::{
-    Cell, Comparison, CpuScope, Drops, Factor, Family, Findings, Length, LinkConfig, Metric, Pacing,
-    ProbeSpec, Question, RunRecord, RunStatus, SELF_ARMS, SizeOf, StopReason, StoppingRule, Topology,
-    Transport, Trial, TrialSpec, Until, Value, Verdict,
+    Cell, Comparison, CpuScope, Factor, Family, Findings, LinkConfig, Metric, Question, RunRecord, SELF_ARMS,
+    SizeOf, StopReason, StoppingRule, Topology, Transport, Trial, Until, Value, Verdict,
 };
 use stacklab_simulation::runs::{Simulation, Spread};
-use std::collections::BTreeMap;
 
 const METRIC: Metric = Metric::Throughput;
 
@@ -18,25 +16,8 @@ fn cell(replica: &str, size: u32) -> Cell {
 /// The runs of a block of two arms, in their order.
 fn block(number: u32, arms: [(&Cell, f64); 2]) -> impl Iterator<Item = RunRecord> {
     arms.into_iter().zip(0..).map(move |((cell, figure), position)| {
-        let probe = ProbeSpec {
-            probe: METRIC.probe(),
-            pacing: Pacing::Flood,
-            length: Length::Packets(1),
-            warmup_ns: 0,
-            interval_ns: 1,
-            metrics: vec![METRIC],
-        };
-        RunRecord {
-            trial: Trial { block: number, position, cell: cell.clone(), probe: METRIC.probe() },
-            spec: TrialSpec::new(1, cell, probe),
-            started_unix_ns: 0,
-            wall_ns: 1,
-            status: RunStatus::Valid,
-            values: BTreeMap::from([(METRIC, Value::Measured(figure))]),
-            drops: Drops::default(),
-            host_reports: Vec::new(),
-            warnings: Vec::new(),
-        }
+        let trial = Trial { block: number, position, cell: cell.clone(), probe: METRIC.probe() };
+        RunRecord::with_value(trial, METRIC, Value::Measured(figure))
     })
 }
 

@@ -10,7 +10,7 @@ use crate::sys;
 use crate::tls::{self, Identity};
 use socket2::{Domain, Protocol, Socket, Type};
 use stacklab_traffic::agent::DataPorts;
-use stacklab_traffic::host::zone::{self, ListenAddress, ScopedAddr, network_of};
+use stacklab_traffic::host::zone::{self, ListenAddress, ScopedAddr};
 use stacklab_traffic::host::{limit_segments, notice_a_dead_peer};
 use std::collections::HashMap;
 use std::io;
@@ -179,7 +179,7 @@ impl Agent {
     /// Handles a connection on a separate thread, so that a silent connection does not block others.
     fn handle(self: &Arc<Self>, stream: TcpStream) {
         let Ok(AddressPair { peer, .. }) = AddressPair::of(&stream) else { return };
-        let Some(slot) = ConnectionSlot::take(self, network_of(&peer)) else { return };
+        let Some(slot) = ConnectionSlot::take(self, peer.network()) else { return };
         // Without a thread the connection is closed, and its slot is free again. A coordinator that disconnects is not
         // a failure.
         let _ = thread::Builder::new().spawn(move || slot.agent.attend(stream));
@@ -323,9 +323,8 @@ mod tests {
     #[test]
     fn connections_have_a_bound_in_all_and_for_each_network() {
         let agent = Arc::new(Agent::new(None, None, Vec::new()));
-        let take = |address: String| {
-            ConnectionSlot::take(&agent, network_of(&address.parse::<ScopedAddr>().unwrap()))
-        };
+        let take =
+            |address: String| ConnectionSlot::take(&agent, address.parse::<ScopedAddr>().unwrap().network());
         // A host has as many addresses of its network of IPv6 as it likes.
         let own: Vec<_> =
             (0..MOST_FROM_NETWORK).map(|number| take(format!("2001:db8:0:1::{number:x}"))).collect();

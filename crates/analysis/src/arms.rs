@@ -19,7 +19,7 @@ pub struct TwoArms<'a> {
 }
 
 impl TwoArms<'_> {
-    /// The pairs of their blocks, or why there is no verdict: an arm lost its figure in more than a tenth of them.
+    /// The pairs of their blocks, or why they have no verdict: an arm lost its figure in more than a tenth of them.
     ///
     /// Fewer lost blocks count as those with the worst figures of their arm, so that an arm which fails where it would
     /// be slow is not the faster one. Trimmed means cut them off. A difference has no worst figure, so such blocks are

@@ -2,11 +2,9 @@
 
 use crate::findings::Campaign;
 use stacklab_model::{
-    Cell, Comparison, CpuScope, Drops, Estimate, Factor, Family, Length, LinkConfig, Metric, Pacing,
-    ProbeSpec, Question, Rate, RunRecord, RunStatus, SizeOf, StopReason, StoppingRule, Topology, Transport,
-    Trial, TrialSpec, Until, Value, Verdict, Warning,
+    Cell, Comparison, CpuScope, Estimate, Factor, Family, LinkConfig, Metric, Question, Rate, RunRecord,
+    RunStatus, SizeOf, StopReason, StoppingRule, Topology, Transport, Trial, Until, Value, Verdict, Warning,
 };
-use std::collections::BTreeMap;
 
 /// A UDP cell whose sizes are those of payloads.
 pub(crate) fn cell(family: Family, size: u32) -> Cell {
@@ -35,25 +33,8 @@ pub(crate) fn run(block: u32, cell: &Cell, metric: Metric, figure: f64) -> RunRe
 
 /// A valid run with one value.
 pub(crate) fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRecord {
-    let probe = ProbeSpec {
-        probe: metric.probe(),
-        pacing: Pacing::Flood,
-        length: Length::Packets(1),
-        warmup_ns: 0,
-        interval_ns: 1,
-        metrics: vec![metric],
-    };
-    RunRecord {
-        trial: Trial { block, position: 0, cell: cell.clone(), probe: metric.probe() },
-        spec: TrialSpec::new(1, cell, probe),
-        started_unix_ns: 0,
-        wall_ns: 1,
-        status: RunStatus::Valid,
-        values: BTreeMap::from([(metric, value)]),
-        drops: Drops::default(),
-        host_reports: Vec::new(),
-        warnings: Vec::new(),
-    }
+    let trial = Trial { block, position: 0, cell: cell.clone(), probe: metric.probe() };
+    RunRecord::with_value(trial, metric, value)
 }
 
 /// The run, invalid.

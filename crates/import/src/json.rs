@@ -116,7 +116,9 @@ pub(super) fn with_rows(
     let mut found = Documents::default();
     let (left, rows) = (Cell::new(MOST_VALUES), Cell::new(MOST_ROWS));
     let seed = Seed { left: &left, rows: &rows, dropped, only: &[], list: of_rows, is_of_rows: false };
-    let (mut rest, mut line, mut is_in_list) = (text, 0, false);
+    let mut rest = text;
+    let mut line = 0;
+    let mut is_in_list = false;
     loop {
         let blank = rest.len() - rest.trim_start().len();
         line += rest[..blank].matches('\n').count();
@@ -160,10 +162,10 @@ pub(super) fn document(text: &str) -> Result<Json, ImportError> {
 
 /// What is behind the mark of a list of objects that a text begins with; `None` if it begins with none.
 fn list_mark(text: &str, is_in_list: bool) -> Option<&str> {
-    match is_in_list {
-        true => text.strip_prefix([',', ']']),
-        false => text.strip_prefix('[').filter(|behind| behind.trim_start().starts_with('{')),
+    if is_in_list {
+        return text.strip_prefix([',', ']']);
     }
+    text.strip_prefix('[').filter(|behind| behind.trim_start().starts_with('{'))
 }
 
 /// Bytes of the object that a text begins with; `None` if it does not end.

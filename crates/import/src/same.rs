@@ -3,30 +3,6 @@
 use crate::test::{Content, ToolFile, ToolTest};
 use std::collections::{BTreeSet, HashMap};
 
-/// How far the clocks of both ends may be apart, seconds.
-const MAX_APART_S: f64 = 5.0;
-
-/// What no other test has.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Identity {
-    /// What it is: `cookie`.
-    pub what: &'static str,
-    pub name: String,
-    /// When the test was, seconds of any clock; `None` where the name is enough.
-    pub at_s: Option<f64>,
-}
-
-impl Identity {
-    fn is_of(&self, other: &Identity) -> bool {
-        let is_near = match (self.at_s, other.at_s) {
-            (Some(one), Some(other)) => (one - other).abs() <= MAX_APART_S,
-            (None, None) => true,
-            _ => false,
-        };
-        self.what == other.what && self.name == other.name && is_near
-    }
-}
-
 /// A test's file and its number there.
 type Place = (usize, usize);
 
@@ -38,9 +14,10 @@ pub fn leave_out_repeats(files: &mut [ToolFile], names: &[String]) {
     for place in places(files) {
         let Some(identity) = test(files, place).identity.clone() else { continue };
         let places = kept.entry(identity.name.clone()).or_default();
-        let is_known =
-            |known: &Place| test(files, *known).identity.as_ref().is_some_and(|of| of.is_of(&identity));
-        let Some(at) = places.iter().position(is_known) else {
+        let same = places
+            .iter()
+            .position(|known| test(files, *known).identity.as_ref().is_some_and(|of| of.is_of(&identity)));
+        let Some(at) = same else {
             places.push(place);
             continue;
         };

@@ -1,6 +1,5 @@
 //! Files of other tools, their tests, and the intervals of these.
 
-use crate::same::Identity;
 use crate::value::{ImportError, untold};
 use stacklab_model::{
     Cell, Direction, Family, IntervalRow, Metric, Probe, Role, RunRecord, SizeOf, ToolSeries, Transport,
@@ -316,4 +315,28 @@ pub(super) fn of_flows(role: Role, flows: &[Vec<Part>]) -> Option<ToolSeries> {
         }
     };
     Some(ToolSeries { role, rows: (0..first.len()).map(row).collect() })
+}
+
+/// How far the clocks of both ends may be apart, seconds.
+const MAX_APART_S: f64 = 5.0;
+
+/// What no other test has.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Identity {
+    /// What it is: `cookie`.
+    pub what: &'static str,
+    pub name: String,
+    /// When the test was, seconds of any clock; `None` where the name is enough.
+    pub at_s: Option<f64>,
+}
+
+impl Identity {
+    pub(super) fn is_of(&self, other: &Identity) -> bool {
+        let is_near = match (self.at_s, other.at_s) {
+            (Some(one), Some(other)) => (one - other).abs() <= MAX_APART_S,
+            (None, None) => true,
+            _ => false,
+        };
+        self.what == other.what && self.name == other.name && is_near
+    }
 }

@@ -75,10 +75,12 @@ pub(super) fn mean(figures: &[f64]) -> f64 {
 
 /// The share of what was sent that did not arrive.
 pub(super) fn loss(sent: f64, received: f64) -> Value {
-    match sent > 0.0 {
-        true if received > sent => Value::Missing("the file says that more arrived than was sent".to_owned()),
-        true => Value::finite(1.0 - received / sent, "it is not a number"),
-        false => Value::Missing("nothing was sent".to_owned()),
+    if sent > 0.0 && received > sent {
+        Value::Missing("the file says that more arrived than was sent".to_owned())
+    } else if sent > 0.0 {
+        Value::finite(1.0 - received / sent, "it is not a number")
+    } else {
+        Value::Missing("nothing was sent".to_owned())
     }
 }
 

@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn load_of_one_record_is_warned_of() {
-        // A tenth of 40 runs is no heavy load.
+        // A tenth of 40 runs is not a heavy load.
         assert_eq!([warning(0, 0), warning(4, 0), warning(5, 40)], [None, None, None]);
         let of_b = warning(4, 30).unwrap();
         assert!(of_b.starts_with("other load disturbed 30 of 40 runs of B, and 4 of 40 of A: "), "{of_b}");

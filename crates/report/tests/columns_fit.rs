@@ -2,12 +2,10 @@
 
 use stacklab_analysis::{Campaign, findings};
 use stacklab_model::{
-    Cell, CpuScope, Drops, Factor, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Question,
-    RunRecord, RunStatus, SizeOf, SplitMix64, StopReason, StoppingRule, Topology, Transport, Trial,
-    TrialSpec, Until, Value,
+    Cell, CpuScope, Factor, Family, LinkConfig, Metric, Probe, Question, RunRecord, SizeOf, SplitMix64,
+    StopReason, StoppingRule, Topology, Transport, Trial, Until, Value,
 };
 use stacklab_report::{OutputFormat, WIDTH, render};
-use std::collections::BTreeMap;
 
 const CAMPAIGNS: usize = 1000;
 const BLOCKS: u32 = 20;
@@ -64,25 +62,8 @@ fn question(probe: Probe, transport: Transport, size: u32) -> Question {
 }
 
 fn run(block: u32, cell: &Cell, metric: Metric, figure: f64) -> RunRecord {
-    let probe = ProbeSpec {
-        probe: metric.probe(),
-        pacing: Pacing::Flood,
-        length: Length::Packets(1),
-        warmup_ns: 0,
-        interval_ns: 1,
-        metrics: vec![metric],
-    };
-    RunRecord {
-        trial: Trial { block, position: 0, cell: cell.clone(), probe: metric.probe() },
-        spec: TrialSpec::new(1, cell, probe),
-        started_unix_ns: 0,
-        wall_ns: 1,
-        status: RunStatus::Valid,
-        values: BTreeMap::from([(metric, Value::Measured(figure))]),
-        drops: Drops::default(),
-        host_reports: Vec::new(),
-        warnings: Vec::new(),
-    }
+    let trial = Trial { block, position: 0, cell: cell.clone(), probe: metric.probe() };
+    RunRecord::with_value(trial, metric, Value::Measured(figure))
 }
 
 /// Draws the runs of a campaign: whole trials with replacement, and which arm is the candidate.

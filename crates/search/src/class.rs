@@ -29,10 +29,11 @@ impl Trial {
     pub fn loss_ratio(&self) -> f64 {
         if self.frames == 0 { 0.0 } else { self.lost as f64 / self.frames as f64 }
     }
+}
 
-    fn exceeds(&self, loss_ratio: u32) -> bool {
-        u128::from(self.lost) * u128::from(PPM) > u128::from(self.frames) * u128::from(loss_ratio)
-    }
+/// Whether more than this ratio of frames was lost, in millionths.
+pub(crate) fn exceeds(lost: u64, frames: u64, loss_ratio: u32) -> bool {
+    u128::from(lost) * u128::from(PPM) > u128::from(frames) * u128::from(loss_ratio)
 }
 
 /// What a load has to show to be a bound.
@@ -71,7 +72,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, trial: &Trial, criterion: &Criterion) {
         let is_short = trial.intended < criterion.full_trial;
-        let sum = match (is_short, trial.exceeds(criterion.loss_ratio)) {
+        let sum = match (is_short, exceeds(trial.lost, trial.frames, criterion.loss_ratio)) {
             (false, false) => &mut self.full_low,
             (false, true) => &mut self.full_high,
             (true, false) => &mut self.short_low,

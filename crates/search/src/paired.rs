@@ -4,6 +4,7 @@
 //! probability of the exceed ratio. What disturbs the machine for longer than a round moves all arms' loads alike, and
 //! their ratio not at all: one arm searched after the other would measure the drift.
 
+use crate::class::exceeds;
 use crate::goal::PPM;
 
 /// The first steps, as logarithms of loads. A step is halved when its direction changes.
@@ -27,8 +28,7 @@ pub struct Slice {
 impl Slice {
     /// Whether more of the frames were lost or waiting than this ratio, in millionths.
     pub fn is_bad(&self, loss_ratio: u32) -> bool {
-        let late = u128::from(self.lost) + u128::from(self.waiting);
-        late * u128::from(PPM) > u128::from(self.offered) * u128::from(loss_ratio)
+        exceeds(self.lost.saturating_add(self.waiting), self.offered, loss_ratio)
     }
 }
 

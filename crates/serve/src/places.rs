@@ -1,6 +1,7 @@
 //! The connections that are served at once. Strangers have no token and can open any number of them: so connections on
 //! which nobody has shown the token give way to newer ones, and each client has few.
 
+use stacklab_model::network_of;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,7 +44,7 @@ impl Places {
     /// Takes a place for a connection from this address; the oldest connection without the token gives way if there is
     /// no other place. `None` if none is free.
     pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<TakenPlace> {
-        let client = client_of(peer);
+        let client = network_of(peer);
         let mut taken = self.lock();
         let own = taken.iter().filter(|place| place.client == client).count();
         if own >= MAX_OF_CLIENT {
@@ -67,14 +68,6 @@ fn make_room(taken: &mut Vec<Arc<Place>>, is_meant: impl Fn(&Place) -> bool) -> 
         taken.iter().position(|place| is_meant(place) && !place.has_shown_token.load(Ordering::Relaxed))?;
     taken.remove(oldest).end.notify_one();
     Some(())
-}
-
-/// What one host may have many addresses of: of IPv6, the first 64 bits.
-fn client_of(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-        address => address,
-    }
 }
 
 impl Drop for TakenPlace {
@@ -120,7 +113,7 @@ mod tests {
             drop(own);
             assert!(places.take(address(1, 901)).is_some());
         }
-        assert_eq!(client_of("::ffff:192.0.2.1".parse().unwrap()), IpAddr::from([192, 0, 2, 1]));
+        assert_eq!(network_of("::ffff:192.0.2.1".parse().unwrap()), IpAddr::from([192, 0, 2, 1]));
     }
 
     #[test]

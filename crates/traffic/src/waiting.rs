@@ -26,7 +26,7 @@ impl WaitNotice {
 
     fn say_after(after: Duration, say: impl FnOnce() + Send + 'static) -> Self {
         let (sender, ended) = mpsc::channel::<()>();
-        // Without a thread there is no word; the wait has its end all the same.
+        // Without a thread nothing is said; the wait has its end all the same.
         let _ = thread::Builder::new().spawn(move || {
             if ended.recv_timeout(after) == Err(RecvTimeoutError::Timeout) {
                 say();

@@ -35,7 +35,7 @@ pub(super) const COPY_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long errors are waited for once a command has ended: another process may keep the stream open.
 const ERRORS_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a command that has closed its output is looked at.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How much of a command's output is read, bytes.
 const LONGEST_OUTPUT: u64 = 64 << 10;
 /// How many lines of a machine's errors are shown, and the bytes of each.
@@ -129,7 +129,7 @@ fn start_read(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
 fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         match child.try_wait()? {
-            None if Instant::now() < deadline => thread::sleep(LOOK),
+            None if Instant::now() < deadline => thread::sleep(POLL_INTERVAL),
             status => return Ok(status),
         }
     }

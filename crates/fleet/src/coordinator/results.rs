@@ -59,26 +59,6 @@ impl Coordinator<'_> {
         Ok(())
     }
 
-    /// Fails the attempt whose result is not what was ordered.
-    fn refuse(
-        &mut self,
-        lease: &Lease,
-        reason: &str,
-        tell: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), FleetError> {
-        let Lease { key, sender, .. } = lease;
-        let reason = format!("{sender}: its result is not that of the order and is refused: {reason}");
-        self.fail(key, &reason, tell)
-    }
-
-    /// Whether a result is what was ordered, or the reason why not.
-    fn check(&mut self, lease: &Lease, result: &BlockResult) -> Result<Result<(), String>, FleetError> {
-        // Until it has said what its clock is, that may be as wrong as that of any usable agent.
-        let ahead_ns = self.ahead_ns.get(&lease.sender).copied().unwrap_or(-ns(MAX_AHEAD));
-        let times = Times { now_ns: now_ns(), ahead_ns };
-        Ok(self.study(&lease.key.campaign)?.check(lease, result, times))
-    }
-
     /// The study of a campaign. It may be another one than that which runs: an agent kept a result of it.
     fn study(&mut self, campaign: &str) -> Result<&CheckedStudy, FleetError> {
         if !self.studies.contains_key(campaign) {
@@ -142,17 +122,22 @@ impl Coordinator<'_> {
         Ok(())
     }
 
-    /// Commits a result if it is what was ordered.
+    /// Commits a result if it is what was ordered, or fails its attempt.
     fn take(
         &mut self,
         lease: &Lease,
         result: &BlockResult,
         tell: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), FleetError> {
-        match self.check(lease, result)? {
-            Ok(()) => self.commit(&lease.key, result, tell),
-            Err(reason) => self.refuse(lease, &reason, tell),
-        }
+        // Until it has said what its clock is, that may be as wrong as that of any usable agent.
+        let ahead_ns = self.ahead_ns.get(&lease.sender).copied().unwrap_or(-ns(MAX_AHEAD));
+        let times = Times { now_ns: now_ns(), ahead_ns };
+        let Err(reason) = self.study(&lease.key.campaign)?.check(lease, result, times) else {
+            return self.commit(&lease.key, result, tell);
+        };
+        let sender = &lease.sender;
+        let reason = format!("{sender}: its result is not that of the order and is refused: {reason}");
+        self.fail(&lease.key, &reason, tell)
     }
 }
 

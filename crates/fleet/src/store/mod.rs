@@ -283,7 +283,7 @@ mod tests {
         let mut second = Store::open(path.to_str().unwrap()).unwrap();
         let error = second.coordinate().unwrap_err().to_string();
         assert!(error.contains("another coordinator uses the fleet store"), "{error}");
-        // The first one goes on.
+        // The first one continues.
         first.keep_alive(&["a"], 1).unwrap();
     }
 }

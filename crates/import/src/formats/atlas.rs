@@ -1,9 +1,7 @@
 //! Results of RIPE Atlas' `ping`: JSON, as an array, or a result a line.
 
 use crate::json::{Documents, Json, document, documents};
-use crate::same::Identity;
-use crate::test::Format;
-use crate::test::{ToolFile, ToolTest, family_of_version};
+use crate::test::{Format, Identity, ToolFile, ToolTest, family_of_version};
 use crate::value::{ImportError, MOST_TESTS, loss, mean, quantile, untold};
 use stacklab_model::{Metric, Probe, Transport, Value};
 
@@ -54,7 +52,7 @@ fn test(result: &Json) -> ToolTest {
     test.started_unix_ns =
         result.count("timestamp").filter(|seconds| *seconds < 9e9).map(|seconds| (seconds * 1e9) as u64);
     let answers = result["result"].items();
-    // A second answer to a request is no further round trip.
+    // A second answer to a request is not another round trip.
     let firsts = answers.iter().filter(|answer| answer.get("dup").is_none());
     let mut delays: Vec<f64> = firsts.filter_map(|answer| answer.count("rtt")).collect();
     delays.sort_by(f64::total_cmp);

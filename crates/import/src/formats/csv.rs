@@ -1,7 +1,6 @@
 //! Rows of `stacklab export`, back as runs.
 
-use crate::test::Format;
-use crate::test::{Content, ToolFile};
+use crate::test::{Content, Format, ToolFile};
 use crate::value::{At, ImportError, MOST_TESTS};
 use stacklab_model::{
     ArmSchedule, Cell, CpuScope, Drops, Factor, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord,

@@ -1,7 +1,6 @@
 //! Text of D-ITG's ITGDec, version 2.8. It tells neither the transport nor whether delays are of one way or of both.
 
-use crate::test::Format;
-use crate::test::{ToolFile, ToolTest, datagram, family, nanoseconds};
+use crate::test::{Format, ToolFile, ToolTest, datagram, family, nanoseconds};
 use crate::value::{ImportError, number, untold};
 use stacklab_model::{Metric, Probe, Value};
 use std::collections::BTreeMap;

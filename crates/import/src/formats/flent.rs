@@ -1,9 +1,9 @@
 //! Data files of flent (`.flent.gz`), format 1 to 4. They have no sizes, and stacklab does not measure ICMP.
 
 use crate::json::{Json, documents};
-use crate::same::Identity;
-use crate::test::Format;
-use crate::test::{Part, ToolFile, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size};
+use crate::test::{
+    Format, Identity, Part, ToolFile, ToolTest, family, family_of_version, nanoseconds, of_flows, write_size,
+};
 use crate::value::{ImportError, mean, quantile};
 use stacklab_model::{Direction, Metric, Probe, Role, Transport, Value};
 

@@ -7,9 +7,9 @@
 //! - with `-R`, round trips of TCP are not known, and are 0.
 
 use crate::json::{Documents, Json, Rows, with_rows};
-use crate::same::Identity;
-use crate::test::Format;
-use crate::test::{MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size};
+use crate::test::{
+    Format, Identity, MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows, write_size,
+};
 use crate::value::{ImportError, MOST_TESTS, mean, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 

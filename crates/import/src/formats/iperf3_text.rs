@@ -3,8 +3,7 @@
 
 use crate::formats::iperf3_json;
 use crate::json::{self, Json};
-use crate::test::Format;
-use crate::test::ToolFile;
+use crate::test::{Format, ToolFile};
 use crate::value::{ImportError, RowText, number};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

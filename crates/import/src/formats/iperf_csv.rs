@@ -2,9 +2,7 @@
 //! second; of UDP also jitter, lost and sent datagrams, share of losses, late ones. It has no version, and no time
 //! zone.
 
-use crate::same::Identity;
-use crate::test::Format;
-use crate::test::{ToolFile, ToolTest, datagram, family, nanoseconds};
+use crate::test::{Format, Identity, ToolFile, ToolTest, datagram, family, nanoseconds};
 use crate::value::{ImportError, number};
 use stacklab_model::{Metric, Probe, Transport, Value};
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,6 @@
 //! Text of iperf 2 (`-e`, and without it), versions 2.0 to 2.2. Its figures have three digits.
 
-use crate::same::Identity;
-use crate::test::Format;
-use crate::test::{MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows};
+use crate::test::{Format, Identity, MOST_ROWS, Part, ToolFile, ToolTest, family, nanoseconds, of_flows};
 use crate::value::{ImportError, MOST_TESTS, RowText, amount, number, rfc3339_ns, untold};
 use stacklab_model::{Direction, Metric, Probe, Role, ToolSeries, Transport, Value};
 use std::collections::BTreeMap;

@@ -1,9 +1,7 @@
 //! JSON of irtt (`irtt client -o FILE`), version 0.9: round trips of datagrams on a schedule.
 
 use crate::json::{Json, documents};
-use crate::same::Identity;
-use crate::test::Format;
-use crate::test::{MOST_ROWS, ToolFile, ToolTest, family};
+use crate::test::{Format, Identity, MOST_ROWS, ToolFile, ToolTest, family};
 use crate::value::{ImportError, loss, quantile, rfc3339_ns, untold};
 use stacklab_model::{Family, IntervalRow, Metric, Probe, Role, ToolSeries, Transport, Value};
 

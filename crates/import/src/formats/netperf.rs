@@ -1,8 +1,7 @@
 //! Text of netperf, version 2.4 to 2.7: tables of `-v 1` and `-v 2`, and `KEY=VALUE` lines of omni tests (`-k`). It has
 //! no version. The line `.. TEST from ..` tells test and family; `-P 0` leaves it out.
 
-use crate::test::Format;
-use crate::test::{ToolFile, ToolTest, family, nanoseconds, write_size};
+use crate::test::{Format, ToolFile, ToolTest, family, nanoseconds, write_size};
 use crate::value::{ImportError, loss, number, untold};
 use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
 use std::collections::BTreeMap;

@@ -252,7 +252,7 @@ pub struct Comparison {
     /// would do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_blocks: Option<u32>,
-    /// What a reader has to know of the verdict: why there is no claim, or what it leaves out.
+    /// What a reader has to know of the verdict: why nothing is claimed, or what it leaves out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }

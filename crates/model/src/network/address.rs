@@ -45,9 +45,23 @@ impl ScopedAddr {
         ScopedAddr { ip: self.ip, zone: None }
     }
 
+    /// [`network_of`] this address, with its zone.
+    pub fn network(&self) -> Self {
+        ScopedAddr { ip: network_of(self.ip), zone: self.zone.clone() }
+    }
+
     /// Address and port: `192.0.2.7:80`, `[fe80::1%eth0]:80`.
     pub fn with_port(&self, port: u16) -> String {
         if self.ip.is_ipv6() { format!("[{self}]:{port}") } else { format!("{self}:{port}") }
+    }
+}
+
+/// What one host may have many addresses of: an IPv4 address, or the first 64 bits of an IPv6 address. An IPv4-mapped
+/// address is the IPv4 address.
+pub fn network_of(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) => IpAddr::V6((ip.to_bits() >> 64 << 64).into()),
+        ip => ip,
     }
 }
 

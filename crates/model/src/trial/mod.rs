@@ -3,7 +3,7 @@
 pub(crate) mod options;
 pub(crate) mod spec;
 
-use crate::{Cell, Drops, HostReport, Metric, Probe, TrialSpec, is_in_bounds};
+use crate::{Cell, Drops, HostReport, Length, Metric, Pacing, Probe, ProbeSpec, TrialSpec, is_in_bounds};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,6 +64,29 @@ impl RunStatus {
 }
 
 impl RunRecord {
+    /// A valid run of one message with one figure, as simulations and tests have them.
+    pub fn with_value(trial: Trial, metric: Metric, value: Value) -> Self {
+        let probe = ProbeSpec {
+            probe: trial.probe,
+            pacing: Pacing::Flood,
+            length: Length::Packets(1),
+            warmup_ns: 0,
+            interval_ns: 1,
+            metrics: vec![metric],
+        };
+        RunRecord {
+            spec: TrialSpec::new(1, &trial.cell, probe),
+            trial,
+            started_unix_ns: 0,
+            wall_ns: 1,
+            status: RunStatus::Valid,
+            values: BTreeMap::from([(metric, value)]),
+            drops: Drops::default(),
+            host_reports: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     /// Whether the run is of a paced stream that was to measure a metric, so that a flood's figure is not the study's.
     pub fn paces(&self, metric: Metric) -> bool {
         self.trial.probe == Probe::Paced && self.spec.probe.metrics.contains(&metric)

@@ -1,5 +1,6 @@
 //! How fast each client of a session-reflector sends.
 
+use stacklab_model::network_of;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
@@ -9,15 +10,7 @@ const MAX_CLIENTS: usize = 4096;
 /// So long may a client send at any rate before the limit holds, nanoseconds.
 const BURST_NS: u64 = 1_000_000_000;
 
-/// The client of an address: an IPv4 address, or an IPv6 network of 64 bits, of which one host may have many.
-pub(super) fn client_of(peer: IpAddr) -> IpAddr {
-    match peer {
-        IpAddr::V4(_) => peer,
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-    }
-}
-
-/// A limit for each client ([`client_of`]).
+/// A limit for each client ([`network_of`]).
 pub(super) struct RateLimit {
     gap_ns: u64,
     /// When each client would have sent all of its packets, had it kept the rate; nanoseconds since 1970.
@@ -35,7 +28,7 @@ impl RateLimit {
 
     /// Whether a packet that arrived now, nanoseconds since 1970, is within the limit; then it counts.
     pub(super) fn admits(&mut self, peer: IpAddr, now_ns: u64) -> bool {
-        let client = client_of(peer);
+        let client = network_of(peer);
         let known = self.clients.get(&client).copied();
         // Nobody is further ahead than that, unless the clock was set back.
         let furthest = now_ns.saturating_add(BURST_NS + self.gap_ns);

@@ -1,13 +1,13 @@
 //! The sessions of a stateful session-reflector, which counts the packets of each.
 
-use crate::stamp::clients::client_of;
+use stacklab_model::network_of;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
 /// Sessions that are remembered. For further ones the oldest sessions of one packet give way, which may be forged, then
 /// those that send no longer.
 const MAX_SESSIONS: usize = 4096;
-/// Sessions of one client ([`client_of`]): of more, its own give way.
+/// Sessions of one client ([`network_of`]): of more, its own give way.
 const MAX_OF_CLIENT: usize = 256;
 /// A session that sends nothing for so long begins again, nanoseconds: REFWAIT of TWAMP, 900 s.
 pub(super) const SESSION_IDLE_NS: u64 = 900_000_000_000;
@@ -55,7 +55,7 @@ impl Sessions {
     /// were answered before. `None` if it is a session too many, which is to be answered without a count.
     pub(super) fn count(&mut self, sender: SenderId, now_ns: u64) -> Option<u32> {
         let known = self.forget(&sender);
-        if known.is_none() && !self.make_room(client_of(sender.0.ip()), now_ns) {
+        if known.is_none() && !self.make_room(network_of(sender.0.ip()), now_ns) {
             return None;
         }
         let answered = known.filter(|session| !session.is_idle(now_ns)).map_or(0, |session| session.answered);
@@ -63,7 +63,7 @@ impl Sessions {
         Some(answered)
     }
 
-    /// Removes a session if there is no room for another one of this client. Returns whether there is room now:
+    /// Removes a session if another one of this client has no place. Returns whether there is room now:
     /// sessions in use stay.
     fn make_room(&mut self, client: IpAddr, now_ns: u64) -> bool {
         let own = self.of_client.get(&client).filter(|own| own.len() >= MAX_OF_CLIENT);
@@ -79,14 +79,14 @@ impl Sessions {
     fn remember(&mut self, sender: SenderId, session: ReflectedSession) {
         self.all.insert(sender, session);
         self.by_rank.insert((session.rank(), sender));
-        self.of_client.entry(client_of(sender.0.ip())).or_default().insert((session.rank(), sender));
+        self.of_client.entry(network_of(sender.0.ip())).or_default().insert((session.rank(), sender));
     }
 
     fn forget(&mut self, sender: &SenderId) -> Option<ReflectedSession> {
         let session = self.all.remove(sender)?;
         let ranked = (session.rank(), *sender);
         self.by_rank.remove(&ranked);
-        let client = client_of(sender.0.ip());
+        let client = network_of(sender.0.ip());
         if let Some(own) = self.of_client.get_mut(&client) {
             own.remove(&ranked);
             if own.is_empty() {

@@ -86,9 +86,7 @@ fn arm_figure(cells: &[BTreeMap<u32, Option<f64>>], block: u32, scale: Scale) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{
-        Drops, Family, Length, Pacing, ProbeSpec, RunRecord, RunStatus, SizeOf, Transport, Trial, TrialSpec,
-    };
+    use stacklab_model::{Family, RunRecord, RunStatus, SizeOf, Transport, Trial};
 
     const METRIC: Metric = Metric::Rtt;
     const BLOCKS: u32 = 20;
@@ -104,25 +102,8 @@ mod tests {
     }
 
     fn run(block: u32, cell: &Cell, value: Value) -> RunRecord {
-        let probe = ProbeSpec {
-            probe: METRIC.probe(),
-            pacing: Pacing::Flood,
-            length: Length::Packets(1),
-            warmup_ns: 0,
-            interval_ns: 1,
-            metrics: vec![METRIC],
-        };
-        RunRecord {
-            trial: Trial { block, position: 0, cell: cell.clone(), probe: METRIC.probe() },
-            spec: TrialSpec::new(1, cell, probe),
-            started_unix_ns: 0,
-            wall_ns: 1,
-            status: RunStatus::Valid,
-            values: BTreeMap::from([(METRIC, value)]),
-            drops: Drops::default(),
-            host_reports: Vec::new(),
-            warnings: Vec::new(),
-        }
+        let trial = Trial { block, position: 0, cell: cell.clone(), probe: METRIC.probe() };
+        RunRecord::with_value(trial, METRIC, value)
     }
 
     /// Runs in which IPv6 has 0.8 times the round trips, and has none of 1024 B in the first blocks.

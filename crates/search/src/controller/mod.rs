@@ -20,10 +20,10 @@
 mod choice;
 mod space;
 
-use crate::class::{Trial, conditional_loss};
-use crate::goal::{Goal, GoalError};
+use crate::class::{Criterion, Trial, conditional_loss};
+use crate::goal::{Goal, GoalError, PPM};
 use crate::grid::{GridError, LoadGrid};
-use crate::targets::{Trials, list_targets};
+use crate::targets::{Target, Trials, list_targets};
 use choice::{GoalSearch, Offer};
 use space::keep_apart;
 use std::time::Duration;
@@ -81,7 +81,10 @@ enum Phase {
 /// A search for all goals at once: a trial counts for each of them.
 #[derive(Debug, Clone)]
 pub struct Search {
-    goals: Vec<Goal>,
+    /// The targets of each goal, the coarsest first and the goal itself last.
+    targets: Vec<Vec<Target>>,
+    /// Of the strictest goal.
+    least_loss_ratio: f64,
     grid: LoadGrid,
     trials: Trials,
     phase: Phase,
@@ -109,8 +112,16 @@ impl Search {
         }
         let widths: Vec<f64> = goals.iter().map(|goal| goal.width).collect();
         let grid = LoadGrid::new(least, highest, &widths)?;
-        let trials = Trials::default();
-        Ok(Search { goals, grid, trials, phase: Phase::Highest, last_width: 0, pending: None })
+        let least_ppm = goals.iter().map(|goal| goal.loss_ratio).min().unwrap_or(0);
+        Ok(Search {
+            targets: goals.iter().map(|goal| list_targets(goal, &grid)).collect(),
+            least_loss_ratio: f64::from(least_ppm) / f64::from(PPM),
+            grid,
+            trials: Trials::default(),
+            phase: Phase::Highest,
+            last_width: 0,
+            pending: None,
+        })
     }
 
     /// The trial to make now; `None` when all goals are reached. The same one until its result is added.
@@ -135,15 +146,13 @@ impl Search {
 
     /// What was found for each goal so far, in their order.
     pub fn results(&self) -> Vec<Found> {
-        self.goals.iter().map(|goal| self.result(goal)).collect()
+        self.targets.iter().map(|targets| self.result(&targets[targets.len() - 1].criterion)).collect()
     }
 
-    fn result(&self, goal: &Goal) -> Found {
-        let targets = list_targets(goal, &self.grid);
-        let criterion = targets[targets.len() - 1].criterion;
-        let bounds = self.trials.find_bounds(&criterion);
+    fn result(&self, criterion: &Criterion) -> Found {
+        let bounds = self.trials.find_bounds(criterion);
         let conditional_throughput = bounds.lower.map(|step| {
-            let loss = conditional_loss(self.trials.at(step), &criterion);
+            let loss = conditional_loss(self.trials.at(step), criterion);
             self.grid.load(step) * (1.0 - loss)
         });
         Found {
@@ -179,8 +188,8 @@ impl Search {
     /// The first trials are as long as the longest first trial of a goal.
     fn first_trial(&self, step: i64) -> Pending {
         let mut duration = Duration::ZERO;
-        for goal in &self.goals {
-            duration = duration.max(list_targets(goal, &self.grid)[0].criterion.full_trial);
+        for targets in &self.targets {
+            duration = duration.max(targets[0].criterion.full_trial);
         }
         Pending { request: Request { step, load: self.grid.load(step), duration }, of_goal: None }
     }
@@ -202,7 +211,7 @@ impl Search {
                 }
             }
             Phase::Forwarded { .. } => {
-                let next = if loss_ratio > self.least_loss_ratio() {
+                let next = if loss_ratio > self.least_loss_ratio {
                     keep_apart(&self.grid, forwarded, width, None, Some(step))
                 } else {
                     keep_apart(&self.grid, step + width, width, Some(step), Some(top))
@@ -220,8 +229,8 @@ impl Search {
     fn begin_goals(&mut self, low: i64, high: i64) {
         self.last_width = high - low;
         let mut goals = Vec::new();
-        for goal in &self.goals {
-            goals.push(GoalSearch::new(list_targets(goal, &self.grid), low, high));
+        for targets in &self.targets {
+            goals.push(GoalSearch::new(targets.clone(), low, high));
         }
         self.phase = Phase::Goals(goals);
     }
@@ -237,18 +246,13 @@ impl Search {
 
     /// The load that the frames which arrived would be, if they had lost what the strictest goal allows.
     fn forwarded_step(&self, step: i64, loss_ratio: f64) -> i64 {
-        self.grid.step_below(self.grid.load(step) * (1.0 - loss_ratio) / (1.0 - self.least_loss_ratio()))
-    }
-
-    fn least_loss_ratio(&self) -> f64 {
-        let least = self.goals.iter().map(|goal| goal.loss_ratio).min().unwrap_or(0);
-        f64::from(least) / f64::from(crate::goal::PPM)
+        self.grid.step_below(self.grid.load(step) * (1.0 - loss_ratio) / (1.0 - self.least_loss_ratio))
     }
 
     fn widest_first(&self) -> i64 {
         let mut widest = 1;
-        for goal in &self.goals {
-            widest = widest.max(list_targets(goal, &self.grid)[0].width);
+        for targets in &self.targets {
+            widest = widest.max(targets[0].width);
         }
         widest
     }

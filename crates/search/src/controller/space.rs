@@ -25,7 +25,7 @@ pub(super) fn find_middle(low: i64, high: i64, width: i64) -> i64 {
 }
 
 /// Moves a load so that it is a width away from both bounds, or from the limits where a bound is missing; `None` where
-/// there is no room.
+/// both are too close.
 pub(super) fn keep_apart(
     grid: &LoadGrid,
     step: i64,
@@ -35,12 +35,12 @@ pub(super) fn keep_apart(
 ) -> Option<i64> {
     let low = lower.unwrap_or(0);
     let high = upper.unwrap_or(grid.top());
-    let has_no_room = match (lower, upper) {
+    let is_too_close = match (lower, upper) {
         (None, Some(upper)) => upper <= 0 || step >= upper,
         (Some(lower), Some(upper)) => step <= lower || step >= upper,
         _ => false,
     };
-    if has_no_room {
+    if is_too_close {
         return None;
     }
     let step = if lower.is_none() || upper.is_none() { step.clamp(0, grid.top()) } else { step };

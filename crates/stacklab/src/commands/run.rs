@@ -148,11 +148,14 @@ pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Campa
     hosts.iter_mut().for_each(|host| host.facts.machine_name = machine_name());
     let mut record = match request.record.take() {
         Some(record) => {
-            if is_complete(&request, &record)? {
+            let refused = refuse_another_place(&request, &testbed_description)
+                .and_then(|()| refuse_another_machine(&record, &hosts));
+            if let Err(refused) = refused {
+                if !is_complete(&request, &record)? {
+                    return Err(refused);
+                }
+                // Nothing is measured on them.
                 hosts.clear();
-            } else {
-                refuse_another_place(&request, &testbed_description)?;
-                refuse_another_machine(&record, &hosts)?;
             }
             record
         }

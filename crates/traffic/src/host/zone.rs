@@ -48,17 +48,6 @@ pub fn ends(from: &ScopedAddr, to: SocketAddr) -> io::Result<(SocketAddr, Socket
     Ok((own, other.into()))
 }
 
-/// What one host may have many addresses of: of IPv6, the first 64 bits, with the zone.
-pub fn network_of(address: &ScopedAddr) -> ScopedAddr {
-    match address.ip() {
-        IpAddr::V4(_) => address.clone(),
-        IpAddr::V6(ip) => {
-            let network = Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64);
-            ScopedAddr::new(network.into(), address.zone())
-        }
-    }
-}
-
 /// Reads an address that a user of this host has written, and checks that this host has its zone.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::iperf3::server::ServerLimits;
 use crate::iperf3::{Cookie, MOST_STREAMS, answer_to};
-use stacklab_traffic::host::zone::{ScopedAddr, network_of};
+use stacklab_traffic::host::zone::ScopedAddr;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::AtomicU64;
@@ -58,7 +58,7 @@ struct Places(Mutex<HashMap<ScopedAddr, usize>>);
 
 impl Places {
     fn of(&self, client: &ScopedAddr) -> usize {
-        lock(&self.0).get(&network_of(client)).copied().unwrap_or(0)
+        lock(&self.0).get(&client.network()).copied().unwrap_or(0)
     }
 
     fn is_empty(&self) -> bool {
@@ -75,7 +75,7 @@ pub(super) struct Slot {
 
 impl Slot {
     fn take(places: &Arc<Places>, client: &ScopedAddr, taken: usize, limits: PlaceLimits) -> Option<Self> {
-        let network = network_of(client);
+        let network = client.network();
         let mut all = lock(&places.0);
         let own = all.get(&network).copied().unwrap_or(0) + taken;
         if own > limits.of_network || all.values().sum::<usize>() + taken > limits.of_all {

@@ -121,6 +121,12 @@ pub(crate) fn fleet(command: FleetCommand) -> Result<(), Failure> {
 impl WireOptions {
     fn open(&self, agent: Option<&str>) -> Result<Arc<dyn Wire>, Failure> {
         if let Some(server) = self.server()? {
+            if self.server.as_deref().is_some_and(has_account) {
+                eprintln!(
+                    "stacklab: warning: all users of this machine can read the account in --server in the list of \
+                     processes: use --creds, or {SERVER} in the environment"
+                );
+            }
             return Ok(Arc::new(NatsWire::connect(&server, self.creds.as_deref(), agent)?));
         }
         if self.creds.is_some() {
@@ -134,12 +140,6 @@ impl WireOptions {
     /// The servers of NATS, if agents are reached over it.
     fn server(&self) -> Result<Option<String>, Failure> {
         if let Some(server) = &self.server {
-            if has_account(server) {
-                eprintln!(
-                    "stacklab: warning: all users of this machine can read the account in --server in the list of \
-                     processes: use --creds, or {SERVER} in the environment"
-                );
-            }
             return Ok(Some(server.clone()));
         }
         if self.dir.is_some() { Ok(None) } else { read_variable(SERVER) }

@@ -272,7 +272,7 @@ fn what_all_requests_send_is_added_while_they_last() {
     assert_eq!(activity.bits_per_second(), 6e6);
 }
 
-/// A stream of one message in five seconds, in so many flows.
+/// A stream of one message in five seconds, in this number of flows.
 fn slow_stream(transport: Transport, flows: u32, bytes: u32) -> Request {
     send("10.9.0.2", move |spec| {
         (spec.transport, spec.flows, spec.message_bytes) = (transport, flows, bytes);

@@ -78,7 +78,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Warms up, and tells the other arms what this one needs. Returns the time that a message takes.
+    /// Warms up, and says to the other arms what this one needs. Returns the time that a message takes.
     fn warm_up(
         &mut self,
         turn: &Turn<'_>,
