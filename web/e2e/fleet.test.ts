@@ -68,7 +68,7 @@ test("a fleet is followed: who measures, who is lost, and the verdicts of each p
   expect(await page.barriers()).toEqual([]);
   await campaign.end();
   await page.tab.waitForSelector('.live:text-is("ended")', { timeout: 20_000 });
-  const report = folder.run("fleet", "report").replaceAll(/\s+/g, " ");
+  const report = (await folder.run("fleet", "report")).replaceAll(/\s+/g, " ");
   expect(report).toContain(await page.tab.textContent(".answer"));
   const rows = await page.tab.$$eval(".fleet tbody tr", (all) =>
     all.map((row) => [row.querySelector("th")!.textContent, ...[...row.querySelectorAll("td[title]")].map((cell) => cell.firstChild!.textContent)].join(" ")),

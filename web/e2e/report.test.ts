@@ -12,9 +12,9 @@ let url: string;
 
 beforeAll(async () => {
   folder = new Folder();
-  folder.run("run", "study.toml", "--out", "a.stacklab", "--seed", "1");
-  folder.run("report", "a.stacklab", "--format", "html", "--out", "a.html");
-  findings = folder.json("report", "a.stacklab");
+  await folder.run("run", "study.toml", "--out", "a.stacklab", "--seed", "1");
+  await folder.run("report", "a.stacklab", "--format", "html", "--out", "a.html");
+  findings = await folder.json("report", "a.stacklab");
   url = "file://" + folder.at("a.html");
   chromium = await browser();
 });
@@ -98,8 +98,8 @@ test("each difference is drawn beside its figures and its verdict, on a screen, 
 });
 
 test("a legend names arms by their family, though a run in turns has arms against themselves", async () => {
-  folder.run("run", "study.toml", "--out", "self.stacklab", "--seed", "1", "--set", "blocks.schedule='interleaved'", "--set", "blocks.max=2", "--set", "blocks.min=2");
-  folder.run("report", "self.stacklab", "--format", "html", "--out", "self.html");
+  await folder.run("run", "study.toml", "--out", "self.stacklab", "--seed", "1", "--set", "blocks.schedule='interleaved'", "--set", "blocks.max=2", "--set", "blocks.min=2");
+  await folder.run("report", "self.stacklab", "--format", "html", "--out", "self.html");
   const page = await Watched.page(chromium, "file://" + folder.at("self.html"), "#explorer table");
   expect(await page.tab.locator(".legend:not(.forest) li").allTextContents()).toEqual([" IPv4", " IPv6", "dashed: limit by headers"]);
   expect(await page.tab.$('select[name="replica"]')).toBeNull();
@@ -271,8 +271,8 @@ test("what is shown is downloaded as CSV, SVG and PNG", async () => {
 });
 
 test("a run in turns is shown with the slices of all arms", async () => {
-  folder.run("run", "study.toml", "--out", "turns.stacklab", "--seed", "1", "--set", "blocks.schedule='interleaved'", "--set", "blocks.max=2", "--set", "blocks.min=2");
-  folder.run("report", "turns.stacklab", "--format", "html", "--out", "turns.html");
+  await folder.run("run", "study.toml", "--out", "turns.stacklab", "--seed", "1", "--set", "blocks.schedule='interleaved'", "--set", "blocks.max=2", "--set", "blocks.min=2");
+  await folder.run("report", "turns.stacklab", "--format", "html", "--out", "turns.html");
   const page = await Watched.open(chromium, 1280, "light");
   await page.tab.goto("file://" + folder.at("turns.html"));
   await page.tab.waitForSelector("#explorer table");

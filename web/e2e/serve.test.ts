@@ -12,7 +12,7 @@ let url: string;
 
 beforeAll(async () => {
   folder = new Folder();
-  folder.run("run", "study.toml", "--out", "a.stacklab", "--seed", "1");
+  await folder.run("run", "study.toml", "--out", "a.stacklab", "--seed", "1");
   server = new Running(folder, "serve", "--listen", ":0");
   url = (await server.says(/http:\S+/));
   chromium = await browser();
@@ -43,7 +43,7 @@ test("a campaign in progress is followed run by run, and ends with the figures o
   // It grew while the campaign was going on, without being loaded again.
   expect(seen.length).toBeGreaterThan(2);
   expect([...seen].sort((a, b) => a - b)).toEqual(seen);
-  const findings = folder.json("report", "live.stacklab");
+  const findings = await folder.json("report", "live.stacklab");
   await page.tab.waitForSelector(`.live[data-runs="${findings.valid_runs}"]`, { timeout: 20_000 });
   await page.tab.waitForSelector('.live:has-text("ended")');
   await page.tab.selectOption('select[name="metric"]', "rtt");
@@ -79,7 +79,7 @@ test("two campaigns are compared as `stacklab compare` does", async () => {
   await page.tab.check('input[aria-label="compare b.stacklab"]');
   await page.tab.click('button:has-text("compare the two")');
   await page.tab.waitForSelector('h2:has-text("Summary")');
-  const summary = folder.run("compare", "a.stacklab", "b.stacklab", "--format", "markdown").split("## Summary")[1]!;
+  const summary = (await folder.run("compare", "a.stacklab", "b.stacklab", "--format", "markdown")).split("## Summary")[1]!;
   const points = summary.trim().split("\n").filter((line) => line.startsWith("- ")).map((line) => line.slice(2).replaceAll("\\", ""));
   expect(points.length).toBeGreaterThan(3);
   expect(await page.tab.$$eval("h2:last-of-type ~ ul li", (all) => all.map((one) => one.textContent))).toEqual(points);
@@ -115,7 +115,7 @@ test("a campaign that was interrupted is listed as such", async () => {
 });
 
 test("the older of two records is A, and they can be swapped", async () => {
-  folder.run("run", "study.toml", "--out", "later.stacklab", "--seed", "4", "--set", "blocks.min=2", "--set", "blocks.max=2");
+  await folder.run("run", "study.toml", "--out", "later.stacklab", "--seed", "4", "--set", "blocks.min=2", "--set", "blocks.max=2");
   const page = await Watched.open(chromium);
   await page.tab.goto(url);
   // In the order of the list, the newer one first.

@@ -20,9 +20,9 @@ let url: string;
 
 beforeAll(async () => {
   folder = new Folder();
-  folder.run("explain", "udp", "--seconds", "8s", "--instructions", "--out", "why.stacklab");
-  folder.run("report", "why.stacklab", "--format", "html", "--out", "why.html");
-  const json = JSON.parse(folder.run("report", "why.stacklab", "--format", "json")) as Explained;
+  await folder.run("explain", "udp", "--seconds", "8s", "--instructions", "--out", "why.stacklab");
+  await folder.run("report", "why.stacklab", "--format", "html", "--out", "why.html");
+  const json = JSON.parse(await folder.run("report", "why.stacklab", "--format", "json")) as Explained;
   costs = json.explanations[0]!.why.costs;
   counted = json.explanations[0]!.exact.cells[0]!;
   url = "file://" + folder.at("why.html");
@@ -96,7 +96,7 @@ test("instructions have a waterfall from one family's count to the other's, and 
 });
 
 test("exact counts alone have a page", async () => {
-  writeFileSync(folder.at("exact.html"), folder.run("explain", "--exact", "udp", "--format", "html"));
+  writeFileSync(folder.at("exact.html"), await folder.run("explain", "--exact", "udp", "--format", "html"));
   const page = await Watched.page(chromium, "file://" + folder.at("exact.html"), "#why svg.waterfall");
   expect(await page.tab.textContent("h1")).toBe("Instructions per message");
   expect(await page.tab.textContent("#why details p")).toContain("IPv6 takes +");
