@@ -18,12 +18,13 @@ project() {
 # begin WHAT USUALLY: says what begins and how long it usually takes on two CPUs.
 begin() { printf '== %s (usually %s)\n' "$1" "$2" >&2; }
 
-# step WHAT USUALLY COMMAND..: the same, and runs it.
+# step WHAT USUALLY COMMAND..: the same, runs it, and says how long it took.
 step() {
     local what=$1 began=$SECONDS
     begin "$1" "$2"
     shift 2
     "$@" || die "failed after $((SECONDS - began)) s: $what"
+    printf '== took %d s: %s\n' $((SECONDS - began)) "$what" >&2
 }
 
 # with_signs COMMAND..: runs it, with a sign of life on standard error every five seconds, for commands that print nothing.
