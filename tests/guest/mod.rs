@@ -4,6 +4,7 @@ mod exact;
 mod mechanisms;
 mod ordinary_user;
 mod regress;
+mod routed_systems;
 mod systems;
 mod wifi;
 mod wifi_capture;

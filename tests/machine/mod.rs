@@ -6,7 +6,6 @@ mod frugality;
 mod interleaved;
 mod known_truth;
 mod metrics;
-mod routed_systems;
 mod same_arm;
 mod truth;
 mod tuning;
